@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use parlor::app::{ItemBody, MessagePart, Session, Setup, State, ToolCall};
+use parlor::app::{ItemBody, MessagePart, Session, Setup, ToolCall};
 use parlor::config::keymap::Keymap;
 use parlor::model::{
     DiffChange, FileDiff, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
@@ -100,7 +100,7 @@ fn screens(c: &mut Criterion) {
     let mut group = c.benchmark_group("screen 120x40 with a chunk of 24 bytes");
     for (name, is_kept) in [("over the last one", true), ("on nothing", false)] {
         let now = Instant::now();
-        let (mut state, _) = State::new(Setup::default(), now);
+        let (mut state, _) = parlor::app::start(Setup::default(), now);
         state.modals.clear();
         let mut talk = session(30);
         let text = "Some **text** of a long answer, with `code` in it. ".repeat(8);

@@ -26,7 +26,8 @@ impl Bench {
         let now = Instant::now();
         let spec = AgentSpec { name: "bench".into(), command: "bench".into(), ..AgentSpec::default() };
         let folder = PathBuf::from("/");
-        let (state, _) = State::new(Setup { folder, start_with: Some(spec), ..Setup::default() }, now);
+        let (state, _) =
+            parlor::app::start(Setup { folder, start_with: Some(spec), ..Setup::default() }, now);
         let mut bench = Self { state, conn: ConnId(1), now };
         let opening = bench.play(AgentEvent::Ready(Box::default()));
         if let Some(tag) = call_of(&opening) {
@@ -34,7 +35,13 @@ impl Bench {
             bench.play(AgentEvent::Replied(tag, Ok(Reply::Session(reply))));
         }
         let mut fx = Vec::new();
-        parlor::app::operations::submit(&mut bench.state, SessionKey(1), "go".into(), now, &mut fx);
+        parlor::app::lifecycle::operations::submit(
+            &mut bench.state,
+            SessionKey(1),
+            "go".into(),
+            now,
+            &mut fx,
+        );
         assert!(call_of(&fx).is_some(), "the turn runs");
         bench
     }

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
-use parlor::app::{Session, restore};
+use parlor::app::Session;
+use parlor::app::restore;
 use parlor::model::{
     Note, Patch, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionPlace, SessionUpdate,
     StopReason, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use criterion::{Criterion, criterion_group, criterion_main};
-use parlor::app::search::Search;
+use parlor::app::state::search::Search;
 use parlor::app::{
     ChangesDialog, ItemBody, LineInput, MessagePart, Modal, Session, Setup, State, TerminalView, ToolCall,
     ViewCommand,
@@ -66,7 +66,7 @@ fn edit(id: usize, lines: usize) -> ToolCall {
 /// A whole screen with this session in front.
 fn stage(session: Session) -> (State, ViewState) {
     let now = Instant::now();
-    let (mut state, _) = State::new(Setup::default(), now);
+    let (mut state, _) = parlor::app::start(Setup::default(), now);
     state.modals.clear();
     if let Some(front) = state.sessions.get_mut(&state.active) {
         front.transcript = session.transcript;

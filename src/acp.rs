@@ -1,14 +1,15 @@
-//! The wire: the only folder that knows JSON-RPC and the protocol's own names.
+//! The Agent Client Protocol (ACP). Only this folder knows JSON-RPC and the protocol's names.
 //!
-//! Duty: one connection to one agent. Bytes come in by a transport, are cut into frames, matched by the
-//! peer, normalised and decoded, and leave as [`AgentEvent`]s through one bounded channel in wire order.
-//! [`AgentCommand`]s come back through one unbounded channel and are written at once.
-//! Not its duty: what an event means (`app`), serving requests (`services`).
-//! Invariants: every request of the agent gets exactly one answer, also when the connection ends; bad
-//! input becomes an anomaly, never a panic and never the end of the connection.
+//! A connection works on one agent: a transport reads bytes, `frame` cuts them into messages, the peer matches
+//! requests with responses, and the codec decodes them into [`AgentEvent`]s, which go to the app in wire order
+//! through a bounded channel. [`AgentCommand`]s come back through an unbounded channel and are written immediately.
+//! `app` decides about events; `services` executes requests.
+//! Invariants: every request of the agent gets exactly one response, even when the connection ends; invalid input
+//! becomes an anomaly and neither panics nor ends the connection.
 
 pub mod codec;
 pub mod frame;
+pub mod gate;
 pub mod log;
 pub mod peer;
 pub mod replay;
@@ -17,24 +18,23 @@ pub mod transport;
 mod workspace;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 use crate::model::{AgentCommand, AgentEvent, AgentSpec, Batch, CloseReason};
 
+use gate::Gate;
 pub use peer::{Deadlines, Limits};
 pub use transport::kill_all;
 
 /// Starts an agent and talks to it. Never fails: what goes wrong comes as an event, `Closed` at last.
 /// Must be called on a tokio runtime; the connection's tasks run there.
 pub fn connect(options: ConnectOptions) -> Connection {
-    connect_calling(options, Arc::default())
+    connect_gated(options, Gate::default())
 }
 
-/// The same. `urgent` is notified when a batch waits that holds more than updates, and when no more batches fit: who
-/// takes updates at its own pace still answers a request at once and slows no agent down.
-pub fn connect_calling(options: ConnectOptions, urgent: Arc<Notify>) -> Connection {
+/// The same, with updates that wait for a gate.
+pub fn connect_gated(options: ConnectOptions, gate: Gate) -> Connection {
     let transport: Box<dyn transport::Transport> = match &options.spec.remote {
         Some(remote) => {
             let agent = transport::remote::RemoteAgent::new(remote.clone());
@@ -42,7 +42,7 @@ pub fn connect_calling(options: ConnectOptions, urgent: Arc<Notify>) -> Connecti
         }
         None => Box::new(transport::stdio::Stdio::new(options.spec.clone(), options.cwd.clone())),
     };
-    spawn(transport, options, Limits::default(), urgent)
+    spawn(transport, options, Limits::default(), gate)
 }
 
 /// The same over any transport. Dropping the [`Connection`] or all its [`Commands`] stops the agent.
@@ -51,22 +51,22 @@ pub fn connect_with(
     options: ConnectOptions,
     limits: Limits,
 ) -> Connection {
-    spawn(transport, options, limits, Arc::default())
+    spawn(transport, options, limits, Gate::default())
 }
 
 fn spawn(
     transport: Box<dyn transport::Transport>,
     options: ConnectOptions,
     limits: Limits,
-    urgent: Arc<Notify>,
+    gate: Gate,
 ) -> Connection {
     let (event_sender, events) = mpsc::channel(peer::EVENT_BATCHES);
     let (sender, commands) = mpsc::unbounded_channel();
-    let peer = tokio::spawn(peer::run(transport, options, limits, (event_sender.clone(), urgent), commands));
+    let peer = tokio::spawn(peer::run(transport, options, limits, (event_sender.clone(), gate), commands));
     tokio::spawn(async move {
         // The promise that `Closed` comes holds for our own faults too.
         if peer.await.is_err_and(|error| error.is_panic()) {
-            let error = "A fault in parlor itself ended the connection. Please report it.".to_owned();
+            let error = "The connection ended because of a bug in parlor. Please report it.".to_owned();
             let events = vec![AgentEvent::Closed(CloseReason::Lost { error })];
             let _ = event_sender.send(Batch { events, messages: 0 }).await;
         }

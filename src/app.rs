@@ -1,92 +1,46 @@
 //! The app: a pure reducer over plain state.
 //!
+//! The app: a pure reducer over plain state.
+//!
 //! [`update`] decides what each event means and returns the work to do as [`Effect`]s. It never fails, never blocks and
 //! reads no clock (`now` is an argument); drawing, IO and the protocol are elsewhere.
 //!
-//! User input is handled by `user`, its dialogs by `modal` and the inbox of all tabs by `inbox`. Processes and sessions
-//! are in `conn`, `open` and `tabs`; turns and updates in `turn` and `updates` (with `messages`, `tools` and
-//! `terminals`); requests of the agent in `asks` and `callbacks` (with `policy`, `files` and `access`); sign-in in
-//! `auth`, settings in `choices`. `operations` has the functions that the user's side may call. `recorder` records a
-//! session, `restore` loads it, `paging` unloads parts of long transcripts, and `archive` lists recorded sessions.
-//! `replay_reconcile` holds the history that an agent replays, `reconcile` compares it with the record, and `insert`
-//! adds the missing items. `handover` passes a conversation on to another agent.
+//! Each layer calls only those before it (`tests/tidy/layers.rs`): [`state`] is the data and the queries on it, `session`
+//! needs one session only, `recording` exchanges data with the store, [`lifecycle`] handles connections, turns and
+//! requests of agents, and [`dialogs`] handles the keys. This file dispatches events to the layers, makes the first state
+//! ([`start`]) and performs what a lower layer requests of the dialogs ([`UiRequest`]).
 
-mod access;
-pub mod archive;
-mod asks;
-mod auth;
-mod call;
-mod callbacks;
-pub mod changes;
-mod choices;
-mod chosen;
-mod close;
-mod conn;
-mod diffs;
-pub mod duplicate_diffs;
-pub mod effect;
-mod files;
-pub mod fold;
-mod from_list;
-pub mod handover;
-pub mod inbox;
-mod insert;
-mod listing;
-mod messages;
-pub mod modal;
-mod open;
-pub mod operations;
-pub mod outline;
-pub mod paging;
-pub mod places;
-mod policy;
-mod providers;
-mod reconcile;
-mod recorder;
-pub mod replay_reconcile;
-mod replies;
-mod restore;
-pub mod search;
-mod servers;
-pub mod session;
-mod sessions;
-mod ssh_sign_in;
+pub mod dialogs;
+pub mod lifecycle;
+mod recording;
+mod session;
 pub mod state;
-pub mod tabs;
-mod terminals;
-pub mod texts;
-mod titles;
-mod tools;
-pub mod transcript;
-mod turn;
-mod unstable;
-mod unsupported;
-mod updates;
-pub mod user;
 
-pub use access::Loose;
-pub use archive::{Earlier, Later, Reading, unknown_agent};
-pub use effect::*;
-pub use files::FileJobs;
-pub use handover::Handover;
-pub use listing::Listing;
-pub use modal::*;
-pub use paging::{Former, Pages};
-pub use policy::{Approval, ListedGrant, granted, protected_files};
-pub use recorder::RecorderState;
-pub use restore::{play, restore};
-pub use servers::{FolderRequest, ServersAnswer};
-pub use session::*;
-pub use sessions::Sessions;
-pub use state::*;
-pub use tabs::{Beginning, NewTab, TabMark, TabUi, Unseen, UnseenKind};
-pub use transcript::*;
-pub use unstable::Part;
+pub use lifecycle::archive::unknown_agent;
+pub use lifecycle::policy::{ListedGrant, granted, protected_files};
+pub use lifecycle::tabs::{Beginning, NewTab};
+pub use recording::restore::restore;
+pub use session::play::play;
+pub use state::effect::*;
+pub use state::files::FileJobs;
+pub use state::modal::*;
+pub use state::pages::{Former, Pages};
+pub use state::recorded::{Earlier, Handover, Later, Reading, RecorderState};
+pub use state::replay::{Aside, Replay, Unread};
+pub use state::session::*;
+pub use state::sessions::Sessions;
+pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
+pub use state::transcript::*;
+pub use state::{
+    AgentChoice, Conn, ConnPhase, Counters, DiffLayout, Early, FolderRequest, Listing, MouseOwner,
+    RequestClass, Setup, Starting, State, UiRequest,
+};
 
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, Reply, ServiceEvent, Severity, Target,
+    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, RecordedSession, Reply, ServiceEvent,
+    SessionKey, Severity, Target,
 };
 
 /// Everything that can happen.
@@ -107,8 +61,10 @@ pub enum Event {
     Reading(ItemId, ItemId),
     /// The reader left the end of the session in front, and this is the first item on the screen; or is back there.
     Reader(Option<ItemId>),
-    /// Some key or click arrived (also one that did nothing): the grace period of dialogs counts from it.
+    /// A key, click or paste arrived that does nothing: the grace period of dialogs counts from it.
     Input,
+    /// The same, and what it does, in order.
+    Key(Vec<Event>),
     /// A service tells something.
     Service(ServiceEvent),
     /// A timer that was set ran out.
@@ -128,46 +84,135 @@ const MOST_NOISE_LINES: usize = 5;
 /// So many lines of noise before the first message are no greeting any more.
 const MUCH_NOISE: u64 = 50;
 
+/// The first state: one session in the folder of the setup, its agent starting or about to be picked.
+pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
+    let start_with = setup.start_with.clone();
+    let (reopen, unsaved) = (setup.reopen.take(), setup.unsaved.take());
+    let mut state = State { unsaved, ..State::new(setup) };
+    let mut fx = Vec::new();
+    let key = state.add_session();
+    state.active = key;
+    if let Some(kept) = reopen {
+        reopen_session(&mut state, key, *kept, now, &mut fx);
+    }
+    show_problems(&mut state, key);
+    lifecycle::servers::take_known(&mut state, key);
+    let folder = state.setup.folder.clone();
+    lifecycle::archive::ask_of_folder(&state, &mut fx);
+    fx.push(Effect::LoadGrants);
+    fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
+    fx.push(Effect::ReadGit { session: key, folder });
+    let offers = std::mem::take(&mut state.setup.folder_offers);
+    match start_with {
+        _ if !offers.is_empty() => lifecycle::archive::offer_folders(&mut state, key, &offers, now),
+        Some(spec) => lifecycle::conn::start_agent(&mut state, key, spec, now, &mut fx),
+        None => state.ui_requests.push(UiRequest::AgentPicker),
+    }
+    dialogs::serve(&mut state, now, &mut fx);
+    (state, fx)
+}
+
+/// Makes the first session of what was kept of it. Its servers are those of today, and so is its folder.
+fn reopen_session(
+    state: &mut State,
+    key: SessionKey,
+    kept: RecordedSession,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let folder = state.setup.folder.clone();
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let uid = kept.head.kept_as.clone().unwrap_or_default();
+    let reading = Reading::of(&uid, &kept);
+    restore(session, kept, now);
+    if state.setup.folder_offers.is_empty() {
+        session.place.cwd = folder;
+    } else {
+        lifecycle::archive::set_reading(session, reading, None);
+    }
+    for more in &state.setup.additional_directories {
+        if !session.place.additional_directories.contains(more) {
+            session.place.additional_directories.push(more.clone());
+        }
+    }
+    if !session.draft.is_empty() {
+        fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+    }
+    let waiting = session.queue.len();
+    if waiting > 0 {
+        let words = match waiting {
+            1 => "1 prompt left in the queue.".to_owned(),
+            _ => format!("{waiting} prompts left in the queue."),
+        };
+        lifecycle::call::flash(state, words, fx);
+    }
+}
+
+/// What is wrong with the configuration stands at the top of the first session.
+fn show_problems(state: &mut State, key: SessionKey) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    for problem in &state.setup.problems {
+        let notice = ItemBody::Notice { severity: Severity::Warning, title: problem.clone(), detail: None };
+        session.transcript.push(0, notice);
+    }
+}
+
 /// Applies an event to the state and says what is to be done.
 pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     let mut fx = Vec::new();
     let front_before = state.active;
-    let is_wish = matches!(event, Event::Act(_));
-    let face = may_be_unseen(state, &event).then(|| tabs::face(state));
-    match event {
-        Event::Agent(conn, event) => on_agent(state, conn, event, now, &mut fx),
-        Event::Act(action) => user::on_action(state, action, now, &mut fx),
-        Event::Draft(text) => user::on_draft(state, text, &mut fx),
-        Event::Line(edit) => user::on_line(state, edit, now, &mut fx),
-        Event::Open(target) => user::on_open(state, target, &mut fx),
-        Event::Reading(first, last) => user::on_reading(state, first, last),
-        Event::Reader(reader) => user::on_reader(state, reader),
-        Event::Input => user::on_input(state, now),
-        Event::Service(event) => on_service(state, event, now, &mut fx),
-        Event::Timer(TimerId::CancelOverdue(key)) => turn::on_cancel_overdue(state, key, now),
-        Event::Timer(TimerId::TurnQuiet(key)) => turn::on_quiet(state, key, now, &mut fx),
-        Event::Timer(TimerId::Flash) => state.flash = None,
-        Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
-        Event::Timer(TimerId::History(key)) => replay_reconcile::on_timer(state, key, now, &mut fx),
-        Event::Timer(TimerId::SettingOverdue(key)) => choices::on_overdue(state, key, now, &mut fx),
-        Event::Timer(TimerId::Search(key)) => user::on_search_timer(state, key, &mut fx),
-        Event::Focus(has_focus) => state.has_focus = has_focus,
-        Event::Theme(name) => user::on_theme(state, name, &mut fx),
-        Event::Terminate => conn::quit(state, now, &mut fx),
-    }
-    if face.is_none_or(|before| touches_front(state) || before != tabs::face(state)) {
+    let is_act = |event: &Event| matches!(event, Event::Act(_));
+    let is_wish = match &event {
+        Event::Key(events) => events.iter().any(is_act),
+        event => is_act(event),
+    };
+    let face = may_be_unseen(state, &event).then(|| state::tab::face(state));
+    on_event(state, event, now, &mut fx);
+    dialogs::serve(state, now, &mut fx);
+    if face.is_none_or(|before| touches_front(state) || before != state::tab::face(state)) {
         state.changes = state.changes.wrapping_add(1);
     }
     if state.active != front_before && !is_wish {
-        user::show_draft(state, &mut fx);
+        dialogs::show_draft(state, &mut fx);
     }
-    servers::settle(state, now, &mut fx);
-    user::settle(state, now);
-    user::settle_search(state, &mut fx);
-    user::settle_sessions(state, &mut fx);
-    paging::settle(state);
-    recorder::flush(state, &mut fx);
+    lifecycle::servers::settle(state, now, &mut fx);
+    dialogs::settle(state, now);
+    dialogs::settle_search(state, &mut fx);
+    dialogs::settle_sessions(state, &mut fx);
+    recording::trim::settle(state);
+    recording::recorder::flush(state, &mut fx);
     fx
+}
+
+fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>) {
+    match event {
+        Event::Agent(conn, event) => on_agent(state, conn, event, now, fx),
+        Event::Act(action) => dialogs::on_action(state, action, now, fx),
+        Event::Draft(text) => dialogs::on_draft(state, text, fx),
+        Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
+        Event::Open(target) => dialogs::on_open(state, target, fx),
+        Event::Reading(first, last) => dialogs::on_reading(state, first, last),
+        Event::Reader(reader) => dialogs::on_reader(state, reader),
+        Event::Input => dialogs::on_input(state, now),
+        Event::Key(events) => {
+            dialogs::on_input(state, now);
+            for event in events {
+                on_event(state, event, now, fx);
+                dialogs::serve(state, now, fx);
+            }
+        }
+        Event::Service(event) => on_service(state, event, now, fx),
+        Event::Timer(TimerId::CancelOverdue(key)) => lifecycle::turn::on_cancel_overdue(state, key, now),
+        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::turn::on_quiet(state, key, now, fx),
+        Event::Timer(TimerId::Flash) => state.flash = None,
+        Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
+        Event::Timer(TimerId::History(key)) => lifecycle::updates::on_history_timer(state, key, now, fx),
+        Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, now, fx),
+        Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),
+        Event::Focus(has_focus) => state.has_focus = has_focus,
+        Event::Theme(name) => dialogs::on_theme(state, name, fx),
+        Event::Terminate => lifecycle::conn::quit(state, now, fx),
+    }
 }
 
 /// Whether the event is one of the many that may concern a tab behind the front alone.
@@ -188,34 +233,42 @@ fn may_be_unseen(state: &State, event: &Event) -> bool {
             | Event::Timer(TimerId::Search(_))
     );
     // With one tab there is none behind the front, and an agent's stream asks this for every chunk.
-    is_one_of_many && !is_everything_shown && tabs::tabs(state).nth(1).is_some()
+    is_one_of_many && !is_everything_shown && state::tab::tabs(state).nth(1).is_some()
 }
 
 /// Whether a session of the tab in front was touched.
 fn touches_front(state: &State) -> bool {
-    let front = tabs::front(state);
-    state.sessions.touched().iter().any(|key| call::root_of(state, *key) == front)
+    let front = state::tab::front(state);
+    state.sessions.touched().iter().any(|key| state::lookup::root_of(state, *key) == front)
 }
 
 fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx: &mut Vec<Effect>) {
     match event {
-        AgentEvent::Update(session, update) => updates::on_update(state, conn, session, update, now, fx),
-        AgentEvent::Request(ask, request) => asks::on_ask(state, conn, ask, *request, now, fx),
-        AgentEvent::AskWithdrawn(ask) => asks::on_withdrawn(state, conn, ask, now, fx),
-        AgentEvent::Replied(tag, result) => replies::on_replied(state, conn, &tag, result, now, fx),
-        AgentEvent::ElicitationComplete(id) => asks::on_page_done(state, conn, &id, fx),
-        AgentEvent::Started { pid } => conn::on_started(state, conn, pid),
-        AgentEvent::Ready(info) => conn::on_ready(state, conn, *info, now, fx),
-        AgentEvent::InitializeFailed(error) => conn::on_initialize_failed(state, conn, &error, now, fx),
-        AgentEvent::AuthStatus(status) => unstable::on_told(state, conn, Ok(Reply::AuthStatus(status))),
+        AgentEvent::Update(session, update) => {
+            lifecycle::updates::on_update(state, conn, session, update, now, fx);
+        }
+        AgentEvent::Request(ask, request) => lifecycle::asks::on_ask(state, conn, ask, *request, now, fx),
+        AgentEvent::AskWithdrawn(ask) => lifecycle::asks::on_withdrawn(state, conn, ask, now, fx),
+        AgentEvent::Replied(tag, result) => {
+            lifecycle::replies::on_replied(state, conn, &tag, result, now, fx);
+        }
+        AgentEvent::ElicitationComplete(id) => lifecycle::asks::on_page_done(state, conn, &id, fx),
+        AgentEvent::Started { pid } => lifecycle::conn::on_started(state, conn, pid),
+        AgentEvent::Ready(info) => lifecycle::conn::on_ready(state, conn, *info, now, fx),
+        AgentEvent::InitializeFailed(error) => {
+            lifecycle::conn::on_initialize_failed(state, conn, &error, now, fx);
+        }
+        AgentEvent::AuthStatus(status) => {
+            lifecycle::unstable::on_told(state, conn, Ok(Reply::AuthStatus(status)));
+        }
         AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly),
-        AgentEvent::Closed(reason) => conn::on_closed(state, conn, &reason, now, fx),
+        AgentEvent::Closed(reason) => lifecycle::conn::on_closed(state, conn, &reason, now, fx),
     }
 }
 
 fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
     state.anomaly_count = state.anomaly_count.saturating_add(1);
-    for key in call::sessions_of(state, id, false) {
+    for key in state::lookup::sessions_of(state, id, false) {
         if let Some(session) = state.sessions.get_mut(&key) {
             session.anomaly_count = session.anomaly_count.saturating_add(1);
         }
@@ -240,10 +293,10 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
         conn.noise_count = conn.noise_count.saturating_add(1);
         let is_starting = matches!(conn.phase, ConnPhase::Starting { .. });
         if conn.noise_count == MUCH_NOISE && is_starting {
-            let title = format!("{} writes lines that are no messages.", conn.spec.name);
-            for key in call::sessions_of(state, id, false) {
-                let advice = Some(texts::NOT_AN_AGENT.to_owned());
-                call::notice(state, key, Severity::Warning, title.clone(), advice);
+            let title = format!("{} wrote output that is not a protocol message.", conn.spec.name);
+            for key in state::lookup::sessions_of(state, id, false) {
+                let advice = Some(state::texts::NOT_AN_AGENT.to_owned());
+                lifecycle::call::notice(state, key, Severity::Warning, title.clone(), advice);
             }
         }
     }
@@ -252,27 +305,42 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
 fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec<Effect>) {
     match event {
         ServiceEvent::FileDone { conn, ask, result, served } => {
-            callbacks::on_file_done(state, (conn, ask), result, served.map(|served| *served), now, fx);
+            lifecycle::callbacks::on_file_done(
+                state,
+                (conn, ask),
+                result,
+                served.map(|served| *served),
+                now,
+                fx,
+            );
         }
-        ServiceEvent::FileAsks { job, asked } => callbacks::on_file_asks(state, job, *asked, now, fx),
+        ServiceEvent::FileAsks { job, asked } => {
+            lifecycle::callbacks::on_file_asks(state, job, *asked, now, fx);
+        }
         ServiceEvent::TerminalOutside { conn, ask, session, command } => {
-            callbacks::on_terminal_outside(state, (conn, ask), session, command, now, fx);
+            lifecycle::callbacks::on_terminal_outside(state, (conn, ask), session, command, now, fx);
         }
         ServiceEvent::Grants(grants) => state.grants = grants,
         ServiceEvent::TerminalStarted { conn, ask, session, command, result } => {
-            callbacks::on_terminal_started(state, conn, ask, session, command, result, now, fx);
+            lifecycle::callbacks::on_terminal_started(state, conn, ask, session, command, result, now, fx);
         }
         ServiceEvent::TerminalOutput { terminal, bytes } => {
-            callbacks::on_terminal_output(state, &terminal, &bytes);
+            lifecycle::callbacks::on_terminal_output(state, &terminal, &bytes);
         }
         ServiceEvent::TerminalEnded { terminal, exit } => {
-            callbacks::on_terminal_ended(state, &terminal, &exit, now, fx);
+            lifecycle::callbacks::on_terminal_ended(state, &terminal, &exit, now, fx);
         }
         ServiceEvent::TerminalRead { conn, ask, result } => {
-            callbacks::on_terminal_read(state, conn, ask, result, fx);
+            lifecycle::callbacks::on_terminal_read(state, conn, ask, result, fx);
         }
-        ServiceEvent::DiffsLocated { session, item, found } => diffs::on_located(state, session, item, found),
-        ServiceEvent::ServersFound(folder, found) => servers::on_found(state, folder, found, now, fx),
+        ServiceEvent::DiffsLocated { session, item, found } => {
+            if let Some(session) = state.sessions.get_mut(&session) {
+                session::diffs::on_located(session, item, found);
+            }
+        }
+        ServiceEvent::ServersFound(folder, found) => {
+            lifecycle::servers::on_found(state, folder, found, now, fx);
+        }
         ServiceEvent::Git(key, git) => {
             // Of another machine's folder nothing is known here.
             if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.place.far.is_none())
@@ -280,8 +348,8 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
                 session.git = git;
             }
         }
-        ServiceEvent::Folders(folders) => user::tabs::on_folders(state, &folders),
-        ServiceEvent::FolderFound { text, found } => user::tabs::on_folder_found(state, &text, found),
+        ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(state, &folders),
+        ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(state, &text, found),
         ServiceEvent::History(key, history) => {
             if let Some(session) = state.sessions.get_mut(&key) {
                 // What was typed before the file was read comes after it.
@@ -289,11 +357,13 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
                 session.history.extend(typed);
             }
         }
-        ServiceEvent::Store(news) => archive::on_news(state, *news, now, fx),
-        ServiceEvent::LoginDone(conn, result) => auth::on_login_done(state, conn, result, now, fx),
+        ServiceEvent::Store(news) => lifecycle::archive::on_news(state, *news, now, fx),
+        ServiceEvent::LoginDone(conn, result) => lifecycle::auth::on_login_done(state, conn, result, now, fx),
         ServiceEvent::EditorDone(Ok(())) => {}
-        ServiceEvent::Copied { what, outcome } => user::on_copied(state, &what, &outcome, fx),
-        ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Trouble(text) => call::flash(state, text, fx),
+        ServiceEvent::Copied { what, outcome } => dialogs::on_copied(state, &what, &outcome, fx),
+        ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Trouble(text) => {
+            lifecycle::call::flash(state, text, fx);
+        }
     }
 }
 

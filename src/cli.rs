@@ -1,8 +1,7 @@
-//! The command line.
+//! The command line: arguments, and the subcommands that need no terminal (`config`, `agents`, `sessions`).
 //!
-//! Duty: says what can be written, reads it, and runs the subcommands that need no terminal
-//! (`config`, `agents`, `sessions`). Not its duty: the session itself, which [`run`] hands to its caller as [`Session`].
-//! What the command line says lies over the configuration file, which lies over the defaults.
+//! [`run`] returns the session to start as [`Session`]. Options override the configuration file, which overrides the
+//! defaults.
 
 pub mod agents;
 pub mod choose;
@@ -32,130 +31,130 @@ parlor [OPTIONS] [FOLDER] [-- PROGRAM [ARGUMENT]...]
 
 const HELP_AFTER: &str = "\
 Examples:
-  parlor                              choose an agent, work in this folder
-  parlor demo                         look around with the built-in agent: no account, no network
-  parlor ~/code/shop --agent claude   one agent, another folder
-  parlor -- gemini --acp              any program that speaks the protocol on stdin and stdout
+  parlor                              choose an agent for the current folder
+  parlor demo                         try the built-in demo agent (no account, no network)
+  parlor ~/code/shop --agent claude   start an agent in another folder
+  parlor -- gemini --acp              run any program that speaks ACP on stdin and stdout
   parlor --agent-command 'my-agent --acp'
-                                      the same, as one line
-  parlor --connect https://host/acp   an agent on another machine; it gets no files and no terminals of this one
-  parlor --continue                   go on with the last session of this folder
-  parlor ./demo                       a folder that is named like a command
+                                      the same, as a single argument
+  parlor --connect https://host/acp   connect to a remote agent (no local files or terminals)
+  parlor --continue                   resume the last session of the current folder
+  parlor ./demo                       work in a folder that has the name of a command
 
-Agents are those of the configuration, those found on this machine (see `parlor agents list`), and `demo`.
+Agents come from the configuration and from PATH (see `parlor agents list`).
 
-Files (`parlor config` prints where they lie here):
-  configuration   config.toml in parlor's own folder; --config or PARLOR_CONFIG names another
-  themes          the folder `themes` beside it
-  data, logs      parlor's data folder; --data-dir or PARLOR_DATA_DIR names another
+Files (`parlor config` prints their paths):
+  configuration   config.toml in the configuration folder; set with --config or PARLOR_CONFIG
+  themes          the folder `themes` next to config.toml
+  data, logs      the data folder; set with --data-dir or PARLOR_DATA_DIR
 
-Inside parlor, F1 shows the keys and Ctrl+P finds every command.";
+Press F1 in parlor for the keys and Ctrl+P for all commands.";
 
-/// The words of [`crate::model::Carrier`]; a test keeps them the same.
+/// The names of [`crate::model::Carrier`]; a test compares them.
 const CARRIERS: [&str; 5] = ["http", "websocket", "rpc-sse", "post", "post-sse"];
 
 /// A terminal client for any agent that speaks the Agent Client Protocol.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "parlor", bin_name = "parlor", version, override_usage = USAGE, after_help = HELP_AFTER)]
 pub struct Cli {
-    /// The folder to work in
+    /// Folder to work in [default: current folder]
     #[arg(value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
 
-    /// The agent, by its name
+    /// Name of the agent to start
     #[arg(long, value_name = "NAME", conflicts_with_all = ["agent_command", "command"])]
     pub agent: Option<String>,
 
-    /// A program that speaks the protocol, with its arguments, as one line; quotes work as in a shell, nothing else does
+    /// Command line of an agent to start (quotes as in a shell, no expansion)
     #[arg(long, value_name = "LINE", conflicts_with = "command")]
     pub agent_command: Option<String>,
 
-    /// An agent behind a URL: https, http, wss or ws
+    /// URL of a remote agent: https, http, wss or ws
     #[arg(long, value_name = "URL", conflicts_with_all = ["agent", "agent_command", "command"])]
     pub connect: Option<String>,
 
-    /// With --connect: how the server is spoken to, instead of finding out
+    /// With --connect: transport to use [default: detected]
     #[arg(long, value_name = "KIND", requires = "connect", value_parser = CARRIERS)]
     pub transport: Option<String>,
 
-    /// With --connect: send the token that this variable of the environment holds
+    /// With --connect: environment variable with the token
     #[arg(long, value_name = "NAME", requires = "connect", conflicts_with_all = ["token_file", "token_command"])]
     pub token_env: Option<String>,
 
-    /// With --connect: send the token that this file holds
+    /// With --connect: file with the token
     #[arg(long, value_name = "FILE", requires = "connect", conflicts_with = "token_command")]
     pub token_file: Option<PathBuf>,
 
-    /// With --connect: send the token that this program writes; one line, as --agent-command
+    /// With --connect: command that prints the token
     #[arg(long, value_name = "LINE", requires = "connect")]
     pub token_command: Option<String>,
 
-    /// With --connect: trust the authorities in this PEM file, too
+    /// With --connect: PEM file with additional trusted certificates
     #[arg(long, value_name = "FILE", requires = "connect")]
     pub ca_file: Option<PathBuf>,
 
-    /// Let the agent work in this folder, too; may be written several times
+    /// Additional folder for the agent (repeatable)
     #[arg(long, value_name = "DIR")]
     pub add_dir: Vec<PathBuf>,
 
-    /// Go on with the last session of the folder
+    /// Resume the last session of the folder
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["resume", "new"])]
     pub continue_last: bool,
 
-    /// Go on with this session, or with one that you choose
+    /// Resume a session by id, or choose one from a list
     #[arg(short, long, value_name = "ID", num_args = 0..=1, conflicts_with = "new")]
     pub resume: Option<Option<String>>,
 
-    /// Begin a new session, and say nothing of the last one
+    /// Start a new session, and do not offer the last one
     #[arg(long)]
     pub new: bool,
 
-    /// What holds for all commands.
+    /// Options of all commands.
     #[command(flatten)]
     pub options: Options,
 
-    /// What to do instead of a session.
+    /// Subcommand; without one, start a session.
     #[command(subcommand)]
     pub subcommand: Option<Command>,
 
-    /// Behind `--`: a program that speaks the protocol, with its arguments
+    /// Agent program with its arguments, after `--`
     #[arg(last = true, value_name = "PROGRAM")]
     pub command: Vec<String>,
 }
 
-/// Options that may stand before or behind a subcommand.
+/// Options that are valid before and after a subcommand.
 #[derive(Debug, Clone, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Options {
-    /// Read this configuration instead of your own
+    /// Configuration file to read
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Keep data and logs in this folder instead of your own
+    /// Folder for data and logs
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 
-    /// Use this theme (`auto`: dark or light as the terminal is)
+    /// Theme name, or `auto` to match the terminal's background
     #[arg(long, global = true, value_name = "NAME")]
     pub theme: Option<String>,
 
-    /// Run as text that only grows, for screen readers, dumb terminals and logs
+    /// Print plain text, for screen readers, dumb terminals and logs
     #[arg(long, global = true)]
     pub plain: bool,
 
-    /// Offer agents no access to files through parlor
+    /// Disable file access for agents through parlor
     #[arg(long, global = true)]
     pub no_fs: bool,
 
-    /// Offer agents no terminals
+    /// Disable terminals for agents
     #[arg(long, global = true)]
     pub no_terminal: bool,
 
-    /// Understand only what the protocol itself allows, and mend nothing: to test an agent
+    /// Disable compatibility workarounds, to test an agent
     #[arg(long, global = true)]
     pub strict: bool,
 
-    /// Write all traffic with the agent to this file, as JSON lines
+    /// Write the protocol log to a file, as JSON lines
     #[arg(long, global = true, value_name = "FILE")]
     pub log_file: Option<PathBuf>,
 }
@@ -163,92 +162,92 @@ pub struct Options {
 /// Subcommands.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// Start a session with the built-in agent: no account, no network
+    /// Start a session with the built-in demo agent (no account, no network)
     Demo {
-        /// The folder to work in
+        /// Folder to work in
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
-    /// Print every value in force, and where it comes from
+    /// Print the configuration and the source of each value
     Config,
-    /// List, read, search, export and delete sessions
+    /// Manage saved sessions: list, show, search, export, delete
     Sessions {
-        /// What to do.
+        /// Subcommand.
         #[command(subcommand)]
         job: sessions::SessionsJob,
     },
-    /// See and import agents
+    /// List and import agents
     Agents {
-        /// What to do.
+        /// Subcommand.
         #[command(subcommand)]
         job: AgentsJob,
     },
-    /// Play a traffic log that --log-file wrote: starts no agent, reads and writes nothing else
+    /// Replay a protocol log written by --log-file, without starting an agent
     Replay(replay::ReplayArgs),
-    /// Be the built-in agent on standard input and output
+    /// Run the demo agent on standard input and output
     #[command(hide = true)]
     DemoAgent,
 }
 
-/// What can be done with agents.
+/// Subcommands of `parlor agents`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AgentsJob {
-    /// List the agents that can be chosen, and the known ones that are not on this machine
+    /// List available agents, and known agents that are not installed
     List,
-    /// Add the agents of Zed's settings.json or JetBrains' acp.json to the configuration
+    /// Import agents from Zed or JetBrains into the configuration
     Import {
-        /// Zed's settings.json, JetBrains' acp.json, or a file with their `agent_servers` block
+        /// Zed's settings.json, JetBrains' acp.json, or a file with an `agent_servers` object
         file: PathBuf,
     },
 }
 
-/// A session that the command line asks for, checked.
+/// A validated session request of the command line.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// The folder, absolute, links resolved.
     pub folder: PathBuf,
-    /// The agent to start with; `None`: that of the session that is gone on with, else the user is asked.
+    /// The agent to start; `None`: that of the resumed session, or the user chooses.
     pub agent: Option<AgentSpec>,
-    /// Whether that agent was named on the command line, so that it goes on whoever began.
+    /// Whether the agent was named on the command line; it then replaces that of a resumed session.
     pub is_agent_named: bool,
-    /// The session to go on with.
+    /// The session to resume.
     pub wish: resume::ResumeRequest,
-    /// Whether the folder's last session is worth a word.
+    /// Whether to offer the folder's last session.
     pub offers_last: bool,
-    /// More folders to work in.
+    /// Additional folders.
     pub more_folders: Vec<PathBuf>,
-    /// Known agents that are on this machine, with their names for people, callbacks decided.
+    /// Known agents that are installed, with their display names.
     pub found: Vec<(AgentSpec, String)>,
-    /// The built-in agent.
+    /// The demo agent.
     pub demo: AgentSpec,
-    /// Where the raw traffic is written, as JSON lines.
+    /// The file of the protocol log.
     pub log_file: Option<PathBuf>,
-    /// Where files lie.
+    /// Paths of the configuration and data.
     pub paths: Paths,
-    /// The configuration in force.
+    /// The effective configuration.
     pub config: Config,
-    /// What is wrong with it.
+    /// Problems of the configuration.
     pub problems: Vec<Problem>,
 }
 
-/// What is to be done after the command line was served.
+/// What the caller has to run after [`run`].
 #[derive(Debug, Clone)]
 pub enum Next {
-    /// Nothing: the subcommand has done all.
+    /// Nothing: the subcommand is complete.
     Nothing,
     /// Run this session.
     Session(Box<Session>),
-    /// Be the built-in agent on standard input and output, with this folder.
+    /// Run the demo agent on standard input and output, with this folder.
     DemoAgent(PathBuf),
     /// Show this replay.
     Replay(Box<replay::Job>),
 }
 
-/// Reads the command line and does what it says. An error has been printed to standard error.
+/// Runs parlor with the arguments of the process; errors are printed to standard error.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // It repeats what was typed, which may be the name of a folder that somebody else made.
+        // The message repeats the arguments, which may contain a hostile folder name.
         Err(error) if sanitize(&error.to_string()) != error.to_string() => {
             let _ = Printer::stderr().print(&error.to_string());
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
@@ -264,21 +263,18 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Standard error may have gone with its terminal.
+            // Standard error may be closed together with its terminal.
             let _ = Printer::stderr().print(&format!("parlor: {error:#}\n"));
             ExitCode::FAILURE
         }
     }
 }
 
-/// Serves a command line. What subcommands print goes to `out`.
-///
-/// Fails, with what to do next, on a folder or agent that does not exist and on files that cannot be read or
-/// written; never on a wrong configuration.
+/// Runs a command line; subcommands print to `out`. An invalid configuration is reported, not an error.
 pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     if let Some(folder) = cli.folder.as_deref().filter(|_| cli.subcommand.is_some()) {
         bail!(
-            "the folder {} stands before a command; write it behind `parlor demo`, or leave it out",
+            "unexpected folder {} before the command; pass it after `parlor demo`, or remove it",
             folder.display()
         );
     }
@@ -296,7 +292,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
         sessions::run(job, &paths, out)?;
         return Ok(Next::Nothing);
     }
-    // Folders on PATH may be slow (network, other systems), so they are looked through meanwhile.
+    // Folders on PATH may be slow, so they are searched in parallel.
     let looking = std::thread::spawn(|| catalogue::found_on_path(config::environment("PATH")));
     let (mut config, mut problems) = config::load(&paths);
     cli.options.apply(&mut config);
@@ -323,7 +319,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
             for (spec, _) in found.iter_mut().filter(|_| cli.options.strict) {
                 spec.wire.is_strict = true;
             }
-            let program = std::env::current_exe().context("cannot find parlor's own program file")?;
+            let program = std::env::current_exe().context("cannot find the parlor executable")?;
             let demo = choose::demo(&program, &paths, config.callbacks);
             let mut agent = choose::agent_from(cli, &config, &found, &demo)?;
             if let Some(spec) = agent.as_mut().filter(|_| cli.options.strict) {
@@ -360,7 +356,7 @@ impl Cli {
         is_demo || is_started || self.connect.is_some()
     }
 
-    /// The session to go on with.
+    /// The session to resume.
     pub fn wish(&self) -> resume::ResumeRequest {
         match (&self.resume, self.continue_last) {
             (Some(Some(id)), _) => resume::ResumeRequest::Id(id.clone()),
@@ -416,9 +412,10 @@ impl Options {
 fn permissions(grants: &[grants::GrantFile]) -> String {
     use std::fmt::Write as _;
     if grants.is_empty() {
-        return "\n# No permissions are saved.\n".to_owned();
+        return "\n# No saved permissions.\n".to_owned();
     }
-    let mut text = "\n# Saved permissions; revoke one in the palette, or delete its file:\n".to_owned();
+    let mut text =
+        "\n# Saved permissions (revoke one in the command palette, or delete its file):\n".to_owned();
     for (file, StoredGrant { agent, folder, grant }) in grants {
         let words = format!("{agent} may {}, in sessions of {}", grant.words(), folder.display());
         let _ = writeln!(text, "# {}\n#   {}", one_line(&words), one_line(&file.to_string_lossy()));

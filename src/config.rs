@@ -1,9 +1,7 @@
-//! Configuration: finds, reads and checks what the user wrote.
+//! Finds, reads and checks the configuration.
 //!
-//! Duty: one [`Config`] in force, with the origin of each value, and a list of [`Problem`]s that never stop
-//! the program: a wrong value leaves its default, a wrong file leaves all of them.
-//! Not its duty: acting on it (`runtime`), the command line (`cli`, which lays its own values on top).
-//! Data enters as one TOML file and a few variables of the environment, and leaves as plain data.
+//! The result is a [`Config`] with the origin of each value, and a list of [`Problem`]s: an invalid value is
+//! replaced by its default, an invalid file by all defaults. `cli` applies the command line on top.
 
 pub mod agents;
 pub mod catalogue;
@@ -45,23 +43,23 @@ const TOP_KEYS: &[&str] = &[
     "sessions",
 ];
 
-/// How pictures can be shown. `auto`: as the terminal can; `off`: only told in words.
+/// Values of `ui.images`. `auto`: detected; `off`: described as text.
 pub const IMAGE_WAYS: [&str; 6] = ["auto", "kitty", "iterm2", "sixel", "blocks", "off"];
 
-/// How much of a conversation is handed over unless something else is said.
+/// Default of `handover.max_bytes`.
 const DEFAULT_HANDOVER_BYTES: usize = 64 << 10;
 
-/// From so many MiB of kept sessions on pruning is offered unless something else is said.
+/// Default of `sessions.warn_mib`.
 const DEFAULT_WARN_MIB: u64 = 1024;
 
-/// How much of a session's transcript is in memory unless something else is said, in MiB.
+/// Default of `sessions.memory_mib`.
 const DEFAULT_MEMORY_MIB: u64 = 16;
 
-/// Everything that can be configured, in force.
+/// The effective configuration.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Config {
-    /// Configured agents by name, callbacks already decided.
+    /// Configured agents by name, with their callbacks.
     pub agents: BTreeMap<String, AgentSpec>,
     /// Titles of configured agents that have one.
     pub agent_titles: BTreeMap<String, String>,
@@ -69,45 +67,45 @@ pub struct Config {
     pub default_agent: Option<String>,
     /// MCP servers for the agents, in the file's order.
     pub mcp_servers: Vec<McpServer>,
-    /// More folders that agents may work in, absolute.
+    /// Additional folders for agents, absolute.
     pub additional_directories: Vec<PathBuf>,
-    /// A theme's name, or `auto`: dark or light as the terminal is.
+    /// Theme name, or `auto` to match the terminal's background.
     pub theme: String,
     /// The command that opens a file, with `{path}` and `{line}`; `None`: `$VISUAL`, then `$EDITOR`.
     pub editor: Option<String>,
-    /// Callbacks offered to agents that have no switches of their own.
+    /// Callbacks of agents without their own switches.
     pub callbacks: Callbacks,
-    /// Rules of the policy for what agents do through parlor.
+    /// Permission policy for requests of agents.
     pub policy: PolicyRules,
-    /// Keys.
+    /// Key bindings.
     pub keymap: Keymap,
-    /// Whether parlor takes the mouse.
+    /// Whether the mouse is captured.
     pub mouse: bool,
-    /// Whether what the mouse selects is copied when its button goes up.
+    /// Whether a mouse selection is copied on release.
     pub copy_on_select: bool,
-    /// Whether the terminal is told where text leads to; `None`: if it is known to show links.
+    /// Whether hyperlinks are sent to the terminal; `None`: if it is known to support them.
     pub hyperlinks: Option<bool>,
-    /// How pictures are shown: one of [`IMAGE_WAYS`].
+    /// Image protocol: one of [`IMAGE_WAYS`].
     pub images: String,
-    /// Whether the session runs in lines instead of on a screen.
+    /// Whether the session runs as plain text.
     pub plain: bool,
-    /// Whether nothing may move on its own: no spinner.
+    /// Whether animations are disabled.
     pub reduced_motion: bool,
-    /// Whether lines of code blocks in messages are numbered.
+    /// Whether code blocks in messages have line numbers.
     pub code_line_numbers: bool,
-    /// Whether the terminal's bell rings when something waits that is not in view.
+    /// Whether the terminal bell rings for events in the background.
     pub bell: bool,
-    /// Whether the terminal is told of it in words (OSC 9), to show a notification.
+    /// Whether the terminal shows a notification (OSC 9) for them.
     pub notify: bool,
     /// How tool calls are folded.
     pub folds: FoldRules,
-    /// How much of a conversation is handed over to another agent at the most, in bytes.
+    /// Maximum size of a conversation that is handed over to another agent, in bytes.
     pub handover_bytes: usize,
-    /// From how many MiB of kept sessions on pruning is offered; 0: never.
+    /// Size of the saved sessions in MiB that causes a warning; 0: never.
     pub sessions_warn_mib: u64,
-    /// How many MiB of a session's transcript are in memory, about; the rest is read from the disk. 0: all of it.
+    /// Approximate size of a transcript in memory in MiB; the rest is read from the disk. 0: no limit.
     pub sessions_memory_mib: u64,
-    /// Where each value comes from, by dotted name; what is missing here is a default.
+    /// Origins of values by dotted name; others are defaults.
     pub origins: BTreeMap<String, Origin>,
 }
 
@@ -143,16 +141,16 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Where a value comes from, by its dotted name (`agents.claude.command`).
+    /// The origin of a value by its dotted name (`agents.claude.command`).
     pub fn origin(&self, name: &str) -> Origin {
         self.origins.get(name).copied().unwrap_or_default()
     }
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Origin {
-    /// Built in.
+    /// Built-in default.
     #[default]
     Default,
     /// The configuration file.
@@ -160,20 +158,20 @@ pub enum Origin {
         /// The line, from 1.
         line: usize,
     },
-    /// This variable of the environment.
+    /// An environment variable.
     Environment(&'static str),
     CommandLine,
 }
 
-/// Something wrong with the configuration.
+/// A problem in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub file: PathBuf,
-    /// The line, from 1, if one can be named.
+    /// The line, from 1, if known.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The problem.
     pub text: String,
-    /// What to write instead.
+    /// The remedy.
     pub fix: String,
 }
 
@@ -187,7 +185,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What the reading of a configuration asks of its surroundings.
+/// Environment for reading a configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// The home folder, for `~/`.
@@ -197,19 +195,19 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// The environment of this process.
     pub fn of_process() -> Self {
         let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
         Self { home, path: environment("PATH") }
     }
 }
 
-/// A variable of the environment; the one place where they are read.
+/// Reads an environment variable; no other function does.
 pub fn environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Reads the configuration file. Never fails: a wrong file or value is told and has its default.
+/// Reads the configuration file. Invalid files and values are reported and replaced by defaults.
 pub fn load(paths: &Paths) -> (Config, Vec<Problem>) {
     let file = &paths.config_file;
     let problem = |line: Option<usize>, text: String, fix: &str| {
@@ -221,13 +219,13 @@ pub fn load(paths: &Paths) -> (Config, Vec<Problem>) {
             let problems = if paths.config_origin == Origin::Default {
                 Vec::new()
             } else {
-                problem(None, "there is no such file".to_owned(), "create it, or name another one")
+                problem(None, "file not found".to_owned(), "create it, or pass another path")
             };
             return (Config::default(), problems);
         }
         Err(error) => {
-            let text = format!("the file cannot be read ({error})");
-            return (Config::default(), problem(None, text, "defaults are in force until it can be"));
+            let text = format!("cannot read the file: {error}");
+            return (Config::default(), problem(None, text, "defaults are used until it can be read"));
         }
     };
     match std::str::from_utf8(&bytes) {
@@ -235,19 +233,16 @@ pub fn load(paths: &Paths) -> (Config, Vec<Problem>) {
         Err(error) => {
             let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
             let line = memchr::memchr_iter(b'\n', before).count() + 1;
-            let text = "the file is not UTF-8".to_owned();
-            (
-                Config::default(),
-                problem(Some(line), text, "save it as UTF-8; defaults are in force until then"),
-            )
+            let text = "the file is not valid UTF-8".to_owned();
+            (Config::default(), problem(Some(line), text, "save it as UTF-8; defaults are used until then"))
         }
     }
 }
 
-/// Reads a configuration's text as if it stood in `paths.config_file`.
+/// Reads the text of a configuration.
 pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Problem>) {
     let mut config = Config::default();
-    // Some editors put a byte order mark in front.
+    // Some editors add a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut reader, table) = Reader::parse(&paths.config_file, text);
     let table = table.get_ref();
@@ -316,9 +311,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
             if IMAGE_WAYS.contains(&word.as_str()) {
                 config.images = word;
             } else {
-                let otherwise = format!("write {}", IMAGE_WAYS.join(", "));
+                let otherwise = format!("use one of {}", IMAGE_WAYS.join(", "));
                 let fix = nearest::advice(&word, IMAGE_WAYS, &otherwise);
-                reader.problem(&value.span(), format!("`{word}` is no way to show pictures"), fix);
+                reader.problem(&value.span(), format!("unknown value `{word}` for `images`"), fix);
             }
         }
         config.hyperlinks = ui.get("hyperlinks").and_then(|value| reader.boolean("ui.hyperlinks", value));

@@ -1,13 +1,10 @@
-//! The built-in agent: a real ACP v1 agent over stdio, scripted, without account or network.
+//! The built-in demo agent: a scripted ACP v1 agent over stdio that needs no account and no network.
 //!
-//! Duty: shows a newcomer what a session with an agent is like, and is a rig for the client: floods, crashes
-//! and garbage on demand. Bytes come in as lines of JSON, and go out the same way.
-//! Not its duty: being clever. It knows its commands and a few words.
-//! Invariants: it writes only into its own folder (and a scratch folder that it was given); a turn can be
-//! cancelled at any moment (but for `/hang`, whose point that is); output that a client did not ask for
-//! (noise, unknown updates) comes only from `/garbage`.
+//! It shows a new user what a session with an agent looks like. Messages are JSON lines in both directions.
+//! Invariants: files are written only in its own folder and in scratch folders; a turn can be cancelled at any
+//! moment.
 
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Read as _, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,23 +24,21 @@ mod tests;
 use agent::Agent;
 use peer::Peer;
 
-/// The longest line that is read; a prompt with pictures is far below.
+/// Longest input line; prompts with images are far below.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
-/// Names the folder of the demo agent.
+/// Environment variable with the folder of the demo agent.
 pub const DIR_VARIABLE: &str = "PARLOR_DEMO_DIR";
 
-/// How a demo agent behaves.
+/// Settings of a demo agent.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Its folder: for its sessions and, unless it is given another, the files that it works on.
+    /// Folder of its sessions and, unless `scratch_dir` is set, of the files that it edits.
     pub dir: PathBuf,
-    /// A folder that is there, for the files of all sessions.
+    /// Existing folder for the files of all sessions.
     pub scratch_dir: Option<PathBuf>,
-    /// Whether it pauses as a thinking and typing agent would.
+    /// Whether it pauses between chunks like a real agent.
     pub is_paced: bool,
-    /// What `/crash` does.
-    pub crash: fn(),
 }
 
 impl Settings {
@@ -54,7 +49,7 @@ impl Settings {
         let scratch_dir =
             std::env::var_os("PARLOR_DEMO_SCRATCH").filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let is_paced = std::env::var_os("PARLOR_DEMO_PACE").is_none_or(|pace| pace != "0");
-        Self { dir, scratch_dir, is_paced, crash }
+        Self { dir, scratch_dir, is_paced }
     }
 }
 
@@ -88,13 +83,4 @@ pub fn serve(
             Err(error) => peer.refuse_line(&error),
         }
     }
-}
-
-/// Ends as a program with a fault does: words on stderr, a code, no goodbye.
-fn crash() {
-    let mut err = io::stderr().lock();
-    let _ = writeln!(err, "demo: the /crash command was given");
-    let _ = writeln!(err, "demo: this is where a real agent would print its stack");
-    let _ = writeln!(err, "demo: giving up with code 3");
-    std::process::exit(3);
 }

@@ -18,7 +18,7 @@
 //! | `model` | plain data that all share, shaped like ACP v2 |
 //! | `program` | starts programs, the only place that does |
 //! | `config` | what the user wrote: agents, keys, callbacks; the catalogue of known agents |
-//! | `app` | the reducer: `operations` and its modules for agents, `user` for the user's wishes |
+//! | `app` | the reducer, in layers: `state`, `session`, `recording`, `lifecycle`, `dialogs` |
 //! | `acp` | the wire: transports (pipe, ssh, HTTP, web socket), frames, peer, codec with its dialects and version 2, tap |
 //! | `services` | files, terminals, git, clipboard, editor, pictures, the store of sessions |
 //! | `ui` | drawing and routing of keys; `plain`: the session in lines |
@@ -47,12 +47,12 @@
 //! 12. A frame costs what the screen holds, a chunk what the open block holds; neither grows with the transcript.
 //! 13. No input takes memory without limit, or more than linear time: queues are `model::Bounded` or bounded channels,
 //!     a long text is laid out where it is looked at, nesting has a limit. Signals end parlor also when the loop is busy.
-//! 14. Beyond a ceiling `State` holds the end of a transcript only (`app::paging`). What went is on the disk, and whatever
+//! 14. Beyond a ceiling `State` holds the end of a transcript only (`app::session::paging`). What went is on the disk, and whatever
 //!     happens to an item is kept with its page, so that each page is read by itself.
-//! 15. What was recorded of a session is never removed or moved by what an agent replays (`app::reconcile`).
+//! 15. What was recorded of a session is never removed or moved by what an agent replays (`app::session::reconcile`).
 //! 16. Programs are started by `program` only, with the party that asked for it. Roots of a session are `UserRoot`s, made only where
 //!     the user's own words are read. No message of an agent changes a root, or the program that a sign-in starts.
-//! 17. The id of an item is a name that is given once (`app::transcript`): places are looked up by it, and never stored.
+//! 17. The id of an item is a name that is given once (`app::state::transcript`): places are looked up by it, and never stored.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests start what they need"))]
 

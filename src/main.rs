@@ -1,4 +1,4 @@
-//! The program.
+//! The `parlor` program.
 
 use std::process::ExitCode;
 

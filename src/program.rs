@@ -1,11 +1,11 @@
-//! Starts programs: the only place of parlor that does.
+//! Starts programs; no other module does.
 //!
-//! Duty: finds a program, and makes the command that starts it, for whoever waits for it: a plain process, a task, a
-//! pseudo terminal. Not its duty: whether an agent may run a command (`app`), waiting for the end.
-//! Each start says who asked for it ([`StartedBy`]); what that one may not start is refused here.
-//! Invariants: a bare name is looked up in the absolute folders of `PATH` only, so that `.` or an empty entry never
-//! picks a program of the opened folder, here or in what is started; what has no terminal leads a process group of its
-//! own; a sign-in never changes which code its program runs.
+//! Finds a program and builds its command as a plain process, a task, or in a pseudo terminal. Each start names its
+//! requester ([`StartedBy`]), and starts that this requester is not allowed are rejected here. `app` decides
+//! whether an agent may run a command.
+//! Invariants: a bare name is looked up only in absolute folders of `PATH`, so that `.` or an empty entry never
+//! selects a program of the opened folder, here or in child processes; a process without a terminal leads its own
+//! process group; a sign-in command never changes which code its program runs.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -17,45 +17,45 @@ use portable_pty::CommandBuilder;
 
 use crate::model::is_refused_variable;
 
-/// The variable that tells an agent, and all that it starts, the process id of its parlor.
+/// Variable with the process id of parlor, for agents and their child processes.
 pub const PARLOR_PID: &str = "PARLOR_PID";
 
-/// The variable that marks what ends with this run of parlor: its value is [`run_mark`].
+/// Variable that marks processes of this run of parlor; its value is [`run_mark`].
 pub const PARLOR_RUN: &str = "PARLOR_RUN";
 
-/// The variable that tells the processes of an agent's command the session that it leads, by its process id.
+/// Variable with the process id of the session leader of an agent's command.
 pub const PARLOR_COMMAND: &str = "PARLOR_COMMAND";
 
-/// Who asked for a program.
+/// The requester of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartedBy {
-    /// parlor: a helper that its source names.
+    /// parlor: a helper with a fixed name.
     Parlor,
     /// The user: configuration, command line or environment.
     User,
-    /// A sign-in method of an agent, after the user confirmed it: the agent chose arguments and variables.
+    /// A sign-in method that the user confirmed; the agent chose arguments and variables.
     SignIn,
-    /// A request of an agent that was allowed.
+    /// An allowed request of an agent.
     Agent,
 }
 
-/// Why a program is not started.
+/// Why a program was not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is no such program.
+    /// Program not found.
     NotFound(String),
-    /// parlor's own helpers are looked up by name.
+    /// Helpers of parlor are looked up by name.
     NotAName(String),
-    /// A sign-in may not set this variable.
+    /// A sign-in command cannot set this variable.
     Variable(String),
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotFound(name) => write!(f, "{name} was not found"),
-            Self::NotAName(name) => write!(f, "{name} is not a program name"),
-            Self::Variable(name) => write!(f, "a sign-in may not set {name}"),
+            Self::NotFound(name) => write!(f, "{name} not found"),
+            Self::NotAName(name) => write!(f, "invalid program name {name}"),
+            Self::Variable(name) => write!(f, "a sign-in command cannot set {name}"),
         }
     }
 }
@@ -70,7 +70,7 @@ impl From<Refusal> for std::io::Error {
     }
 }
 
-/// A program that was found, with all that it is started with.
+/// A program with its arguments and variables.
 #[derive(Debug, Clone)]
 pub struct Start {
     program: PathBuf,
@@ -81,11 +81,11 @@ pub struct Start {
 }
 
 impl Start {
-    /// Finds `name`: a path counts from `folder`, a bare name is looked up on the `PATH` among `env`, else on parlor's.
+    /// Finds `name`: a path is relative to `folder`, a bare name is looked up on the `PATH` of `env` or of parlor.
     /// `env` is added to the environment of the program.
     ///
     /// # Errors
-    /// There is no such program, or `by` may not start it this way.
+    /// The program was not found, or `by` is not allowed to start it this way.
     pub fn find(
         by: StartedBy,
         name: &str,
@@ -101,16 +101,16 @@ impl Start {
         let folder = folder.map(Path::to_owned);
         let start = Self { program, args: Vec::new(), env: Vec::new(), folder, is_in_terminal: false };
         let mut start = start.with_variables(by, env)?;
-        // An empty one means the folder that the program runs in.
+        // An empty entry means the current folder of the program.
         let path = path.filter(|path| !path.is_empty()).unwrap_or_else(|| PLAIN_PATH.into());
         start.env.push(("PATH".into(), path));
         Ok(start)
     }
 
-    /// Adds variables that `by` wants. Those without a proper name are left out.
+    /// Adds variables of `by`; those with an invalid name are ignored.
     ///
     /// # Errors
-    /// `by` may not set one of them.
+    /// `by` is not allowed to set one of them.
     pub fn with_variables(mut self, by: StartedBy, env: &[(String, String)]) -> Result<Self, Refusal> {
         for (name, value) in env.iter().filter(|(name, _)| !name.is_empty() && !name.contains(['=', '\0'])) {
             if by == StartedBy::SignIn && is_refused_variable(name) {
@@ -128,14 +128,14 @@ impl Start {
         self
     }
 
-    /// The user's terminal is left to it: it stays in parlor's process group, which has the terminal.
+    /// Keeps the program in parlor's process group, which owns the terminal.
     #[must_use]
     pub fn in_terminal(mut self) -> Self {
         self.is_in_terminal = true;
         self
     }
 
-    /// What another run of parlor finds of it, when this one was killed, is ended ([`run_mark`]).
+    /// Marks the program, so that the next run of parlor ends it after a crash ([`run_mark`]).
     #[must_use]
     pub fn tied_to_this_run(mut self) -> Self {
         self.env.push((PARLOR_PID.into(), std::process::id().to_string().into()));
@@ -148,7 +148,7 @@ impl Start {
         std::iter::once(self.program.as_os_str()).chain(self.args.iter().map(OsString::as_os_str))
     }
 
-    /// The command, for a process that is waited for on a thread.
+    /// The command for a blocking process.
     #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
@@ -162,7 +162,7 @@ impl Start {
         command
     }
 
-    /// The same for a process that is waited for in a task.
+    /// The command for an async process.
     pub fn task(&self) -> tokio::process::Command {
         self.command().into()
     }
@@ -189,13 +189,13 @@ impl Start {
     }
 }
 
-/// Where a program finds others if the user's `PATH` has no absolute folder.
+/// The `PATH` of programs if the user's has no absolute folder.
 const PLAIN_PATH: &str = "/usr/bin:/bin";
 
-/// The shell that every system has.
+/// The standard shell.
 pub const PLAIN_SHELL: &str = "/bin/sh";
 
-/// What marks the processes of this run: its process id and a random number.
+/// The mark of this run: its process id and a random number.
 pub fn run_mark() -> &'static str {
     static MARK: LazyLock<String> = LazyLock::new(|| {
         use std::hash::{BuildHasher as _, Hasher as _};
@@ -206,11 +206,10 @@ pub fn run_mark() -> &'static str {
     &MARK
 }
 
-/// Finds a program without starting it: a path counts from `folder`, a bare name is looked up in the absolute folders
-/// of `path`.
+/// Finds a program: a path is relative to `folder`, a bare name is looked up in the absolute folders of `path`.
 pub fn find_in(name: &str, path: Option<&OsStr>, folder: Option<&Path>) -> Option<PathBuf> {
     let path = path.map(absolute_entries);
-    // An empty search path would mean the folder.
+    // An empty search path would mean the current folder.
     if is_bare(name) && path.as_ref().is_none_or(|path| path.is_empty()) {
         return None;
     }
@@ -227,7 +226,7 @@ fn is_bare(name: &str) -> bool {
     !name.is_empty() && !name.contains(std::path::is_separator)
 }
 
-/// A search path without the entries that mean another folder wherever the program runs.
+/// Removes relative entries from a search path.
 fn absolute_entries(path: &OsStr) -> OsString {
     let absolute: Vec<PathBuf> = std::env::split_paths(path).filter(|entry| entry.is_absolute()).collect();
     std::env::join_paths(absolute).unwrap_or_default()

@@ -1,10 +1,9 @@
-//! The one doer: the loop, the effects, the terminal.
+//! The event loop: runs effects and draws frames.
 //!
-//! Duty: brings every event to `app::update` in order, carries out what it wants, and draws when something
-//! changed. Not its duty: deciding anything, or knowing the wire.
-//! Enters: keys, agents' batches, services, signals, timers. Leaves: effects, frames.
-//! Invariants: the loop never awaits a send; input comes before agents; with nothing to do there is no
-//! timer and no frame.
+//! Passes every event to `app::update` in order, executes its effects, and draws when something has changed. Inputs
+//! are keys, batches of agents, service events, signals and timers.
+//! Invariants: the loop never awaits a send; input has priority over agents; an idle loop has no timer and draws no
+//! frame.
 
 pub mod agents;
 pub mod clock;
@@ -20,6 +19,7 @@ pub mod signals;
 mod suspend;
 pub mod tty;
 
+use crate::app::state::tab;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use tokio::sync::{Notify, mpsc};
 
+use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
-use crate::app::tabs;
 use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{Batch, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
@@ -119,7 +119,7 @@ fn in_runtime(task: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<
         .thread_keep_alive(Duration::from_millis(500))
         .enable_all()
         .build()
-        .context("could not start the runtime")?;
+        .context("cannot start the async runtime")?;
     let outcome = runtime.block_on(task);
     // A blocking job (a file on a dead network drive, say) must not keep the program from ending.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -139,6 +139,7 @@ struct Loop {
     signals: Signals,
     tty: Tty,
     clock: Clock,
+    gate: GateKeeper,
     pictures: Pictures,
     comparer: compare::Comparer,
     /// Something outside the state changed what is to be seen (a grammar was loaded).
@@ -169,8 +170,6 @@ enum Wake {
     Service(ServiceEvent),
     Picture(pictures::Done),
     Repaint,
-    /// An agent has more to tell than updates, or cannot tell more; `drain` takes it.
-    Urgent,
     Deadline,
 }
 
@@ -188,7 +187,7 @@ impl Loop {
             view.glyphs = Glyphs::plain();
         }
         let mouse = launch.setup.mouse == MouseOwner::Parlor;
-        let (state, first_effects) = State::new(launch.setup, now);
+        let (state, first_effects) = crate::app::start(launch.setup, now);
         let (service_sender, services) = mpsc::unbounded_channel();
         let mut pictures = Pictures::new(launch.pictures);
         let tty = Tty::enter(mouse, &pictures.questions())?;
@@ -204,6 +203,8 @@ impl Loop {
         doer.data_dir = Some(launch.data_dir);
         doer.export = launch.export;
         doer.clipboard = launch.clipboard;
+        let (gate_keeper, gate) = GateKeeper::new();
+        doer.gate = gate;
         let mut this = Self {
             state,
             view,
@@ -216,6 +217,7 @@ impl Loop {
             signals: Signals::new()?,
             tty,
             clock: Clock::new(now),
+            gate: gate_keeper,
             pictures,
             comparer: compare::Comparer::new(&repaint),
             repaint,
@@ -242,10 +244,21 @@ impl Loop {
             let wake = self.wait().await;
             let is_input = matches!(wake, Wake::Input(_));
             self.on_wake(wake);
+            let was_busy = self.has_more;
             self.drain(is_input);
+            if is_input {
+                // The key's frame shows what came since the last one too.
+                self.gate.open_at(Instant::now().into());
+            }
             if is_input || self.has_more {
                 // What the user wants goes to the agent before a frame is drawn, and in the midst of a flood.
                 tokio::task::yield_now().await;
+            }
+            if is_input
+                && !was_busy
+                && let Some((conn, batch)) = self.agents.try_next()
+            {
+                self.on_batch(conn, batch, Instant::now());
             }
             let now = Instant::now();
             self.on_deadlines(now);
@@ -253,7 +266,7 @@ impl Loop {
             if self.doer.is_leaving && self.agents.is_empty() {
                 break;
             }
-            self.clock.animate(now, ui::next_frame_in(&self.state, &self.view));
+            self.clock.animate(ui::next_frame_in(&self.state, &self.view));
             if !self.is_away && self.clock.is_frame_due(now) {
                 if self.tty.is_gone() {
                     self.clock.frame_drawn(now);
@@ -261,6 +274,7 @@ impl Loop {
                     self.draw(now);
                 }
             }
+            self.gate.open_at(self.clock.next_look().into());
             self.send_pictures();
             self.notice_loss(now);
         }
@@ -275,7 +289,6 @@ impl Loop {
 
     async fn wait(&mut self) -> Wake {
         let deadline = self.clock.next_deadline(self.doer.next_connect(), !self.is_away);
-        let is_paced = !self.is_away && !self.has_more && self.clock.is_paced();
         let input = async {
             match &mut self.input {
                 Some(keys) => keys.next().await,
@@ -286,7 +299,7 @@ impl Loop {
             biased;
             event = input => event.map_or(Wake::InputEnded, Wake::Input),
             signal = self.signals.next() => Wake::Signal(signal),
-            batch = self.agents.wait(is_paced) => batch.map_or(Wake::Urgent, |(conn, batch)| Wake::Agent(conn, batch)),
+            (conn, batch) = self.agents.next() => Wake::Agent(conn, batch),
             Some(event) = self.services.recv() => Wake::Service(event),
             () = self.repaint.notified() => Wake::Repaint,
             Some(done) = self.pictures.next() => Wake::Picture(done),
@@ -317,7 +330,7 @@ impl Loop {
             Wake::Service(event) => self.on_service(event, now),
             // Colours of a page that was just turned should not come a frame later than they could.
             Wake::Repaint => self.clock.want_frame_at_once(),
-            Wake::Urgent | Wake::Deadline => {}
+            Wake::Deadline => {}
         }
     }
 
@@ -445,12 +458,9 @@ impl Loop {
             self.doer.forget(conn);
             return;
         };
-        let (before, messages) = (self.state.changes, batch.messages);
+        self.clock.note_arrival(batch.messages, now);
         for event in batch {
             self.apply(Event::Agent(conn, event), now);
-        }
-        if self.state.changes != before {
-            self.clock.note_arrival(messages, now);
         }
     }
 
@@ -462,11 +472,8 @@ impl Loop {
         if let ServiceEvent::Copied { outcome: CopyOutcome::Terminal { sequence }, .. } = &event {
             self.tty.send(sequence);
         }
-        let before = self.state.changes;
+        self.clock.note_arrival(1, now);
         self.apply(Event::Service(event), now);
-        if self.state.changes != before {
-            self.clock.note_arrival(1, now);
-        }
     }
 
     /// Copies what is selected on the screen. Where a key was needed for that, the selection is over.
@@ -546,7 +553,7 @@ impl Loop {
     fn draw(&mut self, now: Instant) {
         self.view.set_now(now);
         if matches!(self.state.modals.last(), Some(Modal::Log { .. })) {
-            self.doer.refresh_log(&mut self.view, &mut self.log_stand, tabs::log_conns(&self.state));
+            self.doer.refresh_log(&mut self.view, &mut self.log_stand, tab::log_conns(&self.state));
         }
         self.comparer.deliver();
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);

@@ -1,10 +1,9 @@
-//! Local services: files, terminals, git, the clipboard, pictures, and what parlor keeps on disk.
+//! Local services: files, terminals, git, the clipboard, images, and the data that parlor stores.
 //!
-//! Duty: does the work that an agent asks of its client, off the UI thread, and tells the outcome as
-//! [`crate::model::ServiceEvent`].
-//! Not its duty: deciding whether it may be done (`app`), the wire (`acp`).
-//! Invariants: nothing here is drawn or decided; what only Unix has lives in `unix`; programs are started by
-//! `crate::program`, with the party that asked for it.
+//! They execute requests of agents outside the UI thread and report results as [`crate::model::ServiceEvent`].
+//! `app` decides whether a request is allowed.
+//! Invariants: nothing here draws or decides; Unix-only code is in `unix`; programs are started by `crate::program`
+//! with the party that requested it.
 
 pub mod browser;
 pub mod clipboard;

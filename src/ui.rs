@@ -44,7 +44,7 @@ use ratatui::Frame;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect};
 
-use crate::app::user::{self, Focus};
+use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, Session, SessionPhase, State};
 use crate::model::{Action, ItemId};
 
@@ -97,10 +97,10 @@ pub fn draw_into(
 
 /// What all rows of the transcript depend on, if nothing but the transcript is drawn where it stands.
 fn ground(state: &State, session: &Session, look: &RenderContext<'_>, panes: &Panes) -> Option<u64> {
-    let is_covered = user::base_focus(state) != user::focus(state)
+    let is_covered = dialogs::base_focus(state) != dialogs::focus(state)
         || !state.modals.is_empty()
         || !session.asks.is_empty()
-        || !user::completions(state).is_empty()
+        || !dialogs::completions(state).is_empty()
         || session.transcript.items().is_empty()
         || panes.side.is_some()
         // Rows of such pictures are mended where something lies above them.
@@ -147,7 +147,7 @@ fn draw_frame(
     };
     if area.width < LEAST_COLS || area.height < LEAST_ROWS {
         rows.begin(buf, blank, area, (None, false));
-        let words = if area.width < 24 { "Too small." } else { "The window is too small." };
+        let words = if area.width < 24 { "Too small." } else { "Window too small." };
         buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
         return None;
     }
@@ -177,7 +177,7 @@ fn draw_frame(
     status::draw_rule(&scene, shown, has_plan_count, panes.rule, buf, &mut view.hits);
     let mut cursor = Some(view.composer.draw(&scene, panes.composer, buf, &mut view.hits));
     status::draw(&scene, panes.status, buf, &mut view.hits);
-    match user::base_focus(state) {
+    match dialogs::base_focus(state) {
         Focus::Search => cursor = of_search,
         Focus::Browse => cursor = None,
         _ => {}
@@ -220,7 +220,7 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
     }
     let step = if view.has_motion { SPINNER_STEP } else { Duration::from_secs(1) };
     // A dialog that waits for a pause in typing says so until it takes keys.
-    let quiet = user::takes_answers_from(state).and_then(|at| at.checked_duration_since(view.now));
+    let quiet = dialogs::takes_answers_from(state).and_then(|at| at.checked_duration_since(view.now));
     is_animating(state).then_some(step).into_iter().chain(quiet.filter(|left| !left.is_zero())).min()
 }
 

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use dhat::HeapStats;
 use parlor::acp::codec::Codec;
-use parlor::app::{Effect, Event, Setup, State, operations, update};
+use parlor::app::lifecycle::operations;
+use parlor::app::{Effect, Event, Setup, State, update};
 use parlor::config::keymap::Keymap;
 use parlor::model::{
     AgentCommand, AgentEvent, AgentSpec, ConnId, ContentBlock, DiffChange, FileDiff, MarkPlace, Note, Patch,
@@ -93,7 +94,7 @@ impl Stream {
             memory_bytes: LIMIT,
             ..Setup::default()
         };
-        let (state, _) = State::new(setup, now);
+        let (state, _) = parlor::app::start(setup, now);
         let view = ViewState::new(&Keymap::defaults(), now);
         let buf = Buffer::empty(Rect::new(0, 0, 100, 30));
         let mut stream = Self { state, view, buf, now, count: 0, written: 0 };

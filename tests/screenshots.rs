@@ -161,7 +161,7 @@ fn side_by_side() {
     let stage = Stage::new();
     let mut screen = fixed(&stage, (20, 164));
     screen.send(ALL_CHANGES);
-    screen.wait_for("s one column");
+    screen.wait_for("s unified");
     check("side-by-side", "parlor: all changes of a session, old and new beside each other", &mut screen);
 }
 

@@ -4,8 +4,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "tidy/layers.rs"]
+mod layers;
+
 use std::fs;
 use std::path::{Path, PathBuf};
+
+#[path = "tidy/words.rs"]
+mod words;
 
 const MOST_LINES: usize = 600;
 
@@ -60,9 +66,17 @@ fn without_tests(text: &str) -> Vec<&str> {
 
 /// The top modules of this crate that code names, in paths and in `use crate::{…}`.
 fn modules_named(code: &str) -> Vec<String> {
+    names_behind(code, "crate::")
+}
+
+/// The names behind a prefix of a path; `prefix{a, b::c}` gives `a` and `b`.
+fn names_behind(code: &str, prefix: &str) -> Vec<String> {
     let mut named = Vec::new();
-    for (at, path) in code.match_indices("crate::") {
-        let rest = &code[at + path.len()..];
+    for (at, _) in code.match_indices(prefix) {
+        if code[..at].ends_with("::") {
+            continue;
+        }
+        let rest = &code[at + prefix.len()..];
         let Some(group) = rest.strip_prefix('{') else {
             named.push(first_name(rest));
             continue;
@@ -238,7 +252,7 @@ fn roots_are_made_where_the_users_words_are_read() {
     // The store holds what was recorded here; a session of an agent's list has been shown and agreed to.
     assert_only_in(
         &["UserRoot::given"],
-        &["cli/start", "services/store/rows", "app/from_list", "model/root"],
+        &["cli/start", "services/store/rows", "app/lifecycle/from_list", "model/root"],
     );
 }
 

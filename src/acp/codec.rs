@@ -1,12 +1,10 @@
-//! The translation between JSON text and [`crate::model`].
+//! Translates between JSON text and the types of [`crate::model`].
 //!
-//! Duty: build what is sent from the official types; bring what comes in into the official names and
-//! shapes (tables in `names`), decode it item by item with the official types, and hand on model values.
-//! Not its duty: ids, pending calls, framing (`peer`, `frame`), or what an event means (`app`).
-//! Data enters as JSON text of `params`, `result` or `error`, and leaves as [`AgentEvent`]s, [`AgentRequest`]s and
-//! [`Reply`]s; the way back is the same in reverse.
-//! Invariants: nothing here fails for good or panics, whatever comes in; what is not understood is kept
-//! raw or reported as an anomaly, never lost in silence; every outgoing message passes strict decoders.
+//! Outgoing messages are built from the official types. Incoming `params`, `result` and `error` texts are
+//! normalised to the official names and shapes (tables in `names`), decoded item by item, and returned as
+//! [`AgentEvent`]s, [`AgentRequest`]s and [`Reply`]s. Ids and framing belong to `peer` and `frame`.
+//! Invariants: no input panics or ends the connection; items that cannot be decoded are passed on raw or reported
+//! as an anomaly, never dropped silently; every outgoing message passes strict decoders.
 
 mod answers;
 mod auth;
@@ -41,6 +39,8 @@ mod wrappers;
 #[cfg(test)]
 mod tests;
 
+use serde_json::json;
+
 use crate::model::{
     AgentCapabilities, AgentEvent, AgentInfo, AgentRequest, AgentSpec, AnomalyKind, Call, CallError,
     Callbacks, Reply, Response, RpcError, SessionId, WireSpec,
@@ -51,16 +51,15 @@ pub(crate) use decoder_state::TurnNews;
 use quirks::Quirks;
 pub(crate) use quirks::{Quirk, profile_of, telling_names};
 
-/// Whether an answer to `initialize`, given as the whole message, is of the system whose updates come as events: on an
-/// event stream of its own if it is reached over HTTP.
+/// Whether a response to `initialize`, given as the whole message, is of `OpenOxide`, which sends updates as events:
+/// over HTTP, on a separate event stream.
 pub(crate) fn speaks_events(answer: &str) -> bool {
     let answer = value::parse_object(answer);
     let result = answer.as_ref().and_then(|answer| answer.get("result")?.as_object());
     result.is_some_and(openoxide::is_spoken_in)
 }
 
-/// The translator of one connection. It holds what was learned of the agent: its quirks, its
-/// capabilities, and the little memory that some dialects need.
+/// The codec of one connection, with the agent's quirks and capabilities, and the state that some dialects need.
 #[derive(Debug)]
 pub struct Codec {
     quirks: Quirks,
@@ -73,7 +72,7 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// A translator for one life of this agent. Quirks known by the command's name are in force at once.
+    /// Creates the codec of a connection. Quirks that are known for the command's name apply immediately.
     pub fn new(spec: &AgentSpec) -> Self {
         Self {
             quirks: Quirks::of(spec),
@@ -86,10 +85,9 @@ impl Codec {
         }
     }
 
-    /// Method and params of the form of `initialize` to try: 0 is the official form with all that
-    /// parlor can do, 1 the same without unstable parts, for agents that refuse what they do not know, 2 that
-    /// of a system with a protocol of its own (which comes first where the agent is known to be that system).
-    /// `None`: there is no further form.
+    /// Method and params of a form of `initialize`: 0 is the official form with all capabilities, 1 the same without
+    /// unstable parts, for agents that reject unknown fields, 2 that of `OpenOxide` (first if the agent is known to be
+    /// `OpenOxide`). `None`: no further form.
     pub fn initialize(&self, attempt: u8) -> Option<(&'static str, String)> {
         let offer = initialize::Offer { callbacks: self.offered, runs_sign_in: !self.is_remote };
         match attempt.checked_sub(u8::from(self.wire.protocol == 2)) {
@@ -98,11 +96,11 @@ impl Codec {
         }
     }
 
-    /// Reads the answer to `initialize`.
+    /// Decodes the response to `initialize`.
     ///
     /// # Errors
-    /// [`CallError::Malformed`] if it is no object, [`CallError::OtherVersion`] if it names a version that parlor
-    /// does not speak, or was not told to speak.
+    /// [`CallError::Malformed`] if it is not an object, [`CallError::OtherVersion`] for an unsupported or disabled
+    /// protocol version.
     pub fn on_initialize(&mut self, result: &str) -> Result<AgentInfo, CallError> {
         let newest = self.wire.protocol.max(1);
         let mut info = match v2::decode_initialize(result).filter(|_| newest == 2) {
@@ -122,20 +120,20 @@ impl Codec {
         Ok(info)
     }
 
-    /// Reads a notification; `false`: the method is unknown. A text chunk that continues the last event
-    /// of `out` (same session, role and message) is joined to it.
+    /// Decodes a notification; `false`: unknown method. A text chunk that continues the last event of `out` (same
+    /// session, role and message) is joined to it.
     pub fn notification(&mut self, method: &str, params: Option<&str>, out: &mut Vec<AgentEvent>) -> bool {
         match method {
             "session/update" => {
                 let text = params.unwrap_or("null");
-                // Chunks that are to be mended go the long way.
+                // Chunks that need a workaround are decoded by `updates`.
                 let is_plain = !self.quirks.has(Quirk::TrimmedChunks);
                 if !(is_plain && fast::decode(text, &mut self.memory, out)) {
                     updates::decode(text, &mut self.memory, &mut self.quirks, out);
                 }
                 true
             }
-            // Where its socket is, which is of no use on a pipe.
+            // The path of a socket, which is not needed on a pipe.
             "ready" => {
                 self.quirks.note(Quirk::ReadyLine);
                 true
@@ -147,7 +145,7 @@ impl Codec {
                     Some(status) => out.push(AgentEvent::AuthStatus(status)),
                     None => out.push(value::anomaly(
                         AnomalyKind::BadMessage,
-                        "A notice about the sign-in says nothing of its state.",
+                        "An authentication notice has no state.",
                     )),
                 }
                 true
@@ -155,10 +153,9 @@ impl Codec {
             "elicitation/complete" => {
                 match params.and_then(elicitation::decode_complete) {
                     Some(id) => out.push(AgentEvent::ElicitationComplete(id)),
-                    None => out.push(value::anomaly(
-                        AnomalyKind::BadMessage,
-                        "A notice that a page was dealt with names no page.",
-                    )),
+                    None => {
+                        out.push(value::anomaly(AnomalyKind::BadMessage, "An elicitation notice has no id."));
+                    }
                 }
                 true
             }
@@ -166,28 +163,27 @@ impl Codec {
         }
     }
 
-    /// Reads a message that is no JSON-RPC: one system's events may come bare. `false`: it is none.
+    /// Decodes a message without a JSON-RPC envelope, as `OpenOxide` sends events; `false`: not an event.
     pub fn bare_event(&mut self, text: &str, out: &mut Vec<AgentEvent>) -> bool {
         updates::decode_event("", Some(text), &mut self.memory, &mut self.quirks, out)
     }
 
-    /// What the last messages told of turns beside their updates.
+    /// Takes the turn events of the last messages.
     pub(crate) fn take_turn_news(&mut self) -> Vec<TurnNews> {
         let news = std::mem::take(&mut self.memory.turn_news);
         self.memory.tells_ends |= news.iter().any(|news| matches!(news, TurnNews::Ended(..)));
         news
     }
 
-    /// Whether an answer to a prompt says no more than that it came, because something else tells the end of
-    /// the turn: in version 2 a state, in one dialect `done`. `has_news`: something of the turn was told before
-    /// the answer, which then counts as the end in that dialect.
-    /// Source: ACP v2 prompt-lifecycle: the response says that the prompt was accepted.
+    /// Whether the response to a prompt only acknowledges it, because the turn ends otherwise: in version 2 with a
+    /// state, in one dialect with `done`. `has_news`: the turn had events before the response, which then ends the
+    /// turn in that dialect. Source: ACP v2 prompt-lifecycle: the response says that the prompt was accepted.
     pub(crate) fn is_only_receipt(&self, outcome: Result<&str, &str>, has_news: bool) -> bool {
         if self.memory.is_v2() {
             return outcome.is_ok();
         }
         self.quirks.has(Quirk::OwnMethods)
-            // Over HTTP the receipt may arrive after the first events of the turn.
+            // Over HTTP the response may arrive after the first events of the turn.
             && (!has_news || self.is_remote && self.memory.tells_ends)
             && outcome.is_ok_and(|result| !replies::names_stop_reason(result))
     }
@@ -207,27 +203,25 @@ impl Codec {
         self.memory.response_ends_turn = true;
     }
 
-    /// Whether a turn that is not accepted yet cannot have ended: a state that is told is an older one.
+    /// Whether a turn cannot end before its prompt was accepted, so that an earlier idle state is stale.
     pub(crate) fn accepts_before_end(&self) -> bool {
         self.memory.is_v2()
     }
 
-    /// Whether a quirk is in force.
+    /// Whether the agent has a quirk.
     pub(crate) fn has(&self, quirk: Quirk) -> bool {
         self.quirks.has(quirk)
     }
 
-    /// Learns a quirk of the frames; the first time it is told.
+    /// Sets a quirk of the framing and reports it the first time.
     pub(crate) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
         self.quirks.learn(quirk, out);
     }
 
-    /// Reads a request. Anomalies met on the way go to `out`; that a request was refused is the caller's to
-    /// tell.
+    /// Decodes a request; anomalies are added to `out`. The caller reports a rejected request.
     ///
     /// # Errors
-    /// What to answer with: `-32601` for a method that parlor does not know or does not offer to this
-    /// agent, `-32602` for params that cannot be read.
+    /// The error to respond with: `-32601` for an unknown or disabled method, `-32602` for invalid params.
     pub fn request(
         &mut self,
         method: &str,
@@ -238,11 +232,11 @@ impl Codec {
         requests::decode(method, params, offered, &mut self.memory, &mut self.quirks, out)
     }
 
-    /// Reads the result of a call of ours. Anomalies met on the way go to `out`.
+    /// Decodes the result of a request of parlor; anomalies are added to `out`.
     ///
     /// # Errors
-    /// [`CallError::Malformed`] if what the call is for is missing; [`CallError::Agent`] with
-    /// `-32000` where an agent tells by a stop reason that it wants a sign-in.
+    /// [`CallError::Malformed`] if a required field is missing; [`CallError::Agent`] with `-32000` if a stop reason
+    /// says that sign-in is required.
     pub fn reply(
         &mut self,
         call: &Call,
@@ -252,22 +246,22 @@ impl Codec {
         replies::decode(call, result, &mut self.memory, &self.quirks, out)
     }
 
-    /// Reads an error of any shape. Its message is the best text that was found, wherever it was hidden.
+    /// Decodes an error of any shape; its message is the most specific text in it.
     pub fn error(&self, error: &str) -> RpcError {
         errors::decode(error)
     }
 
-    /// Method and params of a call. What the agent does not take (MCP transports, more folders, kinds of
-    /// prompt blocks) is left out or replaced by what it takes.
+    /// Method and params of a request. Content that the agent does not support (MCP transports, additional folders,
+    /// kinds of prompt blocks) is omitted or replaced.
     pub fn call(&self, call: &Call) -> (&'static str, String) {
         calls::encode(call, &self.can)
     }
 
-    /// The same in the words of this agent: form 0 first, the others where [`Self::has_other_form`] says so.
-    /// `None`: there is no such form.
+    /// The same in the agent's dialect: form 0 first, the others if [`Self::has_other_form`] says so. `None`: no such
+    /// form.
     ///
     /// # Errors
-    /// [`CallError::NotSent`] for what the agent is known not to take.
+    /// [`CallError::NotSent`] for a request over a known limit of the agent.
     pub fn call_in_form(
         &mut self,
         call: &Call,
@@ -292,7 +286,7 @@ impl Codec {
         }))
     }
 
-    /// Whether another form of this call may do after this error.
+    /// Whether another form of this request is worth a try after this error.
     pub fn has_other_form(&self, call: &Call, error: &RpcError) -> bool {
         match call {
             Call::ResumeSession(..) if self.quirks.has(Quirk::OwnMethods) => {
@@ -303,26 +297,26 @@ impl Codec {
         }
     }
 
-    /// Method and params of the notification that cancels a session's turn. `prompt`: the id of the request
-    /// that began it; one system wants to be told that, and there is nothing to cancel without it.
+    /// Method and params of the notification that cancels a turn. `prompt`: the id of the prompt request, which one
+    /// dialect requires.
     pub fn cancel(&self, session: &SessionId, prompt: Option<u64>) -> Option<(&'static str, String)> {
         if self.quirks.has(Quirk::OwnMethods) {
-            return prompt.map(|id| ("$/cancelRequest", format!("{{\"id\":{id}}}")));
+            return prompt.map(|id| ("$/cancelRequest", json!({"id": id}).to_string()));
         }
         Some(calls::encode_cancel(session))
     }
 
-    /// Method and params of the notification that withdraws a request of ours; `None`: this agent takes none.
+    /// Method and params of the notification that cancels a request of parlor; `None`: not supported by this agent.
     pub fn withdraw(&self, id: u64) -> Option<(&'static str, String)> {
         if self.quirks.has(Quirk::OwnMethods) {
-            return Some(("$/cancelRequest", format!("{{\"id\":{id}}}")));
+            return Some(("$/cancelRequest", json!({"id": id}).to_string()));
         }
         let takes_it = !self.quirks.has(Quirk::FewNotifications);
-        takes_it.then(|| ("$/cancel_request", format!("{{\"requestId\":{id}}}")))
+        takes_it.then(|| ("$/cancel_request", json!({"requestId": id}).to_string()))
     }
 
-    /// The JSON of an answer: `Ok` is a result, `Err` an error object. An answer that does not fit the
-    /// request becomes error `-32603`.
+    /// The JSON of a response: `Ok` is a result, `Err` an error object. A response that does not match the request
+    /// becomes error `-32603`.
     ///
     /// # Errors
     /// The error object to send, as JSON text.
@@ -330,29 +324,29 @@ impl Codec {
         answers::encode(form, answer)
     }
 
-    /// The answer that fits when nobody answers any more.
-    /// ACP v1 prompt-turn, Cancellation: pending permissions MUST be answered `cancelled`.
+    /// The response to a request when its turn or connection ends. ACP v1 prompt-turn, Cancellation: pending
+    /// permissions MUST be answered `cancelled`.
     pub fn fallback(&self, form: &RequestForm) -> Response {
         answers::fallback(form)
     }
 }
 
-/// How a request was spelled, so that its answer is spelled alike.
+/// The form of a request, for a response in the same form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestForm {
     pub kind: RequestKind,
-    /// Whether options were keyed by `id`: the permission reply is then flat, too.
+    /// Whether options were keyed by `id`; the permission response is then flat as well.
     pub is_flat: bool,
 }
 
 impl RequestForm {
-    /// The official spelling.
+    /// The official form.
     pub(crate) fn official(kind: RequestKind) -> Self {
         Self { kind, is_flat: false }
     }
 }
 
-/// What was asked.
+/// The method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     /// `session/request_permission`.

@@ -1,12 +1,11 @@
-//! Cuts the bytes of an agent into frames.
+//! Cuts the bytes of an agent into messages.
 //!
-//! Duty: newline-delimited JSON, header frames (`Content-Length`) coming in, arrays of messages; blank
-//! lines, byte order marks and carriage returns; a size limit; bad UTF-8. Bytes go in by
-//! [`FrameReader::space`] and [`FrameReader::cut`], pieces come out in the order of the bytes.
-//! Not its duty: what a message means (`peer`), reading and writing (`transport`).
-//! Invariants: the pieces do not depend on how the bytes were split into reads; a frame is a slice of the
-//! read buffer unless its UTF-8 was bad; no more than one frame of the limit is held; nothing panics.
-//! Source: ACP v1 transports, stdio: messages are delimited by newlines and hold none themselves.
+//! Supports newline-delimited JSON, incoming `Content-Length` frames and arrays of messages; tolerates blank lines,
+//! byte order marks, carriage returns and invalid UTF-8, and enforces a size limit. Bytes are read into
+//! [`FrameReader::space`]; [`FrameReader::cut`] returns the messages in order.
+//! Invariants: the result does not depend on how the bytes were split into reads; a message is a slice of the read
+//! buffer unless its UTF-8 was invalid; at most one message of maximum size is buffered; nothing panics.
+//! Source: ACP v1 transports, stdio: messages are delimited by newlines and contain none.
 
 mod array;
 #[cfg(test)]
@@ -40,6 +39,16 @@ pub enum InboundFrame {
         /// How it began.
         head: Bytes,
     },
+}
+
+impl InboundFrame {
+    /// What it holds.
+    pub fn len_bytes(&self) -> usize {
+        match self {
+            Self::Frame(frame) => frame.bytes.len(),
+            Self::Noise(bytes) | Self::Oversize { head: bytes, .. } => bytes.len(),
+        }
+    }
 }
 
 /// How a frame came.

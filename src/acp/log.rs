@@ -243,7 +243,7 @@ impl Log {
             let count = file.read_until(b'\n', &mut bytes)?;
             read += count as u64;
             if read > MAX_BYTES {
-                let text = format!("it is larger than {} MiB; cut it", MAX_BYTES >> 20);
+                let text = format!("larger than {} MiB; shorten the log", MAX_BYTES >> 20);
                 return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
             }
             if count == 0 {
@@ -278,14 +278,14 @@ impl Log {
         if log.entries.is_empty() {
             let why = match log.reported.first() {
                 Some((line, error)) => format!("line {line}: {error}"),
-                None => "it is empty".to_owned(),
+                None => "the log is empty".to_owned(),
             };
             let text = format!("{why}; expected a file written by --log-file");
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         match run {
             Some(run) if run == 0 || run > log.runs => {
-                let text = format!("it has {} runs, not {run}; pass --run with a number from 1", log.runs);
+                let text = format!("run {run} not found: the log has {} runs, numbered from 1", log.runs);
                 Err(io::Error::new(io::ErrorKind::NotFound, text))
             }
             _ => Ok(log),
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_log_is_refused_with_the_line() {
-        assert!(read("", None).unwrap_err().starts_with("it is empty"));
+        assert!(read("", None).unwrap_err().starts_with("the log is empty"));
         let error = read("hello\n", None).unwrap_err();
         assert!(error.starts_with("line 1: ") && error.contains("--log-file"), "{error}");
     }
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(texts(Some(1)), [(1, message("a")), (2, message("b"))]);
         assert_eq!(texts(None), [(3, message("c"))]);
         assert_eq!(texts(Some(2)), texts(None));
-        assert!(read(&text, Some(3)).unwrap_err().contains("it has 2 runs"));
+        assert!(read(&text, Some(3)).unwrap_err().contains("the log has 2 runs"));
     }
 
     #[test]

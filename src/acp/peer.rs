@@ -1,11 +1,10 @@
-//! The peer: JSON-RPC between one agent and the app.
+//! JSON-RPC between one agent and the app.
 //!
-//! Duty: one task per connection that owns all its state. It takes commands, writes frames at once, sorts
-//! what comes in, and hands batches of events to the app: one batch per read.
-//! Not its duty: bytes (`transport`, `frame`), the protocol's names and shapes (`codec`).
-//! Invariants: the task never waits for the app or the agent alone, so a cancel is written while events
-//! wait for the app; what is read waits for the app, so a flood ends in the agent's own pipe; commands are
-//! looked at between any two frames; `Closed` is the last event, after the end of every call.
+//! One task per connection owns all its state. It takes commands, writes messages immediately, sorts incoming
+//! messages, and sends one batch of events to the app per read.
+//! Invariants: the task never waits only for the app or only for the agent, so a cancellation is written while
+//! events are pending; reading waits for the app, so a flood blocks the agent's pipe; commands are checked between
+//! any two messages; `Closed` is the last event, after every call has ended.
 
 mod asks;
 mod calls;
@@ -14,18 +13,15 @@ pub(super) mod envelope;
 mod frame_writer;
 mod handshake;
 mod messages;
-mod pace;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use self::core::Peer;
-use self::pace::Pace;
-use super::frame::DEFAULT_FRAME_BYTES;
+use super::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
+use super::gate::{Gate, Stream};
 use super::transport::{In, Link, LinkEnd, Setup, Transport};
 use super::workspace::Workspace;
 use super::{Command, ConnectOptions};
@@ -34,16 +30,16 @@ use crate::model::{Batch, CloseReason};
 pub(super) use self::core::Peer as PeerState;
 pub use calls::Deadlines;
 
-/// How many batches wait for the app. A batch is what one read gave, at most 256 KiB or one long frame, so
-/// about 8 MiB are in flight before the agent has to wait.
+/// Maximum number of batches that wait for the app. A batch has at most 256 KiB or one long frame, so about 8 MiB are
+/// in flight before the agent has to wait.
 pub const EVENT_BATCHES: usize = 32;
 
-/// What a connection may cost.
+/// Limits of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Longest frame, in bytes; a longer one is skipped and reported.
+    /// Maximum size of a message in bytes; a longer one is skipped and reported.
     pub max_frame_bytes: usize,
-    /// How long calls may take.
+    /// Timeouts of requests.
     pub deadlines: Deadlines,
 }
 
@@ -53,13 +49,12 @@ impl Default for Limits {
     }
 }
 
-/// Runs a connection from its start to its end. The app gets batches of events; it is called beside when one is more
-/// than updates, and when no more batches fit.
+/// Runs a connection from start to end. Events are sent to the app in batches; updates wait for the gate.
 pub async fn run(
     transport: Box<dyn Transport>,
     options: ConnectOptions,
     limits: Limits,
-    (events, urgent): (mpsc::Sender<Batch>, Arc<Notify>),
+    (events, mut gate): (mpsc::Sender<Batch>, Gate),
     mut commands: mpsc::UnboundedReceiver<Command>,
 ) {
     let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
@@ -74,8 +69,8 @@ pub async fn run(
     let reason = match Workspace::enter(&options.spec, &folder).await {
         Ok(workspace) => {
             peer.last_session = workspace.last_session().await;
-            match transport.start(setup) {
-                Ok(link) => drive(&mut peer, link, &workspace, (&events, &urgent), &mut commands).await,
+            match start(transport, setup).await {
+                Ok(link) => drive(&mut peer, link, &workspace, (&events, &mut gate), &mut commands).await,
                 Err(reason) => reason,
             }
         }
@@ -89,21 +84,21 @@ pub async fn run(
     peer.close(reason);
     options.tap.flush();
     let _ = events.send(Batch { events: peer.take_events(), messages: 0 }).await;
-    urgent.notify_one();
 }
 
-/// Drives a running link until it closes.
+/// Runs an open connection until it closes.
 async fn drive(
     peer: &mut Peer,
     link: Link,
     workspace: &Workspace,
-    (events, urgent): (&mpsc::Sender<Batch>, &Notify),
+    (events, gate): (&mpsc::Sender<Batch>, &mut Gate),
     commands: &mut mpsc::UnboundedReceiver<Command>,
 ) -> CloseReason {
     let Link { pid, mut incoming, outgoing, stopper } = link;
     peer.start(pid, outgoing, stopper, Instant::now());
     let (mut has_commander, mut has_listener) = (true, true);
-    let (mut pace, mut messages) = (Pace::new(Instant::now()), 0);
+    let (mut stream, mut messages) = (Stream::new(Instant::now()), 0);
+    let mut is_waiting = false;
     loop {
         if !has_listener {
             peer.take_events();
@@ -111,53 +106,49 @@ async fn drive(
         let has_events = peer.has_events();
         let is_full = peer.is_outgoing_full();
         let deadline = peer.next_deadline();
-        let rest = pace.rest();
+        let may_read = !has_events && !is_full && !is_waiting;
         tokio::select! {
             biased;
             command = commands.recv(), if has_commander => {
                 if let Some(command) = command {
                     peer.on_command(command, Instant::now());
                 } else {
-                    // Nobody can answer the agent any more.
+                    // No one can respond to the agent any more.
                     has_commander = false;
                     peer.stop(false);
                 }
             }
             permit = events.reserve(), if has_events => match permit {
                 Ok(permit) => {
-                    let is_urgent = !peer.tells_only_updates();
                     permit.send(Batch { events: peer.take_events(), messages: std::mem::take(&mut messages) });
-                    // When the channel is full the agent begins to wait.
-                    if is_urgent || events.capacity() == 0 {
-                        urgent.notify_one();
-                    }
                 }
-                // Seen again, and dealt with, by the next branch.
+                // Handled by the next branch.
                 Err(_) => { peer.take_events(); }
             },
             () = events.closed(), if has_listener => {
                 has_listener = false;
                 peer.stop(false);
             }
-            message = incoming.recv(), if !has_events && !is_full && rest.is_none() => match message {
+            message = incoming.recv(), if may_read => match message {
                 Some(In::Pieces(pieces)) => {
                     messages = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
+                    let bytes = pieces.iter().map(InboundFrame::len_bytes).sum();
                     for piece in pieces {
                         peer.on_piece(piece, Instant::now());
-                        // A cancel must not wait behind a batch.
+                        // A cancellation must not wait for a batch.
                         while let Ok(command) = commands.try_recv() {
                             peer.on_command(command, Instant::now());
                         }
                     }
-                    pace.note(messages, peer.tells_only_updates(), Instant::now());
+                    is_waiting = stream.may_wait(bytes, peer.tells_only_updates(), Instant::now());
                 }
                 Some(In::Note(text)) => peer.on_note(text),
                 Some(In::Closed(end)) => return peer.close_reason(end),
-                None => return peer.close_reason(LinkEnd::Io("The connection broke off.".to_owned())),
+                None => return peer.close_reason(LinkEnd::Io("The connection was lost.".to_owned())),
             },
             () = peer.outgoing_drained(), if is_full => {}
-            () = sleep_until(rest.unwrap_or_else(Instant::now)), if rest.is_some() && !has_events => pace.go_on(),
-            // Not while events wait: the answer may be in the pipe, and only the app is late.
+            () = next_look(events, gate), if is_waiting && !has_events => is_waiting = false,
+            // Not while events are pending: the response may be in the pipe, and only the app is late.
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() && !has_events => {
                 peer.on_deadline(Instant::now());
             }
@@ -167,4 +158,19 @@ async fn drive(
             workspace.keep(&session);
         }
     }
+}
+
+/// Starts the transport on another thread: until the program of an agent runs, the thread that starts it stands still.
+async fn start(transport: Box<dyn Transport>, setup: Setup) -> Result<Link, CloseReason> {
+    let started = tokio::task::spawn_blocking(move || transport.start(setup)).await;
+    started.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(fault) => std::panic::resume_unwind(fault),
+        Err(error) => Err(CloseReason::NotStarted { error: error.to_string(), is_missing: false }),
+    })
+}
+
+/// Waits until the app has taken what it was sent, and then for the gate, which the app sets meanwhile.
+async fn next_look(events: &mpsc::Sender<Batch>, gate: &mut Gate) {
+    let _ = events.reserve_many(events.max_capacity()).await;
+    gate.open().await;
 }

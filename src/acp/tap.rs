@@ -1,11 +1,10 @@
-//! The tap: sees every frame, both ways, before parsing and after writing.
+//! Records every message in both directions, before parsing and after writing.
 //!
-//! Duty: a bounded ring of raw lines for the log view, and a JSONL file for those who want one.
-//! Bytes come in by [`Tap::record`] from the connection's tasks; lines go out by [`Tap::snapshot`].
-//! Not its duty: drawing them. Secrets are hidden when a line leaves the ring, for display and for the
-//! file, not when it comes in.
-//! Invariants: recording copies once, allocates nothing once the ring is warm, and never waits for a disk
-//! unless a file was asked for; the ring never holds more than its limits.
+//! A bounded ring holds raw lines for the protocol log view, and a JSONL file is written on request. The tasks of a
+//! connection call [`Tap::record`]; [`Tap::snapshot`] returns the lines. Secrets are redacted when a line leaves
+//! the ring, for the view and for the file.
+//! Invariants: recording copies once, does not allocate once the ring is warm, and waits for the disk only when a
+//! file is written; the ring never exceeds its limits.
 
 mod redact;
 mod ring;
@@ -237,7 +236,7 @@ impl Tap {
             *sink = None;
             drop(sink);
             self.shared.has_sink.store(false, Ordering::Release);
-            let note = format!("stopped writing the protocol log: {error}");
+            let note = format!("protocol log stopped: {error}");
             self.record(Direction::Stderr, note.as_bytes());
         }
     }

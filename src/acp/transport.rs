@@ -1,13 +1,15 @@
-//! Carriers of messages: the seam between the peer and the outside.
+//! Transports carry messages between the peer and an agent.
 //!
-//! Duty: start an agent or reach one, carry frames both ways, tell once how it ended. Frames come out by
-//! [`Link::incoming`], bounded, one message per read; frames go in by [`Outgoing`]; [`Stopper`] ends it.
-//! Not its duty: what a frame means. Nothing above knows a pipe from a socket.
-//! Invariants: `Closed` is sent once and last; writing never waits for reading, nor reading for writing;
-//! stopping works whatever the other side does.
+//! They start or reach an agent, carry messages in both directions, and report once how the connection ended.
+//! [`Link::incoming`] is bounded and yields one message per read; [`Outgoing`] sends; [`Stopper`] ends the
+//! connection. No code above this module depends on the kind of transport.
+//! Invariants: `Closed` is sent once and last; writing never waits for reading, nor reading for writing; stopping
+//! always works.
 
 mod io;
 pub mod memory;
+#[cfg(unix)]
+mod pipe;
 mod process;
 mod queue;
 pub mod remote;
@@ -18,8 +20,9 @@ pub mod stdio;
 mod tests;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use super::frame::InboundFrame;
 use super::tap::Tap;
@@ -28,86 +31,122 @@ use crate::model::{CloseReason, ExitInfo};
 pub use process::kill_all;
 pub use queue::Outgoing;
 
-/// How many reads wait for the peer; each holds what one read gave, at most 256 KiB or one long frame.
+/// Maximum number of reads that wait for the peer; each has at most 256 KiB or one long frame.
 const INCOMING_READS: usize = 2;
 
-/// What stands as `data` in an error that the line makes for a request whose answer it lost.
+/// `data` of the error that a transport creates for a request whose response was lost.
 pub const UNDELIVERED: &str = r#"{"parlor":"undelivered"}"#;
-/// The same for a request that it did not even send, because the other side takes none of that size.
+/// `data` of the error for a request that was not sent because it is over the server's limit.
 pub const UNSENT: &str = r#"{"parlor":"unsent"}"#;
 
-/// A way to an agent.
+/// What comes in. Asks the other end for more only while something is waited for: a pipe that nobody waits for is not
+/// read, and wakes nobody.
+#[derive(Debug)]
+pub struct Incoming {
+    messages: mpsc::Receiver<In>,
+    demand: Arc<Notify>,
+    has_asked: bool,
+}
+
+impl Incoming {
+    /// The next message; `None` after the last one. Nothing is lost when this is dropped before its end.
+    pub async fn recv(&mut self) -> Option<In> {
+        if !std::mem::replace(&mut self.has_asked, true) {
+            self.demand.notify_one();
+        }
+        let message = self.messages.recv().await;
+        self.has_asked = false;
+        message
+    }
+}
+
+/// Where a transport sends what comes in.
+#[derive(Debug, Clone)]
+struct Sink {
+    messages: mpsc::Sender<In>,
+    /// Notified when a message is waited for.
+    demand: Arc<Notify>,
+}
+
+fn incoming() -> (Sink, Incoming) {
+    let (sender, messages) = mpsc::channel(INCOMING_READS);
+    let demand = Arc::new(Notify::new());
+    let sink = Sink { messages: sender, demand: Arc::clone(&demand) };
+    (sink, Incoming { messages, demand, has_asked: false })
+}
+
+/// A way to start or reach an agent.
 pub trait Transport: Send + 'static {
-    /// Starts it on the current runtime. An error means that nothing runs.
+    /// Starts the connection on the current runtime; after an error nothing is running. May block.
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason>;
 }
 
-/// What a transport needs to know.
+/// Settings of a transport.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Longest frame, in bytes; a longer one is skipped and reported.
+    /// Maximum size of a message in bytes; a longer one is skipped and reported.
     pub max_frame_bytes: usize,
-    /// Sees what does not come as a frame: the agent's stderr.
+    /// Records the agent's stderr.
     pub tap: Tap,
-    /// Where the agent's stderr is kept; `None`: only in memory.
+    /// Log file of the agent's stderr; `None`: in memory only.
     pub stderr_log: Option<PathBuf>,
 }
 
 /// A running transport.
 #[derive(Debug)]
 pub struct Link {
-    /// Process id, if there is a process of ours.
+    /// Process id of a local agent.
     pub pid: Option<u32>,
-    /// What comes in, in order; ends after `Closed`.
-    pub incoming: mpsc::Receiver<In>,
-    /// What goes out. Dropping it closes the agent's stdin once all is written.
+    /// Incoming messages in order; ends after `Closed`.
+    pub incoming: Incoming,
+    /// Outgoing messages. Dropping it closes the agent's stdin once everything is written.
     pub outgoing: Outgoing,
-    /// Ends the link.
+    /// Ends the connection.
     pub stopper: Stopper,
 }
 
-/// What comes in.
+/// Events of a transport.
 #[derive(Debug)]
 pub enum In {
-    /// What one read gave.
+    /// The messages of one read.
     Pieces(Vec<InboundFrame>),
-    /// Something irregular on the way, in one sentence.
+    /// A problem of the transport, in one sentence.
     Note(String),
-    /// The end; the last message.
+    /// The end of the connection; always the last event.
     Closed(LinkEnd),
 }
 
-/// How a link ended.
+/// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkEnd {
     /// The process ended.
     Exited {
         status: ExitInfo,
-        /// The last lines of its stderr, oldest first.
+        /// The last lines of stderr, oldest first.
         stderr_tail: Vec<String>,
     },
-    /// The stream ended, and the process lives or is not ours.
+    /// The stream ended, but the process did not, or there is none.
     Eof,
-    /// The stream broke.
+    /// The stream failed.
     Io(String),
-    /// A server was not reached; trying again may help. Whole sentences.
+    /// A server was not reached; a retry may help. Full sentences.
     Unreachable(String),
-    /// A server refused us; trying again would change nothing. Whole sentences.
+    /// A server rejected the connection; a retry does not help. Full sentences.
     Refused(String),
-    /// A host wants a sign-in that needs the user's terminal. Whole sentences.
+    /// A host requires a sign-in in the user's terminal. Full sentences.
     SignInFirst(String),
-    /// The agent was not started on its host. Whole sentences.
+    /// The agent could not be started on its host. Full sentences.
     NotStarted(String),
 }
 
-/// A link without another side.
+/// A connection that is already closed.
 #[cfg(test)]
 pub fn test_link() -> (Outgoing, queue::OutgoingFrames, Stopper) {
     let (outgoing, frames) = queue::queue();
     (outgoing, frames, Stopper::new().0)
 }
 
-/// How far a link is to be ended.
+/// How a connection is to be ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum StopLevel {
     Run,
@@ -115,7 +154,7 @@ enum StopLevel {
     Force,
 }
 
-/// Ends a link. Asking twice is fine; force wins.
+/// Ends a connection. Repeated calls are allowed; force takes precedence.
 #[derive(Debug)]
 pub struct Stopper {
     level: watch::Sender<StopLevel>,
@@ -127,7 +166,7 @@ impl Stopper {
         (Self { level }, StopSignal { level: receiver })
     }
 
-    /// Ends the link: politely and in steps, or at once. Drop the link's `outgoing` as well.
+    /// Ends the connection in steps or, with force, immediately. The caller drops `outgoing` as well.
     pub fn stop(&self, force: bool) {
         let wanted = if force { StopLevel::Force } else { StopLevel::Polite };
         self.level.send_if_modified(|level| {
@@ -138,19 +177,19 @@ impl Stopper {
     }
 }
 
-/// The other end of a [`Stopper`].
+/// The receiving end of a [`Stopper`].
 #[derive(Debug, Clone)]
 struct StopSignal {
     level: watch::Receiver<StopLevel>,
 }
 
 impl StopSignal {
-    /// Waits until the link is to end. A stopper that is gone counts as a polite stop.
+    /// Waits for a stop request; a dropped stopper counts as one.
     async fn wanted(&mut self) {
         let _ = self.level.wait_for(|level| *level > StopLevel::Run).await;
     }
 
-    /// Waits until the link is to end by force; for ever if nobody can ask any more.
+    /// Waits for a forced stop; never returns if the stopper was dropped.
     async fn forced(&mut self) {
         if self.level.wait_for(|level| *level == StopLevel::Force).await.is_err() {
             std::future::pending::<()>().await;

@@ -1,11 +1,9 @@
-//! What one system keeps in the user's folder: its own storage, which two of it would ruin, and the id of the
-//! session that it had last.
+//! Files that some agents store in the session's folder: a lock, and the id of the last session.
 //!
-//! Duty: lets only one such agent run in a folder, reads and writes that id. Not its duty: which agents do so
-//! (`codec`'s quirks), or what is done with the id (`app`).
-//! Invariants: other agents leave no trace in the folder; links in the folder are not followed, and a file is changed
-//! only if it holds parlor's own line; nothing here waits for long, and a session does not depend on the id, because
-//! parlor saves it too.
+//! Only one instance of such an agent may run in a folder. `codec::quirks` lists these agents; `app` uses the id.
+//! Invariants: other agents leave no files in the folder; links in the folder are not followed, and a file is
+//! changed only if it contains parlor's own line; nothing here blocks for long, and sessions do not depend on the
+//! id, because parlor saves it as well.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -61,8 +59,8 @@ impl Workspace {
         }
         let unusable = |error: &io::Error| CloseReason::NotStarted {
             error: format!(
-                "{} cannot be written, and this agent keeps its sessions there: {error}. Choose another folder, \
-                 or give parlor the right to write there.",
+                "Cannot write {}, where this agent stores its sessions: {error}. Choose another folder, or \
+                 change its permissions.",
                 cwd.join(STORAGE).display()
             ),
             is_missing: false,
@@ -112,7 +110,7 @@ fn open_folder(parent: &File, name: &str) -> io::Result<File> {
 fn open_file(folder: &File, name: &str, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(0o600))?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a file")) }
 }
 
 fn open_lock(cwd: &Path) -> io::Result<File> {
@@ -145,7 +143,7 @@ fn read_pid(file: &mut File) -> io::Result<String> {
     if is_text && text.len() <= MAX_PID_CHARS && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(text);
     }
-    Err(io::Error::other(format!("{LOCK} is not a lock of parlor")))
+    Err(io::Error::other(format!("{LOCK} is not a parlor lock file")))
 }
 
 fn write_pid(file: &mut File) -> io::Result<()> {
@@ -162,8 +160,8 @@ fn is_taken(file: &mut File) -> CloseReason {
     };
     CloseReason::NotStarted {
         error: format!(
-            "{who} runs this agent in this folder, and two of it would ruin its sessions. Go on there, or end it \
-             and restart the agent here."
+            "{who} is running this agent in this folder; a second instance would corrupt its sessions. \
+             Continue there, or close it and restart the agent here."
         ),
         is_missing: false,
     }

@@ -1,6 +1,33 @@
-//! The whole state.
+//! Everything that parlor knows, as plain data, and the questions that can be asked of it.
+//!
+//! [`State`] holds the connections, the sessions (`session`, `transcript`) and the open dialogs (`modal`). `lookup`, `tab`
+//! and `inbox` find sessions in it; `changes`, `search` and `places` read a transcript.
+//! Invariants: nothing here has an effect or calls another layer of the app.
 
+pub mod changes;
+pub mod duplicate_diffs;
+pub mod effect;
+pub(in crate::app) mod files;
+pub mod fold;
+pub(in crate::app) mod fuzzy;
+pub mod inbox;
+pub(in crate::app) mod lookup;
+pub mod modal;
+pub mod outline;
+pub(in crate::app) mod pages;
+pub mod places;
+pub(in crate::app) mod recorded;
+pub(in crate::app) mod replay;
+pub mod search;
+pub mod session;
+pub(in crate::app) mod sessions;
+pub mod tab;
+pub mod texts;
+pub mod transcript;
+
+use crate::model::Action;
 use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -8,13 +35,10 @@ use crate::model::{
     AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, ArchiveRow, AskId, AuthStatus, Bounded, CallTag,
     Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers,
     McpServer, PolicyRules, Provider, RecordedSession, SessionId, SessionInfo, SessionKey, SessionPlace,
-    SessionUpdate, Severity, StoredGrant, TerminalId, UserRoot,
+    SessionUpdate, StoredGrant, TerminalId, UserRoot,
 };
 
-use super::{
-    Effect, FileJobs, FolderRequest, ItemBody, Listing, Modal, Pages, Reading, RequestView, Session,
-    Sessions, UserView, ViewCommand, archive, call, operations, restore, user,
-};
+use super::{FileJobs, Modal, Pages, RequestView, Session, Sessions, UserView};
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +80,8 @@ pub struct State {
     pub last_interrupt: Option<Instant>,
     /// What the user's side remembers between keys.
     pub user: UserView,
+    /// What the user's side is asked for by the rest; empty between events.
+    pub(in crate::app) ui_requests: Vec<UiRequest>,
     /// How often something changed that may be on the screen, so that the rest costs no frame.
     pub changes: u64,
     /// Whether parlor is leaving.
@@ -65,11 +91,9 @@ pub struct State {
 }
 
 impl State {
-    /// The first state: one session in the folder of the setup, its agent starting or about to be picked.
-    pub fn new(mut setup: Setup, now: Instant) -> (Self, Vec<Effect>) {
-        let start_with = setup.start_with.clone();
-        let (reopen, unsaved) = (setup.reopen.take(), setup.unsaved.take());
-        let mut state = Self {
+    /// The state before anything happened: no session, no connection.
+    pub fn new(setup: Setup) -> Self {
+        Self {
             mouse: setup.mouse,
             setup,
             conns: BTreeMap::new(),
@@ -78,7 +102,7 @@ impl State {
             modals: Vec::new(),
             ask_view: RequestView::default(),
             flash: None,
-            unsaved,
+            unsaved: None,
             anomaly_count: 0,
             last_kept: None,
             folder_servers: BTreeMap::new(),
@@ -89,69 +113,10 @@ impl State {
             last_input: None,
             last_interrupt: None,
             user: UserView::default(),
+            ui_requests: Vec::new(),
             changes: 0,
             is_quitting: false,
             next: Counters::default(),
-        };
-        let mut fx = Vec::new();
-        let key = state.add_session();
-        state.active = key;
-        if let Some(kept) = reopen {
-            state.reopen(key, *kept, now, &mut fx);
-        }
-        state.tell_problems(key);
-        state.take_known_servers(key);
-        let folder = state.setup.folder.clone();
-        archive::ask_of_folder(&state, &mut fx);
-        fx.push(Effect::LoadGrants);
-        fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
-        fx.push(Effect::ReadGit { session: key, folder });
-        let offers = std::mem::take(&mut state.setup.folder_offers);
-        match start_with {
-            _ if !offers.is_empty() => archive::offer_folders(&mut state, key, &offers, now),
-            Some(spec) => operations::start_agent(&mut state, key, spec, now, &mut fx),
-            None => user::open_agents(&mut state),
-        }
-        (state, fx)
-    }
-
-    /// Makes a session of what was kept of it. Its servers are those of today, and so is its folder.
-    fn reopen(&mut self, key: SessionKey, kept: RecordedSession, now: Instant, fx: &mut Vec<Effect>) {
-        let folder = self.setup.folder.clone();
-        let Some(session) = self.sessions.get_mut(&key) else { return };
-        let uid = kept.head.kept_as.clone().unwrap_or_default();
-        let reading = Reading::of(&uid, &kept);
-        restore::restore(session, kept, now);
-        if self.setup.folder_offers.is_empty() {
-            session.place.cwd = folder;
-        } else {
-            archive::set_reading(session, reading, None);
-        }
-        for more in &self.setup.additional_directories {
-            if !session.place.additional_directories.contains(more) {
-                session.place.additional_directories.push(more.clone());
-            }
-        }
-        if !session.draft.is_empty() {
-            fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
-        }
-        let waiting = session.queue.len();
-        if waiting > 0 {
-            let words = match waiting {
-                1 => "1 prompt waits in the queue since the last time.".to_owned(),
-                _ => format!("{waiting} prompts wait in the queue since the last time."),
-            };
-            call::flash(self, words, fx);
-        }
-    }
-
-    /// What is wrong with the configuration stands at the top of the first session.
-    fn tell_problems(&mut self, key: SessionKey) {
-        let Some(session) = self.sessions.get_mut(&key) else { return };
-        for problem in &self.setup.problems {
-            let notice =
-                ItemBody::Notice { severity: Severity::Warning, title: problem.clone(), detail: None };
-            session.transcript.push(0, notice);
         }
     }
 
@@ -193,9 +158,25 @@ impl State {
 
     /// What the agent of the session on the screen lists.
     pub fn listed(&self) -> &[SessionInfo] {
-        let conn = self.conn_of(super::call::root_of(self, self.active));
+        let conn = self.conn_of(super::state::lookup::root_of(self, self.active));
         conn.map(|conn| conn.listing.sessions.as_slice()).unwrap_or_default()
     }
+}
+
+/// A dialog, or an action that waited for pages: what the layers below the dialogs ask of them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UiRequest {
+    /// The picker of agents.
+    AgentPicker,
+    /// The ways to sign in to an agent: above all else, or in the tab of a session.
+    SignIn {
+        /// Its connection.
+        conn: ConnId,
+        /// The session that needs it; `None`: the one in front.
+        session: Option<SessionKey>,
+    },
+    /// An action of the user that had to wait.
+    Act(Action),
 }
 
 /// What was given at the start: configuration, command line and what was found on this machine.
@@ -209,7 +190,7 @@ pub struct Setup {
     pub agents: Vec<AgentChoice>,
     /// The agent to start with; `None`: the picker opens.
     pub start_with: Option<AgentSpec>,
-    /// The session to go on with; taken out by [`State::new`].
+    /// The session to go on with; taken out by [`start`](super::start).
     pub reopen: Option<Box<RecordedSession>>,
     /// Whether what is done is kept on disk, so that a session can be closed and opened again.
     pub keeps_sessions: bool,
@@ -229,13 +210,13 @@ pub struct Setup {
     pub handover_bytes: usize,
     /// Whether the last session of the folder is to be offered.
     pub offers_last: bool,
-    /// Why nothing can be kept, if so; taken out by [`State::new`].
+    /// Why nothing can be kept, if so; taken out by [`start`](super::start).
     pub unsaved: Option<String>,
     /// The agent that this folder used last. It is not known before the store has answered.
     pub last_agent: Option<String>,
     /// MCP servers to pass on.
     pub mcp_servers: Vec<McpServer>,
-    /// MCP servers that the first folder names; taken out by [`State::new`].
+    /// MCP servers that the first folder names; taken out by [`start`](super::start).
     pub folder_servers: Option<FolderServers>,
     /// Names of the themes.
     pub themes: Vec<String>,
@@ -416,4 +397,28 @@ pub struct Counters {
     pub call: u64,
     /// Job of the store.
     pub store: u64,
+}
+
+/// What an agent lists.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Listing {
+    /// Its sessions so far, in its own order.
+    pub sessions: Vec<SessionInfo>,
+    /// The folder whose sessions are asked for.
+    pub(in crate::app) folder: Option<PathBuf>,
+    /// The number of the call whose page is awaited.
+    pub(in crate::app) open_call: Option<u64>,
+    /// Cursors that were used.
+    pub(in crate::app) cursors: HashSet<String>,
+}
+
+/// What is known of the servers that a folder names.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FolderRequest {
+    /// Its file is being read.
+    Looking,
+    /// Nobody has said yet whether they may be used.
+    Asked(FolderServers),
+    /// These are used; perhaps none.
+    Settled(Vec<McpServer>),
 }

@@ -1,7 +1,6 @@
-//! `parlor agents`: what can be chosen, and taking over agents of other editors.
+//! `parlor agents`: lists available agents, and imports agents from other editors.
 //!
-//! Duty: the listing as text, and the import with its file work: written whole or not at all.
-//! Not its duty: reading the settings (`config::import`).
+//! The import writes the configuration completely or not at all; `config::import` parses the settings.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,7 +14,7 @@ use crate::config::{Config, Origin, Paths, Problem};
 use crate::model::AgentSpec;
 use crate::private;
 
-/// The agents that can be chosen, then the known ones that are not here.
+/// Lists the available agents, then the known agents that are not installed.
 pub fn list(config: &Config, found: &[(AgentSpec, String)], paths: &Paths, problems: &[Problem]) -> String {
     let mut rows: Vec<[String; 4]> = Vec::new();
     for (name, spec) in &config.agents {
@@ -48,11 +47,11 @@ pub fn list(config: &Config, found: &[(AgentSpec, String)], paths: &Paths, probl
     for known in KNOWN.iter().filter(|known| !is_here(known.name)) {
         if missing.last().is_none_or(|row| row.first().is_none_or(|name| name != known.name)) {
             let line = known.spec(config.callbacks).command_line();
-            missing.push([known.name.to_owned(), known.title.to_owned(), "not here".to_owned(), line]);
+            missing.push([known.name.to_owned(), known.title.to_owned(), "not installed".to_owned(), line]);
         }
     }
     if !missing.is_empty() {
-        text.push_str("\nKnown, but not on this machine:\n");
+        text.push_str("\nKnown agents that are not installed:\n");
         text.push_str(&table(&missing));
     }
     for problem in problems {
@@ -61,27 +60,27 @@ pub fn list(config: &Config, found: &[(AgentSpec, String)], paths: &Paths, probl
     text
 }
 
-/// How a configured agent is started or reached. Its arguments may hold tokens; `parlor config` shows them.
+/// How a configured agent is started or reached, without arguments, which may contain tokens.
 fn without_arguments(spec: &AgentSpec) -> String {
     let dots = if spec.args.is_empty() { "" } else { " …" };
     AgentSpec { args: Vec::new(), ..spec.clone() }.command_line() + dots
 }
 
-/// Adds the agents of an editor's settings to the configuration file. Returns what to print.
+/// Adds the agents of an editor's settings to the configuration file, and returns the output.
 ///
 /// Fails without any change if the settings cannot be read or the configuration cannot be written.
 pub fn import(file: &Path, paths: &Paths) -> anyhow::Result<String> {
     let settings = std::fs::read_to_string(file).with_context(|| {
-        format!("cannot read {}; name Zed's settings.json or JetBrains' acp.json", file.display())
+        format!("cannot read {}; pass Zed's settings.json or JetBrains' acp.json", file.display())
     })?;
-    // A link stays a link: what it points to is replaced.
+    // A link is kept; its target is replaced.
     let target = paths.config_file.canonicalize().unwrap_or_else(|_| paths.config_file.clone());
     let text = match std::fs::read_to_string(&target) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => {
             return Err(error).with_context(|| {
-                format!("cannot read the configuration {}; make it readable first", target.display())
+                format!("cannot read the configuration {}; correct its permissions first", target.display())
             });
         }
     };
@@ -95,7 +94,7 @@ pub fn import(file: &Path, paths: &Paths) -> anyhow::Result<String> {
     let config = paths.config_file.display();
     let _ = match import.added.first() {
         Some(name) => writeln!(text, "\nWritten to {config}. Try `parlor --agent {name}`."),
-        None => writeln!(text, "\nNothing was added; {config} is as it was."),
+        None => writeln!(text, "\nNo agents added; {config} is unchanged."),
     };
     Ok(text)
 }

@@ -1,7 +1,7 @@
-//! Which agent and which folder the command line means.
+//! Resolves the agent and the folder of the command line.
 //!
-//! Duty: turns names and command lines into something that can be started, with errors that say how to go on.
-//! Not its duty: asking the user (the picker does, where nothing is named).
+//! Names and command lines become specs that can be started. If no agent is named, the user chooses one in the
+//! picker.
 
 use std::path::{Path, PathBuf};
 
@@ -17,15 +17,15 @@ use crate::demo::DIR_VARIABLE;
 use crate::model::{AgentSpec, Callbacks, Carrier, Remote, TokenSource, shown_url};
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
-/// The name of the built-in agent.
+/// The name of the demo agent.
 pub const DEMO: &str = "demo";
 
-/// The folder of the built-in agent, in parlor's own for data.
+/// The folder of the demo agent in the data folder.
 pub fn demo_dir(paths: &Paths) -> PathBuf {
     paths.data_dir.join(DEMO)
 }
 
-/// The built-in agent: this program itself. It is told its folder, which may depend on parlor's command line.
+/// The demo agent: this executable, with its folder in the environment.
 pub fn demo(program: &Path, paths: &Paths, callbacks: Callbacks) -> AgentSpec {
     let is_named = environment(DIR_VARIABLE).is_some_and(|dir| !dir.is_empty());
     let dir = (!is_named).then(|| (DIR_VARIABLE.to_owned(), demo_dir(paths).to_string_lossy().into_owned()));
@@ -39,10 +39,10 @@ pub fn demo(program: &Path, paths: &Paths, callbacks: Callbacks) -> AgentSpec {
     }
 }
 
-/// The agent to start with: what the command line names, else the configured default; `None`: ask.
+/// The agent of the command line, or the configured default; `None`: the user chooses.
 ///
-/// `found` are the known agents on this machine. Fails if a name of the command line is unknown or its
-/// command line cannot be split. A wrong default does not fail, see [`default_agent_problem`].
+/// `found` are the installed agents. Fails for an unknown name or an invalid command line; an unknown default is
+/// reported by [`default_agent_problem`].
 pub fn agent_from(
     cli: &Cli,
     config: &Config,
@@ -56,10 +56,10 @@ pub fn agent_from(
         return from_words(command, args, config.callbacks).map(Some);
     }
     if let Some(line) = &cli.agent_command {
-        let words = shell_words::split(line)
-            .with_context(|| format!("the line of --agent-command has an open quote: {line}; close it"))?;
+        let words =
+            shell_words::split(line).with_context(|| format!("unclosed quote in --agent-command: {line}"))?;
         let Some((command, args)) = words.split_first() else {
-            bail!("the line of --agent-command is empty; write the command that starts the agent");
+            bail!("--agent-command is empty; pass the command that starts the agent");
         };
         return from_words(command, args, config.callbacks).map(Some);
     }
@@ -73,7 +73,7 @@ pub fn agent_from(
     Ok(default.and_then(|name| by_name(name, config, found, demo).ok()))
 }
 
-/// What is wrong with the configured default agent, if it cannot be found.
+/// The problem with an unknown default agent.
 pub fn default_agent_problem(
     config: &Config,
     found: &[(AgentSpec, String)],
@@ -82,11 +82,11 @@ pub fn default_agent_problem(
     let name = config.default_agent.as_deref()?;
     let error = by_name(name, config, found, &AgentSpec::default()).err()?;
     let text = error.to_string();
-    let (text, fix) = text.split_once("; ").unwrap_or((&text, "choose one in the list"));
+    let (text, fix) = text.split_once("; ").unwrap_or((&text, "choose one from the list"));
     Some(problem_of(config, paths, "agent", text, fix))
 }
 
-/// What is wrong with the theme of the configuration, or with its file.
+/// Problems with the configured theme.
 pub fn theme_problems(config: &Config, paths: &Paths) -> Vec<Problem> {
     if config.theme == "auto" {
         return Vec::new();
@@ -96,13 +96,13 @@ pub fn theme_problems(config: &Config, paths: &Paths) -> Vec<Problem> {
     told.extend(themes.load(&config.theme, ColorSupport::TrueColor).1);
     let problem = |words: &String| {
         let words = words.trim_end_matches('.');
-        let (text, fix) = words.split_once(". ").unwrap_or((words, "choose another theme"));
+        let (text, fix) = words.split_once("; ").unwrap_or((words, "select another theme"));
         problem_of(config, paths, "theme", text, fix)
     };
     told.iter().map(problem).collect()
 }
 
-/// A problem with a value of the configuration that can only be told once all is known.
+/// A problem with a value that is checked after the configuration was read.
 fn problem_of(config: &Config, paths: &Paths, key: &str, text: &str, fix: &str) -> Problem {
     let line = match config.origin(key) {
         Origin::File { line } => Some(line),
@@ -111,19 +111,19 @@ fn problem_of(config: &Config, paths: &Paths, key: &str, text: &str, fix: &str) 
     Problem { file: paths.config_file.clone(), line, text: text.to_owned(), fix: fix.to_owned() }
 }
 
-/// The folder to work in: absolute, links resolved. Fails if it is no folder.
+/// The folder to work in, absolute and without links.
 pub fn session_folder(cli: &Cli) -> anyhow::Result<PathBuf> {
     let Some(folder) = cli.named_folder() else {
         return std::env::current_dir()
             .and_then(|folder| folder.canonicalize())
-            .context("the folder that parlor was started in is gone; go to another one, or name one");
+            .context("the current folder was deleted; change to another one, or pass FOLDER");
     };
     match folder.canonicalize() {
         Ok(real) if real.is_dir() => Ok(real),
-        Ok(_) => bail!("{} is a file; name the folder to work in", folder.display()),
+        Ok(_) => bail!("{} is a file; pass a folder", folder.display()),
         Err(error) => {
             let reason = match error.kind() {
-                std::io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+                std::io::ErrorKind::NotFound => "folder not found".to_owned(),
                 _ => error.to_string(),
             };
             let commands: Vec<String> = Cli::command()
@@ -134,16 +134,16 @@ pub fn session_folder(cli: &Cli) -> anyhow::Result<PathBuf> {
             let name = folder.to_string_lossy();
             let near = nearest(&name, commands.iter().map(String::as_str));
             let advice = match near.first() {
-                Some(command) => format!("name one that exists, or did you mean `parlor {command}`"),
-                None => "name one that exists".to_owned(),
+                Some(command) => format!("did you mean `parlor {command}`?"),
+                None => "pass an existing folder".to_owned(),
             };
-            bail!("cannot work in {}: {reason}; {advice}", folder.display())
+            bail!("cannot use {}: {reason}; {advice}", folder.display())
         }
     }
 }
 
-/// More folders to work in, those of the configuration first, each once. One of the configuration that is not there is
-/// told and left out. Fails if one of the command line is none.
+/// Additional folders, those of the configuration first, without duplicates. Missing folders of the configuration are
+/// reported; missing folders of the command line are an error.
 pub fn more_folders(
     cli: &Cli,
     config: &Config,
@@ -161,20 +161,17 @@ pub fn more_folders(
                     Origin::File { line } => Some(line),
                     _ => None,
                 },
-                text: format!("`additional_directories` names {}, which is no folder", path.display()),
-                fix: "name one that exists, or remove it".to_owned(),
+                text: format!("{} in `additional_directories` is not a folder", path.display()),
+                fix: "correct it, or remove it".to_owned(),
             }),
         }
     }
     for path in &cli.add_dir {
         match path.canonicalize() {
             Ok(real) if real.is_dir() => all.push(real),
-            Ok(_) => bail!("{} is a file; name a folder behind --add-dir", path.display()),
+            Ok(_) => bail!("{} is a file; pass a folder to --add-dir", path.display()),
             Err(error) => {
-                bail!(
-                    "cannot work in {}: {error}; name a folder that exists behind --add-dir",
-                    path.display()
-                )
+                bail!("cannot use {}: {error}; pass an existing folder to --add-dir", path.display())
             }
         }
     }
@@ -187,7 +184,7 @@ pub fn more_folders(
     Ok(once)
 }
 
-/// A configured agent, a known one that is here, or the demo; in this order.
+/// Finds a configured agent, an installed agent, or the demo agent, in this order.
 fn by_name(
     name: &str,
     config: &Config,
@@ -206,7 +203,8 @@ fn by_name(
     }
     if let Some(known) = known(name) {
         bail!(
-            "the agent {} is not on this machine; install it so that `{}` can be run, or write [agents.{}] in the configuration",
+            "the agent {} is not installed; install it so that `{}` can be run, or add [agents.{}] to the \
+             configuration",
             known.title,
             known.command,
             known.name
@@ -217,17 +215,17 @@ fn by_name(
         names.chain(found.iter().map(|(spec, _)| spec.name.as_str())).chain([DEMO]).collect();
     let near = nearest(name, names.iter().copied().chain(catalogue::KNOWN.iter().map(|known| known.name)));
     let advice = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(", ")) };
-    bail!("there is no agent `{name}`; {advice}`parlor agents list` shows all of them");
+    bail!("unknown agent `{name}`; {advice}see `parlor agents list`");
 }
 
-/// An agent behind a URL: one that is configured with this very URL, or a new one without callbacks.
+/// The agent at a URL: the configured agent with the same URL, or a new one without callbacks.
 fn from_url(cli: &Cli, url: &str, config: &Config) -> anyhow::Result<AgentSpec> {
     if let Err((what, fix)) = check_url(url, &["https", "http", "wss", "ws"]) {
-        bail!("the address {} {what}; {fix}", shown_url(url));
+        bail!("the URL {} {what}; {fix}", shown_url(url));
     }
     let token = token_from(cli)?;
     let ca_file = cli.ca_file.as_ref().map(std::path::absolute).transpose();
-    let ca_file = ca_file.context("cannot make the path of --ca-file absolute")?;
+    let ca_file = ca_file.context("cannot resolve the path of --ca-file")?;
     let carrier = cli.transport.as_deref().and_then(Carrier::of_word);
     let configured = config
         .agents
@@ -252,44 +250,43 @@ fn from_url(cli: &Cli, url: &str, config: &Config) -> anyhow::Result<AgentSpec> 
     Ok(spec)
 }
 
-/// Where the command line says that the token is kept.
+/// The token source of the command line.
 fn token_from(cli: &Cli) -> anyhow::Result<Option<TokenSource>> {
     if let Some(name) = &cli.token_env {
         return Ok(Some(TokenSource::Env(name.clone())));
     }
     if let Some(path) = &cli.token_file {
-        let whole = std::path::absolute(path).context("cannot make the path of --token-file absolute")?;
+        let whole = std::path::absolute(path).context("cannot resolve the path of --token-file")?;
         return Ok(Some(TokenSource::File(whole)));
     }
     let Some(line) = &cli.token_command else { return Ok(None) };
-    let words =
-        shell_words::split(line).context("the line of --token-command has an open quote; close it")?;
+    let words = shell_words::split(line).context("unclosed quote in --token-command")?;
     if words.first().is_none_or(|program| program.trim().is_empty()) {
-        bail!("the line of --token-command is empty; write the command that prints the token");
+        bail!("--token-command is empty; pass the command that prints the token");
     }
     Ok(Some(TokenSource::Command(words)))
 }
 
-/// What is wrong with the way to the agent that --connect names, though it can be gone.
+/// A warning about an unencrypted connection of --connect.
 pub fn connect_problem(cli: &Cli, agent: Option<&AgentSpec>) -> Option<Problem> {
     let url = cli.connect.as_ref()?;
     let remote = agent?.remote.as_ref()?;
     (remote.token.is_some() && !is_private(url)).then(|| Problem {
         file: PathBuf::from("--connect"),
         line: None,
-        text: "the token goes over the network where anybody on the way can read it".to_owned(),
-        fix: "begin the address with https:// or wss:// if the server can do that".to_owned(),
+        text: "the token is sent over an unencrypted connection".to_owned(),
+        fix: "use https:// or wss:// if the server supports it".to_owned(),
     })
 }
 
-/// A command given in words. A path is made absolute, for the agent may run in another folder.
+/// The spec of a command. A path is made absolute, because the agent may run in another folder.
 fn from_words(command: &str, args: &[String], callbacks: Callbacks) -> anyhow::Result<AgentSpec> {
     if command.trim().is_empty() {
-        bail!("the agent's command is empty; write the program that starts the agent");
+        bail!("the agent command is empty; pass the program that starts the agent");
     }
     let program = if command.contains(std::path::MAIN_SEPARATOR) {
         std::path::absolute(command)
-            .with_context(|| format!("cannot make {command} absolute; write its whole path"))?
+            .with_context(|| format!("cannot resolve {command}; pass an absolute path"))?
             .to_string_lossy()
             .into_owned()
     } else {

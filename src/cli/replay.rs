@@ -20,27 +20,27 @@ const ROWS: std::ops::RangeInclusive<u16> = 6..=200;
 /// Arguments of `parlor replay`.
 #[derive(Debug, Clone, Args)]
 pub struct ReplayArgs {
-    /// The log
+    /// Protocol log to replay
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Play N times faster than the session was; `max`: without waiting
+    /// Speed factor, or `max` to play without waiting
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed, conflicts_with = "frames")]
     pub speed: f64,
 
-    /// Play one message for each press of `n`
+    /// Play one message per press of `n`
     #[arg(long, conflicts_with = "frames")]
     pub step: bool,
 
-    /// Print each frame that differs from the one before as text, to be compared with `diff`
+    /// Print changed frames as text, for comparison with diff
     #[arg(long)]
     pub frames: bool,
 
-    /// With --frames: columns and rows of a frame
+    /// With --frames: frame size
     #[arg(long, value_name = "COLSxROWS", default_value = "80x24", value_parser = size, requires = "frames")]
     pub size: (u16, u16),
 
-    /// Play the Nth run of parlor that appended to the log instead of the last
+    /// Number of the run in the log [default: last]
     #[arg(long, value_name = "N")]
     pub run: Option<usize>,
 }
@@ -62,7 +62,7 @@ pub fn run(args: &ReplayArgs, cli: &Cli, paths: &Paths, out: &mut Printer<'_>) -
     let file = File::open(&args.file).with_context(cannot)?;
     // Reading a pipe or a device may never end.
     if !file.metadata().with_context(cannot)?.is_file() {
-        bail!("cannot replay {name}: it is not a regular file");
+        bail!("cannot replay {name}: not a regular file");
     }
     let log = Log::read(file, args.run).with_context(cannot)?;
     report(&broken(&log));
@@ -108,11 +108,10 @@ fn report(text: &str) {
 /// The unreadable lines with their errors.
 fn broken(log: &Log) -> String {
     let reported = log.reported.iter();
-    let mut lines: Vec<String> = reported
-        .map(|(line, error)| format!("parlor: line {line} was skipped: {}\n", one_line(error)))
-        .collect();
+    let mut lines: Vec<String> =
+        reported.map(|(line, error)| format!("parlor: skipped line {line}: {}\n", one_line(error))).collect();
     let more = log.broken - log.reported.len();
-    lines.extend((more > 0).then(|| format!("parlor: {more} more lines were skipped\n")));
+    lines.extend((more > 0).then(|| format!("parlor: skipped {more} more lines\n")));
     lines.concat()
 }
 
@@ -122,7 +121,7 @@ fn unplayed(lines: &[usize]) -> String {
         return String::new();
     }
     let lines: Vec<String> = lines.iter().take(20).map(ToString::to_string).collect();
-    format!("parlor: these lines could not be replayed: {}\n", lines.join(", "))
+    format!("parlor: could not replay lines {}\n", lines.join(", "))
 }
 
 fn speed(text: &str) -> Result<f64, String> {

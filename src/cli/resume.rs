@@ -1,7 +1,6 @@
-//! `--continue` and `--resume`: which kept session is gone on with, where, and with which agent.
+//! `--continue` and `--resume`: selects the session to resume, its folder and its agent.
 //!
-//! Duty: takes the session from the store, so that no other parlor can have it, and says what is different now.
-//! Not its duty: showing it (`app::restore`), asking its agent for it (`app`).
+//! The session is opened in the store, so that no other parlor can open it. `app::restore` shows it.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -19,41 +18,41 @@ use crate::runtime::print::Printer;
 use crate::services::folder_relocation::Kin;
 use crate::services::store::{ListFilter, Store};
 
-/// How many sessions are offered at once.
+/// Number of sessions in the list.
 const MAX_OFFERED: u32 = 20;
 
-/// How many sessions are looked at for one of a related folder.
+/// Number of sessions that are searched for a related folder.
 const MAX_RELATIVES: u32 = 500;
 
-/// How long nobody minds that nothing is on the screen.
+/// Delay before the user is told about a slow disk.
 const UNNOTICED: Duration = Duration::from_millis(100);
 
-/// What to go on with.
+/// Which session to resume.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ResumeRequest {
-    /// Nothing: a new session.
+    /// None: a new session.
     #[default]
     New,
     /// The last session of the folder.
     Last,
-    /// The user chooses in a list.
+    /// The one that the user chooses.
     Choose,
-    /// The session whose id begins like this.
+    /// The session whose id starts with this text.
     Id(String),
 }
 
-/// A session to go on with.
+/// A session to resume.
 #[derive(Debug)]
 pub struct Found {
-    /// As it was kept.
+    /// The saved session.
     pub kept: RecordedSession,
-    /// Where it works now.
+    /// Its current folder.
     pub folder: PathBuf,
-    /// If its folder is gone: where it may go on.
+    /// Alternatives for a missing folder.
     pub offers: Vec<FolderOffer>,
 }
 
-/// Takes the session that is wished for. Fails, with what to do next, if there is none or another parlor has it.
+/// Opens the requested session. Fails if there is none or it is open in another parlor.
 pub fn find(store: &Store, wish: &ResumeRequest, folder: &Path) -> anyhow::Result<Option<Found>> {
     match wish {
         ResumeRequest::New => Ok(None),
@@ -68,11 +67,11 @@ pub fn find(store: &Store, wish: &ResumeRequest, folder: &Path) -> anyhow::Resul
 }
 
 fn tell_wait() {
-    let words = "Waiting for the kept sessions: their disk is slow, or another process writes to them.\n";
+    let words = "Waiting for the saved sessions: the disk is slow, or another process is writing.\n";
     let _ = Printer::stderr().print(words);
 }
 
-/// Does what may wait for a disk or another process, and tells once if it takes longer than one notices.
+/// Runs a function that may block on the disk, and prints a notice if it is slow.
 fn telling_a_wait<T>(work: impl FnOnce() -> T, tell: impl FnOnce() + Send) -> T {
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {
@@ -96,21 +95,21 @@ fn take(store: &Store, wish: &ResumeRequest, folder: &Path) -> anyhow::Result<Fo
         },
     };
     let offers = store.folder_offers(&row, folder);
-    // One without a folder is only read until the user has said where it goes on.
+    // A session without a folder is read-only until the user chooses one.
     let kept = if offers.is_empty() { store.reopen(&row.uid)? } else { store.peek(&row.uid, None)?.1 };
     let folder = if offers.is_empty() { row.folder } else { folder.to_owned() };
     Ok(Found { kept, folder, offers })
 }
 
-/// What to do where a folder has no session: perhaps it was renamed, or the session is in another worktree.
+/// The error for a folder without sessions; suggests the session of a renamed folder or another worktree.
 fn no_session(store: &Store, folder: &Path) -> String {
     let mut kin = Kin::new(folder);
     let rows = store.list_page(None, MAX_RELATIVES).map(|(rows, _)| rows).unwrap_or_default();
     let shown = folder.display();
     if let Some(row) = store.moved_here(folder) {
         return format!(
-            "no session of {shown} was kept, but one of {}, which is the same folder under its old name; go on with \
-             it by `parlor --resume {}`",
+            "no saved session in {shown}, but the folder was renamed from {}; resume its last session with \
+             `parlor --resume {}`",
             row.folder.display(),
             row.uid
         );
@@ -119,17 +118,17 @@ fn no_session(store: &Store, folder: &Path) -> String {
         rows.iter().filter(|row| kin.of(&row.folder, row.folder_mark.as_ref()).0 != Nearness::Elsewhere);
     if let Some(row) = near.next() {
         return format!(
-            "no session of {shown} was kept, but one of {}, which belongs to the same repository; go on with it by \
-             `parlor --resume {}`",
+            "no saved session in {shown}, but in {} of the same repository; resume it with `parlor --resume \
+             {}`",
             row.folder.display(),
             row.uid
         );
     }
-    format!("no session of {shown} was kept; start one with `parlor`, or see `parlor sessions list --all`")
+    format!("no saved session in {shown}; start one with `parlor`, or see `parlor sessions list --all`")
 }
 
-/// The agent to go on with where the command line names none: that of the session. Where it is not known here, no other
-/// one takes its place before the user has chosen it, and what to do comes as words.
+/// The agent of a resumed session if the command line names none. For an unknown agent, returns a message, and the
+/// user chooses another one.
 pub fn agent_for(
     kept: &RecordedSession,
     choices: &[AgentChoice],
@@ -145,8 +144,7 @@ pub fn agent_for(
     (known, problem)
 }
 
-/// The agent of a kept session: the one of that name here, else what was started here then. An imported one names no
-/// program.
+/// The agent of a saved session: the one with that name, or the recorded command. An imported session has no command.
 fn agent_of(kept: &RecordedSession, choices: &[AgentChoice], callbacks: Callbacks) -> Option<AgentSpec> {
     let head = &kept.head;
     let known =
@@ -162,10 +160,10 @@ fn agent_of(kept: &RecordedSession, choices: &[AgentChoice], callbacks: Callback
     })
 }
 
-/// Lets the user choose on the terminal: the folder's sessions, or all if it has none.
+/// Lets the user choose from the folder's sessions, or from all if it has none.
 fn choose(store: &Store, folder: &Path) -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
-        bail!("nobody can be asked here; write the id behind --resume, `parlor sessions list` shows it");
+        bail!("not a terminal; pass an id to --resume (see `parlor sessions list`)");
     }
     let of_folder =
         ListFilter { folder: Some(folder.to_owned()), limit: Some(MAX_OFFERED), ..ListFilter::default() };
@@ -174,7 +172,7 @@ fn choose(store: &Store, folder: &Path) -> anyhow::Result<String> {
         rows = store.list(&ListFilter { folder: None, ..of_folder })?;
     }
     if rows.is_empty() {
-        bail!("no session was kept yet; start one with `parlor`");
+        bail!("no saved sessions; start one with `parlor`");
     }
     let is_of_folder = rows.first().is_some_and(|row| row.folder == folder);
     let mut question = String::new();
@@ -187,7 +185,7 @@ fn choose(store: &Store, folder: &Path) -> anyhow::Result<String> {
             let _ = writeln!(question, "\n     {hidden} more: `parlor sessions list --all`");
         }
     }
-    question.push_str("Which one? [1] ");
+    question.push_str("Session number [1]: ");
     Printer::stderr().print(&question)?;
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).context("cannot read the answer")?;
@@ -196,7 +194,7 @@ fn choose(store: &Store, folder: &Path) -> anyhow::Result<String> {
         text => text.parse::<usize>().ok(),
     };
     let chosen = number.and_then(|number| rows.get(number.checked_sub(1)?));
-    chosen.map(|row| row.uid.clone()).context("no session has this number; try again")
+    chosen.map(|row| row.uid.clone()).context("no session with this number; try again")
 }
 
 #[cfg(test)]

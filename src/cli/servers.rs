@@ -1,6 +1,6 @@
-//! The MCP servers that the session's folder names in its own file.
+//! MCP servers of the session's folder.
 //!
-//! Duty: reads the file, and what the user said about it before. Not its duty: asking (`app::servers`).
+//! Reads the folder's file and the user's earlier answer; `app::servers` asks.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use crate::model::FolderServers;
 use crate::program;
 use crate::services::mcp_trust;
 
-/// Larger files are no lists of servers.
+/// Maximum size of the file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// What the folder names; `None` if it names nothing. `Err` says what is wrong with its file.
+/// The MCP servers of a folder, if any.
 pub fn find(folder: &Path, data_dir: &Path) -> Result<Option<FolderServers>, String> {
     let file = folder.join(mcp_file::NAME);
-    let wrong = |why: &str| format!("The servers of {} are left out: {why}.", file.display());
+    let wrong = |why: &str| format!("The MCP servers of {} are ignored: {why}.", file.display());
     match std::fs::metadata(&file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(wrong(&error.to_string())),
-        Ok(facts) if !facts.is_file() => return Err(wrong("it is no file")),
-        Ok(facts) if facts.len() > MAX_FILE_BYTES => return Err(wrong("it has more than 1 MiB")),
+        Ok(facts) if !facts.is_file() => return Err(wrong("not a file")),
+        Ok(facts) if facts.len() > MAX_FILE_BYTES => return Err(wrong("larger than 1 MiB")),
         Ok(_) => {}
     }
     let text = std::fs::read_to_string(&file).map_err(|error| wrong(&error.to_string()))?;
@@ -53,10 +53,10 @@ mod tests {
         assert_eq!(find(), Ok(None));
         let file = folder.path().join(".mcp.json");
         std::fs::create_dir(&file).unwrap();
-        assert!(find().is_err_and(|error| error.contains("no file")));
+        assert!(find().is_err_and(|error| error.contains("not a file")));
         std::fs::remove_dir(&file).unwrap();
         std::fs::write(&file, "{").unwrap();
-        assert!(find().is_err_and(|error| error.contains("no JSON")));
+        assert!(find().is_err_and(|error| error.contains("invalid JSON")));
         std::fs::write(&file, "{\"mcpServers\": {}}").unwrap();
         assert_eq!(find(), Ok(None));
     }

@@ -1,8 +1,7 @@
-//! `parlor sessions`: what was kept, to be listed, read, searched, taken elsewhere and deleted.
+//! `parlor sessions`: lists, shows, searches, exports, imports and deletes saved sessions.
 //!
-//! Duty: the subcommands, as text for people or as JSON.
-//! Not its duty: the store (`services::store`), what a session looks like as a document (`page`).
-//! Invariants: nothing is printed but through [`Printer`]; nothing is deleted without a yes.
+//! Output is text or JSON. `services::store` has the sessions; `page` renders one as a document.
+//! Invariants: all output goes through [`Printer`]; nothing is deleted without confirmation.
 
 mod args;
 mod export;
@@ -29,32 +28,31 @@ use crate::config::Paths;
 use crate::runtime::print::Printer;
 use crate::services::store::{ListFilter, Search, SessionRow, Store};
 
-/// What a subcommand needs from outside.
+/// Environment of a subcommand.
 pub struct World<'a> {
-    /// Where to print.
+    /// Standard output.
     pub out: Printer<'a>,
-    /// Where to print what went wrong beside it: another program may read the output.
+    /// Standard error, for problems that do not belong in the output.
     pub err: Printer<'a>,
-    /// The folder that parlor was started in.
+    /// The current folder.
     pub folder: PathBuf,
     /// The time, in Unix milliseconds.
     pub now_ms: i64,
-    /// Asks the user; `None`: there is nobody to ask.
+    /// Asks the user; `None` without a terminal.
     pub ask: Option<&'a mut dyn FnMut(&str) -> bool>,
 }
 
-/// A line for each session, for people.
+/// A table of sessions.
 pub fn table(rows: &[SessionRow], with_folder: bool) -> String {
     rows::table(rows, with_folder, time::now_ms())
 }
 
-/// How long ago a time in Unix milliseconds is, for people.
+/// Formats the age of a time in Unix milliseconds.
 pub fn ago(at_ms: i64) -> String {
     time::ago(at_ms, time::now_ms())
 }
 
-/// Serves a subcommand. Fails, with what to do next, on a session that does not exist and a store or file that
-/// cannot be used.
+/// Runs a subcommand.
 pub fn run(job: &SessionsJob, paths: &Paths, out: &mut Printer<'_>) -> anyhow::Result<()> {
     let folder = std::env::current_dir().and_then(|folder| folder.canonicalize()).unwrap_or_default();
     let mut on_terminal = |question: &str| ask(question);
@@ -69,9 +67,9 @@ pub fn run(job: &SessionsJob, paths: &Paths, out: &mut Printer<'_>) -> anyhow::R
     serve(job, &paths.data_dir, world)
 }
 
-/// Asks on the terminal; only a plain yes is one.
+/// Asks for confirmation on the terminal.
 fn ask(question: &str) -> bool {
-    // The answer of the command goes to standard output.
+    // Standard output is for the result of the command.
     let _ = Printer::stderr().print(&format!("{question} [y/N] "));
     let mut line = String::new();
     let is_read = std::io::stdin().read_line(&mut line).is_ok();
@@ -127,7 +125,7 @@ fn list(store: &Store, args: &ListArgs, world: &World<'_>) -> anyhow::Result<Str
     if found.is_empty() {
         let whose = filter.agent.as_ref().map(|agent| format!(" with {agent}")).unwrap_or_default();
         let _ = match &filter.folder {
-            Some(_) => writeln!(text, "No sessions{whose} of this folder."),
+            Some(_) => writeln!(text, "No sessions{whose} in this folder."),
             None if whose.is_empty() => writeln!(text, "No sessions yet."),
             None => writeln!(text, "No sessions{whose}."),
         };
@@ -136,7 +134,7 @@ fn list(store: &Store, args: &ListArgs, world: &World<'_>) -> anyhow::Result<Str
         let here = ListFilter { folder: Some(folder), ..ListFilter::default() };
         let hidden = store.count()?.saturating_sub(store.list(&here)?.len() as u64);
         if hidden > 0 {
-            let _ = writeln!(text, "\n{} of other folders: `parlor sessions list --all`", counted(hidden));
+            let _ = writeln!(text, "\n{} in other folders: `parlor sessions list --all`", counted(hidden));
         }
     }
     Ok(text)
@@ -160,7 +158,7 @@ fn search(store: &Store, args: &SearchArgs, world: &World<'_>) -> anyhow::Result
         return Ok(rows::hits_json(&hits));
     }
     if hits.is_empty() {
-        return Ok("Nothing was found.\n".to_owned());
+        return Ok("No matches.\n".to_owned());
     }
     Ok(rows::hits_text(&hits, world.now_ms))
 }
@@ -174,7 +172,7 @@ fn delete(
     let mut found: Vec<SessionRow> = Vec::new();
     for id in ids {
         let row = store.find(id)?;
-        // Two beginnings may be of one id.
+        // Two prefixes may match the same session.
         if found.iter().all(|known| known.uid != row.uid) {
             found.push(row);
         }
@@ -185,8 +183,8 @@ fn delete(
 fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Result<String> {
     if args.older_than.is_none() && args.keep.is_none() && args.down_to.is_none() {
         bail!(
-            "say what may go: --older-than 90d, --keep 200 for all but the latest 200, or --down-to 500M for the \
-             oldest until no more is left than that"
+            "pass --older-than 90d, --keep 200 (all but the latest 200) or --down-to 500M (the oldest, down \
+             to this total size)"
         );
     }
     let most = args.down_to.as_deref().map(bytes).transpose()?;
@@ -203,7 +201,7 @@ fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Resu
         .into_iter()
         .skip(keep)
         .filter(|row| before_ms.is_none_or(|before| row.updated_ms < before))
-        // What is open is in use, however old it is.
+        // Open sessions are never pruned.
         .filter(|row| store.opened_by(row).is_none())
         .collect();
     let old = match most {
@@ -211,16 +209,16 @@ fn prune(store: &Store, args: &PruneArgs, world: &mut World<'_>) -> anyhow::Resu
         None => old,
     };
     if old.is_empty() && !args.json {
-        return Ok("Nothing has to go; all was kept.\n".to_owned());
+        return Ok("Nothing to delete.\n".to_owned());
     }
     remove(store, &old, (args.yes, args.json), world)
 }
 
-/// The oldest of these that have to go, so that the whole file takes no more than this.
+/// The oldest sessions to delete, so that the file gets no larger than a limit.
 fn largest_rest(store: &Store, rows: Vec<SessionRow>, most: u64) -> anyhow::Result<Vec<SessionRow>> {
     let sizes = store.sizes()?;
     let whole: u64 = sizes.values().sum();
-    // The file has some room that belongs to no session; it goes in the same proportion.
+    // Overhead of the file is attributed to sessions in proportion to their size.
     let file = store.used_bytes()?;
     let share = |bytes: u64| {
         u64::try_from(u128::from(bytes) * u128::from(file) / u128::from(whole.max(1))).unwrap_or(u64::MAX)
@@ -238,7 +236,7 @@ fn largest_rest(store: &Store, rows: Vec<SessionRow>, most: u64) -> anyhow::Resu
     Ok(gone)
 }
 
-/// Reads a size: bytes, or with K, M or G behind the number.
+/// Parses a size in bytes, with an optional suffix K, M or G.
 fn bytes(text: &str) -> anyhow::Result<u64> {
     let trimmed = text.trim().to_ascii_uppercase();
     let trimmed = trimmed.trim_end_matches("IB").trim_end_matches('B');
@@ -251,10 +249,10 @@ fn bytes(text: &str) -> anyhow::Result<u64> {
     let number = number.and_then(|number| number.trim().parse::<u64>().ok());
     number
         .and_then(|number| number.checked_mul(unit))
-        .with_context(|| format!("{text:?} is no size; write it like 500M or 2G"))
+        .with_context(|| format!("invalid size {text:?}; use a size such as 500M or 2G"))
 }
 
-/// Deletes sessions after a yes.
+/// Deletes sessions after confirmation.
 fn remove(
     store: &Store,
     rows: &[SessionRow],
@@ -266,13 +264,13 @@ fn remove(
     }
     if let Some((row, pid)) = rows.iter().find_map(|row| Some((row, store.opened_by(row)?))) {
         let process = if pid == 0 { String::new() } else { format!(" (process {pid})") };
-        bail!("{} is open in a parlor{process}; close it there first. Nothing was deleted", row.uid);
+        bail!("{} is open in another parlor{process}; close it there first; nothing was deleted", row.uid);
     }
-    let question = format!("Delete {} for good?", counted(rows.len() as u64));
+    let question = format!("Permanently delete {}?", counted(rows.len() as u64));
     let is_meant = yes
         || match &mut world.ask {
             Some(ask) => ask(&question),
-            None => bail!("nobody can be asked here; write --yes if these may be deleted"),
+            None => bail!("not a terminal; pass --yes to delete"),
         };
     if !is_meant {
         return Ok("Nothing was deleted.\n".to_owned());
@@ -288,7 +286,7 @@ fn remove(
         return Ok(rows::json(rows));
     }
     let freed = size.saturating_sub(store.size_bytes());
-    Ok(format!("Deleted {}; {} KiB were given back.\n", counted(rows.len() as u64), freed >> 10))
+    Ok(format!("Deleted {}; freed {} KiB.\n", counted(rows.len() as u64), freed >> 10))
 }
 
 fn counted(count: u64) -> String {
@@ -298,7 +296,7 @@ fn counted(count: u64) -> String {
     }
 }
 
-/// A folder as sessions name it; one that is gone as it was written.
+/// The canonical path of a folder, or the path itself if it does not exist.
 fn real(folder: &Path) -> PathBuf {
     folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_owned())
 }

@@ -1,4 +1,4 @@
-//! A session in the terminal: puts together what the runtime needs, then runs it.
+//! Starts a session in the terminal: collects everything that the runtime needs, then runs it.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use crate::ui::theme::{ColorSupport, ThemeSet};
 use super::resume::{self, ResumeRequest};
 use super::{Session, servers, sessions};
 
-/// Runs a session until the user leaves. Fails if the terminal or the log file cannot be used.
+/// Runs a session until the user quits.
 pub fn run(session: Session) -> anyhow::Result<()> {
     let mut problems: Vec<String> = session.problems.iter().map(ToString::to_string).collect();
     let mut unsaved = None;
     let store = match Store::open(&session.paths.data_dir) {
         Ok(store) => Some(store),
         Err(error) => {
-            problems.push(format!("Nothing will be kept: {error}"));
+            problems.push(format!("Sessions will not be saved: {error}"));
             unsaved = Some("the data folder cannot be used".to_owned());
             None
         }
@@ -38,7 +38,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let found = match &store {
         Some(store) => resume::find(store, &session.wish, &session.folder)?,
         None if session.wish != ResumeRequest::New => {
-            bail!("the kept sessions cannot be read: {}", problems.join(" "))
+            bail!("cannot read the saved sessions: {}", problems.join(" "))
         }
         None => None,
     };
@@ -62,9 +62,9 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         folder_offers = found.offers;
         reopen = Some(Box::new(found.kept));
     }
-    // A terminal that cannot place its cursor can show lines only.
+    // A terminal that cannot move its cursor gets plain text.
     let is_plain = config.plain || config::environment("TERM").is_some_and(|term| term == "dumb");
-    // Where nobody types, an offer is only noise.
+    // Without a terminal, do not offer the last session.
     let offers_last = reopen.is_none() && offers_last && (!is_plain || std::io::stdin().is_terminal());
     let folder_servers = servers_of(&folder, &paths.data_dir, is_plain, &mut problems);
     let theme = theme_name(&config.theme, colors).to_owned();
@@ -128,18 +128,18 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     if is_plain { runtime::plain::run(launch) } else { runtime::run(launch) }
 }
 
-/// What to do where the kept sessions take more room than the user wants; nothing is deleted by itself.
+/// A warning if the saved sessions exceed the configured size.
 fn too_large(store: &Store, most_mib: u64) -> Option<String> {
     let mib = store.size_bytes() >> 20;
     (most_mib > 0 && mib > most_mib).then(|| {
         format!(
-            "Kept sessions take {mib} MiB, more than the {most_mib} MiB of the configuration. `parlor sessions prune \
-             --down-to {most_mib}M` shows the oldest, and asks before it deletes any."
+            "Saved sessions use {mib} MiB; the configured limit is {most_mib} MiB. `parlor sessions prune \
+             --down-to {most_mib}M` deletes the oldest after confirmation."
         )
     })
 }
 
-/// The MCP servers that the folder names. Where nobody can be asked, they are left out.
+/// The MCP servers of the folder; ignored if approval is needed but not possible.
 fn servers_of(
     folder: &Path,
     data_dir: &Path,
@@ -152,7 +152,7 @@ fn servers_of(
     })?;
     if found.answer.is_none() && !found.servers.is_empty() && is_plain && !std::io::stdin().is_terminal() {
         problems.push(format!(
-            "The servers of {} are left out, because nobody can be asked here. Start parlor in a terminal once.",
+            "The MCP servers of {} are ignored until you approve them. Start parlor in a terminal once.",
             found.file.display()
         ));
         return None;
@@ -160,13 +160,13 @@ fn servers_of(
     Some(found)
 }
 
-/// A folder with all links followed, as far as it exists.
+/// The canonical path, as far as it exists.
 fn real_path(path: &Path) -> PathBuf {
     let of_parent = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(of_parent).unwrap_or_else(|| path.to_owned())
 }
 
-/// The editor that the user set for all programs.
+/// The editor of `VISUAL` or `EDITOR`.
 fn editor_of_environment() -> Option<String> {
     ["VISUAL", "EDITOR"]
         .into_iter()
@@ -175,14 +175,14 @@ fn editor_of_environment() -> Option<String> {
         .find(|command| !command.trim().is_empty())
 }
 
-/// What the environment tells about pictures.
+/// Detects the terminal's image support from the environment.
 fn pictures_here(wish: &str, colors: ColorSupport) -> pictures::Around {
     let text = |name: &str| config::environment(name).map(|value| value.to_string_lossy().into_owned());
     let is_set = |name: &str| text(name).is_some_and(|value| !value.is_empty());
     let program = if is_set("KONSOLE_VERSION") {
         "Konsole".to_owned()
     } else {
-        // The second one is passed on by ssh.
+        // ssh forwards only the second variable.
         let own = text("TERM_PROGRAM").filter(|name| !name.is_empty());
         own.or_else(|| text("LC_TERMINAL")).unwrap_or_default()
     };
@@ -201,7 +201,7 @@ fn shows_links() -> bool {
     link::are_known_to(|name| config::environment(name).and_then(|value| value.into_string().ok()))
 }
 
-/// Configured agents first, then those found on this machine, then the built-in one.
+/// Configured agents, then installed agents, then the demo agent.
 fn agent_choices(session: &Session) -> Vec<AgentChoice> {
     let config = &session.config;
     let configured = config.agents.values().map(|spec| AgentChoice {
@@ -220,14 +220,14 @@ fn agent_choices(session: &Session) -> Vec<AgentChoice> {
     configured.chain(found).chain([demo]).collect()
 }
 
-/// The built-in themes and the user's own; what is wrong with the user's files comes with them.
+/// Built-in and user themes, with the problems of the user's files.
 pub(super) fn find_themes(theme_dir: &Path) -> (ThemeSet, Vec<String>) {
     let mut set = ThemeSet::built_in();
     let problems = set.add_folder(theme_dir);
     (set, problems)
 }
 
-/// The theme's name; `auto` follows what the terminal tells of its background, and is dark if it tells nothing.
+/// The name of the theme; `auto` uses the terminal's background, or dark if it is unknown.
 pub(super) fn theme_name(configured: &str, colors: ColorSupport) -> &str {
     if configured != "auto" {
         return configured;
@@ -241,20 +241,20 @@ pub(super) fn theme_name(configured: &str, colors: ColorSupport) -> &str {
     }
 }
 
-/// The theme that suits a background: by its brightness as eyes see it.
+/// The theme for a background colour, by its perceived brightness.
 fn theme_for([red, green, blue]: [u8; 3]) -> String {
     let brightness = 299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue);
     if brightness > 127_500 { "light" } else { "dark" }.to_owned()
 }
 
-/// How many colours the terminal shows, as far as the environment tells.
+/// The terminal's colour support, from the environment.
 pub(super) fn color_support() -> ColorSupport {
     let text = |name: &str| config::environment(name).and_then(|value| value.into_string().ok());
     let no_color = text("NO_COLOR").is_some_and(|value| !value.is_empty());
     ColorSupport::detect(no_color, text("COLORTERM").as_deref(), text("TERM").as_deref())
 }
 
-/// Whether the terminal shows marks beyond ASCII: a locale in UTF-8, and no bare console.
+/// Whether the terminal supports non-ASCII symbols: a UTF-8 locale, and not a bare console.
 pub(super) fn has_rich_glyphs() -> bool {
     let set = |name: &str| {
         config::environment(name)

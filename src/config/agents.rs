@@ -1,7 +1,4 @@
-//! Reads agents, callbacks and MCP servers.
-//!
-//! Duty: `[agents.NAME]`, `[callbacks]` and `[[mcp_servers]]` as specs that can be started or passed on.
-//! Not its duty: known agents that are not configured (`catalogue`), starting anything (`acp`).
+//! Reads agents, callbacks and MCP servers: `[agents.NAME]`, `[callbacks]` and `[[mcp_servers]]`.
 
 pub mod remote;
 mod ssh;
@@ -16,7 +13,7 @@ use super::read::{Reader, Value};
 use super::{Config, Surroundings};
 use crate::model::{AgentSpec, Callbacks, McpServer};
 
-/// Keys of the callback switches.
+/// Keys of the callbacks.
 pub const CALLBACK_KEYS: &[&str] = &["fs", "fs_read", "fs_write", "terminal"];
 pub(super) const AGENT_KEYS: &[&str] = &[
     "command",
@@ -44,7 +41,7 @@ pub(super) const AGENT_KEYS: &[&str] = &[
 ];
 pub(super) const SERVER_KEYS: &[&str] = &["name", "type", "command", "args", "env", "url", "headers"];
 
-/// Callback switches of a table: `fs` sets both file callbacks, the finer ones win over it.
+/// Reads the callbacks of a table: `fs` sets both file callbacks, the specific keys override it.
 pub(super) fn read_callbacks(
     reader: &mut Reader<'_>,
     name: &str,
@@ -61,7 +58,7 @@ pub(super) fn read_callbacks(
     }
 }
 
-/// All `[agents.NAME]` tables. An agent without a usable command is told and left out.
+/// Reads all `[agents.NAME]` tables. An agent without a valid command is reported and ignored.
 pub(super) fn read_agents(
     reader: &mut Reader<'_>,
     table: &DeTable<'_>,
@@ -73,7 +70,7 @@ pub(super) fn read_agents(
         let name = key.get_ref().trim();
         let place = format!("agents.{name}");
         if name.is_empty() {
-            reader.problem(&key.span(), "an agent has an empty name", "write [agents.NAME]");
+            reader.problem(&key.span(), "empty agent name", "use [agents.NAME]");
             continue;
         }
         let Some(table) = reader.table(&place, value) else { continue };
@@ -82,7 +79,7 @@ pub(super) fn read_agents(
             let Some(remote) = remote::read(reader, &place, table, around) else { continue };
             AgentSpec {
                 name: name.to_owned(),
-                // The general switches are for agents on this machine; here each is given by name.
+                // The general callbacks apply to local agents; a remote agent has none unless it names them.
                 callbacks: read_callbacks(reader, &place, table, Callbacks::NONE),
                 remote: Some(remote),
                 wire: super::wire::read_wire(reader, &place, table),
@@ -124,7 +121,7 @@ pub(super) fn read_agents(
     }
 }
 
-/// `additional_directories`. One that is no whole path is told and left out.
+/// Reads `additional_directories`. Relative paths are reported and ignored.
 pub(super) fn read_folders(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
@@ -136,14 +133,14 @@ pub(super) fn read_folders(
         if path.is_absolute() {
             folders.push(path);
         } else {
-            let what = format!("`{text}` in `additional_directories` is no whole path");
-            reader.problem(&value.span(), what, "begin it with / or ~/");
+            let what = format!("relative path `{text}` in `additional_directories`");
+            reader.problem(&value.span(), what, "use a path that starts with / or ~/");
         }
     }
     folders
 }
 
-/// All `[[mcp_servers]]`. A server that cannot be used is told and left out.
+/// Reads all `[[mcp_servers]]`. An invalid server is reported and ignored.
 pub(super) fn read_mcp_servers(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
@@ -154,7 +151,7 @@ pub(super) fn read_mcp_servers(
         reader.problem(
             &value.span(),
             "`mcp_servers` must be a list of tables",
-            "write [[mcp_servers]] above each",
+            "use [[mcp_servers]] for each",
         );
         return Vec::new();
     };
@@ -165,14 +162,14 @@ pub(super) fn read_mcp_servers(
         let Some(table) = reader.table(&place, item) else { continue };
         reader.unknown_keys(table, "[[mcp_servers]]", SERVER_KEYS);
         let Some(name) = read_string(reader, &place, "name", table) else {
-            reader.problem(&item.span(), "an MCP server has no name", "write name = \"…\"");
+            reader.problem(&item.span(), "MCP server has no name", "add name = \"…\"");
             continue;
         };
         if !names.insert(name.clone()) {
             reader.problem(
                 &item.span(),
-                format!("two MCP servers have the name `{name}`"),
-                "rename one of them; the first is in force",
+                format!("duplicate MCP server `{name}`"),
+                "rename one of them; the first is used",
             );
             continue;
         }
@@ -200,7 +197,7 @@ fn read_server(
         if let Some((found, _)) = table.get_key_value(*key) {
             reader.problem(
                 &found.span(),
-                format!("`{key}` does not belong to the MCP server `{name}` of type {kind}"),
+                format!("`{key}` does not apply to the MCP server `{name}` of type {kind}"),
                 format!("remove `{key}`, or change `type`"),
             );
         }
@@ -215,8 +212,8 @@ fn read_server(
                 let at = table.get("command").map_or(span.clone(), toml::Spanned::span);
                 reader.problem(
                     &at,
-                    format!("the program `{command}` of the MCP server `{name}` was not found"),
-                    "install it, or write its whole path; agents are given the name as it is",
+                    format!("MCP server `{name}`: program `{command}` not found"),
+                    "install it, or set its absolute path; agents receive the name unchanged",
                 );
                 PathBuf::from(&command)
             });
@@ -224,19 +221,15 @@ fn read_server(
         }
         "http" | "sse" => {
             let Some(url) = read_string(reader, place, "url", table) else {
-                reader.problem(
-                    span,
-                    format!("the MCP server `{name}` has no address"),
-                    "write url = \"https://…\"",
-                );
+                reader.problem(span, format!("MCP server `{name}` has no URL"), "add url = \"https://…\"");
                 return None;
             };
             if !url.starts_with("http://") && !url.starts_with("https://") {
                 let at = table.get("url").map_or(span.clone(), toml::Spanned::span);
                 reader.problem(
                     &at,
-                    format!("`{url}` is no web address"),
-                    "begin it with https:// or http://",
+                    format!("invalid URL `{url}`"),
+                    "use a URL that starts with https:// or http://",
                 );
                 return None;
             }
@@ -249,14 +242,14 @@ fn read_server(
         }
         other => {
             let at = table.get("type").map_or(span.clone(), toml::Spanned::span);
-            let fix = super::nearest::advice(other, ["stdio", "http", "sse"], "write stdio, http or sse");
-            reader.problem(&at, format!("`{other}` is no type of MCP server"), fix);
+            let fix = super::nearest::advice(other, ["stdio", "http", "sse"], "use stdio, http or sse");
+            reader.problem(&at, format!("unknown MCP server type `{other}`"), fix);
             None
         }
     }
 }
 
-/// `command` and `args`. A command that holds its arguments is split, and told.
+/// Reads `command` and `args`. A command that contains arguments is split and reported.
 fn read_command(
     reader: &mut Reader<'_>,
     place: &str,
@@ -269,7 +262,7 @@ fn read_command(
         reader.problem(
             span,
             format!("`{place}` has no command"),
-            "write command = \"…\", the program to start, or url = \"…\", where the agent is",
+            "add command = \"…\" (a program to start) or url = \"…\" (a remote agent)",
         );
         return None;
     };
@@ -288,8 +281,8 @@ fn read_command(
         let list: Vec<String> = args.iter().map(|word| format!("\"{word}\"")).collect();
         reader.problem(
             &value.span(),
-            format!("the command of `{place}` holds its arguments"),
-            format!("write command = \"{first}\" and args = [{}]", list.join(", ")),
+            format!("`{place}.command` contains arguments"),
+            format!("use command = \"{first}\" and args = [{}]", list.join(", ")),
         );
         command = first;
         reader.taken(&format!("{place}.args"), value);
@@ -297,8 +290,8 @@ fn read_command(
     Some((program(&command, folder, around).to_string_lossy().into_owned(), args))
 }
 
-/// A program as it can be started from anywhere: `~/` is the home folder, a relative path belongs to the
-/// configuration's folder, a bare name is left to the search path.
+/// Resolves a program: `~/` is the home folder, a relative path is relative to the configuration's folder, a bare
+/// name is looked up on PATH.
 fn program(command: &str, folder: &Path, around: &Surroundings) -> PathBuf {
     let path = expand_home(command, around);
     let is_bare = path.components().count() == 1 && !command.contains('/');
@@ -322,8 +315,8 @@ fn read_cwd(
     }
     reader.problem(
         &value.span(),
-        format!("`{place}.cwd` is not a whole path"),
-        "begin it with / or ~/, or remove the line to start the agent in the session's folder",
+        format!("`{place}.cwd` is not an absolute path"),
+        "use a path that starts with / or ~/, or remove the line to start the agent in the session's folder",
     );
     reader.lines.remove(&format!("{place}.cwd"));
     None

@@ -1,10 +1,8 @@
-//! Agents that are known to speak the protocol, and how to start them.
+//! Known agents and how to start them.
 //!
-//! Duty: a table of commands, and which of them are on this machine. Not its duty: installing anything,
-//! agents that the user configured (`agents`).
-//! A row names the command that the agent's own installer puts on the search path, with the arguments that
-//! make it speak ACP on stdio. The source is the public agent registry or the agent's own documentation.
-//! Where one agent has had several commands or arguments, the newer row stands first.
+//! A row has the command that the agent's installer puts on PATH, with the arguments for ACP on stdio. Sources are
+//! the public agent registry and the agents' documentation. If an agent has had several commands, the newer row
+//! comes first.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -37,8 +37,8 @@ fn fold(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &str) -> Option<Fold>
     let word = reader.string(&name, value)?;
     let known = FOLDS.iter().find(|(known, _)| *known == word).map(|(_, fold)| *fold);
     if known.is_none() {
-        let fix = advice(&word, FOLDS.iter().map(|(name, _)| *name), "write closed, preview or open");
-        reader.problem(&value.span(), format!("`{word}` is no way to fold"), fix);
+        let fix = advice(&word, FOLDS.iter().map(|(name, _)| *name), "use closed, preview or open");
+        reader.problem(&value.span(), format!("unknown fold setting `{word}`"), fix);
     }
     known
 }
@@ -50,8 +50,8 @@ fn lines(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &str) -> Option<u32>
     if number.is_some() {
         reader.taken(&name, value);
     } else {
-        let text = format!("`{name}` must be a number of lines");
-        reader.problem(&value.span(), text, format!("write {key} = 200, or 0 for none"));
+        let text = format!("`{name}` is not a number of lines");
+        reader.problem(&value.span(), text, format!("use for example {key} = 200, or 0 for no limit"));
     }
     number
 }

@@ -1,9 +1,8 @@
-//! Takes over agents from the settings of editors.
+//! Imports agents from the settings of editors.
 //!
-//! Duty: reads the `agent_servers` of Zed's settings and of JetBrains' `acp.json` (JSON with comments and
-//! trailing commas), and appends `[agents.NAME]` tables to a configuration's text. What the user wrote stays
-//! untouched, and a name that is there already is never overwritten.
-//! Not its duty: reading or writing files (`cli`).
+//! Reads `agent_servers` of Zed's settings and of JetBrains' `acp.json` (JSON with comments and trailing commas),
+//! and appends `[agents.NAME]` tables to a configuration. The user's text is unchanged, and existing names are
+//! never overwritten.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -42,9 +41,7 @@ pub fn import(settings: &str, text: &str) -> anyhow::Result<Import> {
     let servers = read_servers(settings)?;
     let (existing, is_inline) = read_names(text)?;
     if is_inline {
-        bail!(
-            "the configuration writes `agents` as an inline table; turn it into [agents.NAME] tables first"
-        );
+        bail!("`agents` is an inline table in the configuration; convert it to [agents.NAME] tables first");
     }
     let mut import = Import { text: text.to_owned(), added: Vec::new(), notes: Vec::new() };
     let mut names = existing;
@@ -58,7 +55,7 @@ pub fn import(settings: &str, text: &str) -> anyhow::Result<Import> {
         };
         let name = slug(label);
         if !names.insert(name.clone()) {
-            import.notes.push(format!("skipped {label}: the configuration has an agent `{name}` already"));
+            import.notes.push(format!("skipped {label}: agent `{name}` is already configured"));
             continue;
         }
         append(&mut import.text, &name, label, &found);
@@ -67,7 +64,7 @@ pub fn import(settings: &str, text: &str) -> anyhow::Result<Import> {
     }
     // The result must be read by the same parser that will read it at the next start.
     DeTable::parse(&import.text)
-        .context("the extended configuration would not be valid; nothing was changed")?;
+        .context("the resulting configuration would be invalid; nothing was changed")?;
     Ok(import)
 }
 
@@ -77,20 +74,20 @@ fn read_servers(settings: &str) -> anyhow::Result<Vec<(String, Value)>> {
     let parsed = jsonc_parser::parse_to_ast(settings, &CollectOptions::default(), &ParseOptions::default())
         .map_err(|error| anyhow::anyhow!("{error}"))
         .context(
-            "the file is not JSON (comments and trailing commas are fine); correct it or name another file",
+            "invalid JSON (comments and trailing commas are allowed); correct the file or pass another one",
         )?;
     let Some(ast::Value::Object(root)) = parsed.value else {
-        bail!("the file holds no JSON object; name Zed's settings.json or JetBrains' acp.json");
+        bail!("not a JSON object; pass Zed's settings.json or JetBrains' acp.json");
     };
     match root.get("agent_servers").map(|property| &property.value) {
         Some(ast::Value::Object(servers)) if !servers.properties.is_empty() => Ok(entries(servers)),
-        Some(ast::Value::Object(_)) => bail!("`agent_servers` is empty; there is nothing to import"),
-        Some(_) => bail!("`agent_servers` is not an object; name Zed's settings.json or JetBrains' acp.json"),
+        Some(ast::Value::Object(_)) => bail!("`agent_servers` is empty; nothing to import"),
+        Some(_) => bail!("`agent_servers` is not an object; pass Zed's settings.json or JetBrains' acp.json"),
         None => {
             // The block alone, pasted into a file of its own.
             let bare = entries(&root);
             if bare.is_empty() || !bare.iter().all(|(_, value)| looks_like_agent(value)) {
-                bail!("the file has no `agent_servers`; name Zed's settings.json or JetBrains' acp.json");
+                bail!("no `agent_servers` in the file; pass Zed's settings.json or JetBrains' acp.json");
             }
             Ok(bare)
         }
@@ -119,7 +116,7 @@ fn read_names(text: &str) -> anyhow::Result<(BTreeSet<String>, bool)> {
 
 /// Reads one entry. The error is a sentence without its beginning.
 fn read_agent(label: &str, value: &Value, notes: &mut Vec<String>) -> Result<Found, String> {
-    let Value::Object(entry) = value else { return Err("it is not an object".to_owned()) };
+    let Value::Object(entry) = value else { return Err("not an object".to_owned()) };
     let kind = entry.get("type").and_then(Value::as_str).unwrap_or("custom");
     let mut ignored: Vec<&str> = Vec::new();
     for name in entry.keys() {
@@ -128,7 +125,7 @@ fn read_agent(label: &str, value: &Value, notes: &mut Vec<String>) -> Result<Fou
         }
     }
     if !ignored.is_empty() {
-        notes.push(format!("{label}: {} has no counterpart here and is left out", ignored.join(", ")));
+        notes.push(format!("{label}: ignored {}: no equivalent in parlor", ignored.join(", ")));
     }
     let outer_env = read_env(label, entry, notes);
     match (entry.get("command"), kind) {
@@ -138,13 +135,13 @@ fn read_agent(label: &str, value: &Value, notes: &mut Vec<String>) -> Result<Fou
         (Some(Value::Object(command)), _) => {
             let Some(path) = command.get("path").or_else(|| command.get("command")).and_then(Value::as_str)
             else {
-                return Err("its command has no path".to_owned());
+                return Err("command without a path".to_owned());
             };
             let mut env = read_env(label, command, notes);
             env.extend(outer_env);
             checked(Found { command: path.to_owned(), args: read_args(label, command, notes), env })
         }
-        (Some(_), _) => Err("its command is neither a text nor an object".to_owned()),
+        (Some(_), _) => Err("command is neither a string nor an object".to_owned()),
         (None, "registry" | "extension") => match known(label) {
             Some(known) => Ok(Found {
                 command: known.command.to_owned(),
@@ -152,7 +149,7 @@ fn read_agent(label: &str, value: &Value, notes: &mut Vec<String>) -> Result<Fou
                 env: outer_env,
             }),
             None => Err(format!(
-                "its editor installs it from a registry, and its command is not known here; install it and write [agents.{}] by hand",
+                "installed by its editor from a registry; install it and add [agents.{}] manually",
                 key(&slug(label))
             )),
         },
@@ -163,20 +160,20 @@ fn read_agent(label: &str, value: &Value, notes: &mut Vec<String>) -> Result<Fou
                 args: known.args.iter().map(|word| (*word).to_owned()).collect(),
                 env: outer_env,
             }),
-            _ => Err("it has no command".to_owned()),
+            _ => Err("no command".to_owned()),
         },
     }
 }
 
 fn checked(found: Found) -> Result<Found, String> {
-    if found.command.trim().is_empty() { Err("its command is empty".to_owned()) } else { Ok(found) }
+    if found.command.trim().is_empty() { Err("empty command".to_owned()) } else { Ok(found) }
 }
 
 fn read_args(label: &str, entry: &Map<String, Value>, notes: &mut Vec<String>) -> Vec<String> {
     let Some(value) = entry.get("args") else { return Vec::new() };
     let words = value.as_array().map(|items| items.iter().map(|item| item.as_str().map(str::to_owned)));
     words.and_then(Iterator::collect).unwrap_or_else(|| {
-        notes.push(format!("{label}: args is not a list of texts and is left out; check the result"));
+        notes.push(format!("{label}: ignored args: not a list of strings; check the result"));
         Vec::new()
     })
 }
@@ -185,7 +182,7 @@ fn read_env(label: &str, entry: &Map<String, Value>, notes: &mut Vec<String>) ->
     let Some(value) = entry.get("env") else { return Vec::new() };
     let Value::Object(table) = value else {
         if !value.is_null() {
-            notes.push(format!("{label}: env is not an object and is left out; check the result"));
+            notes.push(format!("{label}: ignored env: not an object; check the result"));
         }
         return Vec::new();
     };
@@ -194,7 +191,7 @@ fn read_env(label: &str, entry: &Map<String, Value>, notes: &mut Vec<String>) ->
         match value {
             Value::String(text) => pairs.push((name.clone(), text.clone())),
             Value::Number(_) | Value::Bool(_) => pairs.push((name.clone(), value.to_string())),
-            _ => notes.push(format!("{label}: the variable {name} is no text and is left out")),
+            _ => notes.push(format!("{label}: ignored the variable {name}: not a string")),
         }
     }
     pairs

@@ -107,19 +107,19 @@ impl Context {
         match self {
             Self::Main => "Prompt and transcript",
             Self::EmptyPrompt => "Empty prompt",
-            Self::Browse => "Walking the transcript",
+            Self::Browse => "Browsing the transcript",
             Self::Search => "Search",
             Self::List => "Lists",
-            Self::Sessions => "The list of sessions",
-            Self::Permission => "Permission",
+            Self::Sessions => "Session list",
+            Self::Permission => "Permission requests",
             Self::Choice => "Questions",
             Self::Form => "Forms",
             Self::Text => "Help, log and details",
-            Self::Line => "A line of text",
+            Self::Line => "Text input",
             Self::Queue => "Queued prompts",
             Self::Selection => "Selected text",
-            Self::Changes => "All changes",
-            Self::Global => "Everywhere",
+            Self::Changes => "Session changes",
+            Self::Global => "Global",
         }
     }
 

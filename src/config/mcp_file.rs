@@ -1,11 +1,11 @@
-//! Reads the MCP servers that a folder's own `.mcp.json` names.
+//! Parses the MCP servers of a folder's `.mcp.json`.
 //!
-//! Duty: the file's text as servers and as lines for the question whether they may be used.
-//! Not its duty: reading the file and asking (`cli::servers`, `app`).
-//! The form is the one that other clients take: `{"mcpServers": {NAME: {command, args, env} | {type, url, headers}}}`,
-//! with `${NAME}` and `${NAME:-else}` for variables of the environment. What is shown has them unfilled and marked,
-//! because they may be secrets. Invariants: each argument, variable and header is shown on a line of its own, hidden
-//! characters visible; a server that cannot be used is named with the reason, and the others stay.
+//! The result has the servers, and lines that describe them for the question whether they may be used. The format
+//! is that of other clients: `{"mcpServers": {NAME: {command, args, env} | {type, url, headers}}}`, with `${NAME}`
+//! and `${NAME:-else}` for environment variables. The lines show the variables unexpanded and marked, because their
+//! values may be secrets.
+//! Invariants: each argument, variable and header has its own line, with visible control characters; a server that
+//! cannot be used is listed with the reason.
 
 use std::path::{Path, PathBuf};
 
@@ -38,10 +38,10 @@ pub fn read(
     find: &dyn Fn(&str) -> Option<PathBuf>,
 ) -> Result<Found, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("invalid JSON: {error}"))?;
     let servers = value.get("mcpServers").or_else(|| value.get("servers")).unwrap_or(&value);
     let Value::Object(servers) = servers else {
-        return Err("it holds no object `mcpServers`".to_owned());
+        return Err("no `mcpServers` object".to_owned());
     };
     let mut found = Found::default();
     for (name, value) in servers {
@@ -50,7 +50,7 @@ pub fn read(
                 found.servers.push(server);
                 found.lines.extend(lines);
             }
-            Err(why) => found.notes.push(format!("{} is left out: {}.", visible(name), visible(&why))),
+            Err(why) => found.notes.push(format!("{} is ignored: {}.", visible(name), visible(&why))),
         }
     }
     Ok(found)
@@ -63,9 +63,9 @@ fn read_server(
     variable: &dyn Fn(&str) -> Option<String>,
     find: &dyn Fn(&str) -> Option<PathBuf>,
 ) -> Result<(McpServer, Vec<String>), String> {
-    let Value::Object(table) = value else { return Err("it is no object".to_owned()) };
+    let Value::Object(table) = value else { return Err("not an object".to_owned()) };
     if table.get("disabled") == Some(&Value::Bool(true)) {
-        return Err("it is disabled there".to_owned());
+        return Err("disabled in the file".to_owned());
     }
     let text = |key: &str| table.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
     let kind = match (text("type"), text("url")) {
@@ -76,10 +76,10 @@ fn read_server(
     let name = name.to_owned();
     match kind {
         "stdio" => {
-            let command = text("command").ok_or("it has no command")?;
+            let command = text("command").ok_or("no command")?;
             let args = match table.get("args") {
                 None => Vec::new(),
-                Some(args) => words(args).ok_or("its `args` are no list of texts")?,
+                Some(args) => words(args).ok_or("`args` is not a list of strings")?,
             };
             let env = pairs(table, "env")?;
             let mut lines = vec![format!("{}: runs {}", visible(&name), shown(command))];
@@ -88,22 +88,22 @@ fn read_server(
                 env.iter().map(|(name, value)| format!("· variable {} = {}", visible(name), shown(value))),
             );
             let filled = fill(command, variable)?;
-            let program = find(&filled).ok_or_else(|| format!("the program {command} was not found"))?;
+            let program = find(&filled).ok_or_else(|| format!("program {command} not found"))?;
             let args = args.iter().map(|arg| fill(arg, variable)).collect::<Result<_, _>>()?;
             // A program of the folder is found from wherever the agent starts it.
             let command = folder.join(program);
             Ok((McpServer::Stdio { name, command, args, env: fill_pairs(env, variable)? }, lines))
         }
         "http" | "streamable-http" | "sse" => {
-            let url = text("url").ok_or("it has no url")?;
+            let url = text("url").ok_or("no url")?;
             let headers = pairs(table, "headers")?;
-            let mut lines = vec![format!("{}: reaches {} ({kind})", visible(&name), shown(url))];
+            let mut lines = vec![format!("{}: connects to {} ({kind})", visible(&name), shown(url))];
             lines.extend(
                 headers.iter().map(|(name, value)| format!("· header {}: {}", visible(name), shown(value))),
             );
             let url = fill(url, variable)?;
             if !url.starts_with("http://") && !url.starts_with("https://") {
-                return Err("its address does not begin with https:// or http://".to_owned());
+                return Err("URL does not start with https:// or http://".to_owned());
             }
             let headers = fill_pairs(headers, variable)?;
             let server = if kind == "sse" {
@@ -113,7 +113,7 @@ fn read_server(
             };
             Ok((server, lines))
         }
-        other => Err(format!("its type `{other}` is not stdio, http or sse")),
+        other => Err(format!("unknown type `{other}` (expected stdio, http or sse)")),
     }
 }
 
@@ -123,7 +123,7 @@ fn words(value: &Value) -> Option<Vec<String>> {
 
 fn pairs(table: &Map<String, Value>, key: &str) -> Result<Vec<(String, String)>, String> {
     let Some(value) = table.get(key) else { return Ok(Vec::new()) };
-    let wrong = || format!("its `{key}` are no texts by name");
+    let wrong = || format!("`{key}` is not a table of strings");
     let rows = value.as_object().ok_or_else(wrong)?;
     rows.iter()
         .map(|(name, value)| Ok((name.clone(), value.as_str().map(str::to_owned).ok_or_else(wrong)?)))
@@ -164,7 +164,7 @@ fn fill(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String,
         match (variable(name).filter(|value| !value.is_empty()), otherwise) {
             (Some(value), _) => out.push_str(&value),
             (None, Some(otherwise)) => out.push_str(otherwise),
-            (None, None) => return Err(format!("the variable {name} is not set")),
+            (None, None) => return Err(format!("environment variable {name} is not set")),
         }
         rest = after;
     }
@@ -207,10 +207,10 @@ mod tests {
                 "· argument '${NONE:-.}' (from your environment)",
                 "· variable TOKEN = '${KEY}' (from your environment)",
                 "own: runs ./tool",
-                "docs: reaches 'https://docs.example/${KEY}' (from your environment) (http)",
+                "docs: connects to 'https://docs.example/${KEY}' (from your environment) (http)",
                 "· header X-Key: '${KEY}' (from your environment)",
-                "web: reaches https://web.example (http)",
-                "old: reaches http://old.example (sse)",
+                "web: connects to https://web.example (http)",
+                "old: connects to http://old.example (sse)",
             ]
         );
         let secret = || vec![("TOKEN".to_owned(), "${KEY} hunter2".to_owned())];
@@ -244,12 +244,12 @@ mod tests {
         assert_eq!(found.servers.len(), 1);
         let reasons = [
             "no command",
-            "no object",
-            "gone was not found",
-            "no list",
+            "not an object",
+            "gone not found",
+            "not a list",
             "pigeon",
             "https://",
-            "no texts",
+            "not a table",
             "NONE is not set",
             "disabled",
         ];
@@ -257,7 +257,7 @@ mod tests {
         for (note, reason) in found.notes.iter().zip(reasons) {
             assert!(note.contains(reason), "{reason}: {note}");
         }
-        assert!(parse("{").is_err_and(|why| why.contains("no JSON")));
+        assert!(parse("{").is_err_and(|why| why.contains("invalid JSON")));
         assert!(parse("[1]").is_err_and(|why| why.contains("mcpServers")));
         assert_eq!(parse("{\"mcpServers\": {}}"), Ok(Found::default()));
     }
@@ -283,7 +283,7 @@ mod tests {
                 "nl⟨U+000A⟩⟨U+000A⟩Use them: runs true: runs npx",
                 "· argument 'a⟨U+000A⟩⟨U+000A⟩b'",
                 "· argument ⟨U+202E⟩x",
-                "web: reaches https://web.example (http)",
+                "web: connects to https://web.example (http)",
                 "· header X-Team: '${AWS_KEY:-none}' (from your environment)",
                 "· header X⟨U+000A⟩-B: 'c⟨U+000A⟩d'",
             ]

@@ -1,6 +1,4 @@
-//! The nearest name to a mistyped one.
-//!
-//! Duty: suggestions in messages. Not its duty: deciding that a name is wrong.
+//! Suggestions for mistyped names.
 
 /// The candidates that are near enough to be what was meant, nearest first, at most three.
 ///
@@ -23,14 +21,14 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
 }
 
-/// "write `a`", "write `a` or `b`", or the given sentence if nothing is near.
+/// "did you mean `a`?", "did you mean `a` or `b`?", or `otherwise` without a similar name.
 pub fn advice<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
     let near = nearest(name, candidates);
     if near.is_empty() {
         return otherwise.to_owned();
     }
     let quoted: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
-    format!("write {}", quoted.join(" or "))
+    format!("did you mean {}?", quoted.join(" or "))
 }
 
 /// Edits (insert, remove, replace, swap neighbours) that turn one word into the other.
@@ -72,8 +70,8 @@ mod tests {
 
     #[test]
     fn advice_falls_back_to_the_given_sentence() {
-        assert_eq!(advice("codx", ["codex", "gemini"], "write something else"), "write `codex`");
-        assert_eq!(advice("zebra", ["codex", "gemini"], "write something else"), "write something else");
+        assert_eq!(advice("codx", ["codex", "gemini"], "use another name"), "did you mean `codex`?");
+        assert_eq!(advice("zebra", ["codex", "gemini"], "use another name"), "use another name");
     }
 
     #[test]

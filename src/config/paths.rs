@@ -56,11 +56,11 @@ impl Paths {
         let (config_file, config_origin) = given(config)
             .or_else(|| from_variable(CONFIG_VARIABLE))
             .or_else(|| Some((dirs.as_ref()?.config_dir().join("config.toml"), Origin::Default)))
-            .context("no home folder was found; set HOME, or name the configuration with --config")?;
+            .context("cannot find the home folder; set HOME, or pass --config FILE")?;
         let (data_dir, data_origin) = given(data_dir)
             .or_else(|| from_variable(DATA_VARIABLE))
             .or_else(|| Some((dirs.as_ref()?.data_dir().to_owned(), Origin::Default)))
-            .context("no home folder was found; set HOME, or name the data folder with --data-dir")?;
+            .context("cannot find the home folder; set HOME, or pass --data-dir DIR")?;
 
         let config_file = absolute(&config_file)?;
         let data_dir = absolute(&data_dir)?;
@@ -89,7 +89,7 @@ impl Paths {
 
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     std::path::absolute(path)
-        .with_context(|| format!("cannot make {} absolute; write a whole path", path.display()))
+        .with_context(|| format!("cannot resolve {}; pass an absolute path", path.display()))
 }
 
 #[cfg(test)]

@@ -13,22 +13,22 @@ use toml::de::{DeTable, DeValue};
 use super::Problem;
 use super::nearest::advice;
 
-/// A value with its place in the text.
+/// A value with its position.
 pub type Value<'i> = Spanned<DeValue<'i>>;
 
-/// Reads one file's text.
+/// Reads a TOML file and collects its problems.
 #[derive(Debug)]
 pub struct Reader<'a> {
     file: &'a Path,
     line_starts: Vec<usize>,
-    /// What was wrong so far.
+    /// The problems so far.
     pub problems: Vec<Problem>,
-    /// The line of each value that was taken, by its dotted name.
+    /// The lines of valid values by dotted name.
     pub lines: BTreeMap<String, usize>,
 }
 
 impl<'a> Reader<'a> {
-    /// Parses the text. Errors of syntax become problems; what could be read is in the table.
+    /// Parses the text. Syntax errors become problems; the table has the valid parts.
     pub fn parse(file: &'a Path, text: &'a str) -> (Self, Spanned<DeTable<'a>>) {
         let line_starts =
             std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
@@ -40,44 +40,44 @@ impl<'a> Reader<'a> {
             reader.problems.push(Problem {
                 file: file.to_owned(),
                 line,
-                text: format!("this is not valid TOML: {}", one_line(error.message())),
-                fix: "correct the line; the rest of the file is read as far as it can be".to_owned(),
+                text: format!("invalid TOML: {}", one_line(error.message())),
+                fix: "correct the line; the rest of the file is read as far as possible".to_owned(),
             });
         }
         (reader, table)
     }
 
-    /// The line of a place in the text, from 1.
+    /// The line of a position, from 1.
     pub fn line(&self, span: &Range<usize>) -> usize {
         self.line_starts.partition_point(|start| *start <= span.start)
     }
 
-    /// Notes a problem at a place.
+    /// Adds a problem at a position.
     pub fn problem(&mut self, span: &Range<usize>, text: impl Into<String>, fix: impl Into<String>) {
         let line = Some(self.line(span));
         self.problems.push(Problem { file: self.file.to_owned(), line, text: text.into(), fix: fix.into() });
     }
 
-    /// Tells keys that nobody knows, with the nearest ones that there are.
+    /// Reports unknown keys with the most similar known ones.
     pub fn unknown_keys(&mut self, table: &DeTable<'_>, place: &str, known: &[&str]) {
         for key in table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref();
             let otherwise = format!("remove it; known keys are {}", known.join(", "));
             let fix = advice(name, known.iter().copied(), &otherwise);
-            self.problem(&key.span(), format!("`{name}` is not a key of {place}"), fix);
+            self.problem(&key.span(), format!("unknown key `{name}` in {place}"), fix);
         }
     }
 
-    /// A table, or a problem.
+    /// Reads a table, or adds a problem.
     pub fn table<'t, 'i>(&mut self, name: &str, value: &'t Value<'i>) -> Option<&'t DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
-            self.wrong_type(name, value, "a table", &format!("[{name}] on a line of its own"));
+            self.wrong_type(name, value, "a table", &format!("[{name}] on a separate line"));
         }
         table
     }
 
-    /// A text that is not empty, or a problem.
+    /// Reads a non-empty string, or adds a problem.
     pub fn string(&mut self, name: &str, value: &Value<'_>) -> Option<String> {
         match value.get_ref().as_str() {
             Some(text) if !text.trim().is_empty() => {
@@ -85,21 +85,17 @@ impl<'a> Reader<'a> {
                 Some(text.to_owned())
             }
             Some(_) => {
-                self.problem(
-                    &value.span(),
-                    format!("`{name}` is empty"),
-                    "write a value, or remove the line",
-                );
+                self.problem(&value.span(), format!("`{name}` is empty"), "set a value, or remove the line");
                 None
             }
             None => {
-                self.wrong_type(name, value, "a text", &format!("{} = \"…\"", last(name)));
+                self.wrong_type(name, value, "a string", &format!("{} = \"…\"", last(name)));
                 None
             }
         }
     }
 
-    /// `true` or `false`, or a problem.
+    /// Reads a boolean, or adds a problem.
     pub fn boolean(&mut self, name: &str, value: &Value<'_>) -> Option<bool> {
         let found = value.get_ref().as_bool();
         if found.is_some() {
@@ -110,7 +106,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// A whole number that is at least `least`, or a problem.
+    /// Reads an integer of at least `least`, or adds a problem.
     pub fn number(&mut self, name: &str, value: &Value<'_>, least: u64) -> Option<u64> {
         let found = value
             .get_ref()
@@ -122,21 +118,21 @@ impl<'a> Reader<'a> {
                 Some(number)
             }
             _ if value.get_ref().as_integer().is_some() => {
-                let fix = format!("write {} = {least}, or more", last(name));
+                let fix = format!("use {} = {least} or more", last(name));
                 self.problem(&value.span(), format!("`{name}` is out of range"), fix);
                 None
             }
             _ => {
-                self.wrong_type(name, value, "a whole number", &format!("{} = {}", last(name), least.max(1)));
+                self.wrong_type(name, value, "an integer", &format!("{} = {}", last(name), least.max(1)));
                 None
             }
         }
     }
 
-    /// A list of texts, or a problem. Items that are no text are told and left out.
+    /// Reads a list of strings; other items are reported and ignored.
     pub fn strings(&mut self, name: &str, value: &Value<'_>) -> Option<Vec<String>> {
         let Some(items) = value.get_ref().as_array() else {
-            self.wrong_type(name, value, "a list of texts", &format!("{} = [\"…\"]", last(name)));
+            self.wrong_type(name, value, "a list of strings", &format!("{} = [\"…\"]", last(name)));
             return None;
         };
         self.taken(name, value);
@@ -144,19 +140,21 @@ impl<'a> Reader<'a> {
         for item in items {
             match plain_text(item.get_ref()) {
                 Some(text) => texts.push(text),
-                None => self.wrong_type(name, item, "a list of texts", &format!("{} = [\"…\"]", last(name))),
+                None => {
+                    self.wrong_type(name, item, "a list of strings", &format!("{} = [\"…\"]", last(name)));
+                }
             }
         }
         Some(texts)
     }
 
-    /// A table of texts (numbers and booleans are taken as they are written), in the file's order.
+    /// Reads a table of strings in the file's order; numbers and booleans are accepted as written.
     pub fn pairs(&mut self, name: &str, value: &Value<'_>) -> Option<Vec<(String, String)>> {
         let Some(table) = value.get_ref().as_table() else {
             self.wrong_type(
                 name,
                 value,
-                "a table of texts",
+                "a table of strings",
                 &format!("{} = {{ NAME = \"value\" }}", last(name)),
             );
             return None;
@@ -169,14 +167,14 @@ impl<'a> Reader<'a> {
                     self.taken(&full, value);
                     rows.push((key.span().start, (key.get_ref().to_string(), text)));
                 }
-                None => self.wrong_type(&full, value, "a text", &format!("{} = \"…\"", key.get_ref())),
+                None => self.wrong_type(&full, value, "a string", &format!("{} = \"…\"", key.get_ref())),
             }
         }
         rows.sort_by_key(|(start, _)| *start);
         Some(rows.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// Keeps the line of a value that is used.
+    /// Records the line of a valid value.
     pub fn taken(&mut self, name: &str, value: &Value<'_>) {
         let line = self.line(&value.span());
         self.lines.insert(name.to_owned(), line);
@@ -188,12 +186,12 @@ impl<'a> Reader<'a> {
         self.problem(
             &value.span(),
             format!("`{name}` must be {wanted}, not {article} {found}"),
-            format!("write {example}"),
+            format!("use {example}"),
         );
     }
 }
 
-/// Texts, whole numbers and booleans as text.
+/// A string, integer or boolean as a string.
 fn plain_text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),

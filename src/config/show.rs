@@ -1,7 +1,6 @@
-//! The configuration in force, as text.
+//! Formats the effective configuration with the origin of each value, as valid TOML.
 //!
-//! Duty: every value with where it comes from, written so that it could be pasted into a configuration.
-//! Not its duty: printing. Secrets (by the names of variables and headers) are never written.
+//! Secrets (by the names of variables and headers) are never shown.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -29,11 +28,11 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.value("theme", "theme", config.theme.as_str());
     match &config.default_agent {
         Some(agent) => out.value("agent", "agent", agent.as_str()),
-        None => out.line("# agent is not set: parlor asks which one to start"),
+        None => out.line("# agent is not set: choose one at startup"),
     }
     match &config.editor {
         Some(editor) => out.value("editor", "editor", editor.as_str()),
-        None => out.line("# editor is not set: $VISUAL opens files, or $EDITOR"),
+        None => out.line("# editor is not set: $VISUAL or $EDITOR is used"),
     }
     if !config.additional_directories.is_empty() {
         let folders: Vec<String> =
@@ -50,7 +49,7 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.value("ui.copy_on_select", "copy_on_select", config.copy_on_select);
     match config.hyperlinks {
         Some(are_shown) => out.value("ui.hyperlinks", "hyperlinks", are_shown),
-        None => out.line("# hyperlinks is not set: they are shown where the terminal is known to do so"),
+        None => out.line("# hyperlinks is not set: enabled in terminals known to support them"),
     }
     out.value("ui.images", "images", config.images.as_str());
     out.value("ui.plain", "plain", config.plain);
@@ -84,7 +83,7 @@ struct Out<'a> {
 impl Out<'_> {
     fn paths(&mut self) {
         let is_there = self.paths.config_file.exists();
-        let note = if is_there { "" } else { ", not there: every value is a default" };
+        let note = if is_there { "" } else { ", not found: all values are defaults" };
         let rows = [
             ("config", self.paths.config_file.as_path(), self.origin(self.paths.config_origin) + note),
             ("data", &self.paths.data_dir, self.origin(self.paths.data_origin)),
@@ -113,7 +112,7 @@ impl Out<'_> {
         self.value("fold.closed_above_lines", "closed_above_lines", i64::from(rules.closed_above_lines));
         self.value("fold.groups", "groups", rules.groups);
         if !unset.is_empty() {
-            self.line(&format!("# Kinds without a rule: {}", unset.join(", ")));
+            self.line(&format!("# Tool kinds without a rule: {}", unset.join(", ")));
         }
     }
 

@@ -110,7 +110,9 @@ fn an_editor_is_a_command_line() {
     let (config, problems) = parse("editor = \"code -g {path}:{line}\"");
     assert_eq!((config.editor.as_deref(), problems), (Some("code -g {path}:{line}"), Vec::new()));
     assert_eq!(parse("").0.editor, None);
-    assert!(parse("editor = 3").1.first().is_some_and(|problem| problem.contains("`editor` must be a text")));
+    assert!(
+        parse("editor = 3").1.first().is_some_and(|problem| problem.contains("`editor` must be a string"))
+    );
 }
 
 #[test]
@@ -156,69 +158,72 @@ fn a_wrong_value_is_told_with_its_line_and_leaves_the_others_in_force() {
     for (text, wanted) in [
         (
             "theme = 3",
-            "/etc/parlor/config.toml:1: `theme` must be a text, not an integer; write theme = \"…\"",
+            "/etc/parlor/config.toml:1: `theme` must be a string, not an integer; use theme = \"…\"",
         ),
-        ("theme = ''", "/etc/parlor/config.toml:1: `theme` is empty; write a value, or remove the line"),
+        ("theme = ''", "/etc/parlor/config.toml:1: `theme` is empty; set a value, or remove the line"),
         (
             "thme = 'dark'",
-            "/etc/parlor/config.toml:1: `thme` is not a key of the configuration; write `theme`",
+            "/etc/parlor/config.toml:1: unknown key `thme` in the configuration; did you mean `theme`?",
         ),
-        ("[ui]\nmouse = 'no'", ":2: `ui.mouse` must be true or false, not a string; write mouse = true"),
-        ("[ui]\nmuose = true", ":2: `muose` is not a key of [ui]; write `mouse`"),
-        ("[fold]\nread = 'opne'", ":2: `opne` is no way to fold; write `open`"),
-        ("[fold]\nfailed = true", ":2: `fold.failed` must be a text"),
-        ("[fold]\nopen_up_to_lines = -1", ":2: `fold.open_up_to_lines` must be a number of lines"),
+        ("[ui]\nmouse = 'no'", ":2: `ui.mouse` must be true or false, not a string; use mouse = true"),
+        ("[ui]\nmuose = true", ":2: unknown key `muose` in [ui]; did you mean `mouse`?"),
+        ("[fold]\nread = 'opne'", ":2: unknown fold setting `opne`; did you mean `open`?"),
+        ("[fold]\nfailed = true", ":2: `fold.failed` must be a string"),
+        ("[fold]\nopen_up_to_lines = -1", ":2: `fold.open_up_to_lines` is not a number of lines"),
         (
             "[handover]\nmax_bytes = 10",
-            ":2: `handover.max_bytes` is out of range; write max_bytes = 1024, or more",
+            ":2: `handover.max_bytes` is out of range; use max_bytes = 1024 or more",
         ),
-        ("[handover]\nmax_bytes = 'x'", ":2: `handover.max_bytes` must be a whole number, not a string"),
+        ("[handover]\nmax_bytes = 'x'", ":2: `handover.max_bytes` must be an integer, not a string"),
         (
             "[sessions]\nmemory_mib = -1",
-            ":2: `sessions.memory_mib` is out of range; write memory_mib = 0, or more",
+            ":2: `sessions.memory_mib` is out of range; use memory_mib = 0 or more",
         ),
-        ("[sessions]\nwarn_mib = -1", ":2: `sessions.warn_mib` is out of range; write warn_mib = 0, or more"),
+        ("[sessions]\nwarn_mib = -1", ":2: `sessions.warn_mib` is out of range; use warn_mib = 0 or more"),
         ("[callbacks]\nfs = 1", ":2: `callbacks.fs` must be true or false, not an integer"),
-        ("[callbacks]\nfs-read = true", "write `fs_read`"),
+        ("[callbacks]\nfs-read = true", "did you mean `fs_read`"),
         ("agents = 1", "`agents` must be a table"),
-        ("[agents.x]\n", ":1: `agents.x` has no command; write command"),
-        ("[agents.x]\ncommand = 1", ":2: `agents.x.command` must be a text"),
+        ("[agents.x]\n", ":1: `agents.x` has no command; add command"),
+        ("[agents.x]\ncommand = 1", ":2: `agents.x.command` must be a string"),
         (
             "[agents.x]\ncomand = 'a'\ncommand = 'a'",
-            ":2: `comand` is not a key of [agents.x]; write `command`",
+            ":2: unknown key `comand` in [agents.x]; did you mean `command`?",
         ),
         (
             "[agents.x]\ncommand = 'a'\nargs = 'b'",
-            ":3: `agents.x.args` must be a list of texts, not a string",
+            ":3: `agents.x.args` must be a list of strings, not a string",
         ),
         (
             "[agents.x]\ncommand = 'a'\nargs = ['b', [1]]",
-            ":3: `agents.x.args` must be a list of texts, not an array",
+            ":3: `agents.x.args` must be a list of strings, not an array",
         ),
-        ("[agents.x]\ncommand = 'a'\nenv = ['b']", ":3: `agents.x.env` must be a table of texts"),
-        ("[agents.x]\ncommand = 'a'\nenv = { A = [] }", "`agents.x.env.A` must be a text"),
+        ("[agents.x]\ncommand = 'a'\nenv = ['b']", ":3: `agents.x.env` must be a table of strings"),
+        ("[agents.x]\ncommand = 'a'\nenv = { A = [] }", "`agents.x.env.A` must be a string"),
         (
             "[agents.x]\ncommand = 'a'\ncwd = 'b'",
-            ":3: `agents.x.cwd` is not a whole path; begin it with / or ~/",
+            ":3: `agents.x.cwd` is not an absolute path; use a path that starts with / or ~/",
         ),
-        ("[agents.x]\ncommand = 'gemini --acp'", "write command = \"gemini\" and args = [\"--acp\"]"),
-        ("[agents.\"\"]\ncommand = 'a'", "an agent has an empty name"),
-        ("mcp_servers = 1", "`mcp_servers` must be a list of tables; write [[mcp_servers]]"),
-        ("[[mcp_servers]]\ncommand = 'sh'", ":1: an MCP server has no name"),
+        ("[agents.x]\ncommand = 'gemini --acp'", "use command = \"gemini\" and args = [\"--acp\"]"),
+        ("[agents.\"\"]\ncommand = 'a'", "empty agent name"),
+        ("mcp_servers = 1", "`mcp_servers` must be a list of tables; use [[mcp_servers]]"),
+        ("[[mcp_servers]]\ncommand = 'sh'", ":1: MCP server has no name"),
         (
             "[[mcp_servers]]\nname = 'a'\ntype = 'htp'\nurl = 'http://x'",
-            ":3: `htp` is no type of MCP server; write `http`",
+            ":3: unknown MCP server type `htp`; did you mean `http`?",
         ),
-        ("[[mcp_servers]]\nname = 'a'\nurl = 'x'", ":3: `x` is no web address"),
-        ("[[mcp_servers]]\nname = 'a'\ntype = 'http'", "the MCP server `a` has no address"),
+        ("[[mcp_servers]]\nname = 'a'\nurl = 'x'", ":3: invalid URL `x`"),
+        ("[[mcp_servers]]\nname = 'a'\ntype = 'http'", "MCP server `a` has no URL"),
         (
             "[[mcp_servers]]\nname = 'a'\ncommand = 'sh'\nurl = 'http://x'\ntype = 'stdio'",
-            ":4: `url` does not belong",
+            ":4: `url` does not apply",
         ),
-        ("[[mcp_servers]]\nname = 'a'\ncommand = 'surely-not-there'", ":3: the program `surely-not-there`"),
+        (
+            "[[mcp_servers]]\nname = 'a'\ncommand = 'surely-not-there'",
+            ":3: MCP server `a`: program `surely-not-there` not found",
+        ),
         (
             "[[mcp_servers]]\nname = 'a'\ncommand = 'sh'\n[[mcp_servers]]\nname = 'a'\ncommand = 'sh'",
-            ":4: two MCP servers have the name `a`",
+            ":4: duplicate MCP server `a`",
         ),
     ] {
         let rest = "\n[agents.fine]\ncommand = 'fine'\n";
@@ -235,15 +240,12 @@ fn a_wrong_value_is_told_with_its_line_and_leaves_the_others_in_force() {
 #[test]
 fn bad_syntax_is_told_and_the_rest_is_read() {
     let (config, problems) = parse("theme = \n[ui]\nmouse = false\n[agents.a]\ncommand = \"a\"\n");
-    assert!(
-        problems.iter().any(|problem| problem.contains("config.toml:1: this is not valid TOML")),
-        "{problems:?}"
-    );
+    assert!(problems.iter().any(|problem| problem.contains("config.toml:1: invalid TOML")), "{problems:?}");
     assert!(!config.mouse);
     assert!(config.agents.contains_key("a"));
     let (_, problems) = parse("theme = 'a'\ntheme = 'b'\n");
     assert!(
-        problems.iter().any(|problem| problem.contains(":2: this is not valid TOML: duplicate key")),
+        problems.iter().any(|problem| problem.contains(":2: invalid TOML: duplicate key")),
         "{problems:?}"
     );
 }
@@ -265,10 +267,7 @@ fn files_that_cannot_be_read_leave_the_defaults() {
     let missing = folder.path().join("missing.toml");
     assert_eq!(at(&missing, Origin::Default), (Config::default(), Vec::new()), "no file is no problem");
     let (_, problems) = at(&missing, Origin::CommandLine);
-    assert!(
-        problems.iter().any(|problem| problem.text == "there is no such file"),
-        "but a named one must be there"
-    );
+    assert!(problems.iter().any(|problem| problem.text == "file not found"), "but a named one must be there");
 
     let (config, problems) = at(folder.path(), Origin::Default);
     assert_eq!((config, problems.len()), (Config::default(), 1), "a folder is no file");

@@ -1,8 +1,7 @@
-//! Reads how to speak to an agent.
+//! Reads the protocol settings of `[agents.NAME]`: profile, strictness, framing, version, and options for new
+//! sessions.
 //!
-//! Duty: the keys of `[agents.NAME]` that tell its dialect: profile, strictness, framing, version, and what
-//! some systems want to know when a session is created.
-//! Not its duty: what those mean on the wire (`acp::codec`).
+//! `acp::codec` implements them.
 
 use toml::de::{DeTable, DeValue};
 
@@ -69,7 +68,7 @@ fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Ve
     const PROVIDER_KEYS: &[&str] = &["id", "api_type", "base_url", "headers", "off"];
     let Some(items) = value.get_ref().as_array() else {
         let text = format!("`{place}` must be a list of tables");
-        reader.problem(&value.span(), text, format!("write [[{place}]] above each"));
+        reader.problem(&value.span(), text, format!("use [[{place}]] for each"));
         return Vec::new();
     };
     let mut wishes = Vec::new();
@@ -94,8 +93,8 @@ fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Ve
             }
             _ => reader.problem(
                 &item.span(),
-                format!("a provider of `{place}` does not say enough"),
-                "write id, api_type and base_url; or id and off = true",
+                format!("incomplete provider in `{place}`"),
+                "set id, api_type and base_url; or id and off = true",
             ),
         }
     }
@@ -115,8 +114,8 @@ fn word(
     if known.contains(&text.as_str()) {
         return Some(text);
     }
-    let fix = advice(&text, known.iter().copied(), &format!("write one of {}", known.join(", ")));
-    wrong(reader, place, key, value, &format!("`{text}` is no {key} that parlor knows"), fix);
+    let fix = advice(&text, known.iter().copied(), &format!("use one of {}", known.join(", ")));
+    wrong(reader, place, key, value, &format!("unknown {key} `{text}`"), fix);
     None
 }
 
@@ -138,7 +137,7 @@ fn number(
     } else {
         let [first, second] = known;
         let text = format!("`{place}.{key}` must be {first} or {second}");
-        wrong(reader, place, key, value, &text, format!("write {key} = {second}, or remove the line"));
+        wrong(reader, place, key, value, &text, format!("use {key} = {second}, or remove the line"));
     }
     found
 }
@@ -206,7 +205,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_told_with_what_can() {
         let (_, problems) = read("[[providers]]\nid = \"main\"\n");
-        assert!(problems[0].contains("does not say enough"), "{}", problems[0]);
+        assert!(problems[0].contains("incomplete provider"), "{}", problems[0]);
         let (wire, problems) =
             read("profile = \"banjoo\"\nframing = \"xml\"\nprotocol = 3\nfirst_turn = \"1\"\n");
         assert_eq!(wire, WireSpec::default());

@@ -1,7 +1,6 @@
-//! The demo agent's methods.
+//! The methods of the demo agent.
 //!
-//! Duty: answers each request exactly once, keeps the sessions, starts turns on threads of their own.
-//! Not its duty: what happens in a turn (`scenes`).
+//! Every request gets exactly one response; turns run on separate threads.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -104,7 +103,7 @@ impl Agent {
             }
             (None, id) => {
                 let id = id.cloned().unwrap_or_default();
-                self.peer.refuse(&id, INVALID_REQUEST, "That is neither a request nor an answer.", None);
+                self.peer.refuse(&id, INVALID_REQUEST, "Neither a request nor a response.", None);
             }
         }
     }
@@ -127,8 +126,8 @@ impl Agent {
             "session/set_mode" => self.set_mode(&params),
             "session/set_model" => self.set_model(&params),
             "session/set_config_option" => self.set_option(&params),
-            "authenticate" => Err(refusal(INVALID_PARAMS, "The demo agent needs no sign-in.")),
-            _ => Err(refusal(METHOD_NOT_FOUND, format!("The demo agent has no method {method}."))),
+            "authenticate" => Err(refusal(INVALID_PARAMS, "The demo agent does not require sign-in.")),
+            _ => Err(refusal(METHOD_NOT_FOUND, format!("Method not found: {method}"))),
         };
         match answer {
             Ok(result) => {
@@ -205,7 +204,7 @@ impl Agent {
         let kept = self.find(params)?;
         cwd(params)?;
         if self.sessions().get(&kept.id).is_some_and(|live| live.state().turn.is_some()) {
-            return Err(refusal(INVALID_REQUEST, "A turn runs in that session. Cancel it first."));
+            return Err(refusal(INVALID_REQUEST, "A turn is running in this session. Cancel it first."));
         }
         if with_history {
             for update in &kept.history {
@@ -229,9 +228,9 @@ impl Agent {
         let cwd = params.get("cwd").and_then(Value::as_str);
         let start = match params.get("cursor").and_then(Value::as_str) {
             None => 0,
-            Some(cursor) => cursor
-                .parse::<usize>()
-                .map_err(|_| refusal(INVALID_PARAMS, "That cursor is not one of this agent."))?,
+            Some(cursor) => {
+                cursor.parse::<usize>().map_err(|_| refusal(INVALID_PARAMS, "Invalid cursor."))?
+            }
         };
         let all: Vec<_> =
             self.shelf.list().into_iter().filter(|kept| cwd.is_none_or(|cwd| kept.cwd == cwd)).collect();
@@ -301,7 +300,7 @@ impl Agent {
 
     fn give_mode(&self, live: &Live, mode: &str) -> Result<(), Refusal> {
         if !offers::is_mode(mode) {
-            return Err(refusal(INVALID_PARAMS, format!("There is no mode {mode}.")));
+            return Err(refusal(INVALID_PARAMS, format!("Unknown mode {mode}.")));
         }
         mode.clone_into(&mut live.state().kept.mode);
         self.peer.update(&live.id, &json!({"sessionUpdate": "current_mode_update", "currentModeId": mode}));
@@ -326,7 +325,7 @@ impl Agent {
             ("speed", _) if offers::is_speed(text) => text.clone_into(&mut live.state().kept.speed),
             ("thoughts", Value::Bool(value)) => live.state().kept.has_thoughts = *value,
             (id, value) => {
-                let message = format!("The option {id} does not take {value}.");
+                let message = format!("Invalid value {value} for the option {id}.");
                 return Err(refusal(INVALID_PARAMS, message));
             }
         }
@@ -345,7 +344,10 @@ impl Agent {
             let cancel = Arc::new(Cancel::default());
             let mut state = live.state();
             if state.turn.is_some() {
-                return Err(refusal(INVALID_REQUEST, "A turn runs already. Wait for it, or cancel it."));
+                return Err(refusal(
+                    INVALID_REQUEST,
+                    "A turn is already running. Wait for it, or cancel it.",
+                ));
             }
             state.turn = Some(Arc::clone(&cancel));
             drop(state);
@@ -379,7 +381,7 @@ impl Agent {
         });
         if started.is_err() {
             live.state().turn = None;
-            self.peer.refuse(id, INTERNAL, "No thread is left for a turn. Try again later.", None);
+            self.peer.refuse(id, INTERNAL, "Could not start a thread for the turn. Try again later.", None);
         }
     }
 
@@ -395,7 +397,7 @@ impl Agent {
     fn save(&self, kept: &Kept) -> Result<(), Refusal> {
         self.shelf.save(kept).map_err(|error| {
             let dir = self.shelf.dir().display();
-            refusal(INTERNAL, format!("The session cannot be kept in {dir}: {error}."))
+            refusal(INTERNAL, format!("Cannot save the session in {dir}: {error}."))
         })
     }
 
@@ -428,7 +430,7 @@ pub(super) fn usage_update(kept: &Kept) -> Value {
 
 fn give_model(live: &Live, model: &str) -> Result<(), Refusal> {
     if !offers::is_model(model) {
-        return Err(refusal(INVALID_PARAMS, format!("There is no model {model}.")));
+        return Err(refusal(INVALID_PARAMS, format!("Unknown model {model}.")));
     }
     model.clone_into(&mut live.state().kept.model);
     Ok(())
@@ -437,7 +439,7 @@ fn give_model(live: &Live, model: &str) -> Result<(), Refusal> {
 fn unknown(id: &str) -> Refusal {
     Refusal {
         code: NOT_FOUND,
-        message: format!("There is no session {id}."),
+        message: format!("Unknown session {id}."),
         data: Some(json!({"sessionId": id})),
     }
 }
@@ -450,7 +452,7 @@ fn text_of<'a>(params: &'a Value, key: &str) -> Result<&'a str, Refusal> {
     params
         .get(key)
         .and_then(Value::as_str)
-        .ok_or_else(|| refusal(INVALID_PARAMS, format!("The parameter {key} is missing.")))
+        .ok_or_else(|| refusal(INVALID_PARAMS, format!("Missing parameter {key}.")))
 }
 
 fn cwd(params: &Value) -> Result<String, Refusal> {

@@ -1,4 +1,4 @@
-//! What the client can do: the capabilities that change what the demo agent does.
+//! Capabilities of the client that change the behaviour of the demo agent.
 
 use serde_json::Value;
 

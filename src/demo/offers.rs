@@ -1,4 +1,4 @@
-//! What the demo agent offers: commands, modes, models and options.
+//! Commands, modes, models and options of the demo agent.
 
 use serde_json::{Value, json};
 
@@ -6,42 +6,37 @@ use super::session::Kept;
 
 /// A slash command: name, what it does, hint for its argument.
 pub(super) const COMMANDS: &[(&str, &str, Option<&str>)] = &[
-    ("tour", "A short walk through everything, step by step", None),
+    ("tour", "Take a guided tour in five steps", None),
     ("fix", "Fix a small bug in a scratch folder: plan, read, edit, run", None),
-    ("plan", "Make a plan and work it off", None),
-    ("edit", "Change a file in a scratch folder, after asking you", None),
+    ("plan", "Make a plan and follow it", None),
+    ("edit", "Edit a file in a scratch folder, with permission", None),
     ("run", "Run a harmless command in a terminal", None),
-    ("ask", "Ask you something", Some("link, for a page to open")),
-    ("long", "A long answer with headings, a table and code", Some("number of lines")),
-    ("think", "Think aloud before the answer", None),
-    ("image", "Send a small picture and a link", None),
-    ("fail", "Fail, as agents do", Some("tool, refusal or tokens")),
-    ("usage", "Show context and cost move", None),
-    ("modes", "Explain modes, models and options", None),
-    ("notice", "Send notices", None),
+    ("ask", "Ask questions in a form", Some("link: open a web page instead")),
+    ("long", "Show Markdown: headings, a table, code", Some("number of lines")),
+    ("think", "Think before answering", None),
+    ("image", "Send an image, a link and a file", None),
+    ("fail", "Show how failures look", Some("tool, refusal or tokens")),
+    ("usage", "Update the context size and cost", None),
+    ("modes", "Show modes, models and options", None),
+    ("notice", "Send an info, a warning and an error notice", None),
     ("compact", "Compact the context", None),
-    ("team", "Work with a helper of its own", None),
-    ("title", "Give this session a title", Some("the title")),
-    ("help", "All commands, and those for testing", None),
-    ("stream", "For testing: chunks as fast as they go", Some("how many")),
-    ("flood", "For testing: updates until you cancel", None),
-    ("hang", "For testing: no answer, no cancel", None),
-    ("crash", "For testing: end with code 3", None),
-    ("garbage", "For testing: noise on the wire", None),
+    ("team", "Run a subagent", None),
+    ("title", "Set the session title", Some("title")),
+    ("help", "List all commands", None),
 ];
 
 /// A mode: id, name, what it means.
 const MODES: &[(&str, &str, &str)] = &[
-    ("ask", "Ask first", "Asks before it edits or runs anything"),
-    ("auto", "Go ahead", "Edits and runs without asking"),
-    ("plan", "Plan only", "Changes nothing, only says what it would do"),
+    ("ask", "Ask first", "Asks before edits and commands"),
+    ("auto", "Auto", "Edits and runs without asking"),
+    ("plan", "Plan only", "Plans without making changes"),
 ];
 
 /// A model: id, name, what it is, its context, its price per 1000 tokens in US dollars. None of them exists.
 const MODELS: &[(&str, &str, &str, u64, f64)] = &[
-    ("chatty", "Chatty", "Friendly, and a little long", 32_000, 0.002),
-    ("terse", "Terse", "Says the same in fewer words", 32_000, 0.001),
-    ("careful", "Careful", "Thinks twice, costs more", 200_000, 0.02),
+    ("chatty", "Chatty", "Friendly and detailed", 32_000, 0.002),
+    ("terse", "Terse", "Short answers", 32_000, 0.001),
+    ("careful", "Careful", "Large context, higher cost", 200_000, 0.02),
 ];
 
 /// How it talks: id, name, milliseconds between chunks.
@@ -111,18 +106,18 @@ pub(super) fn options(kept: &Kept, with_boolean: bool) -> Vec<Value> {
     let speeds: Vec<Value> = SPEEDS.iter().map(|(id, name, _)| json!({"value": id, "name": name})).collect();
     let mut options = vec![
         json!({"id": "mode", "name": "Mode", "category": "mode", "type": "select",
-            "description": "What it may do without asking", "currentValue": kept.mode, "options": modes}),
+            "description": "Actions allowed without asking", "currentValue": kept.mode, "options": modes}),
         json!({"id": "model", "name": "Model", "category": "model", "type": "select",
-        "description": "Who talks. None of them is real", "currentValue": kept.model, "options": [
+        "description": "Simulated models with different context size and cost", "currentValue": kept.model, "options": [
             {"group": "quick", "name": "Quick", "options": among(&["chatty", "terse"])},
             {"group": "slow", "name": "Slow", "options": among(&["careful"])},
         ]}),
         json!({"id": "speed", "name": "Speed", "category": "model_config", "type": "select",
-            "description": "How fast it talks", "currentValue": kept.speed, "options": speeds}),
+            "description": "Speed of the answers", "currentValue": kept.speed, "options": speeds}),
     ];
     if with_boolean {
         options.push(json!({"id": "thoughts", "name": "Thoughts", "category": "thought_level",
-            "type": "boolean", "description": "Whether it thinks aloud", "currentValue": kept.has_thoughts}));
+            "type": "boolean", "description": "Show thoughts before answers", "currentValue": kept.has_thoughts}));
     }
     options
 }

@@ -1,4 +1,4 @@
-//! The wire as the demo agent sees it: lines out, answers matched to requests.
+//! JSON-RPC of the demo agent: sends messages and matches responses to requests.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -84,7 +84,7 @@ impl Peer {
 
     /// Answers a line that is no JSON, as JSON-RPC wants it: without an id.
     pub(super) fn refuse_line(&self, error: &serde_json::Error) {
-        self.refuse(&Value::Null, -32700, &format!("That line is no JSON: {error}"), None);
+        self.refuse(&Value::Null, -32700, &format!("Invalid JSON: {error}"), None);
     }
 
     /// Asks the client something; the answer comes through the receiver.

@@ -1,4 +1,4 @@
-//! A picture that is made here: hills under an evening sky, as PNG.
+//! Generates a PNG image: hills under an evening sky.
 
 use std::io::Cursor;
 

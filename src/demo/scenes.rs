@@ -1,6 +1,5 @@
-//! What the demo agent does with a prompt.
+//! Selects and plays the scene for a prompt.
 //!
-//! Duty: finds the scene that a prompt asks for, plays it, and says how the turn ended.
 //! A scene is a function over a [`Turn`]; it ends at the next step once the turn is cancelled.
 
 use std::fmt::Write as _;
@@ -11,7 +10,6 @@ use super::offers;
 use super::turn::{Step, Stop, Turn};
 
 mod job;
-mod rig;
 mod talk;
 mod tour;
 mod work;
@@ -74,15 +72,15 @@ impl Prompt {
         self.blocks
             .iter()
             .filter_map(|block| match block.get("type").and_then(Value::as_str)? {
-                "image" => Some("a picture".to_owned()),
-                "audio" => Some("a sound".to_owned()),
+                "image" => Some("an image".to_owned()),
+                "audio" => Some("audio".to_owned()),
                 "resource_link" => {
                     let name = block.get("name").and_then(Value::as_str).unwrap_or("something");
                     Some(format!("a link to `{name}`"))
                 }
                 "resource" => {
                     let uri = block.pointer("/resource/uri").and_then(Value::as_str).unwrap_or("somewhere");
-                    Some(format!("the content of `{uri}`"))
+                    Some(format!("the contents of `{uri}`"))
                 }
                 _ => None,
             })
@@ -126,14 +124,11 @@ fn scene(turn: &Turn, prompt: &Prompt) -> Step<Ending> {
         "title" => talk::title(turn, argument)?,
         "help" => help(turn)?,
         "fail" => return work::fail(turn, argument),
-        "stream" => rig::stream(turn, argument)?,
-        "flood" => rig::flood(turn)?,
-        "hang" => rig::hang(),
-        "crash" => rig::crash(turn)?,
-        "garbage" => rig::garbage(turn)?,
         "" => welcome(turn, prompt)?,
         unknown => {
-            let text = format!("I do not know `/{unknown}`. `/help` lists what I do, `/tour` shows it.\n");
+            let text = format!(
+                "Unknown command `/{unknown}`. `/help` lists all commands; `/tour` is a good start.\n"
+            );
             turn.say(&text)?;
         }
     }
@@ -176,32 +171,26 @@ fn guess(turn: &Turn, text: &str) -> &'static str {
 fn welcome(turn: &Turn, prompt: &Prompt) -> Step {
     let with = prompt.attachments();
     if !with.is_empty() {
-        turn.say(&format!("I got {} with it. ", with.join(", ")))?;
+        turn.say(&format!("Received with your prompt: {}. ", with.join(", ")))?;
     }
-    turn.think("Someone says something that is no command. A script is all I have. Say so, and help.")?;
+    turn.think("This prompt is not one of my commands. I should explain what I can do.")?;
     turn.say(
-        "I am a small scripted agent that lives inside parlor. I need no account and no network, \
-         and I cannot write code. But I do everything that a real agent does in front of you.\n\n\
-         - `/tour` takes you through it, one step at a time\n\
-         - `/fix` is a small piece of work from the plan to the test\n\
-         - `/edit`, `/run` and `/ask` show what an agent wants from you\n\
-         - `/help` lists the rest\n\n\
-         Type `/` to see the commands while you write.\n",
+        "I am parlor's built-in demo agent. I follow a script: no account, no network, no real model. I use \
+         the same protocol as real agents, so parlor works the same way with them.\n\n\
+         - `/tour`: a guided tour in five steps\n\
+         - `/fix`: a complete task, from plan to test run\n\
+         - `/edit`, `/run` and `/ask`: permissions, terminals and questions\n\
+         - `/help`: all commands\n\n\
+         Type `/` to choose a command from a list.\n",
     )
 }
 
 fn help(turn: &Turn) -> Step {
-    let mut text = String::from("| command | what it does |\n|---|---|\n");
+    let mut text = String::from("| Command | Description |\n|---|---|\n");
     for (name, description, hint) in offers::COMMANDS {
         let hint = hint.map(|hint| format!(" *{hint}*")).unwrap_or_default();
         let _ = writeln!(text, "| `/{name}`{hint} | {description} |");
     }
-    text.push_str(
-        "\nPlain words work too: \"show me a plan\", \"run something\".\n\n\
-         The commands for testing do what they say. `/stream 20000` sends that many chunks without a pause. \
-         `/flood` goes on until you cancel. `/hang` needs a forced stop. After `/crash` the client can start \
-         me again, and I remember this session. `/garbage` sends lines that are no JSON, broken UTF-8, half \
-         a message and updates that nobody knows, and then goes on.\n",
-    );
+    text.push_str("\nPlain text works too, for example \"show me a plan\" or \"run something\".\n");
     turn.say(&text)
 }

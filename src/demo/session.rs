@@ -1,4 +1,4 @@
-//! A session of the demo agent: what is kept of it, and what is in use.
+//! A session of the demo agent: saved state and state of the running process.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

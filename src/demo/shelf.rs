@@ -1,9 +1,7 @@
-//! The demo agent's folder: a JSON file for each session, and beside them the files that it worked on.
+//! The folder of the demo agent: a JSON file per session, and scratch folders.
 //!
-//! Duty: keeps sessions, gives each a scratch folder, and clears away what nobody will come back to. A scratch
-//! folder outlives the agent, so that a session that goes on finds its files, and a diff its file.
-//! Not its duty: what is in a session (`session`).
-//! Invariant: nothing outside the folder is touched, whatever an id says.
+//! A scratch folder outlives the agent, so that a resumed session finds its files; old ones are removed.
+//! Invariant: no id leads to a path outside of the folder.
 
 use std::fs;
 use std::io;
@@ -101,7 +99,7 @@ fn read(file: &Path) -> Option<Kept> {
 /// An id comes from outside and must not lead elsewhere.
 fn name_of(id: &str) -> io::Result<&str> {
     if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not an id of this agent"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a valid session id"));
     }
     Ok(id)
 }

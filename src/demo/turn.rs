@@ -1,7 +1,7 @@
-//! One turn of the demo agent: what a scene can do.
+//! A turn of the demo agent: the operations of a scene.
 //!
-//! Duty: updates with their record, talk at a natural pace, questions to the client. Everything fails with
-//! [`Stop`] once the turn is cancelled, so that a scene ends at its next step, wherever it is.
+//! Updates are sent and recorded, messages are sent in chunks at a natural pace, and questions go to the client.
+//! Every operation fails with [`Stop`] once the turn is cancelled, so that a scene ends at its next step.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl Turn {
     pub(super) fn warn_unsaved(&self) {
         if self.client().has_notices {
             let dir = self.agent.shelf.dir().display();
-            let text = format!("{dir} cannot be written. The session works, but is gone when the demo ends.");
+            let text = format!("Cannot write {dir}. The session is lost when the demo agent exits.");
             self.agent.peer.update(
                 &self.live.id,
                 &json!({
@@ -200,9 +200,9 @@ impl Turn {
         let answer = self.request(
             "session/request_permission",
             json!({"toolCall": tool, "options": [
-                {"optionId": "yes", "name": "Yes, this once", "kind": "allow_once"},
+                {"optionId": "yes", "name": "Allow once", "kind": "allow_once"},
                 {"optionId": "always", "name": always, "kind": "allow_always"},
-                {"optionId": "no", "name": "No", "kind": "reject_once"},
+                {"optionId": "no", "name": "Reject", "kind": "reject_once"},
             ]}),
         )?;
         let chosen = answer.ok().and_then(|answer| {

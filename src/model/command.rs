@@ -256,12 +256,12 @@ impl StopReason {
     /// What it means, as the beginning of a sentence. A word of the agent's own is in it as it came.
     pub fn words(&self) -> String {
         match self {
-            Self::EndTurn => "The turn ended".to_owned(),
-            Self::Cancelled => "You cancelled the turn".to_owned(),
-            Self::MaxTokens => "The agent reached its limit of tokens".to_owned(),
-            Self::MaxTurnRequests => "The agent reached its limit of requests".to_owned(),
-            Self::Refusal => "The agent refused to go on".to_owned(),
-            Self::Other(word) => format!("The turn ended: {word}"),
+            Self::EndTurn => "Turn finished".to_owned(),
+            Self::Cancelled => "Turn cancelled".to_owned(),
+            Self::MaxTokens => "Token limit reached".to_owned(),
+            Self::MaxTurnRequests => "Request limit reached".to_owned(),
+            Self::Refusal => "The agent refused to continue".to_owned(),
+            Self::Other(word) => format!("Turn finished: {word}"),
         }
     }
 }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Said wherever a prompt is offered to be sent again whose answer was lost, not the prompt.
-pub const MAY_RUN_TWICE: &str = "The prompt may have arrived; sent again it may run twice.";
+pub const MAY_RUN_TWICE: &str = "The prompt may have been received; resending may run it twice.";
 
 /// Which part failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -37,9 +37,9 @@ impl FaultKind {
     pub fn heading(self) -> &'static str {
         match self {
             Self::Line => "The connection failed",
-            Self::Protocol => "The agent's answer was not understood",
+            Self::Protocol => "Invalid response from the agent",
             Self::Agent | Self::Busy => "The agent reported an error",
-            Self::Gone => "The agent does not know this session any more",
+            Self::Gone => "The agent no longer has this session",
             Self::Unsent => "The prompt was not sent",
         }
     }
@@ -48,11 +48,11 @@ impl FaultKind {
     pub fn next(self) -> &'static str {
         match self {
             Self::Line => MAY_RUN_TWICE,
-            Self::Protocol => "Restart the agent if it happens again.",
-            Self::Agent => "Change the prompt, or what the agent misses. The log shows the whole error.",
-            Self::Busy => "This may pass. Send it again.",
-            Self::Gone => "The prompt is sent once more when the session is open again.",
-            Self::Unsent => "Change it and send it. It also stands in the history of prompts.",
+            Self::Protocol => "If the error persists, restart the agent.",
+            Self::Agent => "Fix the prompt or the agent's setup. See the protocol log for details.",
+            Self::Busy => "The error may be temporary. Resend the prompt.",
+            Self::Gone => "The prompt is resent when the session is reopened.",
+            Self::Unsent => "Edit and resend the prompt. It is also in the prompt history.",
         }
     }
 

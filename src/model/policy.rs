@@ -278,9 +278,9 @@ impl AllowedBy {
     /// For people: `allowed once by you`.
     pub fn words(self) -> &'static str {
         match self {
-            Self::InsideRoots => "allowed: within the session's folders",
-            Self::ApprovedCall => "allowed: you approved this call",
-            Self::Configuration => "allowed by the configuration",
+            Self::InsideRoots => "allowed: in the session's folders",
+            Self::ApprovedCall => "allowed: approved tool call",
+            Self::Configuration => "allowed by configuration",
             Self::Grant(GrantScope::Session) => "allowed by you for this session",
             Self::Grant(GrantScope::Folder) => "allowed by you for this agent in this folder",
             Self::You => "allowed once by you",
@@ -294,7 +294,7 @@ impl RefusedBy {
         match self {
             Self::You => "refused by you",
             Self::Cancelled => "not answered: the request was cancelled",
-            Self::RemoteSignIn => "refused: remote agents cannot start programs here",
+            Self::RemoteSignIn => "refused: remote agents cannot start local programs",
         }
     }
 }
@@ -319,10 +319,10 @@ impl AskReason {
         match self {
             Self::Outside => "The file is outside the session's folders.",
             Self::Protected(protection) => protection.words(),
-            Self::Write => "The configuration asks for every write.",
-            Self::Command => "No tool call that you approved in this turn shows this command.",
+            Self::Write => "Your configuration requires confirmation of writes.",
+            Self::Command => "The command is not part of a tool call approved in this turn.",
             Self::CommandOutside => "Its working directory is outside the session's folders.",
-            Self::SignIn => "The agent asks to sign you in.",
+            Self::SignIn => "The agent requires sign-in.",
         }
     }
 }

@@ -93,9 +93,9 @@ impl Carrier {
         match self {
             Self::StreamableHttp => "streamable HTTP",
             Self::WebSocket => "WebSocket",
-            Self::RpcSse => "POST and an event stream by client id",
+            Self::RpcSse => "POST and event stream by client id",
             Self::Post => "POST (response in the body)",
-            Self::PostSse => "POST and an event stream",
+            Self::PostSse => "POST and event stream",
         }
     }
 }

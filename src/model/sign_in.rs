@@ -35,13 +35,11 @@ impl SignInRefusal {
     pub fn reason(&self) -> String {
         match self {
             Self::Remote => {
-                "This agent is not on this machine, so parlor runs no sign-in command for it. Sign in where it runs, \
-                 then restart it here."
-                    .to_owned()
+                "This agent runs on another machine. Sign in there, then restart the agent.".to_owned()
             }
-            Self::OtherProgram => "The command is not the agent's own program, so parlor does not run it.".to_owned(),
+            Self::OtherProgram => "The command is not the agent's own program. It was not run.".to_owned(),
             Self::Variable(name) => format!(
-                "The sign-in sets {}, which can change which program runs, so parlor does not run it.",
+                "The command sets {}, which can change the program that runs. It was not run.",
                 escape::visible(name)
             ),
         }

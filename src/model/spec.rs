@@ -66,7 +66,7 @@ impl AgentSpec {
         let words = std::iter::once(self.command.as_str()).chain(self.args.iter().map(String::as_str));
         let line = shell_words::join(words);
         match &self.ssh {
-            Some(ssh) => format!("{line} (on {} by ssh)", ssh.host),
+            Some(ssh) => format!("{line} (on {} over SSH)", ssh.host),
             None => line,
         }
     }

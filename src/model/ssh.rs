@@ -120,19 +120,18 @@ impl Ssh {
         let bare = host.strip_prefix("ssh://").unwrap_or(host);
         let name = bare.rsplit_once('@').map_or(bare, |(_, name)| name);
         if name.is_empty() {
-            return Some("write the host's name");
+            return Some("set a host name");
         }
         if host.starts_with('-') || name.starts_with('-') {
-            return Some("begin it with a letter; options belong into ssh_args");
+            return Some("start it with a letter; put options in ssh_args");
         }
         if host.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
-            return Some("write the host alone; options belong into ssh_args");
+            return Some("use only the host name; put options in ssh_args");
         }
         let has_port = name.rsplit_once(':').is_some_and(|(before, port)| {
             !before.contains(':') && !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
         });
-        (has_port && bare.len() == host.len())
-            .then_some("write ssh://host:port, or ssh_args = [\"-p\", \"…\"]")
+        (has_port && bare.len() == host.len()).then_some("use ssh://host:port, or ssh_args = [\"-p\", \"…\"]")
     }
 }
 

@@ -1,10 +1,8 @@
-//! The open connections: waits for the next batch of any of them, in turn.
+//! The open connections: waits fairly for the next batch of any of them.
 
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use tokio::sync::Notify;
 use tokio::sync::mpsc::Receiver;
 
 use crate::model::{Batch, ConnId};
@@ -16,8 +14,6 @@ pub type LinkEvent = (ConnId, Option<Batch>);
 #[derive(Debug, Default)]
 pub struct Agents {
     channels: Vec<(ConnId, Receiver<Batch>)>,
-    /// Notified when a batch waits that is more than updates, or no more fit.
-    urgent: Arc<Notify>,
     /// Where the next look begins, so that one flooding agent cannot starve another.
     turn: usize,
 }
@@ -28,26 +24,9 @@ impl Agents {
         self.channels.push((conn, events));
     }
 
-    /// What connections notify when they have more than updates to tell or can tell no more until something is
-    /// taken; it may come for a batch that was taken already.
-    pub fn bell(&self) -> Arc<Notify> {
-        Arc::clone(&self.urgent)
-    }
-
     /// Whether all have ended.
     pub fn is_empty(&self) -> bool {
         self.channels.is_empty()
-    }
-
-    /// Waits for the next batch. While a frame waits for its time (`is_paced`), updates wait with it: nobody would
-    /// see them sooner, and each would wake the loop. Then it returns `None` when something is there that does not
-    /// wait, for [`Agents::try_next`].
-    pub async fn wait(&mut self, is_paced: bool) -> Option<LinkEvent> {
-        if is_paced {
-            self.urgent.notified().await;
-            return None;
-        }
-        Some(self.next().await)
     }
 
     /// The next batch.
@@ -83,7 +62,6 @@ impl Agents {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt;
     use tokio::sync::mpsc;
 
     use super::*;
@@ -91,24 +69,6 @@ mod tests {
 
     fn started() -> Batch {
         Batch { events: vec![AgentEvent::Started { pid: None }], messages: 1 }
-    }
-
-    #[test]
-    fn updates_wait_for_a_frame_and_a_request_calls() {
-        let mut agents = Agents::default();
-        let (sender, events) = mpsc::channel(8);
-        agents.add(ConnId(1), events);
-        sender.try_send(started()).unwrap();
-        assert_eq!(agents.wait(true).now_or_never(), None, "nothing called");
-        agents.bell().notify_one();
-        assert_eq!(agents.wait(true).now_or_never(), Some(None));
-        assert!(agents.try_next().is_some());
-        assert_eq!(agents.wait(true).now_or_never(), None, "called once");
-        // A call that comes while the loop works is not lost.
-        sender.try_send(started()).unwrap();
-        agents.bell().notify_one();
-        assert!(matches!(agents.wait(false).now_or_never(), Some(Some((ConnId(1), Some(_))))));
-        assert_eq!(agents.wait(true).now_or_never(), Some(None));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Carries out what the app wants: agents, services, disk.
+//! Executes the effects of the app: agents, services, disk.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::acp::gate::Gate;
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
@@ -55,6 +56,8 @@ pub struct EffectRunner {
     pub home: Option<PathBuf>,
     /// Where parlor keeps its data; `None`: nowhere.
     pub data_dir: Option<PathBuf>,
+    /// Where updates of agents wait for the next frame.
+    pub gate: Gate,
     conns: BTreeMap<ConnId, Commands>,
     /// Agents that are to be started later, after a crash.
     delayed: Vec<Delayed>,
@@ -95,6 +98,7 @@ impl EffectRunner {
             find_servers: Arc::new(|_| Ok(None)),
             home: None,
             data_dir: None,
+            gate: Gate::default(),
             conns: BTreeMap::new(),
             delayed: Vec::new(),
             files: Files::new(),
@@ -104,7 +108,7 @@ impl EffectRunner {
             store,
             tap,
             log_dir,
-            export: |_, _, _, _| Err("Nothing can be exported here.".to_owned()),
+            export: |_, _, _, _| Err("Export is not available here.".to_owned()),
             clipboard: Surroundings::default(),
             services,
         }
@@ -181,7 +185,7 @@ impl EffectRunner {
             Effect::OpenUrl(url) => self.work(move || {
                 browser::open(&url).err().map(|error| {
                     ServiceEvent::Trouble(format!(
-                        "No browser could be opened. The address stands in the transcript. ({error})"
+                        "Could not open a browser: {error}. The URL is in the transcript."
                     ))
                 })
             }),
@@ -223,7 +227,7 @@ impl EffectRunner {
         let launch = editor::Launch::of(own.or(self.editor.as_deref()), place);
         launch
             .map_err(|why| {
-                let _ = self.services.send(ServiceEvent::Trouble(format!("No file was opened: {why}.")));
+                let _ = self.services.send(ServiceEvent::Trouble(format!("Could not open the file: {why}.")));
             })
             .ok()
     }
@@ -234,7 +238,7 @@ impl EffectRunner {
             let done = if is_far || path.exists() {
                 launch.run(&folder)
             } else {
-                Err(format!("There is no file {}.", path.display()))
+                Err(format!("File not found: {}.", path.display()))
             };
             if launch.is_windowed {
                 done.err().map(ServiceEvent::Trouble)
@@ -291,7 +295,7 @@ impl EffectRunner {
     fn ask_store(&self, job: StoreJob) {
         let services = self.services.clone();
         let Some(store) = self.store.clone() else {
-            let words = "Nothing is kept: the data folder cannot be used. `parlor config` says where it is.";
+            let words = "Not saved: the data folder cannot be used. `parlor config` shows its path.";
             let _ = services.send(ServiceEvent::Trouble(words.to_owned()));
             return;
         };
@@ -350,9 +354,9 @@ impl EffectRunner {
 
     fn connect(&mut self, conn: ConnId, spec: AgentSpec, cwd: PathBuf, agents: &mut Agents) {
         let stderr_log = Some(self.log_dir.join(format!("{}.stderr.log", file_name(&spec.name))));
-        let connection = acp::connect_calling(
+        let connection = acp::connect_gated(
             ConnectOptions { spec, cwd, tap: self.tap.of_conn(conn.0), stderr_log },
-            agents.bell(),
+            self.gate.clone(),
         );
         self.conns.insert(conn, connection.commands);
         agents.add(conn, connection.events);

@@ -1,9 +1,8 @@
-//! Keys, clicks and what the terminal answers: a thread that waits for them.
+//! Reads keys, mouse events and responses of the terminal on a separate thread.
 //!
-//! Not crossterm's own reader: it types the answers to questions as if they were keys, sleeps over a key that comes
-//! together with a change of size, and takes the end of the terminal for no input, for ever. Not its stream either:
-//! each look at that takes the reader's lock, and a loop that an agent wakes a thousand times a second looks as often.
-//! Changes of size come as a signal (`signals`).
+//! crossterm's reader is not used: it treats responses to queries as keys, delays a key that arrives together with
+//! a resize, and ignores the end of the terminal. Its event stream takes the reader's lock at each poll, which is
+//! expensive in a loop that an agent wakes a thousand times per second. Resizes come as a signal (`signals`).
 
 #[cfg(unix)]
 mod decode;

@@ -1,9 +1,8 @@
-//! The session in lines: another reader of the same state, without a screen.
+//! Runs a session as plain text, without a screen.
 //!
-//! Duty: brings agents, services, timers, signals and typed lines to `app::update`, and prints what `ui::plain`
-//! says is new. Not its duty: what is said and what a line means (`ui::plain`).
-//! Typed lines wait until they are wanted. From a pipe, each is taken when something is asked, or when the agent
-//! is idle. From a terminal, a line that was typed before a question came does not answer it.
+//! Passes events of agents, services, timers, signals and typed lines to `app::update`, and prints new output of
+//! `ui::plain`. From a pipe, a line is read when a question is asked or the agent is idle. From a terminal, a line
+//! that was typed before a question does not answer it.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal};
@@ -12,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context as _, anyhow, bail};
 use tokio::sync::mpsc;
 
-use crate::app::user::{self, Focus};
+use crate::app::dialogs::{self, Focus};
 use crate::app::{Effect, Event, Modal, SessionPhase, State, Turn, update};
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
 use crate::ui::plain::PlainOutput;
@@ -67,7 +66,7 @@ impl Lines {
     fn new(launch: Launch) -> anyhow::Result<Self> {
         let now = Instant::now();
         let (service_sender, services) = mpsc::unbounded_channel();
-        let (state, first_effects) = State::new(launch.setup, now);
+        let (state, first_effects) = crate::app::start(launch.setup, now);
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
         let mut doer =
             EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
@@ -125,7 +124,7 @@ impl Lines {
     /// Waits for the next thing to do. Lines were taken as of `now`: a question that may be answered since then
     /// wakes at once.
     async fn wait(&mut self, now: Instant) -> Wake {
-        let grace = user::takes_input_from(&self.state).filter(|at| *at > now);
+        let grace = dialogs::takes_input_from(&self.state).filter(|at| *at > now);
         let other = [self.doer.next_connect(), grace].into_iter().flatten().min();
         let deadline = self.clock.next_deadline(other, false);
         tokio::select! {
@@ -166,7 +165,7 @@ impl Lines {
     }
 
     fn is_asked(&self) -> bool {
-        user::focus(&self.state) != Focus::Main
+        dialogs::focus(&self.state) != Focus::Main
     }
 
     /// Whether a line would be taken as a prompt now, and begin a turn.
@@ -198,7 +197,7 @@ impl Lines {
         while !self.doer.is_leaving && !self.state.is_quitting {
             if self.is_asked() {
                 self.asked_at.get_or_insert(now);
-                if !user::takes_input(&self.state, now) {
+                if !dialogs::takes_input(&self.state, now) {
                     return Ok(());
                 }
             } else {
@@ -246,12 +245,12 @@ impl Lines {
             let is_start = matches!(self.state.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
             self.apply(Event::Act(Action::Escape), now);
             if is_start {
-                bail!("nothing is left to read and an agent must be chosen; name one with --agent");
+                bail!("end of input before an agent was chosen; pass --agent NAME");
             }
             return Ok(before.0 != self.state.modals.len() || before.1 != self.state.ask_view);
         }
         if self.is_stuck() {
-            bail!("the agent takes no prompts, see above; {} lines were not sent", self.typed.len());
+            bail!("the agent does not accept prompts, see above; {} lines were not sent", self.typed.len());
         }
         if self.is_idle() && self.typed.is_empty() {
             self.apply(Event::Act(Action::Quit), now);
@@ -278,7 +277,7 @@ impl Lines {
                 for event in events {
                     let is_prompt = event == Event::Act(Action::Submit);
                     // Names of commands that might be meant are no help to a line that is whole.
-                    if is_prompt && !user::completions(&self.state).is_empty() {
+                    if is_prompt && !dialogs::completions(&self.state).is_empty() {
                         self.apply(Event::Act(Action::Escape), now);
                     }
                     self.apply(event, now);
@@ -301,7 +300,7 @@ impl Lines {
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::RunLogin { conn, spec, .. } => {
                     // It would read the lines that are meant for parlor.
-                    let why = format!("Run `{}` in a terminal of its own first.", spec.command_line());
+                    let why = format!("Run `{}` in another terminal first.", spec.command_line());
                     self.apply(Event::Service(ServiceEvent::LoginDone(conn, Err(why))), now);
                 }
                 Effect::View(_)

@@ -1,7 +1,7 @@
-//! Standard output and standard error, when parlor has no screen.
+//! Standard output and standard error outside of the screen.
 //!
-//! All that is printed goes through [`Printer`], which sanitises it: names, titles, messages and paths come from agents,
-//! imported files and folders. Standard output may be a terminal even where it is meant for a file.
+//! All output goes through [`Printer`], which sanitises it: names, titles, messages and paths come from agents,
+//! imported files and folders, and standard output may be a terminal even if it is meant for a file.
 
 use std::io::{self, Write};
 

@@ -9,6 +9,7 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
+use crate::app::state::tab;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,8 @@ use ratatui::layout::Rect;
 use crate::acp::log::{Entry, EntryKind, Log};
 use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
 use crate::acp::tap::Direction;
-use crate::app::{Beginning, Effect, Event, MouseOwner, NewTab, Setup, State, operations, tabs, update};
+use crate::app::lifecycle::operations;
+use crate::app::{Beginning, Effect, Event, MouseOwner, NewTab, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{
     Action, AskId, CloseReason, ConnId, FileJob, ServiceEvent, SessionId, SessionKey, TerminalJob,
@@ -89,7 +91,7 @@ impl Replay {
             mouse: MouseOwner::Terminal,
             ..Setup::default()
         };
-        let (state, effects) = State::new(setup, began);
+        let (state, effects) = crate::app::start(setup, began);
         let mut last_of = BTreeMap::new();
         for (place, entry) in log.entries.iter().enumerate() {
             if matches!(entry.kind, EntryKind::Message(Direction::ToAgent | Direction::FromAgent, _)) {
@@ -232,7 +234,7 @@ impl Replay {
             self.apply(Event::Act(Action::Escape), now);
         }
         let key = self.session_of(conn, session);
-        if tabs::front(&self.state) != key {
+        if tab::front(&self.state) != key {
             self.act(now, |state, fx| operations::activate(state, key, now, fx));
         }
         self.act(now, |state, fx| match action {
@@ -314,7 +316,7 @@ impl Replay {
             let key = self.session_of(conn, None);
             self.act(now, |state, fx| operations::restart_agent(state, key, now, fx));
         } else {
-            let error = "The log does not say how this connection ended.".to_owned();
+            let error = "The log does not record how this connection ended.".to_owned();
             over.agent.close(CloseReason::Lost { error });
             self.settle(now);
         }

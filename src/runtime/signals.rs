@@ -1,7 +1,7 @@
-//! Signals of the system, as far as a terminal program meets them. Unix only; elsewhere none ever comes.
+//! Handles signals on Unix; on other systems there are none.
 //!
-//! TERM, HUP and INT are received by a thread of their own: the loop may be busy, or blocked by a terminal that does not
-//! read. It hands each to the loop and ends the process itself if the loop does not take it, or does not end.
+//! A separate thread receives TERM, HUP and INT, because the loop may be busy, or blocked by a terminal that does
+//! not read. It passes each signal to the loop, and ends the process if the loop does not react or does not end.
 
 #[cfg(unix)]
 mod guard;

@@ -1,4 +1,5 @@
-//! The terminal in other hands: left to an editor or a sign-in, and taken back; calls to a user who looks elsewhere.
+//! Releases the terminal to an editor or a sign-in command and takes it back; notifies a user who is in another
+//! window.
 
 use std::time::Instant;
 

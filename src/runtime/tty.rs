@@ -1,4 +1,4 @@
-//! The terminal: raw mode, alternate screen, frames; restored on leave, drop, panic and signal.
+//! The terminal: raw mode, alternate screen, frames; restored on exit, drop, panic and signal.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,7 @@ impl Tty {
         install_panic_hook();
         // Terminals that do not know a question may print a part of it: the first frame clears that.
         take_screen(mouse, &format!("{QUESTIONS}{questions}"))?;
-        let (cols, rows) = size().context("could not read the size of the terminal")?;
+        let (cols, rows) = size().context("cannot read the terminal size")?;
         Ok(Self { painter: Painter::new(cols, rows), mouse, is_gone: false })
     }
 
@@ -183,7 +183,7 @@ impl Drop for Tty {
 }
 
 fn take_screen(mouse: bool, questions: &str) -> anyhow::Result<()> {
-    enable_raw_mode().context("parlor needs a terminal: run it in one, or in lines with --plain")?;
+    enable_raw_mode().context("standard input and output must be a terminal; pass --plain for plain text")?;
     IS_ENTERED.store(true, Ordering::SeqCst);
     let mut out = io::stdout().lock();
     queue!(

@@ -1,8 +1,9 @@
-//! The clipboard: the system's own where parlor runs on the user's machine, else the terminal's.
+//! Copies text to the clipboard of the system or, over a remote connection, of the terminal.
 //!
-//! Duty: hands a text to the first program that takes it, or wraps it for the terminal (OSC 52), also through
-//! tmux and GNU screen. Not its duty: writing to the terminal (`runtime`), saying what happened (`app`).
-//! Invariant: what is told is what is known. A program that ended well took the text; of OSC 52 nothing is known.
+//! Text is passed to the first available program, or encoded for the terminal (OSC 52), also through tmux and GNU
+//! screen. `runtime` writes the sequence.
+//! Invariant: only confirmed results are reported. A program that exited successfully has the text; for OSC 52 the
+//! result is unknown.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -103,7 +104,9 @@ fn copy_by(text: &str, around: Surroundings, feed: impl Fn(&[&str]) -> io::Resul
             (false, false, true) => "Install xclip or xsel, or copy less.",
             _ => "Copy less.",
         };
-        return CopyOutcome::Failed(format!("{size} kB is more than a terminal takes ({most} kB). {advice}"));
+        return CopyOutcome::Failed(format!(
+            "Cannot copy {size} kB: the terminal's limit is {most} kB. {advice}"
+        ));
     }
     CopyOutcome::Terminal { sequence: sequence(text, around) }
 }
@@ -195,7 +198,10 @@ mod tests {
         let CopyOutcome::Failed(why) = copy_by(&long, judged(&[("DISPLAY", ":0")]), refuse) else {
             panic!("copied");
         };
-        assert_eq!(why, "74 kB is more than a terminal takes (74 kB). Install xclip or xsel, or copy less.");
+        assert_eq!(
+            why,
+            "Cannot copy 74 kB: the terminal's limit is 74 kB. Install xclip or xsel, or copy less."
+        );
         assert_eq!(copy_by("", judged(&[]), refuse), CopyOutcome::Nothing);
     }
 }

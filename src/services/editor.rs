@@ -51,9 +51,9 @@ impl Launch {
     pub fn of(template: Option<&str>, place: &Location) -> Result<Self, String> {
         let template = template.filter(|text| !text.trim().is_empty()).unwrap_or("vi");
         let mut words = shell_words::split(template)
-            .map_err(|error| format!("the editor's command `{template}` cannot be read: {error}"))?;
+            .map_err(|error| format!("cannot parse the editor command `{template}`: {error}"))?;
         let Some(program) = words.first() else {
-            return Err("the editor's command is empty".to_owned());
+            return Err("the editor command is empty".to_owned());
         };
         let program = Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let path = place.path.display().to_string();
@@ -83,7 +83,7 @@ impl Launch {
         });
         match status {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("{program} ended with {status}.")),
+            Ok(status) => Err(format!("{program} exited with {status}.")),
             Err(error) => {
                 Err(format!("Could not run {program}: {error}. Set `editor` in the configuration."))
             }
@@ -178,7 +178,7 @@ mod tests {
         let folder = std::env::temp_dir();
         let run = |template| Launch::of(Some(template), &place("/a", None)).and_then(|it| it.run(&folder));
         assert_eq!(run("true"), Ok(()));
-        assert!(run("false").is_err_and(|error| error.contains("false ended")));
+        assert!(run("false").is_err_and(|error| error.contains("false exited")));
         assert!(run("no-such-editor").is_err_and(|error| error.contains("Could not run no-such-editor")));
     }
 }

@@ -14,12 +14,8 @@ pub fn find(text: &str, base: &Path, home: Option<&Path>) -> Result<PathBuf, Str
     };
     let real = path
         .canonicalize()
-        .map_err(|error| format!("{} cannot be used: {error}. Change the path.", path.display()))?;
-    if real.is_dir() {
-        Ok(real)
-    } else {
-        Err(format!("{} is a file. Type the folder that it is in.", path.display()))
-    }
+        .map_err(|error| format!("Cannot use {}: {error}. Change the path.", path.display()))?;
+    if real.is_dir() { Ok(real) } else { Err(format!("{} is a file. Enter its folder.", path.display())) }
 }
 
 #[cfg(test)]
@@ -40,6 +36,6 @@ mod tests {
         assert_eq!(find("../home"), Ok(home.clone()));
         assert_eq!(find("."), Ok(root.join("shop")));
         assert!(find("../file").unwrap_err().contains("is a file"));
-        assert!(find("nowhere").unwrap_err().contains("cannot be used"));
+        assert!(find("nowhere").unwrap_err().contains("Cannot use"));
     }
 }

@@ -1,11 +1,11 @@
 //! Branch and state of a folder's git repository.
 //!
-//! Duty: reads both from the repository's own files. No git is started: `git status` runs what a repository names
-//! (filters, `core.fsmonitor`, hooks), and the repository comes with the folder or is written by an agent.
-//! Not its duty: changing anything. Blocks for at most about two seconds: call it on a thread where that is fine.
-//! A repository reads as changed if a tracked file differs from the index, or the index from the last commit as far as
-//! git noted that there. If that is unknown it reads as unchanged: files that are not tracked, split indexes,
-//! a work tree elsewhere, contents that a filter changes.
+//! Both are read from the repository's files. git itself is not started: `git status` runs programs that a
+//! repository names (filters, `core.fsmonitor`, hooks), and the repository comes with the folder or is written by
+//! an agent. Blocks for up to about two seconds.
+//! A repository is changed if a tracked file differs from the index, or the index from the last commit as far as
+//! git recorded it. If this is unknown, the repository counts as unchanged: untracked files, split indexes, work
+//! trees elsewhere, contents that a filter changes.
 
 use std::fs::{self, File};
 use std::io::Read as _;

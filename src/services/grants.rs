@@ -1,7 +1,7 @@
-//! Permissions that hold for an agent in a folder until they are revoked.
+//! Saved permissions of an agent in a folder.
 //!
-//! Duty: one small file for each in the data folder, named by what it grants, readable by the user only. Not its duty:
-//! asking, deciding. Invariant: a file that cannot be read grants nothing.
+//! Each is a small file in the data folder, named by what it permits and readable only by the user.
+//! Invariant: a file that cannot be read permits nothing.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -44,11 +44,11 @@ pub fn save(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
     let write = || {
         private::make_own_folder(&data_dir.join(FOLDER))?;
         let text = serde_json::to_string(grant).map_err(io::Error::other)?;
-        let place = place(data_dir, grant).ok_or_else(|| io::Error::other("it has no text"))?;
+        let place = place(data_dir, grant).ok_or_else(|| io::Error::other("no text"))?;
         private::replace(&place, text.as_bytes())
     };
     write()
-        .map_err(|error| format!("The permission holds for this session only: it cannot be saved ({error})."))
+        .map_err(|error| format!("Could not save the permission; it applies to this session only: {error}."))
 }
 
 /// Removes a grant. One that is gone already is no error.
@@ -56,7 +56,7 @@ pub fn remove(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
     let Some(place) = place(data_dir, grant) else { return Ok(()) };
     match fs::remove_file(&place) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("The permission could not be revoked: delete {} ({error}).", place.display()))
+            Err(format!("Could not revoke the permission: {error}. Delete {}.", place.display()))
         }
         _ => Ok(()),
     }

@@ -1,10 +1,9 @@
-//! Finds where changes of files stand on disk, so that snippets can be shown with their line numbers.
+//! Finds the line numbers of changes in files on disk.
 //!
-//! Duty: reads the file of a change and looks for its texts. One thread does it all, one call after the other,
-//! so that a replayed history of thousands of edits keeps no pool busy; of several jobs for one call that wait,
-//! only the last counts. Not its duty: when to ask (`app`).
-//! Invariants: only ordinary files inside the session's folders are read, at most [`MAX_FILE_BYTES`] of each;
-//! a text that stands in several places has no line, unless the agent named one near it.
+//! One thread handles one tool call after another, so that a replayed history of thousands of edits does not block
+//! a thread pool; of several pending jobs for one call only the last is executed.
+//! Invariants: only regular files in the session's folders are read, at most [`MAX_FILE_BYTES`] of each; a text
+//! that occurs several times has no line number, unless the agent named one near it.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};

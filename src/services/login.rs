@@ -1,6 +1,6 @@
-//! Runs an agent's sign-in command in the terminal, as the user would by hand.
+//! Runs an agent's sign-in command in the terminal.
 //!
-//! The caller has asked the user and gives the screen back first; the command has standard input and output to itself.
+//! The caller asks the user and releases the screen first; the command owns standard input and output.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use crate::program::{Refusal, Start, StartedBy};
 pub fn run(spec: &AgentSpec, env: &[(String, String)]) -> Result<(), String> {
     match command(spec, env)?.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("the sign-in command ended with {status}")),
+        Ok(status) => Err(format!("the sign-in command exited with {status}")),
         Err(error) => Err(format!("could not run {}: {error}", spec.command_line())),
     }
 }
@@ -83,6 +83,6 @@ mod tests {
     #[test]
     fn nothing_runs_for_an_agent_behind_a_url() {
         let far = AgentSpec { remote: Some(Remote::default()), ..shell("exit 0") };
-        assert!(run(&far, &[]).is_err_and(|error| error.contains("not on this machine")));
+        assert!(run(&far, &[]).is_err_and(|error| error.contains("runs on another machine")));
     }
 }

@@ -1,7 +1,7 @@
-//! Answers that hold for a file as it is: whether the MCP servers that a folder names may be used.
+//! Saved answers whether the MCP servers of a folder may be used.
 //!
-//! Duty: one small file for each answer, named by what was asked about, so that a changed file asks again.
-//! Not its duty: asking. Invariant: no answer, and nothing else, is what a file says that cannot be read.
+//! Each answer is a small file, named by the contents that it was given for, so that a changed file asks again.
+//! Invariant: a file that cannot be read is no answer.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -48,7 +48,7 @@ pub fn keep(place: &Path, allows: bool, about: &Path) -> Result<(), String> {
     };
     write().map_err(|error| {
         format!(
-            "The answer was not kept, so it is asked again next time: {} cannot be written ({error}).",
+            "Could not save the answer; parlor will ask again: cannot write {}: {error}.",
             folder.display()
         )
     })
@@ -79,6 +79,6 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         fs::write(data.path().join(FOLDER), "").unwrap();
         let error = keep(&place(data.path(), Path::new("/w"), ""), true, Path::new("/w")).unwrap_err();
-        assert!(error.contains("asked again"), "{error}");
+        assert!(error.contains("ask again"), "{error}");
     }
 }

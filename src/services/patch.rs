@@ -1,6 +1,6 @@
-//! Changes of files as one unified diff, as `patch` and `git apply` read it.
+//! File changes as a unified diff for `patch` and `git apply`.
 //!
-//! Not its duty: how changes look (`ui::diff`). A change that came as a patch stays as it came.
+//! A change that the agent sent as a patch is unchanged.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,9 +1,8 @@
-//! Reads pictures that agents send: base64 into points, within bounds.
+//! Decodes images of agents: base64 to pixels, within limits.
 //!
-//! Duty: PNG, JPEG, GIF (its first frame) and WebP, as the bytes say and not as the agent does. Not its duty: how
-//! they are shown (`runtime::pictures`). Slow: it belongs on a thread of its own.
-//! Invariant: what a picture would cost is known before it is read, so one that is small on the wire and huge in memory
-//! is refused.
+//! Supports PNG, JPEG, GIF (first frame) and WebP, detected from the data. Decoding is slow and belongs on a
+//! separate thread; `runtime::pictures` shows images.
+//! Invariant: the memory for an image is known before it is decoded, so decompression bombs are rejected.
 
 use std::io::Cursor;
 
@@ -35,9 +34,9 @@ pub fn read(base64: &str) -> Result<Picture, String> {
         None => base64,
     };
     if text.len() > MOST_TEXT_BYTES {
-        return Err("not shown: it is larger than 36 MB".to_owned());
+        return Err("not shown: larger than 36 MB".to_owned());
     }
-    let bytes = decode(text).ok_or("not shown: it is no base64")?;
+    let bytes = decode(text).ok_or("not shown: invalid base64")?;
     read_bytes(&bytes)
 }
 
@@ -61,21 +60,21 @@ fn read_bytes(bytes: &[u8]) -> Result<Picture, String> {
         Some(ImageFormat::Jpeg) => "jpeg",
         Some(ImageFormat::Gif) => "gif",
         Some(ImageFormat::WebP) => "webp",
-        _ => return Err("not shown: it is no png, jpeg, gif or webp".to_owned()),
+        _ => return Err("not shown: not a PNG, JPEG, GIF or WebP image".to_owned()),
     };
-    let damaged = |_| "not shown: it is damaged".to_owned();
+    let damaged = |_| "not shown: damaged image".to_owned();
     let mut decoder = reader.into_decoder().map_err(damaged)?;
     let (width, height) = decoder.dimensions();
     let is_huge = u64::from(width) * u64::from(height) > MOST_POINTS;
     if is_huge || decoder.total_bytes() > MOST_MEMORY_BYTES {
-        return Err(format!("not shown: {width}×{height} points are too many"));
+        return Err(format!("not shown: {width}×{height} pixels is too large"));
     }
     if width == 0 || height == 0 {
-        return Err("not shown: it is empty".to_owned());
+        return Err("not shown: empty image".to_owned());
     }
     let mut limits = Limits::default();
     limits.max_alloc = Some(MOST_MEMORY_BYTES);
-    decoder.set_limits(limits).map_err(|_| "not shown: it takes too much memory".to_owned())?;
+    decoder.set_limits(limits).map_err(|_| "not shown: out of image memory".to_owned())?;
     let turned = decoder.orientation().ok();
     let mut image = DynamicImage::from_decoder(decoder).map_err(damaged)?;
     if let Some(turned) = turned {
@@ -128,10 +127,10 @@ mod tests {
     #[test]
     fn what_is_none_is_refused_in_words() {
         let why = |text: &str| read(text).unwrap_err();
-        assert_eq!(why("&&&"), "not shown: it is no base64");
-        assert_eq!(why(&STANDARD.encode("<svg/>")), "not shown: it is no png, jpeg, gif or webp");
+        assert_eq!(why("&&&"), "not shown: invalid base64");
+        assert_eq!(why(&STANDARD.encode("<svg/>")), "not shown: not a PNG, JPEG, GIF or WebP image");
         let whole = bytes_of(30, 20, ImageFormat::Png);
-        assert_eq!(why(&STANDARD.encode(&whole[..60])), "not shown: it is damaged");
+        assert_eq!(why(&STANDARD.encode(&whole[..60])), "not shown: damaged image");
         assert!(why(&"A".repeat(MOST_TEXT_BYTES + 4)).contains("larger"));
     }
 
@@ -143,7 +142,7 @@ mod tests {
         bytes[20..24].copy_from_slice(&60_000_u32.to_be_bytes());
         let sum = crc(&bytes[12..29]);
         bytes[29..33].copy_from_slice(&sum.to_be_bytes());
-        assert_eq!(read(&STANDARD.encode(&bytes)).unwrap_err(), "not shown: 60000×60000 points are too many");
+        assert_eq!(read(&STANDARD.encode(&bytes)).unwrap_err(), "not shown: 60000×60000 pixels is too large");
     }
 
     /// The checksum of PNG chunks.

@@ -1,7 +1,6 @@
-//! Runs a helper program to its end and reads what it prints, or gives it something to read, within bounds.
+//! Runs a helper program of parlor to its end, with bounded input, output and time.
 //!
-//! Duty: parlor's own helpers, by name. A helper is killed, with what it started, when it takes too long.
-//! Not its duty: commands of an agent (`terminals`).
+//! A helper that takes too long is killed with its child processes.
 
 use std::io::{self, Read, Write};
 use std::path::Path;

@@ -1,11 +1,9 @@
-//! What parlor keeps in its data folder: sessions with all that happened in them, prompts and agents by folder.
+//! The session store: sessions with their transcripts, and prompts and agents by folder.
 //!
-//! Duty: one SQLite file that several parlors use at once. [`Store`] reads and manages it and blocks on the
-//! disk; [`Recorder`] writes what happens in sessions, on a thread of its own, in batches.
-//! Not its duty: configuration (`config`), the agents' own sessions, what a session looks like (`app`).
-//! Invariants: the UI never waits for the disk; what cannot be written is told at once and written when it can
-//! be; a file that cannot be read is moved aside and told about, never overwritten; a session that one living
-//! parlor has open is not opened by another.
+//! One SQLite file that several parlors use at once. [`Store`] reads and manages it and blocks on the disk;
+//! [`Recorder`] writes events of sessions on its own thread, in batches.
+//! Invariants: the UI never waits for the disk; a failed write is reported immediately and retried; a damaged file
+//! is renamed and reported, never overwritten; a session that is open in a running parlor is not opened by another.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -21,7 +19,6 @@ use rusqlite::Connection;
 mod db;
 mod folders;
 mod format;
-mod legacy;
 mod manage;
 mod orphan;
 mod owner;
@@ -51,38 +48,38 @@ use crate::model::{ServiceEvent, StoreJob, StoreNews};
 use crate::private;
 use owner::Owner;
 
-/// How long to wait for another parlor that moves or makes files.
+/// How long to wait for another parlor that renames or creates files.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(2);
 
-/// Why something could not be kept or read. Its `Display` is a sentence for the user, with what to do next.
+/// Why data could not be saved or read. `Display` is a message for the user with the remedy.
 #[derive(Debug)]
 pub struct StoreError {
     path: PathBuf,
     fault: Fault,
 }
 
-/// What is wrong.
+/// The kind of a store error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// No space on the disk.
     Full,
-    /// The disk takes no more for another reason: over its quota, perhaps, or damaged. In the system's words.
+    /// The disk rejects writes for another reason, such as a quota; the system's message.
     Refused(String),
-    /// It may not be written.
+    /// The file is read-only.
     ReadOnly,
-    /// Another process keeps it locked for too long.
+    /// Another process has the file locked.
     Busy,
-    /// It is no database, or a damaged one.
+    /// The file is damaged or not a database.
     Corrupt(String),
-    /// A newer parlor made it.
+    /// The file was written by a newer version.
     Newer,
-    /// There is no such session.
+    /// No session has this id.
     NoSession(String),
-    /// Several sessions fit what was given.
+    /// Several sessions match.
     Ambiguous(String),
-    /// Another parlor has the session open: its process, if it is known.
+    /// Another parlor has the session open: its process id, if known.
     InUse(Option<u32>),
-    /// Anything else, in the system's words.
+    /// Any other error; the system's message.
     Other(String),
 }
 
@@ -91,7 +88,7 @@ impl StoreError {
         Self { path: path.to_path_buf(), fault }
     }
 
-    /// What is wrong.
+    /// The kind of a store error.
     pub fn fault(&self) -> &Fault {
         &self.fault
     }
@@ -101,32 +98,35 @@ impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path = self.path.display();
         match &self.fault {
-            Fault::Full => write!(f, "{path} cannot be written: the disk is full. Make some space."),
-            Fault::Refused(why) => write!(
+            Fault::Full => write!(f, "Cannot write {path}: the disk is full. Free some space."),
+            Fault::Refused(why) => {
+                write!(f, "Cannot write {path}: {why}. Check the disk's free space, quota and health.")
+            }
+            Fault::ReadOnly => write!(
                 f,
-                "{path} cannot be written: the disk takes no more ({why}). Look at its space, your quota and its health."
+                "Cannot write {path}: read-only or permission denied. Check its permissions and the disk."
             ),
-            Fault::ReadOnly => write!(f, "{path} may not be written. Check its permissions and its disk."),
             Fault::Busy => {
-                write!(f, "Another process keeps {path} locked, so nothing was saved. Close it if it hangs.")
+                write!(f, "Not saved: {path} is locked by another process. Close that process if it hangs.")
             }
             Fault::Corrupt(why) => write!(f, "{path} is damaged ({why})."),
             Fault::Newer => {
                 write!(
                     f,
-                    "{path} was written by a newer parlor. Update this one, or name another --data-dir."
+                    "{path} was written by a newer version of parlor. Update parlor, or pass another \
+                     --data-dir."
                 )
             }
             Fault::NoSession(id) => {
-                write!(f, "There is no session {id}. `parlor sessions list --all` shows all of them.")
+                write!(f, "Session {id} not found. List all with `parlor sessions list --all`.")
             }
-            Fault::Ambiguous(id) => write!(f, "Several sessions begin with {id}. Write more of the id."),
+            Fault::Ambiguous(id) => write!(f, "Several session ids start with {id}. Pass more of the id."),
             Fault::InUse(Some(pid)) => {
                 write!(f, "The session is open in another parlor (process {pid}). Close it there first.")
             }
             Fault::InUse(None) => write!(f, "The session is open in another parlor. Close it there first."),
             Fault::Other(why) => {
-                write!(f, "{path} cannot be used: {why}. Check its permissions and the space on its disk.")
+                write!(f, "Cannot use {path}: {why}. Check its permissions and the free disk space.")
             }
         }
     }
@@ -146,23 +146,23 @@ struct Inner {
     conn: Mutex<Option<Connection>>,
     troubles: Mutex<Vec<Trouble>>,
     owner: Mutex<Option<Arc<Owner>>>,
-    /// The search that was asked for last: those before it need no answer any more.
+    /// The latest search; earlier ones are obsolete.
     newest_search: AtomicU64,
-    /// Sessions that were opened here: where their recording goes on.
+    /// Rows of resumed sessions, for the recorder.
     reopened: Mutex<Vec<SessionRow>>,
 }
 
-/// Something that went wrong.
+/// A problem to report.
 #[derive(Debug)]
 struct Trouble {
     words: String,
-    /// Whether it is to be read at leisure: it happened to the user's data.
+    /// Whether it concerns the user's data and belongs in the transcript.
     is_grave: bool,
 }
 
 impl Store {
-    /// Opens the data folder, making it (readable by its owner only) if it is missing. Fails if the folder
-    /// cannot be used; what is wrong with the file in it is told by the methods that need it.
+    /// Opens the data folder and creates it, readable by its owner only, if it is missing. Errors of the database are
+    /// reported by the methods that use it.
     pub fn open(data_dir: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let root = data_dir.into();
         private::make_folder(&root).map_err(|error| StoreError::new(&root, db::io_fault(&error)))?;
@@ -177,14 +177,13 @@ impl Store {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The prompts of a folder, oldest first, at most 1000. What cannot be read is told by
-    /// [`Self::take_troubles`].
+    /// The prompts of a folder, oldest first, at most 1000. Errors are reported by [`Self::take_troubles`].
     pub fn history(&self, folder: &Path) -> Vec<String> {
         self.told(self.with(|conn| folders::prompts(conn, folder))).unwrap_or_default()
     }
 
-    /// Adds a prompt to a folder's history. The same prompt twice in a row is kept once; an empty one, and
-    /// one over 256 KiB, is not kept.
+    /// Adds a prompt to a folder's history. A repeated prompt is saved once; empty prompts and those over 256 KiB are
+    /// not saved.
     pub fn append_prompt(&self, folder: &Path, text: &str) -> Result<(), StoreError> {
         if text.trim().is_empty() || text.len() > folders::MAX_PROMPT_BYTES {
             return Ok(());
@@ -192,27 +191,27 @@ impl Store {
         self.with(|conn| folders::add_prompt(conn, folder, text, unix_ms()))
     }
 
-    /// The name of the agent that was last used in a folder.
+    /// The agent that was last used in a folder.
     pub fn agent_for(&self, folder: &Path) -> Option<String> {
         self.told(self.with(|conn| folders::agent(conn, folder))).flatten()
     }
 
-    /// Folders that were used before, the latest first, at most 100.
+    /// Folders that were used before, latest first, at most 100.
     pub fn folders(&self) -> Vec<PathBuf> {
         self.told(self.with(|conn| folders::all(conn))).unwrap_or_default()
     }
 
-    /// Remembers the agent of a folder. At most 1000 folders are remembered, the latest.
+    /// Saves the agent of a folder, for the latest 1000 folders.
     pub fn save_agent(&self, folder: &Path, agent: &str) -> Result<(), StoreError> {
         self.with(|conn| folders::save_agent(conn, &folder.to_string_lossy(), agent, unix_ms()))
     }
 
-    /// What went wrong since the last call, each a sentence for the user.
+    /// Takes the problems since the last call, as messages for the user.
     pub fn take_troubles(&self) -> Vec<String> {
         std::mem::take(&mut *locked(&self.inner.troubles)).into_iter().map(|trouble| trouble.words).collect()
     }
 
-    /// The same as news for the app: what is grave stands in the transcript, the rest passes.
+    /// Reports the problems to the app: grave ones in the transcript, others as notices.
     pub fn tell_troubles(&self, tell: &mut dyn FnMut(ServiceEvent)) {
         for Trouble { words, is_grave } in std::mem::take(&mut *locked(&self.inner.troubles)) {
             tell(if is_grave {
@@ -235,13 +234,13 @@ impl Store {
         locked(&self.inner.troubles).push(Trouble { words, is_grave });
     }
 
-    /// Works on the file, opening it first if need be. A damaged file is moved aside, and the work is done on
-    /// a new one.
+    /// Runs a function with the connection, which is opened if necessary. A damaged file is renamed, and the function
+    /// runs with a new one.
     fn with<T>(&self, mut work: impl FnMut(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.with_faults(|conn| work(conn).map_err(|error| db::fault(&error)))
     }
 
-    /// The same for work that finds faults of its own.
+    /// The same for functions that return other faults.
     fn with_faults<T>(
         &self,
         mut work: impl FnMut(&mut Connection) -> Result<T, Fault>,
@@ -261,7 +260,7 @@ impl Store {
                     is_new = true;
                 }
                 Err(fault) => {
-                    // One that could only be read may be written when it is opened again.
+                    // A read-only file may be writable when it is reopened.
                     if fault == Fault::ReadOnly {
                         *slot = None;
                     }
@@ -272,26 +271,18 @@ impl Store {
         }
     }
 
-    /// A connection of one's own, on a file that was repaired if need be.
+    /// Opens a connection; a damaged file is replaced first.
     fn connect(&self) -> Result<Connection, StoreError> {
-        let mut conn = match db::open(self.root()) {
+        match db::open(self.root()) {
             Err(StoreError { fault: Fault::Corrupt(why), .. }) => {
                 self.move_aside(&why)?;
-                db::open(self.root())?
+                db::open(self.root())
             }
-            other => other?,
-        };
-        let path = self.root().join(db::FILE);
-        let taken = legacy::take_over(self.root(), &mut conn)
-            .map_err(|error| StoreError::new(&path, db::fault(&error)))?;
-        if let Some(trouble) = taken {
-            self.tell(trouble, true);
+            other => other,
         }
-        Ok(conn)
     }
 
-    /// Gives a damaged file another name, and says so. Another parlor may have done it meanwhile: then there is
-    /// a good one.
+    /// Renames a damaged file and reports it, unless another parlor has already done so.
     fn move_aside(&self, why: &str) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         let is_damaged = match db::open(self.root()) {
@@ -318,7 +309,7 @@ impl Store {
         let aside = with_suffix(path, &suffix);
         self.tell(
             format!(
-                "{} could not be read ({why}). It was kept as {}; parlor goes on with a new one.",
+                "Could not read {}: {why}. It was renamed to {}, and a new file was created.",
                 path.display(),
                 aside.display()
             ),
@@ -327,7 +318,7 @@ impl Store {
         Ok(())
     }
 
-    /// Holds others off while files change their names.
+    /// Locks the folder while files are renamed.
     fn lock(&self) -> Result<File, StoreError> {
         let path = self.root().join("lock");
         let failed = |error: io::Error| StoreError::new(&path, db::io_fault(&error));
@@ -342,19 +333,19 @@ impl Store {
         Ok(file)
     }
 
-    /// From now on only this search is worth its work. Called when a job is handed over, before it waits for its turn.
+    /// Makes earlier searches obsolete. Called when a job is queued.
     pub fn announce(&self, job: &StoreJob) {
         if let StoreJob::Search { serial, .. } = job {
             self.inner.newest_search.fetch_max(*serial, Ordering::Relaxed);
         }
     }
 
-    /// Whether a mark is that of this process.
+    /// Whether a mark belongs to this process.
     fn is_own(&self, token: &str) -> bool {
         locked(&self.inner.owner).as_ref().is_some_and(|owner| owner.token == token)
     }
 
-    /// The mark of this process beside the sessions that it has open.
+    /// The mark of this process for open sessions.
     fn owner(&self) -> Result<Arc<Owner>, StoreError> {
         let mut slot = locked(&self.inner.owner);
         if let Some(owner) = &*slot {
@@ -381,7 +372,7 @@ fn unix_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A number that no other process has: the standard library seeds its hashers from the system.
+/// A random number: the standard library seeds its hashers from the system.
 fn random() -> u64 {
     let mut hasher = std::hash::RandomState::new().build_hasher();
     hasher.write_i64(unix_ms());

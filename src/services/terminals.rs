@@ -1,11 +1,11 @@
-//! Runs the agent's commands in pseudo terminals.
+//! Runs commands of agents in pseudo terminals.
 //!
-//! Duty: starts, reads, kills and forgets commands ([`TerminalJob`]); tells their output as it comes, and
-//! their end. Keeps for the agent a plain text of the output, bounded, cut from the front.
-//! Not its duty: permission (`app`), drawing the output (`ui`), answering a wait (`app`, on the end).
-//! Invariants: [`Terminals::run`] never blocks; the end is told exactly once, after the last output, and no
-//! later than half a second after the command itself ended; what a command started ends with it when it is
-//! killed; output that nobody takes does not pile up.
+//! Starts, reads, kills and releases commands ([`TerminalJob`]), and reports their output and end. For the agent,
+//! the output is kept as bounded plain text, truncated at the beginning. `app` checks permissions; `ui` draws the
+//! output.
+//! Invariants: [`Terminals::run`] never blocks; the end is reported exactly once, after the last output and at most
+//! half a second after the command itself ended; child processes of a killed command are killed; unread output does
+//! not accumulate.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -108,7 +108,13 @@ impl Terminals {
                     }
                 });
                 if let Err(error) = started {
-                    let result = Err(RpcError::new(RpcError::INTERNAL, format!("no thread: {error}")));
+                    let result = Err(RpcError::new(
+                        RpcError::INTERNAL,
+                        format!(
+                            "cannot start a thread: \
+                         {error}"
+                        ),
+                    ));
                     let event = ServiceEvent::TerminalStarted { conn, ask, session, command: line, result };
                     self.inner.tell(event);
                 }
@@ -301,7 +307,7 @@ fn new_id() -> TerminalId {
 fn unknown(terminal: &TerminalId) -> RpcError {
     let known = terminal.as_str().chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     let data = known.then(|| Raw(format!("{{\"terminalId\":\"{terminal}\"}}").into()));
-    let message = format!("There is no terminal {terminal}; it was released, or never made.");
+    let message = format!("Unknown terminal {terminal}: released or never created.");
     RpcError { code: RpcError::RESOURCE_NOT_FOUND, message, data }
 }
 

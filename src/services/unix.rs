@@ -1,7 +1,4 @@
-//! What only Unix has: file modes and stamps, locks, process groups and signals.
-//!
-//! Duty: the one home of the services' Unix-only calls, so that another system needs one more file.
-//! Not its duty: deciding when to call them.
+//! Unix-only calls of the services: file modes and times, locks, process groups and signals.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Times as people read them, in the user's time zone.
+//! Formats times in the user's time zone.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};

@@ -12,8 +12,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use crate::app::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
-use crate::app::user::shown_files;
+use crate::app::dialogs::shown_files;
+use crate::app::state::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
 use crate::app::{ChangesDialog, State};
 use crate::config::keymap::Context;
 use crate::model::{Action, DiffChange, SessionKey};
@@ -181,11 +181,7 @@ pub(super) fn draw(
     if let Some(file) = file {
         draw_file(scene, &mut page, file, right, view, buf);
     } else {
-        let why = if files.is_empty() {
-            "Nothing was changed in this session yet."
-        } else {
-            "No file fits the filter."
-        };
+        let why = if files.is_empty() { "No changes in this session yet." } else { "No matching files." };
         let why = Line::styled(why, scene.style(Role::TextDim));
         let lines = text::wrap_line(&why, right.width.saturating_sub(2).max(8));
         for (y, line) in (right.y..right.bottom()).zip(&lines) {
@@ -268,7 +264,7 @@ fn draw_head(
     let file = selected.and_then(|selected| shown.get(selected));
     let name = file.map(|file| text::show_path(&file.path, scene.look.folder));
     let left_room = room.saturating_sub(right_cols + 2);
-    let left = name.map_or("All changes".to_owned(), |name| text::truncate_path(&name, left_room));
+    let left = name.map_or("Session changes".to_owned(), |name| text::truncate_path(&name, left_room));
     buf.set_stringn(area.x + 1, area.y, left, left_room, scene.style(Role::ModalTitle));
     let width = u16::try_from(right_cols.min(room)).unwrap_or(0);
     buf.set_line(area.right().saturating_sub(width + 1), area.y, &right, width);
@@ -450,12 +446,12 @@ fn draw_foot(
     let room = area.width.saturating_sub(2);
     if dialog.is_filtering || !dialog.filter.text.is_empty() {
         let half = room / 2;
-        let row = modals::typed_line(scene, &dialog.filter, "words of the path", half);
+        let row = modals::typed_line(scene, &dialog.filter, "filter paths", half);
         buf.set_line(area.x + 1, y, &row.0, half);
         let context = if dialog.is_filtering { Context::List } else { Context::Changes };
         let hints = [
-            scene.hint(context, Action::Accept, "keeps it").filter(|_| dialog.is_filtering),
-            scene.hint(context, Action::Escape, "clears it"),
+            scene.hint(context, Action::Accept, "apply").filter(|_| dialog.is_filtering),
+            scene.hint(context, Action::Escape, "clear"),
         ];
         draw_hints(scene, &hints, half, area, buf);
         let x = area.x + 1 + u16::try_from(row.1).unwrap_or(0).min(half);
@@ -463,13 +459,13 @@ fn draw_foot(
     }
     let hint = |action: Action, does: &str| scene.hint(Context::Changes, action, does);
     let hints = [
-        hint(Action::Escape, "closes"),
-        hint(Action::NextHunk, "next change"),
+        hint(Action::Escape, "close"),
+        hint(Action::NextHunk, "next hunk"),
         hint(Action::NextField, "next file"),
-        hint(Action::Filter, "filters"),
-        hint(Action::ToggleContext, if dialog.shows_context { "changes only" } else { "all lines" }),
+        hint(Action::Filter, "filter"),
+        hint(Action::ToggleContext, if dialog.shows_context { "hunks only" } else { "all lines" }),
         hint(Action::ToggleDiffLayout, modals::other_layout(scene, file_cols)),
-        hint(Action::Accept, "opens the editor"),
+        hint(Action::Accept, "open editor"),
     ];
     draw_hints(scene, &hints, room, area, buf);
     None

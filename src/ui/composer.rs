@@ -1,7 +1,7 @@
 //! The prompt's text: several lines, undo, word motions, soft wrapping.
 //!
 //! Duty: edits of the text area, its height, its cursor, and the list of completions above it.
-//! Not its duty: which keys send or begin a line (the keymap), what is completed (`app::user`).
+//! Not its duty: which keys send or begin a line (the keymap), what is completed (`app::dialogs`).
 //! Data: keys and pastes come in from `input`; the whole text leaves by [`Composer::text`].
 //! Invariants: no control characters but line breaks and tabs get in; the cursor never stands inside a
 //! character that people see as one.
@@ -15,8 +15,9 @@ use ratatui::widgets::Widget;
 use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::app::user::{Completion, completions, selected_completion};
-use crate::app::{SessionPhase, operations};
+use crate::app::SessionPhase;
+use crate::app::dialogs::{Completion, completions, selected_completion};
+use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveRow};
 
@@ -34,11 +35,11 @@ const MOST_COMPLETIONS: usize = 6;
 
 /// Keys of the text itself, for the help; they are the text area's own and cannot be bound.
 pub(super) const TEXT_KEYS: &[(&str, &str)] = &[
-    ("Ctrl+Left  Ctrl+Right", "Go by words"),
-    ("Ctrl+A  Ctrl+E", "Go to the beginning or end of the line"),
-    ("Ctrl+W  Alt+D", "Delete the word before or behind"),
-    ("Ctrl+U  Ctrl+K", "Delete to the beginning or end of the line"),
-    ("Ctrl+Y", "Put back what was deleted"),
+    ("Ctrl+Left  Ctrl+Right", "Move by word"),
+    ("Ctrl+A  Ctrl+E", "Move to start or end of line"),
+    ("Ctrl+W  Alt+D", "Delete previous or next word"),
+    ("Ctrl+U  Ctrl+K", "Delete to start or end of line"),
+    ("Ctrl+Y", "Paste deleted text"),
     ("Ctrl+_  Alt+_", "Undo, redo"),
 ];
 
@@ -320,50 +321,50 @@ fn placeholder(scene: &FrameContext) -> String {
     let agent = scene.agent();
     if scene.state.user.is_browsing {
         return match scene.key(Context::Browse, Action::Browse) {
-            Some(key) => format!("Keys walk the transcript; {key} goes back to the prompt"),
-            None => "Keys walk the transcript".to_owned(),
+            Some(key) => format!("Browsing transcript; {key} to exit"),
+            None => "Browsing transcript".to_owned(),
         };
     }
     if scene.session.parent.is_some() {
         return match scene.key(Context::Main, Action::Escape) {
-            Some(key) => format!("A subagent takes no prompts; {key} goes back"),
-            None => "A subagent takes no prompts".to_owned(),
+            Some(key) => format!("Read-only subagent; {key} to go back"),
+            None => "Read-only subagent".to_owned(),
         };
     }
     match &scene.session.phase {
         SessionPhase::NoAgent => match scene.key(Context::Main, Action::Submit) {
-            Some(key) => format!("{key} chooses an agent; what you type is kept"),
-            None => "Choose an agent first; what you type is kept".to_owned(),
+            Some(key) => format!("{key} to select an agent"),
+            None => "Select an agent first".to_owned(),
         },
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => {
-            format!("Type ahead; it is sent when {agent} is ready")
+            format!("Queue a prompt; {agent} is starting")
         }
         SessionPhase::NeedsSignIn => match scene.key(Context::Main, Action::Submit) {
-            Some(key) => format!("{key} signs in to {agent}; what you type is kept"),
-            None => format!("Sign in to {agent} first; what you type is kept"),
+            Some(key) => format!("{key} to sign in to {agent}"),
+            None => format!("Sign in to {agent} first"),
         },
         SessionPhase::Ended { .. } if status::never_started(scene) => {
             match scene.key(Context::Main, Action::OpenAgents) {
-                Some(key) => format!("{key} chooses another agent; what you type is kept"),
+                Some(key) => format!("{key} to select another agent"),
                 None => format!("{agent} could not be started"),
             }
         }
         SessionPhase::Failed(_) | SessionPhase::Ended { .. } => {
             match scene.key(Context::Main, Action::RestartAgent) {
-                Some(key) if scene.session.is_archived => format!("{key} takes this session back"),
-                Some(key) if scene.is_reached() => format!("{key} connects to {agent} again"),
-                Some(key) => format!("{key} starts {agent} again"),
-                None if scene.session.is_archived => "This session is archived".to_owned(),
-                None if scene.is_reached() => format!("{agent} is not connected"),
-                None => format!("{agent} has ended"),
+                Some(key) if scene.session.is_archived => format!("{key} to unarchive this session"),
+                Some(key) if scene.is_reached() => format!("{key} to reconnect to {agent}"),
+                Some(key) => format!("{key} to restart {agent}"),
+                None if scene.session.is_archived => "Session archived".to_owned(),
+                None if scene.is_reached() => format!("{agent} disconnected"),
+                None => format!("{agent} exited"),
             }
         }
-        SessionPhase::Ready if scene.session.turn.is_running() => "Add a prompt to the queue".to_owned(),
+        SessionPhase::Ready if scene.session.turn.is_running() => "Queue a prompt".to_owned(),
         SessionPhase::Ready if operations::last_session(scene.state).is_some() => {
             let last = operations::last_session(scene.state).map(ArchiveRow::name).unwrap_or_default();
             match scene.key(Context::Main, Action::ContinueLast) {
                 Some(key) => {
-                    format!("Ask {agent} to do something; {key} goes on with “{}”", text::one_line(last))
+                    format!("Ask {agent} to do something; {key} to resume “{}”", text::one_line(last))
                 }
                 None => format!("Ask {agent} to do something"),
             }

@@ -3,13 +3,14 @@
 //! Duty: names (agent, model, mode), hints from the keymap, short numbers. Not its duty: layout.
 //! Invariant: every text of an agent that leaves here went through `text`.
 
+use crate::app::state::tab;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::app::{Session, State, tabs};
+use crate::app::{Session, State};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, ConfigKind};
 
@@ -97,7 +98,7 @@ impl<'a> FrameContext<'a> {
 
     /// How many anomalies there were on the connections of the tab in front, if there were any.
     pub fn anomalies(&self) -> Option<String> {
-        let root = self.state.sessions.get(&tabs::front(self.state)).unwrap_or(self.session);
+        let root = self.state.sessions.get(&tab::front(self.state)).unwrap_or(self.session);
         match root.anomaly_count {
             0 => None,
             1 => Some("1 anomaly".to_owned()),

@@ -5,7 +5,7 @@
 //! Order, for a key: the release of one does nothing; a dialog that is still in its grace period takes none,
 //! so they go to the composer; a field of text gets what it can type; then the keymap; then the composer, or,
 //! beside a request of the agent, the keys that lead elsewhere (its sessions, the palette).
-//! Every key, click and paste yields `Event::Input` first, because the grace period counts from it.
+//! Every key, click and paste yields one event, because the grace period counts from it.
 
 mod mouse;
 
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind};
 
-use crate::app::user::{self, Focus};
+use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, FieldState, OpenRequestKind, State};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, FieldKind, LineEdit};
@@ -42,16 +42,15 @@ pub fn route(
     }
 }
 
-fn with_input(mut events: Vec<Event>) -> Vec<Event> {
-    events.insert(0, Event::Input);
-    events
+fn with_input(events: Vec<Event>) -> Vec<Event> {
+    vec![if events.is_empty() { Event::Input } else { Event::Key(events) }]
 }
 
 fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, now: Instant) -> Vec<Event> {
     if !modals::takes_keys(state, now) {
         return on_main_key(key, state, view, keymap);
     }
-    let focus = user::focus(state);
+    let focus = dialogs::focus(state);
     let (context, takes_text) = match focus {
         Focus::Main | Focus::Browse | Focus::Search => return on_main_key(key, state, view, keymap),
         Focus::Picker => (Context::List, true),
@@ -60,7 +59,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         Focus::Queue => (Context::Queue, false),
         Focus::Help | Focus::Log => (Context::Text, true),
         Focus::Connection => (Context::Text, false),
-        Focus::Changes if user::line_input(state).is_some() => (Context::List, true),
+        Focus::Changes if dialogs::line_input(state).is_some() => (Context::List, true),
         Focus::Changes => (Context::Changes, false),
         Focus::Line => (Context::Line, true),
         Focus::Permission | Focus::Access | Focus::Attention => (Context::Permission, false),
@@ -87,7 +86,7 @@ fn is_request(focus: Focus) -> bool {
 /// A request of the agent may wait as long as it likes: meanwhile the keys that lead elsewhere do so.
 fn act_beside_request(key: &KeyEvent, state: &State, keymap: &Keymap) -> Option<Event> {
     let action = keymap.lookup(Context::Main, key)?;
-    (state.modals.is_empty() && user::leads_elsewhere(action)).then_some(Event::Act(action))
+    (state.modals.is_empty() && dialogs::leads_elsewhere(action)).then_some(Event::Act(action))
 }
 
 /// Whether the marked field of the shown form is typed into.
@@ -108,7 +107,7 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
     if let Some(events) = on_selection_key(key, view, keymap) {
         return events;
     }
-    let context = match user::base_focus(state) {
+    let context = match dialogs::base_focus(state) {
         Focus::Search => {
             let act = keymap.lookup(Context::Search, key).map(Event::Act);
             return act.or_else(|| keymap.edit(key).map(Event::Line)).into_iter().collect();
@@ -131,7 +130,7 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
         Some(action @ (Action::HistoryPrevious | Action::HistoryNext)) => {
             let is_up = action == Action::HistoryPrevious;
             // The offered completions have the arrows, as long as there are any.
-            if user::completions(state).is_empty() && view.composer.step_row(is_up) {
+            if dialogs::completions(state).is_empty() && view.composer.step_row(is_up) {
                 return Vec::new();
             }
             vec![Event::Act(action)]
@@ -180,10 +179,10 @@ fn acted(action: Action, view: &ViewState) -> Vec<Event> {
 
 fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
     if modals::takes_keys(state, now) {
-        let takes_text = match user::focus(state) {
+        let takes_text = match dialogs::focus(state) {
             Focus::Picker | Focus::Sessions | Focus::Help | Focus::Log | Focus::Line => true,
             Focus::Form => is_text_field(state),
-            Focus::Changes => user::line_input(state).is_some(),
+            Focus::Changes => dialogs::line_input(state).is_some(),
             Focus::Main
             | Focus::Browse
             | Focus::Search
@@ -195,13 +194,13 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
             | Focus::Access
             | Focus::Attention => false,
         };
-        if is_request(user::focus(state)) {
+        if is_request(dialogs::focus(state)) {
             return if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() };
         }
         let line = clean(text);
         return if takes_text { vec![Event::Line(LineEdit::Insert(line))] } else { Vec::new() };
     }
-    if user::base_focus(state) == Focus::Search {
+    if dialogs::base_focus(state) == Focus::Search {
         return vec![Event::Line(LineEdit::Insert(clean(text)))];
     }
     if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() }

@@ -133,8 +133,7 @@ pub(super) fn draw(
         y += 1;
     }
     if count == 0 {
-        let why =
-            if view.log.lines.is_empty() { "Nothing was said yet." } else { "No line fits the filter." };
+        let why = if view.log.lines.is_empty() { "No messages yet." } else { "No matching lines." };
         buf.set_stringn(area.x + 1, y, why, usize::from(area.width) - 1, scene.style(Role::TextDim));
     }
     draw_head(scene, view, count, area, buf);
@@ -142,7 +141,7 @@ pub(super) fn draw(
 }
 
 fn draw_head(scene: &FrameContext, view: &ViewState, fitting: usize, area: Rect, buf: &mut Buffer) {
-    let title = "Log of the wire";
+    let title = "Protocol log";
     buf.set_string(area.x + 1, area.y, title, scene.style(Role::ModalTitle));
     let all = view.log.lines.len();
     let mut count = if fitting < all {
@@ -168,8 +167,8 @@ fn draw_head(scene: &FrameContext, view: &ViewState, fitting: usize, area: Rect,
 
 fn draw_foot(scene: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Buffer) -> Position {
     let hints: Vec<(String, String)> = [
-        scene.hint(Context::Text, Action::Escape, "closes"),
-        scene.hint(Context::Text, Action::PageUp, "scrolls back"),
+        scene.hint(Context::Text, Action::Escape, "close"),
+        scene.hint(Context::Text, Action::PageUp, "scroll back"),
     ]
     .into_iter()
     .flatten()
@@ -204,7 +203,9 @@ fn lines(scene: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<L
     if is_cut || rows.len() > MOST_ROWS {
         rows.truncate(MOST_ROWS);
         let size = super::render_context::size(u64::try_from(line.text.len()).unwrap_or(u64::MAX));
-        rows.push(Line::from(scene.span(Role::TextDim, format!("{} {size} in all", scene.look.glyphs.fold))));
+        rows.push(Line::from(
+            scene.span(Role::TextDim, format!("{} {size} in total", scene.look.glyphs.fold)),
+        ));
     }
     for (index, row) in rows.iter_mut().enumerate() {
         if index == 0 {

@@ -26,7 +26,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use crate::app::user;
+use crate::app::dialogs;
 use crate::app::{LineInput, Modal, OpenRequestKind, Session, State};
 use crate::model::ElicitationMode;
 
@@ -39,7 +39,7 @@ use super::view_state::{DialogId, ViewState};
 
 /// Whether the keys go to a dialog: there is one, and its grace period is over.
 pub(super) fn takes_keys(state: &State, now: Instant) -> bool {
-    user::focus(state).is_dialog() && user::takes_input(state, now)
+    dialogs::focus(state).is_dialog() && dialogs::takes_input(state, now)
 }
 
 /// Draws the dialog on top, if there is one, and returns the cursor's place in it.
@@ -108,7 +108,7 @@ fn asked_session(state: &State) -> Option<&Session> {
 pub(super) fn other_layout(scene: &FrameContext, cols: u16) -> &'static str {
     match Layout::choose(scene.look.diff_layout, cols) {
         Layout::Unified => "side by side",
-        Layout::SideBySide => "one column",
+        Layout::SideBySide => "unified",
     }
 }
 
@@ -128,10 +128,10 @@ fn heading(modal: &Modal) -> String {
         Modal::Line(line) => text::one_line(&line.title),
         Modal::Sessions(_) => "Sessions".to_owned(),
         Modal::Queue { .. } => "Queued prompts".to_owned(),
-        Modal::Help { .. } => "Keys".to_owned(),
-        Modal::Log { .. } => "Log of the wire".to_owned(),
+        Modal::Help { .. } => "Key bindings".to_owned(),
+        Modal::Log { .. } => "Protocol log".to_owned(),
         Modal::Connection(_) => "Connection".to_owned(),
-        Modal::Inspect(_) => "As it came".to_owned(),
+        Modal::Inspect(_) => "Raw tool call".to_owned(),
         Modal::Changes(_) => "Changes".to_owned(),
         Modal::Attention(_) => inbox::TITLE.to_owned(),
     }

@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use crate::app::{
-    DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, operations,
-};
+use crate::app::lifecycle::operations;
+use crate::app::{DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn};
 use crate::model::{ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionPlace, ToolKind, ToolStatus};
 
 use super::cells::layout::{Context, Layout, LineRun, Screens, Source};
@@ -99,7 +98,7 @@ impl PlainOutput {
         if self.active != Some(state.active) {
             if self.active.is_some() {
                 let title = session.title.as_deref().map(one_line).unwrap_or_default();
-                let _ = writeln!(out, "\n--- {}", if title.is_empty() { "Another session" } else { &title });
+                let _ = writeln!(out, "\n--- {}", if title.is_empty() { "Session changed" } else { &title });
             }
             self.active = Some(state.active);
         }
@@ -129,8 +128,11 @@ impl PlainOutput {
         {
             self.has_offered = true;
             let (name, when) = (one_line(row.name()), &row.when);
-            let _ =
-                writeln!(out, "(This folder has a session, {when}: {name}. :continue-last goes on with it.)");
+            let _ = writeln!(
+                out,
+                "(Last session in this folder, {when}: {name}. Type :continue-last to \
+                    resume it.)"
+            );
         }
         for note in self.notes.drain(..) {
             let _ = writeln!(out, "{note}");
@@ -397,8 +399,8 @@ fn say_over(told: &mut PrintedSession, now: Instant, out: &mut String) {
 fn say_queue(session: &Session, told: &mut PrintedSession, out: &mut String) {
     let count = session.queue.len();
     if count > told.queued {
-        let (prompts, wait) = if count == 1 { ("prompt", "waits") } else { ("prompts", "wait") };
-        let _ = writeln!(out, "({count} {prompts} {wait} in the queue.)");
+        let prompts = if count == 1 { "prompt" } else { "prompts" };
+        let _ = writeln!(out, "({count} {prompts} queued.)");
     }
     told.queued = count;
 }
@@ -432,27 +434,33 @@ fn say_phase(state: &State, session: &Session, told: &mut PrintedSession, out: &
     let agent = agent_name(state);
     let words = match &session.phase {
         SessionPhase::NoAgent => String::new(),
-        SessionPhase::Starting { .. } => format!("Starting {agent}."),
-        SessionPhase::Opening { is_replay: true, .. } => "Reading the history.".to_owned(),
+        SessionPhase::Starting { .. } => format!("Starting {agent}…"),
+        SessionPhase::Opening { is_replay: true, .. } => "Loading history…".to_owned(),
         SessionPhase::Opening { .. } => told.phase.clone(),
-        SessionPhase::NeedsSignIn => format!("{agent} wants a sign-in. :open-sign-in lists the ways."),
+        SessionPhase::NeedsSignIn => format!(
+            "{agent} requires sign-in. Type :open-sign-in to list the \
+            methods."
+        ),
         SessionPhase::Ready => {
             let folder = show_folder(&session.place);
-            format!("{agent} is ready in {folder}. Type a prompt and Enter. :help lists commands.")
+            format!("{agent} is ready in {folder}. Type a prompt and press Enter, or :help for commands.")
         }
         SessionPhase::Failed(_) => {
-            format!("The session could not be opened. :restart-agent tries again, :quit leaves {agent}.")
+            format!(
+                "The session could not be opened. Type :restart-agent to retry, :quit to quit \
+                {agent}."
+            )
         }
         SessionPhase::Ended { .. } if session.is_archived => {
-            "This session is archived. :restart-agent takes it back.".to_owned()
+            "Session archived. Type :restart-agent to unarchive it.".to_owned()
         }
         SessionPhase::Ended { cause }
             if state.conn_of(session.key).is_some_and(|conn| conn.spec.remote.is_some()) =>
         {
-            format!("{agent} is not connected: {} :restart-agent connects again.", one_line(cause))
+            format!("{agent} disconnected: {} Type :restart-agent to reconnect.", one_line(cause))
         }
         SessionPhase::Ended { cause } => {
-            format!("{agent} has ended: {} :restart-agent starts it again.", one_line(cause))
+            format!("{agent} exited: {} Type :restart-agent to restart.", one_line(cause))
         }
     };
     if words != told.phase {

@@ -199,7 +199,7 @@ fn other_lines(session: &Session) -> Vec<String> {
             PlanBody::Markdown(source) => {
                 lines.extend(source.lines().map(text::one_line).filter(|line| !line.trim().is_empty()));
             }
-            PlanBody::File(path) => lines.push(format!("in the file {}", text::one_line(path))),
+            PlanBody::File(path) => lines.push(format!("in file {}", text::one_line(path))),
         }
     }
     lines

@@ -7,8 +7,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use crate::app::search::Search;
-use crate::app::user;
+use crate::app::dialogs;
+use crate::app::state::search::Search;
 use crate::config::keymap::Context;
 use crate::model::Action;
 
@@ -19,7 +19,7 @@ use super::view_state::{Hit, HitMap};
 
 /// Whether the line is there.
 pub(super) fn is_there(scene: &FrameContext) -> bool {
-    user::search_of(scene.state).is_some()
+    dialogs::search_of(scene.state).is_some()
 }
 
 /// Draws the line; returns where the cursor is, if it is typed into.
@@ -29,7 +29,7 @@ pub(super) fn draw(
     buf: &mut Buffer,
     hits: &mut HitMap,
 ) -> Option<Position> {
-    let search = user::search_of(scene.state)?;
+    let search = dialogs::search_of(scene.state)?;
     hits.add(area, Hit::Act(Action::OpenSearch));
     let count = count(scene, search);
     let lead = if search.is_regex { "regex " } else { "find " };
@@ -54,7 +54,7 @@ fn draw_query(scene: &FrameContext, search: &Search, area: Rect, buf: &mut Buffe
     let room = usize::from(area.width).saturating_sub(1);
     let input = &search.input;
     if input.text.is_empty() {
-        let words = text::truncate("type what to look for", room);
+        let words = text::truncate("type to search", room);
         buf.set_stringn(area.x, area.y, &words, room, scene.style(Role::Placeholder));
         return (0, text::width(&words));
     }
@@ -78,31 +78,31 @@ fn count(scene: &FrameContext, search: &Search) -> Line<'static> {
     }
     let earlier = scene.session.ledger.earlier.as_ref().filter(|_| search.is_without_hits());
     if let Some(earlier) = earlier {
-        if user::looks_no_further(search) {
+        if dialogs::looks_no_further(search) {
             let left = short_count(earlier.count);
-            return scene.span(Role::Warning, format!("no hit yet, {left} earlier events left")).into();
+            return scene.span(Role::Warning, format!("no match yet, {left} earlier events")).into();
         }
-        return scene.span(Role::TextDim, format!("looking{}", scene.look.glyphs.ellipsis)).into();
+        return scene.span(Role::TextDim, format!("searching{}", scene.look.glyphs.ellipsis)).into();
     }
     let more = if search.is_complete() { "" } else { scene.look.glyphs.ellipsis };
     match (search.ordinal(), search.total()) {
         (Some(ordinal), total) => scene.span(Role::Text, format!("{ordinal} of {total}{more}")).into(),
-        (None, _) if search.is_complete() => scene.span(Role::Warning, "no hit").into(),
-        (None, _) => scene.span(Role::TextDim, format!("looking{more}")).into(),
+        (None, _) if search.is_complete() => scene.span(Role::Warning, "no match").into(),
+        (None, _) => scene.span(Role::TextDim, format!("searching{more}")).into(),
     }
 }
 
 fn hints(scene: &FrameContext, search: &Search) -> Vec<(String, String)> {
     let context = if search.is_typing { Context::Search } else { Context::Browse };
     let next = if search.is_typing { Action::Accept } else { Action::NextHit };
-    let does = if search.is_typing && scene.state.user.is_browsing { "walks the hits" } else { "next" };
+    let does = if search.is_typing && scene.state.user.is_browsing { "browse matches" } else { "next" };
     let has_hits = search.total() > 0;
-    let can_look_back = user::looks_no_further(search) && scene.session.ledger.earlier.is_some();
+    let can_look_back = dialogs::looks_no_further(search) && scene.session.ledger.earlier.is_some();
     let hints = [
         scene.hint(context, next, does).filter(|_| has_hits),
-        scene.hint(context, next, "looks there").filter(|_| can_look_back),
-        scene.hint(context, Action::PreviousHit, "before").filter(|_| has_hits),
-        scene.hint(context, Action::Escape, "closes"),
+        scene.hint(context, next, "search them").filter(|_| can_look_back),
+        scene.hint(context, Action::PreviousHit, "previous").filter(|_| has_hits),
+        scene.hint(context, Action::Escape, "close"),
         scene.hint(context, Action::ToggleRegex, if search.is_regex { "literal" } else { "regex" }),
     ];
     hints.into_iter().flatten().collect()

@@ -8,8 +8,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::inbox;
-use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn, operations};
+use crate::app::lifecycle::operations;
+use crate::app::state::inbox;
+use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost};
 
@@ -143,7 +144,7 @@ fn draw_filter(scene: &FrameContext, words: &str, area: Rect, buf: &mut Buffer, 
     let room = usize::from(area.width).saturating_sub(22);
     let key = scene
         .key(Context::Main, Action::Escape)
-        .map(|key| format!(" {} {key} shows all", scene.look.glyphs.dot));
+        .map(|key| format!(" {} {key} show all", scene.look.glyphs.dot));
     let tail = key.filter(|key| text::width(words) + text::width(key) + 7 <= room).unwrap_or_default();
     let label = format!(" only {}{tail} ", text::truncate(words, room.saturating_sub(7).max(8)));
     let width = u16::try_from(text::width(&label)).unwrap_or(0).min(area.width.saturating_sub(2));
@@ -173,10 +174,10 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
     let is_narrow = width < 60;
     let agent = scene.agent();
     if scene.state.is_quitting {
-        return busy("stopping the agents".to_owned());
+        return busy("stopping agents…".to_owned());
     }
     if !scene.session.asks.is_empty() {
-        return say(glyphs.warn, Role::Warning, format!("{agent} waits for you"));
+        return say(glyphs.warn, Role::Warning, format!("{agent}: answer required"));
     }
     match &scene.session.turn {
         Turn::Idle => {}
@@ -184,105 +185,98 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
             let quiet = scene.look.now.saturating_duration_since(*last_news).as_secs();
             let mut words = format!("working {}", scene.since(*since));
             if quiet >= QUIET_SECONDS && !is_narrow {
-                words = format!("{words}, quiet for {}", scene.since(*last_news));
+                words = format!("{words}, no activity for {}", scene.since(*last_news));
             }
-            return hinted(busy(words), Context::Main, Action::Escape, "stops");
+            return hinted(busy(words), Context::Main, Action::Escape, "stop");
         }
         Turn::Cancelling { cancelled_at, is_overdue: true, .. } => {
             let text = if is_narrow {
-                format!("no answer for {}", scene.since(*cancelled_at))
+                format!("no response for {}", scene.since(*cancelled_at))
             } else {
-                format!("{agent} has not answered the cancel for {}", scene.since(*cancelled_at))
+                format!("{agent} has not responded to cancel for {}", scene.since(*cancelled_at))
             };
-            return hinted(
-                say(glyphs.warn, Role::Warning, text),
-                Context::Main,
-                Action::Escape,
-                "offers ways out",
-            );
+            return hinted(say(glyphs.warn, Role::Warning, text), Context::Main, Action::Escape, "options");
         }
         Turn::Cancelling { cancelled_at, .. } => {
             return busy(format!("cancelling {}", scene.since(*cancelled_at)));
         }
     }
     if let Some(what) = scene.session.prompt_waits_for() {
-        return busy(format!("waiting for {agent} to confirm the {what}"));
+        return busy(format!("waiting for {agent} to confirm {what}"));
     }
     match &scene.session.phase {
         SessionPhase::NoAgent => {
             let line = Line::from(scene.span(Role::Status, "no agent"));
-            hinted(line, Context::Main, Action::OpenAgents, "chooses one")
+            hinted(line, Context::Main, Action::OpenAgents, "select agent")
         }
         SessionPhase::Starting { since } | SessionPhase::Opening { since, .. } if scene.is_slow(*since) => {
             let what = match &scene.session.phase {
-                SessionPhase::Starting { .. } => format!("no answer from {agent} for"),
-                SessionPhase::Opening { is_replay: true, .. } => "loading the history".to_owned(),
-                _ => "opening the session".to_owned(),
+                SessionPhase::Starting { .. } => format!("no response from {agent} for"),
+                SessionPhase::Opening { is_replay: true, .. } => "loading history".to_owned(),
+                _ => "opening session".to_owned(),
             };
             hinted(
                 busy(format!("{what} {}", scene.since(*since))),
                 Context::Main,
                 Action::RestartAgent,
-                "starts it again",
+                "restart",
             )
         }
         SessionPhase::Starting { since } => busy(format!("starting {agent} {}", scene.since(*since))),
         SessionPhase::Opening { since, is_replay: true } => {
-            busy(format!("loading the history {}", scene.since(*since)))
+            busy(format!("loading history {}", scene.since(*since)))
         }
-        SessionPhase::Opening { since, .. } => busy(format!("opening the session {}", scene.since(*since))),
+        SessionPhase::Opening { since, .. } => busy(format!("opening session {}", scene.since(*since))),
         SessionPhase::NeedsSignIn if is_signing_in(scene) => {
             let line = say(glyphs.warn, Role::Warning, format!("signing in to {agent}"));
-            hinted(line, Context::Main, Action::Escape, "gives up")
+            hinted(line, Context::Main, Action::Escape, "cancel")
         }
         SessionPhase::NeedsSignIn => {
-            let line = say(glyphs.warn, Role::Warning, format!("{agent} wants a sign-in"));
-            hinted(line, Context::Main, Action::Submit, "signs in")
+            let line = say(glyphs.warn, Role::Warning, format!("{agent} requires sign-in"));
+            hinted(line, Context::Main, Action::Submit, "sign in")
         }
         SessionPhase::Failed(_) => {
-            let line = say(glyphs.cross, Role::Error, "the session could not be opened".to_owned());
-            hinted(line, Context::Main, Action::RestartAgent, "tries again")
+            let line = say(glyphs.cross, Role::Error, "session could not be opened".to_owned());
+            hinted(line, Context::Main, Action::RestartAgent, "retry")
         }
         SessionPhase::Ended { .. } if scene.session.ledger.reading.is_some() => {
-            let line = Line::from(scene.span(Role::Status, "only read, no agent runs"));
-            hinted(line, Context::Main, Action::RestartAgent, "starts it")
+            let line = Line::from(scene.span(Role::Status, "read-only, no agent running"));
+            hinted(line, Context::Main, Action::RestartAgent, "start agent")
         }
         SessionPhase::Ended { .. } if never_started(scene) => {
             let line = say(glyphs.cross, Role::Error, format!("{agent} could not be started"));
-            hinted(line, Context::Main, Action::OpenAgents, "chooses another")
+            hinted(line, Context::Main, Action::OpenAgents, "select another")
         }
         SessionPhase::Ended { .. } if scene.session.is_archived => {
             let line = Line::from(scene.span(Role::Status, "archived"));
-            hinted(line, Context::Main, Action::RestartAgent, "takes it back")
+            hinted(line, Context::Main, Action::RestartAgent, "unarchive")
         }
         SessionPhase::Ended { .. } if scene.is_reached() => {
-            let text =
-                if is_narrow { "not connected".to_owned() } else { format!("{agent} is not connected") };
-            let does = if is_narrow { "connects" } else { "connects again" };
-            hinted(say(glyphs.cross, Role::Error, text), Context::Main, Action::RestartAgent, does)
+            let text = if is_narrow { "disconnected".to_owned() } else { format!("{agent} disconnected") };
+            hinted(say(glyphs.cross, Role::Error, text), Context::Main, Action::RestartAgent, "reconnect")
         }
         SessionPhase::Ended { .. } => {
-            let line = say(glyphs.cross, Role::Error, format!("{agent} has ended"));
-            hinted(line, Context::Main, Action::RestartAgent, "starts it again")
+            let line = say(glyphs.cross, Role::Error, format!("{agent} exited"));
+            hinted(line, Context::Main, Action::RestartAgent, "restart")
         }
         SessionPhase::Ready if scene.session.failed_prompt.is_some() => {
             let is_risky = scene.session.failed_prompt.as_ref().is_some_and(|prompt| prompt.may_have_arrived);
             let (text, does) = match width {
                 // The end of its turn says it too.
-                ..60 => ("prompt failed", "again"),
-                RISK_COLS.. if is_risky => ("the last prompt failed", "sends it again; it may run twice"),
-                _ => ("the last prompt failed", "sends it again"),
+                ..60 => ("prompt failed", "resend"),
+                RISK_COLS.. if is_risky => ("last prompt failed", "resend (may run twice)"),
+                _ => ("last prompt failed", "resend"),
             };
             hinted(say(glyphs.warn, Role::Warning, text.to_owned()), Context::Main, Action::SendAgain, does)
         }
         SessionPhase::Ready
             if scene.session.ledger.has_forgotten && scene.session.ledger.handover.is_none() =>
         {
-            let line = Line::from(scene.span(Role::Status, "it does not know the above"));
-            hinted(line, Context::Main, Action::HandOver, "tells it")
+            let line = Line::from(scene.span(Role::Status, "the agent does not have this history"));
+            hinted(line, Context::Main, Action::HandOver, "send it")
         }
         SessionPhase::Ready if scene.session.has_background_news => {
-            Line::from(scene.span(Role::Status, "ready, with news from the background"))
+            Line::from(scene.span(Role::Status, format!("ready {} background activity", glyphs.dot)))
         }
         SessionPhase::Ready => Line::from(scene.span(Role::Status, "ready")),
     }
@@ -304,7 +298,7 @@ fn pieces(scene: &FrameContext, width: u16) -> Vec<StatusSegment> {
     if scene.state.mouse == MouseOwner::Terminal && scene.state.setup.mouse == MouseOwner::Parlor {
         let key =
             scene.key(Context::Main, Action::ToggleMouse).map_or(String::new(), |key| format!(" ({key})"));
-        let line = scene.span(Role::Status, format!("mouse: terminal's{key}"));
+        let line = scene.span(Role::Status, format!("mouse capture off{key}"));
         pieces.push(StatusSegment { line: line.into(), action: None, rank: 4 });
     }
     if let Some(piece) = behind(scene) {
@@ -341,10 +335,10 @@ fn unsaved(scene: &FrameContext, width: u16) -> Option<Line<'static>> {
 fn behind(scene: &FrameContext) -> Option<StatusSegment> {
     let (mark, role, text) = match inbox::count_behind(scene.state) {
         (0, 0) => return None,
-        (0, 1) => (scene.look.glyphs.bullet, Role::Accent, "1 to look at".to_owned()),
-        (0, count) => (scene.look.glyphs.bullet, Role::Accent, format!("{count} to look at")),
-        (1, _) => (scene.look.glyphs.warn, Role::Warning, "1 waits".to_owned()),
-        (count, _) => (scene.look.glyphs.warn, Role::Warning, format!("{count} wait")),
+        (0, 1) => (scene.look.glyphs.bullet, Role::Accent, "1 unread".to_owned()),
+        (0, count) => (scene.look.glyphs.bullet, Role::Accent, format!("{count} unread")),
+        (1, _) => (scene.look.glyphs.warn, Role::Warning, "1 pending".to_owned()),
+        (count, _) => (scene.look.glyphs.warn, Role::Warning, format!("{count} pending")),
     };
     let key = scene.key(Context::Main, Action::OpenAttention);
     let mut line = Line::from(scene.span(role, format!("{mark} {text}")));

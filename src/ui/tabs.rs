@@ -4,12 +4,13 @@
 //! they go, then the tabs that are farthest from the one in front.
 //! Invariant: nothing in it moves by itself, so that a tab behind the front costs no frame.
 
+use crate::app::state::tab;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::tabs::{self, TabMark};
-use crate::app::{Session, State, user};
+use crate::app::state::tab::TabMark;
+use crate::app::{Session, State, dialogs};
 use crate::model::Action;
 
 use super::frame_context::FrameContext;
@@ -27,7 +28,7 @@ const MOST_TITLE: usize = 60;
 
 /// Whether there is more than one tab.
 pub(super) fn is_there(scene: &FrameContext) -> bool {
-    tabs::tabs(scene.state).nth(1).is_some()
+    tab::tabs(scene.state).nth(1).is_some()
 }
 
 /// The mark of a tab, one cell wide, and how it is painted. It can be told without colour.
@@ -48,7 +49,8 @@ pub(super) fn mark(scene: &FrameContext, mark: TabMark) -> (&'static str, Role) 
 
 /// What a tab is called where there is room for a name.
 pub(super) fn name(scene: &FrameContext, session: &Session) -> String {
-    let title = user::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty());
+    let title =
+        dialogs::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty());
     title.unwrap_or_else(|| {
         let agent = scene.state.conn_of(session.key).map(|conn| text::one_line(&conn.spec.name));
         let folder = session.place.cwd.file_name().map(|name| text::one_line(&name.to_string_lossy()));
@@ -62,10 +64,10 @@ pub(super) fn name(scene: &FrameContext, session: &Session) -> String {
 
 /// The title of the terminal's window: how many other tabs wait, what the session is called, and parlor.
 pub fn terminal_title(state: &State) -> String {
-    let front = tabs::front(state);
-    let waits = |session: &&Session| session.key != front && tabs::mark(state, session) == TabMark::Waits;
-    let count = tabs::tabs(state).filter(waits).count();
-    let name = state.sessions.get(&front).and_then(user::title_of);
+    let front = tab::front(state);
+    let waits = |session: &&Session| session.key != front && tab::mark(state, session) == TabMark::Waits;
+    let count = tab::tabs(state).filter(waits).count();
+    let name = state.sessions.get(&front).and_then(dialogs::title_of);
     let name = name.map(|name| text::truncate(&text::one_line(&name), MOST_TITLE));
     let mut title = if count > 0 { format!("({count}) ") } else { String::new() };
     if let Some(name) = name.filter(|name| !name.is_empty()) {
@@ -94,8 +96,8 @@ impl Tab {
 
 /// Draws the bar.
 pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
-    let front = tabs::front(scene.state);
-    let tabs: Vec<Tab> = tabs::tabs(scene.state)
+    let front = tab::front(scene.state);
+    let tabs: Vec<Tab> = tab::tabs(scene.state)
         .enumerate()
         .map(|(place, session)| {
             let is_front = session.key == front;
@@ -103,7 +105,7 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mu
             Tab {
                 place,
                 number: format!("{arrow}{}", place + 1),
-                mark: mark(scene, tabs::mark(scene.state, session)),
+                mark: mark(scene, tab::mark(scene.state, session)),
                 name: name(scene, session),
                 style: scene.style(if is_front { Role::TextStrong } else { Role::Title }),
             }

@@ -193,7 +193,7 @@ fn an_agent_that_starts_turns_the_spinner() {
     stage.session(|session| session.phase = SessionPhase::Starting { since });
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     for words in
-        ["the agent has not answered for 42 s", "no answer from the agent for 42 s · Alt+R starts it again"]
+        ["the agent has not responded for 42 s", "no response from the agent for 42 s · Alt+R restart"]
     {
         assert!(shown.contains(words), "{words}:\n{shown}");
     }
@@ -207,9 +207,9 @@ fn the_status_says_what_goes_on() {
         |is_overdue| Turn::Cancelling { since: ago(now, 30), cancelled_at: ago(now, 12), is_overdue };
     let quiet = Turn::Running { since: ago(now, 90), last_news: ago(now, 45) };
     let turns = [
-        (quiet, "working 1 min 30 s, quiet for 45 s"),
+        (quiet, "working 1 min 30 s, no activity for 45 s"),
         (cancelling(false), "cancelling 12 s"),
-        (cancelling(true), "! claude has not answered the cancel for 12 s"),
+        (cancelling(true), "! claude has not responded to cancel for 12 s"),
     ];
     for (turn, words) in turns {
         stage.session(|session| session.turn = turn);
@@ -224,7 +224,7 @@ fn the_status_says_what_goes_on() {
 #[test]
 fn an_agent_that_died_says_why_and_what_to_do() {
     let mut stage = ready();
-    let cause = "The agent ended with signal 9 (out of memory?).".to_owned();
+    let cause = "The agent exited with signal 9 (out of memory?).".to_owned();
     stage.session(|session| session.phase = SessionPhase::Ended { cause });
     check("ended", &stage, |_| {});
 }
@@ -267,7 +267,7 @@ fn a_finished_plan_is_one_line_once_the_turn_has_ended() {
         stage.session(|session| session.turn = Turn::Idle);
         assert_eq!(rows(&stage, size), 0, "{size:?}: one line is left");
         stage.session(|session| session.plan_fold = Some(false));
-        assert_eq!(rows(&stage, size), 1, "{size:?}: the user wants to see it again");
+        assert_eq!(rows(&stage, size), 1, "{size:?}: seen again");
         stage.session(|session| session.plan_fold = None);
     }
 }
@@ -372,7 +372,7 @@ fn scrolling_is_told_only_where_there_is_something_to_scroll() {
     let stage = permission();
     for (size, is_told) in [((80, 24), true), ((120, 40), false)] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
-        assert_eq!(shown.contains("page down scrolls"), is_told, "{shown}");
+        assert_eq!(shown.contains("page down scroll"), is_told, "{shown}");
     }
 }
 
@@ -390,17 +390,17 @@ fn a_form_tells_the_keys_that_it_takes() {
     });
     stage.state.ask_view.form = shown_form;
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    for words in ["1 small", "2 large", "enter sends it"] {
+    for words in ["1 small", "2 large", "enter send"] {
         assert!(shown.contains(words), "{words}:\n{shown}");
     }
     let mut stage = form();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    assert!(!shown.contains("2 large") && shown.contains("enter goes on"), "{shown}");
+    assert!(!shown.contains("2 large") && shown.contains("enter continue"), "{shown}");
     if let Some(form) = &mut stage.state.ask_view.form {
         form.is_review = true;
     }
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    assert!(shown.contains("enter sends it") && shown.contains("goes back"), "{shown}");
+    assert!(shown.contains("enter send") && shown.contains("back"), "{shown}");
     assert!(!shown.contains("next field") && !shown.contains("marks"), "{shown}");
 }
 
@@ -493,7 +493,7 @@ fn the_last_session_of_the_folder_is_offered_on_the_empty_screen() {
     stage.session(|session| session.turn_count = 1);
     let (mut view, theme) = (stage.view(), theme("dark"));
     let shown = text(&stage.draw(&mut view, &theme, (80, 24)));
-    assert!(!shown.contains("go on with"), "{shown}");
+    assert!(!shown.contains("resume"), "{shown}");
 }
 
 #[test]
@@ -520,7 +520,7 @@ fn the_status_says_what_a_prompt_waits_for() {
     assert!(!status(&stage).contains("waiting") && !is_animating(&stage.state), "nothing waits for it");
     stage.session(|session| session.queue.push_back("plan it".into()));
     let shown = status(&stage);
-    assert!(shown.contains("waiting for claude to confirm the mode"), "{shown}");
+    assert!(shown.contains("waiting for claude to confirm mode"), "{shown}");
     assert!(is_animating(&stage.state));
 }
 

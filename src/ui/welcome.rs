@@ -6,7 +6,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::{SessionPhase, operations};
+use crate::app::SessionPhase;
+use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveRow, CallError};
 
@@ -48,38 +49,39 @@ fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
         }
     };
     let how = match () {
-        () if scene.session.is_archived => "take it back",
-        () if scene.is_reached() => "connect again and go on",
-        () => "start it again and go on",
+        () if scene.session.is_archived => "unarchive this session",
+        () if scene.is_reached() => "reconnect",
+        () => "restart the agent",
     };
     let again = (Context::Main, Action::RestartAgent, how);
-    let log = (Context::Main, Action::OpenLog, "see the log");
-    let agents = (Context::Main, Action::OpenAgents, "choose an agent");
-    let help = (Context::Main, Action::OpenHelp, "all keys");
-    let palette = (Context::Main, Action::OpenPalette, "everything parlor can do");
+    let log = (Context::Main, Action::OpenLog, "protocol log");
+    let agents = (Context::Main, Action::OpenAgents, "select agent");
+    let help = (Context::Main, Action::OpenHelp, "key bindings");
+    let palette = (Context::Main, Action::OpenPalette, "all commands");
     let ways = match &scene.session.phase {
         SessionPhase::NoAgent => {
             say(Role::TextStrong, "parlor");
-            say(Role::TextDim, "A quiet room for you and any coding agent.");
+            say(Role::TextDim, "A terminal client for coding agents.");
             vec![agents, palette, help]
         }
         SessionPhase::Starting { since } | SessionPhase::Opening { since, .. } if scene.is_slow(*since) => {
-            say(Role::TextStrong, &format!("{agent} has not answered for {}", scene.since(*since)));
+            say(Role::TextStrong, &format!("{agent} has not responded for {}", scene.since(*since)));
             say(
                 Role::TextDim,
-                "A first start can take a while. If it is no agent, it never answers. What you type is kept.",
+                "The first start can take a while. Your draft is saved. See the protocol log if it does \
+                    not respond.",
             );
             vec![log, again, agents]
         }
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => {
-            say(Role::TextStrong, &format!("{agent} is on its way"));
-            say(Role::TextDim, "Begin to type. Your prompt goes off as soon as the agent is ready.");
-            vec![(Context::Main, Action::Submit, "send the prompt"), log, help]
+            say(Role::TextStrong, &format!("{agent} is starting"));
+            say(Role::TextDim, "You can type now. The prompt is sent when the agent is ready.");
+            vec![(Context::Main, Action::Submit, "send prompt"), log, help]
         }
         SessionPhase::NeedsSignIn => {
-            say(Role::TextStrong, &format!("{agent} wants you to sign in"));
-            say(Role::TextDim, "Your prompt is kept and goes off after that.");
-            vec![(Context::Main, Action::OpenSignIn, "ways to sign in"), palette, help]
+            say(Role::TextStrong, &format!("{agent} requires sign-in"));
+            say(Role::TextDim, "Your prompt is saved and sent after sign-in.");
+            vec![(Context::Main, Action::OpenSignIn, "sign-in methods"), palette, help]
         }
         SessionPhase::Failed(error) => {
             say(Role::Error, &format!("{agent} could not open a session"));
@@ -88,9 +90,9 @@ fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
         }
         SessionPhase::Ended { cause } => {
             let what = match () {
-                () if scene.session.is_archived => "This session is archived".to_owned(),
-                () if scene.is_reached() => format!("{agent} is not connected"),
-                () => format!("{agent} has ended"),
+                () if scene.session.is_archived => "Session archived".to_owned(),
+                () if scene.is_reached() => format!("{agent} disconnected"),
+                () => format!("{agent} exited"),
             };
             say(Role::Error, &what);
             say(Role::Text, cause);
@@ -98,8 +100,8 @@ fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
         }
         SessionPhase::Ready => {
             say(Role::TextStrong, &format!("{agent} is ready"));
-            say(Role::TextDim, "Say what you want done. It asks before it changes what it may not.");
-            vec![(Context::Main, Action::Submit, "send the prompt"), palette, help]
+            say(Role::TextDim, "Type a task. Asks before making restricted changes.");
+            vec![(Context::Main, Action::Submit, "send prompt"), palette, help]
         }
     };
     lines.push(Line::default());
@@ -151,27 +153,27 @@ fn last_words(row: &ArchiveRow, cols: u16) -> String {
     let cut = if row.was_cut { ", cut" } else { "" };
     let about = format!("({}, {}{cut})", text::one_line(&row.agent), row.when);
     let room = usize::from(cols).saturating_sub(KEY_COLS);
-    let rest = room.saturating_sub(text::width(&about) + text::width("go on with “” "));
+    let rest = room.saturating_sub(text::width(&about) + text::width("resume “” "));
     if rest < MIN_NAME_COLS {
-        return text::truncate(&format!("go on with “{name}”"), room);
+        return text::truncate(&format!("resume “{name}”"), room);
     }
-    format!("go on with “{}” {about}", text::truncate(&name, rest))
+    format!("resume “{}” {about}", text::truncate(&name, rest))
 }
 
 /// Why a call brought nothing, in one or two sentences.
 pub(super) fn error_words(error: &CallError) -> String {
     match error {
         CallError::Agent(error) => {
-            format!("It said: {} (code {}).", text::one_line(&error.message), error.code)
+            format!("Error from the agent: {} (code {}).", text::one_line(&error.message), error.code)
         }
         CallError::Malformed { error } => {
-            format!("Its answer was not understood: {}.", text::one_line(error))
+            format!("Invalid response: {}.", text::one_line(error))
         }
         CallError::NotSent { error } | CallError::Undelivered { error } => error.clone(),
         CallError::OtherVersion { theirs } => {
-            format!("It speaks version {} of the protocol.", text::one_line(theirs))
+            format!("Unsupported protocol version {}.", text::one_line(theirs))
         }
-        CallError::TimedOut(seconds) => format!("It did not answer within {seconds} s."),
-        CallError::Lost => "The connection ended before it answered.".to_owned(),
+        CallError::TimedOut(seconds) => format!("No response within {seconds} s."),
+        CallError::Lost => "The connection closed before the response.".to_owned(),
     }
 }

@@ -15,7 +15,8 @@ const ESC: &str = "\u{1b}";
 /// Messages of one turn, of some 1500 bytes each.
 const MESSAGES: usize = 2_000;
 
-fn scripted_agent() -> PathBuf {
+/// The agent that plays a script.
+pub fn scripted_agent() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests.parent().unwrap().parent().unwrap().join("examples").join("scripted_agent")
 }
@@ -77,7 +78,7 @@ fn the_beginning_of_a_long_session_is_read_again_from_the_disk() {
         screen.wait_quiet();
     }
     assert!(tries > 0, "all of it was in memory");
-    screen.wait_for("This is the beginning of what is kept.");
+    screen.wait_for("Start of session");
     screen.wait_for("number 1.");
 
     screen.send(CTRL_END);
@@ -89,7 +90,7 @@ fn the_beginning_of_a_long_session_is_read_again_from_the_disk() {
     screen.wait_for(&format!("number {MESSAGES}."));
 
     screen.send(CTRL_F);
-    screen.wait_for("type what to look for");
+    screen.wait_for("type to search");
     screen.send("blue door");
     screen.wait_for("1 of 1");
     screen.wait_for("find the blue door");

@@ -82,14 +82,14 @@ fn a_prompt_that_wraps_is_copied_as_one_line() {
 fn code_is_copied_by_key_and_the_mouse_can_be_left_to_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder, 80);
-    screen.send("/stream");
+    screen.send("/long");
     screen.send("\r");
     screen.wait_for("ready");
     screen.send("\u{1b}x");
-    screen.wait_for("mouse: terminal's");
+    screen.wait_for("mouse capture off");
     assert!(screen.raw.windows(8).any(|window| window == b"\x1b[?1000l"));
     screen.send("\u{1b}x");
-    screen.wait_gone("mouse: terminal's");
+    screen.wait_gone("mouse capture off");
     screen.send("\u{1b}c");
     screen.wait_for("As plain text");
     screen.send("\u{1b}");

@@ -80,12 +80,12 @@ fn a_copy_up_to_the_marked_turn_is_asked_for_and_goes_on_by_itself() {
         screen.send(ALT_UP);
     }
     screen.send(F6);
-    screen.wait_for("This folder, the latest first");
+    screen.wait_for("This folder, newest first");
     screen.send(&alt("f"));
-    screen.wait_for("Up to the marked turn (1 of 3)");
+    screen.wait_for("Up to the selected turn (1 of 3)");
     screen.send("1");
     screen.wait_for("▸2");
-    screen.wait_for("This is a copy of: first");
+    screen.wait_for("Forked from: first");
     screen.wait_for("answer one");
     assert!(!screen.text().contains("answer two"), "{}", screen.text());
     assert_eq!(children(screen.pid()).len(), 1, "both are of one process");

@@ -49,12 +49,12 @@ fn a_pipe_is_served_line_by_line_with_questions_answered_by_number() {
         "[1] You: /edit",
         "demo asks: Allow this edit?",
         "+     println!(\"Good day, {name}\");",
-        "1. Yes, this once",
+        "1. Allow once",
         "greeting.rs  +3",
-        "Done. The greeting is friendlier now.",
+        "Done. The greeting is changed.",
         "[1] Over",
         "[2] You: /help",
-        "| `/garbage` |",
+        "| `/help` |",
         "[2] Over",
     ]
     .iter()
@@ -104,5 +104,5 @@ fn a_session_that_could_not_be_saved_is_told_and_fails() {
     std::fs::create_dir_all(folder.path().join("data/sessions.db")).unwrap();
     let (is_well, told) = run_into(output.into(), &["demo", "--plain"], "/help\n", folder.path());
     assert!(read(&log).contains("(Not saved: "), "{}", read(&log));
-    assert!(!is_well && told.contains("could not be written"), "{told}");
+    assert!(!is_well && told.contains("could not be saved"), "{told}");
 }

@@ -116,7 +116,7 @@ fn silent_commands_and_protected_files_are_asked_and_all_of_it_is_saved_and_expo
             ".git/hooks/pre-commit",
             "Write to a protected file?",
             ".git/hooks/pre-commit",
-            "within the session's folders",
+            "in the session's folders",
             "new line",
             "Run a command?",
             "allowed once by you",
@@ -143,7 +143,7 @@ fn silent_commands_and_protected_files_are_asked_and_all_of_it_is_saved_and_expo
             assert!(out.contains(part), "{part:?} in {format}:\n{out}");
         }
         if format != "json" {
-            for part in ["refused by you", "within the session", "allowed once by you"] {
+            for part in ["refused by you", "in the session", "allowed once by you"] {
                 assert!(out.contains(part), "{part:?} in {format}:\n{out}");
             }
         }
@@ -165,7 +165,7 @@ fn a_protected_file_that_the_agent_showed_is_not_asked_about_again_and_any_other
     let hook = place.path("work/.git/hooks/pre-commit");
     let shown = permission(10, &hook, "true\\n");
     let text = place.session(&[shown.as_str(), &writes(11, &hook, "true\\n")].concat(), "go\n1\n");
-    assert_in_order(&text, &["Protected file: ", ".git/hooks/pre-commit", "git executes", "1. Allow"]);
+    assert_in_order(&text, &["Protected file: ", ".git/hooks/pre-commit", "git runs", "1. Allow"]);
     assert!(!text.contains("Write to a protected file?"), "{text}");
     assert_eq!(fs::read_to_string(&hook).unwrap(), "true\n");
 
@@ -279,8 +279,8 @@ fn a_session_behind_a_url_goes_on_with_no_other_agent_and_says_how_it_is_reached
     fs::write(place.path("config/parlor/config.toml"), "agent = \"demo\"\n").unwrap();
     let again = place.parlor(&["--plain", "--continue"], "");
     let again = String::from_utf8_lossy(&again.stdout).into_owned();
-    let words = format!("The agent of this session, \"127.0.0.1:{port}\", is not configured here.");
-    assert_in_order(&again, &[&words, "parlor --resume ", "--connect URL", "Choose an agent"]);
+    let words = format!("The agent of this session, \"127.0.0.1:{port}\", is not configured.");
+    assert_in_order(&again, &[&words, "parlor --resume ", "--connect URL", "Select agent"]);
     assert!(again.contains("remember this"), "{again}");
     // As it says.
     let back =

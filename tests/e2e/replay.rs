@@ -16,7 +16,7 @@ fn record(folder: &Path, log: &str) -> String {
     // A dialog takes no keys before a pause.
     std::thread::sleep(std::time::Duration::from_millis(700));
     screen.send("1");
-    screen.wait_for("friendlier");
+    screen.wait_for("greeting is changed");
     screen.wait_for("ready");
     let text = screen.text();
     screen.send("\u{11}\u{11}");
@@ -74,7 +74,7 @@ fn a_replay_is_stepped_played_and_left() {
 
     let mut screen = Screen::start(folder.path(), &["replay", "--speed", "max", "log.jsonl"]);
     screen.wait_for("Replay finished");
-    screen.wait_for("friendlier");
+    screen.wait_for("greeting is changed");
     screen.send("\u{3}");
     assert!(screen.wait_exit().success());
 }
@@ -96,5 +96,5 @@ fn what_cannot_be_replayed_is_reported() {
     let line = r#"{"n":1,"ms":1,"conn":1,"dir":"from","text":"{}"}"#;
     std::fs::write(folder.path().join("torn"), format!("{line}\n{{\"n\":2,\"di\n")).unwrap();
     let (is_well, text) = told(&["torn", "--frames"]);
-    assert!(is_well && text.contains("line 2 was skipped"), "{text}");
+    assert!(is_well && text.contains("skipped line 2"), "{text}");
 }

@@ -24,18 +24,18 @@ fn hits_are_counted_walked_and_left_again() {
     screen.wait_for("Step 1 of 5");
     screen.wait_for("ready");
     screen.send("\x06");
-    screen.wait_for("type what to look for");
-    screen.send("tour");
+    screen.wait_for("type to search");
+    screen.send("Welc");
     screen.wait_for("1 of 1");
     screen.send("\x7f\x7f\x7f\x7fYOU ");
-    screen.wait_for("no hit");
+    screen.wait_for("no match");
     // Small letters find both forms.
     screen.send("\x7f\x7f\x7f\x7fyou ");
     let line = |screen: &Screen| {
         let text = screen.text();
         text.lines().find(|line| line.contains("find you")).unwrap_or_default().trim_end().to_owned()
     };
-    let at = |screen: &Screen, ordinal: &str| line(screen).ends_with(&format!(" {ordinal} of 5"));
+    let at = |screen: &Screen, ordinal: &str| line(screen).ends_with(&format!(" {ordinal} of 4"));
     screen.wait_until("the first hit", |screen| at(screen, "1"));
     screen.send("\r");
     screen.wait_until("the second hit", |screen| at(screen, "2"));
@@ -62,7 +62,7 @@ fn walking_takes_letters_as_commands_and_gives_them_back() {
     screen.wait_for("Step 1 of 5");
     screen.wait_for("ready");
     screen.send("\t");
-    screen.wait_for("Keys walk the transcript");
+    screen.wait_for("Browsing transcript");
     screen.send("l");
     screen.wait_for("Outline");
     screen.wait_for("prompt  show me a tour");
@@ -73,6 +73,6 @@ fn walking_takes_letters_as_commands_and_gives_them_back() {
     screen.send("\x1b");
     screen.wait_gone("find welcome");
     screen.send("\t");
-    screen.wait_gone("Keys walk the transcript");
+    screen.wait_gone("Browsing transcript");
     quit(&mut screen);
 }

@@ -30,18 +30,18 @@ fn the_servers_of_a_folder_are_named_and_used_after_a_yes_only() {
     let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     name_servers(folder.path(), "true");
     let mut screen = start(folder.path(), data.path());
-    screen.wait_for("Use the servers of this folder?");
+    screen.wait_for("Use the MCP servers of this folder?");
     screen.wait_for("files: runs sh");
     screen.wait_for("argument true");
     wait_open_to_keys(&mut screen);
     // Escape is no yes.
     screen.send("\u{1b}");
-    screen.wait_for("left out this time");
+    screen.wait_for("MCP servers are not used");
     screen.wait_for("ready");
     leave(screen);
 
     let mut screen = start(folder.path(), data.path());
-    screen.wait_for("Use the servers of this folder?");
+    screen.wait_for("Use the MCP servers of this folder?");
     wait_open_to_keys(&mut screen);
     screen.send("2");
     screen.wait_for("ready");
@@ -53,7 +53,7 @@ fn the_servers_of_a_folder_are_named_and_used_after_a_yes_only() {
 
     let mut screen = start(folder.path(), data.path());
     screen.wait_for("ready");
-    assert!(!screen.text().contains("Use the servers"));
+    assert!(!screen.text().contains("Use the MCP servers"));
     leave(screen);
 
     name_servers(folder.path(), "false");

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::ceiling::scripted_agent;
 use super::screen::Screen;
 
 const ESC: &str = "\u{1b}";
@@ -39,7 +40,7 @@ fn with_no_agent_named_the_picker_offers_the_demo() {
     screen.wait_gone("Demo agent");
     screen.wait_for("ready");
     prompt(&mut screen, "/help");
-    screen.wait_for("/garbage");
+    screen.wait_for("Plain text works too");
     screen.wait_for("ready");
     quit(&mut screen);
 }
@@ -74,27 +75,48 @@ fn an_edit_is_approved_in_a_dialog_that_shows_the_diff() {
 fn esc_cancels_a_flood_and_the_next_prompt_works() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder);
-    prompt(&mut screen, "/flood");
-    screen.wait_for("esc stops");
+    prompt(&mut screen, "/long 100000");
+    screen.wait_for("esc stop");
     screen.send(ESC);
-    screen.wait_gone("esc stops");
+    screen.wait_gone("esc stop");
     screen.wait_for("ready");
     prompt(&mut screen, "/help");
-    screen.wait_for("/garbage");
+    screen.wait_for("Plain text works too");
     screen.wait_for("ready");
     quit(&mut screen);
 }
 
+/// An agent that crashes at the first prompt, once there is a file `crash`, and answers after its restart.
+pub const CRASHES_ONCE: &str = r#"
+> initialize
+< {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":1}}
+> session/new
+< {"jsonrpc":"2.0","id":$id,"result":{"sessionId":"s1"}}
+. 1
+> session/prompt
+@ crash
+! 3
+. 2
+> session/prompt
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Running again."}}}}
+< {"jsonrpc":"2.0","id":$id,"result":{"stopReason":"end_turn"}}
+> never
+"#;
+
 #[test]
-fn a_crash_is_told_with_its_exit_code_and_the_agent_starts_again() {
+fn a_crash_shows_the_exit_code_and_the_agent_is_restarted() {
     let folder = tempfile::tempdir().unwrap();
-    let mut screen = demo(&folder);
-    prompt(&mut screen, "/crash");
+    let script = folder.path().join("script");
+    fs::write(&script, CRASHES_ONCE).unwrap();
+    fs::write(folder.path().join("crash"), "").unwrap();
+    let agent = scripted_agent();
+    let mut screen = Screen::start(folder.path(), &["--", agent.to_str().unwrap(), script.to_str().unwrap()]);
+    screen.wait_for("ready");
+    prompt(&mut screen, "first prompt");
     screen.wait_for("exit code 3");
-    screen.wait_for("ready");
-    prompt(&mut screen, "/help");
-    screen.wait_for("/garbage");
-    screen.wait_for("ready");
+    screen.wait_for("last prompt failed");
+    prompt(&mut screen, "second prompt");
+    screen.wait_for("Running again.");
     quit(&mut screen);
 }
 
@@ -117,7 +139,7 @@ fn every_size_is_usable_and_a_resize_leaves_nothing_behind() {
     // A key that comes together with a change of size waits in crossterm for the next one.
     screen.wait_quiet();
     prompt(&mut screen, "/help");
-    screen.wait_for("/garbage");
+    screen.wait_for("Plain text works too");
     screen.wait_for("ready");
     quit(&mut screen);
 }
@@ -173,7 +195,7 @@ fn nothing_is_written_at_rest() {
 fn a_theme_that_does_not_exist_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = Screen::start(folder.path(), &["--theme", "nope", "demo"]);
-    screen.wait_for("There is no theme \"nope\"");
+    screen.wait_for("unknown theme \"nope\"");
     screen.wait_for("ready");
     quit(&mut screen);
 }

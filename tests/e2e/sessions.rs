@@ -40,11 +40,11 @@ impl Machine {
     /// A parlor with the list of sessions, started without naming an agent.
     fn list(&self) -> Screen {
         let mut screen = self.start(&[]);
-        screen.wait_for("Choose an agent");
+        screen.wait_for("Select agent");
         screen.send(ESC);
-        screen.wait_gone("Choose an agent");
+        screen.wait_gone("Select agent");
         screen.send(F6);
-        screen.wait_for("This folder, the latest first");
+        screen.wait_for("This folder, newest first");
         screen
     }
 
@@ -79,8 +79,8 @@ fn a_session_is_found_and_gone_on_with_after_parlor_was_killed_in_a_turn() {
     let mut screen = machine.start(&["demo"]);
     screen.wait_for("ready");
     say(&mut screen, "remember the blue door");
-    screen.send("/hang");
-    screen.wait_for("/hang");
+    screen.send("/long 100000");
+    screen.wait_for("/long 100000");
     screen.send("\r");
     screen.wait_for("working");
     // What is on the screen for half a second is kept.
@@ -94,7 +94,7 @@ fn a_session_is_found_and_gone_on_with_after_parlor_was_killed_in_a_turn() {
     // Its end is shown before it is opened.
     screen.wait_for("This turn was cut");
     screen.send("\r");
-    screen.wait_gone("This folder, the latest first");
+    screen.wait_gone("This folder, newest first");
     screen.wait_for("This turn was cut");
     screen.wait_for("ready");
     say(&mut screen, "and now go on");
@@ -108,7 +108,7 @@ fn a_session_is_read_without_an_agent_until_a_key_starts_it() {
     let mut screen = machine.list();
     screen.wait_for("tell of the blue door");
     screen.send(ALT_ENTER);
-    screen.wait_for("only read, no agent runs");
+    screen.wait_for("read-only, no agent running");
     screen.wait_for("tell of the blue door");
     screen.send(ALT_R);
     screen.wait_for("ready");
@@ -123,17 +123,17 @@ fn sessions_are_named_exported_and_deleted_from_the_list() {
     let mut screen = machine.list();
     screen.wait_for("second one here");
     screen.send(F2);
-    screen.wait_for("Rename the session");
+    screen.wait_for("Rename session");
     screen.send(" renamed");
     screen.wait_for("here renamed");
     screen.send("\r");
-    screen.wait_gone("Rename the session");
+    screen.wait_gone("Rename session");
     screen.wait_for("second one here renamed");
 
     screen.send(ALT_X);
-    screen.wait_for("Export this session");
+    screen.wait_for("Export session");
     screen.send("1");
-    screen.wait_gone("Export this session");
+    screen.wait_gone("Export session");
     screen.wait_until("the file", |_| {
         let entries = std::fs::read_dir(machine.work.path()).unwrap().flatten();
         let mut texts = entries.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
@@ -143,14 +143,14 @@ fn sessions_are_named_exported_and_deleted_from_the_list() {
     screen.send("first");
     screen.wait_gone("second one here renamed");
     screen.send(CTRL_D);
-    screen.wait_for("Delete this session?");
-    screen.wait_for("demo may still have its own record of it");
+    screen.wait_for("Delete session?");
+    screen.wait_for("demo may still have a copy");
     screen.send("n");
-    screen.wait_gone("Delete this session?");
+    screen.wait_gone("Delete session?");
     screen.send(CTRL_D);
-    screen.wait_for("Delete this session?");
+    screen.wait_for("Delete session?");
     screen.send("y");
-    screen.wait_for("Nothing fits the filter");
+    screen.wait_for("No matches");
     screen.send("\u{15}");
     screen.wait_for("second one here renamed");
     assert!(!screen.text().contains("first one here"), "{}", screen.text());
@@ -172,17 +172,17 @@ fn a_title_is_told_to_the_agent_now_or_when_the_session_is_opened() {
     let mut screen = machine.list();
     screen.wait_for("paint the fence");
     rename(&mut screen, " green");
-    screen.wait_for("demo does not know this title yet");
+    screen.wait_for("Title not yet sent to demo");
     assert!(!knows("paint the fence green"));
     screen.send("\r");
-    screen.wait_gone("This folder, the latest first");
+    screen.wait_gone("This folder, newest first");
     screen.wait_for("ready");
     screen.wait_until("the agent to know it", |_| knows("paint the fence green"));
     screen.send(F6);
     screen.wait_for("paint the fence green");
-    screen.wait_gone("does not know");
+    screen.wait_gone("not yet sent");
     screen.send(ESC);
-    screen.wait_gone("This folder, the latest first");
+    screen.wait_gone("This folder, newest first");
     quit(&mut screen);
 
     // It runs for another session.
@@ -195,20 +195,20 @@ fn a_title_is_told_to_the_agent_now_or_when_the_session_is_opened() {
     screen.wait_for("› green");
     rename(&mut screen, "ish");
     screen.wait_until("the agent to know it", |_| knows("paint the fence greenish"));
-    screen.wait_for("Renamed, in demo's own list too");
-    screen.wait_gone("does not know");
+    screen.wait_for("Renamed in parlor and in demo");
+    screen.wait_gone("not yet sent");
     screen.send(ESC);
-    screen.wait_gone("This folder, the latest first");
+    screen.wait_gone("This folder, newest first");
     quit(&mut screen);
 }
 
 fn rename(screen: &mut Screen, more: &str) {
     screen.send(F2);
-    screen.wait_for("Rename the session");
+    screen.wait_for("Rename session");
     screen.send(more);
     screen.wait_for(more);
     screen.send("\r");
-    screen.wait_gone("Rename the session");
+    screen.wait_gone("Rename session");
 }
 
 #[test]
@@ -223,13 +223,13 @@ fn what_was_said_is_searched_over_all_folders_and_shown_in_its_place() {
     screen.send("\t");
     screen.wait_for("where is the lighthouse");
     screen.send(CTRL_F);
-    screen.wait_for("Search in all sessions");
+    screen.wait_for("Search all sessions");
     screen.send("lightho");
     screen.wait_for("prompt  where is the lighthouse");
     screen.send(DOWN);
     screen.send("\r");
-    screen.wait_gone("Search in all sessions");
-    screen.wait_for("only read, no agent runs");
+    screen.wait_gone("Search all sessions");
+    screen.wait_for("read-only, no agent running");
     screen.wait_for("where is the lighthouse");
     quit(&mut screen);
 }
@@ -246,19 +246,19 @@ fn a_session_whose_folder_was_renamed_is_offered_the_new_one() {
     let after = machine.work.path().join("after");
     std::fs::rename(&before, &after).unwrap();
     let mut screen = machine.start(&[]);
-    screen.wait_for("Choose an agent");
+    screen.wait_for("Select agent");
     screen.send(ESC);
-    screen.wait_gone("Choose an agent");
+    screen.wait_gone("Select agent");
     screen.send(F6);
     screen.wait_for("1 hidden");
     screen.send("\t");
-    screen.wait_for("folder gone");
+    screen.wait_for("folder missing");
     screen.send("\r");
-    screen.wait_for("The folder of this session is gone");
-    screen.wait_for("the same folder under another");
+    screen.wait_for("Session folder not found");
+    screen.wait_for("same folder, moved");
     screen.wait_quiet();
     screen.send("1");
-    screen.wait_gone("The folder of this session is gone");
+    screen.wait_gone("Session folder not found");
     screen.wait_for("ready");
     screen.wait_for("after");
     quit(&mut screen);
@@ -269,21 +269,21 @@ fn the_last_session_of_a_folder_is_offered_at_the_start() {
     let machine = Machine::new();
     machine.talk("paint the blue door");
     let mut screen = machine.start(&["demo"]);
-    screen.wait_for("Alt+Shift+N goes on with “paint the blue door”");
+    screen.wait_for("Alt+Shift+N to resume “paint the blue door”");
     screen.wait_for("ready");
     screen.send(ALT_SHIFT_N);
-    screen.wait_gone("goes on with “");
+    screen.wait_gone("to resume “");
     screen.wait_for("paint the blue door");
     screen.wait_for("ready");
     quit(&mut screen);
 
     // Without an agent it stands in the list of them.
     let mut screen = machine.start(&[]);
-    screen.wait_for("Go on with “paint the blue door”");
+    screen.wait_for("Resume “paint the blue door”");
     screen.send("blue door");
-    screen.wait_gone("a tour, no account needed");
+    screen.wait_gone("demo, no account needed");
     screen.send("\r");
-    screen.wait_gone("Choose an agent");
+    screen.wait_gone("Select agent");
     screen.wait_for("ready");
     screen.wait_for("paint the blue door");
     quit(&mut screen);
@@ -291,6 +291,6 @@ fn the_last_session_of_a_folder_is_offered_at_the_start() {
     let mut screen = machine.start(&["--new", "demo"]);
     screen.wait_for("ready");
     screen.wait_quiet();
-    assert!(!screen.text().contains("goes on with"), "{}", screen.text());
+    assert!(!screen.text().contains("to resume"), "{}", screen.text());
     quit(&mut screen);
 }

@@ -90,7 +90,7 @@ fn acp_v1_a_terminal_sign_in_that_fails_is_told_and_can_be_tried_again() {
     allow(&mut screen);
     screen.wait_for("Name of your friend:");
     screen.send("stranger\r");
-    screen.wait_for("The sign-in failed");
+    screen.wait_for("Sign-in failed");
     assert!(screen.is_alternate());
     screen.wait_for("exit status: 3");
     // Enter in the empty prompt leads back to the list.

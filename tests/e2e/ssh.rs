@@ -57,7 +57,10 @@ fn a_host_that_asks_gets_the_terminal_and_then_the_agent_works_there() {
     screen.send("hello");
     screen.wait_for("hello");
     screen.send("\r");
-    screen.wait_until("an answer", |screen| screen.text().contains("ready") && screen.text().contains("ctx"));
+    screen.wait_for("Type / to choose a command");
+    screen.wait_until("the end of the turn", |screen| {
+        screen.text().lines().any(|line| line.trim_start().starts_with("ready ") && line.contains("ctx"))
+    });
     screen.send("\u{11}");
     assert!(screen.wait_exit().success());
 }

@@ -51,22 +51,22 @@ fn a_dialect_is_understood_unless_strict_and_then_shown_raw_and_refused_with_the
     screen.wait_for("Words without a wrapper.");
     screen.wait_for("ready");
     screen.send(F8);
-    screen.wait_for("Updates come without their wrapper.");
-    screen.wait_for("Permission options are keyed by `id`");
+    screen.wait_for("Updates are not wrapped in `update`.");
+    screen.wait_for("Permission options use `id`");
     screen.send("\u{1b}");
     leave(screen);
 
     let mut screen = start(&folder, PEER, &["--strict"]);
     screen.wait_for("ready");
     screen.send("hello\r");
-    screen.wait_for("Not the protocol's: the update agent_message_text_update");
+    screen.wait_for("Non-standard update: agent_message_text_update");
     screen.wait_for("missing field `update`");
-    screen.wait_for("Not the protocol's, and refused: session/request_permission");
+    screen.wait_for("Rejected non-standard request: session/request_permission");
     screen.wait_for("missing field `optionId`");
     screen.wait_for("ready");
     assert!(!screen.text().contains("Let it"), "nothing is asked that was not understood");
     screen.send(F8);
-    screen.wait_for("none: only the protocol's own forms");
+    screen.wait_for("none (strict protocol)");
     assert!(!screen.text().contains("quirks"), "{}", screen.text());
     screen.send("\u{1b}");
     leave(screen);
@@ -80,6 +80,6 @@ fn a_handshake_that_is_not_the_protocols_is_refused_by_strict_with_the_reason() 
     screen.wait_for("ready");
     leave(screen);
     let mut screen = start(&folder, &script, &["--strict"]);
-    screen.wait_for("`protocolVersion` is no number");
+    screen.wait_for("`protocolVersion` is not a number");
     leave(screen);
 }

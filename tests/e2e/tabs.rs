@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::ceiling::scripted_agent;
 use super::screen::Screen;
+use super::session::CRASHES_ONCE;
 use super::signals::assert_all_gone;
 
 const ESC: &str = "\u{1b}";
@@ -64,9 +66,9 @@ fn two_tabs_in(folder: &Path, data: &Path) -> Screen {
 fn open_second(screen: &mut Screen) {
     screen.wait_for("ready");
     screen.send(&alt("T"));
-    screen.wait_for("which folder");
+    screen.wait_for("New tab in folder");
     screen.send("../two");
-    screen.wait_for("as typed");
+    screen.wait_for("typed path");
     screen.send("\r");
     screen.wait_for("New tab in two");
     screen.send("demo");
@@ -94,13 +96,13 @@ fn one_agent_streams_behind_the_front_while_the_other_is_typed_to() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = two_tabs(folder.path(), (24, 80));
     let agents = wait_for_children(&screen, 2);
-    prompt(&mut screen, "/flood");
-    screen.wait_for("esc stops");
+    prompt(&mut screen, "/long 100000");
+    screen.wait_for("esc stop");
     screen.send(&alt("1"));
     screen.wait_for("▸1");
-    screen.wait_gone("esc stops");
+    screen.wait_gone("esc stop");
     prompt(&mut screen, "/help");
-    screen.wait_for("/garbage");
+    screen.wait_for("Plain text works too");
     screen.wait_for("ready");
     // The other one still works, or has ended its turn: its mark tells.
     screen.wait_until("the mark of the second tab", |screen| {
@@ -108,7 +110,8 @@ fn one_agent_streams_behind_the_front_while_the_other_is_typed_to() {
     });
     screen.send(&alt("2"));
     screen.wait_for("▸2");
-    assert!(!screen.text().contains("/garbage"), "each tab shows its own session:\n{}", screen.text());
+    // Each tab shows its own session.
+    screen.wait_gone("Plain text works too");
     quit(&mut screen);
     assert_all_gone(&agents);
 }
@@ -119,17 +122,17 @@ fn a_permission_behind_the_front_is_answered_from_the_list() {
     let mut screen = two_tabs(folder.path(), (24, 80));
     prompt(&mut screen, "/edit");
     screen.send(&alt("1"));
-    screen.wait_for("1 waits");
+    screen.wait_for("1 pending");
     assert!(!screen.text().contains("Allow this edit?"), "it does not come to the front:\n{}", screen.text());
     // What is typed goes to the prompt of the front.
     screen.send("1");
     screen.wait_for("› 1");
     screen.send(&alt("a"));
-    screen.wait_for("Waiting for you");
+    screen.wait_for("Inbox");
     screen.wait_for("Allow this edit?");
     std::thread::sleep(Duration::from_millis(600));
     screen.send("1");
-    screen.wait_for("The turn has ended");
+    screen.wait_for("Turn finished");
     screen.send("\r");
     screen.wait_for("▸2");
     screen.wait_for("Done.");
@@ -147,29 +150,41 @@ fn closing_a_tab_ends_its_agent_and_leaves_the_other() {
     let gone: Vec<i32> = both.into_iter().filter(|pid| !left.contains(pid)).collect();
     assert_all_gone(&gone);
     prompt(&mut screen, "/help");
-    screen.wait_for("/garbage");
+    screen.wait_for("Plain text works too");
     quit(&mut screen);
     assert_all_gone(&left);
 }
 
 #[test]
-fn a_crash_behind_the_front_is_told_by_a_mark_and_disturbs_nothing() {
+fn a_crash_in_a_background_tab_is_marked_and_disturbs_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let mut screen = two_tabs(folder.path(), (24, 80));
-    prompt(&mut screen, "/crash");
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    fs::create_dir_all(&one).unwrap();
+    fs::create_dir_all(&two).unwrap();
+    let script = folder.path().join("script");
+    fs::write(&script, CRASHES_ONCE).unwrap();
+    let agent = scripted_agent();
+    let mut screen = Screen::start(&one, &["--", agent.to_str().unwrap(), script.to_str().unwrap()]);
+    open_second(&mut screen);
     screen.send(&alt("1"));
+    screen.wait_for("▸1");
+    prompt(&mut screen, "first prompt");
+    screen.wait_for("esc stop");
+    screen.send(&alt("2"));
+    screen.wait_for("▸2");
     screen.send("half a thought");
     screen.wait_for("half a thought");
-    screen.wait_for("2✗");
-    assert!(screen.text().contains("▸1") && screen.text().contains("half a thought"), "{}", screen.text());
+    fs::write(folder.path().join("crash"), "").unwrap();
+    screen.wait_for("1✗");
+    assert!(screen.text().contains("▸2") && screen.text().contains("half a thought"), "{}", screen.text());
     screen.send(&alt("a"));
     screen.wait_for("exit code 3");
     screen.send("\r");
-    screen.wait_for("▸2");
+    screen.wait_for("▸1");
     // Its agent was started again.
-    screen.wait_for("the last prompt failed");
-    prompt(&mut screen, "/help");
-    screen.wait_for("/garbage");
+    screen.wait_for("last prompt failed");
+    prompt(&mut screen, "second prompt");
+    screen.wait_for("Running again.");
     quit(&mut screen);
 }
 
@@ -197,7 +212,7 @@ fn a_parlor_that_is_killed_keeps_both_sessions_and_leaves_no_agent() {
         let variables: &[(&str, &Path)] = &[("PARLOR_DATA_DIR", &data)];
         let mut again = Screen::start_with(&place, &["--continue"], (24, 80), variables);
         again.wait_for(words);
-        again.wait_for("ready");
+        again.wait_for("does not have this history");
         quit(&mut again);
     }
 }

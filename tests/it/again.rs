@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use parlor::app::operations;
+use parlor::app::lifecycle::operations;
 use parlor::model::{AgentSpec, Callbacks, Remote, Setting};
 use parlor::services::store::{ListFilter, Store};
 
@@ -76,7 +76,7 @@ fn a_mode_that_was_chosen_is_set_again_by_the_next_parlor_before_any_prompt() {
         let (mut rig, _folder) = go_on(&loaded, &[SET_AGAIN, &turn("Still careful.")].concat());
         rig.ask("go on");
         rig.wait_text("agent: Still careful.");
-        assert!(!rig.text().contains("could be set again"), "{}", rig.text());
+        assert!(!rig.text().contains("could not be restored"), "{}", rig.text());
     }
     // One that kept it is told nothing.
     let kept =
@@ -90,11 +90,11 @@ fn a_mode_that_was_chosen_is_set_again_by_the_next_parlor_before_any_prompt() {
 fn a_mode_that_the_agent_does_not_take_any_more_is_told_by_its_name() {
     let other = r#"{"modes":{"currentModeId":"full","availableModes":[{"id":"full","name":"Full"}]}}"#;
     let (mut rig, _folder) = go_on(other, "");
-    rig.wait_text("Not all that you chose could be set again.");
-    assert!(rig.text().contains("The agent does not offer any more: mode read-only."), "{}", rig.text());
+    rig.wait_text("Some settings could not be restored.");
+    assert!(rig.text().contains("The agent no longer offers: mode read-only."), "{}", rig.text());
     let refused = "? \"session/set_mode\"\n< {\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32602,\"message\":\"no such mode\"}}\n";
     let (mut rig, _folder) = go_on("{}", refused);
-    rig.wait_text("Not all that you chose could be set again.");
+    rig.wait_text("Some settings could not be restored.");
     assert!(rig.text().contains("no such mode"), "{}", rig.text());
 }
 
@@ -158,6 +158,6 @@ fn a_session_of_zeptoclaw_that_went_with_its_gateway_is_said_to_be_forgotten() {
     let script = [begun().as_str(), GATEWAY, gone].concat();
     let (rig, _gateway) = two_parlors(work.path(), &store, &script);
     let text = rig.text();
-    assert!(text.contains("The agent has forgotten this conversation."), "{text}");
-    assert!(text.contains("the agent does not know it"), "{text}");
+    assert!(text.contains("The agent could not restore this conversation."), "{text}");
+    assert!(text.contains("The agent does not have the history above"), "{text}");
 }

@@ -98,7 +98,7 @@ parts! {
 #[test]
 fn activecontext_gets_a_new_session_and_the_prompt_when_a_cancel_ended_the_old_one() {
     let own = play::play(&ActiveContextCode { is_null: true }, Line::Stdio).told;
-    assert!(own.contains("The agent has forgotten this conversation."), "{own}");
+    assert!(own.contains("The agent could not restore this conversation."), "{own}");
     assert!(own.contains("Here again."), "{own}");
     assert_eq!(
         own.matches("user: four").count(),

@@ -93,7 +93,7 @@ fn inside() {
     }
     for scheme in ["https", "wss"] {
         let mut rig = Rig::start(folder.path(), spec(&format!("{scheme}://agent.example/acp")));
-        rig.wait_text("The proxy on the way to agent.example does not let parlor through");
+        rig.wait_text("The proxy for agent.example rejected the connection");
         assert!(!rig.text().contains("hush"), "{}", rig.text());
         assert!(matches!(rig.session().phase, SessionPhase::Ended { .. }));
     }

@@ -181,7 +181,7 @@ fn nobody_there_is_said_in_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let port = Server::start().port;
     let mut rig = Rig::start(folder.path(), spec(&format!("http://127.0.0.1:{port}/acp")));
-    rig.wait_text(&format!("Nothing answers at 127.0.0.1:{port}"));
+    rig.wait_text(&format!("127.0.0.1:{port} refused the connection"));
     assert!(matches!(rig.session().phase, SessionPhase::Ended { .. }));
 }
 
@@ -194,7 +194,7 @@ fn a_refusal_is_said_and_not_tried_again() {
         remote.token = Some(TokenSource::Env("CARGO_PKG_NAME".to_owned()));
     }
     let mut rig = Rig::start(folder.path(), spec);
-    rig.wait_text("There is no agent at");
+    rig.wait_text("No agent at");
     assert_eq!(rig.state.conns.len(), 1);
     let conn = rig.state.conns.values().next().unwrap();
     assert!(matches!(conn.phase, ConnPhase::Closed(CloseReason::Refused { .. })));

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use parlor::app::{Replay, Session, restore};
+use parlor::app::restore;
+use parlor::app::{Replay, Session};
 use parlor::model::{SessionKey, SessionPlace};
 use parlor::services::store::{ListFilter, Store};
 

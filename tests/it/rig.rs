@@ -77,7 +77,7 @@ impl Rig {
         let now = Instant::now();
         let folder = folder.canonicalize().unwrap();
         let setup = Setup { folder, start_with: Some(spec), reopen, ..Setup::default() };
-        let (state, effects) = State::new(setup, now);
+        let (state, effects) = parlor::app::start(setup, now);
         let (sender, services) = mpsc::unbounded_channel();
         let logs = tempfile::tempdir().unwrap();
         let tap = Tap::default();

@@ -156,7 +156,7 @@ fn options_and_modes_are_set() {
     });
     let key = rig.state.active;
     let mut effects = Vec::new();
-    parlor::app::operations::set_option(
+    parlor::app::lifecycle::operations::set_option(
         &mut rig.state,
         key,
         "loud".to_owned(),

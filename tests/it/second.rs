@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use parlor::app::{SessionPhase, operations};
+use parlor::app::SessionPhase;
+use parlor::app::lifecycle::operations;
 use parlor::model::{Action, AgentSpec, ConfigKind, ConfigValue};
 
 use super::remote::{Server, spec};

@@ -105,8 +105,8 @@ fn another_authority_is_not_enough_and_a_missing_file_is_said() {
     let missing = other.file("nothing.pem");
     for (file, expected) in [
         (None, "`ca_file` of this agent"),
-        (Some(&wrong), "an authority that this system does not know"),
-        (Some(&same_name), "an authority that this system does not know"),
+        (Some(&wrong), "an unknown authority"),
+        (Some(&same_name), "an unknown authority"),
         (Some(&missing), "cannot be read"),
     ] {
         let mut rig = Rig::start(company.folder.path(), trusting(&url, file.map(PathBuf::as_path)));

@@ -119,7 +119,7 @@ fn a_line_that_drops_in_a_turn_is_made_again_and_the_session_resumed() {
     rig.prompt("hello");
     rig.wait_text("from afar");
     fs::write(host.path().join("cut"), "").unwrap();
-    rig.wait_text("died: The connection failed. The line to build was not made, or was lost");
+    rig.wait_text("died: The connection failed. The SSH connection to build failed");
     rig.wait_ready();
     rig.ask("again");
     let text = rig.text();
@@ -142,9 +142,9 @@ fn what_keeps_an_agent_from_starting_there_is_told_with_what_to_do() {
     let mut no_ssh = host.spec("build", "");
     no_ssh.ssh = Some(Ssh { program: Some("no-such-ssh".to_owned()), ..no_ssh.ssh.clone().unwrap() });
     for (spec, words) in [
-        (no_folder, "There is no folder /no/such/folder on build. Set `cwd`"),
-        (no_program, "Give its whole path in `command`"),
-        (no_ssh, "no-such-ssh was not found. Install an ssh client."),
+        (no_folder, "Folder /no/such/folder not found on build. Set `cwd`"),
+        (no_program, "Set its absolute path in `command`"),
+        (no_ssh, "no-such-ssh not found. Install an SSH client."),
     ] {
         let mut rig = Rig::start(host.path(), spec);
         rig.wait("the end", |state| closed(state).is_some());

@@ -1,8 +1,7 @@
-//! Our answers to the agent's requests.
+//! Encodes responses to requests of the agent.
 //!
-//! Duty: the JSON of an answer in the form of its request. Not its duty: that there is exactly one (`peer`).
-//! Invariants: results without payload are `{}`, never `null`, which some agents drop as invalid; an
-//! answer that does not fit its request becomes an error, because a wrong shape would do more harm.
+//! Invariants: results without payload are `{}` and never `null`, which some agents reject; a response that does
+//! not match its request becomes an error.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +53,7 @@ pub(super) fn encode(form: &RequestForm, answer: &Response) -> Result<String, St
             to_json(&schema::WaitForTerminalExitResponse::new(encode_exit(exit)))
         }
         _ => {
-            let text = "parlor could not answer this request: its answer does not fit.";
+            let text = "Internal error in parlor: the response does not match the request.";
             return Err(encode_error(&RpcError::new(RpcError::INTERNAL, text)));
         }
     };
@@ -68,7 +67,7 @@ pub(super) fn fallback(form: &RequestForm) -> Response {
         RequestKind::Elicitation => Response::ElicitationCancelled,
         _ => Response::Error(RpcError::new(
             RpcError::INTERNAL,
-            "The request was dropped before it was answered.",
+            "The request was dropped before a response was sent.",
         )),
     }
 }

@@ -1,8 +1,8 @@
-//! Ways to sign in, as agents tell them.
+//! Decodes the sign-in methods of agents.
 //!
-//! Duty: the two official types, and two older ones: `env_var`, and a command under
-//! `_meta["terminal-auth"]`. Not its duty: doing it.
-//! Invariant: a method that cannot be understood but has an id is an `authenticate` call.
+//! Besides the two official types, two older ones are supported: `env_var`, and a command in
+//! `_meta["terminal-auth"]`.
+//! Invariant: an unknown method with an id becomes an `authenticate` call.
 
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(super) fn decode(method: Value) -> Option<AuthMethod> {
     let is_unknown = !matches!(kind.as_deref(), None | Some("agent" | "terminal" | "env_var"));
     if is_unknown && odd.is_none() {
         let kind = kind.unwrap_or_default();
-        let note = format!("Its type `{kind}` is unknown to parlor; the agent is asked to run it by itself.");
+        let note = format!("Unknown sign-in type `{kind}`; the agent handles the sign-in.");
         let told = first_text(&method, &["description"]).map(|told| format!("{told} "));
         method.insert("description".to_owned(), format!("{}{note}", told.unwrap_or_default()).into());
         method.shift_remove("type");

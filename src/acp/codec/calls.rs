@@ -1,8 +1,7 @@
-//! Our calls, built from the official types.
+//! Builds the method and params of requests from the official types.
 //!
-//! Duty: method and params. What the agent does not take is left out here, so that nothing above needs to
-//! know the wire's rules. Not its duty: ids and envelopes (`peer`).
-//! Invariant: every message but `session/set_model` is an official type, serialised.
+//! Content that the agent does not support is omitted here, so that other layers need not know the agent's limits.
+//! Invariant: every message except `session/set_model` is a serialised official type.
 
 use std::path::{Path, PathBuf};
 
@@ -85,8 +84,8 @@ fn check_size(bytes: usize, limit_bytes: usize) -> Result<(), CallError> {
         return Ok(());
     }
     let error = format!(
-        "The prompt has {} KiB, and this agent takes at most {}. Shorten it, or write the text into a file and \
-         name the file.",
+        "The prompt is {} KiB; this agent's limit is {}. Shorten it, or put the text in a file and refer to \
+         the file.",
         bytes.div_ceil(1024),
         limit_bytes / 1024
     );

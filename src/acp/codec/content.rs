@@ -1,7 +1,6 @@
-//! Content blocks, both ways.
+//! Decodes and encodes content blocks.
 //!
-//! Duty: the shapes in which agents write a block or a message's content, and the official ones for them.
-//! Invariant: a block that is not understood comes out as [`ContentBlock::Unknown`] with all of its JSON.
+//! Invariant: an unknown block becomes [`ContentBlock::Unknown`] with all of its JSON.
 
 use std::sync::Arc;
 
@@ -148,11 +147,11 @@ pub(super) fn encode(block: &ContentBlock, can: &AgentCapabilities) -> schema::C
             schema::ImageContent::new(data.as_ref(), mime_type.as_str()).uri(uri.clone()),
         ),
         ContentBlock::Image { uri: Some(uri), mime_type, .. } => link(uri, Some(mime_type)),
-        ContentBlock::Image { .. } => "[An image was left out: this agent takes none.]".into(),
+        ContentBlock::Image { .. } => "[Image omitted: the agent does not support images.]".into(),
         ContentBlock::Audio { data, mime_type } if can.prompt_audio => {
             schema::ContentBlock::Audio(schema::AudioContent::new(data.as_ref(), mime_type.as_str()))
         }
-        ContentBlock::Audio { .. } => "[A sound was left out: this agent takes none.]".into(),
+        ContentBlock::Audio { .. } => "[Audio omitted: the agent does not support audio.]".into(),
         ContentBlock::ResourceLink(link) => {
             let name = if link.name.is_empty() { last_segment(&link.uri) } else { &link.name };
             schema::ContentBlock::ResourceLink(

@@ -1,8 +1,8 @@
-//! What a translator remembers between messages.
+//! State that a decoder keeps between messages.
 //!
-//! Duty: share ids instead of allocating them anew, and fill in what some dialects leave out (the
-//! session, a tool's id, the other steps of a plan).
-//! Not its duty: the state of a session (`app`). Bounded: it holds the last of each, never a history.
+//! It shares ids instead of allocating them for each message, and fills in fields that some dialects omit: the
+//! session, the id of a tool call, the other entries of a plan. It stores only the last value of each, so it is
+//! bounded.
 
 use std::collections::VecDeque;
 

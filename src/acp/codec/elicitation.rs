@@ -1,9 +1,7 @@
-//! Questions to the user: forms and pages.
+//! Decodes questions to the user (elicitation): forms and pages.
 //!
-//! Duty: turn a requested schema into fields, in the agent's order.
-//! Not its duty: drawing or checking a form (`ui`, `app`).
-//! ACP v1 elicitation: a property of an unknown type MUST NOT be shown as a known one. Such a form is
-//! refused as a whole with a message that names the property.
+//! A requested schema becomes a list of fields in the agent's order. ACP v1: a property of an unknown type MUST NOT
+//! be shown as a known one, so such a form is rejected with an error that names the property.
 
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::Value;
@@ -81,10 +79,10 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
     let refuse = |why: &str| {
         invalid(
             METHOD,
-            &format!("property `{key}` {why}; use string, number, integer, boolean, or an array of texts"),
+            &format!("property `{key}` {why}; use string, number, integer, boolean, or an array of strings"),
         )
     };
-    let Value::Object(mut property) = property else { return Err(refuse("is no object")) };
+    let Value::Object(mut property) = property else { return Err(refuse("is not an object")) };
     let mut is_required = required.contains(&key);
     if let Some(Value::Array(types)) = property.get("type") {
         // `["string", "null"]` is an optional string.
@@ -115,7 +113,7 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
     let title = first_text(&property, &["title"]).unwrap_or_else(|| key.clone());
     let description = first_text(&property, &["description"]);
     let property: schema::ElicitationPropertySchema =
-        typed(Value::Object(property)).map_err(|error| refuse(&format!("cannot be read ({error})")))?;
+        typed(Value::Object(property)).map_err(|error| refuse(&format!("is invalid: {error}")))?;
     let mut kind = field_kind(property, &names).ok_or_else(|| refuse("has an unknown type"))?;
     if let FieldKind::Text { format, .. } = &mut kind
         && is_write_only
@@ -129,7 +127,7 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
     };
     // The official decoder drops what it cannot read, and a free text would stand where a choice was.
     if found != promised {
-        return Err(refuse("has choices that are no texts"));
+        return Err(refuse("has choices that are not strings"));
     }
     Ok(FormField { key, title, description, is_required, kind })
 }

@@ -1,8 +1,7 @@
-//! Errors of the agent.
+//! Decodes errors of the agent.
 //!
-//! Duty: find code and the best text, wherever an agent put it. Agents hide what went wrong in
-//! `data.details`, or write a whole JSON document into `message`.
-//! Not its duty: deciding what an error means (`app`).
+//! Finds the code and the best message: some agents put the cause into `data.details`, or a whole JSON document
+//! into `message`.
 
 use serde_json::Value;
 
@@ -55,7 +54,7 @@ fn message(object: &Object, data: Option<&Value>) -> String {
         Some(detail) if says_nothing => detail,
         Some(detail) if !told.contains(&detail) && !detail.contains(&told) => format!("{told}: {detail}"),
         Some(detail) if detail.len() > told.len() => detail,
-        _ if told.is_empty() => "The agent gave no reason.".to_owned(),
+        _ if told.is_empty() => "The agent did not give a reason.".to_owned(),
         _ => told,
     }
 }
@@ -88,7 +87,7 @@ fn rest(object: &Object) -> Option<Raw> {
 fn fallback_text(error: &str) -> String {
     let error = error.trim();
     if error.is_empty() || error == "null" {
-        "The agent gave no reason.".to_owned()
+        "The agent did not give a reason.".to_owned()
     } else {
         error.chars().take(2000).collect()
     }
@@ -125,9 +124,9 @@ mod tests {
             (r#"{"code":-32603,"message":"","data":{"error":{"message":"deep"}}}"#, -32603, "deep"),
             (r#""plain words""#, -32603, "plain words"),
             (r#"{"message":"no code"}"#, -32603, "no code"),
-            (r#"{"code":7}"#, 7, "The agent gave no reason."),
+            (r#"{"code":7}"#, 7, "The agent did not give a reason."),
             ("17", -32603, "17"),
-            ("null", -32603, "The agent gave no reason."),
+            ("null", -32603, "The agent did not give a reason."),
             ("{broken", -32603, "{broken"),
         ] {
             let read = decode(error);

@@ -1,8 +1,7 @@
-//! `initialize`, both ways.
+//! Encodes and decodes `initialize`.
 //!
-//! Duty: say what parlor can do, which is what is built and nothing more; read what the agent can do.
-//! Not its duty: when to try another form (`peer`), how to sign in (`app`; the methods are read in `auth`).
-//! ACP v1 initialization: a capability that is absent or `null` is not there.
+//! Only capabilities that are implemented are advertised. `peer` decides when to retry in another form; `auth`
+//! decodes the sign-in methods. ACP v1 initialization: an absent or `null` capability is unsupported.
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1 as schema;
@@ -94,7 +93,7 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
     if quirks.is_strict() {
         strict::initialize(result).map_err(|error| malformed(&error))?;
     }
-    let mut result = parse_object(result).ok_or_else(|| malformed("it holds no object"))?;
+    let mut result = parse_object(result).ok_or_else(|| malformed("not an object"))?;
     let is_own_protocol = !quirks.is_strict() && openoxide::is_spoken_in(&result);
     if is_own_protocol {
         quirks.learn_profile(Profile::OpenOxide);
@@ -154,9 +153,9 @@ fn decode_version(version: Option<&Value>, quirks: &mut Quirks) -> Result<u16, C
             quirks.note(Quirk::VersionAsText);
             let digits: String =
                 text.trim_start_matches('v').chars().take_while(char::is_ascii_digit).collect();
-            digits.parse().map_err(|_| malformed(&format!("its protocol version is `{text}`")))?
+            digits.parse().map_err(|_| malformed(&format!("protocol version `{text}`")))?
         }
-        Some(other) => return Err(malformed(&format!("its protocol version is `{other}`"))),
+        Some(other) => return Err(malformed(&format!("protocol version `{other}`"))),
     };
     if number >= f64::from(VERSION) + 1.0 {
         // ACP v1 initialization: a client that does not speak the answered version SHOULD close.

@@ -1,8 +1,7 @@
-//! Facts in a tool's raw input, whose keys every agent names as it likes.
+//! Finds well-known values in the raw input of a tool call, whose keys differ between agents.
 //!
-//! Duty: find command, folder, path, query, address, description and changes. Pure; tables on top.
-//! Not its duty: the raw text itself, which stays beside the facts for whoever wants to see it.
-//! Invariant: a guess never replaces what the agent told by official fields.
+//! Tables map keys to command, folder, path, query, URL, description and changes.
+//! Invariant: values found here never replace values from official fields.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
-//! Tables of the names that agents use, and the official ones for them.
+//! Tables that map non-standard names of agents to the official ones.
 //!
-//! Duty: data, and one way to look things up. Not its duty: shapes.
-//! Invariant: an official name always maps to itself, so no table can harm an agent that is right.
+//! Invariant: an official name always maps to itself, so the tables cannot affect conforming agents.
 
 /// Rows of (what an agent may write, official name).
 pub(super) type Table = &'static [(&'static str, &'static str)];

@@ -1,9 +1,8 @@
-//! The protocol of one system, version "0.1": our side of it.
+//! Client side of the `OpenOxide` protocol, version "0.1".
 //!
-//! Duty: `initialize` and our calls in its words; the names of its events.
-//! Not its duty: reading the events (`updates` knows their names; what the protocol has no like of is brought into its
-//! shapes here), when to speak so (`quirks`).
-//! Its own page leaves `session/resume` open; so several forms are tried, one after the other.
+//! Encodes `initialize` and the calls, and converts events without an ACP equivalent; `updates` decodes the other
+//! events, and `quirks` selects the protocol. Its documentation does not specify `session/resume`, so several forms
+//! are tried in order.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,7 @@
-//! What an agent lets the user choose: modes, models, config options, slash commands.
+//! Decodes the choices of an agent: modes, models, config options, slash commands.
 //!
-//! Duty: their shapes, and the parts of a session's beginning. Legacy `models` are no longer among the
-//! official types, though many agents still send them; they are read by hand here.
-//! ACP v1 session-config-options: an option of an unknown type is ignored; it is counted as lost.
+//! The legacy `models` list is decoded manually, because it is no longer part of the official types but still sent
+//! by many agents. ACP v1 session-config-options: an option of an unknown type is ignored; it is counted as lost.
 
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};

@@ -1,6 +1,4 @@
-//! Facts in a tool's raw output: its text, its exit code, and failure told as success.
-//!
-//! Duty: find them, whatever the keys are called. Not its duty: the raw output itself.
+//! Finds text, exit code and failures in the raw output of a tool call, whose keys differ between agents.
 
 use serde_json::Value;
 

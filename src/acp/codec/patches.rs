@@ -1,8 +1,7 @@
-//! Changes of files told as patch texts or as odd objects.
+//! Finds file changes in patch texts and non-standard objects.
 //!
-//! Duty: find the files of an `apply_patch` text or a unified diff and cut it into one part per file.
-//! Not its duty: applying or drawing a patch.
-//! Invariant: no line of the text is lost; what stands before the first file goes with that file.
+//! An `apply_patch` text or a unified diff is split into one part per file.
+//! Invariant: no line of the text is lost; lines before the first file belong to that file.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
-//! Plans.
+//! Decodes plans: complete plans, plans by id (unstable), and entries that are sent one at a time.
 //!
-//! Duty: whole plans, plans by id (unstable), and the steps that one dialect tells one by one.
-//! Invariant: a step without a priority is a medium one, never a lost one.
+//! Invariant: an entry without a priority has medium priority.
 
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};

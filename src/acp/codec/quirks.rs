@@ -1,157 +1,153 @@
-//! Quirks: facts about single agents and dialects, seeded by a profile or a name and learned from evidence.
+//! Quirks: deviations of agents from the protocol, preset by a profile or name and detected at run time.
 //!
-//! Duty: the tables, and telling each quirk once. Not its duty: what to do about one (the decoders, `app`).
-//! Invariants: an official shape never teaches a quirk; a strict connection has none.
+//! This module holds the tables and reports each quirk once; the decoders and `app` implement the workarounds.
+//! Invariants: an official shape never sets a quirk; a strict connection has none.
 
 use crate::model::{AgentEvent, AgentSpec, AnomalyKind, Profile};
 
 use super::value::anomaly;
 
-/// What is odd about an agent.
+/// A deviation from the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quirk {
-    /// Takes any error for a missing file as fatal: the answer must be an empty text.
+    /// Stops at an error for a missing file; the response must be an empty text.
     MissingFileReadsEmpty,
-    /// Tells the protocol version as a text.
+    /// Sends the protocol version as a string.
     VersionAsText,
-    /// Tells no protocol version.
+    /// Sends no protocol version.
     NoVersion,
-    /// Updates come without their `update` wrapper.
+    /// Sends updates without the `update` wrapper.
     FlatUpdates,
-    /// Updates come under names of its own.
+    /// Sends updates under non-standard names.
     OwnUpdateNames,
-    /// Updates come without a session id.
+    /// Sends updates without a session id.
     NoSessionId,
-    /// Tool content comes as bare blocks.
+    /// Sends tool content as bare blocks.
     BareToolContent,
-    /// Permission options are keyed by `id`.
+    /// Permission options use `id`.
     FlatPermissions,
-    /// Steps of a plan come one by one.
+    /// Sends plan entries one at a time.
     SingleSteps,
-    /// Speaks a protocol of its own: `session/create`, `prompt/send`, `$/cancelRequest`.
+    /// Uses its own protocol: `session/create`, `prompt/send`, `$/cancelRequest`.
     OwnMethods,
-    /// Updates come as events, and `done` ends a turn.
+    /// Sends updates as events; `done` ends a turn.
     Events,
-    /// Wants its first word to be waited for before `initialize`, and perhaps to hear that again.
+    /// Sends the first message; `initialize` has to wait for it and may have to be repeated.
     SpeaksFirst,
-    /// Wants a `shutdown` request before its stdin closes.
+    /// Requires a `shutdown` request before its stdin is closed.
     Shutdown,
-    /// Ruins what it keeps when two of it work in one folder.
+    /// Corrupts its data when two instances use one folder.
     OnePerFolder,
-    /// Keeps the session's id in the folder for the next start.
+    /// Stores the session id in the folder for the next start.
     KeepsSessionId,
-    /// Wants MCP servers of type stdio to say so.
+    /// Requires the type of stdio MCP servers.
     TypedServers,
-    /// Trims white space off both ends of each chunk.
+    /// Trims the whitespace of each chunk.
     TrimmedChunks,
-    /// Takes prompts of at most 100 KiB.
+    /// Limits prompts to 100 KiB.
     ShortPrompts,
-    /// Answers notifications that it does not know with errors.
+    /// Responds to unknown notifications with errors.
     FewNotifications,
-    /// A session is gone after a cancelled turn.
+    /// Drops a session after a cancelled turn.
     DiesOnCancel,
-    /// `null` as the answer to a load or a resume may mean that there is no such session.
+    /// Responds to load or resume of an unknown session with `null`.
     NullMeansGone,
-    /// Lists and resumes sessions without saying so.
+    /// Lists and resumes sessions without advertising it.
     HiddenList,
-    /// Tells more to a client whose name begins with `banjo-`.
+    /// Sends more to a client whose name starts with `banjo-`.
     WantsName,
-    /// Resumes by `unstable_resumeSession`, without saying so.
+    /// Resumes with `unstable_resumeSession`, without advertising it.
     OldResume,
-    /// Takes `mode` where `modeId` is refused.
+    /// Accepts `mode` instead of `modeId`.
     OldSetMode,
-    /// Waits 30 s for an answer to a permission request, then takes it as a no.
+    /// Treats an unanswered permission request as rejected after 30 s.
     ShortPatience,
-    /// Reads lines of at most 4 MiB.
+    /// Limits messages to 4 MiB.
     ShortLines,
-    /// Reads nothing while it works on a turn.
+    /// Reads no input during a turn.
     DeafInTurn,
-    /// Has no way to say anything between two requests.
+    /// Cannot send messages between requests.
     MuteBetween,
-    /// Goes on with a session of any client by its id alone, as long as its server runs.
+    /// Resumes a session of any client by its id while its server is running.
     KnowsById,
-    /// Messages come with `Content-Length` headers.
+    /// Sends messages with `Content-Length` headers.
     HeaderFrames,
-    /// Messages come in arrays.
+    /// Sends messages in arrays.
     Arrays,
-    /// Says that it is ready on a line of its own.
+    /// Sends a ready message.
     ReadyLine,
-    /// Tells as a message of the user what a call gave back to the model.
+    /// Sends tool results as user messages in a replay.
     ReplaysResults,
-    /// Writes lines of its own around the output of a tool.
+    /// Wraps tool output in extra lines.
     WrappedOutput,
-    /// Sends the input of a tool as its content.
+    /// Sends tool input also as content.
     InputAsContent,
 }
 
 impl Quirk {
-    /// One sentence for people.
+    /// A description for the user.
     fn sentence(self) -> &'static str {
         match self {
             Self::MissingFileReadsEmpty => {
-                "A missing file reads as empty, because the agent stops at an error."
+                "A missing file is read as empty, because an error stops the agent."
             }
-            Self::VersionAsText => "The protocol version comes as a text.",
-            Self::NoVersion => "The agent tells no protocol version.",
-            Self::FlatUpdates => "Updates come without their wrapper.",
-            Self::OwnUpdateNames => "Updates come under names that are not the protocol's.",
-            Self::NoSessionId => "Messages come without a session id and are taken for the last session.",
-            Self::BareToolContent => "Tool content comes as bare blocks.",
-            Self::FlatPermissions => "Permission options are keyed by `id`, and are answered in that form.",
-            Self::SingleSteps => "Steps of a plan come one by one.",
-            Self::OwnMethods => "The agent speaks a protocol of its own and is spoken to in it.",
-            Self::Events => "Updates come as events; a turn ends by `done` or by its answer.",
-            Self::SpeaksFirst => "The agent's first word is waited for, for at most 750 ms.",
-            Self::Shutdown => "The agent is asked to shut down before its input is closed.",
-            Self::OnePerFolder => "Only one of it may work in a folder.",
+            Self::VersionAsText => "The protocol version is a string.",
+            Self::NoVersion => "The agent sends no protocol version.",
+            Self::FlatUpdates => "Updates are not wrapped in `update`.",
+            Self::OwnUpdateNames => "Updates use non-standard names.",
+            Self::NoSessionId => "Messages have no session id; the last session is assumed.",
+            Self::BareToolContent => "Tool content is sent as bare content blocks.",
+            Self::FlatPermissions => {
+                "Permission options use `id` instead of `optionId`, also in the response."
+            }
+            Self::SingleSteps => "Plan entries are sent one at a time.",
+            Self::OwnMethods => "The agent uses its own protocol instead of ACP.",
+            Self::Events => "Updates are sent as events; a turn ends with `done` or with its response.",
+            Self::SpeaksFirst => "parlor waits up to 750 ms for the agent's first message.",
+            Self::Shutdown => "A shutdown request is sent before the agent's input is closed.",
+            Self::OnePerFolder => "Only one instance per folder.",
             Self::KeepsSessionId => {
-                "The session's id is kept in .openoxide/sessions/.current for its next start."
+                "The session id is stored in .openoxide/sessions/.current for the next start."
             }
-            Self::TypedServers => "MCP servers are sent with their type.",
+            Self::TypedServers => "MCP servers are sent with a `type` field.",
             Self::TrimmedChunks => {
-                "Chunks come without the white space at their ends; it is put back where it is likely."
+                "Chunks have no leading or trailing whitespace; parlor restores the likely spaces."
             }
-            Self::ShortPrompts => "Prompts may hold at most 100 KiB of text.",
+            Self::ShortPrompts => "Prompts are limited to 100 KiB of text.",
             Self::FewNotifications => {
-                "Requests of ours are not withdrawn, because the agent takes that for an error."
+                "parlor does not cancel its requests, because the agent treats a cancellation as an error."
             }
-            Self::DiesOnCancel => "A session is opened again after a cancelled turn.",
-            Self::NullMeansGone => "An empty answer to a load may mean that there is no such session.",
-            Self::HiddenList => "The agent lists sessions, though it does not advertise it.",
+            Self::DiesOnCancel => "The session is reopened after a cancelled turn.",
+            Self::NullMeansGone => {
+                "An empty response to session/load may mean that the session does not exist."
+            }
+            Self::HiddenList => "The agent can list sessions without advertising it.",
             Self::WantsName => {
-                "parlor calls itself `banjo-parlor`, so that the agent tells its models and options."
+                "parlor identifies as `banjo-parlor`, so that the agent sends its models and options."
             }
-            Self::OldResume => "Sessions are resumed by `unstable_resumeSession`.",
-            Self::OldSetMode => "A mode is set under its old name where the new one is refused.",
-            Self::ShortPatience => {
-                "The agent waits 30 s for an answer to its question, then takes it as a no."
-            }
-            Self::ShortLines => "Messages to it may hold at most 4 MiB.",
+            Self::OldResume => "Sessions are resumed with `unstable_resumeSession`.",
+            Self::OldSetMode => "If a mode is rejected, its old name is tried.",
+            Self::ShortPatience => "The agent treats an unanswered question as declined after 30 s.",
+            Self::ShortLines => "Messages to the agent are limited to 4 MiB.",
             Self::DeafInTurn => {
-                "While a turn runs the agent reads nothing: answers and a cancel reach it at the end."
+                "The agent reads no input during a turn: responses and cancellation arrive when it ends."
             }
-            Self::MuteBetween => "What the agent says between two turns does not arrive on this way.",
+            Self::MuteBetween => "Messages sent between turns are not delivered over this transport.",
             Self::KnowsById => {
-                "A session goes on by its id while the agent's server runs; its list says whether it is still there."
+                "A session can be resumed by its id while the agent's server is running; session/list shows \
+                 whether it still exists."
             }
-            Self::HeaderFrames => "Messages come with Content-Length headers.",
-            Self::Arrays => "Messages come in arrays.",
-            Self::ReadyLine => "The agent says when it is ready.",
-            Self::ReplaysResults => {
-                "In a replay the results of calls come as messages of yours, and are left out there."
-            }
-            Self::WrappedOutput => {
-                "The agent writes lines of its own around the output of tools; only the output is shown."
-            }
-            Self::InputAsContent => {
-                "The input of a tool comes as its content, and is shown as the input only."
-            }
+            Self::HeaderFrames => "Messages use Content-Length headers.",
+            Self::Arrays => "Messages are sent in arrays.",
+            Self::ReadyLine => "The agent announces when it is ready.",
+            Self::ReplaysResults => "In a replay, tool results are sent as user messages; they are hidden.",
+            Self::WrappedOutput => "The agent wraps tool output in extra lines; only the output is shown.",
+            Self::InputAsContent => "Tool input is also sent as content; it is shown once.",
         }
     }
 }
 
-/// Agents known by name: a program's file name, a package among the arguments, or what the agent calls
-/// itself.
+/// Agents with known quirks, by program name, package argument, or reported name.
 const BY_NAME: &[(&str, Quirk)] = &[
     ("gemini", Quirk::MissingFileReadsEmpty),
     ("gemini-cli", Quirk::MissingFileReadsEmpty),
@@ -161,7 +157,7 @@ const BY_NAME: &[(&str, Quirk)] = &[
     ("Kimi Code CLI", Quirk::InputAsContent),
 ];
 
-/// Systems known by name, in the same places.
+/// Profiles by name, in the same places.
 const PROFILES: &[(&str, Profile)] = &[
     ("openoxide", Profile::OpenOxide),
     ("alex", Profile::Elephant),
@@ -174,7 +170,7 @@ const PROFILES: &[(&str, Profile)] = &[
     ("Banjo Duet", Profile::Banjo),
 ];
 
-/// What is odd about a system from the start; its updates and requests teach the rest.
+/// Initial quirks of a profile; others are detected from messages.
 fn of_profile(profile: Profile) -> &'static [Quirk] {
     match profile {
         Profile::Official => &[],
@@ -195,27 +191,27 @@ fn of_profile(profile: Profile) -> &'static [Quirk] {
     }
 }
 
-/// What is odd about a system that is reached over a network.
+/// Quirks of a profile over a network.
 pub(super) fn of_remote(profile: Profile) -> &'static [Quirk] {
     match profile {
-        // Its web socket has one thread for reading and for the turn.
+        // Its WebSocket uses one thread for reading and the turn.
         Profile::Banjo => &[Quirk::DeafInTurn],
-        // It answers in the request itself; its sessions belong to the gateway, not to a connection.
+        // It responds in the HTTP response; sessions belong to the gateway, not to a connection.
         Profile::ZeptoClaw => &[Quirk::MuteBetween, Quirk::KnowsById],
         _ => &[],
     }
 }
 
-/// Quirks that only an agent can have that was known for what it is before it ran.
+/// Quirks that apply only if the agent was identified before its start.
 const BEFORE_THE_START: &[Quirk] =
     &[Quirk::SpeaksFirst, Quirk::OnePerFolder, Quirk::KeepsSessionId, Quirk::WantsName];
 
-/// Quirks of a process that parlor started in the user's folder. An agent behind a URL has none of them: above all, a
-/// shared server is never asked to shut down.
+/// Quirks of local processes. They do not apply to remote agents; in particular, a shared server is never asked to
+/// shut down.
 const OF_A_PROCESS: &[Quirk] =
     &[Quirk::SpeaksFirst, Quirk::Shutdown, Quirk::OnePerFolder, Quirk::KeepsSessionId];
 
-/// The profile of an agent by what the user says, or by its command.
+/// The profile from the configuration, or from the command.
 pub(crate) fn profile_of(spec: &AgentSpec) -> Option<Profile> {
     if spec.wire.is_strict {
         return None;
@@ -226,7 +222,7 @@ pub(crate) fn profile_of(spec: &AgentSpec) -> Option<Profile> {
     })
 }
 
-/// The names in an agent's command that tell its quirks.
+/// The names in a command that identify quirks.
 pub(crate) fn telling_names(spec: &AgentSpec) -> Vec<String> {
     let words = std::iter::once(&spec.command).chain(&spec.args);
     let names = words.flat_map(|word| [file_stem(word), without_version(word)]);
@@ -240,7 +236,7 @@ fn profile_of_name(name: &str) -> Option<Profile> {
     PROFILES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, profile)| *profile)
 }
 
-/// The quirks in force on a connection, in the order in which they were learned.
+/// The quirks of a connection, in order of detection.
 #[derive(Debug, Default)]
 pub(super) struct Quirks {
     known: Vec<Quirk>,
@@ -250,8 +246,7 @@ pub(super) struct Quirks {
 }
 
 impl Quirks {
-    /// Those known by the profile, or by the command. Launchers such as `npx` carry the agent's name in an
-    /// argument.
+    /// The quirks of the profile or the command. Launchers such as `npx` have the agent's name in an argument.
     pub(super) fn of(spec: &AgentSpec) -> Self {
         let is_remote = spec.remote.is_some();
         let mut quirks = Self { is_strict: spec.wire.is_strict, is_remote, ..Self::default() };
@@ -262,14 +257,14 @@ impl Quirks {
             quirks.seed(file_stem(word));
             quirks.seed(without_version(word));
         }
-        // What the user says is no news.
+        // Configured quirks are not reported.
         if spec.wire.has_headers {
             quirks.note(Quirk::HeaderFrames);
         }
         quirks
     }
 
-    /// Adds those known by this name.
+    /// Adds the quirks of a name.
     pub(super) fn seed(&mut self, name: &str) {
         if let Some(profile) = profile_of_name(name) {
             self.learn_profile(profile);
@@ -281,7 +276,7 @@ impl Quirks {
         }
     }
 
-    /// Adds those of a system. The first one stays: an agent is not two systems.
+    /// Adds the quirks of a profile, unless there is one already.
     fn set_profile(&mut self, profile: Profile) {
         if !self.is_strict && self.profile.is_none() {
             self.profile = Some(profile);
@@ -291,7 +286,7 @@ impl Quirks {
         }
     }
 
-    /// The same once the agent runs: what had to be done before its start is not in force.
+    /// The same for a running agent, without the quirks that apply before the start.
     pub(super) fn learn_profile(&mut self, profile: Profile) {
         if self.profile.is_none() {
             self.set_profile(profile);
@@ -299,17 +294,17 @@ impl Quirks {
         }
     }
 
-    /// The system that the agent is taken for.
+    /// The profile of the agent.
     pub(super) fn profile(&self) -> Option<Profile> {
         self.profile
     }
 
-    /// Whether nothing is to be mended.
+    /// Whether workarounds are disabled.
     pub(super) fn is_strict(&self) -> bool {
         self.is_strict
     }
 
-    /// Notes a quirk; the first time it is told as an anomaly.
+    /// Sets a quirk and reports it the first time as an anomaly.
     pub(super) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
         if !self.has(quirk) && !self.is_strict && !self.is_elsewhere(quirk) {
             self.known.push(quirk);
@@ -317,41 +312,41 @@ impl Quirks {
         }
     }
 
-    /// Notes a quirk that shows in the list of [`Self::sentences`] only.
+    /// Sets a quirk that is shown only in [`Self::sentences`].
     pub(super) fn note(&mut self, quirk: Quirk) {
         if !self.has(quirk) && !self.is_strict && !self.is_elsewhere(quirk) {
             self.known.push(quirk);
         }
     }
 
-    /// A quirk that the agent turns out not to have.
+    /// Removes a quirk that the agent does not have.
     pub(super) fn forget(&mut self, quirk: Quirk) {
         self.known.retain(|known| *known != quirk);
     }
 
-    /// Whether a quirk belongs to a process, and there is none of ours.
+    /// Whether a quirk applies to local processes, and the agent is remote.
     fn is_elsewhere(&self, quirk: Quirk) -> bool {
         self.is_remote && OF_A_PROCESS.contains(&quirk)
     }
 
-    /// Whether a quirk is in force.
+    /// Whether the agent has a quirk.
     pub(super) fn has(&self, quirk: Quirk) -> bool {
         self.known.contains(&quirk)
     }
 
-    /// All of them by name, for tests.
+    /// The names of all quirks, for tests.
     #[cfg(test)]
     pub(super) fn names(&self) -> Vec<String> {
         self.known.iter().map(|quirk| format!("{quirk:?}")).collect()
     }
 
-    /// All of them, for people.
+    /// Descriptions of all quirks.
     pub(super) fn sentences(&self) -> Vec<String> {
         self.known.iter().map(|quirk| quirk.sentence().to_owned()).collect()
     }
 }
 
-/// The file name of a path without a script's ending.
+/// The file name of a path without a script extension.
 fn file_stem(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     [".sh", ".js", ".mjs", ".cmd", ".exe", ".py"]
@@ -441,6 +436,6 @@ mod tests {
         quirks.learn(Quirk::FlatUpdates, &mut out);
         quirks.learn(Quirk::FlatUpdates, &mut out);
         assert_eq!(out.len(), 1);
-        assert_eq!(quirks.sentences(), ["Updates come without their wrapper."]);
+        assert_eq!(quirks.sentences(), ["Updates are not wrapped in `update`."]);
     }
 }

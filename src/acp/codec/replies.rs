@@ -1,7 +1,6 @@
-//! Results of our calls.
+//! Decodes the results of requests.
 //!
-//! Duty: read what each call is made for; tolerate `null` where a result has nothing to tell.
-//! Not its duty: errors (`errors`), matching ids (`peer`).
+//! `null` is accepted where a result has no required fields.
 
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
@@ -19,10 +18,10 @@ use super::value::{
 };
 use super::{errors, options, strict, unstable};
 
-/// Keys that hold why a turn ended.
+/// Keys of the stop reason.
 const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
-/// Reads the result of `call`.
+/// Decodes the result of a request.
 pub(super) fn decode(
     call: &Call,
     result: &str,
@@ -39,13 +38,13 @@ pub(super) fn decode(
         Some(Value::Array(items)) if matches!(call, Call::ListSessions { .. }) => {
             Object::from_iter([("sessions".to_owned(), Value::Array(items))])
         }
-        // `null` and odd scalars say the same as `{}`: nothing.
+        // `null` and scalars are treated as `{}`.
         Some(_) => Object::new(),
-        None => return Err(malformed("it is no JSON")),
+        None => return Err(malformed("not valid JSON")),
     };
     Ok(match call {
         Call::NewSession(_) | Call::ForkSession(..) => {
-            let name = new_session_id(&result).ok_or_else(|| malformed("it names no session"))?;
+            let name = new_session_id(&result).ok_or_else(|| malformed("no session id"))?;
             let mut reply = options::decode_session(&mut result, out);
             let session = memory.session(&name);
             tell_commands(&session, &mut result, out);
@@ -72,15 +71,15 @@ pub(super) fn decode(
         }
         Call::ListSessions { .. } => decode_list(&mut result, out),
         Call::Prompt(..) => decode_turn(&mut result)?,
-        // An agent that tells no options has not lost them all.
+        // Missing options are unchanged, not removed.
         Call::SetOption(..) => options::decode_options(&mut result, out).map_or(Reply::Done, Reply::Options),
         Call::SetTitle(_, asked) => {
             Reply::Title(take_text(&mut result, &["title"]).unwrap_or_else(|| asked.clone()))
         }
         Call::SessionStatus(_) => Reply::SessionStatus { is_live: unstable::is_live(&result) },
-        Call::AuthStatus => unstable::decode_auth(&mut result)
-            .map(Reply::AuthStatus)
-            .ok_or_else(|| malformed("it tells no state"))?,
+        Call::AuthStatus => {
+            unstable::decode_auth(&mut result).map(Reply::AuthStatus).ok_or_else(|| malformed("no state"))?
+        }
         Call::ListProviders => Reply::Providers(unstable::decode_providers(&mut result)),
         Call::Authenticate { .. }
         | Call::LogOut
@@ -95,7 +94,7 @@ pub(super) fn decode(
     })
 }
 
-/// Version 2 tells slash commands with the session that has them.
+/// Version 2 sends slash commands with the session.
 fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEvent>) {
     if let Some(items) = take(result, &["availableCommands"]) {
         let commands = options::decode_commands(list(items), out);
@@ -104,10 +103,10 @@ fn tell_commands(session: &SessionId, result: &mut Object, out: &mut Vec<AgentEv
 }
 
 fn no_session() -> CallError {
-    RpcError::new(RpcError::RESOURCE_NOT_FOUND, "The agent holds no such session.").into()
+    RpcError::new(RpcError::RESOURCE_NOT_FOUND, "The agent does not have this session.").into()
 }
 
-/// An answer that cannot be read.
+/// The error for an invalid result.
 pub(super) fn malformed(why: &str) -> CallError {
     CallError::Malformed { error: why.trim_end_matches('.').to_owned() }
 }
@@ -118,7 +117,7 @@ fn new_session_id(result: &Object) -> Option<String> {
 
 fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
     let items = take(result, &["sessions"]).map(list).unwrap_or_default();
-    // The official type here does not hold the mark of the archive.
+    // The official type does not contain the archive flag.
     let mut archived = Vec::new();
     let sessions = typed_items::<schema::SessionInfo>(items, "sessions", out, |item| match item {
         Value::Object(mut session) => {
@@ -151,17 +150,17 @@ fn decode_list(result: &mut Object, out: &mut Vec<AgentEvent>) -> Reply {
     Reply::Sessions { sessions, next_cursor }
 }
 
-/// Whether an answer to a prompt says why the turn ended.
+/// Whether the response to a prompt has a stop reason.
 pub(super) fn names_stop_reason(result: &str) -> bool {
     parse(result).and_then(|result| first_text(result.as_object()?, STOP_KEYS)).is_some()
 }
 
-/// Reads how a turn ended, from an answer to the prompt or from an event that says so.
+/// Decodes the end of a turn, from the response to the prompt or from an event.
 pub(super) fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
     let word = take_text(result, STOP_KEYS).unwrap_or_default();
     let name = official(STOP_REASONS, &word);
     if name == "auth_required" {
-        return Err(RpcError::new(RpcError::AUTH_REQUIRED, "The agent wants you to sign in.").into());
+        return Err(RpcError::new(RpcError::AUTH_REQUIRED, "The agent requires sign-in.").into());
     }
     if name == "error" {
         if let Some(error) = result.get("error").filter(|error| error.is_object()) {

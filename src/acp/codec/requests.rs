@@ -1,8 +1,6 @@
-//! Requests of the agent.
+//! Decodes requests of the agent, in official and non-standard form, and remembers the form for the response.
 //!
-//! Duty: read each method's params, in official and in odd spelling, and remember how it was spelled.
-//! Not its duty: serving them (`services`), or answering (`answers`).
-//! Invariant: a request that cannot be read is answered with an error at once, and never half understood.
+//! Invariant: a request that cannot be decoded gets an error response immediately, and is never executed in part.
 
 use std::path::PathBuf;
 
@@ -23,10 +21,10 @@ use super::value::{
 };
 use super::{RequestForm, RequestKind, elicitation, strict, tools, v2};
 
-/// Further options of a permission request are left out: each is compared with all others.
+/// Maximum number of permission options; each is compared with all others.
 const MOST_OPTIONS: usize = 500;
 
-/// Reads a request.
+/// Decodes a request.
 pub(super) fn decode(
     method: &str,
     params: Option<&str>,
@@ -41,7 +39,7 @@ pub(super) fn decode(
     if !is_offered {
         return Err(RpcError::new(
             RpcError::METHOD_NOT_FOUND,
-            format!("{method} was not offered to this agent. Use your own means instead."),
+            format!("{method} is disabled for this agent. Use your own implementation."),
         ));
     }
     if quirks.is_strict() {
@@ -49,7 +47,7 @@ pub(super) fn decode(
         if let Err(why) = checked {
             let session = params.and_then(parse_object).as_ref().and_then(session_name);
             if let Some(session) = session.map(|name| memory.session(&name)) {
-                let title = format!("Not the protocol's, and refused: {method}");
+                let title = format!("Rejected non-standard request: {method}");
                 updates::tell_refused(&session, title, &why, out);
             }
             return Err(invalid(method, &why));
@@ -67,13 +65,13 @@ pub(super) fn decode(
     if kind == RequestKind::Elicitation {
         let ask = elicitation::decode(session.clone(), params).inspect_err(|error| {
             if let Some(session) = &session {
-                let title = "A question of the agent cannot be shown, and was refused.".to_owned();
+                let title = "Rejected a question of the agent that cannot be shown.".to_owned();
                 updates::tell(session, title, Some(error.message.clone()), out);
             }
         })?;
         return Ok((AgentRequest::Elicitation(ask), RequestForm::official(kind)));
     }
-    // The official types require a session; some agents name none, and it is not needed here.
+    // The official types require a session; some agents omit it, and it is not needed here.
     let name = session.as_ref().map(|session| session.as_str().to_owned()).unwrap_or_default();
     params.insert("sessionId".to_owned(), name.into());
     let ask = decode_callback(kind, session, params).map_err(|error| invalid(method, &error))?;
@@ -95,7 +93,7 @@ fn kind_of(method: &str, offered: Callbacks) -> Option<(RequestKind, bool)> {
     })
 }
 
-/// An answer for params that cannot be read.
+/// The error for invalid params.
 pub(super) fn invalid(method: &str, error: &str) -> RpcError {
     RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params of {method}: {error}"))
 }
@@ -109,7 +107,7 @@ fn decode_callback(
         RequestKind::ReadFile => {
             rename(&mut params, "path", &["file_path", "filePath", "uri"]);
             for key in ["line", "limit"] {
-                // Floats and texts are numbers, too; what is negative reads as the least.
+                // Accepts floats and strings as numbers; negative numbers become 0.
                 if let Some(number) = params.get(key).and_then(whole) {
                     params.insert(key.to_owned(), number.clamp(0, i64::from(u32::MAX)).into());
                 }
@@ -158,7 +156,7 @@ fn terminal(mut params: Object) -> Result<TerminalId, String> {
 
 fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
     if let Some(Value::Array(words)) = params.get_mut("command") {
-        // A list of words: the first is the program.
+        // A list: the first item is the program.
         let mut words = std::mem::take(words);
         let program = if words.is_empty() { Value::Null } else { words.remove(0) };
         params.insert("command".to_owned(), program);
@@ -187,7 +185,7 @@ fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
     })
 }
 
-/// A permission request; the `bool` says whether its options were keyed by `id`.
+/// Decodes a permission request; the `bool` is whether its options use `id`.
 fn decode_permission(
     session: Option<SessionId>,
     mut params: Object,
@@ -198,7 +196,7 @@ fn decode_permission(
     let note = v2::take_subject(&mut params);
     let call = match take(&mut params, &["toolCall", "tool_call", "tool"]) {
         Some(Value::Object(call)) => call,
-        // No call at all: what the request says must do.
+        // Without a call, the fields of the request are used.
         other => {
             let mut call = Object::new();
             let title = match other {
@@ -244,8 +242,7 @@ fn decode_option(item: Value, is_flat: &mut bool) -> Option<PermissionOption> {
     let kind = match take_text(&mut option, &["kind"]).map(|word| official(PERMISSION_KINDS, &word)) {
         Some(word) if is_permission_kind(&word) => word,
         None => guess_kind(&id, &name).to_owned(),
-        // A kind of the agent's own: its words say whether it allows, but not for how long. It must never
-        // be anyone's default.
+        // An unknown kind: its words say whether it allows, but not for how long. It must never be the default.
         Some(_) if guess_kind(&id, &name).starts_with("allow") => "allow_always".to_owned(),
         Some(_) => "reject_once".to_owned(),
     };
@@ -264,8 +261,8 @@ fn is_permission_kind(word: &str) -> bool {
     matches!(word, "allow_once" | "allow_always" | "reject_once" | "reject_always")
 }
 
-/// What an option means by its words. Whole words only: "disallow" does not allow. When in doubt it
-/// rejects, so that no default can allow what was not understood.
+/// The meaning of an option by its words, compared as whole words ("disallow" does not allow). Unknown options
+/// reject.
 fn guess_kind(id: &str, name: &str) -> &'static str {
     let words: Vec<String> = format!("{id} {name}")
         .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')

@@ -1,8 +1,7 @@
-//! The protocol to the letter, for whoever tests an agent.
+//! Strict mode, for testing an agent against the protocol.
 //!
-//! Duty: says whether a message is exactly what the official types take, and what they would lose of it.
-//! Not its duty: reading it (the decoders do that as always, and then have nothing to mend).
-//! Invariant: what passes here is read to the same values with and without this check.
+//! Checks whether a message is exactly what the official types accept, and which fields they would drop.
+//! Invariant: a message that passes is decoded to the same values with and without this check.
 
 use agent_client_protocol_schema::{v1 as schema, v2};
 use serde::Serialize;
@@ -24,7 +23,7 @@ pub(super) fn initialize(result: &str) -> Result<(), String> {
     let is_number = serde_json::from_str::<Value>(result)
         .is_ok_and(|result| result.get("protocolVersion").is_some_and(Value::is_u64));
     if !is_number {
-        return Err("`protocolVersion` is no number".to_owned());
+        return Err("`protocolVersion` is not a number".to_owned());
     }
     check::<schema::InitializeResponse>(result)
 }
@@ -68,7 +67,7 @@ fn check<T: DeserializeOwned + Serialize>(text: &str) -> Result<(), String> {
     let read: T = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
     let again = serde_json::to_value(&read).map_err(|error| error.to_string())?;
     match lost(&value, &again, "") {
-        Some(place) => Err(format!("`{place}` holds items that the protocol does not allow")),
+        Some(place) => Err(format!("`{place}` contains items that the protocol does not allow")),
         None => Ok(()),
     }
 }

@@ -1,8 +1,7 @@
-//! Terminals that agents own and tell about in `_meta` of a tool call.
+//! Decodes terminals of the agent that are described in `_meta` of a tool call.
 //!
-//! Duty: `terminal_info`, `terminal_output` (or `terminal_output_delta`) and `terminal_exit`, in the order
-//! in which they happened. Codex, pi and claude tell their commands' output in no other way.
-//! Not its duty: terminals that parlor runs.
+//! Codex, pi and Claude send the output of their commands only as `terminal_info`, `terminal_output` (or
+//! `terminal_output_delta`) and `terminal_exit`.
 
 use serde_json::Value;
 

@@ -1,9 +1,8 @@
-//! Tool calls: announcements, updates, and the call inside a permission request.
+//! Decodes tool calls: announcements, updates, and the call in a permission request.
 //!
-//! Duty: one patch from whatever an agent tells of a call, with the facts found in its raw input, its raw
-//! output and its `_meta`. Not its duty: merging with what is known of the call (`app`).
-//! ACP v1 tool-calls: in an update, absent and `null` mean unchanged; `content` and `locations` replace.
-//! Invariant: content that is not understood is shown raw; keys that are not known end up in `extra`.
+//! Produces one patch per message, with values found in the raw input, raw output and `_meta`; `app` merges it with
+//! the call. ACP v1 tool-calls: in an update, absent and `null` mean unchanged; `content` and `locations` replace.
+//! Invariant: unknown content is shown raw; unknown keys are stored in `extra`.
 
 use std::path::PathBuf;
 
@@ -26,7 +25,7 @@ use super::value::{
 };
 use super::{input, names, output, patches, terminals, wrappers};
 
-/// Reads a call. `fallback`: the id of a call that has none.
+/// Decodes a tool call. `fallback`: the id of a call without one.
 pub(super) fn decode(
     mut call: Object,
     is_announcement: bool,
@@ -64,7 +63,7 @@ pub(super) fn decode(
     patch
 }
 
-/// Whether a call or a terminal can be stopped by itself. Source: ACP v2 tool-calls, `capabilities.cancel`.
+/// Whether a call or a terminal can be stopped separately. Source: ACP v2 tool-calls, `capabilities.cancel`.
 pub(super) fn can_cancel(told: &Object) -> Patch<bool> {
     match told.get("capabilities") {
         None => Patch::Keep,
@@ -89,7 +88,7 @@ fn decode_head(call: &mut Object, patch: &mut ToolCallPatch) {
     if let Some(word) = take_text(call, &["status"]) {
         let status = official(TOOL_STATUS, &word);
         if status == "cancelled" {
-            // v2 has it, v1 does not.
+            // Only in version 2.
             patch.status = Patch::Set(ToolStatus::Cancelled);
         } else if typed::<schema::ToolCallStatus>(status.clone().into()).is_ok() {
             head.insert("status".to_owned(), status.into());
@@ -166,7 +165,7 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     }
 }
 
-/// Adds what an announcement must have: a title, and a kind if the name or the beginning of the title implies one.
+/// Adds required fields of an announcement: a title, and a kind if the name or the start of the title implies one.
 fn name_announcement(patch: &mut ToolCallPatch) {
     let of_title = || names::head_of_title(patch.title.as_set()?).map(|(head, _)| head);
     if patch.kind == Patch::Keep
@@ -182,7 +181,7 @@ fn name_announcement(patch: &mut ToolCallPatch) {
     }
 }
 
-/// Content items, each by itself.
+/// Decodes content items separately.
 pub(super) fn decode_content(
     items: Value,
     quirks: &mut Quirks,
@@ -265,7 +264,7 @@ fn decode_diff(mut item: Object) -> Vec<ToolContent> {
         item.insert("diff".to_owned(), text.into());
     }
     if item.get("oldText").is_some_and(Value::is_string) {
-        // A file that is emptied may come without its new text.
+        // A change that empties a file may have no new text.
         fill(&mut item, "newText", || "".into());
     }
     let value = Value::Object(item);

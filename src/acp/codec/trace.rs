@@ -1,11 +1,14 @@
-//! Trace context: which trace a call belongs to, for whoever follows work through several programs.
+//! Trace context of requests: `traceparent` and `tracestate` in `_meta`, if the user enables it.
 //!
-//! Duty: `traceparent` and `tracestate` in the `_meta` of calls, where the user wants it. Not its duty: a trace of its
-//! own; the first part is what the environment says, else made once for a connection.
+//! The trace id comes from the environment, or is generated once per connection.
 //! Source: ACP v1 extensibility, reserved keys of `_meta`; W3C Trace Context, `traceparent`, version 00.
 
 use std::env;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+use serde_json::Value;
+
+use super::value::parse_object;
 
 /// The trace of one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +32,7 @@ impl Trace {
 
     /// The params of a call with the trace in them, unless they have a `_meta` of their own.
     pub(super) fn mark(&self, params: String) -> String {
-        let Some(rest) = params.strip_prefix('{').filter(|rest| !rest.contains("\"_meta\"")) else {
+        let Some(mut object) = parse_object(&params).filter(|object| !object.contains_key("_meta")) else {
             return params;
         };
         let parent = format!("00-{}-{:016x}-01", self.trace_id, random());
@@ -37,8 +40,8 @@ impl Trace {
         if let (Some(state), Some(object)) = (&self.state, meta.as_object_mut()) {
             object.insert("tracestate".to_owned(), state.as_str().into());
         }
-        let comma = if rest.trim_start() == "}" { "" } else { "," };
-        format!("{{\"_meta\":{meta}{comma}{rest}")
+        object.insert("_meta".to_owned(), meta);
+        Value::Object(object).to_string()
     }
 }
 

@@ -1,8 +1,7 @@
-//! Parts of the protocol that are drafts, and that the official types here do not hold.
+//! Draft parts of the protocol that the official types do not contain: archive, sign-in state, providers and system
+//! prompts.
 //!
-//! Duty: the capabilities, calls and answers of archive, state of the sign-in, providers and system prompts; and
-//! what is added to calls for them. Not its duty: parts that the official types hold (`calls`, `v2`).
-//! Invariant: nothing of it is sent to an agent that does not advertise it.
+//! Invariant: nothing here is sent to an agent that does not advertise it.
 //! Source: the RFDs of the protocol, schema 1.15.1 with its unstable features.
 
 use serde_json::{Value, json};

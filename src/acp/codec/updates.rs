@@ -1,9 +1,8 @@
-//! Updates of sessions, the long way: by a JSON tree.
+//! Decodes session updates through a JSON tree.
 //!
-//! Duty: find the update and its session in whatever wrapper they came, bring the update under its
-//! official name, and hand it to the decoder of its kind.
-//! Not its duty: official text chunks (`fast`), parts of updates (`tools`, `plans`, `options`, `content`).
-//! Invariant: an update that no decoder understands comes out as `Unknown` with all of its JSON.
+//! Finds the update and its session in any known wrapper, maps the update to its official name, and calls the
+//! decoder of its kind. Official text chunks are decoded by `fast`.
+//! Invariant: an update that no decoder accepts becomes `Unknown` with all of its JSON.
 
 use std::borrow::Cow;
 
@@ -26,7 +25,7 @@ use super::value::{
 };
 use super::{content, errors, openoxide, options, plans, replies, strict, tools, v2, wrappers};
 
-/// Reads one `session/update`.
+/// Decodes a `session/update`.
 pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) {
     if quirks.is_strict()
         && let Err(why) = strict::update(text, memory.is_v2())
@@ -34,7 +33,7 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
         return refuse(text, &why, memory, out);
     }
     let Some(mut params) = parse_object(text) else {
-        out.push(anomaly(AnomalyKind::BadMessage, "An update holds no object and was left out."));
+        out.push(anomaly(AnomalyKind::BadMessage, "Ignored an update that is not an object."));
         return;
     };
     let named = session_name(&params);
@@ -47,7 +46,7 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
         }
         None => flat(params, quirks, out),
     };
-    // The session inside a subagent's update is the child, not the one that tells of it.
+    // The session inside a subagent's update is the child, not the sender.
     let tells_of_child = first_text(&update, UPDATE_KIND).as_deref() == Some("subagent_update");
     let named = named.or_else(|| session_name(&update).filter(|_| !tells_of_child));
     let session = if let Some(name) = named {
@@ -56,13 +55,13 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
         quirks.learn(Quirk::NoSessionId, out);
         session
     } else {
-        out.push(anomaly(AnomalyKind::BadMessage, "An update belongs to no session and was left out."));
+        out.push(anomaly(AnomalyKind::BadMessage, "Ignored an update without a session."));
         return;
     };
     Update { session, memory, quirks, out }.decode(update, text);
 }
 
-/// Reads an event of one system under a method of its own, or without any. `false`: it is none.
+/// Decodes an event of `OpenOxide` with or without a method; `false`: not an event.
 pub(super) fn decode_event(
     method: &str,
     params: Option<&str>,
@@ -98,16 +97,16 @@ pub(super) fn decode_event(
     event.insert("type".to_owned(), name.into());
     let session = session.or_else(|| session_name(&event)).map(|name| memory.session(&name));
     let Some(session) = session.or_else(|| memory.last_session()) else {
-        out.push(anomaly(AnomalyKind::BadMessage, "An event belongs to no session and was left out."));
+        out.push(anomaly(AnomalyKind::BadMessage, "Ignored an event without a session."));
         return true;
     };
     Update { session, memory, quirks, out }.decode(event, text);
     true
 }
 
-/// A strict connection shows an update that it does not take, and says why.
+/// A strict connection shows an invalid update with the reason.
 fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) {
-    out.push(anomaly(AnomalyKind::BadMessage, format!("An update is not the protocol's: {why}.")));
+    out.push(anomaly(AnomalyKind::BadMessage, format!("Invalid update: {why}.")));
     let params = parse_object(text);
     let kind = |params: &Object| {
         let update = params.get("update").and_then(Value::as_object).unwrap_or(params);
@@ -116,19 +115,19 @@ fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentE
     let name = params.as_ref().and_then(kind).unwrap_or_else(|| "?".to_owned());
     let session = params.as_ref().and_then(session_name).map(|name| memory.session(&name));
     if let Some(session) = session.or_else(|| memory.last_session()) {
-        tell_refused(&session, format!("Not the protocol's: the update {name}"), why, out);
+        tell_refused(&session, format!("Non-standard update: {name}"), why, out);
         let update = SessionUpdate::Unknown { name, raw: raw_update(text) };
         out.push(AgentEvent::Update(session, update));
     }
 }
 
-/// Says in the transcript what a strict connection did not take, and why.
+/// Reports an invalid message of a strict connection in the transcript.
 pub(super) fn tell_refused(session: &SessionId, title: String, why: &str, out: &mut Vec<AgentEvent>) {
-    let why = format!("{}. Without `strict` it may be understood.", why.trim_end_matches('.'));
+    let why = format!("{}. It may be supported without `strict`.", why.trim_end_matches('.'));
     tell(session, title, Some(why), out);
 }
 
-/// Says something in the transcript.
+/// Adds a notice to the transcript.
 pub(super) fn tell(
     session: &SessionId,
     title: String,
@@ -146,7 +145,7 @@ fn flat(mut params: Object, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> O
     params
 }
 
-/// The update as it came. Parsed again, because decoders take it apart, and this is rare.
+/// The original update. Parsed again, because the decoders consume it; this is rare.
 fn raw_update(text: &str) -> Raw {
     let mut params = parse_object(text).unwrap_or_default();
     match take(&mut params, &["update"]) {
@@ -155,12 +154,12 @@ fn raw_update(text: &str) -> Raw {
     }
 }
 
-/// The name of the session that a message belongs to.
+/// The session id of a message.
 pub(super) fn session_name(object: &Object) -> Option<String> {
     first_text(object, SESSION_ID).or_else(|| first_text(object.get("session")?.as_object()?, &["id"]))
 }
 
-/// An update on its way through the decoders.
+/// An update that is being decoded.
 struct Update<'a> {
     session: SessionId,
     memory: &'a mut DecoderState,
@@ -186,20 +185,20 @@ impl Update<'_> {
             && matches!(spelled.as_str(), "agent_message" | "agent_thought" | "user_message")
             && first_text(&update, MESSAGE_ID).is_none()
         {
-            // A whole message, not a part of one: the next must not be joined to it.
+            // A complete message; later chunks must not be joined to it.
             update.insert("messageId".to_owned(), self.memory.make_id("message").into());
         }
         let is_done = self.memory.is_v2() && self.decode_v2(&spelled, &mut update).is_some();
         if !is_done && self.decode_kind(&name, &mut update).is_none() {
             if name != "?" && is_known(&name) {
-                let text = format!("An update `{spelled}` was not understood and is shown as it came.");
+                let text = format!("Could not decode an update `{spelled}`; shown unchanged.");
                 self.out.push(anomaly(AnomalyKind::BadMessage, text));
             }
             self.push(SessionUpdate::Unknown { name: spelled, raw: raw_update(text) });
         }
     }
 
-    /// What an event tells of the turn; `true`: it tells nothing else.
+    /// Decodes turn events; `true` if there is nothing else in the update.
     fn turn_news(&mut self, name: &str, update: &mut Object) -> bool {
         let session = self.session.clone();
         match name {
@@ -227,7 +226,7 @@ impl Update<'_> {
         self.out.push(AgentEvent::Update(self.session.clone(), update));
     }
 
-    /// What only version 2 has; `None`: it is told as in version 1.
+    /// Decodes updates that only version 2 has; `None`: decoded as in version 1.
     fn decode_v2(&mut self, name: &str, update: &mut Object) -> Option<()> {
         match name {
             "user_message" | "agent_message" | "agent_thought" => {
@@ -272,7 +271,7 @@ impl Update<'_> {
         Some(())
     }
 
-    /// `None`: not understood.
+    /// `None`: unknown.
     fn decode_kind(&mut self, name: &str, update: &mut Object) -> Option<()> {
         match name {
             "user_message_chunk" => self.message(Role::User, update),
@@ -348,7 +347,7 @@ impl Update<'_> {
     fn message(&mut self, role: Role, update: &mut Object) -> Option<()> {
         let content = take(update, MESSAGE_CONTENT)?;
         let message = take_text(update, MESSAGE_ID).map(|name| self.memory.message(&name));
-        // `delta: {text}` has no type, which a block may lack, too.
+        // `delta: {text}` has no type, which blocks may omit as well.
         self.blocks(role, message.as_ref(), content::decode_many(content));
         Some(())
     }
@@ -377,10 +376,10 @@ impl Update<'_> {
         report_lost("content", unknown, total, true, self.out);
     }
 
-    /// Whether a message of the user only stands for what a call gave back to the model, which is told with the call.
+    /// Whether a user message only repeats a tool result, which is shown with the call.
     fn is_result_of_call(&self, role: Role, block: &ContentBlock) -> bool {
         let ContentBlock::Text(text) = block else { return false };
-        // After a turn that was cancelled, gemini tells the calls behind all of them, or as text only.
+        // After a cancelled turn, gemini sends the calls after all results, or only as text.
         role == Role::User && !self.quirks.is_strict() && is_result_of_call(text)
     }
 
@@ -394,8 +393,8 @@ impl Update<'_> {
         } else if is_announcement {
             Some(ToolCallId::from(self.memory.make_id("tool")))
         } else {
-            // A dialect tells results without ids: they belong to the last call. In the protocol's own
-            // updates the id is required, and there is nothing to patch without one.
+            // One dialect sends results without ids; they belong to the last call. In official updates the id is
+            // required.
             Some(self.memory.last_tool()?)
         };
         let fallback = fallback.unwrap_or_else(|| ToolCallId::from(""));
@@ -409,7 +408,7 @@ impl Update<'_> {
         let title = patch_text(update, "title");
         rename(update, "updatedAt", &["updated_at"]);
         let updated_at = patch_text(update, "updatedAt");
-        // Some send one for the sake of its `_meta` alone.
+        // Some agents send one only for its `_meta`.
         if title != Patch::Keep || updated_at != Patch::Keep {
             self.push(SessionUpdate::Info { title, updated_at });
         }
@@ -481,7 +480,7 @@ impl Update<'_> {
         let session = SessionId::from(first_text(update, SESSION_ID)?);
         self.memory.child(&session);
         let state = match update.get("state") {
-            // `{"state": "running"}` by the schema, a bare word elsewhere
+            // `{"state": "running"}` by the schema, a bare string elsewhere
             Some(Value::Object(state)) => Patch::from_option(first_text(state, &["state"])),
             _ => patch_text(update, "state"),
         };
@@ -498,10 +497,9 @@ impl Update<'_> {
         Some(())
     }
 
-    /// A message between sessions, in the transcript of the session it was told for. What a child
-    /// received reads as a user's message, what it sent as its own; what its parent wrote and got is a
-    /// letter. A whole message repeats what its chunks told, so its content counts only where no chunk
-    /// came before.
+    /// A message between sessions, in the transcript of its session. A message to a child is shown as a user message,
+    /// a message from it as its own; the parent shows both as letters. A complete message repeats its chunks, so its
+    /// content is used only if there were none.
     fn letter(&mut self, update: &mut Object, is_whole: bool) -> Option<()> {
         let message = MessageId::from(first_text(update, MESSAGE_ID)?);
         let known = self.memory.letter.take().filter(|(id, ..)| *id == message);
@@ -532,7 +530,7 @@ impl Update<'_> {
     }
 }
 
-/// Whether a decoder exists for updates of this name, so that one that is not understood is an anomaly.
+/// Whether there is a decoder for updates of this name, so that a failure is an anomaly.
 fn is_known(name: &str) -> bool {
     const KNOWN: &[&str] = &[
         "user_message_chunk",

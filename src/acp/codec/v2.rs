@@ -1,9 +1,8 @@
-//! Version 2 of the protocol, a draft: what differs from version 1.
+//! Version 2 of the protocol (draft): the differences from version 1.
 //!
-//! Duty: `initialize` and our calls by the official types of version 2; the parts of updates and requests that
-//! version 1 does not have, brought to the model, which is shaped like version 2.
-//! Not its duty: what both versions share (the other decoders), when it is spoken (the user says so, agent by
-//! agent, and the agent may answer with version 1).
+//! Encodes `initialize` and the calls with the official types of version 2, and decodes the parts of updates and
+//! requests that version 1 does not have. The user enables version 2 per agent, and the agent may respond with
+//! version 1.
 //! Source: ACP v2 (draft), schema feature `unstable_protocol_v2`.
 
 use std::path::Path;

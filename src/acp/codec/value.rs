@@ -1,8 +1,6 @@
-//! Small helpers over JSON values.
+//! Helpers for JSON values: fields in any spelling, and reports of lost list items.
 //!
-//! Duty: take fields out of objects whatever their spelling, and report what a list lost.
-//! Not its duty: any name of the protocol (`names`) or shape (beside each decoder).
-//! Invariant: a `null` counts as absent, as the official decoders have it.
+//! Invariant: `null` counts as absent, as in the official decoders.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -140,10 +138,10 @@ pub(super) fn typed_items<T: DeserializeOwned>(
 /// Tells that a list lost items, if it did.
 pub(super) fn report_lost(name: &str, lost: usize, total: usize, is_shown: bool, out: &mut Vec<AgentEvent>) {
     if lost > 0 {
-        let end = if is_shown { "shown as they came" } else { "left out" };
+        let end = if is_shown { "shown unchanged" } else { "omitted" };
         out.push(anomaly(
             AnomalyKind::LostItems,
-            format!("{lost} of {total} items of `{name}` were not understood and are {end}."),
+            format!("{lost} of {total} items of `{name}` could not be decoded and are {end}."),
         ));
     }
 }

@@ -1,9 +1,8 @@
-//! Seams between chunks of an agent that trims white space off both ends of each.
+//! Restores spaces between chunks of an agent that trims the whitespace of each chunk.
 //!
-//! Duty: puts back the space or the line break that most likely stood there. It is a guess: one white space per
-//! seam is lost for good, and the log keeps the chunks as they came.
-//! Not its duty: to know which agent does so (`quirks`).
-//! Invariant: nothing that came is changed, only added to.
+//! Inserts the most likely space or line break. This is a heuristic: the original whitespace is lost, and the
+//! protocol log has the chunks unchanged.
+//! Invariant: text is only added, never changed.
 
 use crate::model::{Role, SessionId};
 

@@ -1,9 +1,9 @@
-//! Removes what agents write around the input and output of their tools.
+//! Removes text that agents add around the input and output of their tools.
 //!
-//! Some agents send results that are made for their model: the output of a command stands between lines that repeat
-//! the command, the folder and the exit code. A preview would show those lines and not the output.
-//! Invariants: what is removed stays in the raw input or raw output of the call; a text that does not have the whole
-//! form of a wrapper is left alone; the content of permission requests is never changed.
+//! Some agents send results in the form that their model reads: the output of a command between lines that repeat
+//! the command, the folder and the exit code. A preview would show those lines instead of the output.
+//! Invariants: removed text stays in the raw input or output of the call; text that does not match the complete
+//! form of a wrapper is unchanged; the content of permission requests is never changed.
 
 use serde_json::Value;
 

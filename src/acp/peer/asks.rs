@@ -1,8 +1,7 @@
-//! Requests of the agent that have no answer yet.
+//! Requests of the agent without a response yet.
 //!
-//! Duty: our own handle for each, so that equal ids of the agent do not clash; the agent's id byte for byte.
-//! Not its duty: what the answer is.
-//! Invariant: an ask leaves the table exactly once; whoever takes it out answers it.
+//! Each has a handle of parlor, so that duplicate ids of the agent do not clash, and the agent's id byte for byte.
+//! Invariant: a request is removed exactly once, by the caller that responds to it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,24 +9,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::acp::codec::{RequestForm, RequestKind};
 use crate::model::{AskId, Capacity};
 
-/// Ask ids are unique over all connections of the process.
+/// Handles are unique across all connections of the process.
 static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
 
-/// How many requests of an agent may be open at once; each is held until it is answered.
+/// Maximum number of open requests of an agent.
 const MOST: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
 /// An open request.
 #[derive(Debug)]
 pub struct OpenRequest {
-    /// Its id as JSON, as the agent spelled it.
+    /// The agent's id as JSON text.
     pub wire_id: Box<str>,
-    /// How it was spelled.
+    /// Its form.
     pub form: RequestForm,
     bytes: usize,
     is_withdrawn: bool,
 }
 
-/// The table, in the order in which the requests came.
+/// The open requests, in order of arrival.
 #[derive(Debug, Default)]
 pub struct OpenRequests {
     open: BTreeMap<AskId, OpenRequest>,
@@ -35,14 +34,14 @@ pub struct OpenRequests {
 }
 
 impl OpenRequests {
-    /// Whether a request can wait beside those that do.
+    /// Whether there is room for another request.
     pub fn has_room(&self, params: Option<&str>) -> bool {
         let bytes = params.map_or(0, str::len);
         self.open.is_empty()
             || (self.open.len() < MOST.items && self.bytes.saturating_add(bytes) <= MOST.bytes)
     }
 
-    /// Enters a request.
+    /// Adds a request.
     pub fn add(&mut self, wire_id: &str, form: RequestForm, params: Option<&str>) -> AskId {
         let bytes = params.map_or(0, str::len);
         let id = AskId(NEXT_ASK.fetch_add(1, Ordering::Relaxed));
@@ -51,14 +50,14 @@ impl OpenRequests {
         id
     }
 
-    /// Takes a request to answer it; `None` when it was answered before.
+    /// Removes a request to respond to it; `None` if it has a response.
     pub fn take(&mut self, id: AskId) -> Option<OpenRequest> {
         let ask = self.open.remove(&id)?;
         self.bytes -= ask.bytes;
         Some(ask)
     }
 
-    /// The agent takes a request back: the oldest open one with this id. It stays open.
+    /// Marks the oldest open request with an id as cancelled by the agent. It stays open.
     pub fn withdraw(&mut self, wire_id: &str) -> Option<AskId> {
         let is_same = |ask: &OpenRequest| !ask.is_withdrawn && *ask.wire_id == *wire_id;
         let (id, ask) = self.open.iter_mut().find(|(_, ask)| is_same(ask))?;
@@ -71,7 +70,7 @@ impl OpenRequests {
         self.open.iter().find(|(_, ask)| *ask.wire_id == *wire_id).map(|(id, ask)| (*id, ask.form.kind))
     }
 
-    /// Takes all, the oldest first.
+    /// Removes all requests, oldest first.
     pub fn take_all(&mut self) -> Vec<OpenRequest> {
         self.bytes = 0;
         std::mem::take(&mut self.open).into_values().collect()

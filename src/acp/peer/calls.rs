@@ -1,8 +1,6 @@
-//! Our requests that wait for their answers.
+//! Pending requests of parlor: ids from 1 that are never reused, and deadlines.
 //!
-//! Duty: ids from 1, never reused; deadlines; whose answer came.
-//! Not its duty: writing them, reading the answers.
-//! Invariant: a pending call leaves the table exactly once, by its answer, its deadline or the end.
+//! Invariant: a pending call is removed exactly once, by its response, its deadline or the end of the connection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,17 +9,17 @@ use tokio::time::Instant;
 
 use crate::model::{AgentEvent, Call, CallTag, Reply, RpcError, SessionId};
 
-/// How long a turn that met an error may be silent before the error counts as its end.
+/// Silence after an error before it ends the turn.
 const FAILING_TIME: Duration = Duration::from_secs(30);
 
 /// Silence after a response that may only confirm a prompt, before it ends the turn.
 const CONFIRMED_TIME: Duration = Duration::from_secs(2);
 
-/// How many late or double answers are remembered by name.
+/// Number of finished requests that are remembered for late responses.
 const MAX_RETIRED: usize = 64;
 
-/// How long calls may take. `prompt` and `authenticate` have no limit; a call that opens a session may take longer
-/// while its history is replayed.
+/// Timeouts of requests. `prompt` and `authenticate` have none; a request that opens a session may take longer while
+/// its history is replayed.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
     /// `initialize`: the first start by `npx` or `uvx` downloads the agent.
@@ -57,72 +55,72 @@ impl Deadlines {
     }
 }
 
-/// What was asked.
+/// The kind of a request.
 #[derive(Debug)]
 pub enum Asked {
     /// `initialize`, in its form number `attempt`.
     Initialize {
-        /// From 0.
+        /// Number of the form, from 0.
         attempt: u8,
     },
-    /// A call of the app.
+    /// A request of the app.
     Call {
-        /// The app's own mark.
+        /// The app's handle.
         tag: CallTag,
-        /// The call; its answer cannot be read without it.
+        /// The request, which is needed to decode the response.
         call: Call,
-        /// In which of its forms it was written, from 0.
+        /// The form in which it was sent, from 0.
         form: u8,
     },
 }
 
-/// A call that waits.
+/// A pending request.
 #[derive(Debug)]
 pub struct Pending {
     pub asked: Asked,
-    /// The wire's name of it.
+    /// The method.
     pub method: &'static str,
-    /// When it is given up, and after how long.
+    /// Deadline and timeout.
     deadline: Option<(Instant, Duration)>,
-    /// Whether anything was told of its turn.
+    /// Whether its turn had any events.
     pub has_news: bool,
-    /// Whether its answer has come, and the end of its turn has not.
+    /// Whether the response has arrived, but not the end of the turn.
     pub is_answered: bool,
-    /// The error that its turn met; it is the answer if no other comes in time.
+    /// An error of the turn; it becomes the response if there is no other in time.
     pub failing: Option<RpcError>,
     /// The end of its turn, unless more updates follow in time.
     pub presumed_end: Option<Box<Reply>>,
 }
 
-/// What a response belongs to.
+/// The request that a response belongs to.
 #[derive(Debug)]
 pub enum Match {
-    /// A call that waited; it waits no more.
+    /// A pending request, which was removed.
     Waiting(Box<Pending>),
-    /// A call that was answered or given up already.
+    /// A finished request.
     Retired(&'static str),
-    /// A prompt whose end was told already, in another way.
+    /// A prompt whose end was reported before.
     Told,
-    /// Nothing that was ever asked.
+    /// No known request.
     Never,
 }
 
-/// The table.
+/// The pending requests.
 #[derive(Debug)]
 pub struct Calls {
     deadlines: Deadlines,
     last_id: u64,
-    // In the order of the ids, so that the end is told in the order of the calls.
+    // Ordered by id, so that requests end in order.
     pending: BTreeMap<u64, Pending>,
     retired: BTreeMap<u64, &'static str>,
-    /// Prompts whose end was told by an event: their answer may still come, and says nothing new.
+    /// Prompts whose end was reported by an event; their response may follow.
     ended: BTreeSet<u64>,
-    /// Sessions whose last turn ended by an answer: the event that says the same may follow.
+    /// Sessions whose last turn ended with a response; the event may follow.
     answered: BTreeSet<SessionId>,
 }
 
 impl Calls {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new(deadlines: Deadlines) -> Self {
         Self {
             deadlines,
@@ -134,7 +132,7 @@ impl Calls {
         }
     }
 
-    /// Enters a call and gives it its id.
+    /// Adds a request and returns its id.
     pub fn add(&mut self, asked: Asked, method: &'static str, now: Instant) -> u64 {
         self.next_id();
         let deadline = self.deadlines.of(&asked).map(|time| (now + time, time));
@@ -153,18 +151,18 @@ impl Calls {
         self.last_id
     }
 
-    /// An id for a request that is not kept here.
+    /// An id for a request that is not stored here.
     pub fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
     }
 
-    /// The id of the oldest call that waits.
+    /// The id of the oldest pending request.
     pub fn first_id(&self) -> Option<u64> {
         self.pending.keys().next().copied()
     }
 
-    /// Takes the call that a response with this id answers.
+    /// Removes the request of a response.
     pub fn take(&mut self, id: Option<u64>) -> Match {
         let Some(id) = id else { return Match::Never };
         if let Some(pending) = self.pending.remove(&id) {
@@ -181,7 +179,7 @@ impl Calls {
         }
     }
 
-    /// The only call that waits, if it is only one.
+    /// The pending request, if there is exactly one.
     pub fn take_only(&mut self) -> Option<Pending> {
         let id = *self.pending.first_key_value()?.0;
         match self.take((self.pending.len() == 1).then_some(id)) {
@@ -190,7 +188,7 @@ impl Calls {
         }
     }
 
-    /// Puts a call back that waits for more than its answer.
+    /// Adds a request again that waits for more than its response.
     pub fn put_back(&mut self, id: u64, pending: Pending) {
         self.retired.remove(&id);
         self.pending.insert(id, pending);
@@ -204,7 +202,7 @@ impl Calls {
         self.put_back(id, pending);
     }
 
-    /// The id of the prompt that runs in a session.
+    /// The id of the running prompt of a session.
     pub fn find_prompt(&self, session: &SessionId) -> Option<u64> {
         self.pending.iter().find_map(|(id, pending)| match &pending.asked {
             Asked::Call { call: Call::Prompt(own, _), .. } if own == session => Some(*id),
@@ -212,19 +210,19 @@ impl Calls {
         })
     }
 
-    /// Whether the prompt that runs in a session was accepted, or anything was told of its turn.
+    /// Whether the running prompt of a session was accepted or had events.
     pub fn has_begun(&self, session: &SessionId) -> bool {
         let running = self.find_prompt(session).and_then(|id| self.pending.get(&id));
         running.is_some_and(|pending| pending.is_answered || pending.has_news)
     }
 
-    /// A turn in a session ended by its answer.
+    /// Records a turn that ended with its response.
     pub fn note_answered(&mut self, session: &SessionId) {
         self.answered.insert(session.clone());
     }
 
-    /// Takes the prompt that runs in a session, because its end was told by an event. The next prompt may have
-    /// been written between the two ends of the turn before: then the event is not about it.
+    /// Removes the running prompt of a session after an end event. The next prompt may have been sent between the two
+    /// end messages of the previous turn; then the event is not about it.
     pub fn end_prompt(&mut self, session: &SessionId) -> Option<Pending> {
         let was_answered = self.answered.remove(session);
         let id = self.find_prompt(session)?;
@@ -232,7 +230,7 @@ impl Calls {
             return None;
         }
         let pending = self.pending.remove(&id)?;
-        // An answer that was there already is no second one.
+        // A response that has already arrived is not expected again.
         if !pending.is_answered {
             self.ended.insert(id);
         }
@@ -240,7 +238,7 @@ impl Calls {
         Some(pending)
     }
 
-    /// The turn in a session goes on: an error before was not its end.
+    /// The turn of a session continues after an error.
     pub fn note_news(&mut self, session: &SessionId, now: Instant) {
         if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
             pending.has_news = true;
@@ -249,7 +247,7 @@ impl Calls {
         }
     }
 
-    /// The turn in a session met an error; without more news it ends with it after a while.
+    /// Records an error of a turn, which ends the turn unless more events follow.
     pub fn note_failing(&mut self, session: &SessionId, error: RpcError, now: Instant) {
         if let Some(pending) = self.find_prompt(session).and_then(|id| self.pending.get_mut(&id)) {
             pending.has_news = true;
@@ -258,7 +256,7 @@ impl Calls {
         }
     }
 
-    /// An update restarts the time of a call that opens its session.
+    /// An update restarts the timeout of a request that opens its session.
     pub fn note_update(&mut self, events: &[AgentEvent], now: Instant) {
         let session = events.iter().find_map(|event| match event {
             AgentEvent::Update(session, _) => Some(session),
@@ -275,7 +273,7 @@ impl Calls {
         }
     }
 
-    /// The id of a call that waits.
+    /// The id of a pending request.
     pub fn find(&self, tag: &CallTag) -> Option<u64> {
         self.pending.iter().find_map(|(id, pending)| match &pending.asked {
             Asked::Call { tag: own, .. } if own == tag => Some(*id),
@@ -283,29 +281,29 @@ impl Calls {
         })
     }
 
-    /// The calls that wait, the oldest first.
+    /// The pending requests, oldest first.
     pub fn waiting(&self) -> impl Iterator<Item = (u64, &Pending)> {
         self.pending.iter().map(|(id, pending)| (*id, pending))
     }
 
-    /// Gives a call that waits another id.
+    /// Changes the id of a pending request.
     pub fn renumber(&mut self, from: u64, to: u64) {
         if let Some(pending) = self.pending.remove(&from) {
             self.pending.insert(to, pending);
         }
     }
 
-    /// Numbers further calls from this id on.
+    /// Sets the next id.
     pub fn number_from(&mut self, id: u64) {
         self.last_id = id;
     }
 
-    /// When the next call is given up.
+    /// The next deadline.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.pending.values().filter_map(|pending| pending.deadline).map(|(at, _)| at).min()
     }
 
-    /// Takes the calls whose time is over, each with the time it had.
+    /// Removes requests whose deadline has passed, with their timeouts.
     pub fn take_overdue(&mut self, now: Instant) -> Vec<(Pending, Duration)> {
         let is_overdue = |pending: &Pending| pending.deadline.is_some_and(|(at, _)| at <= now);
         let ids: Vec<u64> =
@@ -321,7 +319,7 @@ impl Calls {
         overdue
     }
 
-    /// Takes all calls, in the order they were made.
+    /// Removes all requests, in order.
     pub fn take_all(&mut self) -> Vec<Pending> {
         std::mem::take(&mut self.pending).into_values().collect()
     }

@@ -26,7 +26,7 @@ use crate::model::{
     RpcError, SessionId, SessionReply,
 };
 
-/// How far the handshake is.
+/// State of the handshake.
 #[derive(Debug)]
 enum Phase {
     Starting,
@@ -34,7 +34,7 @@ enum Phase {
     Failed(CallError),
 }
 
-/// One connection.
+/// State of a connection.
 #[derive(Debug)]
 pub struct Peer {
     codec: Codec,
@@ -42,25 +42,25 @@ pub struct Peer {
     calls: Calls,
     asks: OpenRequests,
     phase: Phase,
-    /// Calls and cancels that came before the handshake was done, in order.
+    /// Requests and cancellations from before the end of the handshake, in order.
     waiting: VecDeque<AgentCommand>,
     pen: FrameWriter,
     is_stopping: bool,
     is_deaf: bool,
     events: Vec<AgentEvent>,
     manners: Handshake,
-    /// The session that the agent had last in its folder, if that is known.
+    /// The last session of the agent in its folder, if known.
     pub last_session: Option<SessionId>,
-    /// The session that was opened last, for whoever keeps it.
+    /// The session that was opened last, for `workspace`.
     pub opened: Option<SessionId>,
-    /// The `shutdown` request that was written.
+    /// The pending `shutdown` request.
     shutdown: Option<u64>,
-    /// When the last message came.
+    /// Time of the last message.
     now: Instant,
 }
 
 impl Peer {
-    /// A connection that has not begun.
+    /// Creates a connection that is not open yet.
     pub fn new(spec: &AgentSpec, tap: Tap, deadlines: Deadlines) -> Self {
         Self {
             codec: Codec::new(spec),
@@ -81,7 +81,7 @@ impl Peer {
         }
     }
 
-    /// The link runs: tells so and begins the handshake.
+    /// Reports the open connection and starts the handshake.
     pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
         self.pen.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
@@ -98,17 +98,17 @@ impl Peer {
                 self.manners.wait_for_answer(now);
             }
         } else {
-            let error = "There is no form of initialize for this agent.".to_owned();
+            let error = "initialize is not supported for this agent.".to_owned();
             self.fail(CallError::Malformed { error });
         }
     }
 
-    /// Does what the app says.
+    /// Executes a command of the app.
     pub fn on_command(&mut self, command: Command, now: Instant) {
         match command {
             Command::Stop { force } => self.stop(force),
             Command::Agent(AgentCommand::Respond(id, answer)) => {
-                // A second answer, or one to a request of an earlier life: nobody waits for it.
+                // A duplicate response, or one to a request of an earlier connection.
                 if let Some(ask) = self.asks.take(id) {
                     let outcome = self.codec.answer(&ask.form, &answer);
                     self.pen.respond(&ask.wire_id, outcome.as_deref().map_err(String::as_str));
@@ -127,7 +127,7 @@ impl Peer {
         }
     }
 
-    /// Ends the link: every open request gets its answer first.
+    /// Ends the connection, after a response to every open request.
     pub fn stop(&mut self, force: bool) {
         let is_first = !std::mem::replace(&mut self.is_stopping, true);
         self.answer_all();
@@ -142,7 +142,7 @@ impl Peer {
         self.pen.stop(force);
     }
 
-    /// Takes in one piece of what was read.
+    /// Handles an incoming message.
     pub fn on_piece(&mut self, piece: InboundFrame, now: Instant) {
         self.now = now;
         if self.manners.on_word() == Some(Due::Greeting) {
@@ -156,26 +156,24 @@ impl Peer {
                     return self.codec.learn(Quirk::ReadyLine, &mut self.events);
                 }
                 let text = String::from_utf8_lossy(&bytes);
-                self.anomaly(AnomalyKind::Noise, format!("A line that is no message: {}", excerpt(&text)));
+                self.anomaly(AnomalyKind::Noise, format!("Not a message: {}", excerpt(&text)));
             }
             InboundFrame::Oversize { len_bytes, head } => {
                 self.tap.record(Direction::FromAgent, &head);
                 let head = String::from_utf8_lossy(&head);
-                let text = format!(
-                    "A message of {len_bytes} bytes is over the limit and was left out: {}",
-                    excerpt(&head)
-                );
+                let text =
+                    format!("Ignored a message of {len_bytes} bytes, over the limit: {}", excerpt(&head));
                 self.anomaly(AnomalyKind::Oversize, text);
             }
         }
     }
 
-    /// Tells what was irregular on the way to the agent.
+    /// Reports a problem of the transport.
     pub fn on_note(&mut self, text: String) {
         self.anomaly(AnomalyKind::Carrier, text);
     }
 
-    /// Gives up the calls whose time is over.
+    /// Ends requests whose deadline has passed.
     pub fn on_deadline(&mut self, now: Instant) {
         match self.manners.take_due(now) {
             Some(Due::Greeting) => self.greet(now),
@@ -196,12 +194,12 @@ impl Peer {
         }
     }
 
-    /// The end: every call gets its reply, and `Closed` is told.
+    /// The end of the connection: every request gets a reply, then `Closed` is reported.
     pub fn close(&mut self, reason: CloseReason) {
         self.answer_all();
         self.manners.forget();
         for pending in self.calls.take_all() {
-            // For `initialize`, `Closed` itself tells more than `Lost` would.
+            // For `initialize`, `Closed` is more specific than `Lost`.
             if let Asked::Call { tag, .. } = pending.asked {
                 self.events.push(AgentEvent::Replied(tag, Err(CallError::Lost)));
             }
@@ -211,7 +209,7 @@ impl Peer {
         self.pen.detach();
     }
 
-    /// What the end of the link means.
+    /// Interprets the end of the connection.
     pub fn close_reason(&self, end: LinkEnd) -> CloseReason {
         match end {
             _ if self.is_stopping => CloseReason::Stopped,
@@ -220,37 +218,37 @@ impl Peer {
         }
     }
 
-    /// Whether there is something to tell.
+    /// Whether there are pending events.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Whether nothing of what there is to tell is more than an update.
+    /// Whether all pending events are updates.
     pub fn tells_only_updates(&self) -> bool {
         self.events.iter().all(|event| matches!(event, AgentEvent::Update(..)))
     }
 
-    /// What there is to tell.
+    /// Takes the pending events.
     pub fn take_events(&mut self) -> Vec<AgentEvent> {
         std::mem::take(&mut self.events)
     }
 
-    /// When the next call is given up.
+    /// The next deadline of a request.
     pub fn next_deadline(&self) -> Option<Instant> {
         [self.calls.next_deadline(), self.manners.deadline()].into_iter().flatten().min()
     }
 
-    /// Whether the agent leaves so much unread that it should not be read either.
+    /// Whether the agent has so much unread input that parlor pauses reading.
     pub fn is_outgoing_full(&self) -> bool {
         self.pen.is_full()
     }
 
-    /// Waits until that has changed.
+    /// Waits until reading may continue.
     pub async fn outgoing_drained(&self) {
         self.pen.drained().await;
     }
 
-    /// Ends the link if the agent left too much unread, and brings the log file up to date.
+    /// Ends the connection if the agent has too much unread input, and flushes the log file.
     pub fn settle(&mut self) {
         self.is_deaf |= self.pen.settle();
         self.tap.flush();
@@ -260,10 +258,10 @@ impl Peer {
         let text = frame.text();
         self.tap.record(Direction::FromAgent, text.as_bytes());
         if frame.is_lossy {
-            let text = format!("A message with bytes that are no UTF-8: {}", excerpt(text));
+            let text = format!("Message with invalid UTF-8: {}", excerpt(text));
             self.anomaly(AnomalyKind::BadUtf8, text);
         }
-        // Once each: these agents do it with every message.
+        // Reported once, because these agents do it with every message.
         match frame.form {
             Form::Header => self.codec.learn(Quirk::HeaderFrames, &mut self.events),
             Form::Array => self.codec.learn(Quirk::Arrays, &mut self.events),
@@ -275,10 +273,10 @@ impl Peer {
         }
     }
 
-    /// Perhaps several messages on one line, because the agent forgot a line end.
+    /// Possibly several messages on one line, because of a missing line break.
     fn on_unreadable(&mut self, why: &str, text: &str) {
         let Some(parts) = envelope::split_joined(text) else { return self.bad_frame(why, text) };
-        self.anomaly(AnomalyKind::Dialect, format!("{} messages came on one line.", parts.len()));
+        self.anomaly(AnomalyKind::Dialect, format!("{} messages on one line.", parts.len()));
         for part in parts {
             match envelope::read(part) {
                 Ok(message) => self.on_message(message, part),
@@ -290,14 +288,14 @@ impl Peer {
     fn on_message(&mut self, message: Message<'_>, text: &str) {
         match message {
             Message::Notification { method, params } => {
-                // ACP v1 extensibility: names that begin with `_` are anybody's own, and nothing irregular.
+                // ACP v1 extensibility: names that start with `_` are reserved for extensions.
                 if !self.on_notification(&method, params) && !method.starts_with('_') {
-                    let text = format!("The notification {} is unknown.", excerpt(&method));
+                    let text = format!("Unknown notification {}.", excerpt(&method));
                     self.anomaly(AnomalyKind::UnknownMethod, text);
                 }
             }
             Message::Request { id, method, params } => {
-                // An `id: null` on a notification is a habit of some hand-written agents.
+                // Some agents send `id: null` in notifications.
                 if id != "null" || !self.on_notification(&method, params) {
                     self.on_request(id, &method, params);
                 }
@@ -307,7 +305,7 @@ impl Peer {
             {
                 self.stop(false);
             }
-            // A bare event may have an id of its own, and nothing that an answer has.
+            // An event without envelope may have an id, but no result or error.
             Message::Response { outcome: Ok("null"), .. }
                 if self.codec.bare_event(text, &mut self.events) =>
             {
@@ -320,11 +318,11 @@ impl Peer {
                 Match::Told => {}
                 Match::Retired(method) => {
                     let text =
-                        format!("A second or late answer to {method} (id {}) was ignored.", excerpt(id));
+                        format!("Ignored a duplicate or late response to {method} (id {}).", excerpt(id));
                     self.anomaly(AnomalyKind::StrayResponse, text);
                 }
                 Match::Never => {
-                    let text = format!("An answer to nothing that was asked (id {}).", excerpt(id));
+                    let text = format!("Response to an unknown request (id {}).", excerpt(id));
                     self.anomaly(AnomalyKind::StrayResponse, text);
                 }
             },
@@ -339,7 +337,7 @@ impl Peer {
         }
     }
 
-    /// False when the method is unknown.
+    /// Returns `false` for an unknown method.
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
             let before = self.events.len();
@@ -349,10 +347,10 @@ impl Peer {
             return is_known;
         }
         if let Some(id) = params.and_then(envelope::withdrawn_id) {
-            // A request that was answered a moment ago may be withdrawn: the messages crossed.
+            // A request may be cancelled just after its response was sent.
             self.events.extend(self.asks.withdraw(id).map(AgentEvent::AskWithdrawn));
         } else {
-            self.anomaly(AnomalyKind::BadMessage, format!("A {method} names no request."));
+            self.anomaly(AnomalyKind::BadMessage, format!("{method} without a request id."));
         }
         true
     }
@@ -372,16 +370,12 @@ impl Peer {
                     let (kind, text) = if error.code == RpcError::METHOD_NOT_FOUND {
                         (
                             AnomalyKind::UnknownMethod,
-                            format!("The request {} is unknown and was refused.", excerpt(method)),
+                            format!("Rejected the unknown request {}.", excerpt(method)),
                         )
                     } else {
                         (
                             AnomalyKind::BadMessage,
-                            format!(
-                                "The request {} was refused: {}",
-                                excerpt(method),
-                                excerpt(&error.message)
-                            ),
+                            format!("Rejected the request {}: {}", excerpt(method), excerpt(&error.message)),
                         )
                     };
                     self.anomaly(kind, text);
@@ -441,7 +435,7 @@ impl Peer {
                 let error = self.codec.error(error);
                 if is_about_form(&error) && self.initialize(attempt.saturating_add(1), now) {
                     let text = format!(
-                        "Another form of initialize was tried after an error: {}",
+                        "Retried initialize in another form after an error: {}",
                         excerpt(&error.message)
                     );
                     self.anomaly(AnomalyKind::Dialect, text);
@@ -453,7 +447,7 @@ impl Peer {
         self.fail(error);
     }
 
-    /// An error without an id can only be told apart when one call waits.
+    /// An error without an id can be matched only if a single request is pending.
     fn on_loose_error(&mut self, error: &str) {
         let rpc = self.codec.error(error);
         let is_about_call = matches!(rpc.code, messages::PARSE_ERROR | messages::INVALID_REQUEST)
@@ -462,12 +456,12 @@ impl Peer {
         let text = match &only {
             Some(pending) => {
                 format!(
-                    "An error without an id, taken as the answer to {}: {}",
+                    "Error without an id, treated as the response to {}: {}",
                     pending.method,
                     excerpt(&rpc.message)
                 )
             }
-            None => format!("An error without an id: {}", excerpt(&rpc.message)),
+            None => format!("Error without an id: {}", excerpt(&rpc.message)),
         };
         self.anomaly(AnomalyKind::StrayResponse, text);
         if let Some(pending) = only {
@@ -475,7 +469,7 @@ impl Peer {
         }
     }
 
-    /// Writes `initialize` in its form number `attempt`; false when there is none.
+    /// Sends `initialize` in form `attempt`; `false` if there is no such form.
     fn initialize(&mut self, attempt: u8, now: Instant) -> bool {
         let Some((method, params)) = self.codec.initialize(attempt) else { return false };
         let id = self.calls.add(Asked::Initialize { attempt }, method, now);
@@ -483,7 +477,7 @@ impl Peer {
         true
     }
 
-    /// Writes `initialize` once more, with the same id: whichever is heard is answered.
+    /// Sends `initialize` again with the same id, for agents that missed the first one.
     fn greet_again(&mut self) {
         if let (Some(id), Some((method, params))) = (self.calls.first_id(), self.codec.initialize(0))
             && matches!(self.phase, Phase::Starting)
@@ -492,7 +486,7 @@ impl Peer {
         }
     }
 
-    /// The handshake failed for good.
+    /// Ends the connection after a failed handshake.
     fn fail(&mut self, error: CallError) {
         self.events.push(AgentEvent::InitializeFailed(error.clone()));
         self.drop_waiting(&error);
@@ -507,24 +501,25 @@ impl Peer {
         }
     }
 
-    /// Writes a call or a cancel.
+    /// Sends a request or a cancellation.
     fn write_command(&mut self, command: AgentCommand, now: Instant) {
         match command {
             AgentCommand::Call(tag, call) => self.write_call(tag, call, now),
             AgentCommand::Cancel(session) => self.write_cancel(&session),
-            // Taken care of by `on_command`; they never wait.
+            // Handled by `on_command` without waiting.
             AgentCommand::Respond(..) | AgentCommand::CancelCall(_) => {}
         }
     }
 
     fn write_call(&mut self, tag: CallTag, call: Call, now: Instant) {
         if !self.write_form(tag.clone(), call, 0, now) {
-            let error = "There is no form of this call for this agent.".to_owned();
+            let error = "This request is not supported for this agent.".to_owned();
             self.events.push(AgentEvent::Replied(tag, Err(CallError::NotSent { error })));
         }
     }
 
-    /// Writes a call in one of its forms; false if there is none. A call that the agent cannot take is answered here.
+    /// Sends a request in one of its forms; `false` if there is no such form. A request over the agent's limits gets
+    /// an error reply.
     fn write_form(&mut self, tag: CallTag, call: Call, form: u8, now: Instant) -> bool {
         match self.codec.call_in_form(&call, form) {
             Ok(Some((method, params))) => {
@@ -561,7 +556,7 @@ impl Peer {
         }
     }
 
-    /// Gives every open request the answer that fits when nobody answers any more.
+    /// Responds to every open request at the end of the connection.
     fn answer_all(&mut self) {
         for OpenRequest { wire_id, form, .. } in self.asks.take_all() {
             let outcome = self.codec.answer(&form, &self.codec.fallback(&form));
@@ -570,8 +565,7 @@ impl Peer {
     }
 
     fn bad_frame(&mut self, why: &str, text: &str) {
-        let text = format!("A message that cannot be read ({why}): {}", excerpt(text));
-        self.anomaly(AnomalyKind::BadFrame, text);
+        self.anomaly(AnomalyKind::BadFrame, format!("Invalid message: {why}: {}", excerpt(text)));
     }
 
     fn anomaly(&mut self, kind: AnomalyKind, text: String) {

@@ -1,9 +1,8 @@
-//! The JSON-RPC envelope, borrowed from the text.
+//! Parses the JSON-RPC envelope of a message, borrowed from the text.
 //!
-//! Duty: sort a message into request, notification or response, in one pass, without copying its parts.
-//! Tolerates what agents do: no `jsonrpc`, `error: null` beside a result, `result: null` beside an error,
-//! a key that comes twice (the last one counts), unknown keys.
-//! Not its duty: what params and results mean (`codec`), whether an id is known (`calls`).
+//! Sorts a message into request, notification or response in one pass, without copying. Tolerates a missing
+//! `jsonrpc`, `error: null` next to a result, `result: null` next to an error, duplicate keys (the last one counts)
+//! and unknown keys.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -90,7 +89,7 @@ impl<'a> Fields<'a> {
         let id = self.id.map(RawValue::get);
         let error = present(self.error);
         if let Some(method) = present(self.method) {
-            let Some(method) = string(method) else { return Message::Odd("its method is no string") };
+            let Some(method) = string(method) else { return Message::Odd("method is not a string") };
             let params = present(self.params);
             return match id {
                 Some(id) => Message::Request { id, method, params },
@@ -99,8 +98,8 @@ impl<'a> Fields<'a> {
         }
         match (id, error, self.result) {
             (None | Some("null"), Some(error), _) => Message::LooseError(error),
-            (None | Some("null"), None, Some(_)) => Message::Odd("it is a result without an id"),
-            (None | Some("null"), None, None) => Message::Odd("it has no method, no result and no error"),
+            (None | Some("null"), None, Some(_)) => Message::Odd("result without an id"),
+            (None | Some("null"), None, None) => Message::Odd("no method, result or error"),
             (Some(id), Some(error), _) => Message::Response { id, outcome: Err(error) },
             (Some(id), None, result) => {
                 Message::Response { id, outcome: Ok(result.map_or("null", RawValue::get)) }

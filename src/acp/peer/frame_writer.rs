@@ -1,10 +1,10 @@
-//! Writes messages.
+//! Writes requests, notifications and responses around params that are JSON already, and records them with the tap.
 //!
-//! Duty: the JSON of requests, notifications and responses around params that are JSON already; the tap;
-//! the end of the link.
-//! Not its duty: ids and answers themselves.
-//! Invariants: nothing here waits or fails; a message has no line end inside.
+//! Invariants: nothing here waits or fails; a message contains no line break.
 //! Source: JSON-RPC 2.0; ACP v1 transports, stdio.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{Outgoing, Stopper};
@@ -67,34 +67,31 @@ impl FrameWriter {
 
     /// Writes a request.
     pub fn request(&self, id: u64, method: &str, params: &str) {
-        let method = quoted(method);
-        self.write(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method},\"params\":{params}}}"));
+        let id = Some(Id::Own(id));
+        self.write(&Envelope { id, method: Some(method), params: Some(raw(params)), ..Envelope::EMPTY });
     }
 
     /// Writes a notification.
     pub fn notify(&self, method: &str, params: &str) {
-        let method = quoted(method);
-        self.write(format!("{{\"jsonrpc\":\"2.0\",\"method\":{method},\"params\":{params}}}"));
+        self.write(&Envelope { method: Some(method), params: Some(raw(params)), ..Envelope::EMPTY });
     }
 
     /// Writes a response: a result, or an error object. The id is JSON, as the agent spelled it.
     pub fn respond(&self, wire_id: &str, outcome: Result<&str, &str>) {
-        let (key, value) = match outcome {
-            Ok(result) => ("result", result),
-            Err(error) => ("error", error),
-        };
-        self.write(format!("{{\"jsonrpc\":\"2.0\",\"id\":{wire_id},\"{key}\":{value}}}"));
+        let (result, error) = (outcome.ok().map(raw), outcome.err().map(raw));
+        self.write(&Envelope { id: Some(Id::Wire(raw(wire_id))), result, error, ..Envelope::EMPTY });
     }
 
     /// Writes an error response.
     pub fn refuse(&self, wire_id: &str, error: &RpcError) {
-        let data = error.data.as_ref().map(|data| format!(",\"data\":{}", data.0)).unwrap_or_default();
-        let message = quoted(&error.message);
-        self.respond(wire_id, Err(&format!("{{\"code\":{},\"message\":{message}{data}}}", error.code)));
+        let data = error.data.as_ref().map(|data| raw(&data.0));
+        let error = ErrorObject { code: error.code, message: &error.message, data };
+        self.respond(wire_id, Err(&text(&error)));
     }
 
-    fn write(&self, mut frame: String) {
+    fn write(&self, envelope: &Envelope<'_>) {
         let Some(outgoing) = &self.outgoing else { return };
+        let mut frame = text(envelope);
         if memchr::memchr2(b'\n', b'\r', frame.as_bytes()).is_some() {
             // Raw JSON of the agent's own may hold line ends between its tokens, never inside a string.
             frame = frame.replace(['\n', '\r'], " ");
@@ -104,8 +101,50 @@ impl FrameWriter {
     }
 }
 
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+/// A message, with what it carries as JSON already.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Id<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a RawValue>,
+}
+
+impl Envelope<'_> {
+    const EMPTY: Self =
+        Self { jsonrpc: "2.0", id: None, method: None, params: None, result: None, error: None };
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Id<'a> {
+    Own(u64),
+    Wire(&'a RawValue),
+}
+
+#[derive(Serialize)]
+struct ErrorObject<'a> {
+    code: i64,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a RawValue>,
+}
+
+/// JSON that was checked when it was read or made.
+fn raw(json: &str) -> &RawValue {
+    serde_json::from_str(json).unwrap_or(RawValue::NULL)
+}
+
+/// These types have nothing that cannot be written.
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! How one agent wants to be greeted and left.
+//! Timing of the first and last messages of a connection.
 //!
-//! Duty: when `initialize` may be written to an agent that speaks first, when it is written again, and how long
-//! an agent has after a `shutdown` request. Not its duty: writing anything (`core`).
-//! Invariant: whatever the agent does not do, the wait ends by itself.
+//! Decides when `initialize` is sent to an agent that sends first, when it is retried, and how long an agent has
+//! after a `shutdown` request. `core` writes the messages.
+//! Invariant: every wait has a deadline.
 
 use std::time::Duration;
 

@@ -1,7 +1,4 @@
-//! Small judgements about errors and texts.
-//!
-//! Duty: which errors are about the form of what was asked; the beginning of a text for an anomaly.
-//! Not its duty: what is done about either (`core`).
+//! Error messages, and the classification of errors and texts for `core`.
 
 use crate::acp::transport::{LinkEnd, UNDELIVERED, UNSENT};
 use crate::model::{CallError, CloseReason, Raw, Reply, RpcError, StopReason};
@@ -12,11 +9,12 @@ pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
 
 /// Shown when an agent was stopped because it left too much unread.
-pub const NOT_READ: &str = "The agent stopped reading its input, and more than 128 MiB were waiting for it. Restart it, or report this to its authors.";
+pub const NOT_READ: &str = "The agent stopped reading its input with more than 128 MiB pending. Restart the \
+                            agent, or report this to its authors.";
 
 /// The error for an agent that sends requests faster than they can be answered.
 pub fn too_many() -> RpcError {
-    let message = "Too many open requests. Wait for answers before sending more.".to_owned();
+    let message = "Too many open requests. Wait for responses before sending more.".to_owned();
     RpcError { code: RpcError::INTERNAL, message, data: None }
 }
 
@@ -52,7 +50,7 @@ pub fn turn_end(failing: Option<RpcError>, end: Result<Reply, CallError>) -> Res
 /// The failure of a turn by an error that was told already.
 pub fn failed_turn(error: RpcError) -> CallError {
     let told = error.data.unwrap_or_else(|| Raw(serde_json::Value::from(error.message).to_string().into()));
-    let message = "The turn ended with the error that stands above.".to_owned();
+    let message = "The turn ended with the error above.".to_owned();
     CallError::Agent(RpcError { code: error.code, message, data: Some(told) })
 }
 

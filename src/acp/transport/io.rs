@@ -1,9 +1,7 @@
 //! Moves bytes between a stream and the queues.
 //!
-//! Duty: read, cut into pieces, send one batch per read; write frames, several at once where they wait.
-//! Not its duty: how a process ends (`stdio`).
-//! Invariants: the reader waits for the peer and so the agent waits for the reader; the writer waits only
-//! for the stream.
+//! Invariants: the reader waits for the peer, so the agent waits for the reader; the writer waits only for the
+//! stream.
 
 use std::io;
 use std::sync::Arc;
@@ -12,39 +10,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
 
-use super::In;
 use super::queue::OutgoingFrames;
+use super::{In, Sink};
 use crate::acp::frame::FrameReader;
 
-/// After the process has ended, at most so much is still read: more than any pipe holds.
+/// Maximum number of bytes that are read after the process has ended: more than any pipe holds.
 const LAST_WORDS_BYTES: usize = 8 << 20;
 
-/// A write buffer that grew beyond this is given back.
+/// A write buffer that grew beyond this is freed.
 const KEPT_BUFFER_BYTES: usize = 1 << 20;
 
-/// Whether the agent wants frames with headers, learned from its first message.
+/// Whether the agent uses frames with headers, detected from its first message.
 pub type HeaderRequest = Arc<AtomicBool>;
 
-/// How reading came to its end.
+/// How reading ended.
 #[derive(Debug)]
 pub enum ReadEnd {
     /// The stream ended.
     Eof,
-    /// The stream broke.
+    /// The stream failed.
     Broken(io::Error),
-    /// `enough` was there first.
+    /// `enough` completed first.
     Enough,
-    /// Nobody listens any more.
+    /// The receiver was dropped.
     Unheard,
 }
 
-/// Reads until the end, or until `enough` comes while nothing is to be read.
+/// Reads until the end, or until `enough` completes while no data is available.
 pub async fn read_frames(
     mut input: impl AsyncRead + Unpin,
     mut frames: FrameReader,
-    incoming: &mpsc::Sender<In>,
+    sink: &Sink,
     wish: HeaderRequest,
     enough: impl Future<Output = ()>,
 ) -> ReadEnd {
@@ -52,8 +49,16 @@ pub async fn read_frames(
     let mut is_enough = false;
     let mut last_words_bytes = 0;
     let mut pieces = Vec::new();
+    let mut is_wanted = false;
     let end = loop {
-        // What is there is read first: the last words of a process that has ended already.
+        if !is_wanted && !is_enough {
+            tokio::select! {
+                biased;
+                () = sink.demand.notified() => is_wanted = true,
+                () = &mut enough => is_enough = true,
+            }
+        }
+        // Available data is read first: the last output of a process that has ended.
         let read = tokio::select! {
             biased;
             read = input.read_buf(frames.space()) => read,
@@ -63,7 +68,7 @@ pub async fn read_frames(
         match read {
             Ok(0) => break ReadEnd::Eof,
             Ok(count) => {
-                // Somebody else may hold the pipe and write for ever.
+                // Another process may hold the pipe and write forever.
                 is_enough = is_enough || (&mut enough).now_or_never().is_some();
                 last_words_bytes += if is_enough { count } else { 0 };
             }
@@ -72,21 +77,24 @@ pub async fn read_frames(
         }
         frames.cut(&mut pieces);
         wish.fetch_or(frames.began_with_header(), Ordering::Relaxed);
-        if !pieces.is_empty() && incoming.send(In::Pieces(std::mem::take(&mut pieces))).await.is_err() {
-            return ReadEnd::Unheard;
+        if !pieces.is_empty() {
+            is_wanted = false;
+            if sink.messages.send(In::Pieces(std::mem::take(&mut pieces))).await.is_err() {
+                return ReadEnd::Unheard;
+            }
         }
         if last_words_bytes > LAST_WORDS_BYTES {
             break ReadEnd::Enough;
         }
     };
     frames.finish(&mut pieces);
-    if !pieces.is_empty() && incoming.send(In::Pieces(pieces)).await.is_err() {
+    if !pieces.is_empty() && sink.messages.send(In::Pieces(pieces)).await.is_err() {
         return ReadEnd::Unheard;
     }
     end
 }
 
-/// Writes frames until the queue ends or the stream breaks; then the stream is closed.
+/// Writes frames until the queue ends or the stream fails; then closes the stream.
 pub async fn write_frames(
     mut output: impl AsyncWrite + Unpin,
     mut queue: OutgoingFrames,

@@ -1,16 +1,15 @@
-//! A transport within the process, for tests and for agents that live in it.
+//! An in-memory transport for tests.
 //!
-//! Duty: the same reading and writing as with a process, over an in-memory pipe.
-//! The other side is a [`DuplexStream`]: what an agent would see as its stdin and stdout.
+//! It uses the reading and writing of `io` on a [`DuplexStream`], whose other end is the stdin and stdout of the
+//! agent.
 
 use std::sync::Arc;
 
 use tokio::io::{DuplexStream, split};
-use tokio::sync::mpsc;
 
 use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
 use super::queue::queue;
-use super::{INCOMING_READS, In, Link, LinkEnd, Setup, Stopper, Transport};
+use super::{In, Link, LinkEnd, Setup, Stopper, Transport};
 use crate::acp::frame::FrameReader;
 use crate::model::CloseReason;
 
@@ -29,18 +28,18 @@ pub fn pair(pipe_bytes: usize) -> (Memory, DuplexStream) {
 impl Transport for Memory {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
         let (input, output) = split(self.stream);
-        let (sender, incoming) = mpsc::channel(INCOMING_READS);
+        let (sink, incoming) = super::incoming();
         let (outgoing, frames) = queue();
         let (stopper, mut signal) = Stopper::new();
         let wish = HeaderRequest::default();
         tokio::spawn(write_frames(output, frames, Arc::clone(&wish)));
         tokio::spawn(async move {
             let reader = FrameReader::new(setup.max_frame_bytes);
-            let end = match read_frames(input, reader, &sender, wish, signal.wanted()).await {
+            let end = match read_frames(input, reader, &sink, wish, signal.wanted()).await {
                 ReadEnd::Broken(error) => LinkEnd::Io(error.to_string()),
                 ReadEnd::Eof | ReadEnd::Enough | ReadEnd::Unheard => LinkEnd::Eof,
             };
-            let _ = sender.send(In::Closed(end)).await;
+            let _ = sink.messages.send(In::Closed(end)).await;
         });
         Ok(Link { pid: None, incoming, outgoing, stopper })
     }

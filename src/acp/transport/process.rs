@@ -1,8 +1,6 @@
-//! What is unix about agents' processes: groups, signals, the spelling of an exit.
+//! Process groups, signals and exit codes of agents on Unix.
 //!
-//! Duty: signal a group, read an exit status.
-//! Not its duty: when to do so (`stdio`).
-//! Invariant: a group is signalled only while it can exist; dropping a [`Group`] kills what is left of it.
+//! Invariant: a group is signalled only while it can exist; dropping a [`Group`] kills its remaining processes.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
@@ -13,52 +11,52 @@ use std::time::Duration;
 use crate::model::ExitInfo;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-/// How often a group is looked at while it is expected to end.
+/// Polling interval while a group is expected to end.
 const POLL: Duration = Duration::from_millis(20);
 
-/// The groups that may have living processes, for an end of parlor in which nothing is dropped.
+/// Groups that may have running processes, for an exit of parlor without drops.
 static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 fn groups() -> MutexGuard<'static, BTreeSet<i32>> {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends the processes of all agents at once.
+/// Kills the processes of all agents.
 pub fn kill_all() {
     for id in groups().iter().filter_map(|id| Pid::from_raw(*id)) {
         let _ = kill_process_group(id, Signal::KILL);
     }
 }
 
-/// The processes that an agent is made of.
+/// The process group of an agent.
 #[derive(Debug)]
 pub struct Group {
     id: Option<Pid>,
 }
 
 impl Group {
-    /// The group that a child leads, as [`crate::program`] starts it.
+    /// The group that a child leads, as started by [`crate::program`].
     pub fn of(pid: Option<u32>) -> Self {
         let id = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
         groups().extend(id.map(Pid::as_raw_pid));
         Self { id }
     }
 
-    /// Asks all to end.
+    /// Sends TERM to the group.
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Ends all.
+    /// Sends KILL to the group.
     pub fn kill(&self) {
         self.signal(Signal::KILL);
     }
 
-    /// Waits until none is left. Call it only when the first process was waited for: it counts else.
+    /// Waits until no process is left. The first process must have been reaped.
     pub async fn gone(&mut self) {
         while let Some(id) = self.id {
             if test_kill_process_group(id).is_err() {
-                // From now on the number may belong to others.
+                // From now on the group id may be reused.
                 self.forget();
                 return;
             }
@@ -74,7 +72,7 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         if let Some(id) = self.id {
-            // It fails when none is left, which is what was wanted.
+            // Fails if no process is left, which is the goal.
             let _ = kill_process_group(id, signal);
         }
     }
@@ -87,7 +85,7 @@ impl Drop for Group {
     }
 }
 
-/// An exit status as the model has it.
+/// Converts an exit status to the model.
 pub fn exit_info(status: ExitStatus) -> ExitInfo {
     ExitInfo { code: status.code(), signal: status.signal().map(signal_name) }
 }

@@ -12,22 +12,22 @@ use tokio::sync::Notify;
 
 use crate::model::{Bounded, Capacity};
 
-/// From so much on, the queue is full: only an agent that asks without end and does not read its answers comes so far.
+/// The queue is full from this size: only an agent that sends requests without reading the responses gets here.
 const FULL: Capacity = Capacity { items: 16_384, bytes: 16 << 20 };
 
-/// Room for answers that were in progress when the queue became full. More than this is an overflow.
+/// Room for responses that were in progress when the queue became full. More is an overflow.
 pub const MOST: Capacity = Capacity { items: 65_536, bytes: 128 << 20 };
 
-/// A writer takes no more at a time, unless a single frame has more.
+/// Maximum size of one write, unless a single frame is larger.
 const TAKEN: Capacity = Capacity { items: 64, bytes: 256 << 10 };
 
-/// Where frames to the agent go in.
+/// The sending end of the queue.
 #[derive(Debug)]
 pub struct Outgoing {
     shared: Arc<Shared>,
 }
 
-/// Where they come out.
+/// The receiving end of the queue.
 #[derive(Debug)]
 pub struct OutgoingFrames {
     shared: Arc<Shared>,
@@ -36,7 +36,7 @@ pub struct OutgoingFrames {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Notified when there is something to write, or when the sending side is gone.
+    /// Notified when a frame is queued, or when the sending end was dropped.
     filled: Notify,
     drained: Notify,
 }
@@ -44,16 +44,16 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     frames: Bounded<Bytes>,
-    /// Bytes of each frame that is being written.
+    /// Sizes of the frames that are being written.
     taken: VecDeque<usize>,
     taken_bytes: usize,
     has_run_over: bool,
-    /// Whether the sending and the writing side still exist.
+    /// Whether the sending and the receiving end still exist.
     has_sender: bool,
     has_writer: bool,
 }
 
-/// A new queue.
+/// Creates a queue.
 pub fn queue() -> (Outgoing, OutgoingFrames) {
     let state = State {
         frames: Bounded::new(MOST),
@@ -82,7 +82,7 @@ impl State {
 }
 
 impl Outgoing {
-    /// Appends a frame: one JSON text without line ends.
+    /// Appends a frame: one JSON text without line breaks.
     pub fn send(&self, frame: Bytes) {
         let mut state = self.shared.state();
         if !state.has_writer || state.has_run_over {
@@ -94,17 +94,17 @@ impl Outgoing {
         self.shared.filled.notify_one();
     }
 
-    /// Whether so much is unwritten that no more requests should be read.
+    /// Whether the queue is so full that no more requests should be read.
     pub fn is_full(&self) -> bool {
         self.shared.state().is_full()
     }
 
-    /// Whether a frame was lost because too many others were unwritten.
+    /// Whether a frame was dropped because the queue was full.
     pub fn has_run_over(&self) -> bool {
         self.shared.state().has_run_over
     }
 
-    /// Waits until something was written after the queue was full, or nothing will be.
+    /// Waits until a full queue has room, or its receiver was dropped.
     pub async fn drained(&self) {
         while self.is_full() {
             self.shared.drained.notified().await;
@@ -120,7 +120,7 @@ impl Drop for Outgoing {
 }
 
 impl OutgoingFrames {
-    /// Waits for frames and appends them; how many, 0 at the end.
+    /// Waits for frames and appends them to a buffer; returns their number, 0 at the end.
     pub async fn take(&mut self, frames: &mut Vec<Bytes>) -> usize {
         loop {
             {
@@ -141,7 +141,7 @@ impl OutgoingFrames {
         }
     }
 
-    /// Says that so many were written.
+    /// Marks frames as written.
     pub fn written(&self, count: usize) {
         let mut state = self.shared.state();
         let was_full = state.is_full();
@@ -150,7 +150,7 @@ impl OutgoingFrames {
             state.taken_bytes -= bytes;
         }
         if was_full && !state.is_full() {
-            // Stores a permit, so that a reader that looks a moment later is woken too.
+            // Stores a permit, so that a later waiter is woken as well.
             self.shared.drained.notify_one();
         }
     }

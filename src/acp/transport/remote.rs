@@ -1,11 +1,9 @@
-//! An agent behind a URL.
+//! Connects to an agent at a URL.
 //!
-//! Duty: reach it, carry messages both ways, tell how it ended. `route` holds the five ways that servers
-//! have of doing so; which one a server speaks is named by the user, by the URL, or found out (`probe`).
-//! Not its duty: what a message means; connecting anew and reopening sessions, which the app does as after
-//! a crash.
-//! Invariants: those of every transport (`Closed` once and last; writing never waits for reading; stopping
-//! works whatever the other side does); token and headers reach the agent's own origin only, and no log.
+//! `route` has the five transports that servers use; the user or the URL selects one, or `probe` detects it. `app`
+//! reconnects and reopens sessions, as after a crash.
+//! Invariants: those of every transport; the token and the headers are sent only to the agent's origin and never
+//! logged.
 
 mod client;
 pub mod envelope;
@@ -32,12 +30,12 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use self::http_context::{HttpContext, Inlet, TaskEvent};
 use self::route::Route;
 use super::queue::{OutgoingFrames, queue};
-use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
+use super::{In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
 use crate::model::{CloseReason, Profile, Remote};
 
 pub use http_context::Timeouts;
 
-/// An agent that is to be reached.
+/// Transport to an agent at a URL.
 #[derive(Debug)]
 pub struct RemoteAgent {
     remote: Remote,
@@ -46,18 +44,18 @@ pub struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    /// The agent of a URL.
+    /// The agent at a URL.
     pub fn new(remote: Remote) -> Self {
         Self { remote, profile: None, patience: Timeouts::default() }
     }
 
-    /// The same, known to be this system.
+    /// The same with a known profile.
     #[must_use]
     pub fn with_profile(self, profile: Option<Profile>) -> Self {
         Self { profile, ..self }
     }
 
-    /// The same with another patience.
+    /// The same with other timeouts.
     #[must_use]
     pub fn with_patience(self, patience: Timeouts) -> Self {
         Self { patience, ..self }
@@ -66,19 +64,19 @@ impl RemoteAgent {
 
 impl Transport for RemoteAgent {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
-        let (sender, incoming) = mpsc::channel(INCOMING_READS);
+        let (sink, incoming) = super::incoming();
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();
-        let inlet = Inlet::new(sender.clone(), setup.tap, setup.max_frame_bytes);
+        let inlet = Inlet::new(sink.messages.clone(), setup.tap, setup.max_frame_bytes);
         tokio::spawn(async move {
             let end = run(*self, inlet, frames, signal).await;
-            let _ = sender.send(In::Closed(end)).await;
+            let _ = sink.messages.send(In::Closed(end)).await;
         });
         Ok(Link { pid: None, incoming, outgoing, stopper })
     }
 }
 
-/// Runs the connection to its end; nothing of it runs any more then.
+/// Runs the connection until its end; no task is left then.
 async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signal: StopSignal) -> LinkEnd {
     let RemoteAgent { remote, profile, patience } = agent;
     let opening = route::client_for(&remote);
@@ -103,7 +101,7 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
     end
 }
 
-/// Carries messages until the end, and says goodbye if it is ours.
+/// Carries messages until the end, and closes the connection if parlor ends it.
 async fn carry(
     mut route: Route,
     mut frames: OutgoingFrames,
@@ -127,7 +125,7 @@ async fn carry(
     end
 }
 
-/// Sends what there is to send, until there is no more or the connection ends.
+/// Sends queued messages until the queue or the connection ends.
 async fn send_all(
     route: &mut Route,
     frames: &mut OutgoingFrames,
@@ -166,7 +164,7 @@ async fn send_all(
     }
 }
 
-/// Sends one message, while the end of the connection may come.
+/// Sends one message, unless the connection ends meanwhile.
 async fn send(
     route: &mut Route,
     frame: &Bytes,

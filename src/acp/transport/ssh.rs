@@ -1,15 +1,15 @@
-//! An agent on another machine, through the system's ssh.
+//! Runs an agent on another machine with the system's ssh.
 //!
-//! Duty: what ssh is told here, and what its end means: whether the line was lost, the host wants a sign-in, or the
-//! agent is not there. Not its duty: the command line itself (`model::Ssh`), running it (`stdio`).
-//! ssh is found on PATH and reads keys, configuration and agent as the user has them.
+//! Interprets the exit of ssh: connection failure, required authentication, or missing agent. `model::Ssh` builds
+//! the command line and `stdio` runs it. ssh is found on PATH and uses the user's keys, configuration and
+//! ssh-agent.
 
 use std::path::Path;
 
 use super::LinkEnd;
 use crate::model::{AgentSpec, ExitInfo, FarPlace, NO_FOLDER, NO_FOLDER_CODE, SSH_FAILED_CODE, Ssh, SshRun};
 
-/// A line to a host, and what is run at its end.
+/// An SSH connection to a host, and the command to run there.
 #[derive(Debug)]
 pub(super) struct Line {
     ssh: Ssh,
@@ -24,27 +24,27 @@ impl Line {
         Some(Self { ssh, place, command: spec.command.clone() })
     }
 
-    /// What is run here instead of the agent. `socket`: where a line may stand open already.
+    /// The local command that runs the agent. `socket`: control socket of a shared connection.
     pub(super) fn run(&self, spec: &AgentSpec, socket: Option<&Path>) -> SshRun {
         self.ssh.run(spec, &self.place.folder, socket.filter(|socket| socket.exists()))
     }
 
-    /// What an exit means, if it is none of the agent's own.
+    /// Interprets an exit of ssh; `None`: the agent itself exited.
     pub(super) fn judge(&self, status: &ExitInfo, stderr_tail: &[String]) -> Option<LinkEnd> {
         let host = &self.place.host;
         let has =
             |words: &[&str]| stderr_tail.iter().any(|line| words.iter().any(|word| line.contains(word)));
         match status.code? {
             NO_FOLDER_CODE if has(&[NO_FOLDER]) => Some(LinkEnd::NotStarted(format!(
-                "There is no folder {} on {host}. Set `cwd` of this agent to one that is there.",
+                "Folder {} not found on {host}. Set `cwd` of this agent to an existing folder.",
                 self.place.folder.display()
             ))),
             127 if has(&["not found", "No such file"]) => Some(LinkEnd::NotStarted(format!(
-                "{host} does not find {}. Give its whole path in `command`: ssh runs no login shell there, so its \
-                 search path may be shorter than yours.",
+                "{} not found on {host}. Set its absolute path in `command`: ssh does not start a login \
+                 shell, so PATH may be shorter than in your terminal.",
                 self.command
             ))),
-            126 => Some(LinkEnd::NotStarted(format!("{} cannot be run on {host}.", self.command))),
+            126 => Some(LinkEnd::NotStarted(format!("Cannot run {} on {host}.", self.command))),
             SSH_FAILED_CODE => Some(self.judge_ssh(stderr_tail, &has)),
             _ => None,
         }
@@ -53,22 +53,25 @@ impl Line {
     fn judge_ssh(&self, stderr_tail: &[String], has: &dyn Fn(&[&str]) -> bool) -> LinkEnd {
         let host = &self.place.host;
         let said = stderr_tail.last().map(|line| line.trim().trim_end_matches('.').to_owned());
-        let said = said.unwrap_or_else(|| "ssh gave no reason".to_owned());
+        let said = said.unwrap_or_else(|| "no reason given by ssh".to_owned());
         if has(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]) {
             return LinkEnd::Refused(format!(
-                "{host} has another key than the one that ssh knows. Ask who runs it whether that is right; then \
-                 remove the old one with `ssh-keygen -R`."
+                "The host key of {host} has changed. Check with its administrator, then remove the old key \
+                 with `ssh-keygen -R`."
             ));
         }
         if has(&["Permission denied", "Host key verification failed", "Too many authentication failures"]) {
-            return LinkEnd::SignInFirst(format!("{host} does not let ssh in without asking: {said}."));
+            return LinkEnd::SignInFirst(format!(
+                "SSH authentication to {host} requires interaction: {said}."
+            ));
         }
         if has(&["usage: ssh", "unknown option", "Bad configuration option", "bad configuration options"]) {
             return LinkEnd::Refused(format!(
-                "ssh does not take its arguments: {said}. Correct `ssh_args` of this agent, or your ssh configuration."
+                "ssh rejected its arguments: {said}. Correct `ssh_args` of this agent, or your SSH \
+                 configuration."
             ));
         }
-        LinkEnd::Unreachable(format!("The line to {host} was not made, or was lost: {said}."))
+        LinkEnd::Unreachable(format!("The SSH connection to {host} failed: {said}."))
     }
 }
 
@@ -120,10 +123,10 @@ mod tests {
             Some(LinkEnd::NotStarted(text)) => text,
             other => panic!("{other:?}"),
         };
-        assert!(text.contains("/srv/shop on build"), "{text}");
+        assert!(text.contains("/srv/shop not found on build"), "{text}");
         assert!(matches!(
             judged(127, &["sh: 1: exec: agent: not found"]),
-            Some(LinkEnd::NotStarted(text)) if text.contains("whole path")
+            Some(LinkEnd::NotStarted(text)) if text.contains("absolute path")
         ));
         assert!(matches!(judged(126, &[]), Some(LinkEnd::NotStarted(_))));
     }

@@ -1,9 +1,8 @@
-//! The agent's stderr.
+//! Reads the stderr of an agent.
 //!
-//! Duty: read it always and at once, so that the agent never waits for us; keep the newest part, write a
-//! log file where one is wanted, show it to the tap line by line.
-//! Not its duty: painting it anywhere.
-//! Invariant: memory and file are bounded; a file that cannot be written is given up.
+//! It is read continuously, so that the agent never blocks on it; the newest part is kept, written to a log file if
+//! enabled, and recorded with the tap line by line.
+//! Invariant: memory and file are bounded; a file that cannot be written is closed.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,12 +18,12 @@ use crate::{escape, private};
 const RING_BYTES: usize = 256 << 10;
 const LOG_BYTES: usize = 32 << 20;
 const READ_BYTES: usize = 16 << 10;
-/// How many last lines are told when the agent ends.
+/// Number of last lines that are reported when the agent ends.
 const TAIL_LINES: usize = 20;
-/// Of a last line at most so much is told.
+/// Maximum length of a reported line.
 const TAIL_LINE_CHARS: usize = 2000;
 
-/// The newest part of an agent's stderr; a clone is the same.
+/// The newest part of an agent's stderr; clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct StderrTail {
     ring: Arc<Mutex<VecDeque<u8>>>,
@@ -76,7 +75,7 @@ impl StderrTail {
     }
 }
 
-/// Gives a line, or a part of a very long one, to the log and to the tap.
+/// Writes a line, or a part of a very long one, to the log and the tap.
 fn tell(tap: &Tap, log: &mut Option<Log>, line: &[u8]) {
     if log.as_mut().is_some_and(|log| !log.append(line)) {
         *log = None;
@@ -86,7 +85,7 @@ fn tell(tap: &Tap, log: &mut Option<Log>, line: &[u8]) {
     }
 }
 
-/// The log file. Writing is not awaited: it goes to the system's cache.
+/// The log file. Writes are not awaited: they go to the system's cache.
 struct Log {
     file: File,
     left_bytes: usize,
@@ -94,20 +93,20 @@ struct Log {
 
 impl Log {
     fn open(path: &Path, tap: &Tap) -> Option<Self> {
-        // The folder of logs is made by whoever writes the first one.
+        // The first log creates the folder.
         let folder = path.parent().map_or(Ok(()), private::make_own_folder);
         match folder.and_then(|()| private::append(path)) {
             Ok(file) => Some(Self { file, left_bytes: LOG_BYTES }),
             Err(error) => {
-                let note = format!("stderr is not logged to {}: {error}", path.display());
+                let note = format!("cannot log stderr to {}: {error}", path.display());
                 tap.record(Direction::Stderr, note.as_bytes());
                 None
             }
         }
     }
 
-    /// Writes a line with its control characters escaped, because it will be read in a terminal. False when nothing
-    /// more can be written.
+    /// Writes a line with escaped control characters, because it may be read in a terminal; `false` if the log is
+    /// full or failed.
     fn append(&mut self, line: &[u8]) -> bool {
         let line = String::from_utf8_lossy(line);
         let line = escape::log(&line);
@@ -118,7 +117,7 @@ impl Log {
             return false;
         }
         if self.left_bytes == 0 {
-            let _ = self.file.write_all(b"\n[parlor: the log is full, the rest is left out]\n");
+            let _ = self.file.write_all(b"\n[parlor: log full, the rest is omitted]\n");
             return false;
         }
         true

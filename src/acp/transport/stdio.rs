@@ -1,12 +1,11 @@
-//! An agent as a child process.
+//! Runs an agent as a child process.
 //!
-//! Duty: find and start the program in a group of its own, with its folder, its variables and three pipes;
-//! carry frames; end it in steps; tell how it ended.
-//! Not its duty: signals themselves (`process`), frames (`frame`), restarting.
-//! Four tasks: one reads stdout, one writes stdin, one reads stderr, one waits for the process.
-//! Invariants: `Closed` comes once, after stdout's end and the exit, or 2 s after whichever came first, so
-//! that last words are not lost and a grandchild that holds the pipe does not hang us; nothing of the
-//! group outlives the runtime.
+//! Starts the program in its own process group with its folder, variables and three pipes, carries messages, stops
+//! it in steps, and reports how it ended. Four tasks read stdout, write stdin, read stderr and wait for the
+//! process.
+//! Invariants: `Closed` is sent once, after the end of stdout and the exit, or 2 s after the first of them, so that
+//! the last output is not lost and a grandchild that holds the pipe does not block; no process of the group
+//! outlives the runtime.
 //! Source: ACP v1 transports, stdio: stdout carries messages only, stderr is free for logging.
 
 use std::env;
@@ -18,7 +17,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
@@ -27,32 +26,33 @@ use super::process::{Group, exit_info};
 use super::queue::queue;
 use super::ssh::Line;
 use super::stderr::StderrTail;
-use super::{INCOMING_READS, In, Link, LinkEnd, Setup, StopSignal, Stopper, Transport};
+use super::{In, Link, LinkEnd, Setup, Sink, StopSignal, Stopper, Transport};
 use crate::acp::frame::FrameReader;
 use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
 use crate::program::{Start, StartedBy};
 
-/// From stdout's end to the exit, or the other way round.
+/// Timeout between the end of stdout and the exit, in either order.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// From stdin's end to TERM.
+/// Timeout between the end of stdin and TERM.
 const STDIN_GRACE: Duration = Duration::from_secs(2);
-/// From TERM to KILL.
+/// Timeout between TERM and KILL.
 const TERM_GRACE: Duration = Duration::from_secs(3);
-/// How long the last lines of stderr are waited for once all else has ended.
+/// Timeout for the last lines of stderr once everything else has ended.
 const STDERR_GRACE: Duration = Duration::from_millis(250);
 
-/// An agent that is to be started.
+/// Transport to an agent that runs as a child process.
 #[derive(Debug)]
 pub struct Stdio {
     spec: AgentSpec,
     cwd: PathBuf,
     line: Option<Line>,
-    /// What is written before the first frame.
+    /// Data to write before the first frame.
     first_lines: Vec<u8>,
 }
 
 impl Stdio {
-    /// The agent of a spec, in the spec's own folder or else in `cwd`; for one on another machine, ssh in `cwd`.
+    /// The agent of a spec, started in the spec's folder or else in `cwd`; for an agent on another machine, ssh is
+    /// started in `cwd`.
     pub fn new(spec: AgentSpec, cwd: PathBuf) -> Self {
         if let Some(line) = Line::of(&spec, &cwd) {
             let socket = spec.ssh.as_ref().and_then(|ssh| ssh.socket(|name| env::var_os(name)));
@@ -65,7 +65,7 @@ impl Stdio {
         Self { spec, cwd, line: None, first_lines: Vec::new() }
     }
 
-    /// The command, ready to be started; or why it cannot be.
+    /// The command to start, or an error.
     fn command(&self) -> Result<Command, CloseReason> {
         if !self.cwd.is_dir() {
             let error = format!(
@@ -74,7 +74,7 @@ impl Stdio {
             );
             return Err(CloseReason::NotStarted { error, is_missing: false });
         }
-        // What is left of it after the worst end of this process is known by its variables.
+        // The variables identify processes that outlive a crash of parlor.
         let start = find_program(&self.spec, &self.cwd)?.tied_to_this_run();
         let mut command = start.args(&self.spec.args).task();
         command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
@@ -82,26 +82,26 @@ impl Stdio {
         Ok(command)
     }
 
-    /// What is not found for an agent on another machine is ssh, not the agent.
+    /// For an agent on another machine, ssh is missing and not the agent.
     fn without_ssh(&self, reason: CloseReason) -> CloseReason {
         match reason {
             CloseReason::NotStarted { is_missing: true, .. } if self.line.is_some() => {
-                let error = format!("{} was not found. Install an ssh client.", self.spec.command);
+                let error = format!("{} not found. Install an SSH client.", self.spec.command);
                 CloseReason::NotStarted { error, is_missing: false }
             }
             reason => reason,
         }
     }
 
-    /// Why a program that is there did not start.
+    /// Describes why an existing program did not start.
     fn not_started(&self, error: &io::Error) -> CloseReason {
         let name = &self.spec.command;
         let error = match error.kind() {
-            // The program was found a moment ago.
+            // The program was found before.
             io::ErrorKind::NotFound => {
-                format!("{name} could not be started: the interpreter that its first line names is missing.")
+                format!("Could not start {name}: the interpreter in its first line is missing.")
             }
-            _ => format!("{name} could not be started: {error}."),
+            _ => format!("Could not start {name}: {error}."),
         };
         CloseReason::NotStarted { error, is_missing: false }
     }
@@ -116,11 +116,16 @@ impl Transport for Stdio {
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            let error = "The system gave no pipes for the process.".to_owned();
+            let error = "Could not create pipes for the process.".to_owned();
             return Err(CloseReason::NotStarted { error, is_missing: false });
         };
 
-        let (sender, incoming) = mpsc::channel(INCOMING_READS);
+        #[cfg(unix)]
+        let stdout = stdout
+            .into_owned_fd()
+            .and_then(super::pipe::PipeReader::new)
+            .map_err(|error| self.not_started(&error))?;
+        let (sink, incoming) = super::incoming();
         let (outgoing, frames) = queue();
         let (stopper, signal) = Stopper::new();
         let wish = HeaderRequest::new(self.spec.wire.has_headers.into());
@@ -142,10 +147,10 @@ impl Transport for Stdio {
         let (closed_sender, closed) = oneshot::channel();
         let keeper = Keeper { child, group, signal: signal.clone(), writer: writer.abort_handle() };
         tokio::spawn(keeper.run(exit_sender, eof, closed));
-        let reader = Reader { sender, exit, signal, tail, stderr_task, line: self.line };
+        let reader = Reader { sink, exit, signal, tail, stderr_task, line: self.line };
         tokio::spawn(async move {
             let frames = FrameReader::new(setup.max_frame_bytes);
-            let end = read_frames(stdout, frames, &reader.sender, wish, reader.last_words()).await;
+            let end = read_frames(stdout, frames, &reader.sink, wish, reader.last_words()).await;
             let _ = eof_sender.send(());
             reader.close(end).await;
             drop(closed_sender);
@@ -154,7 +159,7 @@ impl Transport for Stdio {
     }
 }
 
-/// Owns the process and sees to its end.
+/// Owns the process and waits for its end.
 struct Keeper {
     child: Child,
     group: Group,
@@ -179,27 +184,27 @@ impl Keeper {
             Some(status) => status,
             None => self.end().await,
         };
-        // The one that fails is a child that somebody else has waited for.
+        // Fails only if the child was reaped elsewhere.
         let info = status.map_or(ExitInfo { code: None, signal: None }, exit_info);
         let _ = exit.send(Some(info));
         self.writer.abort();
         if !self.signal.is_forced() {
-            // Its children may still say something; a forced stop does not wait for that.
+            // Child processes may still write output; a forced stop does not wait for it.
             tokio::select! { _ = closed => {}, () = self.signal.forced() => {} }
         }
         self.end_rest().await;
     }
 
-    /// Ends the process in steps; the peer has closed the queue, so stdin ends when all is written.
+    /// Ends the process in steps. The peer has closed the queue, so stdin is closed when everything is written.
     async fn end(&mut self) -> io::Result<ExitStatus> {
         if !self.signal.is_wanted() {
-            // Stdout has ended by itself: nothing that we write will be answered.
+            // Stdout has ended: nothing that is written will get a response.
             self.writer.abort();
         }
         if let Some(status) = self.wait(STDIN_GRACE).await {
             return status;
         }
-        // An agent that does not read keeps the writer waiting; stdin ends now in any case.
+        // An agent that does not read blocks the writer; stdin is closed now in any case.
         self.writer.abort();
         if !self.signal.is_forced() {
             self.group.terminate();
@@ -211,7 +216,7 @@ impl Keeper {
         self.child.wait().await
     }
 
-    /// Waits for the exit, but no longer than so, and not at all once force is wanted.
+    /// Waits for the exit until a timeout or a forced stop.
     async fn wait(&mut self, grace: Duration) -> Option<io::Result<ExitStatus>> {
         tokio::select! {
             biased;
@@ -220,7 +225,7 @@ impl Keeper {
         }
     }
 
-    /// Ends what the process has left behind.
+    /// Ends the remaining processes of the group.
     async fn end_rest(&mut self) {
         if !self.signal.is_forced() {
             self.group.terminate();
@@ -234,9 +239,9 @@ impl Keeper {
     }
 }
 
-/// What the reading task needs to tell the end.
+/// State of the reading task for the report of the end.
 struct Reader {
-    sender: mpsc::Sender<In>,
+    sink: Sink,
     exit: watch::Receiver<Option<ExitInfo>>,
     signal: StopSignal,
     tail: StderrTail,
@@ -245,7 +250,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Ends when the process has ended and its last words have had their time.
+    /// Completes when the process has ended and the timeout for its last output has passed.
     fn last_words(&self) -> impl Future<Output = ()> + use<> {
         let mut exit = self.exit.clone();
         async move {
@@ -254,9 +259,9 @@ impl Reader {
         }
     }
 
-    /// Tells the end, as the last message.
+    /// Reports the end, as the last event.
     async fn close(mut self, end: ReadEnd) {
-        // While we stop it, the end is sure to come; else 2 s must do.
+        // During a stop the exit is certain; otherwise wait for 2 s.
         let patience =
             if self.signal.is_wanted() { STDIN_GRACE + TERM_GRACE + LAST_WORDS } else { LAST_WORDS };
         let status = match timeout(patience, self.exit.wait_for(Option::is_some)).await {
@@ -273,11 +278,11 @@ impl Reader {
             (None, ReadEnd::Broken(error)) => LinkEnd::Io(error.to_string()),
             (None, _) => LinkEnd::Eof,
         };
-        let _ = self.sender.send(In::Closed(end)).await;
+        let _ = self.sink.messages.send(In::Closed(end)).await;
     }
 }
 
-/// Looks a program up in the PATH that it will have, from its folder.
+/// Finds a program on the PATH that it will have, relative to its folder.
 fn find_program(spec: &AgentSpec, cwd: &Path) -> Result<Start, CloseReason> {
     let name = spec.command.as_str();
     if let Ok(start) = Start::find(StartedBy::User, name, Some(cwd), &spec.env) {
@@ -285,16 +290,16 @@ fn find_program(spec: &AgentSpec, cwd: &Path) -> Result<Start, CloseReason> {
     }
     let named = cwd.join(name);
     if name.is_empty() {
-        let error = "No command is given for this agent. Set `command` in its configuration.".to_owned();
+        let error = "No command for this agent. Set `command` in its configuration.".to_owned();
         Err(CloseReason::NotStarted { error, is_missing: true })
     } else if name.contains('/') && named.exists() {
-        let error = format!("{} is no program that can be run. Try chmod +x on it.", named.display());
+        let error = format!("{} is not executable. Run `chmod +x` on it.", named.display());
         Err(CloseReason::NotStarted { error, is_missing: false })
     } else if name.contains('/') {
-        let error = format!("There is no {}. Correct the path of this agent's command.", named.display());
+        let error = format!("{} not found. Correct the path in this agent's `command`.", named.display());
         Err(CloseReason::NotStarted { error, is_missing: true })
     } else {
-        let error = format!("{name} was not found on PATH. Install it, or give its whole path.");
+        let error = format!("{name} not found on PATH. Install it, or set its absolute path.");
         Err(CloseReason::NotStarted { error, is_missing: true })
     }
 }

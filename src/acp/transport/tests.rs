@@ -114,7 +114,7 @@ async fn a_missing_program_is_told_as_missing() {
     let spec = AgentSpec { command: "no-such-agent-anywhere".into(), ..AgentSpec::default() };
     let Err(CloseReason::NotStarted { error, is_missing }) = start(spec) else { panic!("started") };
     assert!(is_missing);
-    assert_eq!(error, "no-such-agent-anywhere was not found on PATH. Install it, or give its whole path.");
+    assert_eq!(error, "no-such-agent-anywhere not found on PATH. Install it, or set its absolute path.");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Kept sessions: opened, read, gone on with, their older parts, folders that are gone.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -68,7 +69,7 @@ fn a_kept_session_is_shown_at_once_and_resumed_by_the_agent_that_runs() {
     tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
     assert_eq!(
         items(shown(&desk)),
-        ["notice Info: 6 earlier events are kept. Scroll up to see them.", "user* \"third\"", "agent \"3\""]
+        ["notice Info: 6 earlier events. Scroll up to load them.", "user* \"third\"", "agent \"3\""]
     );
     desk.expect_sent("call resume old\ndraft \"\"");
     assert_eq!(desk.state.sessions.len(), 2, "the one before goes on");
@@ -161,7 +162,7 @@ fn earlier_parts_come_above_and_what_points_to_items_follows() {
     assert_eq!(
         items(shown(&desk)),
         [
-            "notice Info: 3 earlier events are kept. Scroll up to see them.",
+            "notice Info: 3 earlier events. Scroll up to load them.",
             "user* \"second\"",
             "agent \"2\"",
             "user* \"third\"",
@@ -179,7 +180,7 @@ fn earlier_parts_come_above_and_what_points_to_items_follows() {
     assert_eq!(jobs(&mut desk), [earlier(3)]);
     let page = EarlierPage { events: vec![prompt("first", 1), said("1", 1)], ..EarlierPage::default() };
     tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
-    assert_eq!(items(shown(&desk))[0], "notice Info: This is the beginning of what is kept.");
+    assert_eq!(items(shown(&desk))[0], "notice Info: Start of session");
     desk.play(Event::Act(Action::LoadEarlier));
     assert!(jobs(&mut desk).is_empty(), "there is nothing more");
 }
@@ -210,10 +211,10 @@ fn a_place_that_was_found_is_shown_with_what_is_around_it_and_the_rest_comes_whe
     assert_eq!(
         items(shown(&desk)),
         [
-            "notice Info: 3 earlier events are kept. Scroll up to see them.",
+            "notice Info: 3 earlier events. Scroll up to load them.",
             "user* \"second\"",
             "agent \"2\"",
-            "notice Info: 3 later events are kept. Scroll down to see them.",
+            "notice Info: 3 later events. Scroll down to load them.",
         ]
     );
     desk.play(Event::Act(Action::LoadLater)).play(Event::Act(Action::LoadLater));
@@ -243,7 +244,7 @@ fn a_part_that_is_read_gives_way_to_the_end_when_its_session_goes_on() {
     tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
     assert_eq!(
         items(shown(&desk)),
-        ["notice Info: 6 earlier events are kept. Scroll up to see them.", "user* \"third\"", "agent \"3\""]
+        ["notice Info: 6 earlier events. Scroll up to load them.", "user* \"third\"", "agent \"3\""]
     );
 }
 
@@ -307,7 +308,7 @@ fn a_session_whose_folder_is_gone_is_read_until_the_user_says_where_it_goes_on()
     let key = desk.state.active;
     let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("a question") };
     assert!(dialog.body[0].contains("/code/shop"), "{:?}", dialog.body);
-    assert_eq!(dialog.choices[0].label, "Go on in /code/new till (the same folder under another name)");
+    assert_eq!(dialog.choices[0].label, "Resume in /code/new till (same folder, moved or renamed)");
     desk.wait(2).play(Event::Input).play(Event::Act(Action::Choose(1)));
     assert_eq!(jobs(&mut desk), [StoreJob::Take { key, uid: "k1".into() }]);
     tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
@@ -393,7 +394,7 @@ fn a_copy_up_to_a_turn_holds_what_was_said_until_then() {
         _ => None,
     });
     assert_eq!(sent, Some(1));
-    assert_eq!(items(shown(&desk)), ["user* \"one\"", "agent \"1\"", "notice Info: This is a copy of: one"]);
+    assert_eq!(items(shown(&desk)), ["user* \"one\"", "agent \"1\"", "notice Info: Forked from: one"]);
     assert_eq!(shown(&desk).turn_count, 1);
 }
 
@@ -429,7 +430,7 @@ fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() 
     };
     desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("nowhere".into())));
     assert_eq!(serve(&mut desk), 4);
-    assert!(user::looks_no_further(user::search_of(&desk.state).unwrap()));
+    assert!(dialogs::looks_no_further(dialogs::search_of(&desk.state).unwrap()));
     // More letters do not make it look further, a wish does.
     desk.play(Event::Line(LineEdit::Insert("at all".into())));
     assert_eq!(serve(&mut desk), 0);
@@ -454,8 +455,8 @@ fn the_line_about_later_events_stays_last_whatever_is_said_while_a_part_is_read(
     let key = desk.state.active;
     tell(&mut desk, StoreNews::Exported(Ok("/w/out.md".into())));
     tell(&mut desk, StoreNews::Told("The disk is nearly full.".into()));
-    let later = "notice Info: 3 later events are kept. Scroll down to see them.";
-    let written = "notice Info: The session was written to /w/out.md.";
+    let later = "notice Info: 3 later events. Scroll down to load them.";
+    let written = "notice Info: Session exported to /w/out.md.";
     let told = "notice Warning: The disk is nearly full.";
     assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", written, told, later]);
     let events = vec![prompt("third", 3), said("3", 3)];
@@ -475,7 +476,7 @@ fn a_session_of_an_agent_that_is_unknown_here_starts_no_other_one() {
     assert_eq!((shown(&desk).conn, desk.state.conns.len()), (None, 1), "no agent has it");
     assert!(matches!(desk.state.modals.last(), Some(Modal::Picker(_))), "the user chooses");
     let is_told = items(shown(&desk)).iter().any(|item| {
-        item.contains("\"far.example\", is not configured here")
+        item.contains("\"far.example\", is not configured")
             && item.contains("`parlor --resume k1 --connect URL`")
     });
     assert!(is_told, "{:?}", items(shown(&desk)));

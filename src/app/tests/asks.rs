@@ -1,6 +1,7 @@
 //! Permissions and questions.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -70,7 +71,7 @@ fn nothing_is_answered_after_the_connection_closed() {
     desk.ask(1, permission("a")).ask(2, question());
     desk.crash().choose(Some(0));
     desk.flow(|state, now, fx| {
-        operations::answer_elicitation(state, KEY, operations::ElicitationOutcome::Decline, now, fx);
+        operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, now, fx);
     });
     desk.expect_sent("connect 2 after 500 ms");
     assert!(desk.session().asks.is_empty());
@@ -95,12 +96,12 @@ fn a_request_without_a_session_goes_to_the_one_that_runs() {
     };
     desk.ask(1, AgentRequest::Permission(request));
     assert_eq!(desk.session().asks.len(), 1);
-    assert_eq!(desk.state.flash.as_deref(), Some("Tab 1: a permission waits for your answer."));
+    assert_eq!(desk.state.flash.as_deref(), Some("Tab 1: permission required."));
 }
 
 #[test]
 fn questions_are_answered_and_remembered() {
-    use crate::app::operations::ElicitationOutcome::{Accept, Cancel, Decline};
+    use crate::app::ElicitationOutcome::{Accept, Cancel, Decline};
     let mut desk = TestApp::running();
     let field = FormField {
         key: "which".into(),
@@ -154,7 +155,7 @@ fn acp_v1_a_page_opens_only_once_the_user_agreed() {
     let mut desk = TestApp::running();
     desk.ask(1, page()).expect_sent("");
     desk.flow(|state, now, fx| {
-        operations::answer_elicitation(state, KEY, operations::ElicitationOutcome::Accept(None), now, fx);
+        operations::answer_elicitation(state, KEY, ElicitationOutcome::Accept(None), now, fx);
     });
     desk.expect_sent("url https://example.org/\nanswer 1: accepted");
     desk.agent(AgentEvent::ElicitationComplete("p".into())).expect_sent("");

@@ -1,6 +1,7 @@
 //! Files and commands for the agent.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -213,7 +214,7 @@ fn the_user_kills_the_marked_command_or_the_only_one() {
     desk.fx.clear();
     desk.terminal_started(2, "y", "sleep 9");
     desk.expect_sent("answer 2: created y").flow(kill).expect_sent("");
-    assert_eq!(desk.state.flash.as_deref(), Some("Several commands run. Mark the one to end."));
+    assert_eq!(desk.state.flash.as_deref(), Some("Several commands are running. Select the one to stop."));
     desk.update(patch("t", |patch| {
         patch.content = Patch::Set(vec![ToolContent::Terminal("y".into())]);
     }));
@@ -222,5 +223,5 @@ fn the_user_kills_the_marked_command_or_the_only_one() {
     ended(&mut desk, "x", 0);
     ended(&mut desk, "y", 0);
     desk.flow(kill).expect_sent("");
-    assert_eq!(desk.state.flash.as_deref(), Some("No command runs here that parlor could end."));
+    assert_eq!(desk.state.flash.as_deref(), Some("No command to stop."));
 }

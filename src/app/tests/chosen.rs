@@ -1,6 +1,7 @@
 //! What was chosen in a session, when it is opened again.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -71,7 +72,7 @@ fn where_a_choice_cannot_be_set_again_what_waits_stays_and_that_is_said() {
     desk.fx.clear();
     desk.fail(-32602, "no such mode").expect_sent("");
     let told = digest(desk.session());
-    assert!(told.contains("Not all that you chose could be set again."), "{told}");
+    assert!(told.contains("Some settings could not be restored."), "{told}");
     assert_eq!(desk.session().queue, ["and more"]);
     desk.submit("all the same").expect_sent("call prompt \"all the same\"");
 }
@@ -136,7 +137,7 @@ fn a_session_that_was_not_there_after_all_is_found_out_by_its_choices_and_they_h
     desk.reply(Ok(Reply::Done));
     assert_eq!(current(&desk), "read-only");
     let told = digest(desk.session());
-    assert!(told.contains("The agent has forgotten this conversation."), "{told}");
+    assert!(told.contains("The agent could not restore this conversation."), "{told}");
     assert!(!told.contains("could be set again"), "{told}");
 }
 
@@ -191,7 +192,7 @@ fn what_the_agent_offers_no_more_is_named_and_what_waits_stays() {
         ItemBody::Notice { detail, .. } => detail.clone().filter(|detail| detail.contains("offer")),
         _ => None,
     });
-    assert!(told.is_some_and(|told| told.starts_with("The agent does not offer any more: mode read-only.")));
+    assert!(told.is_some_and(|told| told.starts_with("The agent no longer offers: mode read-only.")));
     assert_eq!(desk.session().queue, ["change it"]);
 }
 
@@ -256,7 +257,10 @@ fn a_timer_of_an_answered_change_sends_nothing() {
 fn a_refused_mode_leaves_the_prompt_and_says_how_it_is_sent() {
     let mut desk = waiting();
     desk.fail(-32602, "not now").expect_sent("");
-    assert_eq!(desk.state.flash.as_deref(), Some("Not changed: not now. Enter sends the queued prompt"));
+    assert_eq!(
+        desk.state.flash.as_deref(),
+        Some("Change failed: not now. Send an empty prompt to run the queue")
+    );
     desk.submit("").expect_sent("call prompt \"look\"");
 }
 

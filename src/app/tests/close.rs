@@ -1,7 +1,7 @@
 //! Closing, deleting and showing sessions; servers that an agent does not take.
 
 use super::support::*;
-use crate::app::*;
+use crate::app::lifecycle::operations;
 use crate::model::*;
 
 #[test]
@@ -61,7 +61,7 @@ fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_agrees() {
         .expect_sent("call delete old");
     desk.fail(-32603, "no");
     assert_eq!(desk.state.listed().len(), 2);
-    assert_eq!(desk.state.flash.as_deref(), Some("The agent did not delete it: no"));
+    assert_eq!(desk.state.flash.as_deref(), Some("Delete failed: no"));
     desk.flow(|state, _, fx| operations::delete_session(state, "old".into(), fx)).reply(Ok(Reply::Done));
     assert_eq!(desk.state.listed(), [listed("older")]);
 }
@@ -70,7 +70,7 @@ fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_agrees() {
 fn acp_v1_what_is_open_or_cannot_be_deleted_is_not_deleted() {
     let mut desk = TestApp::ready();
     desk.flow(|state, _, fx| operations::delete_session(state, ID.into(), fx)).expect_sent("");
-    assert_eq!(desk.state.flash.as_deref(), Some("This session is open here. Close it first."));
+    assert_eq!(desk.state.flash.as_deref(), Some("This session is open. Close it first."));
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID);
     desk.fx.clear();
@@ -92,8 +92,8 @@ fn acp_v1_servers_that_the_agent_does_not_take_are_told() {
     desk.expect(
         r"
         ready · idle
-        notice Info: MCP servers left out: web (http)
-        notice Warning: The agent wants you to sign in.
+        notice Info: MCP servers not passed to the agent: web (http)
+        notice Warning: The agent requires sign-in.
         ",
     );
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };

@@ -1,6 +1,7 @@
 //! What single systems do to sessions: ids kept in the folder, sessions that die, prompts that cannot be sent.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -23,9 +24,7 @@ fn a_session_whose_id_lies_in_the_folder_goes_on() {
     let mut desk = hinted();
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     assert_eq!(desk.session().id, Some("old".into()));
-    desk.expect(
-        "ready · idle\nnotice Info: The session goes on, but the agent does not send what was said before.",
-    );
+    desk.expect("ready · idle\nnotice Info: Session resumed. The agent does not send earlier messages.");
     // The next one is the user's wish for a new session.
     desk.flow(operations::new_session);
     desk.expect_sent("call new");
@@ -36,7 +35,7 @@ fn a_session_in_the_folder_that_has_expired_is_told_and_a_new_one_begins() {
     let mut desk = hinted();
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "expired").expect_sent("call new");
     desk.open("t");
-    desk.expect("ready · idle\nnotice Info: The session that was here last has expired. A new one begins.");
+    desk.expect("ready · idle\nnotice Info: The last session has expired. A new session was started.");
     assert_eq!(desk.session().id, Some("t".into()));
 }
 
@@ -74,7 +73,7 @@ fn a_session_that_was_not_taken_up_after_all_is_replaced_and_the_prompt_sent_aga
     desk.submit("next").expect_sent("call prompt \"next\"");
     desk.fail(-32600, "Session not found").expect_sent("call new");
     desk.open("t").expect_sent("");
-    desk.flow(|state, now, fx| user::on_action(state, Action::SendAgain, now, fx));
+    desk.flow(|state, now, fx| dialogs::on_action(state, Action::SendAgain, now, fx));
     desk.expect_sent("call prompt \"next\"");
     assert_eq!(digest(desk.session()).matches("\"next\"").count(), 1);
 }

@@ -1,6 +1,7 @@
 //! Sessions whose agent runs on another machine.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 

@@ -1,6 +1,9 @@
 //! Conversations that are told to an agent that does not know them.
 
 use super::support::*;
+use crate::app::lifecycle::handover;
+use crate::app::lifecycle::operations;
+use crate::app::session::reconcile::text;
 use crate::app::*;
 use crate::model::*;
 
@@ -92,7 +95,7 @@ fn an_agent_that_takes_text_only_gets_text_and_its_echo_is_not_shown() {
     let shown = digest(&desk.state.sessions[&key]);
     assert!(shown.ends_with("user* \"go on\""), "{shown}");
     // Played back later, it is the same prompt.
-    assert_eq!(handover::without_context(&format!("{told}{asked}")), "go on");
+    assert_eq!(text::without_context(&format!("{told}{asked}")), "go on");
 }
 
 #[test]
@@ -111,10 +114,10 @@ fn both_sessions_say_that_they_belong_together() {
         |effect| matches!(effect, Effect::Keep { session, notes } if *session == key && notes.contains(&link)),
     );
     assert!(is_linked, "{fx:?}");
-    assert!(digest(desk.session()).ends_with("notice Info: This conversation was handed over to other."));
+    assert!(digest(desk.session()).ends_with("notice Info: Conversation handed over to other."));
     assert!(
         digest(&desk.state.sessions[&key])
-            .ends_with("notice Info: This session goes on from one with fake: mend the rounding of the till")
+            .ends_with("notice Info: Continued from a session with fake: mend the rounding of the till")
     );
 }
 
@@ -133,7 +136,7 @@ fn what_is_told_stays_within_the_configured_size_and_says_what_is_missing() {
     assert!(told.contains("prompt 39") && !told.contains("prompt 3\n"), "{told}");
     assert!(
         told.contains("The first prompt was: mend the rounding")
-            && told.contains("Earlier parts are left out")
+            && told.contains("Earlier parts are omitted")
     );
 }
 
@@ -152,7 +155,7 @@ fn the_first_prompt_at_hand_is_not_called_the_first_where_more_is_kept() {
     desk.state.sessions.get_mut(&KEY).unwrap().ledger.earlier =
         Some(Earlier { uid: "k".into(), before: 9, count: 9, is_loading: false, has_failed: false });
     let text = told(&mut desk);
-    assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are left out"), "{text}");
+    assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are omitted"), "{text}");
 }
 
 #[test]
@@ -185,15 +188,12 @@ fn an_agent_that_has_forgotten_is_told_if_the_user_wants_it() {
     desk.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
     assert!(desk.state.modals.is_empty(), "an offer takes no keys");
     let told = desk.session().transcript.items().iter().any(|item| {
-        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. } if detail.contains("Alt+H tells it with"))
+        matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. } if detail.contains("Alt+H sends the conversation"))
     });
     assert!(told, "{}", digest(desk.session()));
     desk.open("fresh");
     desk.play(Event::Act(Action::HandOver)).play(Event::Act(Action::HandOver));
-    assert_eq!(
-        digest(desk.session()).matches("Your next prompt tells the agent what stands above").count(),
-        1
-    );
+    assert_eq!(digest(desk.session()).matches("The conversation above").count(), 1);
     desk.fx.clear();
     desk.submit("go on");
     let blocks = prompt_blocks(&mut desk);
@@ -289,13 +289,13 @@ fn an_agent_that_has_forgotten_is_asked_once_more_until_something_is_said() {
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
     desk.fail(-32603, "no").fail(-32603, "no").open("fresher");
     assert!(desk.sent().contains("call resume s\ncall load s\ncall new"));
-    assert_eq!(desk.state.flash.as_deref(), Some("The agent still does not know this conversation."));
-    assert_eq!(digest(desk.session()).matches("has forgotten this conversation").count(), 1);
+    assert_eq!(desk.state.flash.as_deref(), Some("The agent still could not restore this conversation."));
+    assert_eq!(digest(desk.session()).matches("could not restore this conversation").count(), 1);
     // Now it does.
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     assert!(!desk.session().ledger.has_forgotten && desk.session().id == Some("s".into()));
-    assert!(digest(desk.session()).ends_with("notice Info: The agent knows this conversation again."));
+    assert!(digest(desk.session()).ends_with("notice Info: The agent restored this conversation."));
 }
 
 #[test]

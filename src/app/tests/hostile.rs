@@ -1,5 +1,6 @@
 //! Whatever an agent sends, it changes no root, no callback switch, no grant, and no program that is started.
 
+use crate::app::lifecycle::operations;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -258,7 +259,7 @@ proptest! {
             ..Setup::default()
         };
         let now = std::time::Instant::now();
-        let (state, fx) = State::new(setup, now);
+        let (state, fx) = start(setup, now);
         let mut desk = TestApp { state, now, fx, kept: Vec::new() };
         desk.handshake(all_capabilities());
         for (nth, step) in (1..).zip(steps) {

@@ -1,7 +1,9 @@
 //! What waits in all tabs: the order, answers in place, and that no answer goes astray.
 
 use super::support::*;
-use crate::app::inbox::{WaitingFor, count_behind, waiting};
+use crate::app::lifecycle::operations;
+use crate::app::state::inbox::{WaitingFor, count_behind, waiting};
+use crate::app::state::tab;
 use crate::app::*;
 use crate::model::*;
 
@@ -68,10 +70,10 @@ fn all_tabs_are_listed_with_the_oldest_first() {
 #[test]
 fn a_turn_that_stopped_early_is_told_as_what_it_was() {
     for (reason, words) in [
-        (StopReason::MaxTokens, "The agent reached its limit of tokens"),
-        (StopReason::MaxTurnRequests, "The agent reached its limit of requests"),
-        (StopReason::Refusal, "The agent refused to go on"),
-        (StopReason::Other("nap".into()), "The turn ended: nap"),
+        (StopReason::MaxTokens, "Token limit reached"),
+        (StopReason::MaxTurnRequests, "Request limit reached"),
+        (StopReason::Refusal, "The agent refused to continue"),
+        (StopReason::Other("nap".into()), "Turn finished: nap"),
     ] {
         let (mut desk, key, conn) = desk();
         desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
@@ -80,11 +82,8 @@ fn a_turn_that_stopped_early_is_told_as_what_it_was() {
         desk.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, ended)));
         let listed: Vec<_> = waiting(&desk.state).into_iter().map(|row| (row.key, row.what)).collect();
         assert_eq!(listed, [(key, WaitingFor::Stopped(words.into()))]);
-        assert_eq!(tabs::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Failed);
-        assert_eq!(
-            desk.state.flash.as_deref(),
-            Some(format!("Tab 2: the turn has stopped. {words}.").as_str())
-        );
+        assert_eq!(tab::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Failed);
+        assert_eq!(desk.state.flash.as_deref(), Some(format!("Tab 2: turn stopped: {words}.").as_str()));
     }
 }
 
@@ -145,9 +144,9 @@ fn shown_whole_it_has_the_keys_of_its_dialog_and_escape_leads_back() {
     let (mut desk, _, conn) = desk();
     desk.other_asks(conn, 1, of_two("a"));
     desk.key(Action::OpenAttention).key(Action::FullScreen);
-    assert!(user::is_attention_whole(&desk.state));
+    assert!(dialogs::is_attention_whole(&desk.state));
     desk.key(Action::Escape).expect_sent("");
-    assert!(!user::is_attention_whole(&desk.state), "it was not rejected");
+    assert!(!dialogs::is_attention_whole(&desk.state), "it was not rejected");
     desk.key(Action::FullScreen).key(Action::Down).key(Action::Accept).expect_sent("answer 1: selected no");
     assert_eq!(desk.marked(), None);
 }
@@ -160,7 +159,7 @@ fn a_question_is_answered_in_its_tab_only() {
     desk.other_asks(conn, 1, asked).key(Action::OpenAttention);
     desk.key(Action::Choose(1)).key(Action::FullScreen).key(Action::Choose(1)).expect_sent("");
     desk.key(Action::Accept);
-    assert_eq!((desk.state.active, user::focus(&desk.state)), (key, user::Focus::Form));
+    assert_eq!((desk.state.active, dialogs::focus(&desk.state)), (key, dialogs::Focus::Form));
 }
 
 #[test]
@@ -169,7 +168,7 @@ fn the_dialog_of_the_front_is_as_it_was_after_a_look_at_the_list() {
     desk.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
     desk.key(Action::Down).key(Action::OpenAttention).key(Action::Down).key(Action::Choose(2));
     desk.expect_sent("answer 2: selected no").key(Action::Escape);
-    assert_eq!((desk.state.modals.len(), user::focus(&desk.state)), (0, user::Focus::Permission));
+    assert_eq!((desk.state.modals.len(), dialogs::focus(&desk.state)), (0, dialogs::Focus::Permission));
     // It came into view again by itself.
     desk.quick_key(Action::Choose(1)).expect_sent("");
     desk.key(Action::Choose(1)).expect_sent("answer 1: selected yes");

@@ -1,6 +1,8 @@
 //! The life of an agent: start, crash, restart, sign-in, stop, quit.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
+use crate::app::state::texts;
 use crate::app::*;
 use crate::model::*;
 
@@ -8,7 +10,7 @@ use crate::model::*;
 fn the_first_state_starts_the_agent_or_lets_the_user_pick() {
     let mut desk = TestApp::started();
     desk.expect("starting · idle").expect_sent("connect 1 after 0 ms");
-    let (state, _) = State::new(Setup::default(), desk.now);
+    let (state, _) = start(Setup::default(), desk.now);
     assert!(state.conns.is_empty());
     assert_eq!(digest(&state.sessions[&state.active]), "no agent · idle");
 }
@@ -34,7 +36,7 @@ fn a_crash_in_a_turn_keeps_the_partial_text_and_resumes() {
         user* "go"
         agent "I wi"
         tool t Cancelled? "do t"
-        end died: The agent ended with exit code 3. ["out of luck"]
+        end died: The agent exited with exit code 3. ["out of luck"]
         "#;
     desk.expect(&format!("starting · idle\n{died}"));
     desk.handshake(all_capabilities()).expect_sent("call resume s");
@@ -64,7 +66,7 @@ fn without_resume_the_history_is_loaded_beside_a_view_that_was_cut() {
         r#"ready · idle
         user* "go"
         agent "old"
-        end died: The agent ended with exit code 3. ["out of luck"]
+        end died: The agent exited with exit code 3. ["out of luck"]
         notice Info: Only in the agent's history: the next 3 items
         tool call_1 Completed? "do call_1"
         user "again"
@@ -86,8 +88,8 @@ fn a_replay_that_fails_gives_the_view_back_and_the_loss_is_told() {
         ready · idle
         user* "go"
         agent "old"
-        notice Error: The agent ended with exit code 3.
-        notice Warning: The agent has forgotten this conversation.
+        notice Error: The agent exited with exit code 3.
+        notice Warning: The agent could not restore this conversation.
         "#,
     );
     assert_eq!(desk.session().id, Some("t".into()));
@@ -103,7 +105,7 @@ fn a_load_that_brings_nothing_keeps_the_view_and_so_does_a_late_replay_of_it() {
         ready · idle
         user* "go"
         agent "old"
-        notice Error: The agent ended with exit code 3.
+        notice Error: The agent exited with exit code 3.
         agent "connectors do not load" …
         "#;
     desk.expect(shown);
@@ -121,7 +123,7 @@ fn an_agent_that_can_do_neither_has_forgotten_and_that_is_said() {
     let Some(ItemBody::Notice { title, detail: Some(detail), .. }) = notice else {
         panic!("a notice: {notice:?}");
     };
-    assert_eq!(title, "The agent has forgotten this conversation.");
+    assert_eq!(title, "The agent could not restore this conversation.");
     assert!(detail.contains("neither resume nor load"), "{detail}");
 }
 
@@ -131,7 +133,7 @@ fn a_failed_resume_tries_a_load() {
     desk.update(says("ok")).end_turn(StopReason::EndTurn).crash().handshake(all_capabilities());
     desk.fail(-32603, "no").expect_sent("connect 2 after 500 ms\ncall resume s\ncall load s");
     desk.expect(
-        "loading · idle\nuser* \"go\"\nagent \"ok\"\nnotice Error: The agent ended with exit code 3.",
+        "loading · idle\nuser* \"go\"\nagent \"ok\"\nnotice Error: The agent exited with exit code 3.",
     );
 }
 
@@ -192,7 +194,7 @@ fn an_agent_behind_a_url_has_longer_to_come_back() {
             _ => None,
         })
         .collect();
-    let again = "The connection is made again by itself.";
+    let again = "Reconnecting automatically.";
     assert_eq!(
         details,
         [
@@ -201,10 +203,7 @@ fn an_agent_behind_a_url_has_longer_to_come_back() {
         ]
     );
     let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
-    assert_eq!(
-        (dialog.title.as_str(), dialog.choices[0].label.as_str()),
-        ("The agent cannot be reached", "Try again")
-    );
+    assert_eq!((dialog.title.as_str(), dialog.choices[0].label.as_str()), ("Agent unreachable", "Retry"));
 }
 
 #[test]
@@ -248,7 +247,7 @@ fn a_program_that_never_spoke_is_not_started_again() {
     desk.expect(
         r#"
         ended · idle · queue ["kept"]
-        notice Error: The agent ended with exit code 0.
+        notice Error: The agent exited with exit code 0.
         "#,
     );
     assert_eq!((desk.session().anomaly_count, desk.state.anomaly_count), (1, 1));
@@ -269,7 +268,7 @@ fn a_missing_program_says_what_to_do() {
     desk.expect(
         r"
         ended · idle
-        notice Error: The program fake was not found. Install it, or choose another agent.
+        notice Error: Program fake not found. Install it, or select another agent.
         ",
     );
 }
@@ -283,8 +282,8 @@ fn a_handshake_that_fails_is_told_with_the_last_words() {
     desk.expect(
         r"
         failed · idle
-        notice Error: The agent could not be set up. The agent reported an error.
-        notice Info: The agent's last words.
+        notice Error: The agent could not be initialized. The agent reported an error.
+        notice Info: Last output of the agent
         ",
     );
 }
@@ -348,7 +347,7 @@ fn another_agent_begins_anew_and_that_is_said() {
         ready · idle
         user* "go"
         agent "ok"
-        notice Warning: The agent has forgotten this conversation.
+        notice Warning: The agent could not restore this conversation.
         "#,
     );
 }
@@ -372,13 +371,13 @@ fn signing_out_needs_the_capability() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID).expect_sent("connect 1 after 0 ms\ncall new");
     desk.flow(|state, now, fx| operations::sign_out(state, CONN, now, fx)).expect_sent("");
-    assert_eq!(desk.state.flash.as_deref(), Some("This agent cannot sign you out."));
+    assert_eq!(desk.state.flash.as_deref(), Some("This agent does not support signing out."));
 }
 
 #[test]
 fn each_class_of_error_says_what_to_do() {
     assert_eq!(texts::error_text(&CallError::Agent(RpcError::new(-1, "no credit"))), "no credit");
-    assert!(texts::error_text(&CallError::Malformed { error: "no id".into() }).contains("The log"));
+    assert!(texts::error_text(&CallError::Malformed { error: "no id".into() }).contains("protocol log"));
     assert!(texts::error_text(&CallError::TimedOut(60)).contains("60 s"));
     assert!(texts::error_text(&CallError::Lost).contains("Restart"));
     let busy = CallError::Agent(RpcError::new(-1, "overloaded"));
@@ -427,11 +426,11 @@ fn a_program_that_is_no_agent_is_told_what_to_look_at() {
         let line = Anomaly { kind: AnomalyKind::Noise, text: "A line that is no message: y".into() };
         desk.agent(AgentEvent::Anomaly(line));
     }
-    desk.expect("starting · idle\nnotice Warning: fake writes lines that are no messages.");
+    desk.expect("starting · idle\nnotice Warning: fake wrote output that is not a protocol message.");
     // One that worked before needs no such advice.
     let mut desk = TestApp::ready();
     desk.crash();
-    assert_eq!(detail_of(&desk), "out of luck\nIt is started again by itself.");
+    assert_eq!(detail_of(&desk), "out of luck\nRestarting automatically.");
 }
 
 #[test]
@@ -448,12 +447,12 @@ fn an_agent_that_knows_only_the_draft_is_told_how_to_be_spoken_to() {
     let refused = RpcError::new(RpcError::UNSUPPORTED_VERSION, "unsupported protocol version");
     for error in [CallError::OtherVersion { theirs: "2".into() }, CallError::Agent(refused.clone())] {
         let text = said(error, 1);
-        assert!(text.ends_with("write `protocol = 2` in its section of the configuration."), "{text}");
+        assert!(text.ends_with("set `protocol = 2` in the agent's section of config.toml."), "{text}");
         assert!(text.contains("version 2"), "{text}");
     }
-    assert!(said(CallError::Agent(refused), 2).ends_with("a newer parlor."));
+    assert!(said(CallError::Agent(refused), 2).ends_with("or update parlor."));
     let text = said(CallError::OtherVersion { theirs: "3".into() }, 2);
-    assert!(text.contains("version 3") && text.ends_with("a newer parlor."), "{text}");
+    assert!(text.contains("version 3") && text.ends_with("or update parlor."), "{text}");
 }
 
 #[test]
@@ -462,7 +461,7 @@ fn what_was_said_of_a_waiting_prompt_goes_when_the_agent_starts() {
     desk.crash().handshake(AgentCapabilities::default()).open(ID);
     desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error: "gone".into(), is_missing: true }));
     desk.submit("wait for it");
-    assert_eq!(desk.state.flash.as_deref(), Some(crate::app::turn::NOT_RUNNING));
+    assert_eq!(desk.state.flash.as_deref(), Some(crate::app::lifecycle::turn::NOT_RUNNING));
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     assert_eq!(desk.state.flash, None);
 }
@@ -471,24 +470,28 @@ fn what_was_said_of_a_waiting_prompt_goes_when_the_agent_starts() {
 fn what_fails_at_the_start_is_told_by_its_class_with_what_to_do() {
     let busy = || CallError::Agent(RpcError::new(-32603, "429 Too Many Requests"));
     for (error, class, next) in [
-        (CallError::Agent(RpcError::new(1001, "config.toml is broken")), "The agent reported", "Mend what"),
-        (busy(), "The agent reported", "This may pass"),
-        (CallError::Agent(RpcError::new(-32601, "what?")), "The agent reported", "Is it an agent?"),
-        (CallError::Malformed { error: "no id".into() }, "was not understood", "Is it an agent?"),
-        (CallError::OtherVersion { theirs: "9".into() }, "was not understood", "newer parlor"),
-        (CallError::TimedOut(30), "The connection failed", "Is it an agent?"),
+        (
+            CallError::Agent(RpcError::new(1001, "config.toml is broken")),
+            "The agent reported",
+            "Fix the error",
+        ),
+        (busy(), "The agent reported", "may be temporary"),
+        (CallError::Agent(RpcError::new(-32601, "what?")), "The agent reported", "may need an argument"),
+        (CallError::Malformed { error: "no id".into() }, "Invalid response", "may need an argument"),
+        (CallError::OtherVersion { theirs: "9".into() }, "Invalid response", "update parlor"),
+        (CallError::TimedOut(30), "The connection failed", "may need an argument"),
         (CallError::Undelivered { error: "no route".into() }, "The connection failed", "no route"),
     ] {
         let mut desk = TestApp::started();
         desk.agent(AgentEvent::InitializeFailed(error.clone()));
         let told = format!("{:?}", desk.session().transcript.items());
-        assert!(told.contains("could not be set up") && told.contains(class), "{error:?}: {told}");
+        assert!(told.contains("could not be initialized") && told.contains(class), "{error:?}: {told}");
         assert!(told.contains(next), "{error:?}: {told}");
     }
     for (error, class, next) in [
-        (busy(), "The agent reported", "This may pass"),
-        (CallError::TimedOut(60), "The connection failed", "when it can be reached"),
-        (CallError::Malformed { error: "no id".into() }, "was not understood", "begin a new session"),
+        (busy(), "The agent reported", "may be temporary"),
+        (CallError::TimedOut(60), "The connection failed", "when it is reachable"),
+        (CallError::Malformed { error: "no id".into() }, "Invalid response", "start a new session"),
     ] {
         let mut desk = TestApp::started();
         desk.handshake(all_capabilities()).reply(Err(error.clone()));

@@ -1,6 +1,7 @@
 //! What a folder was last used with, offered at the start.
 
 use super::support::TestApp;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -55,7 +56,7 @@ fn the_store_is_asked_behind_the_first_frame_and_only_for_what_is_wanted() {
     for (keeps, offers, expected) in
         [(true, true, Some(true)), (true, false, Some(false)), (false, true, None)]
     {
-        let (_, fx) = State::new(setup(keeps, offers), now);
+        let (_, fx) = start(setup(keeps, offers), now);
         assert_eq!(asked(&fx), expected, "keeps {keeps}, offers {offers}");
     }
 }
@@ -68,7 +69,7 @@ fn the_last_session_is_offered_until_something_was_said() {
     assert_eq!(operations::last_session(&desk.state).map(ArchiveRow::name), Some("Mend the fence"));
     desk.submit("something else");
     assert!(operations::last_session(&desk.state).is_none());
-    assert!(user::obstacle(&desk.state, Action::ContinueLast).is_some());
+    assert!(dialogs::obstacle(&desk.state, Action::ContinueLast).is_some());
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn a_key_goes_on_with_it_and_the_empty_session_gives_way() {
 #[test]
 fn the_picker_of_agents_offers_it_and_its_mark_stays_where_it_was() {
     let now = std::time::Instant::now();
-    let (mut state, _) = State::new(setup(true, true), now);
+    let (mut state, _) = start(setup(true, true), now);
     assert_eq!(agents(&state), (vec!["one", "two", "three"], "one"));
     let tell = |state: &mut State, news| {
         update(state, Event::Service(ServiceEvent::Store(Box::new(news))), now);
@@ -105,11 +106,11 @@ fn the_picker_of_agents_offers_it_and_its_mark_stays_where_it_was() {
     tell(&mut state, StoreNews::FolderAgent("two".to_owned()));
     assert_eq!(agents(&state).1, "two");
     tell(&mut state, StoreNews::FolderSession(Box::new(row("k1"))));
-    let offer = "Go on with “Mend the fence”";
+    let offer = "Resume “Mend the fence”";
     assert_eq!(agents(&state), (vec![offer, "one", "two", "three"], "two"));
     // The same when it is opened later.
     state.modals.clear();
-    user::open_agents(&mut state);
+    dialogs::open_agents(&mut state);
     assert_eq!(agents(&state), (vec![offer, "one", "two", "three"], "two"));
     update(&mut state, Event::Input, now);
     for action in [Action::Up, Action::Up] {
@@ -123,14 +124,14 @@ fn the_picker_of_agents_offers_it_and_its_mark_stays_where_it_was() {
 #[test]
 fn what_the_user_marked_or_typed_in_the_picker_is_left_alone() {
     let now = std::time::Instant::now();
-    let (mut state, _) = State::new(setup(true, true), now);
+    let (mut state, _) = start(setup(true, true), now);
     update(&mut state, Event::Act(Action::Down), now);
     update(&mut state, Event::Act(Action::Down), now);
     for news in [StoreNews::FolderAgent("two".to_owned()), StoreNews::FolderSession(Box::new(row("k1")))] {
         update(&mut state, Event::Service(ServiceEvent::Store(Box::new(news))), now);
     }
     assert_eq!(agents(&state).1, "three");
-    let (mut state, _) = State::new(setup(true, true), now);
+    let (mut state, _) = start(setup(true, true), now);
     update(&mut state, Event::Line(LineEdit::Insert("t".to_owned())), now);
     update(
         &mut state,
@@ -150,7 +151,7 @@ fn that_nothing_can_be_saved_stands_until_it_can() {
     told(&mut desk, StoreNews::Unsaved(None));
     assert_eq!(desk.state.unsaved, None);
     let given = Setup { unsaved: Some("the data folder cannot be used".to_owned()), ..setup(false, true) };
-    let (state, _) = State::new(given, desk.now);
+    let (state, _) = start(given, desk.now);
     assert!(state.unsaved.is_some());
 }
 

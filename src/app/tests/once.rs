@@ -3,6 +3,7 @@
 //! A small world plays random events: agents that ask, withdraw, reply, crash; services that serve; a user who
 //! answers, cancels, restarts, quits. It keeps books of its own and compares.
 
+use crate::app::lifecycle::operations;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -127,7 +128,7 @@ impl World {
         let now = Instant::now();
         let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
         let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
-        let (state, fx) = State::new(setup, now);
+        let (state, fx) = start(setup, now);
         let mut world = Self {
             state,
             now,
@@ -152,7 +153,7 @@ impl World {
     fn check_kept(&mut self) {
         let mut missed = Vec::new();
         assert!(self.state.sessions.values_mut().next().is_some(), "a session is always there");
-        crate::app::recorder::flush(&mut self.state, &mut missed);
+        crate::app::recording::recorder::flush(&mut self.state, &mut missed);
         assert_eq!(missed, [], "not kept");
     }
 
@@ -258,7 +259,7 @@ impl World {
                 self.flow(|state, now, fx| operations::answer_first_ask(state, key, option, now, fx));
             }
             Step::Say { session, outcome } => {
-                use crate::app::operations::ElicitationOutcome::{Accept, Cancel, Decline};
+                use crate::app::ElicitationOutcome::{Accept, Cancel, Decline};
                 let key = self.session(session)?;
                 let outcome = [Accept(Some(Vec::new())), Decline, Cancel].into_iter().nth(outcome)?;
                 self.flow(|state, now, fx| operations::answer_elicitation(state, key, outcome, now, fx));
@@ -413,7 +414,7 @@ impl World {
             for key in keys {
                 while let Some(open) = self.state.sessions[&key].asks.front() {
                     if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
-                        let outcome = operations::ElicitationOutcome::Decline;
+                        let outcome = ElicitationOutcome::Decline;
                         self.flow(|state, now, fx| {
                             operations::answer_elicitation(state, key, outcome, now, fx);
                         });

@@ -7,6 +7,9 @@
     reason = "few events"
 )]
 
+use crate::app::lifecycle::operations;
+use crate::app::recording::restore;
+use crate::app::session::paging;
 use proptest::prelude::*;
 
 use super::paging_window::*;
@@ -120,7 +123,7 @@ fn play(desk: &mut TestApp, step: &Step, nth: u64) {
         Step::Answers(is_allow) => drop(desk.choose(is_allow.then_some(0))),
         Step::Questions => drop(desk.ask(nth + 1, question())),
         Step::Replies(is_yes) => {
-            use crate::app::operations::ElicitationOutcome::{Cancel, Decline};
+            use crate::app::ElicitationOutcome::{Cancel, Decline};
             let outcome = if *is_yes { Decline } else { Cancel };
             desk.flow(|state, now, fx| operations::answer_elicitation(state, KEY, outcome, now, fx));
         }
@@ -200,7 +203,7 @@ fn step_of(desk: &TestApp, step: &Step, nth: usize) -> Option<Step> {
         Step::Questions if !session.turn.is_running() => return None,
         step => return Some(step.clone()),
     };
-    let call = session.tools.get(&id).and_then(|at| tools::get(session, *at));
+    let call = session.tools.get(&id).and_then(|at| session.tool_call(*at));
     let is_about_it = call.is_some_and(|call| !call.status.is_final() && call.decision.is_none());
     let is_asked = session.asks.iter().any(
         |open| matches!(&open.kind, OpenRequestKind::Permission { request, .. } if request.tool.id == id),
@@ -304,7 +307,7 @@ proptest! {
                 later: (later > 0).then_some(((first + events.len()) as i64, later as u64)),
                 ..RecordedSession::default()
             };
-            restore::restore(session, kept, desk.now);
+            restore(session, kept, desk.now);
         };
         let fresh = || Session::new(KEY, SessionPlace::default());
         let mut by_parts = fresh();
@@ -378,7 +381,7 @@ fn only_parts_that_depend_on_each_other_are_read_again() {
         end_seq: events.len() as i64,
         ..RecordedSession::default()
     };
-    restore::restore(&mut session, kept, desk.now);
+    restore(&mut session, kept, desk.now);
     let end = session.transcript.items().last().map(|item| item.id);
     let mut read = Vec::new();
     for turn in [6, 5, 4, 4, 3, 2, 1, 1] {
@@ -409,7 +412,7 @@ fn only_parts_that_depend_on_each_other_are_read_again() {
     assert_eq!(session.ledger.earlier, None);
     assert_eq!(session.transcript.items().last().map(|item| item.id), end, "items keep their ids");
     let mut all = Session::new(KEY, SessionPlace::default());
-    restore::play(&mut all, events, desk.now);
+    crate::app::play(&mut all, events, desk.now);
     assert_eq!(whole(&session), whole(&all));
 }
 

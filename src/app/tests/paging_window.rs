@@ -1,9 +1,11 @@
 //! The ceiling of what is in memory: what goes, what stays, and that it comes back as it was.
 
+use crate::app::lifecycle::operations;
+use crate::app::state::changes;
 use std::collections::BTreeMap;
 
 use super::support::*;
-use crate::app::search::Search;
+use crate::app::state::search::Search;
 use crate::app::*;
 use crate::model::*;
 
@@ -168,7 +170,7 @@ pub(super) fn whole(session: &Session) -> Vec<String> {
         };
         format!("{} {line} {more}", item.turn)
     });
-    shown.filter(|line| !line.contains("earlier event") && !line.contains("the beginning of what")).collect()
+    shown.filter(|line| !line.contains("earlier event") && !line.contains("Start of session")).collect()
 }
 
 /// An item as text.
@@ -189,7 +191,7 @@ fn what_is_on_the_disk_goes_and_comes_back() {
     disk.write(&mut desk);
     let left = count(&desk);
     assert!((100..200).contains(&left), "{left} items are left");
-    let head = format!("notice Info: {} earlier events are kept. Scroll up to see them.", 302 - left);
+    let head = format!("notice Info: {} earlier events. Scroll up to load them.", 302 - left);
     assert_eq!(digest(desk.session()).lines().nth(1), Some(head.as_str()));
     let last = desk.session().transcript.items().last().map(|item| item.id);
     assert_eq!(last, Some(ItemId(300)), "items keep their ids");
@@ -377,13 +379,13 @@ fn where_nothing_is_kept_all_of_it_stays_and_that_is_said_once() {
     desk.submit("go");
     stream(&mut desk, 0..300);
     let text = digest(desk.session());
-    let told = text.matches("all of it stays in memory").count();
+    let told = text.matches("cannot be unloaded from memory").count();
     assert_eq!((told, count(&desk)), (1, 302));
 
     let (mut desk, mut disk) = self::desk();
     tell(&mut desk, StoreNews::Unsaved(Some("the disk is full".into())));
     stream(&mut desk, 0..300);
-    assert!(digest(desk.session()).contains("all of it stays in memory"));
+    assert!(digest(desk.session()).contains("cannot be unloaded from memory"));
     tell(&mut desk, StoreNews::Unsaved(None));
     disk.write(&mut desk);
     assert!(count(&desk) < 200, "it goes once it is written");
@@ -422,7 +424,7 @@ fn a_history_goes_while_it_comes_and_what_was_shown_is_back_if_it_fails() {
     let before = digest(desk.session());
     history(&mut desk);
     disk.write(&mut desk);
-    desk.flow(|state, _, _| crate::app::open::drop_replay(state, KEY));
+    desk.flow(|state, _, _| crate::app::lifecycle::open::drop_replay(state, KEY));
     let after = digest(desk.session());
     assert_eq!(after.lines().skip(1).collect::<Vec<_>>(), before.lines().skip(1).collect::<Vec<_>>());
     disk.read_all(&mut desk);

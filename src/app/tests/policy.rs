@@ -1,11 +1,14 @@
-//! What goes through parlor: who is asked, what stands in the transcript, what is granted.
+//! What goes by parlor: who is asked, what stands in the transcript, what is granted.
 
+use crate::app::lifecycle::operations;
+use crate::app::state::changes;
+use crate::app::state::search;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 
 use super::support::*;
-use crate::app::changes::changed_files;
+use crate::app::state::changes::changed_files;
 use crate::app::*;
 use crate::model::*;
 
@@ -76,7 +79,7 @@ fn wrote(desk: &mut TestApp, ask: u64, path: &str, old: &str, new: &str) {
     desk.fx.clear();
 }
 
-/// The items that are shown: id, status, and what went through parlor.
+/// The items that are shown: id, status, and what went by parlor.
 fn shown(session: &Session) -> Vec<String> {
     let tools = session.transcript.items().iter().filter(|item| !item.is_hidden());
     let tools = tools.filter_map(|item| match &item.body {
@@ -132,7 +135,7 @@ fn a_command_that_nobody_approved_is_asked_and_a_refused_one_is_not_run() {
         shown(desk.session()),
         [
             "parlor:run:rm -rf / Cancelled 0 diffs [\"not run, refused by you\"]",
-            "parlor:run:ls InProgress 0 diffs [\"run through parlor, allowed once by you\"]",
+            "parlor:run:ls InProgress 0 diffs [\"run by parlor, allowed once by you\"]",
         ]
     );
     let exit = ExitInfo { code: Some(3), signal: None };
@@ -240,7 +243,7 @@ fn forms_of_real_agents_are_covered() {
     }));
     assert_eq!(
         shown(desk.session()),
-        ["t Pending 0 diffs [\"run through parlor, allowed: you approved this call\"]"],
+        ["t Pending 0 diffs [\"run by parlor, allowed: approved tool call\"]"],
         "once, with the call"
     );
     assert_eq!(shown(&restored(&mut desk)).len(), 1);
@@ -307,7 +310,7 @@ fn a_write_is_an_item_with_its_change_and_counts_in_all_changes() {
     assert_eq!(
         shown(desk.session()),
         [
-            "parlor:write:/code/shop/a Completed 1 diffs [\"written through parlor, allowed: within the session's folders\"]"
+            "parlor:write:/code/shop/a Completed 1 diffs [\"written by parlor, allowed: in the session's folders\"]"
         ]
     );
     assert_eq!(changes(&desk), ["/code/shop/a: old\n>new\n"]);
@@ -319,8 +322,7 @@ fn a_write_is_an_item_with_its_change_and_counts_in_all_changes() {
 #[test]
 fn a_write_stands_with_the_call_that_tells_it_whichever_comes_first() {
     let told = || edits(vec![diff("/code/shop/a", "b\n", "c\n")]);
-    let with_call =
-        ["t Completed 1 diffs [\"written through parlor, allowed: within the session's folders\"]"];
+    let with_call = ["t Completed 1 diffs [\"written by parlor, allowed: in the session's folders\"]"];
     let mut before = TestApp::running();
     before.update(patch("t", told()));
     wrote(&mut before, 1, "/code/shop/a", "a\nb\n", "a\nc\n");

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::recorder::items;
 use super::resume::{End, check, recorded, resumed};
 use super::support::*;
-use crate::app::reconcile::{AlignedItem, reconcile};
+use crate::app::session::reconcile::{AlignedItem, reconcile};
 use crate::app::*;
 use crate::model::*;
 

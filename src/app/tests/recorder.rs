@@ -1,6 +1,7 @@
 //! What is kept of a session makes the same session again.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -115,7 +116,7 @@ fn a_cut_turn_says_so_and_its_calls_are_closed() {
     assert_eq!(
         items(&again),
         [
-            "notice Info: 7 earlier events are kept. Scroll up to see them.",
+            "notice Info: 7 earlier events. Scroll up to load them.",
             "user* \"go\"",
             "agent \"half an ans\"",
             "tool a Cancelled? \"do a\"",
@@ -162,7 +163,7 @@ pub fn reopened(kept: RecordedSession, name: &str) -> TestApp {
         reopen: Some(Box::new(kept)),
         ..Setup::default()
     };
-    let (state, fx) = State::new(setup, now);
+    let (state, fx) = start(setup, now);
     TestApp { state, now, fx, kept: Vec::new() }
 }
 
@@ -209,7 +210,7 @@ fn an_agent_that_cannot_take_it_up_is_said_to_have_forgotten() {
     desk.handshake(AgentCapabilities::default());
     desk.open("t");
     desk.expect(
-        "ready · idle\nuser* \"one\"\nagent \"1\"\nnotice Warning: The agent has forgotten this conversation.",
+        "ready · idle\nuser* \"one\"\nagent \"1\"\nnotice Warning: The agent could not restore this conversation.",
     );
     assert_eq!(desk.session().id, Some("t".into()));
     // Another agent never knew it.
@@ -217,7 +218,7 @@ fn an_agent_that_cannot_take_it_up_is_said_to_have_forgotten() {
     desk.sent();
     desk.handshake(all_capabilities()).expect_sent("call new");
     desk.expect(
-        "opening · idle\nuser* \"one\"\nagent \"1\"\nnotice Warning: The agent has forgotten this conversation.",
+        "opening · idle\nuser* \"one\"\nagent \"1\"\nnotice Warning: The agent could not restore this conversation.",
     );
 }
 
@@ -524,7 +525,9 @@ fn a_load_that_fails_leaves_what_is_shown() {
     desk.updates(first());
     desk.fail(-32603, "no");
     desk.open("t");
-    desk.expect(&format!("ready · idle{BOTH}\nnotice Warning: The agent has forgotten this conversation."));
+    desk.expect(&format!(
+        "ready · idle{BOTH}\nnotice Warning: The agent could not restore this conversation."
+    ));
 }
 
 /// A kept session with one short prompt, whose agent can only load and gives its messages ids if so.

@@ -4,6 +4,7 @@ use super::recorder::{
     again, answered, insert_behind, items, kept_notes, kept_session, opened, quiet, reopened,
 };
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -516,7 +517,7 @@ fn text_without_an_id_stands_where_it_came() {
     let mut desk = TestApp::running();
     desk.update(says("before")).ask(1, question());
     desk.flow(|state, now, fx| {
-        operations::answer_elicitation(state, KEY, operations::ElicitationOutcome::Decline, now, fx);
+        operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, now, fx);
     });
     desk.updates(vec![
         says("after the answer"),

@@ -1,5 +1,6 @@
 //! MCP servers and more folders that a session is opened with.
 
+use crate::app::lifecycle::operations;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -32,7 +33,7 @@ fn desk(found: FolderServers, spec: AgentSpec) -> TestApp {
         folder_servers: Some(found),
         ..Setup::default()
     };
-    let (state, fx) = State::new(setup, now);
+    let (state, fx) = start(setup, now);
     TestApp { state, now, fx, kept: Vec::new() }
 }
 
@@ -78,7 +79,7 @@ fn a_session_waits_for_the_answer_and_then_has_the_servers() {
     assert_eq!(next.place.mcp_servers.len(), 2, "also the next session there");
     let told = desk.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
-            if detail.contains("odd is left out") && detail.contains("mine is left out"))
+            if detail.contains("odd is left out") && detail.contains("mine: skipped"))
     });
     assert!(told);
 }
@@ -146,7 +147,7 @@ fn an_agent_on_another_machine_is_told_no_servers_unless_the_user_switched_that_
         assert_eq!(desk.state.modals, []);
         let is_said = desk.session().transcript.items().iter().any(|item| {
             matches!(&item.body, ItemBody::Notice { title, detail: Some(detail), .. }
-                if title == "MCP servers left out: mine" && detail.contains("mcp = true"))
+                if title == "MCP servers not passed to the agent: mine" && detail.contains("mcp = true"))
         });
         assert_eq!(is_said, !gets_servers);
         // An agent of this machine that takes its place has them again.
@@ -170,7 +171,7 @@ fn acp_v1_more_folders_are_named_where_the_agent_does_not_take_them() {
             additional_directories: vec![UserRoot::given("/code/lib")],
             ..Setup::default()
         };
-        let (state, fx) = State::new(setup, now);
+        let (state, fx) = start(setup, now);
         let mut desk = TestApp { state, now, fx, kept: Vec::new() };
         desk.handshake(caps);
         desk.session().transcript.items().len()
@@ -201,7 +202,7 @@ fn a_session_that_goes_on_has_the_folders_from_then_and_those_of_now() {
         additional_directories: vec![UserRoot::given("/code/new"), UserRoot::given("/code/lib")],
         ..Setup::default()
     };
-    let (state, _) = State::new(setup, now);
+    let (state, _) = start(setup, now);
     let place = &state.sessions[&state.active].place;
     assert_eq!(place.additional_directories, ["/code/lib", "/code/new"].map(UserRoot::given));
 }

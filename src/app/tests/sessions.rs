@@ -1,6 +1,7 @@
 //! New, listed, loaded and copied sessions; modes, models, options, titles.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -74,7 +75,9 @@ fn a_session_that_cannot_be_opened_says_so_and_keeps_what_was_typed() {
     );
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(Reply::Session(SessionReply::default())));
-    desk.expect("failed · idle\nnotice Error: The session could not be opened. The agent's answer was not understood.");
+    desk.expect(
+        "failed · idle\nnotice Error: The session could not be opened. Invalid response from the agent.",
+    );
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
     let session = &desk.state.sessions[&desk.state.active];
     assert_eq!(digest(session), "ready · idle\nuser \"fix it\"\nagent \"fixed\"");
     assert_eq!((session.title.as_deref(), session.place.cwd.to_str()), (Some("Skew"), Some("/code/lib")));
-    desk.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent ended the turn without a word.");
+    desk.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent returned an empty response.");
     desk.state.active = KEY;
     desk.open_listed("old").expect_sent("");
     assert_eq!(desk.state.active, SessionKey(2), "what is open is shown, not loaded again");
@@ -315,7 +318,7 @@ fn a_session_that_can_only_be_resumed_says_that_its_history_is_not_shown() {
     desk.open_listed("old");
     desk.reply(Ok(Reply::Done)).expect_sent("call resume old");
     let session = &desk.state.sessions[&desk.state.active];
-    assert!(digest(session).contains("does not send what was said before"), "{}", digest(session));
+    assert!(digest(session).contains("does not send earlier messages"), "{}", digest(session));
 }
 
 #[test]
@@ -341,7 +344,7 @@ fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
     let copy = &desk.state.sessions[&desk.state.active];
     assert_eq!(
         digest(copy),
-        "ready · idle\nuser* \"go\"\nagent \"so far\"\nnotice Info: This is a copy of: go\nagent \"welcome\" …"
+        "ready · idle\nuser* \"go\"\nagent \"so far\"\nnotice Info: Forked from: go\nagent \"welcome\" …"
     );
     assert_eq!(copy.id, Some("copy".into()));
     desk.fx.clear();
@@ -351,7 +354,7 @@ fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
     assert_eq!((desk.state.sessions.len(), desk.state.active), (2, KEY));
     desk.expect_sent("call fork s\ndraft \"\"");
     assert_eq!(desk.session().queue, ["typed"], "what was typed is kept");
-    assert_eq!(desk.state.flash.as_deref(), Some("The session could not be copied: no"));
+    assert_eq!(desk.state.flash.as_deref(), Some("Fork failed: no"));
 }
 
 #[test]
@@ -397,7 +400,7 @@ fn modes_models_options_and_titles_hold_once_the_agent_agrees() {
     desk.flow(|state, now, fx| operations::set_model(state, KEY, "small".into(), now, fx));
     desk.fail(-32603, "not in your plan");
     assert_eq!(desk.session().models.as_ref().map(|models| models.current.as_str()), Some("big"));
-    assert_eq!(desk.state.flash.as_deref(), Some("Not changed: not in your plan"));
+    assert_eq!(desk.state.flash.as_deref(), Some("Change failed: not in your plan"));
     desk.flow(|state, now, fx| {
         operations::set_option(state, KEY, "fast".into(), ConfigValue::Bool(true), now, fx);
     });

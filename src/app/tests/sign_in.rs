@@ -1,6 +1,8 @@
 //! Signing in: by the agent itself, by its own command, by variables.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
+use crate::app::state::texts;
 use crate::app::*;
 use crate::model::*;
 
@@ -34,7 +36,7 @@ fn locked() -> TestApp {
     desk.expect(
         r#"
         needs sign-in · idle · queue ["hi"]
-        notice Warning: The agent wants you to sign in.
+        notice Warning: The agent requires sign-in.
         "#,
     );
     desk
@@ -47,7 +49,7 @@ fn acp_v1_after_a_sign_in_the_failed_call_is_made_again() {
     desk.expect_sent("");
     desk.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
     desk.fail(-32603, "window closed").expect_sent("call authenticate web");
-    assert_eq!(desk.state.flash.as_deref(), Some("The sign-in failed: window closed"));
+    assert_eq!(desk.state.flash.as_deref(), Some("Sign-in failed: window closed"));
     desk.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
     desk.reply(Ok(Reply::Done)).open(ID);
     desk.expect_sent("call authenticate web\ncall new\ncall prompt \"hi\"");
@@ -92,10 +94,10 @@ fn acp_v1_a_terminal_sign_in_is_shown_whole_and_runs_after_a_yes_only() {
     let dialog = pick(&mut desk, "login").expect("the user is asked");
     assert_eq!(
         dialog.body[1..],
-        ["fake login", "Folder: /code/shop", "The agent adds no variables."].map(str::to_owned)
+        ["fake login", "Folder: /code/shop", "The agent sets no environment variables."].map(str::to_owned)
     );
     let default = &dialog.choices[dialog.selected];
-    assert_eq!((default.label.as_str(), &default.outcome), ("Do not run it", &ChoiceOutcome::Close));
+    assert_eq!((default.label.as_str(), &default.outcome), ("Do not run", &ChoiceOutcome::Close));
     answer(&mut desk, Action::Accept);
     desk.expect_sent("");
     pick(&mut desk, "login");

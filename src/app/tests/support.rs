@@ -1,5 +1,6 @@
 //! A desk to test at: a state, a clock that is set by hand, and readable text for both sides.
 
+use crate::app::lifecycle::operations;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -50,7 +51,7 @@ impl TestApp {
     pub fn with_spec(spec: AgentSpec) -> Self {
         let now = Instant::now();
         let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
-        let (state, fx) = State::new(setup, now);
+        let (state, fx) = start(setup, now);
         Self { state, now, fx, kept: Vec::new() }
     }
 

@@ -1,9 +1,11 @@
 //! Several tabs: opening, sharing a process, routing, dialogs that wait in their tab.
 
+use crate::app::lifecycle::operations;
+use crate::app::state::tab;
 use std::path::PathBuf;
 
 use super::support::*;
-use crate::app::tabs::{self, tabs};
+use crate::app::state::tab::tabs;
 use crate::app::*;
 use crate::model::*;
 
@@ -57,7 +59,7 @@ fn a_tab_in_another_folder_has_an_agent_of_its_own() {
 fn a_tab_without_an_agent_gives_way_to_the_first_that_has_one() {
     let setup = Setup { folder: "/code/shop".into(), ..Setup::default() };
     let now = std::time::Instant::now();
-    let (state, fx) = State::new(setup, now);
+    let (state, fx) = start(setup, now);
     let mut desk = TestApp { state, now, fx, kept: Vec::new() };
     let key = desk.open_tab(new_tab("/code/lib", fake()));
     assert_eq!((tabs(&desk.state).count(), desk.state.active), (1, key));
@@ -222,23 +224,23 @@ fn a_tab_can_be_moved_and_the_neighbours_are_those_that_are_seen() {
     let mut desk = TestApp::ready();
     let two = desk.open_tab(new_tab("/b", fake()));
     let three = desk.open_tab(new_tab("/c", fake()));
-    let order = |desk: &TestApp| tabs::tabs(&desk.state).map(|session| session.key).collect::<Vec<_>>();
+    let order = |desk: &TestApp| tab::tabs(&desk.state).map(|session| session.key).collect::<Vec<_>>();
     desk.play(Event::Act(Action::MoveTabRight));
     assert_eq!(order(&desk), [KEY, two, three], "the last one stays");
     desk.play(Event::Act(Action::MoveTabLeft));
     assert_eq!(order(&desk), [KEY, three, two]);
-    assert_eq!(tabs::front(&desk.state), three, "it stays in front");
+    assert_eq!(tab::front(&desk.state), three, "it stays in front");
     desk.play(Event::Act(Action::ShowTab(3)));
-    assert_eq!(tabs::front(&desk.state), two);
+    assert_eq!(tab::front(&desk.state), two);
     desk.flow(|state, now, fx| operations::close_session(state, two, now, fx));
-    assert_eq!(tabs::front(&desk.state), three);
+    assert_eq!(tab::front(&desk.state), three);
 }
 
 #[test]
 fn a_tab_that_does_not_exist_is_told() {
     let (mut desk, key, _) = TestApp::two_tabs();
     desk.play(Event::Act(Action::ShowTab(9)));
-    assert_eq!((desk.state.active, desk.state.flash.as_deref()), (key, Some("There are 2 tabs.")));
+    assert_eq!((desk.state.active, desk.state.flash.as_deref()), (key, Some("Only 2 tabs open.")));
 }
 
 #[test]
@@ -294,10 +296,10 @@ fn what_comes_behind_the_front_is_drawn_only_where_the_bar_tells_it() {
         (desk.state.conns[&conn].open_calls.values().next().cloned().unwrap(), StopReason::EndTurn);
     let reply = Ok(Reply::TurnEnded { reason: ended, usage: None });
     desk.play(Event::Agent(conn, AgentEvent::Replied(tag, reply)));
-    assert_eq!(tabs::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Done);
+    assert_eq!(tab::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Done);
     assert!(changes(&desk) > before + 2);
     desk.play(Event::Act(Action::ShowTab(2)));
-    assert_eq!(tabs::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Nothing, "it was looked at");
+    assert_eq!(tab::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Nothing, "it was looked at");
 }
 
 #[test]
@@ -322,8 +324,8 @@ fn what_waits_behind_the_front_calls_the_user_once_and_takes_no_keys() {
     let request = AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request });
     desk.play(Event::Agent(conn, AgentEvent::Request(AskId(9), Box::new(request))));
     let calls = desk.fx.iter().filter(|effect| matches!(effect, Effect::Announce(_))).count();
-    assert_eq!((calls, desk.state.flash.as_deref()), (1, Some("Tab 2: a permission waits for your answer.")));
-    assert_eq!(user::focus(&desk.state), user::Focus::Main);
+    assert_eq!((calls, desk.state.flash.as_deref()), (1, Some("Tab 2: permission required.")));
+    assert_eq!(dialogs::focus(&desk.state), dialogs::Focus::Main);
     desk.wait(10).play(Event::Input).play(Event::Act(Action::Choose(1)));
     assert_eq!(desk.state.sessions[&key].asks.len(), 1, "a digit for the prompt answers nothing");
     assert_eq!(desk.session().draft, "half a wo");
@@ -335,7 +337,7 @@ fn who_looks_elsewhere_is_called_also_for_the_front() {
     desk.ask(1, permission("t"));
     assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::Announce(_))));
     desk.play(Event::Focus(false)).ask(2, permission("t"));
-    assert!(desk.fx.contains(&Effect::Announce("a permission waits for your answer.".into())));
+    assert!(desk.fx.contains(&Effect::Announce("permission required.".into())));
 }
 
 fn quit_question(desk: &TestApp) -> Option<(String, String)> {
@@ -372,7 +374,7 @@ fn a_tab_closes_at_once_unless_that_cuts_something_off() {
         desk.state.setup.keeps_sessions = true;
         prepare(&mut desk, key);
         desk.wait(2).play(Event::Input).play(Event::Act(Action::CloseSession));
-        let is_asked = quit_question(&desk).is_some_and(|(title, _)| title == "Close this session?");
+        let is_asked = quit_question(&desk).is_some_and(|(title, _)| title == "Close session?");
         assert_ne!(is_asked, !desk.state.sessions.contains_key(&key));
         !is_asked
     };
@@ -402,15 +404,15 @@ fn a_tab_closes_at_once_unless_that_cuts_something_off() {
 #[test]
 fn the_log_of_a_tab_is_that_of_its_own_connections() {
     let desk = TestApp::ready();
-    assert_eq!(tabs::log_conns(&desk.state), None, "with one tab it is the log of all");
+    assert_eq!(tab::log_conns(&desk.state), None, "with one tab it is the log of all");
     let (mut desk, _, conn) = TestApp::two_tabs();
-    assert_eq!(tabs::log_conns(&desk.state), Some(vec![conn.0]));
+    assert_eq!(tab::log_conns(&desk.state), Some(vec![conn.0]));
     let ended =
         CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
     desk.play(Event::Agent(conn, AgentEvent::Closed(ended)));
-    assert_eq!(tabs::log_conns(&desk.state), Some(vec![conn.0, 3]), "the end of the former one stays in it");
+    assert_eq!(tab::log_conns(&desk.state), Some(vec![conn.0, 3]), "the end of the former one stays in it");
     desk.play(Event::Act(Action::ShowTab(1)));
-    assert_eq!(tabs::log_conns(&desk.state), Some(vec![CONN.0]));
+    assert_eq!(tab::log_conns(&desk.state), Some(vec![CONN.0]));
 }
 
 #[test]

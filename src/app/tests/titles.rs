@@ -2,6 +2,7 @@
 //! said to be known before the agent said so.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -103,7 +104,7 @@ fn a_title_that_is_given_before_the_session_is_open_waits_for_it() {
     assert!(desk.session().ledger.owes_title);
     assert_eq!(
         desk.state.flash.as_deref(),
-        Some("parlor keeps the title, but the agent did not take it: too early")
+        Some("Renamed in parlor only; the agent rejected the title: too early")
     );
     assert_eq!(desk.session().title.as_deref(), Some("Early"));
 }
@@ -144,20 +145,20 @@ fn the_agent_of_a_session_that_is_not_open_is_told_where_it_runs_in_another_tab(
     desk.reply(Ok(Reply::Done));
     let known = StoreJob::TitleKnown { uid: "k1".into(), title: "New".into() };
     assert_eq!(jobs(&mut desk), [known]);
-    assert_eq!(desk.state.flash.as_deref(), Some("Renamed, in fake's own list too."));
+    assert_eq!(desk.state.flash.as_deref(), Some("Renamed in parlor and in fake."));
 
-    // One that does not have the session in memory may refuse; then it is told when the session is opened.
+    // One that does not have the session in memory may refuse; then it is updated when the session is opened.
     tell(&mut desk, renamed(Some(("fake", "old"))));
     desk.fail(-32602, "unknown session");
     assert_eq!(jobs(&mut desk), []);
     assert_eq!(
         desk.state.flash.as_deref(),
-        Some("Renamed here. fake did not take the title: unknown session")
+        Some("Renamed in parlor only; fake rejected the title: unknown session")
     );
     for whose in [Some(("other", "old")), None] {
         desk.fx.clear();
         tell(&mut desk, renamed(whose));
         desk.expect_sent("");
-        assert!(desk.state.flash.as_deref().unwrap().contains("told when the session is opened"));
+        assert!(desk.state.flash.as_deref().unwrap().contains("updated when the session is opened"));
     }
 }

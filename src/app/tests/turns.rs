@@ -1,6 +1,8 @@
 //! Prompts, the queue, cancel and the ends of turns.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
+use crate::app::state::texts;
 use crate::app::*;
 use crate::model::*;
 
@@ -43,7 +45,7 @@ fn a_queue_goes_on_after_a_good_end_and_stays_after_any_other() {
         end Cancelled
         "#,
     );
-    assert!(desk.state.flash.as_ref().is_some_and(|text| text.starts_with("2 queued prompts wait")));
+    assert!(desk.state.flash.as_ref().is_some_and(|text| text.starts_with("2 prompts queued")));
     desk.submit("").expect_sent(r#"call prompt "three""#);
     desk.fail(-32603, "overloaded").expect_sent("");
     desk.expect(
@@ -184,7 +186,7 @@ fn a_quiet_turn_gets_a_hint_and_a_busy_one_another_look() {
     let rest = std::time::Duration::from_secs(100);
     assert_eq!(desk.fx, [Effect::Timer(TimerId::TurnQuiet(KEY), rest)]);
     desk.wait(100).play(Event::Timer(TimerId::TurnQuiet(KEY)));
-    assert_eq!(desk.state.flash.as_deref(), Some("No news from the agent for 2 min. Esc cancels the turn."));
+    assert_eq!(desk.state.flash.as_deref(), Some("No activity from the agent for 2 min."));
 }
 
 #[test]
@@ -235,7 +237,7 @@ fn an_error_without_words_says_where_to_look() {
         r#"
         ready · idle
         user* "go"
-        end failed: The agent answered with error -32603 and no text. The log shows it as it came.
+        end failed: The agent returned error -32603 without a message. See the protocol log.
         "#,
     );
 }
@@ -259,7 +261,7 @@ fn a_turn_that_brought_nothing_says_so() {
         ready · idle
         user* "go"
         tool made-up Completed? "" [the yes: allowed] (hidden)
-        notice Info: The agent ended the turn without a word.
+        notice Info: The agent returned an empty response.
         "#,
     );
 }
@@ -297,7 +299,7 @@ fn a_prompt_that_wants_a_sign_in_is_sent_again_without_a_second_item() {
         needs sign-in · idle
         user* "go"
         end failed: token expired
-        notice Warning: The agent wants you to sign in.
+        notice Warning: The agent requires sign-in.
         "#,
     );
     desk.fx.clear();
@@ -336,13 +338,13 @@ fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_p
         ready · idle
         user* "go"
         end failed: Session not found
-        notice Warning: The agent has forgotten this conversation.
+        notice Warning: The agent could not restore this conversation.
         "#,
     );
     desk.fx.clear();
     assert_eq!(failed(&desk), Some("go"), "it stays at hand");
     assert!(desk.state.modals.is_empty(), "the line offers, and no dialog opens by itself");
-    desk.flow(|state, now, fx| user::on_action(state, Action::HandOver, now, fx));
+    desk.flow(|state, now, fx| dialogs::on_action(state, Action::HandOver, now, fx));
     assert!(desk.session().turn.is_running() && desk.session().failed_prompt.is_none());
     assert!(desk.session().ledger.handover.as_ref().is_some_and(|told| told.is_sent), "with what was said");
     assert_eq!(digest(desk.session()).matches("\"go\"").count(), 1);
@@ -375,7 +377,7 @@ fn a_prompt_that_may_have_arrived_is_told_from_one_that_was_refused() {
         let prompt = desk.session().failed_prompt.as_ref();
         assert_eq!(prompt.map(|prompt| prompt.may_have_arrived), Some(may_have_arrived), "{error:?}");
         let fault = texts::fault_of(&error);
-        assert_eq!(fault.next().contains("may run twice"), may_have_arrived, "{fault:?}");
+        assert_eq!(fault.next().contains("may run it twice"), may_have_arrived, "{fault:?}");
     }
     let mut desk = TestApp::running();
     desk.crash();

@@ -1,6 +1,7 @@
 //! What only some agents offer.
 
 use super::support::*;
+use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
@@ -25,7 +26,7 @@ fn acp_v2_a_call_is_stopped_by_itself_where_it_says_so() {
     assert!(operations::has_stoppable(desk.session()));
     stop(&mut desk).expect_sent("call stop tool t");
     desk.reply(Ok(Reply::Done));
-    assert_eq!(desk.state.flash.as_deref(), Some("The agent stops it."));
+    assert_eq!(desk.state.flash.as_deref(), Some("Stopping."));
     desk.update(tool(Patch::Clear));
     assert!(!operations::has_stoppable(desk.session()), "it says so no more");
 }
@@ -80,7 +81,7 @@ fn of_several_parts_the_marked_one_is_stopped() {
         desk.update(SessionUpdate::Tool(Box::new(patch)));
     }
     stop(&mut desk).expect_sent("");
-    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("Mark the one")));
+    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("Select the one")));
     let first = desk.session().transcript.items().iter().find(|item| matches!(&item.body, ItemBody::Tool(_)));
     let first = first.map(|item| item.id);
     desk.state.sessions.get_mut(&KEY).unwrap().selected = first;
@@ -126,7 +127,7 @@ fn providers_are_set_before_a_session_is_opened() {
     answer(&mut desk, &|purpose| matches!(purpose, Purpose::SetProvider(_)), Err(error));
     desk.expect_sent("call new");
     let told = desk.session().transcript.items().iter().any(|item| {
-        matches!(&item.body, ItemBody::Notice { title, .. } if title == "The provider main was not set.")
+        matches!(&item.body, ItemBody::Notice { title, .. } if title == "Provider main could not be set.")
     });
     assert!(told);
     // An agent that lets nobody set them is not asked.
@@ -152,9 +153,11 @@ fn a_system_prompt_that_is_not_taken_is_told() {
 fn an_agent_that_is_deaf_in_a_turn_is_told_of_before_and_at_a_cancel() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { deaf_in_turn: true, ..all_capabilities() }).open(ID);
-    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("hears nothing")));
+    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("cannot receive answers")));
     desk.submit("go").cancel();
-    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("only when its turn ends")));
+    assert!(
+        desk.state.flash.as_deref().is_some_and(|text| text.contains("cannot be interrupted during a turn"))
+    );
 }
 
 fn old(is_archived: bool) -> SessionInfo {
@@ -224,13 +227,13 @@ fn a_provider_that_was_changed_is_set_again_when_the_agent_is_started_again() {
     change(&mut desk, "https://wrong.example");
     desk.fail(-32602, "no such place");
     let told = format!("{:?}", desk.session().transcript.items());
-    assert!(told.contains("The provider main was not changed.") && told.contains("no such place"), "{told}");
+    assert!(told.contains("Provider main could not be changed.") && told.contains("no such place"), "{told}");
     assert_eq!(desk.state.conns[&CONN].spec.wire.providers, []);
     for url in ["https://one.example", "https://two.example"] {
         change(&mut desk, url);
         desk.reply(Ok(Reply::Done));
         let told = digest(desk.session());
-        assert!(told.contains(&format!("Models of main come from {url} now.")), "{told}");
+        assert!(told.contains(&format!("Provider main set to {url}.")), "{told}");
     }
     assert_eq!(desk.state.conns[&CONN].spec.wire.providers, [wish("https://two.example")]);
     desk.fx.clear();

@@ -27,7 +27,7 @@ fn a_folder_under_another_name_is_told_and_offered() {
     let store = kept_in(&root, &before);
     std::fs::rename(&before, &after).unwrap();
     let told = find(&store, &ResumeRequest::Last, &after).unwrap_err().to_string();
-    assert!(told.contains("the same folder under its old name"), "{told}");
+    assert!(told.contains("the folder was renamed"), "{told}");
     assert!(told.contains("parlor --resume k1"), "{told}");
     let found = find(&store, &ResumeRequest::Id("k1".to_owned()), &root).unwrap().unwrap();
     let offered: Vec<_> = found.offers.iter().map(|offer| (offer.folder.clone(), offer.why)).collect();
@@ -63,7 +63,7 @@ fn an_imported_session_names_no_program_and_no_folder() {
         let default = AgentSpec { name: "other".to_owned(), ..AgentSpec::default() };
         let (agent, told) = agent_for(&found.kept, &[], Some(default), Callbacks::default());
         assert_eq!(agent, None, "the picker opens, whatever agent is the default");
-        assert!(told.unwrap().contains("\"gemini-pro\", is not configured here"));
+        assert!(told.unwrap().contains("\"gemini-pro\", is not configured"));
         assert!(found.kept.head.place.additional_directories.is_empty());
         let known =
             AgentSpec { name: "gemini-pro".to_owned(), command: "gemini".to_owned(), ..AgentSpec::default() };
@@ -88,7 +88,7 @@ fn a_session_whose_folder_is_there_is_taken() {
     assert!(store.find("k1").unwrap().owner.is_some());
     assert!(find(&store, &ResumeRequest::New, &folder).unwrap().is_none());
     let told = find(&store, &ResumeRequest::Last, &root).unwrap_err().to_string();
-    assert!(told.contains("no session of") && told.contains("sessions list --all"), "{told}");
+    assert!(told.contains("no saved session in") && told.contains("sessions list --all"), "{told}");
 }
 
 #[test]

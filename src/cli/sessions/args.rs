@@ -1,171 +1,171 @@
-//! What can be written behind `parlor sessions`.
+//! Arguments of `parlor sessions`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
-/// What can be done with sessions.
+/// Subcommands of `parlor sessions`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum SessionsJob {
-    /// List the sessions of this folder, or of all
+    /// List the sessions of the current folder
     List(ListArgs),
-    /// Print a session; no agent is needed
+    /// Print a session
     Show {
-        /// The session's id, or its beginning
+        /// Session id, or its first characters
         id: String,
-        /// As JSON, with every event
+        /// Print JSON with all events
         #[arg(long)]
         json: bool,
     },
-    /// Search everything that was said and done
+    /// Search the transcripts
     Search(SearchArgs),
-    /// Write a session to a file
+    /// Export a session
     Export {
-        /// The session's id, or its beginning
+        /// Session id, or its first characters
         id: String,
-        /// The form of the file
+        /// Format of the export
         #[arg(long, value_enum, default_value = "markdown")]
         format: Format,
-        /// The file; without it, the export is printed
+        /// File to write [default: standard output]
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Replace the file if it is there
+        /// Overwrite an existing file
         #[arg(long, requires = "output")]
         force: bool,
-        /// What was written where, as JSON
+        /// Print the result as JSON
         #[arg(long, requires = "output")]
         json: bool,
     },
-    /// Take over sessions that were exported as JSON
+    /// Import sessions from JSON exports
     Import {
-        /// The files
+        /// Files to import
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// What became of each file, as JSON
+        /// Print the results as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Delete sessions for good
+    /// Delete sessions permanently
     Delete {
-        /// The sessions' ids, or their beginnings
+        /// Session ids, or their first characters
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
-        /// What was deleted, as JSON; needs --yes, for nothing is asked then
+        /// Print the result as JSON; requires --yes
         #[arg(long, requires = "yes")]
         json: bool,
     },
-    /// Delete old sessions, after showing them
+    /// Delete old sessions after confirmation
     Prune(PruneArgs),
 }
 
-/// The form of an export.
+/// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// Markdown, to be read
+    /// Markdown, for reading
     Markdown,
-    /// All events, to be imported
+    /// JSON with all events, for import
     Json,
-    /// One page that needs nothing else
+    /// Self-contained HTML page
     Html,
 }
 
-/// Which sessions to list.
+/// Arguments of `parlor sessions list`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ListArgs {
-    /// Of all folders
+    /// List the sessions of all folders
     #[arg(long, short)]
     pub all: bool,
-    /// Of this folder
+    /// List the sessions of a folder
     #[arg(long, value_name = "DIR", conflicts_with = "all")]
     pub folder: Option<PathBuf>,
-    /// Of this agent
+    /// List only sessions of an agent
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Also those of subagents
+    /// Include the sessions of subagents
     #[arg(long)]
     pub subagents: bool,
-    /// At most so many
+    /// Maximum number of sessions
     #[arg(long, value_name = "N")]
     pub limit: Option<u32>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// What to search for.
+/// Arguments of `parlor sessions search`.
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own on the command line")]
 pub struct SearchArgs {
-    /// Words that must all be there; "quoted ones" stand together, and word* is a beginning
+    /// Words that must all match; use "quotes" for a phrase and word* for a prefix
     #[arg(required = true)]
     pub words: Vec<String>,
-    /// Only this agent's sessions
+    /// Search only sessions of an agent
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Only sessions of this folder, or below it
+    /// Search only sessions in or below a folder
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// Only from then on: 2026-01-31, or 7d for the last seven days (also h, w)
+    /// Earliest time: 2026-01-31, or 7d for the last seven days (also h, w)
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Only before then
+    /// Latest time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// Only changes of files
+    /// Search only file changes
     #[arg(long)]
     pub edits: bool,
-    /// Only commands and what they printed
+    /// Search only commands and their output
     #[arg(long)]
     pub commands: bool,
-    /// Only your prompts
+    /// Search only prompts
     #[arg(long)]
     pub prompts: bool,
-    /// Only what failed
+    /// Search only failures
     #[arg(long)]
     pub errors: bool,
-    /// At most so many places
+    /// Maximum number of results
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: u32,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 impl SearchArgs {
-    /// The kinds of places that are wanted; empty: all.
+    /// The kinds to search; empty for all.
     pub fn kinds(&self) -> Vec<&'static str> {
         let wanted = [(self.edits, "edit"), (self.commands, "command"), (self.prompts, "prompt")];
         wanted.into_iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, kind)| kind).collect()
     }
 }
 
-/// Which sessions may go.
+/// Arguments of `parlor sessions prune`.
 #[derive(Debug, Clone, Args)]
 pub struct PruneArgs {
-    /// Those that nothing was said in since: 90d, 12w, 2026-01-31
+    /// Delete sessions without activity since: 90d, 12w, 2026-01-31
     #[arg(long, value_name = "TIME")]
     pub older_than: Option<String>,
-    /// All but the latest N
+    /// Keep the latest N sessions
     #[arg(long, value_name = "N")]
     pub keep: Option<u32>,
-    /// The oldest, until all kept sessions take no more than this: 500M, 2G
+    /// Delete the oldest until the total size is at most: 500M, 2G
     #[arg(long, value_name = "SIZE")]
     pub down_to: Option<String>,
-    /// Of this folder only
+    /// Delete only sessions of a folder
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// Of this agent only
+    /// Delete only sessions of an agent
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-    /// What was deleted, as JSON; needs --yes, for nothing is asked then
+    /// Print the result as JSON; requires --yes
     #[arg(long, requires = "yes")]
     pub json: bool,
 }

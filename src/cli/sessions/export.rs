@@ -1,4 +1,4 @@
-//! Sessions as files: Markdown to be read, JSON to be imported again.
+//! Exports sessions: Markdown for reading, JSON for import.
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -113,11 +113,9 @@ pub fn to_file(
     let mut replaces = file.replaces;
     if !replaces && file.path.symlink_metadata().is_ok() {
         let ask = world.ask.as_mut().filter(|_| !file.tells_json);
-        replaces = ask.is_some_and(|ask| ask(&format!("{path} is there already. Replace it?")));
+        replaces = ask.is_some_and(|ask| ask(&format!("{path} already exists. Replace it?")));
         if !replaces {
-            bail!(
-                "{path} is there already, and was left as it is; name another file, or write --force to replace it"
-            );
+            bail!("{path} already exists; pass another file, or --force to replace it");
         }
     }
     let text = text(store, row, format)?;
@@ -156,7 +154,7 @@ pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) ->
             _ => folder.join(format!("parlor-{uid}-{number}.{extension}")),
         })
         .find(|path| path.symlink_metadata().is_err());
-    let Some(path) = free else { return Err(format!("{} holds too many exports.", folder.display())) };
+    let Some(path) = free else { return Err(format!("Too many exports in {}.", folder.display())) };
     let write = || write_file(&path, &text(store, &store.find(uid)?, format)?, false);
     write().map(|()| path.clone()).map_err(|error| format!("{error:#}"))
 }
@@ -175,7 +173,7 @@ fn write_file(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
         };
         placed.map(drop).map_err(|refused| refused.error)
     };
-    write().with_context(|| format!("cannot write {}; name another file with --output", path.display()))
+    write().with_context(|| format!("cannot write {}; pass another file with --output", path.display()))
 }
 
 /// All events with the session's head.
@@ -270,8 +268,8 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
 pub fn unreadable_words(count: u64) -> Option<String> {
     match count {
         0 => None,
-        1 => Some("1 event is missing: this parlor cannot read it.".to_owned()),
-        _ => Some(format!("{count} events are missing: this parlor cannot read them.")),
+        1 => Some("1 event is missing: it needs a newer version of parlor.".to_owned()),
+        _ => Some(format!("{count} events are missing: they need a newer version of parlor.")),
     }
 }
 
@@ -280,8 +278,8 @@ pub fn facts(row: &SessionRow) -> Vec<(&'static str, String)> {
     let mut facts = vec![("Session", row.uid.clone()), ("Agent", row.agent.clone())];
     facts.push(("Folder", row.folder.to_string_lossy().into_owned()));
     facts.extend(row.branch.clone().map(|branch| ("Branch", branch)));
-    facts.push(("Began", time::full(row.created_ms)));
-    facts.push(("Last change", time::full(row.updated_ms)));
+    facts.push(("Started", time::full(row.created_ms)));
+    facts.push(("Updated", time::full(row.updated_ms)));
     facts
 }
 

@@ -1,8 +1,8 @@
-//! A session as one page that needs nothing else.
+//! Exports a session as a self-contained HTML page.
 //!
-//! Invariants: nothing that an agent or a user wrote is taken as HTML, no link runs a script, and the page loads
-//! nothing. Text is sanitised piece by piece: a page may be printed, and an escape sequence that began in one piece
-//! and ended in another would take the markup between them along.
+//! Invariants: text of an agent or a user is never interpreted as HTML, no link runs a script, and the page loads
+//! nothing. Text is sanitised piece by piece: a page may be printed, and an escape sequence across two pieces would
+//! swallow the markup between them.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

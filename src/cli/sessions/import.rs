@@ -1,8 +1,8 @@
-//! Taking over sessions that were exported as JSON.
+//! Imports sessions from JSON exports.
 //!
-//! Invariants: a file is taken over whole or not at all, and a session that is here already is not changed; what a file
-//! names is never run, opened or sent: its program, arguments, roots, queued prompts, and text for the agent that the
-//! user has not seen are left out.
+//! Invariants: a file is imported completely or not at all, and an existing session is not changed; nothing that a
+//! file names is executed, opened or sent: its program, arguments, roots, queued prompts, and text for the agent
+//! that the user has not seen are dropped.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub fn import(store: &Store, files: &[PathBuf], tells_json: bool) -> anyhow::Res
     let mut told = String::new();
     for Taken { file, session, was_known } in taken {
         let _ = if was_known {
-            writeln!(told, "{file}: session {session} is here already.")
+            writeln!(told, "{file}: session {session} already exists.")
         } else {
             writeln!(told, "{file}: imported as session {session}.")
         };
@@ -46,18 +46,18 @@ pub fn import(store: &Store, files: &[PathBuf], tells_json: bool) -> anyhow::Res
 
 fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<RecordedEvent>)> {
     let text = std::fs::read_to_string(file)
-        .with_context(|| format!("cannot read {}; name a file that exists", file.display()))?;
+        .with_context(|| format!("cannot read {}; pass an existing file", file.display()))?;
     let document: Document = serde_json::from_str(&text).with_context(|| {
         format!(
-            "{} is no export that can be taken over; make one with `parlor sessions export --format json`",
+            "{} is not a JSON export; create one with `parlor sessions export --format json`",
             file.display()
         )
     })?;
     if document.format != FORMAT {
-        bail!("{} is no session of parlor; its format is {:?}", file.display(), document.format);
+        bail!("{} is not a parlor session: its format is {:?}", file.display(), document.format);
     }
     if document.version > FORMAT_VERSION {
-        bail!("{} was written by a newer parlor; update this one", file.display());
+        bail!("{} was written by a newer version of parlor; update parlor", file.display());
     }
     let head = document.session;
     let row = SessionRow {

@@ -1,13 +1,12 @@
-//! A session as a document: the pieces that every form of an export is made of.
+//! A session as a document: the parts that all export formats share.
 //!
-//! Duty: what of the transcript is worth a place in a document, in plain words.
-//! Not its duty: how a form marks it (`export`, `html`).
+//! Selects the parts of the transcript that belong in a document; `export` and `html` format them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::app::{self, Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
+use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
     AccessRecord, ContentBlock, DiffChange, FileDiff, RecordedEvent, Role, SessionKey, SessionPlace,
     Severity, ToolContent, ToolStatus,
@@ -68,7 +67,7 @@ pub struct Call {
 /// The pieces of a session's events.
 pub fn pieces(events: Vec<RecordedEvent>) -> Vec<Section> {
     let mut session = Session::new(SessionKey(0), SessionPlace::default());
-    app::play(&mut session, events, Instant::now());
+    crate::app::play(&mut session, events, Instant::now());
     session
         .transcript
         .items()
@@ -147,7 +146,7 @@ fn block_text(block: &ContentBlock) -> String {
         ContentBlock::Image { mime_type, uri, .. } => {
             format!("[image, {mime_type}{}]", uri.as_ref().map(|uri| format!(", {uri}")).unwrap_or_default())
         }
-        ContentBlock::Audio { mime_type, .. } => format!("[sound, {mime_type}]"),
+        ContentBlock::Audio { mime_type, .. } => format!("[audio, {mime_type}]"),
         ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
         ContentBlock::Resource { uri, .. } => format!("[{uri}]"),
         ContentBlock::Unknown(raw) => raw.0.to_string(),
@@ -221,7 +220,7 @@ fn shortened(text: &str) -> String {
     }
     let half = MAX_OUTPUT_LINES / 2;
     let mut short: String = text.lines().take(half).flat_map(|line| [line, "\n"]).collect();
-    let _ = writeln!(short, "… {} lines left out …", count - 2 * half);
+    let _ = writeln!(short, "… {} lines omitted …", count - 2 * half);
     short.extend(text.lines().skip(count - half).flat_map(|line| [line, "\n"]));
     short.trim_end().to_owned()
 }

@@ -1,4 +1,4 @@
-//! Sessions and places that were found, as tables and as JSON.
+//! Tables and JSON of sessions and search results.
 
 use std::fmt::Write as _;
 

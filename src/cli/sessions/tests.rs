@@ -76,13 +76,13 @@ impl Place {
 #[test]
 fn a_list_shows_this_folder_and_says_what_it_hides() {
     let place = Place::new();
-    assert_eq!(place.run(&["list"]), "No sessions of this folder.\n");
+    assert_eq!(place.run(&["list"]), "No sessions in this folder.\n");
     let here = place.record("/here", "fix\nthis", "done");
     place.record("/there", "fix that", "done");
     assert_eq!(
         place.run(&["list"]),
         format!(
-            "{here}  just now  fake  fix this\n\n1 session of other folders: `parlor sessions list --all`\n"
+            "{here}  just now  fake  fix this\n\n1 session in other folders: `parlor sessions list --all`\n"
         )
     );
     let all = place.run(&["list", "--all"]);
@@ -110,7 +110,7 @@ fn a_session_is_shown_as_a_document() {
     }
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
     let error = place.try_run(&["show", "nothing"], None).unwrap_err().to_string();
-    assert!(error.starts_with("There is no session nothing."), "{error}");
+    assert!(error.starts_with("Session nothing not found."), "{error}");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn an_export_is_imported_elsewhere() {
     here.run(&["export", &id, "--format", "json", "--output", file.to_str().unwrap()]);
     let file = file.to_str().unwrap();
     assert!(there.run(&["import", file]).ends_with(&format!("imported as session {id}.\n")));
-    assert!(there.run(&["import", file]).ends_with("is here already.\n"));
+    assert!(there.run(&["import", file]).ends_with("already exists.\n"));
     let (mine, copy) = (here.run(&["show", &id]), there.run(&["show", &id]));
     assert_eq!(mine, copy);
     // A file that cannot be taken over keeps those beside it from being so, too.
@@ -180,11 +180,11 @@ fn an_export_is_imported_elsewhere() {
     let missing = elsewhere.dir.path().join("missing.json");
     let error =
         elsewhere.try_run(&["import", file, missing.to_str().unwrap()], None).unwrap_err().to_string();
-    assert!(error.contains("name a file that exists"), "{error}");
+    assert!(error.contains("pass an existing file"), "{error}");
     assert_eq!(elsewhere.store.count().unwrap(), 0);
     std::fs::write(file, "{\"format\":\"else\"}").unwrap();
     let error = there.try_run(&["import", file], None).unwrap_err().to_string();
-    assert!(error.contains("is no export that can be taken over"), "{error}");
+    assert!(error.contains("is not a JSON export"), "{error}");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_file_that_is_there_is_replaced_only_where_that_was_said() {
     let read = || std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, "notes of a month").unwrap();
     let error = place.try_run(&["export", &id, "-o", file], None).unwrap_err().to_string();
-    assert!(error.contains("notes.md is there already") && error.contains("--force"), "{error}");
+    assert!(error.contains("notes.md already exists") && error.contains("--force"), "{error}");
     assert!(place.try_run(&["export", &id, "-o", file], Some(false)).is_err());
     // A program that reads JSON is not asked.
     assert!(place.try_run(&["export", &id, "-o", file, "--json"], Some(true)).is_err());
@@ -209,7 +209,7 @@ fn a_file_that_is_there_is_replaced_only_where_that_was_said() {
     // What cannot be written whole leaves nothing behind.
     let below = place.dir.path().join("missing/notes.md");
     let error = place.try_run(&["export", &id, "-o", below.to_str().unwrap()], None).unwrap_err();
-    assert!(error.to_string().contains("name another file"), "{error}");
+    assert!(error.to_string().contains("pass another file"), "{error}");
     let into =
         |name: &str| export_into(&place.store, &id, ExportForm::Markdown, &place.dir.path().join(name));
     std::fs::create_dir(place.dir.path().join("out")).unwrap();
@@ -400,17 +400,17 @@ fn a_search_names_the_session_and_the_place() {
     assert!(found.starts_with(&format!("{id}  just now  fake  mend the basket  /here\n")), "{found}");
     assert!(found.contains("    turn 1, prompt: mend the «basket»\n"), "{found}");
     assert!(found.contains("    turn 1, answer: The «basket» holds.\n"), "{found}");
-    assert_eq!(place.run(&["search", "basket", "--edits"]), "Nothing was found.\n");
+    assert_eq!(place.run(&["search", "basket", "--edits"]), "No matches.\n");
     let failed = place.run(&["search", "cargo", "--errors"]);
     assert!(failed.contains("turn 1, edit, failed:"), "{failed}");
-    assert_eq!(place.run(&["search", "basket", "--until", "1h"]), "Nothing was found.\n");
+    assert_eq!(place.run(&["search", "basket", "--until", "1h"]), "No matches.\n");
     assert!(
         place
             .run(&["search", "basket", "--since", "1h", "--json"])
             .contains("\"snippet\": \"mend the basket\"")
     );
     let error = place.try_run(&["search", "x", "--since", "soon"], None).unwrap_err().to_string();
-    assert!(error.contains("soon is no time; write a date"), "{error}");
+    assert!(error.contains("invalid time soon; use a date"), "{error}");
 }
 
 #[test]
@@ -419,15 +419,15 @@ fn nothing_is_deleted_without_a_yes() {
     let one = place.record("/here", "one", "1");
     place.record("/here", "two", "2");
     let error = place.try_run(&["delete", &one], None).unwrap_err().to_string();
-    assert!(error.contains("write --yes"), "{error}");
+    assert!(error.contains("pass --yes"), "{error}");
     assert!(place.try_run(&["delete", &one], Some(false)).unwrap().ends_with("Nothing was deleted.\n"));
     assert_eq!(place.store.count().unwrap(), 2);
     assert!(place.try_run(&["delete", &one], Some(true)).unwrap().contains("Deleted 1 session;"));
     assert_eq!(place.store.count().unwrap(), 1);
 
     let error = place.try_run(&["prune", "--yes"], None).unwrap_err().to_string();
-    assert!(error.contains("say what may go"), "{error}");
-    assert!(place.run(&["prune", "--older-than", "1d", "--yes"]).starts_with("Nothing has to go"));
+    assert!(error.contains("pass --older-than"), "{error}");
+    assert!(place.run(&["prune", "--older-than", "1d", "--yes"]).starts_with("Nothing to delete"));
     assert!(place.try_run(&["prune", "--keep", "0"], Some(false)).unwrap().contains("Nothing was deleted"));
     assert_eq!(place.run(&["prune", "--older-than", "1d", "--yes", "--json"]).trim(), "[]");
     let gone: serde_json::Value =
@@ -451,7 +451,7 @@ fn the_oldest_go_until_the_rest_is_small_enough_and_what_is_open_stays() {
         place.record("/here", prompt, &large);
     }
     let last = place.record("/here", "last", "small");
-    assert!(place.run(&["prune", "--down-to", "1G", "--yes"]).starts_with("Nothing has to go"));
+    assert!(place.run(&["prune", "--down-to", "1G", "--yes"]).starts_with("Nothing to delete"));
     let before = place.store.used_bytes().unwrap();
     let target = before - before / 3;
     let told = place.run(&["prune", "--down-to", &target.to_string(), "--yes"]);
@@ -500,7 +500,7 @@ fn what_went_wrong_does_not_stand_in_what_another_program_reads() {
     serve(&job, dir.path(), world).unwrap();
     assert_eq!(serde_json::from_slice::<serde_json::Value>(&out).unwrap(), serde_json::json!([]));
     let err = String::from_utf8(err).unwrap();
-    assert!(err.contains("could not be read") && err.contains("It was kept as"), "{err}");
+    assert!(err.contains("Could not read") && err.contains("It was renamed to"), "{err}");
 }
 
 /// Acts on a terminal, hides or reorders text.

@@ -1,4 +1,4 @@
-//! Times for people: how long ago, and what they write.
+//! Parses and formats times.
 
 use anyhow::bail;
 use jiff::Timestamp;
@@ -35,6 +35,6 @@ pub fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
     let number = text.get(..text.len().saturating_sub(1)).and_then(|number| number.parse::<u32>().ok());
     match number {
         Some(number) if unit_ms > 0 => Ok(now_ms.saturating_sub(i64::from(number).saturating_mul(unit_ms))),
-        _ => bail!("{text} is no time; write a date like 2026-01-31, or 12h, 30d, 8w"),
+        _ => bail!("invalid time {text}; use a date such as 2026-01-31, or 12h, 30d, 8w"),
     }
 }

@@ -29,14 +29,14 @@ pub(super) fn read(
 ) -> Option<Remote> {
     for key in LOCAL_KEYS {
         if let Some((found, _)) = table.get_key_value(*key) {
-            let text = format!("`{key}` has no meaning for an agent behind a URL");
+            let text = format!("`{key}` does not apply to a remote agent");
             reader.problem(&found.span(), text, format!("remove `{key}`, or remove `url`"));
         }
     }
     let value = table.get("url")?;
     let url = reader.string(&format!("{place}.url"), value)?;
     if let Err(why) = check_url(&url, &["https", "http", "wss", "ws"]) {
-        reader.problem(&value.span(), format!("the address of `{place}` {}", why.0), why.1);
+        reader.problem(&value.span(), format!("the URL of `{place}` {}", why.0), why.1);
         return None;
     }
     let token = read_token(reader, place, table, around);
@@ -45,8 +45,8 @@ pub(super) fn read(
     if has_secret && !is_private(&url) {
         reader.problem(
             &value.span(),
-            format!("the secrets of `{place}` go over the network where anybody on the way can read them"),
-            "begin the address with https:// or wss:// if the server can do that",
+            format!("`{place}` sends secrets over an unencrypted connection"),
+            "use https:// or wss:// if the server supports it",
         );
     }
     Some(Remote {
@@ -69,8 +69,8 @@ pub(super) fn reads_servers(reader: &mut Reader<'_>, place: &str, table: &DeTabl
 /// Tells the key that means nothing for an agent on this machine.
 pub(super) fn tell_stray_servers(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
     if let Some((found, _)) = table.get_key_value(SERVERS_KEY) {
-        let text = format!("`{SERVERS_KEY}` of `{place}` belongs to an agent on another machine");
-        reader.problem(&found.span(), text, "remove it: an agent on this machine gets the MCP servers");
+        let text = format!("`{SERVERS_KEY}` of `{place}` applies only to an agent on another machine");
+        reader.problem(&found.span(), text, "remove it: local agents always receive the MCP servers");
     }
 }
 
@@ -78,29 +78,29 @@ pub(super) fn tell_stray_servers(reader: &mut Reader<'_>, place: &str, table: &D
 pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
     for key in REMOTE_KEYS {
         if let Some((found, _)) = table.get_key_value(*key) {
-            let text = format!("`{key}` of `{place}` belongs to an agent behind a URL");
-            reader.problem(&found.span(), text, format!("remove `{key}`, or write url = \"https://…\""));
+            let text = format!("`{key}` of `{place}` applies only to an agent with a URL");
+            reader.problem(&found.span(), text, format!("remove `{key}`, or add url = \"https://…\""));
         }
     }
 }
 
 /// Whether an address can be used; else what is wrong, and what to write.
 pub fn check_url(url: &str, schemes: &[&str]) -> Result<(), (String, String)> {
-    let example = format!("write it as {}://host/path", schemes.first().copied().unwrap_or("https"));
+    let example = format!("use {}://host/path", schemes.first().copied().unwrap_or("https"));
     let Some((scheme, rest)) = url.split_once("://") else {
-        return Err(("does not say how to reach it".to_owned(), example));
+        return Err(("has no scheme".to_owned(), example));
     };
     if !schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
         let known: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
-        return Err((format!("begins with {scheme}://"), format!("begin it with {}", known.join(", "))));
+        return Err((format!("has the unsupported scheme {scheme}://"), format!("use {}", known.join(", "))));
     }
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
-        let fix = "take it out, and use `token_env`, `token_file`, `token_command` or `headers`";
-        return Err(("holds a user or a password".to_owned(), fix.to_owned()));
+        let fix = "remove them; use `token_env`, `token_file`, `token_command` or `headers`";
+        return Err(("contains credentials".to_owned(), fix.to_owned()));
     }
     if host.is_empty() || url.contains(char::is_whitespace) {
-        return Err(("names no host".to_owned(), example));
+        return Err(("has no host".to_owned(), example));
     }
     Ok(())
 }
@@ -127,8 +127,8 @@ fn read_carrier(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Opti
     let carrier = Carrier::of_word(&word);
     if carrier.is_none() {
         let words = Carrier::ALL.map(Carrier::word);
-        let fix = advice(&word, words, &format!("write one of {}, or remove the line", words.join(", ")));
-        reader.problem(&value.span(), format!("`{word}` is no transport"), fix);
+        let fix = advice(&word, words, &format!("use one of {}, or remove the line", words.join(", ")));
+        reader.problem(&value.span(), format!("unknown transport `{word}`"), fix);
         reader.lines.remove(&name);
     }
     carrier
@@ -158,8 +158,8 @@ fn read_token(
     for key in TOKEN_KEYS {
         let Some((name, value)) = table.get_key_value(*key) else { continue };
         if source.is_some() {
-            let text = format!("`{place}` has two tokens");
-            reader.problem(&name.span(), text, format!("remove `{key}`; the other one is in force"));
+            let text = format!("`{place}` has more than one token source");
+            reader.problem(&name.span(), text, format!("remove `{key}`; the other one is used"));
             continue;
         }
         source = match *key {
@@ -189,8 +189,8 @@ fn read_token_command(
     let Some(program) = words.first_mut().filter(|program| !program.trim().is_empty()) else {
         reader.problem(
             &value.span(),
-            format!("`{name}` is no command"),
-            "write the program and its arguments, as a line or as a list",
+            format!("invalid command in `{name}`"),
+            "set the program and its arguments, as a string or a list",
         );
         reader.lines.remove(name);
         return None;
@@ -268,7 +268,7 @@ fs_read = true
         assert_eq!(parse(&shown).1, Vec::<String>::new());
         let (_, problems, _) = parse("[agents.c]\ncommand = \"/c\"\nmcp = true\n");
         assert!(
-            problems[0].contains("`mcp` of `agents.c` belongs to an agent on another machine"),
+            problems[0].contains("`mcp` of `agents.c` applies only to an agent on another machine"),
             "{problems:?}"
         );
     }
@@ -291,22 +291,28 @@ fs_read = true
     #[test]
     fn what_is_wrong_is_told_with_what_to_write() {
         for (text, expected) in [
-            ("url = \"host/acp\"", "does not say how to reach it; write it as https://host/path"),
-            ("url = \"ftp://host\"", "begins with ftp://; begin it with https://, http://, wss://, ws://"),
-            ("url = \"https://me:hush@host\"", "holds a user or a password; take it out"),
-            ("url = \"https://\"", "names no host"),
-            ("url = \"https://h\"\ncommand = \"x\"", "`command` has no meaning for an agent behind a URL"),
+            ("url = \"host/acp\"", "has no scheme; use https://host/path"),
+            (
+                "url = \"ftp://host\"",
+                "has the unsupported scheme ftp://; use https://, http://, wss://, ws://",
+            ),
+            ("url = \"https://me:hush@host\"", "contains credentials; remove them"),
+            ("url = \"https://\"", "has no host"),
+            ("url = \"https://h\"\ncommand = \"x\"", "`command` does not apply to a remote agent"),
             (
                 "url = \"https://h\"\ntransport = \"webscoket\"",
-                "`webscoket` is no transport; write `websocket`",
+                "unknown transport `webscoket`; did you mean `websocket`?",
             ),
-            ("url = \"https://h\"\nevents_url = \"h\"", "`agents.x.events_url` does not say how to reach it"),
-            ("url = \"https://h\"\ntoken_env = \"A\"\ntoken_file = \"/b\"", "`agents.x` has two tokens"),
-            ("url = \"https://h\"\ntoken_command = []", "`agents.x.token_command` is no command"),
-            ("url = \"http://h\"\ntoken_env = \"A\"", "where anybody on the way can read them"),
+            ("url = \"https://h\"\nevents_url = \"h\"", "`agents.x.events_url` has no scheme"),
+            (
+                "url = \"https://h\"\ntoken_env = \"A\"\ntoken_file = \"/b\"",
+                "`agents.x` has more than one token source",
+            ),
+            ("url = \"https://h\"\ntoken_command = []", "invalid command in `agents.x.token_command`"),
+            ("url = \"http://h\"\ntoken_env = \"A\"", "sends secrets over an unencrypted connection"),
             (
                 "command = \"/x\"\ntoken_env = \"A\"",
-                "`token_env` of `agents.x` belongs to an agent behind a URL",
+                "`token_env` of `agents.x` applies only to an agent with a URL",
             ),
             ("title = \"X\"", "or url = "),
         ] {

@@ -22,7 +22,7 @@ pub(super) fn read(
     let host = read_string(reader, place, "ssh", table)?;
     let at = table.get("ssh").map_or(span.clone(), toml::Spanned::span);
     if let Some(fix) = Ssh::problem_of(&host) {
-        reader.problem(&at, format!("`{host}` is no host for ssh"), fix);
+        reader.problem(&at, format!("invalid SSH host `{host}`"), fix);
         return None;
     }
     let args = table
@@ -49,8 +49,8 @@ pub(super) fn read(
 pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
     for key in ["ssh_args", "ssh_program"] {
         if let Some((found, _)) = table.get_key_value(key) {
-            let text = format!("`{key}` of `{place}` belongs to an agent on another machine");
-            reader.problem(&found.span(), text, "remove it, or write ssh = \"host\"");
+            let text = format!("`{key}` of `{place}` applies only to an agent on another machine");
+            reader.problem(&found.span(), text, "remove it, or add ssh = \"host\"");
         }
     }
 }
@@ -64,7 +64,7 @@ fn read_command(
     host: &str,
 ) -> Option<(String, Vec<String>)> {
     let Some(value) = table.get("command") else {
-        let fix = format!("write command = \"…\", the program to start on {host}");
+        let fix = format!("add command = \"…\", the program to start on {host}");
         reader.problem(span, format!("`{place}` has no command"), fix);
         return None;
     };
@@ -79,8 +79,8 @@ fn read_command(
         && let Some((first, rest)) = words.split_first()
     {
         let list: Vec<String> = rest.iter().map(|word| format!("\"{word}\"")).collect();
-        let fix = format!("write command = \"{first}\" and args = [{}]", list.join(", "));
-        reader.problem(&value.span(), format!("the command of `{place}` holds its arguments"), fix);
+        let fix = format!("use command = \"{first}\" and args = [{}]", list.join(", "));
+        reader.problem(&value.span(), format!("`{place}.command` contains arguments"), fix);
         reader.taken(&format!("{place}.args"), value);
         return Some((first.clone(), rest.to_vec()));
     }
@@ -94,10 +94,10 @@ fn read_cwd(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>, host: &st
         return Some(path);
     }
     let fix = format!(
-        "begin it with /: agents are told whole paths, and where a home is on {host} is not known here; without it, \
-         the agent works in the folder of the same name as here"
+        "use a path that starts with /; the home folder on {host} is unknown. Without `cwd`, the agent uses \
+         the local path"
     );
-    reader.problem(&value.span(), format!("`{place}.cwd` is not a whole path"), fix);
+    reader.problem(&value.span(), format!("`{place}.cwd` is not an absolute path"), fix);
     reader.lines.remove(&format!("{place}.cwd"));
     None
 }
@@ -133,7 +133,7 @@ mod tests {
             ..AgentSpec::default()
         };
         assert_eq!(config.agents.get("far"), Some(&expected));
-        assert_eq!(expected.command_line(), "./agent --acp (on ada@build by ssh)");
+        assert_eq!(expected.command_line(), "./agent --acp (on ada@build over SSH)");
         for line in ["ssh = \"ada@build\"", "ssh_args = [\"-J\", \"gate\"]", "fs_read = false", "editor = "] {
             assert!(shown.contains(line), "{line} in {shown}");
         }
@@ -144,11 +144,11 @@ mod tests {
     #[test]
     fn what_cannot_be_is_told_with_what_can() {
         for (text, words) in [
-            ("[agents.x]\nssh = \"-oProxyCommand=x\"\ncommand = \"a\"\n", "no host for ssh"),
+            ("[agents.x]\nssh = \"-oProxyCommand=x\"\ncommand = \"a\"\n", "invalid SSH host"),
             ("[agents.x]\nssh = \"build\"\n", "has no command"),
-            ("[agents.x]\nssh = \"build\"\ncommand = \"a\"\ncwd = \"~/shop\"\n", "is not a whole path"),
+            ("[agents.x]\nssh = \"build\"\ncommand = \"a\"\ncwd = \"~/shop\"\n", "is not an absolute path"),
             ("[agents.x]\nssh = \"build\"\ncommand = \"a --acp\"\n", "args = [\"--acp\"]"),
-            ("[agents.x]\ncommand = \"a\"\nssh_args = [\"-4\"]\n", "write ssh = \"host\""),
+            ("[agents.x]\ncommand = \"a\"\nssh_args = [\"-4\"]\n", "add ssh = \"host\""),
             ("[agents.x]\nurl = \"https://a.org\"\nssh = \"build\"\n", "remove `ssh`"),
         ] {
             let (_, problems, _) = parse(text);

@@ -49,11 +49,11 @@ fn zeds_settings_are_read_in_all_their_forms() {
 fn what_cannot_be_imported_is_told_with_its_reason() {
     let notes = import(ZED, "").unwrap().notes.join("\n");
     for wanted in [
-        "My Agent: default_mode has no counterpart here",
-        "skipped unheard-of: its editor installs it from a registry",
-        "skipped gemini: it has no command",
-        "skipped broken: its command is neither a text nor an object",
-        "skipped text: it is not an object",
+        "My Agent: ignored default_mode: no equivalent in parlor",
+        "skipped unheard-of: installed by its editor from a registry",
+        "skipped gemini: no command",
+        "skipped broken: command is neither a string nor an object",
+        "skipped text: not an object",
         "added nested: goose acp",
     ] {
         assert!(notes.contains(wanted), "{wanted} is not in:\n{notes}");
@@ -74,9 +74,7 @@ fn the_users_text_stays_and_names_are_never_overwritten() {
     let import = import(ZED, mine).unwrap();
     assert!(import.text.starts_with(mine));
     assert_eq!(import.added, ["my-agent", "claude-acp"]);
-    assert!(
-        import.notes.contains(&"skipped nested: the configuration has an agent `nested` already".to_owned())
-    );
+    assert!(import.notes.contains(&"skipped nested: agent `nested` is already configured".to_owned()));
     assert_eq!(config_of(&import.text).agents.get("nested").unwrap().command, "other");
     let again = super::import(ZED, &import.text).unwrap();
     assert_eq!(again.text, import.text, "a second import adds nothing");
@@ -98,9 +96,9 @@ fn names_and_values_with_odd_characters_survive() {
 #[test]
 fn files_that_are_something_else_are_refused_with_advice() {
     for (settings, wanted) in [
-        ("not json", "not JSON"),
-        ("[1]", "no JSON object"),
-        ("", "no JSON object"),
+        ("not json", "invalid JSON"),
+        ("[1]", "not a JSON object"),
+        ("", "not a JSON object"),
         ("{}", "no `agent_servers`"),
         (r#"{"agent_servers": {}}"#, "nothing to import"),
         (r#"{"agent_servers": []}"#, "not an object"),

@@ -43,135 +43,135 @@ macro_rules! actions {
 }
 
 actions! {
-    Submit, "submit", false, "Send the prompt; while a turn runs, queue it";
-    NewLine, "new-line", false, "Start a new line";
-    Complete, "complete", false, "Take the offered completion";
-    HistoryPrevious, "history-previous", false, "The line above, then the prompt before";
-    HistoryNext, "history-next", false, "The line below, then the prompt after";
-    Escape, "escape", false, "Close the dialog or refuse the request; else stop the turn";
-    ClearOrQuit, "clear-or-quit", false, "Clear the prompt, else stop the turn; twice in a second: quit";
+    Submit, "submit", false, "Send (queues while a turn is running)";
+    NewLine, "new-line", false, "Insert line break";
+    Complete, "complete", false, "Accept completion";
+    HistoryPrevious, "history-previous", false, "Line up, then previous prompt";
+    HistoryNext, "history-next", false, "Line down, then next prompt";
+    Escape, "escape", false, "Close dialog, reject request or cancel turn";
+    ClearOrQuit, "clear-or-quit", false, "Clear prompt or cancel turn; press twice to quit";
 
-    ScrollPageUp, "scroll-page-up", false, "Scroll up by a screen";
-    ScrollPageDown, "scroll-page-down", false, "Scroll down by a screen";
-    ScrollLineUp, "scroll-line-up", false, "Scroll up by a line";
-    ScrollLineDown, "scroll-line-down", false, "Scroll down by a line";
-    ScrollTop, "scroll-top", true, "Go to the beginning";
-    ScrollEnd, "scroll-end", true, "Go to the end and follow it";
-    ScrollLeft, "scroll-left", false, "Move wide tables to the columns before";
-    ScrollRight, "scroll-right", false, "Move wide tables to the columns behind";
-    OpenSearch, "open-search", true, "Search the transcript";
-    NextHit, "next-hit", false, "To the next hit";
-    PreviousHit, "previous-hit", false, "To the hit before";
-    ToggleRegex, "toggle-regex", false, "Search for a regular expression, or literally";
-    OpenOutline, "open-outline", true, "Go to a prompt, edit, command or failure";
-    OpenFilter, "open-filter", true, "Show only prompts, edits, commands or failures";
-    OpenPlaces, "open-places", true, "Open a file or page that is named here";
-    PreviousPrompt, "previous-prompt", true, "Go to the prompt above";
-    NextPrompt, "next-prompt", true, "Go to the prompt below";
-    PreviousCall, "previous-call", true, "Go to the tool call above";
-    NextCall, "next-call", true, "Go to the tool call below";
-    PreviousFailure, "previous-failure", true, "Go to the failure above";
-    NextFailure, "next-failure", true, "Go to the failure below";
-    Browse, "browse", true, "Walk the transcript by keys, or go back to the prompt";
-    SelectPrevious, "select-previous", false, "Mark the item above";
-    SelectNext, "select-next", false, "Mark the item below";
-    ToggleFold, "toggle-fold", true, "Open or fold the marked item";
-    ToggleAllFolds, "toggle-all-folds", true, "Open or fold all items";
-    ToggleThoughts, "toggle-thoughts", true, "Show or hide thoughts";
-    TogglePlan, "toggle-plan", true, "Open or fold the plan";
-    OpenGap, "open-gap", false, "Show the unchanged lines of one gap in a change";
-    ToggleContext, "toggle-context", true, "Show or hide all unchanged lines of a change";
-    InspectItem, "inspect-item", true, "Show input and output of the marked call as they came";
-    OpenLocation, "open-location", true, "Open what the marked call works on in the editor";
-    ToggleDiffLayout, "toggle-diff-layout", true, "Show changes the other way: side by side, or in one column";
-    KillCommand, "kill-command", true, "Stop the marked call, command or subagent";
+    ScrollPageUp, "scroll-page-up", false, "Scroll page up";
+    ScrollPageDown, "scroll-page-down", false, "Scroll page down";
+    ScrollLineUp, "scroll-line-up", false, "Scroll line up";
+    ScrollLineDown, "scroll-line-down", false, "Scroll line down";
+    ScrollTop, "scroll-top", true, "Scroll to start";
+    ScrollEnd, "scroll-end", true, "Scroll to end and follow";
+    ScrollLeft, "scroll-left", false, "Scroll tables left";
+    ScrollRight, "scroll-right", false, "Scroll tables right";
+    OpenSearch, "open-search", true, "Search transcript";
+    NextHit, "next-hit", false, "Next match";
+    PreviousHit, "previous-hit", false, "Previous match";
+    ToggleRegex, "toggle-regex", false, "Toggle regular expression";
+    OpenOutline, "open-outline", true, "Go to prompt, edit, command or failure";
+    OpenFilter, "open-filter", true, "Filter transcript by type";
+    OpenPlaces, "open-places", true, "Open a mentioned file or link";
+    PreviousPrompt, "previous-prompt", true, "Previous prompt";
+    NextPrompt, "next-prompt", true, "Next prompt";
+    PreviousCall, "previous-call", true, "Previous tool call";
+    NextCall, "next-call", true, "Next tool call";
+    PreviousFailure, "previous-failure", true, "Previous failure";
+    NextFailure, "next-failure", true, "Next failure";
+    Browse, "browse", true, "Browse transcript";
+    SelectPrevious, "select-previous", false, "Select previous item";
+    SelectNext, "select-next", false, "Select next item";
+    ToggleFold, "toggle-fold", true, "Expand or collapse item";
+    ToggleAllFolds, "toggle-all-folds", true, "Expand or collapse all items";
+    ToggleThoughts, "toggle-thoughts", true, "Toggle thoughts";
+    TogglePlan, "toggle-plan", true, "Toggle plan";
+    OpenGap, "open-gap", false, "Expand one gap in diff";
+    ToggleContext, "toggle-context", true, "Toggle all unchanged lines in diff";
+    InspectItem, "inspect-item", true, "Show raw input and output of tool call";
+    OpenLocation, "open-location", true, "Open file of tool call in editor";
+    ToggleDiffLayout, "toggle-diff-layout", true, "Toggle side-by-side diff";
+    KillCommand, "kill-command", true, "Stop tool call, command or subagent";
 
-    OpenCopy, "open-copy", true, "Choose what to copy";
-    CopyItem, "copy-item", true, "Copy the marked item, else the last reply";
-    CopyReply, "copy-reply", true, "Copy the last reply as Markdown";
-    CopyReplyPlain, "copy-reply-plain", true, "Copy the last reply as plain text";
-    CopyCode, "copy-code", true, "Copy the last block of code";
-    CopyCommand, "copy-command", true, "Copy the last command";
-    CopyOutput, "copy-output", true, "Copy the output of the last command";
-    CopyPatch, "copy-patch", true, "Copy the last change as a patch";
-    CopyTurnPatch, "copy-turn-patch", true, "Copy all changes of the last turn as a patch";
-    CopySelection, "copy-selection", false, "Copy the selected text";
-    ClearSelection, "clear-selection", false, "Leave the selected text";
-    ToggleMouse, "toggle-mouse", true, "Leave the mouse to the terminal, or take it back";
+    OpenCopy, "open-copy", true, "Copy…";
+    CopyItem, "copy-item", true, "Copy selected item or last reply";
+    CopyReply, "copy-reply", true, "Copy last reply as Markdown";
+    CopyReplyPlain, "copy-reply-plain", true, "Copy last reply as plain text";
+    CopyCode, "copy-code", true, "Copy last code block";
+    CopyCommand, "copy-command", true, "Copy last command";
+    CopyOutput, "copy-output", true, "Copy last command output";
+    CopyPatch, "copy-patch", true, "Copy last change as patch";
+    CopyTurnPatch, "copy-turn-patch", true, "Copy changes of last turn as patch";
+    CopySelection, "copy-selection", false, "Copy selection";
+    ClearSelection, "clear-selection", false, "Clear selection";
+    ToggleMouse, "toggle-mouse", true, "Toggle mouse capture";
 
-    OpenPalette, "open-palette", false, "Find a command";
-    OpenHelp, "open-help", true, "Show the keys";
-    OpenChanges, "open-changes", true, "Show all changes of this session";
-    OpenModels, "open-models", true, "Choose a model";
-    OpenModes, "open-modes", true, "Choose a mode";
-    NextMode, "next-mode", true, "Take the next mode";
-    OpenOptions, "open-options", true, "Change the agent's options";
-    OpenAgents, "open-agents", true, "Choose an agent";
-    OpenSessions, "open-sessions", true, "Show, open, name, close or delete a session";
-    ContinueLast, "continue-last", true, "Go on with the last session of this folder";
-    SearchSessions, "search-sessions", true, "Search all that was said and done in all sessions";
-    NewSession, "new-session", true, "Start a new session with this agent, in a tab";
-    ForkSession, "fork-session", true, "Fork this session";
-    RenameSession, "rename-session", true, "Rename this session";
-    ExportSession, "export-session", true, "Write this session to a file";
-    HandOver, "hand-over", true, "Hand this conversation over to another agent";
-    LoadEarlier, "load-earlier", true, "Show earlier parts of this session";
-    LoadLater, "load-later", true, "Show later parts of this session";
-    ArchiveSession, "archive-session", true, "Archive this session with the agent, or take it back";
-    OpenProviders, "open-providers", true, "Change where the agent's models come from";
-    CloseSession, "close-session", true, "Close this session and its tab";
-    OpenQueue, "open-queue", true, "Edit the queued prompts";
-    OpenGrants, "open-grants", true, "Show and revoke saved permissions";
-    OpenThemes, "open-themes", true, "Choose a theme";
-    OpenLog, "open-log", true, "Show the log of the connection";
-    OpenConnection, "open-connection", true, "Show facts about the connection";
-    OpenSignIn, "open-sign-in", true, "Sign in to the agent";
-    SignOut, "sign-out", true, "Sign out of the agent";
-    SendAgain, "send-again", true, "Send the failed prompt again";
-    RestartAgent, "restart-agent", true, "Restart the agent and go on";
-    ForceStop, "force-stop", true, "Force the agent to stop";
+    OpenPalette, "open-palette", false, "Show all commands";
+    OpenHelp, "open-help", true, "Show key bindings";
+    OpenChanges, "open-changes", true, "Show session changes";
+    OpenModels, "open-models", true, "Select model";
+    OpenModes, "open-modes", true, "Select mode";
+    NextMode, "next-mode", true, "Next mode";
+    OpenOptions, "open-options", true, "Change agent options";
+    OpenAgents, "open-agents", true, "Select agent";
+    OpenSessions, "open-sessions", true, "Show sessions";
+    ContinueLast, "continue-last", true, "Resume last session in this folder";
+    SearchSessions, "search-sessions", true, "Search all sessions";
+    NewSession, "new-session", true, "New session with this agent";
+    ForkSession, "fork-session", true, "Fork session";
+    RenameSession, "rename-session", true, "Rename session";
+    ExportSession, "export-session", true, "Export session";
+    HandOver, "hand-over", true, "Hand over conversation to another agent";
+    LoadEarlier, "load-earlier", true, "Load earlier part of session";
+    LoadLater, "load-later", true, "Load later part of session";
+    ArchiveSession, "archive-session", true, "Archive or unarchive session";
+    OpenProviders, "open-providers", true, "Configure providers";
+    CloseSession, "close-session", true, "Close session and tab";
+    OpenQueue, "open-queue", true, "Edit queued prompts";
+    OpenGrants, "open-grants", true, "Show saved permissions";
+    OpenThemes, "open-themes", true, "Select theme";
+    OpenLog, "open-log", true, "Show protocol log";
+    OpenConnection, "open-connection", true, "Show connection details";
+    OpenSignIn, "open-sign-in", true, "Sign in";
+    SignOut, "sign-out", true, "Sign out";
+    SendAgain, "send-again", true, "Resend failed prompt";
+    RestartAgent, "restart-agent", true, "Restart agent";
+    ForceStop, "force-stop", true, "Force-stop agent";
 
-    OpenAttention, "open-attention", true, "Show what waits for you in all tabs";
-    NewTab, "new-tab", true, "Open a tab with an agent in this folder";
-    NewTabElsewhere, "new-tab-elsewhere", true, "Open a tab in another folder";
-    NextTab, "next-tab", true, "The next tab";
-    PreviousTab, "previous-tab", true, "The tab before";
-    MoveTabLeft, "move-tab-left", true, "Move this tab to the left";
-    MoveTabRight, "move-tab-right", true, "Move this tab to the right";
-    FormerTab, "former-tab", true, "The tab that was in front before";
+    OpenAttention, "open-attention", true, "Show inbox";
+    NewTab, "new-tab", true, "New tab in this folder";
+    NewTabElsewhere, "new-tab-elsewhere", true, "New tab in another folder";
+    NextTab, "next-tab", true, "Next tab";
+    PreviousTab, "previous-tab", true, "Previous tab";
+    MoveTabLeft, "move-tab-left", true, "Move tab left";
+    MoveTabRight, "move-tab-right", true, "Move tab right";
+    FormerTab, "former-tab", true, "Last active tab";
 
-    NextHunk, "next-hunk", false, "The next changed place";
-    PreviousHunk, "previous-hunk", false, "The changed place before";
-    ReadSession, "read-session", false, "Read the marked session without its agent";
-    NextScope, "next-scope", false, "This folder, its repository, or all";
-    NextSort, "next-sort", false, "Sort by time, name, agent or folder";
-    Filter, "filter", false, "Filter by words";
+    NextHunk, "next-hunk", false, "Next hunk";
+    PreviousHunk, "previous-hunk", false, "Previous hunk";
+    ReadSession, "read-session", false, "Open session read-only";
+    NextScope, "next-scope", false, "Change scope: folder, repository, all";
+    NextSort, "next-sort", false, "Change sort order";
+    Filter, "filter", false, "Filter";
 
     Up, "up", false, "Up";
     Down, "down", false, "Down";
     Left, "left", false, "Left";
     Right, "right", false, "Right";
-    PageUp, "page-up", false, "A page up";
-    PageDown, "page-down", false, "A page down";
-    First, "first", false, "To the first";
-    Last, "last", false, "To the last";
-    Accept, "accept", false, "Take the marked one";
+    PageUp, "page-up", false, "Page up";
+    PageDown, "page-down", false, "Page down";
+    First, "first", false, "First";
+    Last, "last", false, "Last";
+    Accept, "accept", false, "Confirm";
     Yes, "yes", false, "Yes";
     No, "no", false, "No";
-    ToggleChoice, "toggle-choice", false, "Mark or unmark";
-    NextField, "next-field", false, "The next field";
-    PreviousField, "previous-field", false, "The field before";
-    Decline, "decline", false, "Decline to answer";
-    FullScreen, "full-screen", false, "Use the whole screen";
-    ToggleSecret, "toggle-secret", false, "Show or hide secrets";
-    Edit, "edit", false, "Edit the marked one";
-    Remove, "remove", false, "Remove the marked one";
-    MoveUp, "move-up", false, "Move the marked one up";
-    MoveDown, "move-down", false, "Move the marked one down";
+    ToggleChoice, "toggle-choice", false, "Toggle choice";
+    NextField, "next-field", false, "Next field";
+    PreviousField, "previous-field", false, "Previous field";
+    Decline, "decline", false, "Decline";
+    FullScreen, "full-screen", false, "Toggle full screen";
+    ToggleSecret, "toggle-secret", false, "Toggle secrets";
+    Edit, "edit", false, "Edit";
+    Remove, "remove", false, "Remove";
+    MoveUp, "move-up", false, "Move up";
+    MoveDown, "move-down", false, "Move down";
 
-    Redraw, "redraw", true, "Repaint the screen";
-    Suspend, "suspend", true, "Stop parlor as a job of the shell";
-    Quit, "quit", true, "Quit; asks once while a turn runs";
+    Redraw, "redraw", true, "Redraw screen";
+    Suspend, "suspend", true, "Suspend";
+    Quit, "quit", true, "Quit";
 }
 
 macro_rules! numbered {
@@ -186,13 +186,13 @@ macro_rules! numbered {
 }
 
 numbered! {
-    CHOOSE, Choose, "Take the choice at this place",
+    CHOOSE, Choose, "Choose option N",
     1, "choose-1"; 2, "choose-2"; 3, "choose-3"; 4, "choose-4"; 5, "choose-5";
     6, "choose-6"; 7, "choose-7"; 8, "choose-8"; 9, "choose-9";
 }
 
 numbered! {
-    TABS, ShowTab, "The tab at this place",
+    TABS, ShowTab, "Go to tab N",
     1, "show-tab-1"; 2, "show-tab-2"; 3, "show-tab-3"; 4, "show-tab-4"; 5, "show-tab-5";
     6, "show-tab-6"; 7, "show-tab-7"; 8, "show-tab-8"; 9, "show-tab-9";
 }

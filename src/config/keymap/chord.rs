@@ -79,7 +79,7 @@ impl Chord {
             let lower = word.trim().to_lowercase();
             let found = MODIFIERS.iter().find(|(_, names, _)| names.contains(&lower.as_str()));
             let Some((flag, _, _)) = found else {
-                return Err(format!("`{word}` is no modifier; write ctrl, alt, shift or super"));
+                return Err(format!("unknown modifier `{word}`; use ctrl, alt, shift or super"));
             };
             modifiers |= *flag;
         }
@@ -96,7 +96,8 @@ impl Chord {
             };
             if let Some(twin) = twin {
                 return Err(format!(
-                    "most terminals cannot tell ctrl+{letter} from {twin}; choose another key, or bind {twin}"
+                    "most terminals send the same code for ctrl+{letter} and {twin}; use another key, or \
+                        bind {twin}"
                 ));
             }
         }
@@ -194,9 +195,9 @@ fn parse_code(key: &str, modifiers: KeyModifiers) -> Result<KeyCode, String> {
     }
     match lower.strip_prefix('f').and_then(|number| number.parse::<u8>().ok()) {
         Some(number @ 1..=24) => Ok(KeyCode::F(number)),
-        _ if key.is_empty() => Err("the key is missing; write for instance ctrl+x".to_owned()),
+        _ if key.is_empty() => Err("missing key; use for example ctrl+x".to_owned()),
         _ => Err(format!(
-            "`{key}` is no key; write a character, f1 to f24, or a name such as enter, pageup, space"
+            "unknown key `{key}`; use a character, f1 to f24, or a name such as enter, pageup, space"
         )),
     }
 }
@@ -294,9 +295,9 @@ mod tests {
 
     #[test]
     fn errors_say_what_to_write() {
-        assert!(Chord::parse("crtl+x").unwrap_err().contains("write ctrl, alt, shift or super"));
+        assert!(Chord::parse("crtl+x").unwrap_err().contains("use ctrl, alt, shift or super"));
         assert!(Chord::parse("ctrl+").unwrap_err().contains("missing"));
-        assert!(Chord::parse("entr").unwrap_err().contains("`entr` is no key"));
+        assert!(Chord::parse("entr").unwrap_err().contains("unknown key `entr`"));
         assert!(Chord::parse("f25").is_err());
         assert!(Chord::parse("ctrl+i").unwrap_err().contains("tab"));
         assert!(Chord::parse("ctrl+m").unwrap_err().contains("enter"));

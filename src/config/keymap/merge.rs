@@ -41,8 +41,8 @@ impl Keymap {
         for (key, _) in keys.iter().filter(|(_, value)| !matches!(value.get_ref(), DeValue::Table(_))) {
             let name = key.get_ref().as_ref();
             if !places.contains(&name) {
-                let text = format!("`{name}` does not say in which part of the screen it counts");
-                reader.problem(&key.span(), text, "write it below [keys.main], or below another part");
+                let text = format!("`{name}` is not in a key section");
+                reader.problem(&key.span(), text, "move it to [keys.main] or another section");
                 places.push(name);
             }
         }
@@ -106,8 +106,8 @@ impl Keymap {
                         let Some(key) = item.get_ref().as_str() else {
                             reader.problem(
                                 &item.span(),
-                                format!("the keys of `{name}` must be texts"),
-                                format!("write {name} = [\"ctrl+x\"]"),
+                                format!("the keys of `{name}` must be strings"),
+                                format!("use {name} = [\"ctrl+x\"]"),
                             );
                             continue;
                         };
@@ -126,8 +126,8 @@ impl Keymap {
                 }
                 _ => reader.problem(
                     &value.span(),
-                    format!("`{name}` is bound to something that is no action"),
-                    "write \"ctrl+x\" = \"open-palette\", or open-palette = [\"ctrl+x\"]",
+                    format!("invalid binding for `{name}`"),
+                    "use \"ctrl+x\" = \"open-palette\", or open-palette = [\"ctrl+x\"]",
                 ),
             }
         }
@@ -146,8 +146,8 @@ impl Keymap {
         if wish.action.is_some() && wish.context.is_for_typing() && wish.chord.is_typing() {
             reader.problem(
                 &wish.span,
-                format!("`{key}` types text in [keys.{place}], so it cannot be `{new}`"),
-                format!("add a modifier, for instance alt+{key}"),
+                format!("`{key}` types text in [keys.{place}] and cannot be bound to `{new}`"),
+                format!("add a modifier, for example alt+{key}"),
             );
             return;
         }
@@ -157,9 +157,10 @@ impl Keymap {
                 reader.problem(
                     &wish.span,
                     format!(
-                        "`{key}` in [keys.{place}] is both `{old}` (line {first}) and `{new}` (line {line})"
+                        "`{key}` in [keys.{place}] is bound to both `{old}` (line {first}) and `{new}` \
+                            (line {line})"
                     ),
-                    format!("keep one of the two; `{old}` is in force"),
+                    format!("remove one of them; `{old}` is used"),
                 );
                 return;
             }
@@ -172,8 +173,11 @@ impl Keymap {
                     let old = name_of(taken).unwrap_or_default();
                     reader.problem(
                         &wish.span,
-                        format!("`{key}` in [keys.{place}] would be both `{old}` and `{new}`"),
-                        format!("choose another key, or write \"{key}\" = \"{new}\" to take it from `{old}`"),
+                        format!(
+                            "`{key}` in [keys.{place}] is already bound to `{old}` and cannot be \
+                            bound to `{new}`"
+                        ),
+                        format!("use another key, or set \"{key}\" = \"{new}\" to rebind it"),
                     );
                     return;
                 }
@@ -207,17 +211,17 @@ impl Keymap {
                 let key = chord.syntax();
                 reader.problem(
                     &left.span(),
-                    format!("`{key}` in [keys.edit] stands on line {first} and on line {line}"),
-                    "keep one of the two; the first is in force",
+                    format!("`{key}` in [keys.edit] is bound on line {first} and on line {line}"),
+                    "remove one of them; the first is used",
                 );
                 continue;
             }
             let edit = EDITS.iter().find(|(known, _)| *known == name).map(|(_, edit)| edit.clone());
             if edit.is_none() && name != "none" {
                 let names: Vec<&str> = EDITS.iter().map(|(name, _)| *name).collect();
-                let otherwise = format!("write one of {}", names.join(", "));
+                let otherwise = format!("use one of {}", names.join(", "));
                 let fix = advice(name, names.iter().copied(), &otherwise);
-                reader.problem(&value.span(), format!("`{name}` is no change to a line"), fix);
+                reader.problem(&value.span(), format!("unknown edit `{name}`"), fix);
                 continue;
             }
             self.edits.retain(|old| old.chord != chord);
@@ -233,8 +237,8 @@ fn parse_chord(reader: &mut Reader<'_>, text: &str, span: &std::ops::Range<usize
         Ok(chord) => Some(chord),
         Err(why) => {
             // The reason ends with what to write.
-            let (what, fix) = why.split_once("; ").unwrap_or((why.as_str(), "write for instance \"ctrl+x\""));
-            reader.problem(span, format!("`{text}` is not a key: {what}"), fix);
+            let (what, fix) = why.split_once("; ").unwrap_or((why.as_str(), "use for example \"ctrl+x\""));
+            reader.problem(span, format!("invalid key `{text}`: {what}"), fix);
             None
         }
     }
@@ -247,12 +251,9 @@ fn read_action(reader: &mut Reader<'_>, name: &str, value: &Value<'_>) -> Option
 fn read_action_name(reader: &mut Reader<'_>, name: &str, span: &std::ops::Range<usize>) -> Option<Action> {
     let found = by_name(name);
     if found.is_none() {
-        let fix = advice(
-            name,
-            all().map(|info| info.name),
-            "run `parlor config` to see all actions and their keys",
-        );
-        reader.problem(span, format!("`{name}` is no action"), fix);
+        let fix =
+            advice(name, all().map(|info| info.name), "run `parlor config` to list all actions and keys");
+        reader.problem(span, format!("unknown action `{name}`"), fix);
     }
     found
 }

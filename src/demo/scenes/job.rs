@@ -1,4 +1,4 @@
-//! A small piece of work from end to end: plan, thought, read, edit, run. The bug is real, and so is the fix.
+//! A complete task: plan, thought, read, edit, run. The bug and its fix are real.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,47 +30,49 @@ printf '\\033[1;32m   total    %5d\\033[0m\\n' \"$total\"
 const ORDER: &str = "3 apples 40\n1 bread 250\n";
 
 const STEPS: [&str; 3] =
-    ["Find out how the total is added up", "Multiply each price by its count", "Print a receipt"];
+    ["Find how the total is calculated", "Multiply each price by its count", "Print a receipt"];
 
 /// Fixes the receipt, as far as the user lets it.
 pub(super) fn fix(turn: &Turn) -> Step {
     let script = match turn.scratch().and_then(|dir| prepare(&dir)) {
         Ok(script) => script,
-        Err(error) => return turn.say(&format!("I could not make a scratch folder: {error}.\n")),
+        Err(error) => return turn.say(&format!("Could not create a scratch folder: {error}.\n")),
     };
     show_plan(turn, 0)?;
     turn.think(
-        "Someone pays too little. Either the order is read wrong, or the counts are left out of the sum.",
+        "The total is too low. Either the order is parsed incorrectly, or the counts are missing from the \
+         sum.",
     )?;
     read(turn, &script)?;
-    turn.say("The script reads how many there are of each, and then adds up the prices **without** it.\n\n")?;
+    turn.say("The script reads the count of each item, but adds up the prices **without** it.\n\n")?;
     show_plan(turn, 1)?;
     match change(turn, &script, OLD, NEW)? {
         Change::Written => {}
         Change::Not(Choice::Forbidden) => {
-            return turn.say("The mode is *Plan only*, so I leave it at the plan.\n");
+            return turn.say("The mode is *Plan only*, so I stop after the plan.\n");
         }
         Change::Not(_) => {
-            return turn.say("Then it stays as it is. The plan waits, should you think again.\n");
+            return turn
+                .say("You rejected the edit, so the script is unchanged. Run `/fix` again at any time.\n");
         }
-        Change::Failed(why) => return turn.say(&format!("The file was not written: {why}\n")),
+        Change::Failed(why) => return turn.say(&format!("Could not write the file: {why}\n")),
     }
     show_plan(turn, 2)?;
     let dir = script.parent().unwrap_or(&script);
     match command(turn, "Print a receipt", "sh receipt.sh", dir)? {
         Run::Ended(Some(0)) => {
             show_plan(turn, STEPS.len())?;
-            turn.say("Three apples cost `120` now, and the total is right: `370`.\n")
+            turn.say("Three apples now cost `120`, and the total is correct: `370`.\n")
         }
-        Run::Ended(_) => {
-            turn.say("The script did not run to its end, so I cannot tell whether it is right.\n")
-        }
-        Run::Not(_) => turn.say("Not run, so not tested. The change is in the file.\n"),
-        Run::Failed(why) => turn.say(&format!("The command did not start: {why}\n")),
+        Run::Ended(_) => turn.say("The script failed, so the fix is untested.\n"),
+        Run::Not(_) => turn.say("The file is changed, but the script was not run, so the fix is untested.\n"),
+        Run::Failed(why) => turn.say(&format!("Could not start the command: {why}\n")),
         Run::NoTerminal(id) => {
-            let text = "This client offers no terminals.";
+            let text = "Terminals are disabled in this client.";
             turn.tool_update(&id, "failed", json!({"content": [text_content(text)]}))?;
-            turn.say("This client offers no terminals, so I could not test it. The change is in the file.\n")
+            turn.say(
+                "The file is changed, but terminals are disabled in this client, so the fix is untested.\n",
+            )
         }
     }
 }

@@ -1,58 +1,57 @@
-//! Scenes in which the agent talks: questions, long answers, pictures, facts about the session.
+//! Scenes about messages: questions, long answers, images, and information about the session.
 
 use serde_json::{Value, json};
 
 use super::super::picture::evening;
 use super::super::turn::{Step, Turn};
 
-const ESSAY: &str = "# On tea
+const ESSAY: &str = "# Brewing tea
 
-A short piece about nothing much, so that you can look at *how* text is shown.
+A sample answer that shows how parlor renders *Markdown*.
 
-## What you need
+## Ingredients
 
-1. Water, **just off the boil**
+1. Water, **just below boiling**
 2. Leaves
-   - black, for the morning
+   - black, for breakfast
    - green, for the afternoon
-3. Time: ~~one minute~~ three
+3. Time: ~~one minute~~ three minutes
 
-> Tea is a work of art and needs a master hand to bring out its noblest qualities, wrote someone who had
-> plenty of both.
+> Brewing time changes the taste more than the amount of leaves does.
 
-## How long
+## Brewing times
 
-| leaf | water | time | taste |
+| Tea | Water | Time | Taste |
 |---|---:|---:|---|
-| green | 75 °C | 2 min | grass after rain |
-| oolong | 90 °C | 3 min | warm toast, a little honey, and something nobody can name |
-| black | 98 °C | 4 min | the morning itself |
-| 白茶 | 80 °C | 5 min | almost nothing, very good 🍵 |
+| green | 75 °C | 2 min | fresh and grassy |
+| oolong | 90 °C | 3 min | roasted, with a hint of honey and flowers |
+| black | 98 °C | 4 min | strong and malty |
+| 白茶 | 80 °C | 5 min | light and sweet 🍵 |
 
-## In code
+## Code
 
 ```rust
-/// How long to wait for a leaf, in minutes.
+/// Brewing time in minutes.
 fn minutes(leaf: &str) -> Option<u32> {
     match leaf {
         \"green\" => Some(2),
         \"oolong\" => Some(3),
         \"black\" => Some(4),
-        _ => None, // ask someone who knows
+        _ => None, // unknown tea
     }
 }
 ```
 
 ```sh
-kettle --on && sleep 180 && pour   # do not run this
+kettle --on && sleep 180 && pour   # example only
 ```
 
-A word in `code`, a [link](https://agentclientprotocol.com), and a line that is long enough to wrap on any \
-screen, because sooner or later one comes, and it should break between words and not in the middle of one.
+Text can contain `code`, a [link](https://agentclientprotocol.com), and long lines, which are wrapped between \
+words at the width of the screen and are wrapped again when the size of the terminal changes.
 
 ---
 
-That is all there is to say about tea.
+End of the sample.
 ";
 
 /// Asks the user: a form, a page, or a permission request as the last resort.
@@ -67,28 +66,28 @@ pub(super) fn ask(turn: &Turn, how: &str) -> Step {
     let answer = turn.request(
         "elicitation/create",
         json!({
-            "mode": "form", "message": "A few questions about tea. Nothing of it leaves this machine.",
+            "mode": "form", "message": "A few questions about your tea. Your answers stay on this machine.",
             "requestedSchema": {"type": "object", "title": "Tea", "required": ["kind"], "properties": {
-                "kind": {"type": "string", "title": "Which kind", "default": "green", "oneOf": [
+                "kind": {"type": "string", "title": "Kind", "default": "green", "oneOf": [
                     {"const": "green", "title": "Green"}, {"const": "black", "title": "Black"},
-                    {"const": "none", "title": "Coffee, please"},
+                    {"const": "none", "title": "Coffee instead"},
                 ]},
-                "cups": {"type": "integer", "title": "How many cups", "minimum": 1, "maximum": 9, "default": 2},
+                "cups": {"type": "integer", "title": "Cups", "minimum": 1, "maximum": 9, "default": 2},
                 "extras": {"type": "array", "title": "With", "items": {
                     "type": "string", "enum": ["milk", "sugar", "lemon"],
                 }},
-                "name": {"type": "string", "title": "For whom", "maxLength": 40,
-                    "description": "A name for the cup, if you like"},
-                "hurry": {"type": "boolean", "title": "In a hurry", "default": false},
+                "name": {"type": "string", "title": "Name", "maxLength": 40,
+                    "description": "Optional: a name for the cup"},
+                "hurry": {"type": "boolean", "title": "To go", "default": false},
             }},
         }),
     )?;
     match answer {
-        Err(why) => turn.say(&format!("The question could not be asked: {why}\n")),
+        Err(why) => turn.say(&format!("Could not ask the question: {why}\n")),
         Ok(answer) => match answer.get("action").and_then(Value::as_str) {
             Some("accept") => turn.say(&serve(answer.get("content").unwrap_or(&Value::Null))),
-            Some("decline") => turn.say("You would rather not say. That is an answer too.\n"),
-            _ => turn.say("You closed the question. I go on without an answer.\n"),
+            Some("decline") => turn.say("You declined to answer.\n"),
+            _ => turn.say("You closed the form, so I continue without an answer.\n"),
         },
     }
 }
@@ -111,7 +110,7 @@ fn serve(form: &Value) -> String {
     let name = form.get("name").and_then(Value::as_str).map(str::trim).filter(|name| !name.is_empty());
     let name = name.map(|name| format!(" for {name}")).unwrap_or_default();
     let hurry = form.get("hurry").and_then(Value::as_bool).unwrap_or(false);
-    let end = if hurry { "Careful, it is hot." } else { "Take your time." };
+    let end = if hurry { "In a cup to go." } else { "Enjoy!" };
     format!("{cups} of {kind}{with}{name}. {end}\n")
 }
 
@@ -121,16 +120,18 @@ fn ask_link(turn: &Turn) -> Step {
         "elicitation/create",
         json!({
             "mode": "url", "elicitationId": id, "url": "https://agentclientprotocol.com/",
-            "message": "The protocol has a home page. Shall it be opened? Nothing is sent there.",
+            "message": "Open the home page of the Agent Client Protocol? No data is sent.",
         }),
     )?;
     match answer.ok().as_ref().and_then(|answer| answer.get("action")).and_then(Value::as_str) {
         Some("accept") => {
             turn.pause(800)?;
             turn.agent.peer.notify("elicitation/complete", &json!({"elicitationId": id}));
-            turn.say("Good. A real agent would now wait until you are done there.\n")
+            turn.say("You accepted. A real agent would now wait until you finish in the browser.\n")
         }
-        _ => turn.say("Then not. An agent must not open pages by itself.\n"),
+        _ => turn.say(
+            "You declined, so the page was not opened. Agents cannot open pages without your consent.\n",
+        ),
     }
 }
 
@@ -147,9 +148,9 @@ fn ask_by_permission(turn: &Turn) -> Step {
     turn.tool_update(&id, "completed", json!({}))?;
     let chosen = answer.ok().and_then(|a| a.pointer("/outcome/optionId")?.as_str().map(str::to_owned));
     match chosen.as_deref() {
-        Some("tea") => turn.say("Tea it is.\n"),
-        Some("coffee") => turn.say("Coffee it is.\n"),
-        _ => turn.say("Neither. Water is good too.\n"),
+        Some("tea") => turn.say("You chose tea.\n"),
+        Some("coffee") => turn.say("You chose coffee.\n"),
+        _ => turn.say("Neither.\n"),
     }
 }
 
@@ -163,60 +164,60 @@ pub(super) fn long(turn: &Turn, lines: &str) -> Step {
 
 pub(super) fn think(turn: &Turn) -> Step {
     turn.think(
-        "The question is what to think about. A thought should be longer than the answer, so that folding \
-         it is worth something. Let me count: one line is not enough, two are a beginning, and with three \
-         there is something to fold.\n\nHaving thought so much, the answer can be short.",
+        "Thoughts can be much longer than the answer, so they are folded by default. This one has two \
+         paragraphs to show how a longer thought wraps and folds.\n\n\
+         Now I can write a short answer.",
     )?;
-    turn.say("I thought about it. The answer is three.\n")
+    turn.say("My thoughts are folded above. Open them to read the details.\n")
 }
 
 pub(super) fn image(turn: &Turn) -> Step {
-    turn.say("A picture of an evening that never was:\n\n")?;
+    turn.say("An image, generated by the demo agent:\n\n")?;
     let message = turn.new_id("message");
     turn.update(&json!({"sessionUpdate": "agent_message_chunk", "messageId": message, "content": {
         "type": "image", "mimeType": "image/png", "data": evening(),
     }}))?;
     turn.update(&json!({"sessionUpdate": "agent_message_chunk", "messageId": message, "content": {
         "type": "resource_link", "uri": "https://agentclientprotocol.com/", "name": "Agent Client Protocol",
-        "description": "Where the protocol is written down",
+        "description": "The protocol specification",
     }}))?;
     turn.update(&json!({"sessionUpdate": "agent_message_chunk", "messageId": message, "content": {
         "type": "resource", "resource": {
-            "uri": "demo://note.md", "mimeType": "text/markdown", "text": "A note that came *inside* the message.",
+            "uri": "demo://note.md", "mimeType": "text/markdown", "text": "A file embedded in the message.",
         },
     }}))?;
-    turn.say("It was made of hills and numbers. A link and a note came with it.\n")
+    turn.say("The message also contains a link and an embedded file.\n")
 }
 
 pub(super) fn usage(turn: &Turn) -> Step {
-    turn.say("Watch the numbers in the status line. They are made up, but they move.\n\n")?;
+    turn.say("The status line shows the context size and the cost. These numbers are simulated.\n\n")?;
     for _ in 0..5 {
         turn.count_usage(1500)?;
         turn.pause(400)?;
     }
-    turn.say("A bigger model costs more: try another one, and `/usage` again. `/compact` makes room.\n")
+    turn.say("Choose another model and run `/usage` again to compare. `/compact` frees context.\n")
 }
 
 pub(super) fn modes(turn: &Turn) -> Step {
     turn.say(&format!(
         "The mode is `{}`, the model is `{}`.\n\n\
-         - **Mode** decides whether I ask before edits and commands\n\
-         - **Model** decides the size of the context and what it pretends to cost\n\
-         - **Speed** decides how fast I talk\n\
-         - **Thoughts** decides whether I think aloud\n\n\
-         Change them in the palette (Ctrl+P). They take effect at once, also while I talk.\n",
+         - **Mode**: whether I ask before edits and commands\n\
+         - **Model**: the context size and the simulated cost\n\
+         - **Speed**: how fast I answer\n\
+         - **Thoughts**: whether I show thoughts before answers\n\n\
+         Change them in the command palette. Changes take effect immediately, even during a turn.\n",
         turn.mode(),
         turn.model()
     ))
 }
 
 pub(super) fn notice(turn: &Turn) -> Step {
-    turn.notice("info", "A piece of news.", "Notices are for the moment and no part of the conversation.")?;
+    turn.notice("info", "An info notice.", "Notices are not part of the conversation.")?;
     turn.pause(700)?;
-    turn.notice("warning", "A warning.", "Nothing is wrong, this only shows what it looks like.")?;
+    turn.notice("warning", "A warning.", "This is only an example.")?;
     turn.pause(700)?;
-    turn.notice("error", "An error.", "Nothing is wrong here either.")?;
-    turn.say("Those were three notices, of three kinds.\n")
+    turn.notice("error", "An error.", "This is only an example.")?;
+    turn.say("I sent an info, a warning and an error notice.\n")
 }
 
 pub(super) fn compact(turn: &Turn) -> Step {
@@ -225,7 +226,7 @@ pub(super) fn compact(turn: &Turn) -> Step {
         turn.update(&json!({
             "sessionUpdate": "compaction_update", "compactionId": id, "status": "in_progress",
         }))?;
-        for piece in ["We talked ", "about tea, ", "sheep ", "and a greeting."] {
+        for piece in ["The user ", "tried the commands ", "of the demo agent."] {
             turn.pause(400)?;
             turn.update(&json!({
                 "sessionUpdate": "compaction_summary_chunk", "compactionId": id,
@@ -238,14 +239,14 @@ pub(super) fn compact(turn: &Turn) -> Step {
     }
     turn.live.state().kept.used_tokens = 1200;
     turn.count_usage(300)?;
-    turn.say("The context is small again. I keep a summary and forget the rest.\n")
+    turn.say("The context was compacted: a summary replaces the earlier messages.\n")
 }
 
 pub(super) fn title(turn: &Turn, title: &str) -> Step {
     if title.is_empty() {
-        return turn.say("Say which: `/title About tea`.\n");
+        return turn.say("Usage: `/title Fix the receipt`\n");
     }
     let title: String = title.chars().take(100).collect();
     turn.agent.give_title(&turn.live, &title);
-    turn.say("The session has its title.\n")
+    turn.say("The title was set.\n")
 }

@@ -1,4 +1,4 @@
-//! The tour: a conversation in steps, each a turn of its own.
+//! The guided tour, one turn per step.
 
 use super::super::turn::{Step, Turn};
 use super::{talk, work};
@@ -8,16 +8,16 @@ const STEPS: usize = 5;
 /// From the beginning.
 pub(super) fn begin(turn: &Turn) -> Step {
     set(turn, 1);
-    turn.think("A newcomer. Show how a turn looks first, and keep it short.")?;
+    turn.think("A new user. Start with how a turn looks, and keep it short.")?;
     turn.say(
-        "# Welcome\n\n\
-         You are talking to an agent over the Agent Client Protocol. I am a script, but everything on this \
-         screen came over the same wire that a real agent uses.\n\n\
-         What you see while I write:\n\n\
-         - this text arrives **in pieces**; scroll up and it stays where you read\n\
-         - the line above was a *thought*; it is folded until you open it\n\
-         - **Esc** stops me at any moment; try it in a long answer\n\
-         - you can type while I work: Enter puts your prompt in the queue\n\n",
+        "# Welcome to parlor\n\n\
+         I am a scripted agent, connected over the same Agent Client Protocol as real agents. This tour \
+         shows the parts of a session:\n\n\
+         - Answers **stream in** as I write them. Scroll up at any time; the view stays where you are \
+         reading.\n\
+         - The line above this message is a *thought*. It is folded until you open it.\n\
+         - You can cancel a turn at any time, and type while it is running. Prompts that you send during a \
+         turn are queued.\n\n",
     )?;
     invite(turn, 1, "a plan")
 }
@@ -27,38 +27,36 @@ pub(super) fn next(turn: &Turn) -> Step {
     let step = turn.live.state().kept.tour + 1;
     match step {
         2 => {
-            turn.say(
-                "Agents often say first what they are going to do. Here is a plan; watch it move while I \
-                 work it off.\n\n",
-            )?;
+            turn.say("Agents often publish a plan first and update it as they work.\n\n")?;
             work::plan(turn)?;
             set(turn, 2);
             invite(turn, 2, "an edit that needs your permission")
         }
         3 => {
             turn.say(
-                "Now an edit. I ask before I change anything, and you see the change before you say yes. \
-                 Saying no is fine too.\n\n",
+                "Now an edit. I need your permission first, and the dialog shows the diff. You can allow or \
+                 reject it.\n\n",
             )?;
             work::edit(turn)?;
             set(turn, 3);
             invite(turn, 3, "a command in a terminal")
         }
         4 => {
-            turn.say("Next, a command. Its output appears as it runs, with its colours.\n\n")?;
+            turn.say("Next, a command. Its output streams in with colours.\n\n")?;
             work::run(turn)?;
             set(turn, 4);
-            invite(turn, 4, "a question to you")
+            invite(turn, 4, "a question")
         }
         5 => {
-            turn.say("Sometimes an agent needs to know something. Then it asks.\n\n")?;
+            turn.say("Agents can ask questions in a form.\n\n")?;
             talk::ask(turn, "")?;
             set(turn, 0);
             turn.say(
-                "\nThat was the tour. More to try: `/long` for a long answer, `/fail` for a failure, \
-                 `/modes` for modes and models, `/help` for all of it.\n\n\
-                 When you are ready for a real agent, quit with Ctrl+Q and start parlor in the folder of a \
-                 project. It lists the agents that it finds on your machine.\n",
+                "\n\
+                 That is the end of the tour. Also try `/fix` for a complete task, `/long` for Markdown, \
+                 `/fail` for failures, `/modes` for modes and models, and `/help` for all commands.\n\n\
+                 To use a real agent, quit and run `parlor` in a project folder. It lists the agents \
+                 installed on your machine.\n",
             )
         }
         _ => begin(turn),
@@ -70,5 +68,5 @@ fn set(turn: &Turn, step: usize) {
 }
 
 fn invite(turn: &Turn, step: usize, what: &str) -> Step {
-    turn.say(&format!("\n*Step {step} of {STEPS}.* Say **next** for {what}.\n"))
+    turn.say(&format!("\n*Step {step} of {STEPS}.* Send **next** for {what}.\n"))
 }

@@ -1,4 +1,4 @@
-//! Scenes in which the agent works: plans, edits, commands, a helper, failures.
+//! Scenes about work: plans, edits, commands, a subagent, failures.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,18 +13,19 @@ use crate::private;
 /// The file of the edit, before and after.
 const OLD: &str =
     "fn greet(name: &str) {\n    println!(\"Hello, {name}\");\n}\n\nfn main() {\n    greet(\"world\");\n}\n";
-const NEW: &str = "/// Greets politely, at any time of the day.\nfn greet(name: &str) {\n    println!(\"Good day, {name}\");\n}\n\nfn main() {\n    greet(\"everyone\");\n}\n";
+const NEW: &str = "/// Prints a greeting for any time of day.\nfn greet(name: &str) {\n    println!(\"Good \
+     day, {name}\");\n}\n\nfn main() {\n    greet(\"everyone\");\n}\n";
 
 /// What `/run` runs: harmless, a little slow, colourful.
-const SCRIPT: &str = "echo 'counting sheep'; for i in 1 2 3 4 5; do printf '\\033[32m%s\\033[0m sheep\\n' \"$i\"; sleep 0.3; done; printf '\\033[1mall counted\\033[0m\\n'";
+const SCRIPT: &str = "echo 'running 5 checks'; for i in 1 2 3 4 5; do printf '\\033[32mok\\033[0m check %s\\n' \"$i\"; sleep 0.3; done; printf '\\033[1m5 passed\\033[0m\\n'";
 
 /// A plan that is worked off.
 pub(super) fn plan(turn: &Turn) -> Step {
     let entries = [
-        ("Look around in the folder", "high"),
-        ("Find out what would be worth doing", "high"),
-        ("Do it, in thought only", "medium"),
-        ("Tell how it went", "low"),
+        ("List the folder", "high"),
+        ("Read the main file", "high"),
+        ("Decide what to change", "medium"),
+        ("Report the result", "low"),
     ];
     let show = |done: usize| -> Step {
         let entries: Vec<Value> = entries
@@ -45,12 +46,12 @@ pub(super) fn plan(turn: &Turn) -> Step {
     turn.pause(600)?;
     look_around(turn)?;
     show(1)?;
-    turn.think("The folder is fine as it is. A demo should not touch it.")?;
+    turn.think("This is only a demo, so I read the folder and change nothing.")?;
     turn.pause(500)?;
     show(2)?;
     turn.pause(900)?;
     show(3)?;
-    turn.say("I looked around and changed nothing.\n")?;
+    turn.say("All steps are done. No files were changed.\n")?;
     show(entries.len())?;
     if turn.client().has_plans {
         notes(turn)?;
@@ -62,7 +63,7 @@ pub(super) fn plan(turn: &Turn) -> Step {
 fn notes(turn: &Turn) -> Step {
     let id = turn.new_id("notes");
     turn.tell(&json!({"sessionUpdate": "plan_update", "plan": {
-        "type": "markdown", "planId": id, "content": "A note beside the plan. It goes away by itself.",
+        "type": "markdown", "planId": id, "content": "A temporary note next to the plan.",
     }}))?;
     turn.pause(1500)?;
     turn.tell(&json!({"sessionUpdate": "plan_removed", "planId": id}))
@@ -88,7 +89,7 @@ fn look_around(turn: &Turn) -> Step {
     let count = names.len();
     let entries = if count == 1 { "entry" } else { "entries" };
     names.truncate(12);
-    let text = if count == 0 { "nothing here".to_owned() } else { names.join("\n") };
+    let text = if count == 0 { "(empty)".to_owned() } else { names.join("\n") };
     turn.tool_update(
         &id,
         "completed",
@@ -120,7 +121,7 @@ fn read_head(turn: &Turn, file: &Path) -> Step {
         let asked = json!({"path": file, "line": 1, "limit": 5});
         turn.request("fs/read_text_file", asked)?.and_then(|answer| {
             let content = answer.get("content").and_then(Value::as_str);
-            content.map(ToOwned::to_owned).ok_or_else(|| "the answer has no content".to_owned())
+            content.map(ToOwned::to_owned).ok_or_else(|| "the response has no content".to_owned())
         })
     } else {
         fs::read_to_string(file)
@@ -138,22 +139,20 @@ pub(super) fn edit(turn: &Turn) -> Step {
     let path = match turn.scratch().and_then(|dir| prepare(&dir)) {
         Ok(path) => path,
         Err(error) => {
-            return turn.say(&format!("I could not make a scratch folder: {error}. So there is no edit.\n"));
+            return turn.say(&format!("Could not create a scratch folder for the edit: {error}.\n"));
         }
     };
     let old = fs::read_to_string(&path).unwrap_or_default();
     let new = if old == NEW { OLD } else { NEW };
     turn.say(&format!(
-        "The edit happens in a scratch folder, `{}`; your own files stay as they are.\n\n",
+        "The edit is made in a scratch folder, `{}`. Your files are not changed.\n\n",
         path.parent().unwrap_or(&path).display()
     ))?;
     let text = match change(turn, &path, &old, new)? {
-        Change::Written => "Done. The greeting is friendlier now. `/edit` again turns it back.\n".to_owned(),
-        Change::Not(Choice::Forbidden) => {
-            "The mode is *Plan only*, so I only show what I would do.\n".to_owned()
-        }
-        Change::Not(_) => "You said no, so nothing was written. That is how it should be.\n".to_owned(),
-        Change::Failed(why) => format!("The file was not written: {why}\n"),
+        Change::Written => "Done. The greeting is changed. Run `/edit` again to revert it.\n".to_owned(),
+        Change::Not(Choice::Forbidden) => "The mode is *Plan only*, so the edit was not made.\n".to_owned(),
+        Change::Not(_) => "You rejected the edit, so nothing was written.\n".to_owned(),
+        Change::Failed(why) => format!("Could not write the file: {why}\n"),
     };
     turn.say(&text)
 }
@@ -181,7 +180,7 @@ pub(super) fn change(turn: &Turn, path: &Path, old: &str, new: &str) -> Step<Cha
     if let (Some(asked), Some(details)) = (asked.as_object_mut(), details.as_object()) {
         asked.extend(details.clone());
     }
-    let choice = turn.may("edit", &asked, "Yes, and do not ask for edits again")?;
+    let choice = turn.may("edit", &asked, "Always allow edits")?;
     if choice != Choice::Allowed {
         refused(turn, &id, choice)?;
         return Ok(Change::Not(choice));
@@ -219,15 +218,16 @@ fn prepare(dir: &Path) -> std::io::Result<std::path::PathBuf> {
 /// A command: in a terminal of the client where it has some, else pretended.
 pub(super) fn run(turn: &Turn) -> Step {
     let dir = turn.scratch().unwrap_or_else(|_| turn.cwd());
-    let text = match command(turn, "Count sheep", SCRIPT, &dir)? {
+    let text = match command(turn, "Run example checks", SCRIPT, &dir)? {
         Run::Ended(Some(0)) => {
-            "All five are there. The output stays here, also now that the terminal is gone.\n".to_owned()
+            "The command finished. Its output stays in the transcript after the terminal is closed.\n"
+                .to_owned()
         }
-        Run::Ended(Some(code)) => format!("It ended with code {code}, which is unusual for sheep.\n"),
-        Run::Ended(None) => "It was stopped before the end. The sheep do not mind.\n".to_owned(),
-        Run::Not(Choice::Forbidden) => "The mode is *Plan only*, so nothing ran.\n".to_owned(),
-        Run::Not(_) => "You said no, so nothing ran.\n".to_owned(),
-        Run::Failed(why) => format!("The command did not start: {why}\n"),
+        Run::Ended(Some(code)) => format!("The command failed with exit code {code}.\n"),
+        Run::Ended(None) => "The command was stopped.\n".to_owned(),
+        Run::Not(Choice::Forbidden) => "The mode is *Plan only*, so the command was not run.\n".to_owned(),
+        Run::Not(_) => "You rejected the command, so it was not run.\n".to_owned(),
+        Run::Failed(why) => format!("Could not start the command: {why}\n"),
         Run::NoTerminal(id) => return pretend(turn, &id),
     };
     turn.say(&text)
@@ -253,7 +253,7 @@ pub(super) fn command(turn: &Turn, title: &str, script: &str, dir: &Path) -> Ste
         "toolCallId": id, "title": title, "kind": "execute", "rawInput": input,
         "content": [text_content(&format!("```sh\n{script}\n```"))],
     });
-    let choice = turn.may("run", &asked, "Yes, and do not ask for commands again")?;
+    let choice = turn.may("run", &asked, "Always allow commands")?;
     if choice != Choice::Allowed {
         refused(turn, &id, choice)?;
         return Ok(Run::Not(choice));
@@ -264,7 +264,7 @@ pub(super) fn command(turn: &Turn, title: &str, script: &str, dir: &Path) -> Ste
     let create = json!({"command": "sh", "args": ["-c", script], "cwd": dir, "outputByteLimit": 64 << 10});
     let created = turn.request("terminal/create", create)?.and_then(|answer| {
         let terminal = answer.get("terminalId").and_then(Value::as_str);
-        terminal.map(ToOwned::to_owned).ok_or_else(|| "the answer names no terminal".to_owned())
+        terminal.map(ToOwned::to_owned).ok_or_else(|| "the response has no terminal id".to_owned())
     });
     let terminal = match created {
         Ok(terminal) => terminal,
@@ -298,34 +298,34 @@ fn watch(turn: &Turn, id: &str, terminal: &str) -> Step<Option<i64>> {
 }
 
 fn pretend(turn: &Turn, id: &str) -> Step {
-    let mut output = String::from("counting sheep\n");
+    let mut output = String::from("running 5 checks\n");
     for n in 1..=5 {
-        let _ = writeln!(output, "{n} sheep");
+        let _ = writeln!(output, "ok check {n}");
         let text = text_content(&format!("```\n{output}```"));
         turn.tool_update(id, "in_progress", json!({"content": [text]}))?;
         turn.pause(300)?;
     }
     turn.tool_update(id, "completed", json!({"rawOutput": {"exitCode": 0}}))?;
-    turn.say("This client offers no terminals, so I counted them myself. Nothing was run.\n")
+    turn.say("Terminals are disabled in this client, so this output is simulated.\n")
 }
 
 /// A child session, where the client knows such; else a call that looks like one.
 pub(super) fn team(turn: &Turn) -> Step {
     if !turn.client().has_subagents {
         let id =
-            turn.tool("Helper: look for typos", "other", json!({"rawInput": {"task": "look for typos"}}))?;
+            turn.tool("Subagent: look for typos", "other", json!({"rawInput": {"task": "look for typos"}}))?;
         turn.tool_update(&id, "in_progress", json!({}))?;
         turn.pause(1200)?;
         turn.tool_update(&id, "completed", json!({"content": [text_content("No typos found.")]}))?;
-        return turn.say("My helper is back: no typos. (This client shows helpers as tool calls.)\n");
+        return turn.say("The subagent found no typos. (This client shows subagents as tool calls.)\n");
     }
     let child = format!("{}-{}", turn.live.id, turn.new_id("helper"));
     let peer = &turn.agent.peer;
     turn.tell(&json!({
-        "sessionUpdate": "subagent_update", "sessionId": child, "title": "Typo helper",
-        "description": "Looks for typos", "state": {"state": "running"},
+        "sessionUpdate": "subagent_update", "sessionId": child, "title": "Typo check",
+        "description": "Checks the files for typos", "state": {"state": "running"},
     }))?;
-    for piece in ["I read the first file. ", "I read the second file. ", "No typos found."] {
+    for piece in ["Reading the first file. ", "Reading the second file. ", "No typos found."] {
         turn.pause(500)?;
         peer.update(
             &child,
@@ -338,26 +338,26 @@ pub(super) fn team(turn: &Turn) -> Step {
     turn.tell(&json!({
         "sessionUpdate": "subagent_update", "sessionId": child, "state": {"state": "idle"},
     }))?;
-    turn.say("My helper is back: no typos.\n")
+    turn.say("The subagent found no typos.\n")
 }
 
 /// Fails, in the way that is asked for.
 pub(super) fn fail(turn: &Turn, how: &str) -> Step<Ending> {
     match how {
         "refusal" => {
-            turn.say("This is what a refusal looks like: I will not go on with this prompt.\n")?;
+            turn.say("This turn ends with a refusal: the agent declines the prompt.\n")?;
             return Ok(Ending::Stopped("refusal"));
         }
         "tokens" => {
-            turn.say("This is what running out of tokens looks like: the sentence just")?;
+            turn.say("This turn ends at the token limit: the answer stops in the middle of a")?;
             return Ok(Ending::Stopped("max_tokens"));
         }
         _ => {}
     }
-    turn.say("I try something that cannot work.\n\n")?;
-    let missing = turn.cwd().join("a-file-that-is-not-here.txt");
+    turn.say("I am going to read a file that does not exist.\n\n")?;
+    let missing = turn.cwd().join("missing-file.txt");
     let id = turn.tool(
-        "Read a-file-that-is-not-here.txt",
+        "Read missing-file.txt",
         "read",
         json!({
             "locations": [{"path": missing}], "rawInput": {"path": missing},
@@ -369,14 +369,14 @@ pub(super) fn fail(turn: &Turn, how: &str) -> Step<Ending> {
         &id,
         "failed",
         json!({
-            "content": [text_content("No such file. A tool call can fail, and the turn goes on.")],
+            "content": [text_content("No such file.")],
         }),
     )?;
     if how == "tool" {
-        turn.say("The call failed, and I noticed. Nothing else is wrong.\n")?;
+        turn.say("The tool call failed. The turn continues.\n")?;
         return Ok(Ending::Done);
     }
-    turn.say("The call failed. Now the whole turn fails too; the session stays usable.\n")?;
-    let details = "The pretended model did not answer. Say something else, or try again.";
-    Ok(Ending::Failed("The demo failed, as you asked".to_owned(), json!({"details": details})))
+    turn.say("The tool call failed. Next, the whole turn fails; the session stays usable.\n")?;
+    let details = "This is an example. Send another prompt, or try again.";
+    Ok(Ending::Failed("Simulated failure".to_owned(), json!({"details": details})))
 }

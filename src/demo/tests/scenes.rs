@@ -26,7 +26,7 @@ fn the_tour_goes_step_by_step_through_everything() {
 
     client.prompt(&session, "Next").unwrap();
     assert_eq!(client.methods_asked(), ["elicitation/create"]);
-    assert!(client.said().contains("2 cups of green tea") && client.said().contains("That was the tour"));
+    assert!(client.said().contains("2 cups of green tea") && client.said().contains("the end of the tour"));
     client.end();
 }
 
@@ -38,17 +38,17 @@ fn every_command_that_it_offers_is_known() {
     let help = client.said();
     for (name, ..) in super::super::offers::COMMANDS {
         assert!(help.contains(&format!("`/{name}`")), "{name} is not in the help");
-        if matches!(*name, "flood" | "hang" | "crash" | "garbage" | "help") {
+        if *name == "help" {
             continue;
         }
         let ended = client.prompt(&session, &format!("/{name}"));
         let said = client.said();
         assert!(ended.is_ok() || *name == "fail", "{name}: {ended:?}");
-        assert!(!said.contains("I do not know"), "{name}");
+        assert!(!said.contains("Unknown command"), "{name}");
         assert!(!said.is_empty(), "{name} says nothing");
     }
     client.prompt(&session, "/nonsense").unwrap();
-    assert!(client.said().contains("I do not know `/nonsense`"));
+    assert!(client.said().contains("Unknown command `/nonsense`"));
     client.end();
 }
 
@@ -94,13 +94,13 @@ fn a_client_that_offers_nothing_gets_the_same_by_other_means() {
     let (_dir, mut client, session) = rig_with(&json!({}));
     client.prompt(&session, "/run").unwrap();
     assert_eq!(client.methods_asked(), ["session/request_permission"]);
-    assert!(client.said().contains("offers no terminals"));
+    assert!(client.said().contains("Terminals are disabled"));
     client.prompt(&session, "/edit").unwrap();
     assert_eq!(client.methods_asked(), ["session/request_permission"]);
     assert!(client.said().contains("Done."));
     client.permission = Some("coffee");
     client.prompt(&session, "/ask").unwrap();
-    assert!(client.said().contains("Coffee it is"));
+    assert!(client.said().contains("You chose coffee"));
     for prompt in ["/notice", "/compact", "/team", "/plan"] {
         client.prompt(&session, prompt).unwrap();
         for kind in ["notice", "compaction_update", "subagent_update", "plan_update"] {
@@ -115,7 +115,7 @@ fn an_edit_happens_in_the_scratch_folder_and_only_when_allowed() {
     let (dir, mut client, session) = rig();
     client.permission = Some("no");
     client.prompt(&session, "/edit").unwrap();
-    assert!(client.said().contains("You said no"));
+    assert!(client.said().contains("You rejected"));
     let asked = &client.asked[0]["params"]["toolCall"];
     let (path, new) = (asked["content"][0]["path"].clone(), asked["content"][0]["newText"].clone());
     let path = PathBuf::from(path.as_str().unwrap());
@@ -194,7 +194,7 @@ fn failures_come_in_all_forms() {
     let (_dir, mut client, session) = rig();
     let error = client.prompt(&session, "/fail").unwrap_err();
     assert_eq!(error["code"], -32603);
-    assert!(error["data"]["details"].as_str().unwrap().contains("did not answer"));
+    assert!(error["data"]["details"].as_str().unwrap().contains("Send another prompt"));
     assert_eq!(client.kind("tool_call_update").last().unwrap()["status"], "failed");
     assert_eq!(client.prompt(&session, "/fail tool").unwrap(), "end_turn");
     assert_eq!(client.prompt(&session, "/fail refusal").unwrap(), "refusal");
@@ -206,12 +206,12 @@ fn failures_come_in_all_forms() {
 fn a_question_can_be_declined_closed_and_asked_as_a_page() {
     let (_dir, mut client, session) = rig();
     for (answer, words) in [
-        (json!({"action": "decline"}), "rather not say"),
-        (json!({"action": "cancel"}), "closed the question"),
+        (json!({"action": "decline"}), "declined to answer"),
+        (json!({"action": "cancel"}), "closed the form"),
         (
             json!({"action": "accept", "content": {"kind": "none", "cups": 1, "extras": ["milk"], "name": "Ada",
             "hurry": true}}),
-            "One cup of coffee with milk for Ada. Careful",
+            "One cup of coffee with milk for Ada. In a cup to go.",
         ),
     ] {
         client.elicitation = answer;
@@ -224,82 +224,13 @@ fn a_question_can_be_declined_closed_and_asked_as_a_page() {
 }
 
 #[test]
-fn the_rig_streams_floods_and_crashes() {
-    let (dir, mut client, session) = rig();
-    client.prompt(&session, "/stream 500").unwrap();
-    let said = client.said();
-    assert!((0..500).all(|n| said.contains(&format!("chunk{n} ")) || said.contains(&format!("chunk{n}\n"))));
-
-    client.updates.clear();
-    let id = client.send_prompt(&session, "/flood");
-    while client.updates.len() < 200 {
-        client.next();
-    }
-    client.cancel(&session);
-    assert_eq!(client.wait(id).unwrap()["stopReason"], "cancelled");
-
-    client.prompt(&session, "/crash").unwrap();
-    assert!(CRASHED.load(Ordering::SeqCst));
-    client.end();
-    let kept = std::fs::read_to_string(dir.path().join(format!("demo/{session}.json"))).unwrap();
-    assert!(kept.contains("words on stderr"), "what was said before the crash is kept");
-}
-
-#[test]
-fn hang_hears_no_cancel_and_ends_with_the_input() {
-    let (_dir, mut client, session) = rig();
-    let other = client.new_session(Path::new("/"));
-    client.send_prompt(&session, "/hang");
-    client.cancel(&session);
-    assert_eq!(client.prompt(&other, "hello").unwrap(), "end_turn", "only that session hangs");
-    let busy = client.prompt(&session, "hello").unwrap_err();
-    assert_eq!(busy["code"], -32600);
-    client.end();
-}
-
-#[test]
-fn garbage_is_garbage_and_the_turn_goes_on() {
-    let (_dir, mut client, session) = rig();
-    let id = client.send_prompt(&session, "/garbage");
-    let (mut noise, mut odd, mut said) = (0, 0, String::new());
-    loop {
-        let line = client.next_line();
-        let Ok(message) = serde_json::from_slice::<Value>(&line) else {
-            noise += 1;
-            continue;
-        };
-        if message["id"] == json!(id) {
-            assert_eq!(message["result"]["stopReason"], "end_turn");
-            break;
-        }
-        match message["method"].as_str() {
-            Some("session/update") => {
-                let params = &message["params"];
-                match serde_json::from_value::<v1::SessionNotification>(params.clone()) {
-                    Ok(_) => said.push_str(params["update"]["content"]["text"].as_str().unwrap_or_default()),
-                    Err(_) => odd += 1,
-                }
-            }
-            Some("demo/unheard_of_request") => {
-                let error = json!({"code": -32601, "message": "no such method"});
-                client.write(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
-            }
-            _ => {}
-        }
-    }
-    assert_eq!((noise, odd), (6, 3), "{said}");
-    assert!(said.contains("refused it: *no such method*"));
-    client.end();
-}
-
-#[test]
 fn pauses_make_it_talk_at_a_natural_pace() {
     let (dir, client, _) = rig();
     client.end();
     // The same agent, with pauses.
     let (agent_in, mut to_agent) = io::pipe().unwrap();
     let (from_agent, agent_out) = io::pipe().unwrap();
-    let settings = Settings { dir: dir.path().join("demo"), scratch_dir: None, is_paced: true, crash: || {} };
+    let settings = Settings { dir: dir.path().join("demo"), scratch_dir: None, is_paced: true };
     thread::spawn(move || serve(BufReader::new(agent_in), agent_out, settings));
     let mut lines = BufReader::new(from_agent).lines();
     writeln!(to_agent, "{}", json!({"id": 1, "method": "session/new", "params": {"cwd": "/"}})).unwrap();
@@ -335,12 +266,8 @@ fn a_piece_of_work_is_planned_done_and_really_fixed() {
 fn a_named_scratch_folder_is_used_and_stays() {
     let dir = tempfile::tempdir().unwrap();
     let scratch = dir.path().to_owned();
-    let settings = Settings {
-        dir: dir.path().join("demo"),
-        scratch_dir: Some(scratch.clone()),
-        is_paced: false,
-        crash: || {},
-    };
+    let settings =
+        Settings { dir: dir.path().join("demo"), scratch_dir: Some(scratch.clone()), is_paced: false };
     let agent = Agent::new(std::sync::Arc::new(Peer::new(Box::new(std::io::sink()))), settings);
     assert_eq!(agent.scratch("demo-1").unwrap(), scratch);
     agent.end();

@@ -33,13 +33,13 @@ impl Protection {
     /// The reason in a sentence.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Git => "git executes or trusts what is in this file.",
-            Self::Tool => "Development tools execute what this file says.",
+            Self::Git => "git runs commands from this file.",
+            Self::Tool => "Development tools run commands from this file.",
             Self::Agent => "This file configures an agent.",
-            Self::Startup => "Programs execute this file when they start.",
-            Self::Keys => "This file holds keys or says who may log in.",
-            Self::Own => "This file belongs to parlor.",
-            Self::WideRoot => "The session's folder is your home folder or one above it.",
+            Self::Startup => "Programs run this file on startup.",
+            Self::Keys => "This file contains credentials or login settings.",
+            Self::Own => "This is a parlor file.",
+            Self::WideRoot => "The session's folder is your home folder or a parent of it.",
         }
     }
 }

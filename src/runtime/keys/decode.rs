@@ -1,9 +1,10 @@
-//! Decodes what a terminal sends into keys, pastes and answers.
+//! Decodes terminal input into keys, pastes and responses to queries.
 //!
-//! Answers to questions look like keys pressed together with Alt to a decoder that does not know them: here they are
-//! recognised and never typed. An input sequence may arrive in several reads with pauses between them (ssh, tmux, a busy
-//! machine), so an unfinished one waits until its [`Decoder::deadline`]; then the reader calls [`Decoder::give_up`].
-//! Invariants: how bytes are split over reads changes nothing while no deadline passes; what is buffered is bounded.
+//! Without this, responses would look like keys with Alt. An input sequence may arrive in several reads with pauses
+//! (ssh, tmux, a busy machine), so an incomplete one waits until its [`Decoder::deadline`]; then the reader calls
+//! [`Decoder::give_up`].
+//! Invariants: the result does not depend on how the bytes were split into reads while no deadline passes; buffered
+//! input is bounded.
 
 use std::time::{Duration, Instant};
 

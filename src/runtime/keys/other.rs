@@ -1,4 +1,4 @@
-//! Reads a terminal that is no Unix one, with crossterm's reader.
+//! Reads terminal input on systems other than Unix, with crossterm.
 
 use std::io;
 use std::sync::Arc;

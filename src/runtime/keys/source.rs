@@ -1,4 +1,4 @@
-//! Reads a Unix terminal.
+//! Reads terminal input on Unix.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -195,7 +195,7 @@ fn cells_of(protocol: &Protocol, size: Size) -> Buffer {
 fn transmission(kitty: Kitty, size: Size) -> Result<String, String> {
     let buf = cells_of(&Protocol::Kitty(kitty), size);
     let first = buf.content.first().map(ratatui::buffer::Cell::symbol).unwrap_or_default();
-    let (text, _) = first.split_once(PLACEHOLDER).ok_or("not shown: it could not be encoded")?;
+    let (text, _) = first.split_once(PLACEHOLDER).ok_or("not shown: encoding failed")?;
     let cells = format!("U=1,c={},r={},", size.width, size.height);
     Ok(text.replacen("U=1,", &cells, 1))
 }

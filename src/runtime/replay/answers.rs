@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{Job, Replay};
 use crate::acp::replay::LoggedAnswer;
-use crate::app::operations::{self, ElicitationOutcome};
+use crate::app::lifecycle::operations::{self, ElicitationOutcome};
 use crate::app::{AccessChoice, Event, OpenRequest, OpenRequestKind};
 use crate::model::{
     Access, AllowedBy, AskId, ExitInfo, FileOp, ServedFile, ServiceEvent, SessionKey, TerminalId,

@@ -130,7 +130,7 @@ fn a_crash_is_inferred_where_the_log_has_no_end_line() {
     assert!(!sessions[0].turn.is_running());
     let (text, left_out) = all_frames(log_of(&[&first[..6], &turn()]));
     assert!(left_out.is_empty(), "{left_out:?}\n{text}");
-    assert!(text.contains("The log does not say how this connection ended."), "{text}");
+    assert!(text.contains("The log does not record how this connection ended."), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Ends the process when the loop does not.
+//! Ends the process if the loop does not.
 
 use std::future::poll_fn;
 use std::time::Duration;

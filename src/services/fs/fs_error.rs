@@ -62,38 +62,36 @@ impl FsError {
         let name = path.display();
         let (code, message) = match self {
             Self::Relative => {
-                (RpcError::INVALID_PARAMS, format!("{name} is not an absolute path. Give the whole path."))
+                (RpcError::INVALID_PARAMS, format!("{name} is not an absolute path. Pass an absolute path."))
             }
             Self::Missing => (RpcError::RESOURCE_NOT_FOUND, format!("{name} does not exist.")),
-            Self::Folder => (RpcError::INVALID_PARAMS, format!("{name} is a folder. Name a file inside it.")),
+            Self::Folder => (RpcError::INVALID_PARAMS, format!("{name} is a folder, not a file.")),
             Self::Special => (
                 RpcError::INVALID_PARAMS,
-                format!("{name} is a device, a pipe or a socket. Only ordinary files can be used."),
+                format!("{name} is a device, pipe or socket. Only regular files are supported."),
             ),
-            Self::NotText { at_bytes } => (
-                RpcError::INTERNAL,
-                format!("{name} is not UTF-8 text (byte {at_bytes} is the first that does not fit)."),
-            ),
+            Self::NotText { at_bytes } => {
+                (RpcError::INTERNAL, format!("{name} is not UTF-8 text (first invalid byte: {at_bytes})."))
+            }
             Self::TooLarge { size_bytes } => (
                 RpcError::INTERNAL,
                 format!(
-                    "{name} is {} MiB; at most {} MiB are read at once. Ask for a part with line and limit.",
+                    "{name} is {} MiB; the limit is {} MiB. Read a part with `line` and `limit`.",
                     size_bytes.div_ceil(1 << 20),
                     super::MAX_READ_BYTES >> 20
                 ),
             ),
             Self::Changed => (
                 RpcError::INTERNAL,
-                format!("{name} was changed since you read it, so it was not written. Read it again first."),
+                format!("Not written: {name} has changed since you read it. Read it again first."),
             ),
             Self::Appeared => (
                 RpcError::INTERNAL,
-                format!("{name} was made since you looked, so it was not written. Read it first."),
+                format!("Not written: {name} was created since you last checked. Read it first."),
             ),
-            Self::Escaped | Self::Unsteady => (
-                RpcError::INTERNAL,
-                format!("{name} leads through a link that keeps changing, so it was not touched."),
-            ),
+            Self::Escaped | Self::Unsteady => {
+                (RpcError::INTERNAL, format!("Not written: a link in the path of {name} keeps changing."))
+            }
             Self::Refused(by) => (RpcError::INTERNAL, format!("{name}: {}.", by.words())),
             Self::Io(error) => (RpcError::INTERNAL, format!("{name}: {error}.")),
         };

@@ -115,7 +115,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
                     Ok(meta) if meta.is_symlink() => {
                         links += 1;
                         if links > MAX_LINKS {
-                            return Err(io::Error::other("too many links lead to each other"));
+                            return Err(io::Error::other("too many levels of symbolic links"));
                         }
                         rest.extend(pieces(&next.read_link()?));
                     }

@@ -1,7 +1,7 @@
-//! Reads the index of a git repository: what git knew of each tracked file when it last looked.
+//! Parses the index of a git repository: the state of each tracked file when git last checked it.
 //!
-//! Whatever the bytes are, reading them neither fails loudly nor reads past their end. `gix-index` reads the same; it
-//! brings forty crates along and maps the file into memory, which an agent may cut short meanwhile.
+//! Invalid data neither panics nor is read past its end. `gix-index` does the same, but has forty dependencies and
+//! maps the file into memory, where an agent could truncate it.
 //! Source: git, Documentation/gitformat-index, versions 2 to 4.
 
 /// Longer paths name no file; version 4 could build up paths that are much longer than the index.

@@ -1,8 +1,8 @@
-//! Determines from the index and the files whether a repository's tracked files are changed.
+//! Determines from the index and the files whether tracked files are changed.
 //!
-//! A file whose size and time are those of the index is unchanged. One with another time is read, within bounds, and
-//! its bytes are compared as git stores them; line ends may differ. A content that a filter would change is not judged:
-//! the filter is a program that the repository names.
+//! A file with the size and time of the index is unchanged. A file with another time is read, within limits, and
+//! compared with the blob that git stores; line ends may differ. Content that a filter would change is not
+//! compared, because the filter is a program that the repository names.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _};

@@ -1,7 +1,7 @@
-//! The file: opening it, and what can be wrong with it.
+//! Opens the database file, and classifies its errors.
 //!
-//! Invariants: a file that cannot be understood is moved aside and told about, never overwritten; a file of a
-//! newer parlor is left alone; several processes may do all of this at once.
+//! Invariants: a damaged file is renamed and reported, never overwritten; a file of a newer version is not changed;
+//! several processes may do this at once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,11 @@ const MAX_BUSY_WAIT: Duration = Duration::from_secs(2);
 /// How long to pause where SQLite does not wait itself.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
-/// What happens to the write-ahead log between two checkpoints stays below this, as far as it can.
+/// Target size of the write-ahead log between two checkpoints.
 const MAX_LOG_BYTES: i64 = 16 << 20;
 
-/// Opens the file and brings it to the newest form. Does not repair anything. One that may not be written is opened
-/// to be read, if nobody writes to it.
+/// Opens the file and migrates it, without repairs. A read-only file is opened for reading if no process writes to
+/// it.
 pub(super) fn open(root: &Path) -> Result<Connection, StoreError> {
     match open_to_write(root) {
         Err(StoreError { fault: Fault::ReadOnly, path }) if path.exists() => {
@@ -36,10 +36,10 @@ pub(super) fn open(root: &Path) -> Result<Connection, StoreError> {
     }
 }
 
-/// Opens a file in a folder in which nothing can be made, not even the log that SQLite keeps beside it.
+/// Opens a file in a read-only folder, without SQLite's log.
 pub(super) fn open_to_read(root: &Path) -> rusqlite::Result<Connection> {
     let [path, log, _] = files(root);
-    // What stands in a log would be missing.
+    // Changes in an existing log would be missing.
     if log.metadata().is_ok_and(|meta| meta.len() > 0) {
         return Err(rusqlite::Error::InvalidPath(log));
     }
@@ -47,7 +47,7 @@ pub(super) fn open_to_read(root: &Path) -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let conn = Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)?;
-    // A file of another parlor would have to be changed first.
+    // A file of another version would have to be migrated first.
     if schema::version(&conn)? == schema::NEWEST { Ok(conn) } else { Err(rusqlite::Error::InvalidQuery) }
 }
 
@@ -64,15 +64,15 @@ fn open_to_write(root: &Path) -> Result<Connection, StoreError> {
     }
     let set_up = |conn: &mut Connection| {
         conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
-        // Each commit reaches the disk: a power cut takes no more than what was not committed yet.
+        // Each commit reaches the disk: a power failure loses only uncommitted changes.
         conn.pragma_update(None, "synchronous", "full")?;
-        // There is a system (macOS) whose usual call leaves it in the disk's own memory.
+        // On macOS the usual call leaves data in the disk's cache.
         conn.pragma_update(None, "fullfsync", true)?;
         conn.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
         conn.set_prepared_statement_cache_capacity(32);
         schema::migrate(conn)
     };
-    // SQLite does not wait by itself when two processes make one file at once.
+    // SQLite does not wait when two processes create a file at once.
     let until = Instant::now() + MAX_BUSY_WAIT;
     loop {
         match set_up(&mut conn) {
@@ -84,13 +84,13 @@ fn open_to_write(root: &Path) -> Result<Connection, StoreError> {
     }
 }
 
-/// Makes the file if it is missing, and restricts it if it exists; SQLite gives its other files the mode of this one.
+/// Creates the file, or restricts the mode of an existing one; SQLite gives its other files the same mode.
 ///
 /// One that is there is not opened: the system drops all locks of a process on a file when it closes the file once,
 /// those of its other connections too. Then the next program that closes the file takes itself for the last, and removes
 /// the log that is still written to. Source: sqlite.org, "How To Corrupt An SQLite Database File", 2.2.
 fn make(path: &Path) -> io::Result<()> {
-    /// For as long as a new file is open here, no connection may be made to it.
+    /// While a new file is open here, no connection to it may be opened.
     static MAKING: Mutex<()> = Mutex::new(());
     let _alone = locked(&MAKING);
     match private::create_new(path) {
@@ -104,20 +104,20 @@ fn make(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What stands behind the name of the file in those that SQLite keeps beside it.
+/// Suffixes of the files that SQLite creates next to the database.
 const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 
-/// The file with all that SQLite keeps beside it.
+/// The database with SQLite's other files.
 pub(super) fn files(root: &Path) -> [PathBuf; 3] {
     SUFFIXES.map(|suffix| with_suffix(&root.join(FILE), suffix))
 }
 
-/// What an error of SQLite means for the user.
+/// Classifies an error of SQLite.
 pub(super) fn fault(error: &rusqlite::Error) -> Fault {
     let words = || error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Fault::Full,
-        // It cannot make its other files where the folder may not be written.
+        // SQLite cannot create its other files in a read-only folder.
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => Fault::ReadOnly,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Busy,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Fault::Corrupt(words()),
@@ -126,8 +126,7 @@ pub(super) fn fault(error: &rusqlite::Error) -> Fault {
     }
 }
 
-/// Whether the system failed to write, rather than to read. SQLite calls a disk full only where the system does: one
-/// over its quota is another error to it.
+/// Whether a write of the system failed. SQLite reports an exceeded quota as another error than a full disk.
 fn is_of_writing(error: &rusqlite::Error) -> bool {
     use rusqlite::ffi;
     let of_writing = [
@@ -140,7 +139,7 @@ fn is_of_writing(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|error| of_writing.contains(&error.extended_code))
 }
 
-/// The same for an error of the system.
+/// Classifies an error of the system.
 pub(super) fn io_fault(error: &io::Error) -> Fault {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Fault::Full,

@@ -1,19 +1,19 @@
-//! What is kept by folder: its prompts, and the agent that was last used in it.
+//! Data by folder: prompts, and the last agent.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-/// How many prompts of a folder are kept.
+/// Number of saved prompts per folder.
 pub(super) const MAX_PROMPTS: u32 = 1000;
 
-/// How many more may gather before the oldest are dropped.
+/// Number of additional prompts before the oldest are deleted.
 pub(super) const SLACK_PROMPTS: u32 = 200;
 
-/// The longest prompt that is kept.
+/// Maximum size of a saved prompt.
 pub(super) const MAX_PROMPT_BYTES: usize = 256 << 10;
 
-/// How many folders are remembered.
+/// Number of folders with a saved agent.
 const MAX_FOLDERS: u32 = 1000;
 
 /// The prompts of a folder, oldest first.
@@ -24,7 +24,7 @@ pub(super) fn prompts(conn: &Connection, folder: &Path) -> rusqlite::Result<Vec<
     query.query_map(params![folder.to_string_lossy(), MAX_PROMPTS], |row| row.get(0))?.collect()
 }
 
-/// Adds a prompt; one that is the same as the last is kept once.
+/// Adds a prompt, unless it equals the last one.
 pub(super) fn add_prompt(
     conn: &mut Connection,
     folder: &Path,
@@ -60,7 +60,7 @@ pub(super) fn insert_prompt(conn: &Connection, folder: &str, text: &str, at_ms: 
     Ok(())
 }
 
-/// Folders that were used before, the latest first.
+/// Folders that were used before, latest first.
 pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<PathBuf>> {
     let mut query = conn.prepare_cached("SELECT folder FROM folders ORDER BY at DESC LIMIT 100")?;
     let rows = query.query_map([], |row| row.get::<_, String>(0))?;
@@ -75,7 +75,7 @@ pub(super) fn agent(conn: &Connection, folder: &Path) -> rusqlite::Result<Option
     .optional()
 }
 
-/// Remembers it.
+/// Saves the agent of a folder.
 pub(super) fn save_agent(
     conn: &mut Connection,
     folder: &str,
@@ -91,7 +91,7 @@ pub(super) fn save_agent(
     change.commit()
 }
 
-pub(super) fn insert_agent(conn: &Connection, folder: &str, agent: &str, at_ms: i64) -> rusqlite::Result<()> {
+fn insert_agent(conn: &Connection, folder: &str, agent: &str, at_ms: i64) -> rusqlite::Result<()> {
     conn.execute(
         "INSERT INTO folders (folder, agent, at) VALUES (?1, ?2, ?3)
             ON CONFLICT (folder) DO UPDATE SET agent = excluded.agent, at = excluded.at",

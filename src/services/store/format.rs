@@ -1,30 +1,29 @@
-//! The form of an event on disk.
+//! The format of events on disk.
 //!
-//! Duty: records to text and back, their kind, and how large one may be.
-//! An event is one JSON object, the record's name with its fields. A field that is missing has its default, so
-//! that a newer parlor can add some; what cannot be read is counted, never guessed.
+//! An event is a JSON object with the record's name and fields. A missing field has its default, so that newer
+//! versions can add fields; events that cannot be read are counted.
 
 use crate::model::{Record, Role, SessionUpdate, Severity};
 
 /// The name of an export's format.
 pub const FORMAT: &str = "parlor-session";
 
-/// The version of it.
+/// The version of the export format.
 pub const FORMAT_VERSION: u64 = 1;
 
-/// The largest event that is kept in whole: what an agent may send in one message.
+/// Maximum size of a saved event: the limit of an agent's message.
 const MAX_EVENT_BYTES: usize = 64 << 20;
 
-/// The record as text, and whether that is all of it. One that is too large, or has no text, is replaced by a notice
-/// that says so.
+/// Encodes a record, and returns whether it is complete. A record that is too large or cannot be encoded is replaced
+/// by a notice.
 pub(super) fn encode(record: &Record) -> (String, bool) {
     match serde_json::to_string(record) {
         Ok(text) if text.len() <= MAX_EVENT_BYTES => (text, true),
         Ok(text) => {
-            let title = format!("An event of {} MiB was too large to keep.", text.len() >> 20);
+            let title = format!("An event of {} MiB was too large to save.", text.len() >> 20);
             (notice(title, None), false)
         }
-        Err(error) => (notice("An event could not be kept.".to_owned(), Some(error.to_string())), false),
+        Err(error) => (notice("An event could not be saved.".to_owned(), Some(error.to_string())), false),
     }
 }
 
@@ -33,12 +32,12 @@ fn notice(title: String, detail: Option<String>) -> String {
     serde_json::to_string(&record).unwrap_or_default()
 }
 
-/// The record of a text.
+/// Decodes a record.
 pub(super) fn decode(text: &str) -> Option<Record> {
     serde_json::from_str(text).ok()
 }
 
-/// A word for the kind of a record.
+/// The name of a record's kind.
 pub(super) fn kind(record: &Record) -> &'static str {
     match record {
         Record::Prompt { .. } => "prompt",
@@ -74,7 +73,7 @@ fn update_kind(update: &SessionUpdate) -> &'static str {
     }
 }
 
-/// Whether a session with this record is worth a row: one that only told its settings is not.
+/// Whether a session with this record is saved; settings alone are not.
 pub(super) fn is_substance(record: &Record) -> bool {
     match record {
         Record::Prompt { .. }
@@ -94,7 +93,7 @@ pub(super) fn is_substance(record: &Record) -> bool {
     }
 }
 
-/// Whether an event ends the message before it, whatever that was.
+/// Whether an event ends the previous message.
 pub(super) fn begins_anew(record: &Record) -> bool {
     match record {
         Record::Prompt { .. } => true,
@@ -103,14 +102,14 @@ pub(super) fn begins_anew(record: &Record) -> bool {
     }
 }
 
-/// Whether an event may go on with the message before it.
+/// Whether an event may continue the previous message.
 pub(super) fn is_chunk(record: &Record) -> bool {
     matches!(record, Record::Update(SessionUpdate::Chunk { .. } | SessionUpdate::Block { .. }))
 }
 
-/// Joins a chunk of text with the one before it, if they belong to one message.
+/// Merges a text chunk with the previous one of the same message.
 pub(super) fn join(last: &mut Record, next: &Record) -> bool {
-    /// A joined chunk stays below this.
+    /// Maximum size of a merged chunk.
     const MAX_JOINED_BYTES: usize = 256 << 10;
     let Record::Update(SessionUpdate::Chunk { role: next_role, message: next_message, text: more }) = next
     else {

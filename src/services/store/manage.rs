@@ -1,6 +1,6 @@
-//! Deleting, pruning and importing sessions.
+//! Deletes, prunes and imports sessions.
 //!
-//! Invariant: a session that a living parlor has open is not deleted.
+//! Invariant: a session that is open in a running parlor is not deleted.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,17 @@ use super::write::{self, Batch};
 use super::{Fault, Store, StoreError, db, owner};
 use crate::model::{Note, RecordedEvent, SessionId};
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// The session's id here.
+    /// The id of the imported session.
     pub uid: String,
-    /// Whether it was here already, with at least as many events; then nothing was changed.
+    /// Whether it existed with at least as many events; then nothing was changed.
     pub was_known: bool,
 }
 
 impl Store {
-    /// Deletes a session with all that belongs to it, for good.
+    /// Permanently deletes a session.
     pub fn delete(&self, uid: &str) -> Result<(), StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
@@ -39,8 +39,8 @@ impl Store {
         })
     }
 
-    /// Gives a session a title of the user's own, which its agent does not know then. Gives the agent with its name for
-    /// the session, if it has one. Fails while another parlor has it open.
+    /// Sets the title of a session, and returns the agent and its session id, if any, so that the agent can be
+    /// informed. Fails while another parlor has it open.
     pub fn rename(&self, uid: &str, title: &str) -> Result<Option<(String, SessionId)>, StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
@@ -61,7 +61,7 @@ impl Store {
         })
     }
 
-    /// Keeps that the agent knows this title, if it is still the session's.
+    /// Records that the agent has this title, if it is still the current one.
     pub fn note_title_known(&self, uid: &str, title: &str) -> Result<(), StoreError> {
         self.with(|conn| {
             conn.prepare_cached("UPDATE sessions SET owes_title = 0 WHERE uid = ?1 AND title = ?2")?
@@ -70,12 +70,12 @@ impl Store {
         })
     }
 
-    /// Gives the space of what was deleted back to the disk. Takes a while with a large file.
+    /// Returns the space of deleted data to the disk; slow for a large file.
     pub fn compact(&self) -> Result<(), StoreError> {
         self.with(|conn| conn.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);"))
     }
 
-    /// Adds a session from elsewhere, with its id if that is free. Its program, arguments and roots count for nothing.
+    /// Adds an imported session, with its id if that is free. Its program, arguments and roots are ignored.
     pub fn import(&self, row: &SessionRow, events: &[RecordedEvent]) -> Result<Imported, StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
@@ -109,7 +109,7 @@ impl Store {
                 track.take(note, event.at_ms, &mut batch);
             }
             track.row.updated_ms = updated_ms;
-            // It was exported in the middle of a turn; here nothing runs.
+            // It may have been exported during a turn.
             if track.row.state == SessionState::Turn {
                 track.row.state = SessionState::Cut;
             }
@@ -119,10 +119,10 @@ impl Store {
         })
     }
 
-    /// About how many bytes each session takes, by its id. Reads all of them.
+    /// The approximate size of each session in bytes. Reads all of them.
     pub fn sizes(&self) -> Result<HashMap<String, u64>, StoreError> {
         self.with(|conn| {
-            // What is searched for is kept a second time, and so are its words; a row has its price too.
+            // Search texts are stored a second time, with their index; each row has an overhead.
             let mut query = conn.prepare_cached(
                 "SELECT s.uid, (SELECT coalesce(sum(length(CAST(body AS BLOB)) + 40), 0)
                             FROM events WHERE session = s.id)
@@ -134,7 +134,7 @@ impl Store {
         })
     }
 
-    /// How many bytes the file takes once it is compact.
+    /// Size of the file after compaction.
     pub fn used_bytes(&self) -> Result<u64, StoreError> {
         self.with(|conn| {
             let number = |name| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -143,19 +143,19 @@ impl Store {
         })
     }
 
-    /// The process that has a session open now, this one too; 0 if unknown.
+    /// The process that has a session open, possibly this one; 0 if unknown.
     pub fn opened_by(&self, row: &SessionRow) -> Option<u32> {
         let token = row.owner.as_deref().filter(|token| owner::is_alive(self.root(), token))?;
         Some(owner::pid(token).unwrap_or(0))
     }
 
-    /// How many bytes the file takes on the disk.
+    /// Size of the file on the disk.
     pub fn size_bytes(&self) -> u64 {
         db::files(self.root()).iter().filter_map(|path| path.metadata().ok()).map(|meta| meta.len()).sum()
     }
 }
 
-/// What was found in a session is found in the copy that it lives on in.
+/// Moves the search texts of a session to the copy that continues it.
 fn leave_to_copy(conn: &Connection, id: i64, uid: &str) -> rusqlite::Result<()> {
     let copies: Vec<i64> = conn
         .prepare_cached("SELECT id FROM sessions WHERE came_from = ?1 ORDER BY updated DESC")?

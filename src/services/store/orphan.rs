@@ -1,11 +1,11 @@
-//! Ends agents, and commands that parlor ran for them, that outlived their parlor.
+//! Ends agents and commands that outlived their parlor.
 //!
-//! Duty: ends the process that was kept, with its group; and what is left of the group where that process itself has
-//! ended (most agents end with their pipe, but not all that they started); and the sessions that commands lead.
-//! Invariants: only a process that is for certain one of those is ended. The agent's own is told by its id and the time
-//! of its start, the others by their group and by the number of their parlor in their environment, commands by the mark
-//! of its run there. What left its session (a daemon) lives on, as when parlor ends in order. Where the system tells
-//! none of this, nothing is ended.
+//! Ends the recorded process with its group; the rest of the group if that process has ended (most agents end with
+//! their pipe, but not all of their child processes); and the sessions that commands lead.
+//! Invariants: only a process that certainly belongs to the dead parlor is ended. The agent is identified by its id
+//! and start time, other processes by their group and the parlor's id in their environment, commands by the mark of
+//! the run there. A process that left its session (a daemon) keeps running, as after a normal exit. If the system
+//! does not provide this information, nothing is ended.
 
 use std::thread;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use rustix::process::{Pid, Signal};
 use crate::program::PARLOR_PID;
 use crate::services::unix;
 
-/// How long an agent may take to end before it is killed.
+/// How long an agent may take to exit before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What a dead parlor may have left behind.
+/// Processes that a dead parlor may have left behind.
 #[derive(Debug, Clone, Copy)]
 struct Orphan {
     leader: Pid,
@@ -28,7 +28,7 @@ struct Orphan {
     parlor: Option<u32>,
 }
 
-/// Ends an agent of a dead parlor and its group. What does not end when it is asked to is killed, in the background.
+/// Ends an agent of a dead parlor and its group; processes that ignore TERM are killed in the background.
 pub(super) fn end(pid: u32, born: u64, parlor: Option<u32>) {
     let Some(leader) = unix::process_id(pid) else { return };
     let orphan = Orphan { leader, pid, born, parlor };
@@ -41,8 +41,7 @@ pub(super) fn end(pid: u32, born: u64, parlor: Option<u32>) {
     });
 }
 
-/// Ends the commands that a dead run of parlor left behind. Those that ignore the request are killed, in the
-/// background.
+/// Ends the commands of a dead parlor; those that ignore TERM are killed in the background.
 pub(super) fn end_commands(run: &str) {
     if !signal_commands(run, Signal::TERM) {
         return;
@@ -56,7 +55,7 @@ pub(super) fn end_commands(run: &str) {
     });
 }
 
-/// Signals what is left. Returns whether there is something.
+/// Signals the remaining processes; returns whether there are any.
 fn signal_commands(run: &str, signal: Signal) -> bool {
     let sessions = unix::sessions_of_run(run);
     for session in &sessions {
@@ -68,14 +67,13 @@ fn signal_commands(run: &str, signal: Signal) -> bool {
 }
 
 impl Orphan {
-    /// Signals what is left. Returns whether there is something.
+    /// Signals the remaining processes; returns whether there are any.
     fn signal(&self, signal: Signal) -> bool {
         if unix::birth(self.pid) == Some(self.born) {
             unix::signal_group(self.leader, signal);
             return true;
         }
-        // The number of a group is no process's as long as the group lives, but it may have died meanwhile and be
-        // another one now: each process is asked who began it.
+        // The group may have ended and its id may be reused, so the origin of each process is checked.
         let Some(parlor) = self.parlor else { return false };
         let mark = format!("{PARLOR_PID}={parlor}");
         let left = unix::group_members(self.leader);

@@ -1,7 +1,7 @@
-//! Which parlor has a session open.
+//! Marks the sessions that are open in this process.
 //!
-//! Duty: a mark of this process that others can test. It is a locked file, and the lock ends with the process
-//! however that ends; the number in the name is for people.
+//! The mark is a locked file that other processes can test. The lock ends with the process, however it ends; the
+//! number in its name is for people.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,21 +11,20 @@ use crate::private;
 use crate::program::run_mark;
 use crate::services::unix;
 
-/// Below the data folder.
+/// Folder of the marks in the data folder.
 const FOLDER: &str = "locks";
 
-/// The mark of this process; it holds as long as this lives.
+/// The mark of this process; valid until it is dropped.
 #[derive(Debug)]
 pub(super) struct Owner {
-    /// `PID-RANDOM-RANDOM`, as it stands beside the sessions that are open here: the run's mark and a number of its
-    /// own.
+    /// `PID-RANDOM-RANDOM`, as stored with open sessions: the run's mark and a random number.
     pub token: String,
     path: PathBuf,
     _lock: File,
 }
 
 impl Owner {
-    /// Makes the mark.
+    /// Creates the mark.
     pub fn new(root: &Path) -> io::Result<Self> {
         let folder = root.join(FOLDER);
         private::make_own_folder(&folder)?;
@@ -35,7 +34,7 @@ impl Owner {
         if unix::try_lock(&file)? {
             Ok(Self { token, path, _lock: file })
         } else {
-            Err(io::Error::other("a lock with a name of its own is taken"))
+            Err(io::Error::other("a lock with a unique name is held"))
         }
     }
 }
@@ -46,14 +45,14 @@ impl Drop for Owner {
     }
 }
 
-/// Whether the process of this mark lives. What it left behind is cleared away if it does not.
+/// Whether the process of a mark is running. The file of a dead one is removed.
 pub(super) fn is_alive(root: &Path, token: &str) -> bool {
-    // A token comes from the store; a path in it would lead elsewhere.
+    // The mark comes from the store and must not contain a path.
     if token.contains(['/', '\\']) {
         return false;
     }
     let path = root.join(FOLDER).join(format!("{token}.lock"));
-    // Some network file systems lock only what may be written; where nothing may, it is enough to read.
+    // Some network file systems lock only writable files; reading suffices if nothing is writable.
     let opened = File::options().write(true).open(&path).or_else(|_| File::open(&path));
     let Ok(file) = opened else { return false };
     match unix::try_lock(&file) {
@@ -66,7 +65,7 @@ pub(super) fn is_alive(root: &Path, token: &str) -> bool {
     }
 }
 
-/// The run of parlor that made a mark; `None` for marks of older versions.
+/// The run of parlor that created a mark; `None` for marks of older versions.
 pub(super) fn run(token: &str) -> Option<&str> {
     let (run, _) = token.rsplit_once('-')?;
     run.contains('-').then_some(run)

@@ -1,6 +1,6 @@
-//! Sessions piece by piece: the end of one, what came before that, and the list.
+//! Reads sessions in pages: the end of a session, the events before it, and the list.
 //!
-//! Invariant: what a piece costs does not depend on how long the session is, nor on how many there are.
+//! Invariant: the cost of a page does not depend on the length of the session or the number of sessions.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -8,16 +8,16 @@ use super::rows::{self, SessionRow};
 use super::{Fault, Store, StoreError, db, format, owner};
 use crate::model::{EarlierPage, Record, RecordedEvent, RecordedSession, Window};
 
-/// How many events are given at once.
+/// Maximum number of events per page.
 pub(super) const MAX_PAGE_EVENTS: u32 = 2000;
 
-/// How much text of them.
+/// Maximum size of a page.
 const MAX_PAGE_BYTES: usize = 4 << 20;
 
-/// Rows, and what the next page comes behind; `None`: there is none.
+/// Rows, and the position of the next page, if any.
 pub type ListPage = (Vec<SessionRow>, Option<(i64, i64)>);
 
-/// Events of a session, read from their end.
+/// Events of a session, read from the end.
 #[derive(Debug, Default)]
 struct EventPage {
     page: EarlierPage,
@@ -26,7 +26,7 @@ struct EventPage {
 }
 
 impl Store {
-    /// The end of a session, without taking it; what is around an event if that stands further back.
+    /// The end of a session, or the events around one, without opening it.
     pub fn peek(&self, uid: &str, at: Option<i64>) -> Result<(SessionRow, RecordedSession), StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
@@ -58,7 +58,7 @@ impl Store {
         })
     }
 
-    /// The events before one of a session, as many as a page holds.
+    /// A page of events before an event.
     pub fn earlier(&self, uid: &str, before: i64) -> Result<EarlierPage, StoreError> {
         self.with(|conn| {
             let Some((id, _)) = rows::by_uid(conn, uid)? else { return Ok(EarlierPage::default()) };
@@ -66,8 +66,7 @@ impl Store {
         })
     }
 
-    /// All events of a session from one on, up to another; also those of a history that is still coming. Fails if
-    /// there are none.
+    /// All events of a range, including those of an incomplete history. Fails if there are none.
     pub fn between(&self, uid: &str, from: i64, before: i64) -> Result<EarlierPage, StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
@@ -87,7 +86,7 @@ impl Store {
                 events.extend(event_of(row).map_err(sql)?);
             }
             if events.is_empty() {
-                return Err(Fault::Other("that part of the session is not there any more".to_owned()));
+                return Err(Fault::Other("that part of the session was deleted".to_owned()));
             }
             let events = with_late(conn, id, events, (from, before)).map_err(sql)?;
             let events = events.into_iter().map(|(_, event)| event).collect();
@@ -95,7 +94,7 @@ impl Store {
         })
     }
 
-    /// The events from one of a session on, as many as a page holds.
+    /// A page of events from an event on.
     pub fn later(&self, uid: &str, from: i64) -> Result<Window, StoreError> {
         self.with(|conn| {
             let Some((id, _)) = rows::by_uid(conn, uid)? else { return Ok(Window::default()) };
@@ -103,7 +102,7 @@ impl Store {
         })
     }
 
-    /// The events around one of a session, to tell its place in what is shown.
+    /// The events around an event.
     pub fn around(&self, uid: &str, at: i64) -> Result<Window, StoreError> {
         self.with(|conn| {
             let Some((id, _)) = rows::by_uid(conn, uid)? else { return Ok(Window::default()) };
@@ -111,7 +110,7 @@ impl Store {
         })
     }
 
-    /// A few of a session's last events, for a look at it.
+    /// The last few events of a session, for a preview.
     pub fn glance(&self, uid: &str) -> Result<RecordedSession, StoreError> {
         self.with_faults(|conn| {
             let sql = |error: rusqlite::Error| db::fault(&error);
@@ -122,7 +121,7 @@ impl Store {
         })
     }
 
-    /// A page of the list, the latest first: what comes behind this row, without subagents.
+    /// A page of the list after a row, latest first, without subagents.
     pub fn list_page(&self, behind: Option<(i64, i64)>, limit: u32) -> Result<ListPage, StoreError> {
         self.with(|conn| {
             let (updated, id) = behind.unwrap_or((i64::MAX, i64::MAX));
@@ -140,7 +139,7 @@ impl Store {
         })
     }
 
-    /// Another parlor that has the session open: its process, 0 if unknown.
+    /// The process of another parlor that has the session open; 0 if unknown.
     pub(super) fn open_in(&self, row: &SessionRow) -> Option<u32> {
         let token = row.owner.as_deref()?;
         let is_other = !self.is_own(token) && owner::is_alive(self.root(), token);
@@ -148,7 +147,7 @@ impl Store {
     }
 }
 
-/// The session's end: its last turns as far as the bounds allow, at least the last events.
+/// The end of a session: its last turns within the limits, at least the last events.
 pub(super) fn tail(
     conn: &Connection,
     id: i64,
@@ -172,8 +171,7 @@ pub(super) fn tail(
     })
 }
 
-/// Events before one, or the last ones. They begin with a prompt if there is one and something is left out: a
-/// beginning in the middle of a turn is only shown if there is no other.
+/// Events before an event, or the last ones. If events are omitted, the page starts with a prompt if possible.
 fn piece(
     conn: &Connection,
     id: i64,
@@ -216,7 +214,7 @@ fn piece(
     let mut left_out_count = 0;
     if let Some(first) = first_seq {
         left_out_count = count_between(conn, id, begin, first)?;
-        // Nor is a message cut in two, unless much would be left out for that.
+        // A message is not split either, unless that would omit too much.
         let last = |fits: fn(&Record) -> bool| {
             let count = events.iter().rposition(|(_, event)| fits(&event.record))? + 1;
             events.get(count - 1).map(|(seq, _)| (count, *seq)).filter(|_| count * 2 > events.len())
@@ -237,7 +235,7 @@ fn piece(
     Ok(EventPage { page, mark, unreadable_count })
 }
 
-/// The events around one: from the beginning of its turn, if that is not too far, to the end of a turn.
+/// The events around an event: from the start of its turn, if that is near, to the end of a turn.
 fn around(conn: &Connection, id: i64, at: i64) -> rusqlite::Result<Window> {
     let begin = begin_before(conn, id, at)?;
     let nearest = begin.max(at.saturating_sub(i64::from(MAX_PAGE_EVENTS / 2)));
@@ -249,13 +247,13 @@ fn around(conn: &Connection, id: i64, at: i64) -> rusqlite::Result<Window> {
         .query_row(params![id, at, nearest], |row| row.get(0))
         .optional()?;
     let window = forth(conn, id, prompt.unwrap_or(nearest), Some(at))?;
-    // What stands before it in its turn may be too large.
+    // The part of the turn before it may be too large.
     let mut window = if window.mark.is_some() { window } else { forth(conn, id, at, Some(at))? };
     window.left_out_count = count_between(conn, id, begin, window.first_seq)?;
     Ok(window)
 }
 
-/// Events from one on, as many as a page holds. They end with a turn if one ends among them, behind `at`.
+/// A page of events from an event on, up to the end of a turn after `at` if there is one.
 fn forth(conn: &Connection, id: i64, from: i64, at: Option<i64>) -> rusqlite::Result<Window> {
     let mut query = conn.prepare_cached(
         "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3
@@ -296,13 +294,13 @@ fn forth(conn: &Connection, id: i64, from: i64, at: Option<i64>) -> rusqlite::Re
     Ok(window)
 }
 
-/// An event with its number; `None` if it cannot be read.
+/// Decodes an event with its number.
 fn event_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(i64, RecordedEvent)>> {
     let Some(record) = format::decode(row.get_ref(3)?.as_str().unwrap_or_default()) else { return Ok(None) };
     Ok(Some((row.get(0)?, RecordedEvent { at_ms: row.get(1)?, turn: row.get(2)?, record })))
 }
 
-/// Events with what came late of them, each where it is played. Their numbers lie in a range.
+/// Events of a range of numbers, merged with late events at their positions.
 fn with_late(
     conn: &Connection,
     id: i64,
@@ -318,20 +316,19 @@ fn with_late(
         events.extend(event_of(row)?);
     }
     if events.len() > count {
-        // Those of the same number stay in their order: the event itself first.
+        // The sort is stable: the event itself comes before its late events.
         events.sort_by_key(|(seq, _)| *seq);
     }
     Ok(events)
 }
 
-/// The place of the event of this number, and the events without their numbers.
+/// The index of the event with this number, and the events without numbers.
 fn marked(events: Vec<(i64, RecordedEvent)>, at: Option<i64>) -> (Option<usize>, Vec<RecordedEvent>) {
     let mark = at.and_then(|at| events.iter().position(|(seq, _)| *seq == at));
     (mark, events.into_iter().map(|(_, event)| event).collect())
 }
 
-/// The number of the first event that counts for those before this one: what an agent's own history replaced is not
-/// shown any more.
+/// The number of the first valid event before this one: events that the agent's history replaced are not shown.
 fn begin_before(conn: &Connection, id: i64, before: i64) -> rusqlite::Result<i64> {
     conn.prepare_cached(
         "SELECT coalesce(max(seq) + 1, 0) FROM events WHERE session = ?1 AND kind = 'replaced' AND seq < ?2",
@@ -339,7 +336,7 @@ fn begin_before(conn: &Connection, id: i64, before: i64) -> rusqlite::Result<i64
     .query_row(params![id, before], |row| row.get(0))
 }
 
-/// The number behind the last event that counts with those from this one on.
+/// The number after the last event that is valid together with this one.
 fn end_behind(conn: &Connection, id: i64, from: i64) -> rusqlite::Result<i64> {
     conn.prepare_cached(
         "SELECT coalesce(min(seq), (SELECT max(seq) + 1 FROM events WHERE session = ?1), 0)
@@ -348,8 +345,7 @@ fn end_behind(conn: &Connection, id: i64, from: i64) -> rusqlite::Result<i64> {
     .query_row(params![id, from], |row| row.get(0))
 }
 
-/// How many events there are from one number to another. They are numbered one after the other, so none of them is
-/// read; only a copy of some turns has a gap.
+/// The number of events in a range. Numbers are consecutive, except in a copy of some turns, so no event is read.
 fn count_between(conn: &Connection, id: i64, from: i64, to: i64) -> rusqlite::Result<u64> {
     let has_any: bool = conn
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3)")?

@@ -1,4 +1,4 @@
-//! Reading sessions: lists, one session whole, its end for reopening, and what dead parlors left open.
+//! Reads sessions: lists, complete sessions, and the end of a session to resume; closes sessions of dead parlors.
 
 use std::path::{Path, PathBuf};
 
@@ -11,24 +11,24 @@ use super::{Fault, Store, StoreError, db, format, locked, orphan, owner, pages, 
 use crate::model::{Record, RecordedEvent, RecordedSession, TurnOutcome};
 use crate::program::run_mark;
 
-/// Which sessions are listed.
+/// Filter of the session list.
 #[derive(Debug, Clone, Default)]
 pub struct ListFilter {
-    /// Only of this folder.
+    /// Only sessions of a folder.
     pub folder: Option<PathBuf>,
-    /// Only this agent's.
+    /// Only sessions of an agent.
     pub agent: Option<String>,
-    /// With those of subagents.
+    /// Include sessions of subagents.
     pub with_children: bool,
-    /// At most so many; `None`: all.
+    /// Maximum number; `None`: all.
     pub limit: Option<u32>,
 }
 
 impl Store {
-    /// Sessions, the latest first.
+    /// Lists sessions, latest first.
     pub fn list(&self, filter: &ListFilter) -> Result<Vec<SessionRow>, StoreError> {
         self.with_faults(|conn| {
-            // A file that may not be written can still be read.
+            // A read-only file can still be read.
             match recover(self, conn) {
                 Err(Fault::ReadOnly | Fault::Full | Fault::Refused(_) | Fault::Busy) | Ok(()) => {}
                 Err(other) => return Err(other),
@@ -37,7 +37,7 @@ impl Store {
         })
     }
 
-    /// How many sessions there are in all folders, subagents' left out.
+    /// The number of sessions in all folders, without subagents.
     pub fn count(&self) -> Result<u64, StoreError> {
         self.with(|conn| {
             conn.query_row("SELECT count(*) FROM sessions WHERE NOT is_child", [], |row| row.get::<_, i64>(0))
@@ -45,7 +45,7 @@ impl Store {
         .map(i64::cast_unsigned)
     }
 
-    /// The one session whose id, or agent's id, begins like this.
+    /// The session whose id, or id of the agent, starts with a text.
     pub fn find(&self, id: &str) -> Result<SessionRow, StoreError> {
         self.with_faults(|conn| find(conn, id))
     }
@@ -80,10 +80,9 @@ impl Store {
         self.with(|conn| search::search(conn, search))
     }
 
-    /// Takes a session to go on with it: from now on it is this parlor's, and its recording goes on. Gives the
-    /// end of it. Fails if another living parlor has it. A turn that was cut by the end of its parlor is marked
-    /// so, and an agent that is left of that is ended. Where nothing can be written it is gone on with all the same,
-    /// and written when that works again.
+    /// Opens a session to resume it, and returns its end. Fails if it is open in another parlor. An interrupted turn
+    /// is marked, and a remaining agent of the dead parlor is ended. If the file cannot be written, the session is
+    /// resumed anyway and saved when writing works again.
     pub fn reopen(&self, uid: &str) -> Result<RecordedSession, StoreError> {
         let (row, kept) = match self.take_written(uid) {
             Err(StoreError { fault: Fault::ReadOnly | Fault::Full | Fault::Refused(_), .. }) => {
@@ -114,7 +113,7 @@ impl Store {
         })
     }
 
-    /// The same without a trace in the file.
+    /// The same without a change of the file.
     fn take_unwritten(&self, uid: &str) -> Result<(SessionRow, RecordedSession), StoreError> {
         let token = locked(&self.inner.owner).as_ref().map(|owner| owner.token.clone());
         self.with_faults(|conn| {
@@ -133,7 +132,7 @@ impl Store {
         })
     }
 
-    /// A session that no other living parlor has.
+    /// A session that no other running parlor has open.
     fn free_row(
         &self,
         conn: &Connection,
@@ -148,14 +147,14 @@ impl Store {
         }
     }
 
-    /// The row that [`Self::reopen`] left for the recorder.
+    /// The row that [`Self::reopen`] stored for the recorder.
     pub(super) fn take_reopened(&self, uid: &str) -> Option<SessionRow> {
         let mut reopened = locked(&self.inner.reopened);
         let index = reopened.iter().position(|row| row.uid == uid)?;
         Some(reopened.swap_remove(index))
     }
 
-    /// The last session of a folder, if there is one.
+    /// The last session of a folder.
     pub fn last_of(&self, folder: &Path) -> Result<Option<SessionRow>, StoreError> {
         let filter =
             ListFilter { folder: Some(folder.to_path_buf()), limit: Some(1), ..ListFilter::default() };
@@ -201,7 +200,7 @@ pub(super) fn find(conn: &Connection, id: &str) -> Result<SessionRow, Fault> {
     }
 }
 
-/// Closes the sessions that dead parlors left open.
+/// Closes the sessions of dead parlors.
 pub(super) fn recover(store: &Store, conn: &mut Connection) -> Result<(), Fault> {
     let sql = |error: rusqlite::Error| db::fault(&error);
     let owners: Vec<String> = conn
@@ -232,7 +231,7 @@ pub(super) fn recover(store: &Store, conn: &mut Connection) -> Result<(), Fault>
     Ok(())
 }
 
-/// Ends what a dead parlor left running of a session. Whether it was in a turn, which is cut.
+/// Ends the processes of a dead parlor's session; returns whether a turn was interrupted.
 fn close_left(row: &mut SessionRow) -> bool {
     if let (Some(pid), Some(born)) = (row.agent_pid, row.agent_born) {
         orphan::end(pid, born, row.owner.as_deref().and_then(owner::pid));
@@ -247,8 +246,8 @@ fn close_left(row: &mut SessionRow) -> bool {
     is_cut
 }
 
-/// Notes that a session's parlor is dead: an open turn was cut, and its agent has nobody to talk to. A history that was
-/// coming then will not come to its end; says whether there was one.
+/// Marks a session of a dead parlor as closed and its open turn as interrupted; returns whether a history was
+/// incomplete.
 fn bury(conn: &Connection, id: i64, row: &mut SessionRow) -> rusqlite::Result<bool> {
     let part: Option<i64> =
         conn.query_row("SELECT min(seq) FROM staged WHERE session = ?1", [id], |row| row.get(0))?;

@@ -1,10 +1,9 @@
-//! Writes what happens in sessions, on a thread of its own.
+//! Writes events of sessions on its own thread.
 //!
-//! Duty: takes notes without waiting, joins chunks of text, writes a batch at most half a second after its first
-//! note, and tells when that does not work.
-//! Notes come in through [`Recorder::keep`], troubles leave as [`ServiceEvent::Trouble`].
-//! Invariants: with nothing to write there is no timer; what cannot be written stays in memory, in order, and
-//! is tried again; the first failure is told at once, and the success after it too.
+//! [`Recorder::keep`] takes notes without waiting. Text chunks are merged, and a batch is written at most half a
+//! second after its first note. Failures are reported as [`ServiceEvent::Trouble`].
+//! Invariants: there is no timer without pending notes; notes that cannot be written stay in memory, in order, and
+//! are retried; the first failure and the recovery are reported immediately.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex};
@@ -20,22 +19,22 @@ use super::{Fault, Store, db, format, locked, owner, read, rows, unix_ms};
 use crate::model::{Note, Record, ServiceEvent, SessionKey, SessionUpdate, StoreNews};
 use crate::services::{folder_relocation, unix};
 
-/// How long notes gather before they are written.
+/// Delay before notes are written.
 const GATHER: Duration = Duration::from_millis(300);
 
-/// So many bytes of text are written at once: what waits is in memory, and so is what may go when it is written.
+/// Size of a batch that is written immediately, to limit pending notes in memory.
 const MUCH_BYTES: usize = 256 << 10;
 
-/// How long to wait before what failed is tried again.
+/// Delay before a failed write is retried.
 const RETRY: Duration = Duration::from_secs(3);
 
 /// Growth of the saved sessions in one run after which a notice is shown, in bytes.
 const MUCH_GROWTH_BYTES: u64 = 128 << 20;
 
-/// How long [`Recorder::finish`] waits for the disk.
+/// Timeout of [`Recorder::finish`].
 const MAX_FINISH: Duration = Duration::from_secs(3);
 
-/// Takes notes of sessions. The thread starts with the first one.
+/// Records sessions. The thread starts with the first note.
 #[derive(Debug)]
 pub struct Recorder {
     shared: Arc<Shared>,
@@ -47,7 +46,7 @@ pub struct Recorder {
 #[derive(Debug, Default)]
 struct Shared {
     inbox: Mutex<Inbox>,
-    /// Something came, or the recorder is to finish.
+    /// Notified about new notes, and when the recorder finishes.
     wake: Condvar,
     /// The thread has ended.
     ended: Condvar,
@@ -56,11 +55,11 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Inbox {
     notes: Vec<Taken>,
-    /// About how much text they hold.
+    /// Approximate size of the notes.
     bytes: usize,
     is_closing: bool,
     has_ended: bool,
-    /// Why the last of it could not be written.
+    /// Why the last notes could not be written.
     left_behind: Option<String>,
 }
 
@@ -72,12 +71,12 @@ struct Taken {
 }
 
 impl Recorder {
-    /// A recorder for this store; troubles go to `services`.
+    /// Creates a recorder for a store; problems are sent to `services`.
     pub fn new(store: Store, services: UnboundedSender<ServiceEvent>) -> Self {
         Self { shared: Arc::default(), store, services, thread: None }
     }
 
-    /// Takes notes of a session, in order. Never waits for the disk.
+    /// Records notes of a session, in order. Never waits for the disk.
     pub fn keep(&mut self, session: SessionKey, notes: Vec<Note>) {
         let at_ms = unix_ms();
         let is_worth_a_look = {
@@ -94,7 +93,7 @@ impl Recorder {
         }
     }
 
-    /// Starts the thread, which looks first after sessions that a dead parlor left open.
+    /// Starts the thread, which first closes sessions of dead parlors.
     pub fn start(&mut self) {
         if self.thread.is_some() {
             return;
@@ -113,14 +112,14 @@ impl Recorder {
         match thread::Builder::new().name("store".to_owned()).spawn(move || writer.run()) {
             Ok(thread) => self.thread = Some(thread),
             Err(error) => {
-                let words = format!("Sessions cannot be kept: no thread could be started ({error}).");
+                let words = format!("Sessions cannot be saved: cannot start a thread: {error}.");
                 let _ = self.services.send(ServiceEvent::Trouble(words));
             }
         }
     }
 
-    /// Writes the rest and gives the sessions back. Waits for at most three seconds. Says what could not be
-    /// written, if so.
+    /// Writes the remaining notes and closes the sessions, within three seconds; returns an error message if that
+    /// fails.
     pub fn finish(&mut self) -> Option<String> {
         let thread = self.thread.take()?;
         let deadline = Instant::now() + MAX_FINISH;
@@ -130,7 +129,7 @@ impl Recorder {
         while !inbox.has_ended {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Some("The disk does not answer, so the last of this session may be lost.".to_owned());
+                return Some("The disk does not respond; the end of this session may be lost.".to_owned());
             }
             inbox = match self.shared.ended.wait_timeout(inbox, left) {
                 Ok((inbox, _)) => inbox,
@@ -145,7 +144,7 @@ impl Recorder {
 }
 
 impl Inbox {
-    /// Adds a note; text goes to the end of the chunk before, a draft replaces the one before.
+    /// Adds a note; text is appended to the previous chunk, a draft replaces the previous one.
     fn add(&mut self, next: Taken) {
         self.bytes += bytes_of(&next.note);
         if let Some(last) = self.notes.last_mut().filter(|last| last.session == next.session) {
@@ -176,9 +175,9 @@ impl Inbox {
     }
 }
 
-/// About how much text a note holds.
+/// Approximate size of a note.
 fn bytes_of(note: &Note) -> usize {
-    /// What anything else than a chunk is taken for.
+    /// Assumed size of notes other than chunks.
     const OTHERS: usize = 1 << 10;
     match note {
         Note::Event { record, .. } => match &**record {
@@ -189,22 +188,22 @@ fn bytes_of(note: &Note) -> usize {
     }
 }
 
-/// What the thread owns.
+/// State of the thread.
 struct Writer {
     shared: Arc<Shared>,
     store: Store,
     services: UnboundedSender<ServiceEvent>,
     conn: Option<Connection>,
     tracks: BTreeMap<SessionKey, Track>,
-    /// What is not written yet.
+    /// The pending batch.
     batch: Batch,
-    /// What the batch brings sessions to.
+    /// The state of sessions after the batch.
     passed: BTreeMap<SessionKey, Passed>,
     is_failing: bool,
     growth: Growth,
 }
 
-/// How much was written in this run.
+/// Growth of the sessions in this run.
 #[derive(Debug)]
 struct Growth {
     bytes: u64,
@@ -248,16 +247,15 @@ impl Writer {
                 break;
             }
         }
-        let left_behind = (!self.batch.is_empty()).then(|| {
-            "The last of this session could not be written: the store failed to the end.".to_owned()
-        });
+        let left_behind = (!self.batch.is_empty())
+            .then(|| "The end of this session could not be saved: the store is still failing.".to_owned());
         let mut inbox = locked(&self.shared.inbox);
         inbox.left_behind = left_behind;
         inbox.has_ended = true;
         self.shared.ended.notify_all();
     }
 
-    /// Waits for notes, and then until they are worth a write. What failed before is tried again after a while.
+    /// Waits for notes and for the write delay; after a failure, for the retry delay.
     fn wait(&self) -> (Vec<Taken>, bool) {
         let mut inbox = locked(&self.shared.inbox);
         let retry_at = self.is_failing.then(|| Instant::now() + RETRY);
@@ -266,7 +264,7 @@ impl Writer {
             if !inbox.notes.is_empty() && write_at.is_none() {
                 write_at = Some(Instant::now() + GATHER);
             }
-            // After a failure the disk is not asked more often because there is more to write.
+            // After a failure, more notes do not cause more retries.
             let deadline = retry_at.or(write_at);
             let is_due = deadline.is_some_and(|deadline| deadline <= Instant::now());
             let is_due = is_due || (inbox.is_much() && retry_at.is_none());
@@ -335,7 +333,7 @@ impl Writer {
         track.take(note, at_ms, &mut self.batch);
         if is_head {
             track.row.agent_born = track.row.agent_pid.and_then(unix::birth);
-            // A folder that is renamed later is known again by this.
+            // Identifies a folder that is renamed later.
             track.row.folder_mark =
                 folder_relocation::mark(&track.row.folder).or_else(|| track.row.folder_mark.take());
         }
@@ -349,7 +347,7 @@ impl Writer {
         }
     }
 
-    /// Looks whether the agent's session is kept already, and goes on behind that. Another parlor's is left alone.
+    /// Continues an existing record of the agent's session, unless another parlor has it open.
     fn adopt(&mut self, session: SessionKey, agent: &str, id: &str) {
         let found =
             self.on_conn(|_, conn| rows::by_agent_id(conn, agent, id).map_err(|error| db::fault(&error)));
@@ -389,7 +387,7 @@ impl Writer {
                     self.tell(words);
                 }
                 if std::mem::take(&mut self.is_failing) {
-                    self.tell("Sessions can be kept again. All that had waited is written.".to_owned());
+                    self.tell("Saving works again. All pending changes were saved.".to_owned());
                     self.tell_saving(None);
                 }
                 self.tell_written(&gone);
@@ -404,7 +402,7 @@ impl Writer {
         });
     }
 
-    /// Where sessions are once the batch is written.
+    /// Updates the state of sessions after the batch is written.
     fn gather_passed(&mut self) {
         for (key, track) in &mut self.tracks {
             if let Some(passed) = track.take_passed() {
@@ -425,7 +423,7 @@ impl Writer {
         }
     }
 
-    /// Works on the thread's own connection; on a new file if the old one is damaged.
+    /// Runs a function with the thread's connection; with a new file if the old one is damaged.
     fn on_conn<T>(&mut self, work: impl Fn(&Store, &mut Connection) -> Result<T, Fault>) -> Result<T, Fault> {
         let mut is_new = false;
         loop {
@@ -457,17 +455,15 @@ impl Writer {
         let why = match fault {
             Fault::Full => "the disk is full".to_owned(),
             Fault::Refused(why) => {
-                format!("the disk takes no more ({why}); look at its space and your quota")
+                format!("{why}; check the free disk space and your quota")
             }
-            Fault::ReadOnly => "the data folder may not be written".to_owned(),
-            Fault::Busy => "another process keeps the file locked".to_owned(),
-            Fault::Newer => "a newer parlor made the file; update this one".to_owned(),
+            Fault::ReadOnly => "the data folder is read-only".to_owned(),
+            Fault::Busy => "the file is locked by another process".to_owned(),
+            Fault::Newer => "the file was written by a newer version of parlor; update parlor".to_owned(),
             Fault::Corrupt(why) | Fault::Other(why) => why.clone(),
             Fault::NoSession(_) | Fault::Ambiguous(_) | Fault::InUse(_) => return,
         };
-        self.tell(format!(
-            "Not saved: {why}. The session goes on in memory and is written when that works again."
-        ));
+        self.tell(format!("Not saved: {why}. Changes stay in memory until saving works again."));
         self.tell_saving(Some(why));
     }
 
@@ -485,7 +481,7 @@ pub(super) mod tests {
     use super::*;
     use crate::model::Role;
 
-    /// The thread's work, done at once.
+    /// Runs the thread's work synchronously.
     pub fn writer(store: &Store) -> (TestWriter, tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) {
         let (services, told) = tokio::sync::mpsc::unbounded_channel();
         let writer = Writer {
@@ -545,7 +541,7 @@ pub(super) mod tests {
             inbox.add(Taken { session: SessionKey(1), at_ms: 0, note });
         }
         assert!(inbox.is_much());
-        assert_eq!(inbox.take().len(), 2, "joined up to a limit");
+        assert_eq!(inbox.take().len(), 2, "merged up to a limit");
         assert!(!inbox.is_much());
     }
 

@@ -1,4 +1,4 @@
-//! A session's row, as code sees it.
+//! The row of a session.
 
 use std::path::PathBuf;
 
@@ -7,20 +7,20 @@ use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 use crate::model::{RecordedSession, SessionHead, SessionPlace, Setting, Usage, UserRoot};
 use crate::services::folder_relocation::FolderMark;
 
-/// How a session stands.
+/// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SessionState {
-    /// Nothing runs.
+    /// No turn is running.
     #[default]
     Idle,
-    /// A turn runs.
+    /// A turn is running.
     Turn,
-    /// parlor ended within a turn.
+    /// parlor ended during a turn.
     Cut,
 }
 
 impl SessionState {
-    /// The word for it, in the file and for people.
+    /// The name of the state in the file and in lists.
     pub fn word(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -38,11 +38,11 @@ impl SessionState {
     }
 }
 
-/// A session without its events.
+/// A session without events.
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionRow {
-    /// Its id, for people and command lines.
+    /// Id of the session.
     pub uid: String,
     /// The agent's name.
     pub agent: String,
@@ -50,62 +50,62 @@ pub struct SessionRow {
     pub command: String,
     /// The program's arguments.
     pub args: Vec<String>,
-    /// The agent's name for the session.
+    /// The agent's id of the session.
     pub agent_session: Option<String>,
-    /// Where it works.
+    /// Folder of the session.
     pub folder: PathBuf,
-    /// More roots.
+    /// Additional folders.
     pub roots: Vec<PathBuf>,
     /// The branch of the folder.
     pub branch: Option<String>,
     pub title: Option<String>,
-    /// Whether the user gave it.
+    /// Whether the user set the title.
     pub has_own_title: bool,
-    /// Whether the agent has not been told that title.
+    /// Whether the title has not been sent to the agent.
     pub owes_title: bool,
-    /// The session that it goes on from, by id.
+    /// Id of the session that this one continues.
     pub came_from: Option<String>,
-    /// Modes, models and options that were chosen in it.
+    /// Selected mode, model and options.
     pub chosen: Vec<Setting>,
     /// Whether it was imported and not yet continued here: then it has no program and no roots.
     pub is_imported: bool,
-    /// What tells its folder again.
+    /// Identifies the folder after a rename.
     pub folder_mark: Option<FolderMark>,
-    /// The beginning of the first prompt.
+    /// The start of the first prompt.
     pub first_prompt: Option<String>,
-    /// Whether it is a subagent's.
+    /// Whether it belongs to a subagent.
     pub is_child: bool,
     /// Unix milliseconds.
     pub created_ms: i64,
     /// Unix milliseconds of the last event.
     pub updated_ms: i64,
     pub state: SessionState,
-    /// How many turns there were.
+    /// Number of turns.
     pub turn_count: u32,
-    /// The number of the next event; also about how many there are.
+    /// The number of the next event; approximately the number of events.
     pub next_seq: i64,
     /// Context and cost.
     pub usage: Option<Usage>,
-    /// What stands in the prompt.
+    /// Text of the composer.
     pub draft: String,
-    /// Prompts that wait.
+    /// Queued prompts.
     pub queue: Vec<String>,
-    /// The mark of the parlor that has it open.
+    /// Mark of the parlor that has the session open.
     pub owner: Option<String>,
-    /// The agent's process there.
+    /// Process id of the agent in that parlor.
     pub agent_pid: Option<u32>,
-    /// When that began, in the system's ticks: with the number it names the process for good.
+    /// Start time of that process in ticks, which makes the process id unique.
     pub agent_born: Option<u64>,
 }
 
 impl SessionRow {
-    /// The line that names it in lists: its title, else its first prompt.
+    /// The name in lists: the title, or the first prompt.
     pub fn name(&self) -> &str {
         let given = self.title.as_deref().filter(|title| !title.trim().is_empty());
         given.or(self.first_prompt.as_deref()).unwrap_or("(no prompt yet)")
     }
 
-    /// What the app needs of it; the events are added by the reader.
+    /// Converts the row for the app; the caller adds the events.
     pub(super) fn to_kept(&self) -> RecordedSession {
         RecordedSession {
             head: SessionHead {
@@ -174,7 +174,7 @@ impl SessionRow {
         })
     }
 
-    /// Writes the row, new or known, and gives its number.
+    /// Inserts or updates the row, and returns its number.
     pub(super) fn save(&self, conn: &Connection) -> rusqlite::Result<i64> {
         let mut query = conn.prepare_cached(
             "INSERT INTO sessions (uid, agent, command, args, agent_session, folder, roots, branch, title,
@@ -231,14 +231,14 @@ impl SessionRow {
     }
 }
 
-/// The row of this id, with its number.
+/// The row with an id, and its number.
 pub(super) fn by_uid(conn: &Connection, uid: &str) -> rusqlite::Result<Option<(i64, SessionRow)>> {
     conn.prepare_cached("SELECT * FROM sessions WHERE uid = ?1")?
         .query_row([uid], |row| Ok((row.get("id")?, SessionRow::of(row)?)))
         .optional()
 }
 
-/// The row that this agent's session of this name has, with its number; the latest if there are several.
+/// The latest row of an agent's session id, and its number.
 pub(super) fn by_agent_id(
     conn: &Connection,
     agent: &str,
@@ -251,12 +251,12 @@ pub(super) fn by_agent_id(
     .optional()
 }
 
-/// Texts, paths and numbers always have a JSON form; a path that is no Unicode is kept as far as it is.
+/// Encodes as JSON; a path that is not Unicode is saved lossily.
 fn text_of<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 
-/// What a newer or damaged row says there is left out.
+/// Decodes JSON; invalid values become the default.
 fn parsed<T: serde::de::DeserializeOwned>(text: Option<String>) -> Option<T> {
     serde_json::from_str(&text?).ok()
 }

@@ -1,7 +1,6 @@
-//! The tables, and how a file of an older parlor becomes one of this.
+//! The tables, and the migration of files from older versions.
 //!
-//! `user_version` counts the steps that were taken. A step is never changed once it was released; a new need is
-//! a new step at the end.
+//! `user_version` counts the applied steps. A released step is never changed; new changes are added as a new step.
 
 use rusqlite::{Connection, TransactionBehavior};
 

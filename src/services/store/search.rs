@@ -1,7 +1,6 @@
-//! Full-text search: what is put into the index, and what is found.
+//! Full-text search of sessions.
 //!
-//! Duty: one text for each message, tool call and error, so that a word that came in pieces is found whole.
-//! Not its duty: reading sessions (`read`).
+//! The index has one text for each message, tool call and error, so that words across chunks are found.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! Serves what the app asks of the store.
+//! Serves store jobs of the app.
 //!
-//! Duty: one answer to each job, a list in pages; errors as sentences for the user. Blocks on the disk: runs on a
-//! thread of its own. Not its duty: recording (`recorder`).
+//! Each job has one answer; lists come in pages, errors as sentences for the user. Blocks on the disk and runs on
+//! its own thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;

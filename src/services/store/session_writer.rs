@@ -1,9 +1,8 @@
-//! What is known of a session while it is being recorded: from notes to rows.
+//! The state of a session while it is recorded: from notes to rows.
 //!
-//! Duty: numbers events, keeps the session's row and the texts for the search up to date. Pure but for the
-//! time, which comes with the notes.
-//! Invariants: a session gets a row with its first prompt, message or draft, not sooner; numbers of events only
-//! grow; what a search finds is written again only when it grew.
+//! Numbers events and updates the session's row and search texts. Pure, except for the times in the notes.
+//! Invariants: a session gets a row with its first prompt, message or draft; event numbers only grow; a search text
+//! is written again only when it grew.
 
 use std::collections::BTreeMap;
 

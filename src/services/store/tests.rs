@@ -162,31 +162,11 @@ fn the_last_agent_of_a_folder_is_remembered() {
 }
 
 #[test]
-fn what_was_kept_before_there_was_a_database_is_taken_over_once() {
-    let (dir, _) = store();
-    let data = dir.path().join("data");
-    fs::create_dir(data.join("history")).unwrap();
-    let lines = "{\"folder\":\"/f\",\"text\":\"one\",\"at\":1}\n{\"folder\":\"/f\",\"te\n\
-                 {\"folder\":\"/f\",\"text\":\"two\",\"at\":2}\n";
-    fs::write(data.join("history/f-1.jsonl"), lines).unwrap();
-    fs::write(data.join("agents.json"), "{\"folders\":{\"/f\":{\"agent\":\"claude\",\"at\":1}}}").unwrap();
-    let fresh = another(&dir);
-    assert_eq!(fresh.history(Path::new("/f")), ["one", "two"]);
-    assert_eq!(fresh.agent_for(Path::new("/f")).as_deref(), Some("claude"));
-    let troubles = fresh.take_troubles();
-    assert!(troubles.len() == 1 && troubles[0].starts_with("1 entries"), "{troubles:?}");
-    // The old files are there to look at, and are not read again.
-    assert_eq!(fs::read_to_string(data.join("history.imported/f-1.jsonl")).unwrap(), lines);
-    assert!(data.join("agents.json.imported").exists() && !data.join("history").exists());
-    assert_eq!(another(&dir).history(Path::new("/f")).len(), 2);
-}
-
-#[test]
 fn a_folder_that_cannot_be_used_is_said_so() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
     let error = Store::open(dir.path().join("file/below")).unwrap_err();
-    assert!(error.to_string().contains("file/below cannot be used"), "{error}");
+    assert!(error.to_string().contains("file/below: "), "{error}");
     let store = Store::open(dir.path().join("data")).unwrap();
     // A folder where the file should be.
     fs::create_dir(dir.path().join("data").join(db::FILE)).unwrap();

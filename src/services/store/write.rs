@@ -1,4 +1,4 @@
-//! A batch of rows, written in one go or not at all.
+//! A batch of rows, written in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,26 +7,26 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use super::rows::{self, SessionRow};
 use super::search::DocRow;
 
-/// What is to be written. It can wait and grow while the disk is full.
+/// Rows to write. A batch can wait and grow while the disk is full.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// By id; only the newest form counts.
+    /// Session rows by id.
     pub sessions: BTreeMap<String, SessionRow>,
     pub events: Vec<EventRow>,
-    /// By session and first event.
+    /// Search texts by session and first event.
     pub docs: BTreeMap<(String, i64), DocRow>,
-    /// Beginnings that sessions have from others.
+    /// Sessions to copy from others.
     pub copies: Vec<CopyRow>,
-    /// Where sessions begin anew: what was before is not found any more.
+    /// Events that replace all earlier ones of a session in the search.
     pub replaced: BTreeMap<String, i64>,
-    /// What came late of what stands further up.
+    /// Late events of earlier items.
     pub late: Vec<LateRow>,
-    /// Histories that came to their end, or to none; those come before all events.
+    /// Histories that are complete or discarded; applied before all events.
     pub ended: Vec<EndedHistory>,
 }
 
-/// The beginning of a session that is a copy of another one. Its events are written a second time: so each of the two
-/// is read, exported and deleted by itself, and no look at one walks through others.
+/// A session that starts as a copy of another one. The events are duplicated, so that both can be read, exported and
+/// deleted independently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CopyRow {
     pub from: String,
@@ -37,7 +37,7 @@ pub(super) struct CopyRow {
     pub below: i64,
 }
 
-/// An event as it is written.
+/// An event row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct EventRow {
     pub uid: String,
@@ -46,11 +46,11 @@ pub(super) struct EventRow {
     pub at_ms: i64,
     pub kind: &'static str,
     pub body: String,
-    /// It belongs to a history that is not whole yet.
+    /// Whether it belongs to an incomplete history.
     pub is_staged: bool,
 }
 
-/// What is played behind the event of its number.
+/// A late event, played after the event with its number.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LateRow {
     pub uid: String,
@@ -59,11 +59,11 @@ pub(super) struct LateRow {
     pub turn: u32,
     pub at_ms: i64,
     pub body: String,
-    /// What can be searched of it.
+    /// Its search text.
     pub doc: Option<DocRow>,
 }
 
-/// A history that was staged.
+/// The end of a staged history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EndedHistory {
     pub uid: String,
@@ -85,7 +85,7 @@ impl Batch {
             && replaced.is_empty()
     }
 
-    /// A history came to its end, or to none: so does what waits here of it.
+    /// Completes or discards a history, including its pending events.
     pub fn end_history(&mut self, uid: &str, from: i64, is_whole: bool) {
         if is_whole {
             for event in self.events.iter_mut().filter(|event| event.uid == uid) {
@@ -100,7 +100,7 @@ impl Batch {
         self.ended.push(EndedHistory { uid: uid.to_owned(), from, is_whole });
     }
 
-    /// The session's newest form.
+    /// Sets the row of a session.
     pub fn save(&mut self, row: &SessionRow) {
         match self.sessions.get_mut(&row.uid) {
             Some(known) => known.clone_from(row),
@@ -111,7 +111,7 @@ impl Batch {
     }
 }
 
-/// Writes all of it. Gives the sessions that are not there any more, of which nothing was written.
+/// Writes the batch. Returns the deleted sessions, which were skipped.
 pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BTreeSet<String>> {
     let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut ids: BTreeMap<&str, i64> = BTreeMap::new();
@@ -170,7 +170,7 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
         for (id, seq, row) in late_docs {
             more.execute(params![id, seq, row.turn, row.at_ms, row.kind, row.is_error, row.text])?;
         }
-        // Behind the events, for those of the source may have waited too.
+        // After the events, because events of the source may be in the batch as well.
         for CopyRow { from, to, turns, below } in &batch.copies {
             let (Some(from), Some(to)) = (id_of(&change, &mut ids, from)?, id_of(&change, &mut ids, to)?)
             else {
@@ -205,7 +205,7 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
     Ok(gone)
 }
 
-/// The number of the last event of a turn, or of one before it.
+/// The number of the last event up to the end of a turn.
 fn last_of_turn(conn: &Connection, id: i64, turn: u32) -> rusqlite::Result<i64> {
     conn.prepare_cached(
         "SELECT coalesce(
@@ -236,7 +236,7 @@ fn end_history(change: &Transaction<'_>, id: i64, history: &EndedHistory) -> rus
     Ok(())
 }
 
-/// A history that did not come to its end counts for nothing.
+/// Discards an incomplete history.
 pub(super) fn forget_staged(conn: &Connection, id: i64, from: i64) -> rusqlite::Result<()> {
     conn.execute("DELETE FROM staged WHERE session = ?1", [id])?;
     conn.execute("DELETE FROM late WHERE session = ?1 AND seq >= ?2", params![id, from])?;
@@ -244,7 +244,7 @@ pub(super) fn forget_staged(conn: &Connection, id: i64, from: i64) -> rusqlite::
     Ok(())
 }
 
-/// The session's number; `None` if it was deleted meanwhile (or is not worth a row): then so is all of it.
+/// The number of a session; `None` if it was deleted or is not saved.
 fn id_of<'a>(
     conn: &Connection,
     ids: &mut BTreeMap<&'a str, i64>,

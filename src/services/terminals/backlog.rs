@@ -1,7 +1,7 @@
-//! How much output is told and not yet taken, over all terminals.
+//! Limits the reported but unread output of all terminals.
 //!
-//! Duty: bounds what a screen that lags makes pile up in the (unbounded) queue of events. Credit comes back
-//! as output is taken, and by itself at a rate that any screen keeps up with, should nobody tell.
+//! A slow screen must not fill the unbounded event queue. Credit returns when output is read, and at a fixed rate
+//! that any screen can handle.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

@@ -1,9 +1,9 @@
-//! One command, from its start until it is forgotten.
+//! A command, from its start until its release.
 //!
-//! Three threads share its state: one reads the terminal, one tells the output on, one waits for the exit.
-//! The reader waits for the teller when it is a whole event ahead (back-pressure on the command), unless
-//! the screen lags: then the middle of the screen's copy is dropped, never the agent's.
-//! The exited process is reaped only when it is forgotten: until then its id cannot name another.
+//! Three threads share its state: one reads the terminal, one reports output, one waits for the exit. The reader
+//! waits for the reporter when it is one event ahead (back-pressure on the command), unless the screen is slow:
+//! then the middle of the screen's copy is dropped, never the agent's. The process is reaped only at release, so
+//! its id is not reused until then.
 
 use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -202,7 +202,7 @@ impl State {
         if left_out == 0 {
             return bytes;
         }
-        let mut told = format!("\x1b[0m\r\n… {} KiB of output left out …\r\n", left_out.div_ceil(1024));
+        let mut told = format!("\x1b[0m\r\n… {} KiB of output omitted …\r\n", left_out.div_ceil(1024));
         // What is left may begin in the middle of a line, of a character or of a sequence.
         let start = memchr::memchr(b'\n', &bytes).map_or(0, |at| at + 1);
         told.push_str(&String::from_utf8_lossy(bytes.get(start..).unwrap_or_default()));

@@ -1,9 +1,8 @@
-//! Makes plain text of what a command writes to its terminal: what the agent reads.
+//! Converts terminal output of a command to plain text for the agent.
 //!
-//! Duty: strips escape sequences, makes `\n` of line ends, and lets a line be overwritten as a terminal
-//! would (progress bars), so that only its last state remains. Bytes come in any pieces.
-//! Not its duty: colours and screens (the UI reads the bytes through vt100). Moves between lines are not
-//! followed; they end the line.
+//! Removes escape sequences, converts line ends to `\n`, and applies carriage returns as a terminal would (progress
+//! bars), so that only the last state of a line remains. Bytes may be split anywhere. Cursor movements between
+//! lines end the line.
 
 use super::ring::Ring;
 

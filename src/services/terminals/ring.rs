@@ -1,7 +1,7 @@
-//! A text that keeps its end: bounded, cut from the front at a character boundary.
+//! A bounded text that drops its beginning at a character boundary.
 //!
-//! Source: ACP v1 terminals, `outputByteLimit`: the client cuts from the beginning, at a character boundary,
-//! even if less than the limit remains.
+//! Source: ACP v1 terminals, `outputByteLimit`: the client cuts from the beginning, at a character boundary, even
+//! if less than the limit remains.
 
 /// The end of a text.
 #[derive(Debug)]

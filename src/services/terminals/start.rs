@@ -1,9 +1,9 @@
 //! Starts a command in a pseudo terminal.
 //!
-//! The command gets: its own session without a controlling terminal, so that nothing can ask the user for a
-//! password behind parlor's back; standard input that is at its end; standard output and error on the
-//! terminal, which can be written only, so that a pager or editor that would read keys from there fails
-//! instead of waiting for ever. A line of `/bin/sh` sets this up and then becomes the command.
+//! The command gets its own session without a controlling terminal, so that it cannot ask the user for a password;
+//! an empty standard input; standard output and error on the terminal, opened write-only, so that a pager or editor
+//! that reads keys from it fails instead of waiting forever. A line of `/bin/sh` sets this up and executes the
+//! command.
 
 use std::fmt;
 use std::io::Read;
@@ -50,12 +50,12 @@ impl fmt::Display for StartError {
         match self {
             Self::NoProgram(name) if name.is_empty() => f.write_str("The command is empty."),
             Self::NoProgram(name) => {
-                write!(f, "There is no program {name}. Check its name, or that it is on the PATH.")
+                write!(f, "Program {name} not found. Check its name and PATH.")
             }
             Self::NoFolder(path) => {
-                write!(f, "The folder {} does not exist, so nothing can run in it.", path.display())
+                write!(f, "The folder {} does not exist.", path.display())
             }
-            Self::System(error) => write!(f, "The command could not be started: {error}."),
+            Self::System(error) => write!(f, "Could not start the command: {error}."),
         }
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartError> {
     let output = pty.master.try_clone_reader().map_err(|error| system(&error))?;
     let child = pty.slave.spawn_command(builder).map_err(|error| system(&error))?;
     let leader = child.process_id().and_then(unix::process_id);
-    let leader = leader.ok_or_else(|| StartError::System("it has no process id".to_owned()))?;
+    let leader = leader.ok_or_else(|| StartError::System("no process id".to_owned()))?;
     // The slave closes here: from now on only the command holds it, so that reading ends with it.
     Ok(Running { leader, output })
 }

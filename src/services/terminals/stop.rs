@@ -1,8 +1,8 @@
-//! Ends commands with all that they started.
+//! Ends commands with all of their processes.
 //!
-//! A command leads its own session. Its process group is signalled, and every other process of the session
-//! too: shells with job control put theirs into groups of their own. The leader stays unreaped as long as it
-//! can be signalled (see `live`), so its id never names a stranger.
+//! A command leads its own session. Its process group is signalled, and every other process of the session, because
+//! shells with job control use separate groups. The leader is not reaped while it can be signalled (see `live`), so
+//! its id is never reused.
 
 use std::sync::Arc;
 use std::thread;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use ratatui::text::Line;
 
-use crate::app::duplicate_diffs::repeats;
+use crate::app::state::duplicate_diffs::repeats;
 use crate::app::{Session, ToolCall};
 use crate::model::{AccessRecord, ContentBlock, ResourceBody, ToolContent, ToolKind, WriteChange};
 use crate::ui::diff::cache::{self, Diffs, Shown};
@@ -32,7 +32,7 @@ fn variable_lines(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) ->
     let mut texts: Vec<String> =
         variables.map(|(name, value)| reveal_line(&format!("with {name}={value}"))).collect();
     if let Some(WriteChange { diff: None, size_bytes, .. }) = &access.change {
-        texts.push(format!("{size_bytes} bytes, too large to be shown"));
+        texts.push(format!("{size_bytes} bytes, too large to display"));
     }
     texts.iter().flat_map(|text| text_lines(text, Role::Text, TEXT_BYTES, look, cols)).collect()
 }

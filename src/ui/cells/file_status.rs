@@ -45,6 +45,6 @@ fn fate(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
         ("100755", "100644") => "no longer executable".to_owned(),
         _ => format!("mode {old} to {new}"),
     });
-    let noise = (!diff.is_text).then(|| format!("not text, {}", size(diff.len_bytes())));
+    let noise = (!diff.is_text).then(|| format!("binary, {}", size(diff.len_bytes())));
     fate.map(str::to_owned).into_iter().chain(moved).chain(modes).chain(noise).collect()
 }

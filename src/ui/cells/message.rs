@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::app::fold::is_long_prompt;
+use crate::app::state::fold::is_long_prompt;
 use crate::app::{Item, Message, MessagePart};
 use crate::model::{ContentBlock, Role as Speaker};
 use crate::ui::markdown::{Markdown, PROSE_COLS};

@@ -136,13 +136,12 @@ fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
         }
         ItemBody::TurnEnd(TurnEnd::Failed { fault, .. }) => of(glyphs.cross, Role::Error, fault.heading()),
         ItemBody::Compaction { status, .. } => match status.as_str() {
-            "in_progress" => Head {
-                mark_role: Role::Running,
-                ..of(look.spinner(), Role::TextDim, "The agent shortens its context")
-            },
-            "completed" => of(glyphs.dot, Role::TextDim, "The context was shortened"),
-            "failed" => of(glyphs.cross, Role::Error, "The context could not be shortened"),
-            other => of(glyphs.dot, Role::TextDim, &format!("Shortening the context: {}", one_line(other))),
+            "in_progress" => {
+                Head { mark_role: Role::Running, ..of(look.spinner(), Role::TextDim, "Compacting context") }
+            }
+            "completed" => of(glyphs.dot, Role::TextDim, "Context compacted"),
+            "failed" => of(glyphs.cross, Role::Error, "Context compaction failed"),
+            other => of(glyphs.dot, Role::TextDim, &format!("Context compaction: {}", one_line(other))),
         },
         ItemBody::Subagent { title, state, .. } => {
             let state = state.as_deref().map(one_line).unwrap_or_default();
@@ -154,7 +153,7 @@ fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
             Head { mark_role: Role::Running, ..of(mark, Role::ToolTitle, &text) }
         }
         ItemBody::Raw { name, .. } => {
-            of(glyphs.dot, Role::RawItem, &format!("{} (unknown to parlor)", one_line(name)))
+            of(glyphs.dot, Role::RawItem, &format!("{} (unsupported update)", one_line(name)))
         }
         _ => of(glyphs.dot, Role::TextDim, ""),
     }

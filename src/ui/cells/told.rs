@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 
 use super::changes_of;
 use crate::app::ToolCall;
-use crate::app::duplicate_diffs::repeats;
+use crate::app::state::duplicate_diffs::repeats;
 use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
 use crate::model::{DiffChange, FileDiff, ToolKind};
 use crate::ui::json::{self, Leaf, Step};
@@ -167,7 +167,7 @@ pub(super) fn text_lines(
     let (head, rest) = clip(text, most_bytes);
     add(head, &mut out);
     if let Some((left_out, tail)) = rest {
-        let note = format!("{} {} left out here", look.glyphs.fold, size(left_out as u64));
+        let note = format!("{} {} omitted", look.glyphs.fold, size(left_out as u64));
         out.push(Line::styled(note, dim));
         add(tail, &mut out);
     }

@@ -8,8 +8,8 @@ mod preview;
 
 use ratatui::text::{Line, Span};
 
-use crate::app::duplicate_diffs::repeats;
-use crate::app::fold::{fold_of, has_output_alone};
+use crate::app::state::duplicate_diffs::repeats;
+use crate::app::state::fold::{fold_of, has_output_alone};
 use crate::app::{Decision, Item, OpenRequestKind, Session, ToolCall};
 use crate::model::{
     AccessRecord, ContentBlock, Fold, ItemId, Location, Target, ToolContent, ToolKind, ToolStatus,
@@ -144,7 +144,7 @@ pub(super) fn head(
         .iter()
         .any(|ask| matches!(&ask.kind, OpenRequestKind::Permission { tool, .. } if *tool == id));
     let word = match (&tool.decision, tool.status) {
-        _ if is_asked => Some(("waits for your answer", Role::Warning)),
+        _ if is_asked => Some(("answer required", Role::Warning)),
         _ if tool.is_own && tool.accesses.iter().any(AccessRecord::is_refused) => {
             Some(("refused", Role::Warning))
         }
@@ -290,7 +290,7 @@ impl<'a> Body<'a, '_> {
         let start = (start..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let (lines, has_more) = terminal::lines_of(text.get(start..).unwrap_or_default());
         if start > 0 || has_more {
-            let note = more_line(" the beginning was left out", self.context.look);
+            let note = more_line(" beginning omitted", self.context.look);
             self.push(vec![note]);
         }
         self.push_output(lines);
@@ -457,7 +457,7 @@ impl<'a> Body<'a, '_> {
         }
         let (history, dropped, live) = (screen.history_len(), screen.dropped_lines(), screen.live());
         if dropped > 0 || view.dropped_bytes > 0 {
-            let note = more_line(" the beginning was left out", look);
+            let note = more_line(" beginning omitted", look);
             self.push(vec![note]);
         }
         let mut from = 0;
@@ -548,9 +548,9 @@ impl<'a> Body<'a, '_> {
         }
         if self.layout.pieces.len() == 1 {
             let text = if self.item.is_open == Some(true) && !self.tool.status.is_final() {
-                "Nothing came yet."
+                "No output yet."
             } else {
-                "The agent told nothing more."
+                "No details."
             };
             self.push(vec![Line::styled(text, look.theme.style(Role::TextDim))]);
         }
@@ -559,7 +559,7 @@ impl<'a> Body<'a, '_> {
 
 /// Stands where a change will be seen once its texts were compared.
 pub(crate) fn comparing(look: &RenderContext<'_>) -> Line<'static> {
-    let text = format!("Comparing the texts{}", look.glyphs.ellipsis);
+    let text = format!("Computing diff{}", look.glyphs.ellipsis);
     Mark::NO_LINE.row(Line::styled(text, look.theme.style(Role::TextDim)))
 }
 

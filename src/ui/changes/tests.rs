@@ -113,14 +113,14 @@ fn new_changes_come_in_while_the_page_is_open() {
     let filtered = shown(&stage, &mut view, (120, 12));
     assert!(filtered.contains("1 of 4 files") && filtered.contains("  3 − a"), "{filtered}");
     dialog(&mut stage).filter.text = "nowhere".into();
-    assert!(shown(&stage, &mut view, (120, 12)).contains("No file fits the filter."));
+    assert!(shown(&stage, &mut view, (120, 12)).contains("No matching files."));
 }
 
 #[test]
 fn a_session_without_changes_says_so() {
     let mut stage = ready();
     stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
-    assert!(shown(&stage, &mut stage.view(), (80, 24)).contains("Nothing was changed in this session yet."));
+    assert!(shown(&stage, &mut stage.view(), (80, 24)).contains("No changes in this session yet."));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_frame_draws_what_fits_however_long_the_change_is() {
     edit(&mut stage, "huge.txt", &lines("old"), &lines("new"), 1);
     stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
     let mut view = stage.view();
-    assert!(shown(&stage, &mut view, (80, 12)).contains("Comparing the texts…"), "no frame waits for it");
+    assert!(shown(&stage, &mut view, (80, 12)).contains("Computing diff…"), "no frame waits for it");
     assert_eq!(cache::work_off(), 1);
     assert!(shown(&stage, &mut view, (80, 12)).contains("  1 − old"));
     let laid = view.changes.laid.as_ref().unwrap();

@@ -92,8 +92,8 @@ impl Note {
     /// The note in words.
     pub(super) fn text(self) -> &'static str {
         match self {
-            Self::EndsToLf => "line ends: CRLF to LF",
-            Self::EndsToCrlf => "line ends: LF to CRLF",
+            Self::EndsToLf => "line endings: CRLF to LF",
+            Self::EndsToCrlf => "line endings: LF to CRLF",
             Self::LastEndAdded => "newline added at end of file",
             Self::LastEndRemoved => "newline removed at end of file",
         }

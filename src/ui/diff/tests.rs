@@ -433,8 +433,8 @@ fn what_hides_in_a_line_is_marked() {
 #[test]
 fn a_change_of_line_ends_is_said() {
     let of = |old: &str, new: &str| draw(&Diff::of(&change(Some(old), new), None)[0], Layout::Unified, 50);
-    assert_eq!(of("one\r\ntwo\r\n", "one\ntwo\n"), ["⋯ line ends: CRLF to LF", "⋯ 2 unchanged lines"]);
-    assert_eq!(of("one\ntwo\n", "one\r\n2\r\n"), ["⋯ line ends: LF to CRLF", "  one", "− two", "+ 2"]);
+    assert_eq!(of("one\r\ntwo\r\n", "one\ntwo\n"), ["⋯ line endings: CRLF to LF", "⋯ 2 unchanged lines"]);
+    assert_eq!(of("one\ntwo\n", "one\r\n2\r\n"), ["⋯ line endings: LF to CRLF", "  one", "− two", "+ 2"]);
     assert_eq!(of("one\ntwo\n", "one\ntwo"), ["  one", "− two", "+ two", "⋯ newline removed at end of file"]);
     assert_eq!(of("one", "one\ntwo\n"), ["− one", "+ one", "+ two", "⋯ newline added at end of file"]);
     assert_eq!(of("one\r\ntwo\n", "one\ntwo\n"), ["− one␍", "+ one", "  two"]);

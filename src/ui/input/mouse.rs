@@ -5,9 +5,10 @@ use std::time::Instant;
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::app::user::{self, Focus};
+use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, State};
 use crate::model::{Action, Target};
+use crate::ui::input::with_input;
 use crate::ui::modals;
 use crate::ui::transcript::{Released, TranscriptView};
 use crate::ui::view_state::{Hit, ViewState};
@@ -32,12 +33,10 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
         MouseEventKind::ScrollDown => scroll(WHEEL_LINES),
         MouseEventKind::Down(MouseButton::Left) if mouse.modifiers.contains(KeyModifiers::CONTROL) => {
             let target = target_at(at, state, view, now).map(Event::Open);
-            [Event::Input].into_iter().chain(target).collect()
+            with_input(target.into_iter().collect())
         }
         MouseEventKind::Down(MouseButton::Left) => {
-            let mut events = vec![Event::Input];
-            events.extend(on_click(at, state, view, now).into_iter().map(Event::Act));
-            events
+            with_input(on_click(at, state, view, now).into_iter().map(Event::Act).collect())
         }
         MouseEventKind::Drag(MouseButton::Left) => {
             if let Some(shown) = view.transcript_mut() {
@@ -71,7 +70,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
     }
     let Some((_, hit)) = view.hits.at(at) else { return Vec::new() };
     // A dialog that has just come up lies over what the click was meant for.
-    let is_dialog = user::focus(state).is_dialog();
+    let is_dialog = dialogs::focus(state).is_dialog();
     if is_dialog && !modals::takes_keys(state, now) {
         return Vec::new();
     }
@@ -82,7 +81,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
         Hit::Composer => {
             view.composer.click(at);
             // The keys follow the click.
-            if user::base_focus(state) == Focus::Browse { vec![Action::Browse] } else { Vec::new() }
+            if dialogs::base_focus(state) == Focus::Browse { vec![Action::Browse] } else { Vec::new() }
         }
         // What it means shows when the button goes up.
         Hit::Transcript => {

@@ -33,9 +33,7 @@ impl Rig {
     }
 
     fn key_with(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Vec<Event> {
-        let mut events = self.send(&Terminal::Key(KeyEvent::new(code, modifiers)));
-        assert_eq!(events.remove(0), Event::Input, "each key counts for the grace period");
-        events
+        meaning(self.send(&Terminal::Key(KeyEvent::new(code, modifiers))))
     }
 
     fn key(&mut self, code: KeyCode) -> Vec<Event> {
@@ -56,8 +54,7 @@ impl Rig {
             row: place.y,
             modifiers: KeyModifiers::NONE,
         };
-        let mut events = self.send(&Terminal::Mouse(mouse));
-        assert_eq!(events.remove(0), Event::Input);
+        let mut events = meaning(self.send(&Terminal::Mouse(mouse)));
         let kind = MouseEventKind::Up(MouseButton::Left);
         events.extend(self.send(&Terminal::Mouse(MouseEvent { kind, ..mouse })));
         events
@@ -87,6 +84,16 @@ impl Rig {
 
     fn selected(&mut self) -> Option<String> {
         crate::ui::selected_text(&self.stage.state, &mut self.view, &fixture::theme("dark"))
+    }
+}
+
+/// What a key, click or paste means. Each is one event, which counts for the grace period.
+fn meaning(mut events: Vec<Event>) -> Vec<Event> {
+    assert_eq!(events.len(), 1);
+    match events.remove(0) {
+        Event::Input => Vec::new(),
+        Event::Key(events) => events,
+        other => panic!("{other:?} does not count"),
     }
 }
 
@@ -145,14 +152,14 @@ fn the_arrows_belong_to_the_completions_while_there_are_any() {
 fn a_paste_is_one_edit_with_its_lines() {
     let mut rig = Rig::new(fixture::ready());
     let events = rig.send(&Terminal::Paste("one\r\ntwo\u{1b}".into()));
-    assert_eq!(events, [Event::Input, Event::Draft("one\ntwo".into())]);
+    assert_eq!(events, [Event::Key(vec![Event::Draft("one\ntwo".into())])]);
     let mut rig = Rig::new(fixture::picker(""));
     let events = rig.send(&Terminal::Paste("clau".into()));
-    assert_eq!(events, [Event::Input, Event::Line(LineEdit::Insert("clau".into()))]);
+    assert_eq!(events, [Event::Key(vec![Event::Line(LineEdit::Insert("clau".into()))])]);
     let mut rig = Rig::new(fixture::permission());
     let before = rig.view.draft();
     let events = rig.send(&Terminal::Paste("1".into()));
-    assert_eq!(events, [Event::Input, Event::Draft(format!("{before}1"))], "a paste answers nothing");
+    assert_eq!(events, [Event::Key(vec![Event::Draft(format!("{before}1"))])], "a paste answers nothing");
 }
 
 #[test]

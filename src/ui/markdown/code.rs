@@ -183,7 +183,7 @@ fn label(language: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'stati
     let base = look.theme.style(Role::CodeBlock);
     let text = match language.to_ascii_lowercase().as_str() {
         "mermaid" | "dot" | "graphviz" | "plantuml" | "puml" | "d2" => {
-            format!("{language} {} source of a diagram", look.glyphs.dot)
+            format!("{language} {} diagram source", look.glyphs.dot)
         }
         _ => language,
     };

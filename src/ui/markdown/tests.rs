@@ -256,7 +256,7 @@ fn formulas_and_diagrams_stay_readable() {
     assert_eq!(texts("`\\(code\\)`", 40), ["\\(code\\)"], "in code it is code");
     assert_eq!(
         texts("```mermaid\ngraph TD\n  A --> B\n```", 40),
-        [" mermaid · source of a diagram", " graph TD", "   A --> B"]
+        [" mermaid · diagram source", " graph TD", "   A --> B"]
     );
 }
 

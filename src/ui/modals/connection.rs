@@ -34,12 +34,12 @@ pub(super) fn draw(
                 sheet.body.extend(fact(scene, name, &value, cols));
             }
         }
-        None => sheet.body = words(scene, Role::TextDim, "This connection is gone.", cols),
+        None => sheet.body = words(scene, Role::TextDim, "Connection closed.", cols),
     }
     let hints = [
         Some((scene.marks.updown.to_owned(), "scroll".to_owned())),
-        scene.hint(Context::Text, Action::OpenLog, "shows the log"),
-        scene.hint(Context::Text, Action::Escape, "closes"),
+        scene.hint(Context::Text, Action::OpenLog, "show log"),
+        scene.hint(Context::Text, Action::Escape, "close"),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.draw(scene, place, view, buf)
@@ -68,7 +68,7 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     let wire = &conn.spec.wire;
     let profile = conn.info.as_ref().and_then(|info| info.profile).or(wire.profile);
     match profile {
-        _ if wire.is_strict => facts.push(("dialect", "none: only the protocol's own forms".to_owned())),
+        _ if wire.is_strict => facts.push(("dialect", "none (strict protocol)".to_owned())),
         Some(profile) => facts.push(("dialect", profile.name().to_owned())),
         None => {}
     }
@@ -76,8 +76,8 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     let place = if conn.spec.remote.is_some() { "address" } else { "command" };
     facts.push((place, conn.spec.command_line()));
     match (&conn.spec.cwd, &scene.session.place.far) {
-        (_, Some(_)) => facts.push(("works in", scene.folder())),
-        (Some(cwd), None) => facts.push(("runs in", scene.path(cwd))),
+        (_, Some(_)) => facts.push(("folder", scene.folder())),
+        (Some(cwd), None) => facts.push(("started in", scene.path(cwd))),
         (None, None) => {}
     }
     // Values of variables may be secrets; the names say enough.
@@ -99,13 +99,10 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     if !servers.is_empty() {
         facts.push(("MCP servers", servers.join(", ")));
     } else if !conn.spec.gets_servers() {
-        facts.push((
-            "MCP servers",
-            "none are passed to an agent on another machine without mcp = true".to_owned(),
-        ));
+        facts.push(("MCP servers", "not passed to remote agents unless mcp = true".to_owned()));
     }
     if let Some(words) = scene.anomalies() {
-        facts.push(("anomalies", format!("{words}; the log shows them")));
+        facts.push(("anomalies", format!("{words}, see the protocol log")));
     }
     let calls = conn.open_calls.len();
     if calls > 0 {
@@ -117,7 +114,7 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
         (callbacks.fs_write, "write files"),
         (callbacks.terminal, "run commands"),
     ];
-    facts.push(("may ask us to", list(&offered)));
+    facts.push(("offered", list(&offered)));
     if let Some(info) = &conn.info {
         facts.push(("can", capabilities(&info.capabilities)));
         let ways: Vec<String> = info
@@ -125,9 +122,9 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
             .iter()
             .map(|method| {
                 let how = match method.kind {
-                    AuthKind::Agent => "by itself",
-                    AuthKind::Terminal(_) => "in the terminal",
-                    AuthKind::EnvVar { .. } => "by variables",
+                    AuthKind::Agent => "in the agent",
+                    AuthKind::Terminal(_) => "in terminal",
+                    AuthKind::EnvVar { .. } => "environment variables",
                 };
                 format!("{} ({how})", text::one_line(&method.name))
             })
@@ -139,7 +136,7 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
             facts.push(("account", account(auth)));
         }
         for (index, provider) in conn.providers.iter().enumerate() {
-            facts.push((if index == 0 { "models from" } else { "" }, provider_words(provider)));
+            facts.push((if index == 0 { "providers" } else { "" }, provider_words(provider)));
         }
         for (index, quirk) in info.quirks.iter().enumerate() {
             facts.push((if index == 0 { "quirks" } else { "" }, quirk.clone()));
@@ -152,7 +149,7 @@ fn account(auth: &AuthStatus) -> String {
     let state = match auth.state {
         AuthState::SignedIn => "signed in",
         AuthState::SignedOut => "not signed in",
-        AuthState::NotNeeded => "none needed",
+        AuthState::NotNeeded => "not required",
         AuthState::Unknown => "unknown",
     };
     let names: Vec<String> = auth.accounts.iter().map(|account| text::one_line(account)).collect();
@@ -170,7 +167,7 @@ fn provider_words(provider: &Provider) -> String {
 
 fn list(flags: &[(bool, &str)]) -> String {
     let on: Vec<&str> = flags.iter().filter(|(is_on, _)| *is_on).map(|(_, name)| *name).collect();
-    if on.is_empty() { "nothing".to_owned() } else { on.join(", ") }
+    if on.is_empty() { "none".to_owned() } else { on.join(", ") }
 }
 
 fn capabilities(can: &AgentCapabilities) -> String {
@@ -180,41 +177,41 @@ fn capabilities(can: &AgentCapabilities) -> String {
         (can.can_list, "list sessions"),
         (can.can_delete, "delete sessions"),
         (can.can_close, "close sessions"),
-        (can.can_fork, "copy sessions"),
+        (can.can_fork, "fork sessions"),
         (can.can_set_title, "rename sessions"),
-        (can.additional_directories, "work in more folders"),
-        (can.prompt_image, "take images"),
-        (can.prompt_audio, "take sound"),
-        (can.prompt_embedded_context, "take files in the prompt"),
-        (can.mcp_http, "use MCP over HTTP"),
-        (can.mcp_sse, "use MCP over SSE"),
+        (can.additional_directories, "additional folders"),
+        (can.prompt_image, "images"),
+        (can.prompt_audio, "audio"),
+        (can.prompt_embedded_context, "embedded files"),
+        (can.mcp_http, "MCP over HTTP"),
+        (can.mcp_sse, "MCP over SSE"),
         (can.can_log_out, "sign out"),
         (can.can_archive, "archive sessions"),
-        (can.tells_status, "say which sessions are open"),
-        (can.system_prompt, "take a system prompt"),
-        (can.has_providers, "change where models come from"),
+        (can.tells_status, "session status"),
+        (can.system_prompt, "system prompt"),
+        (can.has_providers, "provider configuration"),
     ])
 }
 
 fn phase(scene: &FrameContext, phase: &ConnPhase) -> String {
     match phase {
-        ConnPhase::Starting { since } => format!("starting for {}", scene.since(*since)),
+        ConnPhase::Starting { since } => format!("starting, {}", scene.since(*since)),
         ConnPhase::Ready => "ready".to_owned(),
         ConnPhase::Stopping => "stopping".to_owned(),
         ConnPhase::Closed(CloseReason::NotStarted { error, .. }) => format!("could not be started: {error}"),
         ConnPhase::Closed(CloseReason::Exited { status, .. }) => exit(status),
         ConnPhase::Closed(CloseReason::Lost { error }) => format!("lost: {error}"),
-        ConnPhase::Closed(CloseReason::Unreachable { error }) => format!("not reached: {error}"),
+        ConnPhase::Closed(CloseReason::Unreachable { error }) => format!("unreachable: {error}"),
         ConnPhase::Closed(CloseReason::Refused { error }) => format!("refused: {error}"),
-        ConnPhase::Closed(CloseReason::SignInFirst { error }) => format!("wants a sign-in: {error}"),
+        ConnPhase::Closed(CloseReason::SignInFirst { error }) => format!("sign-in required: {error}"),
         ConnPhase::Closed(CloseReason::Stopped) => "stopped".to_owned(),
     }
 }
 
 fn exit(status: &ExitInfo) -> String {
     match (status.code, &status.signal) {
-        (_, Some(signal)) => format!("ended by {signal}"),
-        (Some(code), None) => format!("ended with code {code}"),
-        (None, None) => "ended".to_owned(),
+        (_, Some(signal)) => format!("terminated by {signal}"),
+        (Some(code), None) => format!("exited with code {code}"),
+        (None, None) => "exited".to_owned(),
     }
 }

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, input, words};
 use super::place_in_queue;
-use crate::app::user::{field_hint, shown_value};
+use crate::app::dialogs::{field_hint, shown_value};
 use crate::app::{FieldState, FormState};
 use crate::config::keymap::Context;
 use crate::model::{Action, FieldKind, FormField};
@@ -34,7 +34,7 @@ pub(super) fn draw(
     let cols = place.cols();
     let heading = title.map(text::one_line).filter(|title| !title.is_empty());
     let mut sheet = DialogFrame {
-        title: heading.unwrap_or_else(|| format!("A question of {}", scene.agent())),
+        title: heading.unwrap_or_else(|| format!("Question from {}", scene.agent())),
         tag: place_in_queue(scene),
         ..DialogFrame::default()
     };
@@ -64,30 +64,30 @@ pub(super) fn draw(
             sheet.body.extend(shown);
         }
     }
-    let accepts = if form.sends_from(selected) { "sends it" } else { "goes on" };
+    let accepts = if form.sends_from(selected) { "send" } else { "continue" };
     if form.is_review {
-        sheet.foot = words(scene, Role::TextStrong, &format!("This goes to {}.", scene.agent()), cols);
+        sheet.foot = words(scene, Role::TextStrong, &format!("Sent to {}.", scene.agent()), cols);
     }
     let hints = [
         scene.hint(Context::Form, Action::Accept, accepts),
-        scene.hint(Context::Form, Action::Escape, "cancels"),
-        scene.hint(Context::Form, Action::PreviousField, "goes back").filter(|_| form.is_review),
+        scene.hint(Context::Form, Action::Escape, "cancel"),
+        scene.hint(Context::Form, Action::PreviousField, "back").filter(|_| form.is_review),
         scene
             .hint(Context::Form, Action::NextField, "next field")
             .filter(|_| form.fields.len() > 1 && !form.is_review),
-        scene.hint(Context::Form, Action::ToggleChoice, "marks").filter(|_| {
+        scene.hint(Context::Form, Action::ToggleChoice, "select").filter(|_| {
             let takes_marks = form.fields.get(selected).is_some_and(|field| !field.takes_text());
             takes_marks && !form.is_review && !form.is_one_question()
         }),
-        scene.hint(Context::Form, Action::Decline, "declines"),
+        scene.hint(Context::Form, Action::Decline, "decline"),
         form.fields.iter().find(|field| field.is_secret).and_then(|field| {
-            let does = if field.is_revealed { "hides secrets" } else { "shows secrets" };
+            let does = if field.is_revealed { "hide secrets" } else { "show secrets" };
             scene.hint(Context::Form, Action::ToggleSecret, does)
         }),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     // Otherwise the body follows the field.
-    sheet.scroll_hint = scene.hint(Context::Form, Action::PageDown, "scrolls").filter(|_| form.is_review);
+    sheet.scroll_hint = scene.hint(Context::Form, Action::PageDown, "scroll").filter(|_| form.is_review);
     sheet.draw(scene, place, view, buf)
 }
 
@@ -106,7 +106,7 @@ fn rows(
         scene.span(if is_focused { Role::TextStrong } else { Role::Modal }, text::one_line(&field.title)),
     ];
     if !field.is_required {
-        name.push(scene.span(Role::TextDim, "  may stay empty"));
+        name.push(scene.span(Role::TextDim, "  optional"));
     }
     let mut rows: Vec<Row> = text::wrap_line(&Line::from(name), cols).into_iter().map(Row::from).collect();
     let room = cols.saturating_sub(INDENT).max(8);
@@ -147,7 +147,7 @@ fn rows(
             let label = match is_on {
                 Some(true) => "yes",
                 Some(false) => "no",
-                None => "not said",
+                None => "not set",
             };
             let mark = check(scene, is_on == Some(true), false);
             let spans = vec![scene.span(Role::Accent, format!("{mark} ")), scene.span(Role::Modal, label)];
@@ -174,7 +174,7 @@ fn reviewed(scene: &FrameContext, state: &FieldState, cols: u16) -> Vec<Row> {
     let value = shown_value(state);
     let mut rows = words(scene, Role::TextDim, &text::one_line(&state.field.title), cols);
     if value.is_empty() {
-        rows.extend(words(scene, Role::TextDim, "left empty", cols));
+        rows.extend(words(scene, Role::TextDim, "empty", cols));
     } else {
         rows.extend(words(scene, Role::Modal, &value, cols));
     }

@@ -36,7 +36,7 @@ pub(super) fn draw(
 ) -> Option<Position> {
     let place = Place::new(area, 120, false);
     let cols = place.cols();
-    let mut sheet = DialogFrame { title: "Keys".to_owned(), ..DialogFrame::default() };
+    let mut sheet = DialogFrame { title: "Key bindings".to_owned(), ..DialogFrame::default() };
     sheet.head.push(input(scene, filter, "type to filter", false, cols));
     let lay = |filter: &str| {
         let groups = groups(scene, filter);
@@ -46,11 +46,11 @@ pub(super) fn draw(
     // As high as without a filter, so that it stands still while one is typed.
     sheet.body_rows = lay("").len().min(usize::from(area.height) * 3 / 4);
     if sheet.body.is_empty() {
-        sheet.body = words(scene, Role::TextDim, "No key fits the filter.", cols);
+        sheet.body = words(scene, Role::TextDim, "No matching keys.", cols);
     }
     let hints = [
         Some((scene.marks.updown.to_owned(), "scroll".to_owned())),
-        scene.hint(Context::Text, Action::Escape, "closes"),
+        scene.hint(Context::Text, Action::Escape, "close"),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.draw(scene, place, view, buf)
@@ -80,7 +80,7 @@ fn groups(scene: &FrameContext, filter: &str) -> Vec<Group> {
         .map(|(keys, does)| ((*keys).to_owned(), (*does).to_owned()))
         .collect();
     if !rows.is_empty() {
-        groups.insert(groups.len().min(1), Group { title: "The prompt's text", rows });
+        groups.insert(groups.len().min(1), Group { title: "Prompt text", rows });
     }
     groups
 }

@@ -1,17 +1,18 @@
 //! What waits in all tabs: a list, and below the marked row what there is to know about it.
 //!
 //! Duty: the rows, the beginning of what a marked request is about, and its answers. Shown whole, a request is drawn
-//! by its own dialog. Not its duty: which row is marked (`app::user`).
+//! by its own dialog. Not its duty: which row is marked (`app::dialogs`).
 
+use crate::app::state::tab;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, choice, spread, words};
 use super::{options, permission};
-use crate::app::inbox::{Waiting, WaitingFor};
-use crate::app::tabs::{self, TabMark};
-use crate::app::{ItemBody, MessagePart, OpenRequest, OpenRequestKind, Session, user};
+use crate::app::state::inbox::{Waiting, WaitingFor};
+use crate::app::state::tab::TabMark;
+use crate::app::{ItemBody, MessagePart, OpenRequest, OpenRequestKind, Session, dialogs};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Role as Speaker, SessionKey};
 use crate::ui::cells::ToolBody;
@@ -22,7 +23,7 @@ use crate::ui::theme::Role;
 use crate::ui::view_state::{DialogId, Hit, ViewState};
 
 /// Its heading.
-pub(super) const TITLE: &str = "Waiting for you";
+pub(super) const TITLE: &str = "Inbox";
 
 /// Columns inside.
 const COLS: u16 = 84;
@@ -32,7 +33,7 @@ const SAID_ROWS: usize = 3;
 
 /// `tab 2`.
 pub(super) fn tab_of(scene: &FrameContext, key: SessionKey) -> String {
-    let place = tabs::tabs(scene.state).position(|session| session.key == key).unwrap_or(0);
+    let place = tab::tabs(scene.state).position(|session| session.key == key).unwrap_or(0);
     format!("tab {}", place + 1)
 }
 
@@ -43,8 +44,8 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Buffer,
 ) -> Option<Position> {
-    if user::is_attention_whole(scene.state)
-        && let Some((key, open)) = user::marked_ask(scene.state)
+    if dialogs::is_attention_whole(scene.state)
+        && let Some((key, open)) = dialogs::marked_ask(scene.state)
         && let Some(session) = scene.state.sessions.get(&key)
     {
         draw_whole(&scene.of(session), open, view, area, buf);
@@ -52,7 +53,7 @@ pub(super) fn draw(
     }
     let place = Place::new(area, COLS, false);
     let cols = place.cols();
-    let (rows, marked) = user::attention_rows(scene.state);
+    let (rows, marked) = dialogs::attention_rows(scene.state);
     let mut sheet =
         DialogFrame { title: TITLE.to_owned(), tag: rows.len().to_string(), ..DialogFrame::default() };
     for (index, row) in rows.iter().enumerate() {
@@ -65,10 +66,10 @@ pub(super) fn draw(
         }
     }
     if rows.is_empty() {
-        sheet.body = words(scene, Role::TextDim, "Nothing waits for you.", cols);
+        sheet.body = words(scene, Role::TextDim, "Inbox is empty.", cols);
     }
-    let mut hints = vec![scene.hint(Context::Permission, Action::Accept, "goes there")];
-    if let Some((_, open)) = user::marked_ask(scene.state) {
+    let mut hints = vec![scene.hint(Context::Permission, Action::Accept, "open")];
+    if let Some((_, open)) = dialogs::marked_ask(scene.state) {
         let count = if let OpenRequestKind::Permission { request, .. } = &open.kind {
             (sheet.foot, sheet.pinned) = options::rows(scene, request, None, cols);
             request.options.len()
@@ -88,14 +89,14 @@ pub(super) fn draw(
                 } else {
                     format!("{first}{}{last}", scene.look.glyphs.ellipsis)
                 };
-                (keys, "answers".to_owned())
+                (keys, "answer".to_owned())
             },
         ));
-        hints.push(scene.hint(Context::Permission, Action::FullScreen, "shows it whole"));
+        hints.push(scene.hint(Context::Permission, Action::FullScreen, "show all"));
     }
-    hints.push(scene.hint(Context::Permission, Action::Escape, "closes"));
+    hints.push(scene.hint(Context::Permission, Action::Escape, "close"));
     sheet.hints = hints.into_iter().flatten().collect();
-    if user::marked_ask(scene.state).is_some() {
+    if dialogs::marked_ask(scene.state).is_some() {
         permission::note_quiet(scene, &mut sheet);
     }
     sheet.draw(scene, place, view, buf)
@@ -128,7 +129,7 @@ fn ask_of<'a>(scene: &FrameContext<'a>, row: &Waiting) -> Option<(&'a Session, &
 /// `! 2 Clock skew   Allow this edit?`.
 fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
     let Some(session) = scene.state.sessions.get(&row.key) else { return Line::default() };
-    let place = tabs::tabs(scene.state).position(|session| session.key == row.key).unwrap_or(0);
+    let place = tab::tabs(scene.state).position(|session| session.key == row.key).unwrap_or(0);
     let mark = match row.what {
         WaitingFor::Ask(..) | WaitingFor::SignIn | WaitingFor::Question(_) => TabMark::Waits,
         WaitingFor::Failure(_) | WaitingFor::Stopped(_) => TabMark::Failed,
@@ -139,14 +140,14 @@ fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
         WaitingFor::Ask(..) => match ask_of(scene, row).map(|(_, open)| &open.kind) {
             Some(OpenRequestKind::Permission { tool, .. }) => kind_of(session, *tool),
             Some(OpenRequestKind::Access(ask)) => ask.why.heading(&ask.access),
-            Some(OpenRequestKind::Elicitation(_)) | None => "A question",
+            Some(OpenRequestKind::Elicitation(_)) | None => "Question",
         }
         .to_owned(),
-        WaitingFor::SignIn => "A sign-in".to_owned(),
+        WaitingFor::SignIn => "Sign-in required".to_owned(),
         WaitingFor::Question(title) => text::one_line(title),
-        WaitingFor::Failure(_) => "A failure".to_owned(),
+        WaitingFor::Failure(_) => "Failed".to_owned(),
         WaitingFor::Stopped(why) => text::one_line(why),
-        WaitingFor::Result => "The turn has ended".to_owned(),
+        WaitingFor::Result => "Turn finished".to_owned(),
     };
     let name_cols = usize::from(cols) / 3;
     let name = text::truncate(&bar::name(scene, session), name_cols);
@@ -176,7 +177,7 @@ fn detail(scene: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Ro
     let plain = |role, source: &str| words(scene, role, source, cols);
     let mut rows = match &row.what {
         WaitingFor::Failure(why) => plain(Role::Error, why),
-        WaitingFor::SignIn => plain(Role::TextDim, "The agent goes on once you have signed in."),
+        WaitingFor::SignIn => plain(Role::TextDim, "Sign in to continue."),
         WaitingFor::Question(_) => Vec::new(),
         WaitingFor::Result | WaitingFor::Stopped(_) => {
             let session = scene.state.sessions.get(&row.key);
@@ -219,7 +220,7 @@ fn about(scene: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (V
             });
             let (wants, what) = permission::wish(scene, tool);
             let mut rows =
-                words(scene, Role::Modal, &format!("{} wants to {wants} {what}", scene.agent()), cols);
+                words(scene, Role::Modal, &format!("{} asks to {wants} {what}", scene.agent()), cols);
             if let Some(tool) = tool {
                 let mut body = ToolBody::of(tool, scene.session, &scene.look, cols);
                 let lines = body.lines(0..most, &scene.look);

@@ -53,7 +53,7 @@ pub(super) fn draw(
 ) -> Option<Position> {
     let place = Place::new(area, COLS, false);
     let cols = place.cols();
-    let mut sheet = DialogFrame { title: "As it came".to_owned(), ..DialogFrame::default() };
+    let mut sheet = DialogFrame { title: "Raw tool call".to_owned(), ..DialogFrame::default() };
     let mut parts = Vec::new();
     match scene.session.transcript.get(item).map(|item| &item.body) {
         Some(ItemBody::Tool(call)) => {
@@ -65,12 +65,12 @@ pub(super) fn draw(
             }
         }
         Some(ItemBody::Raw { name, raw }) => parts.extend(part(scene, name, Some(raw), cols)),
-        _ => parts.push(Part::Rows(words(scene, Role::TextDim, "This item is gone.", cols))),
+        _ => parts.push(Part::Rows(words(scene, Role::TextDim, "Item no longer available.", cols))),
     }
     let hints = [
         Some((scene.marks.updown.to_owned(), "scroll".to_owned())),
-        scene.hint(Context::Text, Action::OpenLog, "shows the log"),
-        scene.hint(Context::Text, Action::Escape, "closes"),
+        scene.hint(Context::Text, Action::OpenLog, "show log"),
+        scene.hint(Context::Text, Action::Escape, "close"),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     let rows = parts.iter().map(Part::len).sum();
@@ -125,18 +125,18 @@ fn facts(scene: &FrameContext, call: &ToolCall, cols: u16) -> Vec<Row> {
         ToolStatus::Failed => "failed",
         ToolStatus::Cancelled => "cancelled",
     };
-    let assumed = if call.is_status_assumed { ", as parlor assumes: the agent did not say" } else { "" };
+    let assumed = if call.is_status_assumed { " (assumed, not reported by the agent)" } else { "" };
     facts.push(("status", format!("{status}{assumed}")));
-    facts.extend(call.took.map(|took| ("took", duration(took))));
+    facts.extend(call.took.map(|took| ("duration", duration(took))));
     facts.extend(call.exit_code.map(|code| ("exit code", code.to_string())));
     facts.extend(call.decision.as_ref().map(|decision| match decision {
         Decision::Chosen { name, .. } => ("answer", name.clone()),
         Decision::Cancelled => ("answer", "cancelled".to_owned()),
     }));
-    facts.extend(call.parent.as_ref().map(|parent| ("part of", parent.to_string())));
+    facts.extend(call.parent.as_ref().map(|parent| ("parent", parent.to_string())));
     for place in &call.locations {
         let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
-        facts.push(("place", format!("{}{line}", scene.path(&place.path))));
+        facts.push(("location", format!("{}{line}", scene.path(&place.path))));
     }
     let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
     let mut rows = Vec::new();
@@ -164,7 +164,7 @@ fn part(scene: &FrameContext, name: &str, raw: Option<&Raw>, cols: u16) -> [Part
     let head = vec![Row::default(), Row::from(Line::from(scene.span(Role::TextStrong, one_line(name))))];
     let body = match raw {
         Some(raw) => Part::Lines(laid(scene, raw, cols)),
-        None => Part::Rows(words(scene, Role::TextDim, "None sent by the agent.", cols)),
+        None => Part::Rows(words(scene, Role::TextDim, "None.", cols)),
     };
     [Part::Rows(head), body]
 }
@@ -234,7 +234,7 @@ fn lay_out(scene: &FrameContext, raw: &str, cols: u16) -> Laid {
         let rows = rows_of(&text, cols);
         let note = (end < raw.len()).then(|| {
             let all = size(raw.len() as u64);
-            format!("{} cut here; {all} in all, see the log", scene.look.glyphs.fold)
+            format!("{} truncated; {all} in total, see the protocol log", scene.look.glyphs.fold)
         });
         return Laid::Long { text: text.into_owned(), rows, note };
     }
@@ -308,7 +308,7 @@ mod tests {
             "status      done",
             "  \"file_path\": \"/a.rs\",",
             "  \"old_string\": \"\\u001b[2Jx\"",
-            "None sent by the agent.",
+            "None.",
             "    \"tool\": \"Edit\"",
         ] {
             assert!(shown.contains(part), "{part} is not in\n{shown}");

@@ -50,14 +50,14 @@ pub(in crate::ui) fn label(request: &PermissionRequest, place: usize) -> String 
     let mut notes = Vec::new();
     if !is_alone || !says(&name, option.kind) {
         notes.push(match option.kind {
-            PermissionKind::AllowOnce => "allows once",
-            PermissionKind::AllowAlways => "allows always",
-            PermissionKind::RejectOnce => "rejects once",
-            PermissionKind::RejectAlways => "rejects always",
+            PermissionKind::AllowOnce => "allow once",
+            PermissionKind::AllowAlways => "allow always",
+            PermissionKind::RejectOnce => "reject once",
+            PermissionKind::RejectAlways => "reject always",
         });
     }
     if request.is_ambiguous(place) {
-        notes.push("cannot be sent: same id as another option");
+        notes.push("cannot be sent: duplicate id");
     }
     let name = if name.is_empty() { "unnamed".to_owned() } else { name };
     if notes.is_empty() { name } else { format!("{name} ({})", notes.join("; ")) }
@@ -165,23 +165,23 @@ mod tests {
             ("Yes, and don't ask again for this file", AllowAlways, "Yes, and don't ask again for this file"),
             ("No, and tell it what to do differently", RejectOnce, "No, and tell it what to do differently"),
             ("Never", RejectAlways, "Never"),
-            ("No", AllowOnce, "No (allows once)"),
-            ("No, never", AllowAlways, "No, never (allows always)"),
-            ("Yes", AllowAlways, "Yes (allows always)"),
-            ("Go", AllowOnce, "Go (allows once)"),
-            ("Ja", AllowOnce, "Ja (allows once)"),
-            ("", RejectOnce, "unnamed (rejects once)"),
+            ("No", AllowOnce, "No (allow once)"),
+            ("No, never", AllowAlways, "No, never (allow always)"),
+            ("Yes", AllowAlways, "Yes (allow always)"),
+            ("Go", AllowOnce, "Go (allow once)"),
+            ("Ja", AllowOnce, "Ja (allow once)"),
+            ("", RejectOnce, "unnamed (reject once)"),
             ("No\u{200b}\n", RejectOnce, "No⟨U+200B⟩"),
         ] {
             assert_eq!(labels(&[("a", name, kind)]), [shown]);
         }
         assert_eq!(
             labels(&[("a", "Yes", AllowOnce), ("b", "Yes", AllowOnce)]),
-            ["Yes (allows once)", "Yes (allows once)"]
+            ["Yes (allow once)", "Yes (allow once)"]
         );
         let shared = labels(&[("b", "Yes", AllowOnce), ("b", "No", RejectOnce)]);
         assert!(shared.iter().all(|label| label.contains("cannot be sent")), "{shared:?}");
         let long = labels(&[("a", &"Yes, echo harmless ".repeat(300), AllowAlways)]);
-        assert!(long.iter().all(|label| label.len() < 200 && label.ends_with("(allows always)")), "{long:?}");
+        assert!(long.iter().all(|label| label.len() < 200 && label.ends_with("(allow always)")), "{long:?}");
     }
 }

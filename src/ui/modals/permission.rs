@@ -13,7 +13,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, Window, choice, spread, words};
 use super::{options, other_layout, place_in_queue};
-use crate::app::user::{self, inspect_url};
+use crate::app::dialogs::{self, inspect_url};
 use crate::app::{AccessRequest, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS, protected_files};
 use crate::config::keymap::Context;
 use crate::model::{Access, Action, ItemId, PermissionRequest, ToolContent, ToolKind};
@@ -72,14 +72,14 @@ pub(super) fn draw(
 
     let agent = scene.agent();
     let (wants, what) = wish(scene, tool);
-    let mut left = vec![scene.span(Role::Modal, format!("{agent} wants to {wants} "))];
+    let mut left = vec![scene.span(Role::Modal, format!("{agent} asks to {wants} "))];
     let mut right = Line::default();
     if counts != (0, 0) {
         right.push_span(scene.span(Role::Success, format!("+{}", counts.0)));
         right.push_span(scene.span(Role::Error, format!(" {}{}", scene.look.glyphs.minus, counts.1)));
     }
     if scene.state.ask_view.has_changed {
-        let text = format!("{} This request has changed; review it again.", scene.look.glyphs.warn);
+        let text = format!("{} The request has changed; review it again.", scene.look.glyphs.warn);
         sheet.head.extend(words(scene, Role::Warning, &text, cols));
     }
     let is_low = area.height < LOW_ROWS && !is_full;
@@ -126,21 +126,21 @@ pub(super) fn draw(
         sheet.foot.extend(words(scene, Role::TextDim, &left, cols));
     }
     if request.options.is_empty() {
-        let text = "The agent offers no answer; it can only be cancelled.";
+        let text = "The agent offers no options; the request can only be cancelled.";
         sheet.foot.extend(words(scene, Role::TextDim, text, cols));
     }
-    let full = if is_full { "smaller" } else { "full screen" };
+    let full = if is_full { "exit full screen" } else { "full screen" };
     let hints = [
-        scene.hint(Context::Permission, Action::Accept, "answers"),
+        scene.hint(Context::Permission, Action::Accept, "answer"),
         scene.hint(Context::Permission, Action::Escape, escape_means(scene)),
         scene.hint(Context::Permission, Action::FullScreen, full),
         scene
             .hint(Context::Permission, Action::ToggleDiffLayout, other_layout(scene, cols))
             .filter(|_| has_diff),
-        scene.hint(Context::Permission, Action::InspectItem, "shows all input").filter(|_| tool.is_some()),
+        scene.hint(Context::Permission, Action::InspectItem, "show all input").filter(|_| tool.is_some()),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
-    sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
+    sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scroll");
     note_quiet(scene, &mut sheet);
     draw_with_body(scene, sheet, place, view, buf);
 }
@@ -165,7 +165,7 @@ fn draw_with_body<'s>(
 
 /// As long as keys are not counted yet, the hints say so.
 pub(super) fn note_quiet(scene: &FrameContext, sheet: &mut DialogFrame<'_>) {
-    if !user::takes_answers(scene.state, scene.look.now) {
+    if !dialogs::takes_answers(scene.state, scene.look.now) {
         let wait = (scene.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
         sheet.hints = vec![wait];
         sheet.scroll_hint = None;
@@ -198,7 +198,7 @@ fn counts_of(diffs: &[Diff]) -> (usize, usize) {
 
 /// In the list of all that waits, Escape leads back to it.
 fn escape_means(scene: &FrameContext) -> &'static str {
-    if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) { "goes back" } else { "rejects" }
+    if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) { "back" } else { "reject" }
 }
 
 /// All that the lines of the shown request depend on.
@@ -231,12 +231,12 @@ fn time_left(scene: &FrameContext) -> Option<String> {
     let waited = scene.look.now.saturating_duration_since(ask.since).as_secs();
     if scene.state.conns.get(&ask.conn)?.capabilities().deaf_in_turn {
         return Some(format!(
-            "The agent reads no answer while its turn runs, and takes this as a no after {limit} s."
+            "The agent cannot receive answers during a turn and rejects the request after {limit} s."
         ));
     }
     Some(match u64::from(limit).checked_sub(waited).filter(|left| *left > 0) {
-        Some(left) => format!("The agent waits {left} s more, then takes it as a no."),
-        None => "The agent has taken it as a no by now. Your answer is sent all the same.".to_owned(),
+        Some(left) => format!("The agent rejects the request in {left} s."),
+        None => "The agent's time limit has passed. Your answer is sent, but may be ignored.".to_owned(),
     })
 }
 
@@ -253,7 +253,7 @@ pub(super) fn access_head(scene: &FrameContext, ask: &AccessRequest, cols: u16) 
         let shown = |path: &Path| text::reveal_path(path, scene.look.folder);
         rows.extend(words(scene, Role::TextStrong, &shown(asked), cols));
         if asked != path {
-            let real = format!("which is really {}", shown(path));
+            let real = format!("resolves to {}", shown(path));
             rows.extend(words(scene, Role::Warning, &real, cols));
         }
     };
@@ -295,10 +295,10 @@ pub(super) fn draw_access(
         sheet.pinned = begin..sheet.foot.len();
     }
     let hints = [
-        scene.hint(Context::Permission, Action::Accept, "answers"),
+        scene.hint(Context::Permission, Action::Accept, "answer"),
         scene.hint(Context::Permission, Action::Escape, escape_means(scene)),
     ];
-    sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scrolls");
+    sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scroll");
     sheet.hints = hints.into_iter().flatten().collect();
     note_quiet(scene, &mut sheet);
     draw_with_body(scene, sheet, place, view, buf);
@@ -315,12 +315,9 @@ pub(super) fn draw_url(
 ) {
     let place = Place::new(area, COLS, scene.state.ask_view.is_full_screen);
     let cols = place.cols();
-    let mut sheet = DialogFrame {
-        title: "Open a page?".to_owned(),
-        tag: place_in_queue(scene),
-        ..DialogFrame::default()
-    };
-    let line = format!("{} wants you to visit a page on ", scene.agent());
+    let mut sheet =
+        DialogFrame { title: "Open link?".to_owned(), tag: place_in_queue(scene), ..DialogFrame::default() };
+    let line = format!("{} asks to open a page on ", scene.agent());
     let facts = inspect_url(url);
     let left = vec![scene.span(Role::Modal, line), scene.span(Role::TextStrong, text::one_line(&facts.host))];
     sheet.head.push(Row::from(spread(left, Line::default(), cols)));
@@ -343,10 +340,10 @@ pub(super) fn draw_url(
         sheet.foot.extend(choice(scene, index, label, is_selected, cols));
     }
     let hints = [
-        scene.hint(Context::Choice, Action::Accept, "answers"),
-        scene.hint(Context::Choice, Action::Escape, "cancels"),
+        scene.hint(Context::Choice, Action::Accept, "answer"),
+        scene.hint(Context::Choice, Action::Escape, "cancel"),
     ];
-    sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scrolls");
+    sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scroll");
     sheet.hints = hints.into_iter().flatten().collect();
     note_quiet(scene, &mut sheet);
     sheet.draw(scene, place, view, buf);
@@ -358,10 +355,10 @@ pub(in crate::ui) fn question(kind: ToolKind) -> &'static str {
         ToolKind::Execute => "Allow this command?",
         ToolKind::Delete => "Allow this deletion?",
         ToolKind::Move => "Allow this move?",
-        ToolKind::Read => "Allow this reading?",
+        ToolKind::Read => "Allow this read?",
         ToolKind::Search => "Allow this search?",
         ToolKind::Fetch => "Allow this request?",
-        ToolKind::SwitchMode => "Allow this change of mode?",
+        ToolKind::SwitchMode => "Allow this mode change?",
         ToolKind::Think | ToolKind::Other => "Allow this?",
     }
 }
@@ -406,7 +403,7 @@ fn short_path(path: &str) -> String {
 
 /// What the agent wants to do, and to what.
 pub(super) fn wish(scene: &FrameContext, tool: Option<&ToolCall>) -> (&'static str, String) {
-    let Some(tool) = tool else { return ("do something it does not explain", String::new()) };
+    let Some(tool) = tool else { return ("perform an unspecified action", String::new()) };
     let title = short(&tool.title);
     let name = || names(tool, scene.look.folder).unwrap_or_else(|| title.clone());
     let named =
@@ -425,7 +422,7 @@ pub(super) fn wish(scene: &FrameContext, tool: Option<&ToolCall>) -> (&'static s
         ToolKind::Fetch => ("fetch", named()),
         ToolKind::Execute if tool.input.command.is_some() => ("run a command", String::new()),
         ToolKind::Execute => ("run", title),
-        ToolKind::SwitchMode => ("go on in another mode", String::new()),
+        ToolKind::SwitchMode => ("switch to another mode", String::new()),
         ToolKind::Think | ToolKind::Other => ("use", title),
     }
 }

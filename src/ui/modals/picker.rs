@@ -46,7 +46,7 @@ pub(super) fn draw(
     // By rank groups come in any order, so a heading over each would say little.
     let groups: Rc<[usize]> = if is_filtered { Rc::default() } else { shape.groups.as_slice().into() };
     if picker.matches.is_empty() {
-        let why = if is_filtered { "Nothing fits the filter." } else { "Nothing to choose from." };
+        let why = if is_filtered { "No matches." } else { "No entries." };
         sheet.body.extend(words(scene, Role::TextDim, why, cols));
     } else {
         let rows = picker.matches.len() + group_rows(&groups);
@@ -63,15 +63,15 @@ pub(super) fn draw(
         sheet.foot = words(scene, Role::TextDim, note, cols);
     }
     let takes = match picker.kind {
-        PickerKind::Agent | PickerKind::TabAgent(_) => "starts it",
-        PickerKind::HandOver => "hands it over",
-        PickerKind::Palette => "does it",
-        PickerKind::Grant => "revokes it",
-        _ => "takes it",
+        PickerKind::Agent | PickerKind::TabAgent(_) => "start",
+        PickerKind::HandOver => "hand over",
+        PickerKind::Palette => "run",
+        PickerKind::Grant => "revoke",
+        _ => "select",
     };
     let hints = [
         scene.hint(Context::List, Action::Accept, takes),
-        scene.hint(Context::List, Action::Escape, "closes"),
+        scene.hint(Context::List, Action::Escape, "close"),
         Some((scene.marks.updown.to_owned(), "choose".to_owned())),
     ];
     sheet.hints = hints.into_iter().flatten().collect();

@@ -44,7 +44,7 @@ pub(super) fn draw(
     let mut sheet =
         DialogFrame { title: title(dialog).to_owned(), tag: tag(dialog), ..DialogFrame::default() };
     let hint = if dialog.text.is_some() {
-        "words, agent:NAME kind:edit is:error days:7 in:here"
+        "text, agent:NAME kind:edit is:error days:7 in:here"
     } else {
         "type to filter"
     };
@@ -88,7 +88,7 @@ pub(super) fn draw(
 }
 
 fn title(dialog: &SessionsDialog) -> &'static str {
-    if dialog.text.is_some() { "Search in all sessions" } else { "Sessions" }
+    if dialog.text.is_some() { "Search all sessions" } else { "Sessions" }
 }
 
 fn tag(dialog: &SessionsDialog) -> String {
@@ -106,15 +106,15 @@ fn note(scene: &FrameContext, dialog: &SessionsDialog) -> String {
         return problem.clone();
     }
     if dialog.text.is_some() {
-        return "Enter shows the place. Nothing is started until you go on there.".to_owned();
+        return "Opens sessions read-only; no agent is started.".to_owned();
     }
     let scope = match dialog.scope {
         Scope::Folder => "This folder",
-        Scope::Repository => "This repository with its worktrees",
+        Scope::Repository => "This repository and worktrees",
         Scope::All => "All folders",
     };
     let order = match dialog.sort {
-        Sort::Time => "the latest first",
+        Sort::Time => "newest first",
         Sort::Name => "by name",
         Sort::Agent => "by agent",
         Sort::Folder => "by folder",
@@ -127,27 +127,27 @@ fn note(scene: &FrameContext, dialog: &SessionsDialog) -> String {
         }
     }
     if dialog.is_loading {
-        note.push_str(". Reading the rest");
+        note.push_str(". Loading more…");
     }
     if let Some(marked) = dialog.marked().filter(|marked| marked.owes_title()) {
         let agent = text::one_line(marked.agent());
         let agent = if agent.is_empty() { "The agent" } else { &agent };
-        let _ = write!(note, ". {agent} does not know this title yet");
+        let _ = write!(note, ". Title not yet sent to {agent}");
     }
     note
 }
 
 fn nothing(dialog: &SessionsDialog) -> String {
     match &dialog.text {
-        Some(TextSearch { is_running: true, .. }) => "Searching.".to_owned(),
+        Some(TextSearch { is_running: true, .. }) => "Searching…".to_owned(),
         Some(_) if dialog.filter.text.trim().is_empty() => {
-            "Type words. All that was said and done in every kept session is searched.".to_owned()
+            "Type to search messages and tool calls of all saved sessions.".to_owned()
         }
-        Some(_) => "Nothing was found.".to_owned(),
-        None if dialog.is_loading => "Reading the kept sessions.".to_owned(),
-        None if !dialog.filter.text.trim().is_empty() => "Nothing fits the filter.".to_owned(),
-        None if dialog.hidden_count > 0 => "No session of this folder is kept.".to_owned(),
-        None => "No session is kept yet.".to_owned(),
+        Some(_) => "No results.".to_owned(),
+        None if dialog.is_loading => "Loading sessions…".to_owned(),
+        None if !dialog.filter.text.trim().is_empty() => "No matches.".to_owned(),
+        None if dialog.hidden_count > 0 => "No saved sessions in this folder.".to_owned(),
+        None => "No saved sessions yet.".to_owned(),
     }
 }
 
@@ -155,36 +155,36 @@ fn hints(scene: &FrameContext, dialog: &SessionsDialog) -> Vec<(String, String)>
     let hint = |action, does| scene.hint(Context::Sessions, action, does);
     let hints = match (&dialog.text, dialog.marked()) {
         (Some(_), _) => vec![
-            hint(Action::Accept, "shows it"),
-            hint(Action::SearchSessions, "names"),
-            hint(Action::Escape, "closes"),
+            hint(Action::Accept, "show"),
+            hint(Action::SearchSessions, "session names"),
+            hint(Action::Escape, "close"),
         ],
         (None, Some(SessionEntry { open: Some(_), .. })) => vec![
-            hint(Action::Accept, "shows it"),
-            hint(Action::Remove, "closes it"),
-            hint(Action::RenameSession, "renames"),
-            hint(Action::SearchSessions, "searches"),
-            hint(Action::NextScope, "widens"),
-            hint(Action::Escape, "closes"),
+            hint(Action::Accept, "show"),
+            hint(Action::Remove, "close session"),
+            hint(Action::RenameSession, "rename"),
+            hint(Action::SearchSessions, "search text"),
+            hint(Action::NextScope, "scope"),
+            hint(Action::Escape, "close"),
         ],
         // Only its agent has it: there is nothing here to read, name or write.
         (None, Some(SessionEntry { kept: None, .. })) => vec![
-            hint(Action::Accept, "goes on"),
-            hint(Action::Remove, "deletes"),
-            hint(Action::SearchSessions, "searches"),
-            hint(Action::NextSort, "sorts"),
-            hint(Action::NextScope, "widens"),
-            hint(Action::Escape, "closes"),
+            hint(Action::Accept, "resume"),
+            hint(Action::Remove, "delete"),
+            hint(Action::SearchSessions, "search text"),
+            hint(Action::NextSort, "sort"),
+            hint(Action::NextScope, "scope"),
+            hint(Action::Escape, "close"),
         ],
         (None, _) => vec![
-            hint(Action::Accept, "goes on"),
-            hint(Action::ReadSession, "only reads"),
-            hint(Action::Remove, "deletes"),
-            hint(Action::RenameSession, "renames"),
-            hint(Action::ExportSession, "exports"),
-            hint(Action::SearchSessions, "searches"),
-            hint(Action::NextSort, "sorts"),
-            hint(Action::Escape, "closes"),
+            hint(Action::Accept, "resume"),
+            hint(Action::ReadSession, "read-only"),
+            hint(Action::Remove, "delete"),
+            hint(Action::RenameSession, "rename"),
+            hint(Action::ExportSession, "export"),
+            hint(Action::SearchSessions, "search text"),
+            hint(Action::NextSort, "sort"),
+            hint(Action::Escape, "close"),
         ],
     };
     hints.into_iter().flatten().collect()
@@ -198,12 +198,12 @@ fn row_line(scene: &FrameContext, row: &SessionEntry, cols: u16) -> Line<'static
     let right = match (&row.open, &row.kept) {
         (Some(open), _) => open.state.to_owned(),
         (None, Some(kept)) if kept.open_in.is_some() => "in another parlor".to_owned(),
-        (None, Some(kept)) if kept.is_folder_gone => format!("folder gone, {}", row.when()),
+        (None, Some(kept)) if kept.is_folder_gone => format!("folder missing, {}", row.when()),
         (None, _) if row.is_archived() => format!("archived, {}", row.when()),
         (None, _) if row.is_live() => format!("in use, {}", row.when()),
         (None, Some(kept)) if kept.was_cut => format!("cut, {}", row.when()),
         (None, Some(_)) => row.when(),
-        (None, None) => format!("the agent's, {}", row.when()),
+        (None, None) => format!("agent only, {}", row.when()),
     };
     let right = right.trim_end_matches(", ");
     let right = text::truncate(&text::one_line(right), usize::from(cols) / 3);
@@ -256,11 +256,11 @@ fn preview(
     let height = rows.saturating_sub(1).min(area.height);
     let Some(session) = session else {
         let words_of = match dialog.marked() {
-            Some(SessionEntry { open: Some(_), .. }) => "It is open here.",
+            Some(SessionEntry { open: Some(_), .. }) => "Session is open.",
             Some(row) if row.kept.is_none() && row.is_live() => {
-                "Only its agent has this session, and has it open, perhaps for another program."
+                "Stored by the agent only, and in use, possibly by another program."
             }
-            Some(SessionEntry { kept: None, listed: Some(_), .. }) => "Only its agent has this session.",
+            Some(SessionEntry { kept: None, listed: Some(_), .. }) => "Stored by the agent only.",
             _ => "",
         };
         lines.extend(words(scene, Role::TextDim, words_of, cols));
@@ -274,7 +274,7 @@ fn preview(
     transcript::draw(session, &mut view.preview, &scene.look, place, &mut page, &mut RowCache::default());
     lines.extend((0..height).map(|y| Row::from(line_of(&page, y))));
     if let Some(first) = lines.first_mut() {
-        let label = format!(" its end, {} ", counted(turns, "turn", "turns"));
+        let label = format!(" end of session, {} ", counted(turns, "turn", "turns"));
         let rest = usize::from(cols).saturating_sub(text::width(&label) + 2);
         let rule = scene.look.glyphs.rule;
         *first = Row::from(Line::from(vec![
@@ -311,7 +311,8 @@ fn line_of(page: &Buffer, y: u16) -> Line<'static> {
 mod tests {
     use std::sync::Arc;
 
-    use crate::app::{Modal, Preview, Scope, Session, SessionsDialog, TextSearch, restore};
+    use crate::app::restore;
+    use crate::app::{Modal, Preview, Scope, Session, SessionsDialog, TextSearch};
     use crate::model::{
         ArchiveHit, ArchiveRow, Nearness, Record, RecordedEvent, RecordedSession, SessionInfo, SessionKey,
         SessionPlace,
@@ -368,11 +369,11 @@ mod tests {
     fn what_is_hidden_is_counted_and_a_folder_that_is_gone_is_told() {
         let mut stage = stage(10);
         let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-        assert!(drawn.contains("This folder, the latest first. 4 hidden"), "{drawn}");
-        assert!(drawn.contains("folder gone, 2 h ago"), "{drawn}");
+        assert!(drawn.contains("This folder, newest first. 4 hidden"), "{drawn}");
+        assert!(drawn.contains("folder missing, 2 h ago"), "{drawn}");
         dialog(&mut stage).is_loading = true;
         let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-        assert!(drawn.contains("Reading the rest"), "{drawn}");
+        assert!(drawn.contains("Loading more"), "{drawn}");
     }
 
     #[test]
@@ -384,7 +385,7 @@ mod tests {
             Arc::make_mut(row).owes_title = row.uid == "k2";
         }
         shown.join(&state);
-        let words = "claude does not know this title yet";
+        let words = "Title not yet sent to claude";
         let mut counted = 0;
         for selected in 0..4 {
             dialog(&mut stage).selected = selected;
@@ -411,9 +412,9 @@ mod tests {
         restore(&mut session, kept, now);
         dialog(&mut stage).preview = Some(Preview { uid: "k1".into(), session: Some(Box::new(session)) });
         let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 36)));
-        assert!(drawn.contains("its end, 4 turns") && drawn.contains("mend the 日本 till"), "{drawn}");
+        assert!(drawn.contains("end of session, 4 turns") && drawn.contains("mend the 日本 till"), "{drawn}");
         let small = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
-        assert!(!small.contains("its end"), "{small}");
+        assert!(!small.contains("end of session"), "{small}");
     }
 
     #[test]
@@ -438,7 +439,7 @@ mod tests {
         shown.scope = Scope::All;
         shown.join(&state);
         let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-        for (name, words) in [("plain", "the agent's"), ("used", "in use"), ("away", "archived")] {
+        for (name, words) in [("plain", "agent only"), ("used", "in use"), ("away", "archived")] {
             let row =
                 drawn.lines().find(|line| line.contains(&format!("Session {name}"))).unwrap_or_default();
             assert!(row.contains(&format!("{words}, 2026-11-20 14:03")), "{drawn}");
@@ -449,8 +450,8 @@ mod tests {
             shown.selected = selected;
             if shown.marked().is_some_and(|row| row.open.is_none() && row.kept.is_none()) {
                 let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-                assert!(drawn.contains("enter goes on") && drawn.contains("widens"), "{drawn}");
-                assert!(!drawn.contains("only reads") && !drawn.contains("renames"), "{drawn}");
+                assert!(drawn.contains("enter resume") && drawn.contains("scope"), "{drawn}");
+                assert!(!drawn.contains("read-only") && !drawn.contains("F2 rename"), "{drawn}");
                 theirs += 1;
             }
         }

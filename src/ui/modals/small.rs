@@ -34,12 +34,12 @@ pub(super) fn draw_choice(
         sheet.foot.extend(choice(scene, index, &way.label, index == dialog.selected, cols));
     }
     let hints = [
-        scene.hint(Context::Choice, Action::Accept, "takes it"),
-        scene.hint(Context::Choice, Action::Escape, "closes"),
+        scene.hint(Context::Choice, Action::Accept, "select"),
+        scene.hint(Context::Choice, Action::Escape, "close"),
         Some((scene.marks.updown.to_owned(), "choose".to_owned())),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
-    sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scrolls");
+    sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scroll");
     sheet.draw(scene, place, view, buf)
 }
 
@@ -73,14 +73,14 @@ pub(super) fn draw_queue(
         sheet.body.push(Row { line, hit, is_selected: index == selected, cursor: None });
     }
     if queue.is_empty() {
-        let why = "No prompt waits. What you send while a turn runs waits here.";
+        let why = "No queued prompts. Prompts sent during a turn are queued here.";
         sheet.body = words(scene, Role::TextDim, why, cols);
     }
     let hints = [
-        scene.hint(Context::Queue, Action::Edit, "edits it"),
-        scene.hint(Context::Queue, Action::Remove, "drops it"),
-        scene.hint(Context::Queue, Action::Escape, "closes"),
-        scene.hint(Context::Queue, Action::MoveUp, "moves it up").filter(|_| queue.len() > 1),
+        scene.hint(Context::Queue, Action::Edit, "edit"),
+        scene.hint(Context::Queue, Action::Remove, "remove"),
+        scene.hint(Context::Queue, Action::Escape, "close"),
+        scene.hint(Context::Queue, Action::MoveUp, "move up").filter(|_| queue.len() > 1),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.draw(scene, place, view, buf)
@@ -103,8 +103,8 @@ pub(super) fn draw_line(
         sheet.foot.extend(words(scene, Role::Error, problem, cols));
     }
     let hints = [
-        scene.hint(Context::Line, Action::Accept, "takes it"),
-        scene.hint(Context::Line, Action::Escape, "closes"),
+        scene.hint(Context::Line, Action::Accept, "select"),
+        scene.hint(Context::Line, Action::Escape, "close"),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.draw(scene, place, view, buf)

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::app::user::{self, Focus, field_hint, inspect_url, shown_value};
+use crate::app::dialogs::{self, Focus, field_hint, inspect_url, shown_value};
 use crate::app::{
     Event, FieldState, ItemBody, Modal, OpenRequestKind, Picker, SessionsDialog, State, URL_OPTIONS,
     protected_files,
@@ -73,12 +73,12 @@ pub fn question(state: &State, look: &RenderContext<'_>) -> Option<Question> {
         Some(Modal::Line(dialog)) => {
             let _ = writeln!(out, "{}\n{}", one_line(&dialog.title), one_line(&dialog.help));
             if dialog.is_secret {
-                out.push_str("What you type will be seen.\n");
+                out.push_str("Input is visible.\n");
             }
             if let Some(problem) = &dialog.problem {
                 let _ = writeln!(out, "{problem}");
             }
-            out.push_str("Type it and Enter, or :cancel.");
+            out.push_str("Type a value and press Enter, or :cancel.");
         }
         Some(_) => return None,
         None => {
@@ -94,14 +94,14 @@ const MOST_SESSIONS: usize = 20;
 
 fn ask_sessions(dialog: &SessionsDialog, out: &mut String) {
     if let Some(text) = &dialog.text {
-        let _ = writeln!(out, "Search in all sessions: {}", one_line(&dialog.filter.text));
+        let _ = writeln!(out, "Search all sessions: {}", one_line(&dialog.filter.text));
         let hits = text.hits.iter().take(MOST_SESSIONS).map(|hit| {
             let snippet = hit.snippet.replace(['\u{2}', '\u{3}'], "");
             format!("{} · {} · {}", hit.name, hit.kind, snippet)
         });
         let hits: Vec<String> = hits.collect();
         number(out, hits.iter().map(String::as_str));
-        out.push_str("\nLetters are what is searched for.");
+        out.push_str("\nType text to search.");
         return;
     }
     let shown = dialog.matches.iter().take(MOST_SESSIONS).filter_map(|place| dialog.rows.get(*place));
@@ -113,32 +113,32 @@ fn ask_sessions(dialog: &SessionsDialog, out: &mut String) {
         .collect();
     let _ = writeln!(out, "Sessions");
     number(out, rows.iter().map(String::as_str));
-    out.push_str("\nLetters filter.");
+    out.push_str("\nType text to filter.");
     let more = dialog.matches.len().saturating_sub(MOST_SESSIONS);
     if more > 0 {
-        let _ = write!(out, " {more} more are not listed.");
+        let _ = write!(out, " {more} more not listed.");
     }
     if dialog.hidden_count > 0 {
-        let _ = write!(out, " {} of other folders: :next-scope shows them.", dialog.hidden_count);
+        let _ = write!(out, " {} in other folders: type :next-scope to show them.", dialog.hidden_count);
     }
 }
 
 fn ask_picker(picker: &Picker, out: &mut String) {
     let _ = writeln!(out, "{}", one_line(&picker.title));
     if !picker.filter.text.is_empty() {
-        let _ = writeln!(out, "Those that fit \"{}\":", picker.filter.text);
+        let _ = writeln!(out, "Matching \"{}\":", picker.filter.text);
     }
     for (place, row) in picker.matches.iter().filter_map(|row| picker.rows.get(*row)).enumerate() {
         let _ = write!(out, "{}. {}", place + 1, one_line(&row.label));
         for more in [&row.detail, &row.right].into_iter().filter(|more| !more.is_empty()) {
             let _ = write!(out, ", {}", one_line(more));
         }
-        out.push_str(if row.is_current { ", in force\n" } else { "\n" });
+        out.push_str(if row.is_current { ", current\n" } else { "\n" });
     }
     if let Some(note) = &picker.note {
         let _ = writeln!(out, "{note}");
     }
-    out.push_str("Type a number and Enter, letters to filter, or :cancel.");
+    out.push_str("Type a number and press Enter, text to filter, or :cancel.");
 }
 
 fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Option<()> {
@@ -166,7 +166,7 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
                 out.push('\n');
             }
             if request.options.is_empty() {
-                out.push_str("It offers no answer; :cancel rejects it.");
+                out.push_str("No options. Type :cancel to reject.");
             } else {
                 let labels: Vec<String> =
                     (0..request.options.len()).map(|place| option_label(request, place)).collect();
@@ -189,10 +189,10 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
         OpenRequestKind::Elicitation(ask) => {
             if let ElicitationMode::Url { url, .. } = &ask.mode {
                 let facts = inspect_url(url);
-                let _ = writeln!(out, "{agent} wants you to visit a page: {}", one_line(url));
+                let _ = writeln!(out, "{agent} asks to open a page: {}", one_line(url));
                 let _ = writeln!(out, "{}", sanitize(ask.message.trim()));
                 for warning in &facts.warnings {
-                    let _ = writeln!(out, "Be careful: {warning}");
+                    let _ = writeln!(out, "Warning: {warning}");
                 }
                 number(out, URL_OPTIONS);
             } else {
@@ -212,15 +212,15 @@ fn ask_field(state: &State, out: &mut String) {
         for field in &form.fields {
             let _ = writeln!(out, "{}: {}", one_line(&field.field.title), one_line(&shown_value(field)));
         }
-        out.push_str("1. Send it\n2. Change it\nType a number and Enter. :decline says no, :cancel cancels.");
+        out.push_str("1. Send\n2. Edit\nType a number and press Enter, or :decline, or :cancel.");
         return;
     }
     let Some(state) = form.fields.get(state.ask_view.selected) else {
-        out.push_str("Enter sends it. :decline says no, :cancel cancels.");
+        out.push_str("Press Enter to send, or type :decline or :cancel.");
         return;
     };
     let field = &state.field;
-    let empty = if field.is_required { "" } else { " (may stay empty)" };
+    let empty = if field.is_required { "" } else { " (optional)" };
     let _ = writeln!(out, "{}{empty}", one_line(&field.title));
     for more in field.description.iter().map(|text| one_line(text)).chain(field_hint(field)) {
         let _ = writeln!(out, "{more}");
@@ -228,7 +228,7 @@ fn ask_field(state: &State, out: &mut String) {
     match &field.kind {
         FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => {
             for (place, choice) in choices.iter().enumerate() {
-                let mark = if state.checked.get(place) == Some(&true) { ", chosen" } else { "" };
+                let mark = if state.checked.get(place) == Some(&true) { ", selected" } else { "" };
                 let _ = writeln!(out, "{}. {}{mark}", place + 1, one_line(&choice.title));
             }
         }
@@ -236,23 +236,26 @@ fn ask_field(state: &State, out: &mut String) {
         FieldKind::Text { .. } | FieldKind::Number { .. } => {}
     }
     if state.is_secret {
-        out.push_str("What you type will be seen.\n");
+        out.push_str("Input is visible.\n");
     }
     let now = shown_value(state);
     if !now.is_empty() {
-        let _ = writeln!(out, "Now: {}", one_line(&now));
+        let _ = writeln!(out, "Current value: {}", one_line(&now));
     }
     if let Some(problem) = &state.problem {
         let _ = writeln!(out, "{problem}");
     }
     out.push_str(match field.kind {
         FieldKind::Choices { .. } => {
-            "Type the numbers, with blanks between, and Enter; Enter alone leaves it."
+            "Type numbers separated by spaces and press Enter; Enter alone leaves the field unchanged."
         }
         FieldKind::Choice { .. } | FieldKind::Boolean { .. } => {
-            "Type a number and Enter; Enter alone leaves it."
+            "Type a number and press Enter; Enter alone leaves the field unchanged."
         }
-        FieldKind::Text { .. } | FieldKind::Number { .. } => "Type it and Enter; Enter alone leaves it.",
+        FieldKind::Text { .. } | FieldKind::Number { .. } => {
+            "Type a value and press Enter; Enter alone \
+            leaves the field unchanged."
+        }
     });
 }
 
@@ -260,7 +263,7 @@ fn number<'a>(out: &mut String, options: impl IntoIterator<Item = &'a str>) {
     for (place, option) in options.into_iter().enumerate() {
         let _ = writeln!(out, "{}. {}", place + 1, one_line(option));
     }
-    out.push_str("Type a number and Enter, or :cancel.");
+    out.push_str("Type a number and press Enter, or :cancel.");
 }
 
 /// What a line means for what is asked now.
@@ -269,7 +272,7 @@ pub fn reply(state: &State, line: &str) -> Reply {
         return command_reply(state, command.trim());
     }
     let line = line.trim();
-    match user::focus(state) {
+    match dialogs::focus(state) {
         Focus::Main => Reply::Do(vec![Event::Draft(line.to_owned()), Event::Act(Action::Submit)]),
         Focus::Picker | Focus::Sessions => {
             let count = match state.modals.last() {
@@ -329,9 +332,9 @@ fn place_of(line: &str, count: usize) -> Option<u16> {
 
 fn no_number(count: usize) -> Reply {
     Reply::Say(match count {
-        0 => "There is nothing to choose. :cancel goes on.".to_owned(),
-        1 => "Answer with 1, or with :cancel.".to_owned(),
-        _ => format!("Answer with a number from 1 to {count}, or with :cancel."),
+        0 => "No options. Type :cancel to continue.".to_owned(),
+        1 => "Type 1, or :cancel.".to_owned(),
+        _ => format!("Type a number from 1 to {count}, or :cancel."),
     })
 }
 
@@ -413,7 +416,7 @@ fn command_reply(state: &State, name: &str) -> Reply {
         "decline" => act(Action::Decline),
         _ => match actions::by_name(name).filter(|action| is_offered(*action)) {
             Some(action) => act(action),
-            None => Reply::Say(format!("There is no command :{}. :help lists all.", one_line(name))),
+            None => Reply::Say(format!("Unknown command :{}. Type :help for a list.", one_line(name))),
         },
     }
 }
@@ -450,16 +453,15 @@ fn is_offered(action: Action) -> bool {
 }
 
 fn help(state: &State) -> String {
-    let mut out =
-        "A line is a prompt; one that ends with \\ goes on in the next. Questions are answered by number.\n\
-                   :cancel  Stop the turn, or reject what is asked\n"
-            .to_owned();
+    let mut out = "Each line is a prompt. End a line with \\ to continue on the next. Answer questions by \
+            number.\n:cancel  Cancel turn or reject request\n"
+        .to_owned();
     let offered = state.setup.palette.iter().filter(|(action, ..)| is_offered(*action));
     for (action, text, _) in offered {
         if let Some(name) = actions::name_of(*action) {
             let _ = writeln!(out, ":{name}  {text}");
         }
     }
-    out.push_str("Lines that begin with / go to the agent.");
+    out.push_str("Lines that start with / are agent commands.");
     out
 }

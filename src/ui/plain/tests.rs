@@ -156,7 +156,7 @@ fn a_permission_is_a_numbered_question() {
     assert!(text.contains("claude asks: Allow this edit? edit src/auth/token.rs\n"), "{text}");
     assert!(text.contains("+     let line_20 = 20 + SKEW"), "{text}");
     assert!(text.contains("\n1. Yes, this once\n2. "), "{text}");
-    assert!(text.ends_with("Type a number and Enter, or :cancel.\n"), "{text}");
+    assert!(text.ends_with("Type a number and press Enter, or :cancel.\n"), "{text}");
     assert!(!text.contains('\u{1b}'));
     assert_eq!(reply(&stage.state, "1"), Reply::Do(vec![Event::Act(Action::Choose(1))]));
     for wrong in ["", "0", "99", "yes please", "-1"] {
@@ -204,7 +204,7 @@ fn each_turn_is_said_to_be_over_and_what_waits_is_told() {
     });
     assert_eq!(linear.advance(&stage.state, now), "");
     stage.session(|session| session.queue.push_back("then this".into()));
-    assert_eq!(linear.advance(&stage.state, now), "(1 prompt waits in the queue.)\n");
+    assert_eq!(linear.advance(&stage.state, now), "(1 prompt queued.)\n");
     stage.session(|session| {
         session.queue.clear();
         session.turn_count = 2;
@@ -220,7 +220,7 @@ fn each_turn_is_said_to_be_over_and_what_waits_is_told() {
 fn a_list_is_picked_from_by_number_or_filtered() {
     let stage = fixture::picker("");
     let text = said(&stage);
-    assert!(text.contains("\n1. ") && text.contains("letters to filter"), "{text}");
+    assert!(text.contains("\n1. ") && text.contains("text to filter"), "{text}");
     let picked = vec![Event::Act(Action::Mark(1)), Event::Act(Action::Accept)];
     assert_eq!(reply(&stage.state, "2"), Reply::Do(picked));
     let filtered = vec![Event::Line(LineEdit::Clear), Event::Line(LineEdit::Insert("gem".into()))];
@@ -231,9 +231,9 @@ fn a_list_is_picked_from_by_number_or_filtered() {
 fn a_form_is_asked_field_by_field() {
     let mut stage = fixture::form();
     let now = stage.now;
-    crate::app::user::settle(&mut stage.state, now);
+    crate::app::dialogs::settle(&mut stage.state, now);
     let first = said(&stage);
-    assert!(first.contains("Enter alone leaves it."), "{first}");
+    assert!(first.contains("Enter alone leaves the field unchanged."), "{first}");
     let typed = reply(&stage.state, "some text");
     let Reply::Do(events) = typed else { panic!("{typed:?}") };
     assert_eq!(events.first(), Some(&Event::Line(LineEdit::Clear)));

@@ -38,7 +38,7 @@ pub fn theme(name: &str) -> Theme {
 pub fn first_screen() -> Stage {
     let now = Instant::now();
     let setup = Setup { folder: PathBuf::from("/home/ada/code/shop"), ..Setup::default() };
-    let (mut state, _) = State::new(setup, now);
+    let (mut state, _) = start(setup, now);
     state.modals.clear();
     Stage { state, now: now + Duration::from_secs(100) }
 }
@@ -247,12 +247,12 @@ pub fn picker(filter: &str) -> Stage {
         row("Configured", "local", "ssh build.example agent --acp", false),
         row("Found on this machine", "codex", "codex-acp", false),
         row("Found on this machine", "gemini", "gemini --experimental-acp", false),
-        row("Built in", "demo", "a tour, no account needed", false),
+        row("Built in", "demo", "demo, no account needed", false),
     ];
     let matches = (0..rows.len()).filter(|index| rows[*index].label.contains(filter)).collect();
     let picker = Picker {
         kind: PickerKind::Agent,
-        title: "Choose an agent".into(),
+        title: "Select agent".into(),
         rows,
         filter: LineInput::new(filter),
         matches,

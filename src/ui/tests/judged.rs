@@ -195,10 +195,10 @@ fn the_way_to_refuse_is_on_the_smallest_screen() {
     let tool = json!({"toolCallId": "t", "title": "long ".repeat(500), "kind": "execute",
         "rawInput": {"command": "x".repeat(5000), "description": "why ".repeat(500)}});
     for (options, refuses) in [
-        (many(499, 500), "Option 499 (rejects"),
-        (many(0, 500), "Option 0 (rejects"),
-        (many(250, 500), "Option 250 (rejects"),
-        (many(7, 9), "Option 7 (rejects"),
+        (many(499, 500), "Option 499 (reject"),
+        (many(0, 500), "Option 0 (reject"),
+        (many(250, 500), "Option 250 (reject"),
+        (many(7, 9), "Option 7 (reject"),
         (many(999, 30), "Reject"),
         (json!([]), "Reject"),
         (
@@ -236,7 +236,7 @@ fn a_change_while_it_waits_is_marked_and_keys_wait() {
         update(&mut stage.state, Event::Agent(ConnId(1), event), stage.now);
     }
     let screen = shown(&stage, (80, 24));
-    for part in ["This request has changed; review it again.", "rm -rf ~", "waiting for a pause in typing"] {
+    for part in ["The request has changed; review it again.", "rm -rf ~", "waiting for a pause in typing"] {
         assert!(screen.contains(part), "{part:?} in\n{screen}");
     }
     assert!(next_frame_in(&stage.state, &stage.view()).is_some(), "a frame comes when keys count again");
@@ -364,7 +364,7 @@ proptest! {
         let options: Vec<Value> = options.iter().enumerate()
             .map(|(at, kind)| json!({"optionId": format!("o{at}"), "name": format!("n{at}"), "kind": kind})).collect();
         let refusal = options.iter().find(|option| option["kind"] == "reject_once")
-            .map_or("Reject".to_owned(), |option| format!("{} (rejects once)", option["name"].as_str().unwrap()));
+            .map_or("Reject".to_owned(), |option| format!("{} (reject once)", option["name"].as_str().unwrap()));
         let stage = asked(&json!({"sessionId": "s-1", "toolCall": tool, "options": options}));
         let screen = packed(&stage);
         for (key, value) in &members {

@@ -23,10 +23,10 @@ fn a_request_names_the_files_that_it_changes() {
         });
         text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)))
     };
-    assert!(named(&["src/a.rs"]).contains("wants to change src/a.rs"));
-    assert!(named(&["src/a.rs", "b.rs"]).contains("wants to change src/a.rs, b.rs"));
+    assert!(named(&["src/a.rs"]).contains("asks to change src/a.rs"));
+    assert!(named(&["src/a.rs", "b.rs"]).contains("asks to change src/a.rs, b.rs"));
     let many = named(&["1.rs", "2.rs", "3.rs", "4.rs", "5.rs", "6.rs"]);
-    assert!(many.contains("wants to change 1.rs, 2.rs, 3.rs, 4.rs and 2 more"), "{many}");
+    assert!(many.contains("asks to change 1.rs, 2.rs, 3.rs, 4.rs and 2 more"), "{many}");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_request_with_a_long_change_is_there_at_once_and_shows_all_of_it() {
     let mut view = stage.view();
     let mut frame = || text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
     let first = frame();
-    assert!(first.contains("Comparing the texts…") && first.contains("Allow this edit?"), "{first}");
+    assert!(first.contains("Computing diff…") && first.contains("Allow this edit?"), "{first}");
     assert_eq!(crate::ui::diff::cache::work_off(), 1);
     let second = frame();
     assert!(second.contains("+10000 −10000") && second.contains("− old 0"), "{second}");
@@ -187,8 +187,8 @@ fn a_write_is_asked_with_its_change_and_where_it_leads() {
     for part in [
         "Write to a protected file?",
         "notes.txt",
-        "which is really .git/hooks/pre-commit",
-        "git executes or trusts what is in this file.",
+        "resolves to .git/hooks/pre-commit",
+        "git runs commands from this file.",
         "exit 0",
         "#!/bin/sh",
         "▸ 4  Refuse",
@@ -216,7 +216,7 @@ fn a_change_of_a_protected_file_is_marked_in_the_agents_own_request() {
         text(&stage.draw(&mut stage.view(), &theme("dark"), size))
     };
     let hook = shown(&[".git/hooks/pre-commit"], (120, 40));
-    let words = "Protected file: .git/hooks/pre-commit. git executes or trusts what is in this";
+    let words = "Protected file: .git/hooks/pre-commit. git runs commands from this";
     assert!(hook.contains(words), "{hook}");
     let both = shown(&["src/../.envrc", ".vscode/tasks.json", "src/a.rs"], (120, 40));
     assert!(both.contains("Protected file: .envrc.") && both.contains("Protected file: .vscode/tasks.json."));

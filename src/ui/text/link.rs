@@ -3,7 +3,7 @@
 //! A style can colour underlines apart from text. No theme does, so that colour is the number of a link instead: it
 //! goes through wrapping and patching with the style, and stays with the cell, where the painter turns it into a
 //! hyperlink (OSC 8) and the mouse finds it.
-//! Not its duty: finding places in text (`app::places`), opening them (`app::user`).
+//! Not its duty: finding places in text (`app::state::places`), opening them (`app::dialogs`).
 //! Data: the numbers are given on the thread that draws, and hold there until `MOST_LINKS` others came; a number
 //! that has gone is text without a link. Invariant: what is kept went through [`Target::of_link`].
 
@@ -14,7 +14,7 @@ use std::path::Path;
 use ratatui::style::{Color, Style};
 use ratatui::text::Span;
 
-use crate::app::places;
+use crate::app::state::places;
 use crate::model::{Location, Target};
 
 /// So many links are kept; a screen holds far fewer.

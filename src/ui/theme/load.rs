@@ -71,7 +71,7 @@ impl ThemeSet {
             let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
             match std::fs::read_to_string(path) {
                 Ok(text) => self.add(name, &text),
-                Err(error) => problems.push(format!("The theme {} cannot be read: {error}.", path.display())),
+                Err(error) => problems.push(format!("cannot read theme {}: {error}", path.display())),
             }
         }
         problems
@@ -99,7 +99,7 @@ impl ThemeSet {
         let mut chosen = name;
         if !self.sources.iter().any(|(known, _)| known == name) {
             let names = self.names().join(", ");
-            problems.push(format!("There is no theme \"{name}\". Write one of these: {names}."));
+            problems.push(format!("unknown theme \"{name}\"; use one of {names}"));
             chosen = "dark";
         }
         let mut draft = Draft::default();
@@ -110,11 +110,11 @@ impl ThemeSet {
     /// Reads a file on top of its parents.
     fn gather(&self, name: &str, draft: &mut Draft, problems: &mut Vec<String>, depth: usize) {
         if depth > MOST_PARENTS {
-            problems.push(format!("The theme \"{name}\" inherits in a ring. Take one `inherits` out."));
+            problems.push(format!("theme \"{name}\" inherits from itself; remove one `inherits`"));
             return;
         }
         let Some((_, text)) = self.sources.iter().find(|(known, _)| known == name) else {
-            problems.push(format!("A theme inherits \"{name}\", which does not exist."));
+            problems.push(format!("unknown parent theme \"{name}\""));
             return;
         };
         let table = match text.parse::<Table>() {
@@ -123,7 +123,7 @@ impl ThemeSet {
                 let line = error.span().map_or(1, |span| {
                     text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1)
                 });
-                problems.push(format!("{name}.toml, line {line}: {}.", error.message()));
+                problems.push(format!("{name}.toml, line {line}: {}", error.message()));
                 return;
             }
         };
@@ -162,8 +162,8 @@ impl Draft {
                 ("palette", Value::Table(palette)) => self.read_palette(file, palette, problems),
                 ("roles", Value::Table(roles)) => self.read_roles(file, roles, problems),
                 _ => problems.push(format!(
-                    "{file}.toml: `{key}` is not understood. A theme has `variant = \"dark\"` or `\"light\"`, \
-                     `inherits`, `[palette]` and `[roles]`."
+                    "{file}.toml: unknown key `{key}`; use `variant` (\"dark\" or \"light\"), \
+                        `inherits`, `[palette]` or `[roles]`"
                 )),
             }
         }
@@ -176,8 +176,8 @@ impl Draft {
                     self.palette.insert(name.clone(), color);
                 }
                 None => problems.push(format!(
-                    "{file}.toml: the colour `{name}` is not understood. Write \"#rrggbb\", an ANSI name such as \
-                     \"bright-blue\", or \"default\"."
+                    "{file}.toml: invalid colour `{name}`; use \"#rrggbb\", an ANSI name such as \
+                        \"bright-blue\", or \"default\""
                 )),
             }
         }
@@ -187,8 +187,7 @@ impl Draft {
         for (name, value) in roles {
             let Some(role) = Role::ALL.iter().find(|role| role.key() == name) else {
                 let near = nearest_role(name);
-                problems
-                    .push(format!("{file}.toml: there is no role \"{name}\". The nearest is \"{near}\"."));
+                problems.push(format!("{file}.toml: unknown role \"{name}\"; did you mean \"{near}\"?"));
                 continue;
             };
             let mut source = RoleSource { file: file.to_owned(), ..RoleSource::default() };
@@ -196,7 +195,10 @@ impl Draft {
                 Value::String(color) => source.fg = Some(color.clone()),
                 Value::Table(table) => source.read(file, name, table, problems),
                 _ => {
-                    problems.push(format!("{file}.toml: \"{name}\" must be a colour, or a table such as {{ fg = \"#rrggbb\", bold = true }}."));
+                    problems.push(format!(
+                        "{file}.toml: \"{name}\" must be a colour or a table; for example {{ fg = \
+                            \"#rrggbb\", bold = true }}"
+                    ));
                     continue;
                 }
             }
@@ -214,8 +216,8 @@ impl Draft {
                 if found.is_none() {
                     let file = &source.file;
                     problems.push(format!(
-                        "{file}.toml: \"{}\" names the colour \"{color}\", which is neither in [palette] nor \
-                         known. Write \"#rrggbb\" or add it to [palette].",
+                        "{file}.toml: unknown colour \"{color}\" in \"{}\"; use \"#rrggbb\" or add it to \
+                            [palette]",
                         role.key()
                     ));
                 }
@@ -279,8 +281,8 @@ impl RoleSource {
                 ("bg", Value::String(color)) => self.bg = Some(color.clone()),
                 (_, Value::Boolean(is_on)) if !modifier.is_empty() => self.modifiers.set(modifier, *is_on),
                 _ => problems.push(format!(
-                    "{file}.toml: `{key}` of \"{role}\" is not understood. A role has fg and bg (colours), and bold, \
-                     italic, underline, dim and reversed (true or false)."
+                    "{file}.toml: unknown key `{key}` in \"{role}\"; use fg and bg (colours), bold, \
+                        italic, underline, dim or reversed (true or false)"
                 )),
             }
         }

@@ -212,7 +212,7 @@ fn an_unknown_role_is_a_warning_with_the_nearest_name() {
     let mut set = ThemeSet::built_in();
     set.add("mine", "inherits = \"dark\"\n[roles]\n\"diff.pluss\" = \"#ffffff\"\n\"accent\" = \"ink\"");
     let (theme, problems) = set.load("mine", ColorSupport::TrueColor);
-    assert_eq!(problems, ["mine.toml: there is no role \"diff.pluss\". The nearest is \"diff.plus\"."]);
+    assert_eq!(problems, ["mine.toml: unknown role \"diff.pluss\"; did you mean \"diff.plus\"?"]);
     assert_eq!(theme.style(Role::Accent).fg, load("dark", ColorSupport::TrueColor).style(Role::Text).fg);
 }
 
@@ -233,10 +233,10 @@ fn what_is_wrong_is_said_in_one_sentence_each() {
     set.add("broken", "[roles]\n\"text\" = {");
     set.add("odd", "shade = 1\n[palette]\nink = \"#12\"\n[roles]\n\"text\" = 3\n\"accent\" = { blink = true }\n\"error\" = \"nowhere\"");
     let said = |name: &str| set.load(name, ColorSupport::TrueColor).1;
-    assert!(said("ring").iter().any(|text| text.contains("in a ring")));
+    assert!(said("ring").iter().any(|text| text.contains("inherits from itself")));
     assert!(said("broken")[0].starts_with("broken.toml, line 2: "), "{:?}", said("broken"));
     assert_eq!(said("odd").len(), 5, "{:?}", said("odd"));
-    assert!(said("none")[0].starts_with("There is no theme \"none\". Write one of these: dark, light"));
+    assert!(said("none")[0].starts_with("unknown theme \"none\"; use one of dark, light"));
     assert_eq!(set.load("none", ColorSupport::TrueColor).0.name, "dark");
 }
 

@@ -4,7 +4,7 @@
 //! duty: what belongs to a part (`app::outline`).
 //! Invariant: the list is that of a look at all items.
 
-use crate::app::outline::Only;
+use crate::app::state::outline::Only;
 use crate::app::{Item, Transcript};
 
 use super::Anchor;

@@ -1,7 +1,7 @@
 //! Hits of the search on drawn rows.
 //!
 //! Duty: marks what matches on the rows that are on the screen, and finds the row of the current hit.
-//! Not its duty: counting (`app::search`), opening what hides a hit (`app::user`).
+//! Not its duty: counting (`app::state::search`), opening what hides a hit (`app::dialogs`).
 //! Rows are read with their wraps undone, so a hit may go over the end of a row. The text on the screen is not the
 //! source: marks of Markdown are gone, gutters have come. The current hit is therefore known by what stands before
 //! and behind it; where several places agree as well, by their order.
@@ -14,7 +14,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
 use crate::app::ItemBody;
-use crate::app::search::{Hit, Pattern, Search, hits, texts};
+use crate::app::state::search::{Hit, Pattern, Search, hits, texts};
 use crate::model::Role as Speaker;
 use crate::ui::cells::layout::Source;
 use crate::ui::render_context::RenderContext;

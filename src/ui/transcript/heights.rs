@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use crate::app::fold::fold_of;
+use crate::app::state::fold::fold_of;
 use crate::app::{Item, ItemBody, MessagePart, Session, ToolCall};
 use crate::model::{DiffChange, Fold, Role, ToolContent};
 use crate::ui::cells::layout::{Layout, Source};

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use parlor::acp::log::Log;
 use parlor::acp::tap::{Direction, TapFilter};
-use parlor::app::{State, operations};
+use parlor::app::State;
+use parlor::app::lifecycle::operations;
 use parlor::config::keymap::Keymap;
 use parlor::model::{Action, AgentSpec, Callbacks, ConfigKind, ConfigValue, PlanBody, Remote, TokenSource};
 use parlor::runtime::replay::Replay;

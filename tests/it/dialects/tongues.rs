@@ -294,7 +294,7 @@ pub trait Tongue {
 
     /// The same, where the session is not to be had any more.
     fn reopen_refused(&self) -> String {
-        expect("\"session/resume\"") + &refuse(-32002, "The agent holds no such session.")
+        expect("\"session/resume\"") + &refuse(-32002, "The agent does not have this session.")
     }
 
     /// The end, if it is said.

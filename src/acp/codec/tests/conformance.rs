@@ -169,8 +169,8 @@ fn acp_v1_a_prompt_holds_what_the_agent_takes() {
         poor["prompt"],
         json!([
             {"type": "text", "text": "look"},
-            {"type": "text", "text": "[An image was left out: this agent takes none.]"},
-            {"type": "text", "text": "[A sound was left out: this agent takes none.]"},
+            {"type": "text", "text": "[Image omitted: the agent does not support images.]"},
+            {"type": "text", "text": "[Audio omitted: the agent does not support audio.]"},
             {"type": "resource_link", "name": "a.md", "uri": "file:///w/a.md", "size": 3},
             {"type": "resource_link", "name": "b", "uri": "file:///w/b", "mimeType": "text/plain"},
             {"type": "resource_link", "name": "c", "uri": "file:///w/c"}
@@ -331,7 +331,7 @@ fn a_system_behind_a_url_has_its_odd_ways_and_on_a_pipe_it_has_not() {
         let remote = remote.then(crate::model::Remote::default);
         let mut codec = Codec::new(&AgentSpec { remote, ..AgentSpec::default() });
         let info = codec.on_initialize(&answer(name)).unwrap();
-        (info.capabilities.deaf_in_turn, info.quirks.iter().any(|quirk| quirk.contains("between two turns")))
+        (info.capabilities.deaf_in_turn, info.quirks.iter().any(|quirk| quirk.contains("between turns")))
     };
     assert_eq!((told("Banjo Duet", true), told("Banjo Duet", false)), ((true, false), (false, false)));
     assert_eq!((told("zeptoclaw", true), told("zeptoclaw", false)), ((false, true), (false, false)));

@@ -105,7 +105,7 @@ async fn a_turn_that_ends_with_an_error_has_failed_and_one_that_went_on_has_not(
     assert!(matches!(app.next_regular().await, AgentEvent::Update(_, SessionUpdate::Notice { .. })));
     let (tag, reply) = app.reply().await;
     let Err(CallError::Agent(failed)) = reply else { panic!("{reply:?}") };
-    assert_eq!((tag, failed.message.as_str()), (1, "The turn ended with the error that stands above."));
+    assert_eq!((tag, failed.message.as_str()), (1, "The turn ended with the error above."));
     assert!(failed.data.unwrap().0.contains("overloaded"));
     app.prompt(2);
     agent.hear().await;
@@ -190,7 +190,7 @@ async fn a_prompt_that_is_too_long_is_not_sent() {
     app.call(1, Purpose::Prompt(SessionKey(1)), Call::Prompt("s1".into(), blocks));
     let (_, reply) = app.reply().await;
     let Err(CallError::NotSent { error }) = reply else { panic!("{reply:?}") };
-    assert!(error.contains("196 KiB") && error.contains("at most 100"), "{error}");
+    assert!(error.contains("196 KiB") && error.contains("limit is 100"), "{error}");
     app.prompt(2);
     assert_eq!(agent.hear().await["params"]["prompt"][0]["text"], json!("hello"));
 }

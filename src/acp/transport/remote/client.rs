@@ -1,11 +1,7 @@
-//! The HTTP client of one connection.
+//! The HTTP client of one connection, with proxies from the environment, cookies, the user's headers and the token.
 //!
-//! Duty: proxies of the environment, cookies, the user's headers, the token;
-//! requests that fail say why in words for the user.
-//! Not its duty: what is sent (the carriers).
-//! Invariants: headers and token go to the origin of the agent's URL and nowhere else, so no redirect to
-//! another origin is followed; TLS certificates are always checked; a token that is refused is fetched once
-//! more from where it comes from.
+//! Invariants: headers and token are sent only to the origin of the agent's URL, so redirects to other origins are
+//! not followed; TLS certificates are always verified; a rejected token is fetched once more from its source.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -72,7 +68,7 @@ impl Client {
             builder = builder.no_proxy();
         }
         let http = builder.build().map_err(|error| {
-            refused(format!("No HTTP client could be made: {}.", super::http_error::innermost(&error)))
+            refused(format!("Could not create the HTTP client: {}.", super::http_error::innermost(&error)))
         })?;
         Ok(Arc::new(Self {
             http,
@@ -148,7 +144,7 @@ impl Client {
 async fn authorization(source: &TokenSource) -> Result<HeaderValue, String> {
     let secret = token::fetch(source).await?;
     let mut value = HeaderValue::from_str(&format!("Bearer {}", secret.reveal()))
-        .map_err(|_| format!("What {source} holds is no token."))?;
+        .map_err(|_| format!("{source} does not contain a valid token."))?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -156,13 +152,13 @@ async fn authorization(source: &TokenSource) -> Result<HeaderValue, String> {
 /// The URL as HTTP knows it, checked.
 pub fn http_url(remote: &Remote) -> Result<Url, String> {
     let shown = remote.shown_url();
-    let wrong = |why: &str| format!("{shown} is no address of an agent: {why}.");
+    let wrong = |why: &str| format!("Invalid agent URL {shown}: {why}.");
     let mut url =
-        Url::parse(&remote.url).map_err(|error| wrong(&format!("{error}; write it as https://host/path")))?;
+        Url::parse(&remote.url).map_err(|error| wrong(&format!("{error}; use https://host/path")))?;
     let scheme = match url.scheme() {
         "http" | "ws" => "http",
         "https" | "wss" => "https",
-        _ => return Err(wrong("it must begin with https://, http://, wss:// or ws://")),
+        _ => return Err(wrong("it must start with https://, http://, wss:// or ws://")),
     };
     // The scheme is part of how a URL is read, so it is changed in the text.
     if scheme != url.scheme() {
@@ -170,7 +166,7 @@ pub fn http_url(remote: &Remote) -> Result<Url, String> {
         url = Url::parse(&format!("{scheme}:{rest}")).map_err(|error| wrong(&error.to_string()))?;
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("it holds a user or a password; use `headers` or a token instead"));
+        return Err(wrong("it contains credentials; use `headers` or a token instead"));
     }
     url.set_fragment(None);
     Ok(url)
@@ -180,9 +176,9 @@ fn user_headers(remote: &Remote) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in &remote.headers {
         let key = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| format!("`{name}` is no name of a header. Correct it under `headers`."))?;
+            .map_err(|_| format!("Invalid header name `{name}`. Correct it in `headers`."))?;
         let mut value = HeaderValue::from_str(value)
-            .map_err(|_| format!("The value of the header `{name}` holds characters that no header can."))?;
+            .map_err(|_| format!("The value of the header `{name}` contains invalid characters."))?;
         value.set_sensitive(true);
         headers.append(key, value);
     }
@@ -229,7 +225,7 @@ mod tests {
         }
         for url in ["host", "ftp://host", "https://me:secret@host/", ""] {
             let error = http_url(&remote(url)).unwrap_err();
-            assert!(error.contains("no address") && !error.contains("secret"), "{error}");
+            assert!(error.contains("Invalid agent URL") && !error.contains("secret"), "{error}");
         }
     }
 

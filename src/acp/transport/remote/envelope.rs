@@ -1,15 +1,14 @@
-//! What a carrier has to know of a message: whom it concerns.
+//! Reads the parts of a message that a transport needs: id, kind, method and session.
 //!
-//! Duty: id, kind, method and session of a message, read without its contents; events of an event stream as
-//! messages; the answer that a carrier gives itself when a request cannot be delivered.
-//! Not its duty: what a message means (`peer`, `codec`).
+//! Also converts events of an event stream to messages, and builds the error response for a request that cannot be
+//! delivered.
 //! Source: JSON-RPC 2.0; ACP v1, `sessionId` in params and results.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::sse::SseItem;
@@ -119,13 +118,25 @@ pub fn agent_name(text: &str) -> Option<String> {
     info.get("name")?.as_str().map(str::to_owned)
 }
 
+#[derive(Serialize)]
+struct FailedResponse<'a> {
+    jsonrpc: &'static str,
+    id: &'a RawValue,
+    error: Failure<'a>,
+}
+
+#[derive(Serialize)]
+struct Failure<'a> {
+    code: i64,
+    message: &'a str,
+    data: &'a RawValue,
+}
+
 /// The answer to a request of ours that got none, because of the line. `mark` says how far it came.
 pub fn failure(id: &str, mark: &str, text: &str) -> Bytes {
-    let (code, text) = (RpcError::INTERNAL, serde_json::Value::from(text));
-    format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{text},\"data\":{mark}}}}}"
-    )
-    .into()
+    let [id, mark] = [id, mark].map(|json| serde_json::from_str(json).unwrap_or(RawValue::NULL));
+    let error = Failure { code: RpcError::INTERNAL, message: text, data: mark };
+    serde_json::to_vec(&FailedResponse { jsonrpc: "2.0", id, error }).unwrap_or_default().into()
 }
 
 /// An answer without an id is the answer to the request in whose POST it came.

@@ -1,9 +1,9 @@
-//! Event streams: reading one, and keeping one open.
+//! Reads event streams and keeps them open.
 //!
-//! Messages of a stream go to the peer in order. A stream that breaks, ends or falls silent is opened again with the
-//! id of the last complete event, after pauses that grow; what its end means for the connection is up to the carrier.
-//! Invariants: reading waits for the peer, and so the server waits for us; events that a server sends again after a
-//! reconnect are taken once; a stream of nothing but comments is read slowly.
+//! Messages of a stream go to the peer in order. A stream that fails, ends or times out is reopened with the id of
+//! the last complete event, with growing delays.
+//! Invariants: reading waits for the peer, so the server waits for parlor; events that are sent again after a
+//! reconnect are skipped; a stream of comments only is read slowly.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -174,7 +174,7 @@ impl EventReader {
                 && self.seen.is_again(id.as_deref(), data)
             {
                 if !std::mem::replace(&mut self.seen.is_told, true) {
-                    self.inlet.trace("Events came again after a reconnect and were skipped.");
+                    self.inlet.trace("Skipped events that were sent again after a reconnect.");
                 }
                 continue;
             }
@@ -263,7 +263,7 @@ impl EventStream {
             let trouble = match opened {
                 Ok(mut response) => {
                     if self.opening.send_replace(Opening::Open) == Opening::Open {
-                        self.desk.inlet.trace(&format!("The {} is open again.", self.name));
+                        self.desk.inlet.trace(&format!("The {} was reopened.", self.name));
                     }
                     let end = self.reader.read(&mut response).await;
                     let was_good = self.reader.has_spoken || opened_at.elapsed() >= GOOD_LIFE;
@@ -276,9 +276,9 @@ impl EventStream {
                     is_usual = matches!(end, BodyEnd::Ended);
                     let text = match end {
                         BodyEnd::Unheard => return StreamEnd::Unheard,
-                        BodyEnd::Ended => format!("{host} ended the {}.", self.name),
-                        BodyEnd::Silent => format!("{host} fell silent on the {}.", self.name),
-                        BodyEnd::Broken(error) => format!("The {} from {host} broke: {error}.", self.name),
+                        BodyEnd::Ended => format!("{host} closed the {}.", self.name),
+                        BodyEnd::Silent => format!("{host} stopped sending on the {}.", self.name),
+                        BodyEnd::Broken(error) => format!("The {} from {host} failed: {error}.", self.name),
                     };
                     HttpError::on_the_way(text)
                 }
@@ -297,7 +297,7 @@ impl EventStream {
             if since.elapsed() >= patience.give_up {
                 return StreamEnd::Lost(trouble);
             }
-            let text = format!("{} It is opened again.", trouble.text());
+            let text = format!("{} Reopening.", trouble.text());
             if is_usual {
                 self.desk.inlet.trace(&text);
             } else if !std::mem::replace(&mut is_told, true) && self.desk.inlet.note(text).await.is_err() {
@@ -327,7 +327,7 @@ impl EventStream {
             Ok(Err(trouble @ HttpError::Network { .. })) => return Err(Err(trouble)),
             Ok(Err(trouble)) => return Err(Ok(StreamEnd::Refused(trouble))),
             Err(_) => {
-                let text = format!("{host} did not open the {} in time.", self.name);
+                let text = format!("Timed out waiting for {host} to open the {}.", self.name);
                 return Err(Err(HttpError::on_the_way(text)));
             }
         };
@@ -335,7 +335,7 @@ impl EventStream {
             404 | 410 => Err(Ok(StreamEnd::Gone { was_open: *self.opening.borrow() == Opening::Open })),
             // The server has not noticed yet that the last one broke.
             409 => {
-                let text = format!("{host} takes the {} for open.", self.name);
+                let text = format!("{host} reports that the {} is already open.", self.name);
                 Err(Err(HttpError::on_the_way(text)))
             }
             status @ (400 | 405 | 406 | 501) => Err(Ok(StreamEnd::None(status))),

@@ -1,12 +1,11 @@
-//! The protocol's own HTTP transport.
+//! The streamable HTTP transport of ACP.
 //!
-//! One POST for each message of ours; an event stream for the connection and one for each session, opened before the
-//! session's first message and right after it was made; the end is a DELETE. The first POST, by which the server is
-//! known, is sent by `probe`.
-//! Invariants: messages of a session are sent in the order in which they were written; an answer is taken from any
-//! stream or POST.
-//! Source: the protocol's RFD "streamable HTTP and web socket transport"; where servers differ from it (one
-//! stream only, answers in the POST, other status codes), both are taken.
+//! Each message is a POST. There is one event stream for the connection and one for each session, opened before the
+//! session's first message and right after its creation. A DELETE ends the connection. `probe` sends the first
+//! POST.
+//! Invariants: messages of a session are sent in order; a response is accepted from any stream or POST.
+//! Source: the protocol's RFD "streamable HTTP and web socket transport"; deviations of servers (a single stream,
+//! responses in the POST, other status codes) are accepted as well.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,7 +77,10 @@ impl Streamable {
             match stream.run().await {
                 StreamEnd::Gone { .. } => desk.end(forgotten(&host)),
                 StreamEnd::None(status) => {
-                    let text = format!("{host} gives no event stream ({status}). Correct the address, or name another `transport`.");
+                    let text = format!(
+                        "{host} does not offer an event stream ({status}). Correct the URL, or set another \
+                         `transport`."
+                    );
                     desk.end(LinkEnd::Refused(text));
                 }
                 StreamEnd::Refused(trouble) => desk.end(trouble.into()),
@@ -95,7 +97,7 @@ impl Streamable {
         let Some(letter) = envelope::read(&text) else { return Ok(()) };
         if frame.len() > MAX_BODY_BYTES {
             let text = format!(
-                "The message has {} MiB, and {} takes at most {} MiB. Send less at once.",
+                "The message is {} MiB; the limit of {} is {} MiB. Send less at once.",
                 frame.len() >> 20,
                 host_of(self.url.as_str()),
                 MAX_BODY_BYTES >> 20
@@ -136,7 +138,7 @@ impl Streamable {
             match stream.run().await {
                 // A session that has ended, or a server with one stream for all of them.
                 StreamEnd::Gone { .. } | StreamEnd::None(_) => {
-                    desk.inlet.trace("The server gives this session no event stream of its own.");
+                    desk.inlet.trace("The server does not offer an event stream for this session.");
                 }
                 StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => {
                     let _ = desk.inlet.note(trouble.text().to_owned()).await;
@@ -247,5 +249,5 @@ impl Inbox for StreamableInbox {
 
 /// The server knows nothing of the connection: it was started anew, or has thrown it away.
 fn forgotten(host: &str) -> LinkEnd {
-    LinkEnd::Io(format!("{host} does not know this connection any more; perhaps it was restarted"))
+    LinkEnd::Io(format!("{host} closed this connection; it may have been restarted"))
 }

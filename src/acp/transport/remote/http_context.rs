@@ -1,8 +1,7 @@
-//! What all carriers of a connection share.
+//! State that all HTTP transports of a connection share: the client, the channel to the peer, tasks, timeouts.
 //!
-//! The way in for what an agent says, the client, tasks that end with the connection, and how long to be patient.
-//! Which requests there are is up to the carriers and the `outbox`.
-//! Invariant: what is spawned here is gone when [`HttpContext::close`] returns, so nothing is told after the end.
+//! Invariant: tasks that are spawned here have ended when [`HttpContext::close`] returns, so no event follows the
+//! end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -215,7 +214,7 @@ impl HttpContext {
         if let (Some(id), envelope::Kind::Request) = (&letter.id, letter.kind) {
             return self.inlet.message(&envelope::failure(id, mark, text)).await;
         }
-        let what = if letter.method.is_empty() { "An answer" } else { letter.method.as_str() };
+        let what = if letter.method.is_empty() { "A response" } else { letter.method.as_str() };
         self.inlet.note(format!("{what} was not delivered. {text}")).await
     }
 }
@@ -255,7 +254,7 @@ pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Htt
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() > max_bytes => {
                 let text = format!(
-                    "The answer of {} is over the limit of {} MiB. Ask for less.",
+                    "The response of {} is over the limit of {} MiB. Request less at once.",
                     host_of(&url),
                     max_bytes >> 20
                 );

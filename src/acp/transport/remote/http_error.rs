@@ -1,10 +1,9 @@
-//! What can go wrong between us and a server, in words for the user.
+//! Error messages for HTTP and TLS failures.
 //!
-//! Duty: tells trouble that may pass from trouble that will not, and says for each what happened and what
-//! to do: names, ports, certificates, proxies, redirects, status codes.
-//! Not its duty: what follows from it (the carriers).
-//! Invariant: no text here holds a token, a header or a query; what a server says is cut short and has no
-//! control characters.
+//! Separates temporary from permanent failures and describes each with its remedy: host names, ports, certificates,
+//! proxies, redirects, status codes.
+//! Invariant: messages contain no token, header or query; text from the server is shortened and has no control
+//! characters.
 
 use std::error::Error as StdError;
 use std::io;
@@ -63,7 +62,8 @@ impl HttpError {
         });
         if says_proxy {
             let text = format!(
-                "The proxy on the way to {host} does not let parlor through ({innermost}). Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or name the host in NO_PROXY."
+                "The proxy for {host} rejected the connection: {innermost}. Check HTTPS_PROXY, HTTP_PROXY \
+                 and ALL_PROXY, or add the host to NO_PROXY."
             );
             return Self::Refused { text };
         }
@@ -71,13 +71,11 @@ impl HttpError {
             .filter_map(|error| error.downcast_ref::<io::Error>())
             .any(|error| error.kind() == io::ErrorKind::ConnectionRefused);
         let text = if error.is_dns() {
-            format!("The name {host} is not known to the network. Correct the address, or check the network.")
+            format!("Cannot resolve {host}. Correct the URL, or check the network.")
         } else if refused {
-            format!(
-                "Nothing answers at {host} (connection refused). Start the server, or correct the address."
-            )
+            format!("{host} refused the connection. Start the server, or correct the URL.")
         } else if error.is_timeout() {
-            format!("{host} did not answer in time. Check the network, or try again later.")
+            format!("The connection to {host} timed out. Check the network, or try again later.")
         } else {
             format!("The connection to {host} failed: {innermost}. Check the network, or try again.")
         };
@@ -114,34 +112,38 @@ fn status_text(
 ) -> String {
     let host = host_of(url);
     let code = status.as_u16();
-    let says = if explanation.is_empty() { String::new() } else { format!(" It says: {explanation}") };
+    let says =
+        if explanation.is_empty() { String::new() } else { format!(" The server responded: {explanation}") };
     match code {
         300..=399 => {
-            let to = location.unwrap_or("another address");
+            let to = location.unwrap_or("another URL");
             format!(
-                "{host} sends parlor on to {to} ({code}). parlor does not follow, so that no token reaches another server. If that address is right, write it in place of {url}."
+                "{host} redirects to {to} ({code}). Redirects are not followed, so that no token reaches \
+                 another server. If that URL is right, use it instead of {url}."
             )
         }
         401 => match token {
             Some(source) => {
-                format!("{host} does not accept the token from {source} (401). Renew it there.{says}")
+                format!("{host} rejected the token from {source} (401). Renew the token.{says}")
             }
             None => format!(
-                "{host} wants a token (401). Name where it is kept: `token_env`, `token_file` or `token_command` of this agent in the configuration, or --token-env, --token-file or --token-command.{says}"
+                "{host} requires a token (401). Set `token_env`, `token_file` or `token_command` of this \
+                 agent in the configuration, or pass --token-env, --token-file or --token-command.{says}"
             ),
         },
         403 => format!(
-            "{host} does not allow this (403). Ask who runs it for access{}.{says}",
-            if token.is_some() { ", or use another token" } else { ", or name a token in the configuration" }
+            "{host} denied access (403). Ask its administrator for access{}.{says}",
+            if token.is_some() { ", or use another token" } else { ", or configure a token" }
         ),
-        404 | 405 => format!("There is no agent at {url} ({code}). Correct the path of the address.{says}"),
+        404 | 405 => format!("No agent at {url} ({code}). Correct the path of the URL.{says}"),
         407 => format!(
-            "The proxy on the way to {host} wants a sign-in (407). Write user and password into HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY."
+            "The proxy for {host} requires authentication (407). Set user and password in HTTPS_PROXY or \
+             HTTP_PROXY, or add the host to NO_PROXY."
         ),
-        413 => format!("{host} does not take a message of this size (413). Send less at once.{says}"),
-        429 => format!("{host} is asked too often (429). Wait before you try again.{says}"),
-        500..=599 => format!("{host} has trouble of its own ({code}). Try again, or look at its log.{says}"),
-        _ => format!("{host} refuses the message ({code}).{says}"),
+        413 => format!("The message is too large for {host} (413). Send less at once.{says}"),
+        429 => format!("Too many requests to {host} (429). Wait before you try again.{says}"),
+        500..=599 => format!("Server error of {host} ({code}). Try again, or check its log.{says}"),
+        _ => format!("{host} rejected the message ({code}).{says}"),
     }
 }
 
@@ -188,37 +190,42 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
         rustls::Error::InvalidCertificate(kind) => kind,
         rustls::Error::InvalidMessage(_) => {
             return format!(
-                "{host} does not speak TLS. If it is meant to, look at the server; else begin the address with http:// or ws://."
+                "{host} does not use TLS. Check the server, or use a URL that starts with http:// or ws://."
             );
         }
         other => {
-            return format!("No safe connection to {host} could be made: {other}.");
+            return format!("The TLS connection to {host} failed: {other}.");
         }
     };
     let why = match kind {
         // A bad signature: an authority of the same name is known, but another one, or its former key.
         Bad::UnknownIssuer | Bad::BadSignature => {
             return format!(
-                "The certificate of {host} comes from an authority that this system does not know. If the server is to be trusted, add the authority's certificate to those of the system, or name a file with it: `ca_file` of this agent in the configuration, --ca-file, or SSL_CERT_FILE."
+                "The certificate of {host} is from an unknown authority. If you trust the server, add the \
+                 authority's certificate to the system, or set `ca_file` of this agent in the \
+                 configuration, --ca-file, or SSL_CERT_FILE."
             );
         }
         Bad::Expired | Bad::ExpiredContext { .. } => "has expired",
         Bad::NotValidYet | Bad::NotValidYetContext { .. } => "is not valid yet; check the clock",
-        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "belongs to another name",
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "is for another host name",
         Bad::Revoked => "was revoked",
         // What openssl makes by default when a server is to vouch for itself.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
             return format!(
-                "The certificate of {host} is one of an authority, which no server may show. Nothing was sent. Have one made for the server (basicConstraints CA:FALSE); if it signs itself, name it in `ca_file` of this agent, or with --ca-file."
+                "The certificate of {host} is a CA certificate, which is not valid for a server. Nothing \
+                 was sent. Create a server certificate (basicConstraints CA:FALSE); if it is self-signed, \
+                 set it as `ca_file` of this agent, or pass --ca-file."
             );
         }
         other => {
             return format!(
-                "The certificate of {host} cannot be trusted ({other:?}). Nothing was sent. Ask who runs the server."
+                "The certificate of {host} is not trusted ({other:?}). Nothing was sent. Ask the server's \
+                 administrator."
             );
         }
     };
-    format!("The certificate of {host} {why}. Nothing was sent. Ask who runs the server.")
+    format!("The certificate of {host} {why}. Nothing was sent. Ask the server's administrator.")
 }
 
 /// Host and port of a URL, for people.
@@ -262,18 +269,18 @@ mod tests {
             status_text(status, "https://host:8/acp", token.map(str::to_owned), location, "because")
         };
         for (code, token, expected) in [
-            (401, None, "host:8 wants a token (401)"),
-            (401, Some("the variable T"), "does not accept the token from the variable T"),
-            (403, None, "does not allow this"),
-            (404, None, "no agent at https://host:8/acp"),
+            (401, None, "host:8 requires a token (401)"),
+            (401, Some("the variable T"), "rejected the token from the variable T"),
+            (403, None, "denied access"),
+            (404, None, "No agent at https://host:8/acp"),
             (407, None, "HTTPS_PROXY"),
             (413, None, "Send less"),
-            (500, None, "It says: because"),
+            (500, None, "The server responded: because"),
             (418, None, "(418)"),
         ] {
             assert!(text(code, token, None).contains(expected), "{}", text(code, token, None));
         }
-        assert!(text(307, None, Some("https://other/")).contains("sends parlor on to https://other/"));
+        assert!(text(307, None, Some("https://other/")).contains("redirects to https://other/"));
     }
 
     #[test]

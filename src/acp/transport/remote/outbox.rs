@@ -1,10 +1,10 @@
-//! Messages of ours, each in a POST of its own.
+//! Sends messages, each in its own POST.
 //!
-//! A server may keep a POST open until a turn is over, so nothing waits for the answer to one: each message is sent by
-//! its own task. Order is kept where it matters: in a lane (a session, or the connection) a message follows when the
-//! server has begun to answer the one before it, or has had a head start. Nothing waits for an answer of ours.
-//! Invariants: a request gets one outcome, the first answer on whatever way, else an error when its POST failed; what
-//! surely did not arrive is sent again; the number of open POSTs and the bytes in them are bounded.
+//! A server may keep a POST open until the end of a turn, so each message is sent by its own task. In a lane (a
+//! session, or the connection) a message is sent when the server has begun to respond to the previous one, or after
+//! a delay.
+//! Invariants: a request gets one outcome: the first response on any path, or an error when its POST failed; a
+//! message that certainly did not arrive is sent again; the number of open POSTs and their bytes are bounded.
 
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
@@ -61,7 +61,7 @@ impl Requests {
     pub fn is_news(&self, letter: &Envelope, inlet: &Inlet) -> bool {
         let is_news = letter.kind != Kind::Response || self.on_response(letter);
         if !is_news {
-            inlet.trace("A second answer to the same request was skipped.");
+            inlet.trace("Skipped a second response to the same request.");
         }
         is_news
     }
@@ -239,7 +239,7 @@ impl<I: Inbox> Outbox<I> {
                     return Ok(Some(permit));
                 }
                 let host = host_of(message.url.as_str());
-                let text = format!("{host} has not answered {MOST_REQUESTS} requests. Wait, or reconnect.");
+                let text = format!("{MOST_REQUESTS} requests to {host} are unanswered. Wait, or reconnect.");
                 self.desk.unsent(&message.letter, &text).await?;
                 return Ok(None);
             }
@@ -289,7 +289,7 @@ impl Sending {
                 return None;
             }
             if pause == patience.least_pause {
-                let text = format!("A message could not be sent yet and is retried. {}", trouble.text());
+                let text = format!("A message could not be sent; retrying. {}", trouble.text());
                 self.desk.inlet.note(text).await.ok()?;
             }
             sleep(pause).await;
@@ -370,7 +370,7 @@ pub async fn take(
             BodyEnd::Unheard => return Err(Disconnected),
             BodyEnd::Ended => {}
             BodyEnd::Silent | BodyEnd::Broken(_) => {
-                let why = "The answer of {host} broke off in the middle. Check the network, or try again.";
+                let why = "The response of {host} ended early. Check the network, or try again.";
                 return Ok(broken(why.replace("{host}", &host)));
             }
         }
@@ -409,7 +409,7 @@ pub async fn take(
 /// The error for a message that the server never answered.
 fn unanswered(url: &Url, after: Duration) -> HttpError {
     HttpError::on_the_way(format!(
-        "{} did not answer within {} s. Check the network, or try again.",
+        "{} did not respond within {} s. Check the network, or try again.",
         host_of(url.as_str()),
         after.as_secs()
     ))

@@ -1,6 +1,6 @@
-//! Where messages go and where the event stream is, for servers with one stream for all that the agent says.
+//! URLs of messages and of the event stream, for servers with one stream.
 //!
-//! Source: the document of elephant.ai (`alex acp serve`), 1; the client page of `OpenOxide`, "remote agent".
+//! Source: the documentation of elephant.ai (`alex acp serve`), 1; the client page of `OpenOxide`, "remote agent".
 
 use reqwest::Url;
 

@@ -1,12 +1,12 @@
-//! A POST for each message; answers come in it, on one event stream, or both.
+//! HTTP transport with one POST per message; responses come in the POST, on one event stream, or both.
 //!
-//! Three kinds of servers have this shape: with the answer in the POST and nothing else (`ZeptoClaw`), with a client id
-//! and paths of their own (`/acp/rpc`, `/acp/sse`), and with one URL for both (`OpenOxide`). A server without a known
-//! stream that takes a request without answering it is asked for one.
-//! Invariants: a known stream is open before the first message is sent; it is opened again with the same id, unless the
-//! server was away: it has no connections that it could have lost, so the connection ends, and the app opens the session
-//! anew. Each request gets an answer: the server's, or an error. A message that the server cannot take is not sent.
-//! Source: the document of `ZeptoClaw`, streamable HTTP; its limits are those of its listener.
+//! Three kinds of servers use it: with the response in the POST only (`ZeptoClaw`), with a client id and separate
+//! paths (`/acp/rpc`, `/acp/sse`), and with one URL for both (`OpenOxide`). If a server without a known stream
+//! accepts a request without a response, parlor tries to open a stream.
+//! Invariants: a known stream is open before the first message is sent; it is reopened with the same id, unless the
+//! server was unreachable: then the connection ends, and the app opens the session again. Each request gets a
+//! response: the server's, or an error. A message over the server's limit is not sent.
+//! Source: the documentation of `ZeptoClaw`, streamable HTTP; its limits are those of its listener.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,7 +108,8 @@ impl Post {
             let bytes = envelope::prompt_text_bytes(text);
             if bytes > SMALL_PROMPT_BYTES {
                 return Some(format!(
-                    "The prompt has {} KiB of text, and {host} takes at most {} KiB. Shorten it, or name files instead of pasting them.",
+                    "The prompt is {} KiB; the limit of {host} is {} KiB. Shorten it, or refer to files \
+                     instead of pasting them.",
                     bytes.div_ceil(1024),
                     SMALL_PROMPT_BYTES / 1024
                 ));
@@ -119,7 +120,7 @@ impl Post {
             if most < 1 << 20 { format!("{} KiB", most >> 10) } else { format!("{} MiB", most >> 20) };
         (frame.len() > most).then(|| {
             format!(
-                "The message has {} KiB, and {host} takes at most {shown}. Send less at once.",
+                "The message is {} KiB; the limit of {host} is {shown}. Send less at once.",
                 frame.len().div_ceil(1024),
             )
         })
@@ -166,7 +167,7 @@ impl Inbox for PostInbox {
                 format!("{host} ended its response before it was complete. Try again.")
             }
             Ok(Taken::Nothing) if was_empty => {
-                format!("{host} accepted the message but did not answer it. Set another `transport`.")
+                format!("{host} accepted the message but did not respond. Set another `transport`.")
             }
             Ok(Taken::Nothing) => {
                 format!("{host} sent a response that does not answer the request. The protocol log shows it.")
@@ -222,9 +223,7 @@ fn start_stream(
     desk.spawn(async move {
         let host = host_of(url.as_str());
         let end = match stream.run().await {
-            StreamEnd::Gone { was_open: true } => {
-                LinkEnd::Io(format!("{host} does not know this connection any more"))
-            }
+            StreamEnd::Gone { was_open: true } => LinkEnd::Io(format!("{host} closed this connection")),
             StreamEnd::Gone { .. } | StreamEnd::None(_) => LinkEnd::Refused(format!(
                 "No event stream at {}. Check the URL, or set another `transport` or `events_url`.",
                 crate::model::shown_url(url.as_str())

@@ -1,10 +1,10 @@
-//! Finds out how the server of a URL wants to be spoken to.
+//! Detects the transport of a server.
 //!
-//! Sends `initialize` and looks at what comes back, then tries what else is known, from the most usual to the rarest.
-//! A system whose protocol needs an event stream gets it before `initialize`; any other server that answers in the POST
-//! is asked once whether it has one.
-//! Invariants: the server that answers `initialize` gets it once; what it answers reaches the peer; a stream that was
-//! opened to see whether it is there is the one that is used; if nothing fits, the first refusal is reported.
+//! Sends `initialize`, examines the response, and tries the known transports from the most to the least common. A
+//! server whose protocol needs an event stream gets one before `initialize`; any other server that responds in the
+//! POST is asked once for a stream.
+//! Invariants: the server that responds to `initialize` gets it once; its response reaches the peer; a stream that
+//! was opened as a test is used; if no transport works, the first error is reported.
 
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
@@ -97,7 +97,7 @@ impl Probe {
                 return self.chosen(Route::Socket(Box::new(socket)), Carrier::WebSocket, frame).await;
             }
         }
-        let trouble = first.map_or_else(|| LinkEnd::Refused("There is no agent.".to_owned()), LinkEnd::from);
+        let trouble = first.map_or_else(|| LinkEnd::Refused("No agent.".to_owned()), LinkEnd::from);
         Err(trouble)
     }
 
@@ -116,7 +116,7 @@ impl Probe {
         match timeout(self.desk.patience.begin, answer).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(LinkEnd::Unreachable(format!(
-                "{} did not answer within {} s. Check the network, or try again.",
+                "{} did not respond within {} s. Check the network, or try again.",
                 host_of(url.as_str()),
                 self.desk.patience.begin.as_secs()
             ))),
@@ -166,9 +166,9 @@ impl Probe {
             return Ok(Some(Route::Post(Box::new(route))));
         }
         let Some(answer) = envelope::read(&text).filter(|answer| answer.kind == Kind::Response) else {
-            let what = if is_json { "JSON, but no answer of an agent" } else { "no JSON" };
+            let what = if is_json { "JSON that is not a protocol response" } else { "no JSON" };
             return Err(LinkEnd::Refused(format!(
-                "What answers at {} is no agent: it sent {what}. Correct the address.",
+                "The server at {} is not an agent: it sent {what}. Correct the URL.",
                 crate::model::shown_url(url.as_str())
             )));
         };
@@ -200,7 +200,7 @@ impl Probe {
         let route = Post::new(desk.clone(), places, self.profile);
         route.learn(&text);
         self.say(Carrier::Post);
-        let text = "This server answers within each request: what the agent does between turns does not reach parlor.";
+        let text = "This server only responds to requests: agent activity between turns is not shown.";
         desk.inlet.trace(text);
         Ok(Some(Route::Post(Box::new(route))))
     }
@@ -226,7 +226,8 @@ impl Probe {
             return Ok(());
         }
         Err(LinkEnd::Refused(format!(
-            "{} gives no connection id, so it does not speak the protocol's own HTTP transport. Remove `transport` from its configuration, so that parlor finds out what it speaks.",
+            "{} sent no connection id, so it does not support the ACP HTTP transport. Remove `transport` \
+             from its configuration to detect the transport.",
             host_of(self.url.as_str())
         )))
     }

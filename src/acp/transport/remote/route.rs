@@ -1,4 +1,4 @@
-//! The carrier that is in force on a connection.
+//! The transport that is used by a connection.
 
 use bytes::Bytes;
 

@@ -1,11 +1,10 @@
-//! A web socket: one message per text frame.
+//! WebSocket transport: one message per text frame.
 //!
-//! Duty: the handshake over a connection that the HTTP client has opened (so TLS, proxies, cookies and the
-//! token are one thing for all carriers), frames both ways, pings that keep the way open and show whether the other
-//! end lives ([`Keepalive`]).
+//! The handshake uses a connection of the HTTP client, so TLS, proxies, cookies and the token work as in all
+//! transports. Pings keep the connection open and detect a lost server ([`Keepalive`]).
 //! Invariants: writing never waits for reading; a message is one frame.
-//! Source: RFC 6455; the protocol's RFD "streamable HTTP and web socket transport": text frames, no
-//! subprotocol, binary frames are ignored.
+//! Source: RFC 6455; the protocol's RFD "streamable HTTP and web socket transport": text frames, no subprotocol,
+//! binary frames are ignored.
 
 mod keepalive;
 
@@ -65,8 +64,7 @@ impl Socket {
         let refused = |text: String| HttpError::Refused { text };
         let answer = desk.client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
         let Ok(answer) = timeout(desk.patience.answer, answer).await else {
-            let text =
-                format!("{host} did not open the web socket in time. Check the network, or try again.");
+            let text = format!("Timed out opening the WebSocket to {host}. Check the network, or try again.");
             return Err(HttpError::on_the_way(text));
         };
         let response = answer?;
@@ -74,7 +72,7 @@ impl Socket {
             == Some(derive_accept_key(key.as_bytes()).as_bytes());
         if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_kept {
             return Err(refused(format!(
-                "{host} opens no web socket at {}. Correct the address, or begin it with http:// or https://.",
+                "No WebSocket at {} on {host}. Correct the URL, or use http:// or https://.",
                 crate::model::shown_url(url.as_str())
             )));
         }
@@ -98,7 +96,7 @@ impl Socket {
             && let Some(letter) = envelope::read(&String::from_utf8_lossy(frame))
         {
             let text = format!(
-                "The message has {} MiB, and a web socket takes at most {} MiB. Send less at once.",
+                "The message is {} MiB; the WebSocket limit is {} MiB. Send less at once.",
                 frame.len() >> 20,
                 MAX_MESSAGE_BYTES >> 20
             );
@@ -139,9 +137,7 @@ async fn watch(desk: HttpContext, host: String, pulse: SharedPulse) {
         let is_second = std::mem::replace(&mut was_lost, lost.is_some());
         if let Some(silence) = lost.filter(|_| is_second) {
             let seconds = silence.as_secs();
-            let text = format!(
-                "nothing has come from {host} for {seconds} s, and it answers on the web socket no more"
-            );
+            let text = format!("the WebSocket to {host} timed out after {seconds} s without data");
             return desk.end(LinkEnd::Io(text));
         }
     }
@@ -166,11 +162,11 @@ async fn read(desk: HttpContext, mut stream: SplitStream<Stream>, host: String, 
                 let why: String =
                     why.unwrap_or_default().chars().filter(|c| !c.is_control()).take(200).collect();
                 let why = if why.trim().is_empty() { why } else { format!(" ({})", why.trim()) };
-                break LinkEnd::Io(format!("{host} closed the web socket{why}"));
+                break LinkEnd::Io(format!("{host} closed the WebSocket{why}"));
             }
             Some(Ok(_)) => held(&pulse).heard(None, Instant::now()),
             Some(Err(error)) => break broken(&host, &error),
-            None => break LinkEnd::Io(format!("{host} ended the web socket")),
+            None => break LinkEnd::Io(format!("{host} ended the WebSocket")),
         }
     };
     desk.end(end);
@@ -186,8 +182,8 @@ fn answered(text: &str, pulse: &SharedPulse) -> Option<String> {
 
 fn broken(host: &str, error: &Error) -> LinkEnd {
     LinkEnd::Io(match error {
-        Error::Capacity(_) => format!("{host} sent a message over the limit on the web socket"),
-        Error::WriteBufferFull(_) => format!("{host} does not read what is sent on the web socket"),
-        error => format!("the web socket to {host} broke: {}", super::http_error::innermost(error)),
+        Error::Capacity(_) => format!("{host} sent a WebSocket message over the limit"),
+        Error::WriteBufferFull(_) => format!("{host} stopped reading from the WebSocket"),
+        error => format!("the WebSocket to {host} failed: {}", super::http_error::innermost(error)),
     })
 }

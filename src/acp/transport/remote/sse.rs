@@ -1,10 +1,10 @@
-//! Reads server-sent events.
+//! Parses server-sent events.
 //!
-//! Cuts the bytes of an event stream into events: bytes go in by [`SseReader::feed`] as they were read, events come
-//! out in order. What an event holds is read by `envelope`; `events` opens a stream again.
+//! [`SseReader::feed`] takes bytes as they were read and returns events in order. `envelope` reads the contents;
+//! `events` reopens streams.
 //! Invariants: the events do not depend on how the bytes were split into reads; an event over the limit is skipped
-//! and reported; at most one event of the limit is held; an event cut off by the end of the stream is discarded, and
-//! its id with it.
+//! and reported; at most one event of maximum size is buffered; an incomplete event at the end of the stream is
+//! discarded with its id.
 //! Source: HTML Living Standard 9.2, event streams; the protocol's HTTP transport uses `data` and comments.
 
 use std::sync::Arc;

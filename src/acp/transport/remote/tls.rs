@@ -1,10 +1,8 @@
-//! TLS of one connection.
+//! TLS settings of a connection.
 //!
-//! Duty: certificates are judged as the system judges them, and by the authorities that the user names on top;
-//! HTTP/2 is offered where the connection does not become a web socket.
-//! Not its duty: what is said when a certificate is refused (`http_error`).
-//! Invariants: there is no way to switch the judgement off; a file of authorities that cannot be used is told
-//! before anything is sent.
+//! Certificates are verified by the system's rules, and by the additional authorities of the user. HTTP/2 is
+//! offered unless the connection becomes a WebSocket.
+//! Invariants: verification cannot be disabled; a CA file that cannot be used is reported before anything is sent.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +25,8 @@ pub fn config(is_safe: bool, is_upgrade: bool, ca_file: Option<&Path>) -> Result
     let provider = Arc::new(ring::default_provider());
     let system = |error: rustls::Error| {
         format!(
-            "The system's trusted certificates cannot be used: {error}. Install ca-certificates, or name a file with `ca_file` or in SSL_CERT_FILE."
+            "Cannot use the system's trusted certificates: {error}. Install ca-certificates, or set \
+             `ca_file` or SSL_CERT_FILE."
         )
     };
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -53,18 +52,19 @@ fn authorities(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = file.display();
     let wrong = |why: &str| {
         Err(format!(
-            "`ca_file` {shown} {why}. Name a file with the certificate of the authority in PEM form, which begins with -----BEGIN CERTIFICATE-----."
+            "`ca_file` {shown} {why}. Set a PEM file with the authority's certificate; it starts with \
+             -----BEGIN CERTIFICATE-----."
         ))
     };
     match std::fs::metadata(file) {
         Err(error) => return wrong(&format!("cannot be read: {error}")),
         Ok(data) if data.len() > MAX_FILE_BYTES => return wrong("is too large"),
-        Ok(data) if !data.is_file() => return wrong("is no file"),
+        Ok(data) if !data.is_file() => return wrong("is not a file"),
         Ok(_) => {}
     }
     let found = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, PemError>>);
     match found {
-        Ok(found) if found.is_empty() => wrong("holds no certificate"),
+        Ok(found) if found.is_empty() => wrong("contains no certificate"),
         Ok(found) => Ok(found),
         Err(PemError::Io(error)) => wrong(&format!("cannot be read: {error}")),
         Err(error) => wrong(&format!("is damaged: {error}")),
@@ -87,8 +87,12 @@ mod tests {
         let file = folder.path().join("ca.pem");
         for (text, expected) in [
             (None, "cannot be read"),
-            (Some(""), "holds no certificate"),
-            (Some("-----BEGIN PRIVATE KEY-----\naGk=\n-----END PRIVATE KEY-----\n"), "holds no certificate"),
+            (Some(""), "contains no certificate"),
+            (
+                Some("-----BEGIN PRIVATE KEY-----\naGk=\n-----END PRIVATE KEY-----\n"),
+                "contains no \
+                 certificate",
+            ),
             (Some("-----BEGIN CERTIFICATE-----\n%%%\n-----END CERTIFICATE-----\n"), "is damaged"),
             (Some("-----BEGIN CERTIFICATE-----\naGk=\n"), "is damaged"),
         ] {
@@ -98,6 +102,6 @@ mod tests {
             let error = authorities(&file).unwrap_err();
             assert!(error.contains(expected) && error.contains("-----BEGIN CERTIFICATE-----"), "{error}");
         }
-        assert!(authorities(folder.path()).unwrap_err().contains("is no file"));
+        assert!(authorities(folder.path()).unwrap_err().contains("is not a file"));
     }
 }

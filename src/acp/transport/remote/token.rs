@@ -1,9 +1,7 @@
-//! Fetches the token for a server from where the user keeps it.
+//! Reads the token for a server from a variable, a file, or the first line of a command's output.
 //!
-//! Duty: a variable, a file, or the first line that a program writes; asked anew for every connection, and
-//! again when a server refuses the old one. Not its duty: sending it (`client`).
-//! Invariant: no text that leaves here for the screen or a log holds the token, and a [`Secret`] prints as
-//! nothing.
+//! It is read for every connection, and again when a server rejects it.
+//! Invariant: no text for the screen or a log contains the token, and a [`Secret`] is not printed.
 
 use std::fmt;
 use std::io::Read as _;
@@ -43,11 +41,12 @@ impl Secret {
     fn new(text: &str, source: &TokenSource) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(format!("There is no token: {source} is empty. Put the token there."));
+            return Err(format!("No token: {source} is empty. Set the token there."));
         }
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!(
-                "What {source} holds is no token: it has spaces, line ends or letters beyond ASCII. Put the bare token there."
+                "The token from {source} is invalid: it contains spaces, line breaks or non-ASCII \
+                 characters. Set only the token there."
             ));
         }
         Ok(Self(text.to_owned()))
@@ -58,11 +57,11 @@ impl Secret {
 pub async fn fetch(source: &TokenSource) -> Result<Secret, String> {
     let text = match source {
         TokenSource::Env(name) => std::env::var(name).map_err(|_| {
-            format!("There is no token: the variable {name} is not set. Set it before parlor starts.")
+            format!("No token: the environment variable {name} is not set. Set it before you start parlor.")
         })?,
-        TokenSource::File(path) => from_file(path).await.map_err(|error| {
-            format!("There is no token: the file {} cannot be read ({error}).", path.display())
-        })?,
+        TokenSource::File(path) => from_file(path)
+            .await
+            .map_err(|error| format!("No token: cannot read the file {}: {error}.", path.display()))?,
         TokenSource::Command(words) => from_program(words).await?,
     };
     Secret::new(&text, source)
@@ -80,9 +79,9 @@ async fn from_file(path: &Path) -> std::io::Result<String> {
 
 async fn from_program(words: &[String]) -> Result<String, String> {
     let Some((program, args)) = words.split_first() else {
-        return Err("There is no token: `token_command` is empty.".to_owned());
+        return Err("No token: `token_command` is empty.".to_owned());
     };
-    let failed = |why: &str| format!("There is no token: the command {program} {why}.");
+    let failed = |why: &str| format!("No token: the command {program} {why}.");
     // It may ask for a passphrase in the terminal.
     let start = Start::find(StartedBy::User, program, None, &[]).map(Start::in_terminal);
     let start = start.map_err(|refusal| failed(&format!("could not be started ({refusal})")))?;
@@ -107,7 +106,7 @@ async fn from_program(words: &[String]) -> Result<String, String> {
         (text, complaints, child.wait().await)
     };
     let Ok((text, complaints, status)) = timeout(PROGRAM_TIME, work).await else {
-        return Err(failed(&format!("did not end within {} s", PROGRAM_TIME.as_secs())));
+        return Err(failed(&format!("did not finish within {} s", PROGRAM_TIME.as_secs())));
     };
     match status {
         Ok(status) if status.success() => Ok(text.lines().next().unwrap_or_default().to_owned()),
@@ -115,9 +114,9 @@ async fn from_program(words: &[String]) -> Result<String, String> {
             let last = complaints.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
             let last: String = last.chars().filter(|letter| !letter.is_control()).take(200).collect();
             let last = if last.is_empty() { last } else { format!(": {last}") };
-            Err(failed(&format!("ended with {status}{last}")))
+            Err(failed(&format!("exited with {status}{last}")))
         }
-        Err(error) => Err(failed(&format!("could not be waited for ({error})"))),
+        Err(error) => Err(failed(&format!("failed: {error}"))),
     }
 }
 
@@ -153,11 +152,11 @@ mod tests {
     async fn what_is_wrong_is_said_without_the_token() {
         for (source, expected) in [
             (TokenSource::Env("NO_SUCH_VARIABLE_ANYWHERE".to_owned()), "is not set"),
-            (TokenSource::File("/no/such/file".into()), "cannot be read"),
-            (command("exit 3"), "ended with exit status: 3"),
+            (TokenSource::File("/no/such/file".into()), "cannot read the file"),
+            (command("exit 3"), "exited with exit status: 3"),
             (command("echo locked >&2; exit 1"), "locked"),
             (command(""), "is empty"),
-            (command("echo 'hush hush'"), "no token"),
+            (command("echo 'hush hush'"), "is invalid"),
             (TokenSource::Command(vec!["/no/such/program".to_owned()]), "could not be started"),
         ] {
             let error = fetch(&source).await.unwrap_err();

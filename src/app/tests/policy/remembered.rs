@@ -1,6 +1,7 @@
 //! What an approval or a permission covers, and what it does not.
 
 use super::*;
+use crate::app::lifecycle::operations;
 
 /// Variables that choose what a command executes.
 const LOADERS: [&str; 14] = [

@@ -56,11 +56,11 @@ fn a_locked_file_is_told_and_written_later() {
     let (mut recorder, mut told) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "one")]);
     let trouble = next_trouble(&mut told);
-    assert!(trouble.contains("another process keeps the file locked"), "{trouble}");
+    assert!(trouble.contains("the file is locked by another process"), "{trouble}");
     recorder.keep(SessionKey(1), vec![says(1, "more"), ended(1)]);
     holder.execute_batch("COMMIT").unwrap();
     let good = next_trouble(&mut told);
-    assert!(good.starts_with("Sessions can be kept again"), "{good}");
+    assert!(good.starts_with("Saving works again"), "{good}");
     assert_eq!(recorder.finish(), None);
     let row = store.list(&ListFilter::default()).unwrap().remove(0);
     assert_eq!(store.events(&row.uid).unwrap().0.len(), 3);
@@ -78,7 +78,7 @@ fn that_the_file_is_locked_is_over_when_it_is_also_with_nothing_to_write() {
     recorder.start();
     assert!(next_trouble(&mut told).contains("locked"));
     holder.execute_batch("COMMIT").unwrap();
-    assert!(next_trouble(&mut told).starts_with("Sessions can be kept again"));
+    assert!(next_trouble(&mut told).starts_with("Saving works again"));
     wait_for(|| savings(&mut told) == [None]);
     assert_eq!(store.list(&ListFilter::default()).unwrap()[0].state, SessionState::Cut);
 }
@@ -138,7 +138,7 @@ fn a_full_disk_loses_no_part_of_the_session() {
     assert_eq!(savings(&mut told), [Some("the disk is full".to_owned())]);
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "max_page_count", 1 << 20));
     writer.keep_now(vec![Note::Draft("after".to_owned())]);
-    assert!(next_trouble(&mut told).starts_with("Sessions can be kept again"));
+    assert!(next_trouble(&mut told).starts_with("Saving works again"));
     assert_eq!(savings(&mut told), [None]);
     let row = store.list(&ListFilter::default()).unwrap().remove(0);
     assert_eq!((store.events(&row.uid).unwrap().0.len(), row.draft.as_str()), (3, "after"));
@@ -151,10 +151,10 @@ fn a_file_that_may_not_be_written_is_told() {
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "query_only", true));
     writer.keep_now(vec![head("s1"), prompt(1, "one")]);
     let trouble = next_trouble(&mut told);
-    assert!(trouble.contains("may not be written"), "{trouble}");
+    assert!(trouble.contains("is read-only"), "{trouble}");
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "query_only", false));
     writer.keep_now(vec![ended(1)]);
-    assert!(next_trouble(&mut told).starts_with("Sessions can be kept again"));
+    assert!(next_trouble(&mut told).starts_with("Saving works again"));
     assert_eq!(store.count().unwrap(), 1);
 }
 
@@ -170,7 +170,7 @@ fn a_damaged_file_is_moved_aside_and_told() {
     let store = another(&dir);
     assert_eq!(store.count().unwrap(), 0);
     let troubles = store.take_troubles();
-    assert!(troubles.len() == 1 && troubles[0].contains("It was kept as"), "{troubles:?}");
+    assert!(troubles.len() == 1 && troubles[0].contains("It was renamed to"), "{troubles:?}");
     let aside = broken_files(&data);
     assert!(aside.iter().any(|path| fs::read(path).unwrap() == garbage), "{aside:?}");
     record(&store, vec![head("s2"), prompt(1, "two"), ended(1)]);
@@ -194,7 +194,7 @@ fn a_file_that_breaks_while_it_is_used_costs_no_word_of_the_session() {
     fs::write(&path, &bytes).unwrap();
     writer.keep_now(vec![says(1, "after the fall"), ended(1)]);
     let trouble = next_trouble(&mut told);
-    assert!(trouble.contains("It was kept as"), "{trouble}");
+    assert!(trouble.contains("It was renamed to"), "{trouble}");
     let fresh = another(&dir);
     let row = fresh.list(&ListFilter::default()).unwrap().remove(0);
     assert_eq!(row.first_prompt.as_deref(), Some("one"));

@@ -5,7 +5,7 @@
 
 use ratatui::text::Line;
 
-use crate::app::fold::count_lines;
+use crate::app::state::fold::count_lines;
 use crate::ui::render_context::with_commas;
 use crate::ui::terminal;
 

@@ -37,7 +37,7 @@ fn what_waits_is_listed_with_the_change_and_its_answers() {
 fn on_the_smallest_screen_the_answers_and_the_wish_are_in_view() {
     let stage = listed();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
-    for words in ["Clock skew", "1  Yes, this once", "3  No", "claude wants to change"] {
+    for words in ["Clock skew", "1  Yes, this once", "3  No", "claude asks to change"] {
         assert!(shown.contains(words), "{words:?} in\n{shown}");
     }
 }
@@ -48,7 +48,7 @@ fn shown_whole_it_is_the_dialog_of_its_tab() {
     let now = ago(stage.now, 1);
     update(&mut stage.state, Event::Act(Action::FullScreen), now);
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    for words in ["Allow this edit?", "tab 2", "line_20 = 20 + SKEW", "esc goes back"] {
+    for words in ["Allow this edit?", "tab 2", "line_20 = 20 + SKEW", "esc back"] {
         assert!(shown.contains(words), "{words:?} in\n{shown}");
     }
 }
@@ -58,9 +58,9 @@ fn the_status_line_counts_what_waits_behind_the_front() {
     let mut stage = listed();
     stage.state.modals.clear();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
-    assert!(shown.contains("! 2 wait Alt+A"), "{shown}");
+    assert!(shown.contains("! 2 pending Alt+A"), "{shown}");
     let key = *stage.state.sessions.keys().nth(1).unwrap();
     stage.state.sessions.get_mut(&key).unwrap().asks.clear();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    assert!(shown.contains("1 to look at Alt+A"), "{shown}");
+    assert!(shown.contains("1 unread Alt+A"), "{shown}");
 }

@@ -6,7 +6,7 @@ use ratatui::style::Modifier;
 
 use super::*;
 use crate::app::LineInput;
-use crate::app::search::{STEP_BYTES, Search};
+use crate::app::state::search::{STEP_BYTES, Search};
 
 const WIDTHS: [u16; 3] = [36, 76, 130];
 

@@ -336,7 +336,7 @@ fn everything_else() {
     push(
         &mut session,
         ItemBody::TurnEnd(TurnEnd::AgentDied {
-            cause: "The agent ended with signal 9.".into(),
+            cause: "The agent exited with signal 9.".into(),
             stderr_tail: (1..9).map(|n| format!("stderr line {n}")).collect(),
         }),
     );
@@ -387,7 +387,7 @@ fn marks_of_selection_and_asks() {
     let rows = rows_of(&render(&session, &mut TranscriptView::default(), 90, 20));
     assert!(rows.iter().any(|row| row.starts_with(" ▌ do it")), "{rows:?}");
     let head = rows.iter().find(|row| row.contains("edit")).unwrap();
-    assert!(head.starts_with(" ▸ · edit") && head.contains("waits for your answer"), "{head}");
+    assert!(head.starts_with(" ▸ · edit") && head.contains("answer required"), "{head}");
 }
 
 #[test]

@@ -431,7 +431,7 @@ fn lines_of_a_message_that_goes_on_are_news() {
 
 #[test]
 fn a_part_of_the_transcript_can_be_shown_and_left_again_at_the_same_place() {
-    use crate::app::outline::Only;
+    use crate::app::state::outline::Only;
     let mut session = long_session(3000);
     let mut failed = tool(ToolKind::Fetch, ToolStatus::Failed, "http://broken");
     failed.id = "broken".into();

@@ -1,10 +1,8 @@
-//! Whether the other end of a web socket still lives.
+//! Detects a lost WebSocket connection by unanswered pings.
 //!
-//! Duty: which pings were answered, and whether silence means that the connection is broken.
-//! Not its duty: time and frames, which come from the socket.
-//! There are agents that read nothing while they work, and so answer no ping then: silence while a request of ours
-//! is open counts only for those that have answered a ping at work before.
-//! Invariant: a peer that has never answered a ping is never given up.
+//! Some agents read nothing while they work and answer no pings during that time, so silence during an open request
+//! counts only for agents that have answered a ping at work before.
+//! Invariant: a peer that has never answered a ping is never considered lost.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

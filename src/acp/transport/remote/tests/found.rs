@@ -144,7 +144,7 @@ async fn the_first_refusal_is_told_if_nothing_fits() {
         server.expect_get().await.answer(404, &[], "").await;
     }
     let LinkEnd::Refused(error) = peer.end().await else { panic!() };
-    assert!(error.contains("There is no agent at") && error.contains("no such page"), "{error}");
+    assert!(error.contains("No agent at") && error.contains("no such page"), "{error}");
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn what_is_no_agent_is_told() {
     let mut peer = Peer::to(&server, "/", None);
     server.expect("POST", "/acp").await.answer(200, &[("content-type", "text/html")], "<html>").await;
     let LinkEnd::Refused(error) = peer.end().await else { panic!() };
-    assert!(error.contains("is no agent: it sent no JSON"), "{error}");
+    assert!(error.contains("is not an agent: it sent no JSON"), "{error}");
 }
 
 #[tokio::test]
@@ -163,5 +163,5 @@ async fn the_configuration_can_insist() {
     server.expect("POST", "/acp").await.json(INITIALIZED).await;
     assert_eq!(peer.hear().await, INITIALIZED);
     let LinkEnd::Refused(error) = peer.end().await else { panic!() };
-    assert!(error.contains("gives no connection id"), "{error}");
+    assert!(error.contains("sent no connection id"), "{error}");
 }

@@ -107,10 +107,10 @@ async fn what_the_server_cannot_take_is_not_sent() {
     };
     peer.say(&request(2, "session/prompt", &prompt(102_401)));
     let heard = peer.hear().await;
-    assert!(heard.contains("\"id\":2") && heard.contains("at most 100 KiB"), "{heard}");
+    assert!(heard.contains("\"id\":2") && heard.contains("is 100 KiB"), "{heard}");
     peer.say(&request(3, "session/new", &format!(r#"{{"cwd":"{}"}}"#, "x".repeat(118_784))));
     let heard = peer.hear().await;
-    assert!(heard.contains("\"id\":3") && heard.contains("at most 112 KiB"), "{heard}");
+    assert!(heard.contains("\"id\":3") && heard.contains("is 112 KiB"), "{heard}");
     peer.say(&request(4, "session/prompt", &prompt(102_400)));
     let post = server.expect("POST", "/acp").await;
     assert!(post.body.len() < 118_784 && post.says("\"id\":4"));

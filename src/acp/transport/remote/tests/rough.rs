@@ -67,14 +67,14 @@ async fn what_is_no_frame_ends_the_socket_and_says_why() {
     too_long.extend_from_slice(&(1_u64 << 40).to_be_bytes());
     for (bytes, expected) in [
         // Cut in the middle of a frame.
-        (&whole[..whole.len() / 2], "web socket"),
-        (&whole[..1], "web socket"),
+        (&whole[..whole.len() / 2], "WebSocket"),
+        (&whole[..1], "WebSocket"),
         // A frame that says it has a tebibyte: nothing is set aside for it.
         (&too_long[..], "over the limit"),
         // An opcode that is none, text that is no text, a continuation of nothing.
-        (&[0x83, 0x00][..], "broke"),
-        (&[0x81, 0x02, 0xff, 0xfe][..], "broke"),
-        (&[0x80, 0x00][..], "broke"),
+        (&[0x83, 0x00][..], "failed"),
+        (&[0x81, 0x02, 0xff, 0xfe][..], "failed"),
+        (&[0x80, 0x00][..], "failed"),
     ] {
         let (mut peer, mut stream) = raw_socket().await;
         stream.write_all(bytes).await.unwrap();
@@ -125,14 +125,14 @@ async fn who_never_answers_is_given_up() {
     peer.say(INITIALIZE);
     let held = server.expect("POST", "/acp").await;
     let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
-    assert!(error.contains("did not answer within"), "{error}");
+    assert!(error.contains("did not respond within"), "{error}");
     drop(held);
 
     let remote = Remote { url: server.socket_url("/acp"), ..Remote::default() };
     let mut peer = Peer::patiently(remote, hasty);
     let held = server.expect("GET", "/acp").await;
     let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
-    assert!(error.contains("did not open the web socket in time"), "{error}");
+    assert!(error.contains("Timed out opening the WebSocket"), "{error}");
     drop(held);
 
     for carrier in [Carrier::RpcSse, Carrier::PostSse] {
@@ -140,7 +140,7 @@ async fn who_never_answers_is_given_up() {
         let mut peer = Peer::patiently(remote, hasty);
         let held = server.expect_get().await;
         let LinkEnd::Unreachable(error) = peer.end().await else { panic!() };
-        assert!(error.contains("did not open the event stream in time"), "{error}");
+        assert!(error.contains("to open the event stream"), "{error}");
         drop(held);
     }
 }

@@ -1,0 +1,249 @@
+//! The user's side of the app: what a wish means, seen from the layer that has the keys.
+//!
+//! Duty: actions, dialogs, pickers, forms, completion, history, queue. Not its duty: what the agent does
+//! (`app::operations`), which key says what (`config::keymap`), scrolling and the text area (`ui`).
+//! An action means something else on each layer: the top dialog, else the shown request of the agent, else
+//! prompt and transcript. The layer is derived by [`focus()`], never stored.
+//! Invariants: a dialog that opened by itself takes no key before input was quiet ([`takes_input`]); what
+//! closes a dialog never also cancels; what allows is never chosen by default for good.
+
+mod asks;
+mod changes;
+mod choice;
+mod commands;
+mod composer;
+mod copy;
+mod focus;
+mod form;
+mod grace;
+mod inbox;
+mod items;
+mod jump;
+mod leave;
+mod line_dialog;
+mod open;
+mod picker;
+mod places;
+mod providers;
+mod queue;
+mod rows;
+mod search;
+mod sessions;
+pub(super) mod tabs;
+#[cfg(test)]
+mod testkit;
+#[cfg(test)]
+mod tests;
+mod url;
+mod validate;
+
+pub use super::state::modal::agent_rows;
+pub use super::title_of;
+pub use crate::app::state::fuzzy::rank;
+pub use asks::on_ask_shown;
+pub use changes::shown_files;
+pub use commands::{leads_elsewhere, obstacle};
+pub use composer::{Completion, completions, on_draft, selected_completion, show_draft};
+pub use copy::on_copied;
+pub use focus::{Focus, base_focus, focus, line_input};
+pub use grace::{on_input, settle, takes_answers, takes_answers_from, takes_input, takes_input_from};
+pub use inbox::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
+pub use items::is_item_open;
+pub use open::on_open;
+pub use picker::on_theme;
+pub use picker::{open_agents, open_sign_in, open_sign_in_of};
+pub use search::{looks_no_further, on_timer as on_search_timer, search_of, settle as settle_search};
+pub use url::{UrlFacts, inspect_url};
+pub use validate::{field_hint, shown_value};
+
+use std::time::{Duration, Instant};
+
+use crate::model::{Action, ItemId, LineEdit, SessionKey};
+
+use super::{Effect, Modal, OpenRequest, State, TimerId, UiRequest, ViewCommand};
+
+/// How long a short message stays in the status line.
+const FLASH: Duration = Duration::from_secs(4);
+
+/// Opens the dialogs that an event led to, and does what waited for it.
+pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    while !state.ui_requests.is_empty() {
+        for request in std::mem::take(&mut state.ui_requests) {
+            match request {
+                UiRequest::AgentPicker => open_agents(state),
+                UiRequest::SignIn { conn, session: None } => open_sign_in(state, conn),
+                UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(state, key, conn),
+                UiRequest::Act(action) => on_action(state, action, now, fx),
+            }
+        }
+    }
+}
+
+/// A wish of the user.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    settle(state, now);
+    let shown = state.active;
+    match action {
+        Action::Redraw => fx.push(Effect::View(ViewCommand::Redraw)),
+        _ if state.is_quitting => {}
+        Action::Suspend => fx.push(Effect::Suspend),
+        Action::Quit => leave::quit(state, now, fx),
+        Action::ClearOrQuit => leave::interrupt(state, now, fx),
+        Action::Escape => leave::escape(state, now, fx),
+        // The wheel is no key: it moves what is looked at, at any time.
+        Action::Scroll(lines) if !takes_input(state, now) => choice::scroll(i32::from(lines), fx),
+        _ if !takes_input(state, now) => {}
+        _ => route(state, action, now, fx),
+    }
+    if state.active != shown {
+        // Each session has a draft of its own; the composer must not keep that of another one.
+        composer::show_draft(state, fx);
+    }
+    settle(state, now);
+}
+
+/// A line of text in the top dialog, or in the shown form, changes.
+#[expect(clippy::needless_pass_by_value, reason = "reducers take what happened as a whole")]
+pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Effect>) {
+    settle(state, now);
+    if state.is_quitting || !takes_input(state, now) {
+        return;
+    }
+    if focus(state) == Focus::Search {
+        search::on_line(state, &edit, fx);
+        return;
+    }
+    match state.modals.last_mut() {
+        Some(Modal::Picker(_)) => picker::on_filter(state, &edit, fx),
+        Some(Modal::Help { filter } | Modal::Log { filter }) => {
+            filter.apply(&edit);
+        }
+        Some(Modal::Line(dialog)) => {
+            if dialog.input.apply(&edit) {
+                dialog.problem = None;
+            }
+        }
+        Some(Modal::Changes(dialog)) => changes::on_line(dialog, &edit),
+        Some(Modal::Sessions(_)) => sessions::on_line(state, &edit, fx),
+        Some(
+            Modal::Choice(_)
+            | Modal::Queue { .. }
+            | Modal::Connection(_)
+            | Modal::Inspect(_)
+            | Modal::Attention(_),
+        ) => {}
+        None => form::on_line(state, &edit),
+    }
+}
+
+/// What is on the screen, before a wish that counts from there.
+pub fn on_reading(state: &mut State, first: ItemId, last: ItemId) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        session.reading = Some((first, last));
+    }
+}
+
+/// Where the reader is who left the end; `None`: at the end.
+pub fn on_reader(state: &mut State, reader: Option<ItemId>) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        session.pages.set_reader(reader);
+    }
+}
+
+/// Gives the action to the layer that has the keys; what that layer does not know may still be a command.
+fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    let top = focus(state);
+    if matches!(top, Focus::Main | Focus::Browse) {
+        on_session(state, action, now, fx);
+        return;
+    }
+    let said = in_a_dialog(action);
+    let is_done = match top {
+        Focus::Picker => picker::on_action(state, said, now, fx),
+        Focus::Sessions => sessions::on_action(state, said, now, fx),
+        Focus::Choice => choice::on_choice(state, said, now, fx),
+        Focus::Queue => queue::on_action(state, said, fx),
+        Focus::Help | Focus::Log | Focus::Connection => choice::on_page(state, said, fx),
+        Focus::Changes => changes::on_action(state, said, fx),
+        Focus::Line => line_dialog::on_action(state, said, now, fx),
+        Focus::Permission | Focus::Access => asks::on_options(state, said, now, fx),
+        Focus::Url => asks::on_url(state, said, now, fx),
+        Focus::Form => form::on_action(state, said, now, fx),
+        Focus::Search => search::on_action(state, said, fx),
+        Focus::Attention => inbox::on_action(state, said, now, fx),
+        Focus::Main | Focus::Browse => true,
+    };
+    if !is_done {
+        commands::on_action(state, action, now, fx);
+    }
+}
+
+/// A command taken from the list of them. It is meant for the session, also where a request waits that the list hid.
+fn on_command(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    let is_of_program = matches!(
+        action,
+        Action::Redraw | Action::Suspend | Action::Quit | Action::ClearOrQuit | Action::Escape
+    );
+    if is_of_program || !state.modals.is_empty() {
+        on_action(state, action, now, fx);
+    } else {
+        on_session(state, action, now, fx);
+    }
+}
+
+/// What a wish means where no dialog has the keys.
+fn on_session(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    if !composer::on_action(state, action, now, fx)
+        && !items::on_action(state, action, now, fx)
+        && !copy::on_action(state, action, fx)
+    {
+        commands::on_action(state, action, now, fx);
+    }
+}
+
+/// The main screen's words for the keys that dialogs know under another name.
+fn in_a_dialog(action: Action) -> Action {
+    match action {
+        Action::Submit => Action::Accept,
+        Action::HistoryPrevious | Action::SelectPrevious => Action::Up,
+        Action::HistoryNext | Action::SelectNext => Action::Down,
+        Action::Complete => Action::NextField,
+        Action::ScrollPageUp => Action::PageUp,
+        Action::ScrollPageDown => Action::PageDown,
+        Action::ScrollTop => Action::First,
+        Action::ScrollEnd => Action::Last,
+        Action::ScrollLineUp => Action::Scroll(-1),
+        Action::ScrollLineDown => Action::Scroll(1),
+        other => other,
+    }
+}
+
+/// What the list of sessions still has to ask for. Called at the end of each update.
+pub fn settle_sessions(state: &mut State, fx: &mut Vec<Effect>) {
+    sessions::settle(state, fx);
+}
+
+/// Says something in the status line for a while.
+fn say(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
+    state.flash = Some(text.into());
+    fx.push(Effect::Timer(TimerId::Flash, FLASH));
+}
+
+/// The request that keys answer, with the session it stands in: the one that is marked in the list of all that waits,
+/// else the first of the session in front.
+fn shown_ask(state: &State) -> Option<(SessionKey, &OpenRequest)> {
+    match state.modals.last() {
+        Some(Modal::Attention(_)) => marked_ask(state),
+        _ => Some((state.active, first_ask(state)?)),
+    }
+}
+
+/// The request that is shown when no dialog is above it.
+fn first_ask(state: &State) -> Option<&OpenRequest> {
+    state.active_session().and_then(|session| session.asks.front())
+}
+
+/// A place in a list after a move by so many rows, kept inside.
+fn moved(place: usize, by: isize, count: usize) -> usize {
+    place.saturating_add_signed(by).min(count.saturating_sub(1))
+}

@@ -1,0 +1,73 @@
+//! All changes of the session: which file is shown, and the filter.
+//!
+//! Rows are the view's: moving among the changed places of a file is told to it.
+
+use crate::app::state::changes::{ChangedFile, changed_files, first_line};
+use crate::app::{ChangesDialog, Effect, Modal, State, ViewCommand};
+use crate::model::{Action, LineEdit, Location, Target};
+
+use super::{choice, moved, open};
+
+/// The files that pass the filter: each of its words stands in the path.
+pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<&'f ChangedFile> {
+    let filter = dialog.filter.text.to_lowercase();
+    let fits = |file: &&ChangedFile| {
+        let path = file.path.to_string_lossy().to_lowercase();
+        filter.split_whitespace().all(|word| path.contains(word))
+    };
+    files.iter().filter(fits).collect()
+}
+
+/// Actions in the dialog.
+pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    let files = changed_files(state, state.active);
+    let Some(Modal::Changes(dialog)) = state.modals.last_mut() else { return false };
+    let shown = shown_files(&files, dialog);
+    let count = shown.len();
+    // Files may have come or gone since the last key.
+    dialog.selected = dialog.selected.min(count.saturating_sub(1));
+    match action {
+        Action::NextField => dialog.selected = moved(dialog.selected, 1, count),
+        Action::PreviousField => dialog.selected = moved(dialog.selected, -1, count),
+        Action::Mark(place) => dialog.selected = moved(usize::from(place), 0, count),
+        Action::NextHunk => fx.push(Effect::View(ViewCommand::JumpHunk(1))),
+        Action::PreviousHunk => fx.push(Effect::View(ViewCommand::JumpHunk(-1))),
+        Action::Filter => dialog.is_filtering = true,
+        Action::ToggleContext => dialog.shows_context = !dialog.shows_context,
+        // While the filter is typed the arrows go from file to file.
+        Action::Up if dialog.is_filtering => dialog.selected = moved(dialog.selected, -1, count),
+        Action::Down if dialog.is_filtering => dialog.selected = moved(dialog.selected, 1, count),
+        Action::Accept if dialog.is_filtering => dialog.is_filtering = false,
+        Action::Accept => {
+            if let Some(file) = shown.get(dialog.selected) {
+                let line = file.parts.first().and_then(first_line);
+                open::on_open(state, Target::File(Location { path: file.path.clone(), line }), fx);
+            }
+        }
+        Action::Up => choice::scroll(-1, fx),
+        Action::Down => choice::scroll(1, fx),
+        Action::First => choice::scroll(-choice::ALL_LINES, fx),
+        Action::Last => choice::scroll(choice::ALL_LINES, fx),
+        _ => return choice::scroll_body(action, fx),
+    }
+    true
+}
+
+/// The filter changes; the first file that fits is shown.
+pub fn on_line(dialog: &mut ChangesDialog, edit: &LineEdit) {
+    if dialog.is_filtering && dialog.filter.apply(edit) {
+        dialog.selected = 0;
+    }
+}
+
+/// Empties the filter, if letters go into it or it holds some. Returns whether it did.
+pub fn leave_filter(state: &mut State) -> bool {
+    let Some(Modal::Changes(dialog)) = state.modals.last_mut() else { return false };
+    let was_used = dialog.is_filtering || !dialog.filter.text.is_empty();
+    if was_used {
+        dialog.filter = crate::app::LineInput::default();
+        dialog.is_filtering = false;
+        dialog.selected = 0;
+    }
+    was_used
+}

@@ -1,0 +1,153 @@
+//! Dialogs without a list of their own: questions with a few answers, and pages to read.
+
+use std::time::Instant;
+
+use crate::app::lifecycle::operations;
+use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State, ViewCommand};
+use crate::model::{Action, LineEdit, StoreJob, Target};
+
+use super::{leave, moved, on_action, open};
+
+/// Lines that are more than any dialog has: to its end, or its beginning.
+pub const ALL_LINES: i32 = 1_000_000;
+
+/// A question with a few answers.
+pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Choice(dialog)) = state.modals.last_mut() else { return false };
+    let count = dialog.choices.len();
+    let chosen = match action {
+        Action::Choose(place) => usize::from(place).checked_sub(1),
+        Action::Accept => Some(dialog.selected),
+        Action::Yes => only_deed(&dialog.choices),
+        Action::No => dialog.choices.iter().position(|choice| choice.outcome == ChoiceOutcome::Close),
+        Action::Up | Action::Left | Action::PreviousField => {
+            dialog.selected = moved(dialog.selected, -1, count);
+            return true;
+        }
+        Action::Down | Action::Right | Action::NextField => {
+            dialog.selected = moved(dialog.selected, 1, count);
+            return true;
+        }
+        Action::First => {
+            dialog.selected = 0;
+            return true;
+        }
+        Action::Last => {
+            dialog.selected = count.saturating_sub(1);
+            return true;
+        }
+        Action::Mark(place) => {
+            dialog.selected = moved(usize::from(place), 0, count);
+            return true;
+        }
+        _ => return scroll_body(action, fx),
+    };
+    let outcome = chosen.and_then(|place| dialog.choices.get(place)).map(|choice| choice.outcome.clone());
+    if let Some(outcome) = outcome {
+        leave::close_top(state, fx);
+        carry_out(state, &outcome, now, fx);
+    } else if count == 0 {
+        leave::close_top(state, fx);
+    }
+    true
+}
+
+/// Help, log and connection: something to read, some with a filter.
+pub fn on_page(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::Up => scroll(-1, fx),
+        Action::Down => scroll(1, fx),
+        Action::First => scroll(-ALL_LINES, fx),
+        Action::Last => scroll(ALL_LINES, fx),
+        Action::Left => edit_filter(state, &LineEdit::Left),
+        Action::Right => edit_filter(state, &LineEdit::Right),
+        Action::Choose(digit) => edit_filter(state, &LineEdit::Insert(digit.to_string())),
+        Action::Accept | Action::NextField | Action::PreviousField => {}
+        _ => return scroll_body(action, fx),
+    }
+    true
+}
+
+/// Scrolls the body of the top dialog by so many lines (negative: up).
+pub fn scroll(lines: i32, fx: &mut Vec<Effect>) {
+    fx.push(Effect::View(ViewCommand::ScrollDialog(lines)));
+}
+
+/// Scrolls by what the action says, if it is about that.
+pub fn scroll_body(action: Action, fx: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::PageUp => fx.push(Effect::View(ViewCommand::ScrollDialogPages(-1))),
+        Action::PageDown => fx.push(Effect::View(ViewCommand::ScrollDialogPages(1))),
+        Action::Scroll(lines) => scroll(i32::from(lines), fx),
+        _ => return false,
+    }
+    true
+}
+
+/// Opens a page, or closes it where it is on top already; it is never there twice.
+pub fn toggle_page(state: &mut State, page: Modal, fx: &mut Vec<Effect>) {
+    let is_same = |modal: &Modal| std::mem::discriminant(modal) == std::mem::discriminant(&page);
+    if state.modals.last().is_some_and(is_same) {
+        leave::close_top(state, fx);
+        return;
+    }
+    state.modals.retain(|modal| !is_same(modal));
+    state.modals.push(page);
+}
+
+/// The help.
+pub fn help() -> Modal {
+    Modal::Help { filter: LineInput::default() }
+}
+
+/// The log of the wire.
+pub fn log() -> Modal {
+    Modal::Log { filter: LineInput::default() }
+}
+
+/// What "yes" means: only where there is but one thing to do.
+fn only_deed(choices: &[Choice]) -> Option<usize> {
+    let is_deed = |choice: &Choice| choice.outcome != ChoiceOutcome::Close;
+    let place = choices.iter().position(is_deed)?;
+    (choices.iter().filter(|choice| is_deed(choice)).count() == 1).then_some(place)
+}
+
+fn edit_filter(state: &mut State, edit: &LineEdit) {
+    if let Some(Modal::Help { filter } | Modal::Log { filter }) = state.modals.last_mut() {
+        filter.apply(edit);
+    }
+}
+
+fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut Vec<Effect>) {
+    match outcome {
+        ChoiceOutcome::Close => {}
+        ChoiceOutcome::Act(action) => on_action(state, *action, now, fx),
+        ChoiceOutcome::Quit => operations::quit(state, now, fx),
+        ChoiceOutcome::ForceStop(conn) => operations::force_stop(state, *conn, now, fx),
+        ChoiceOutcome::Restart(key) => operations::restart_agent(state, *key, now, fx),
+        ChoiceOutcome::AnswerServers(folder, answer) => {
+            operations::answer_servers(state, folder, *answer, now, fx);
+        }
+        ChoiceOutcome::SignInToHost(conn) => operations::sign_in_to_host(state, *conn, fx),
+        ChoiceOutcome::RunLogin(conn, spec, env) => operations::run_login(state, *conn, spec, env, now, fx),
+        ChoiceOutcome::OpenListed { info, with_folders } => {
+            operations::open_listed(state, info, *with_folders, now, fx);
+        }
+        ChoiceOutcome::CloseSession(key) => operations::close_session(state, *key, now, fx),
+        ChoiceOutcome::OpenFile(place) => open::on_open(state, Target::File(place.clone()), fx),
+        ChoiceOutcome::OpenUrl(url) => fx.push(Effect::OpenUrl(url.clone())),
+        ChoiceOutcome::DeleteSession(id) => operations::delete_session(state, id.clone(), fx),
+        ChoiceOutcome::DeleteKept { uid, listed } => {
+            fx.push(Effect::Store(StoreJob::Delete { uid: uid.clone() }));
+            if let Some(id) = listed {
+                operations::delete_session(state, id.clone(), fx);
+            }
+        }
+        ChoiceOutcome::GoOnIn(key, folder) => operations::go_on_in(state, *key, folder.clone(), now, fx),
+        ChoiceOutcome::Export(uid, form) => {
+            let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
+            fx.push(Effect::Store(StoreJob::Export { uid: uid.clone(), form: *form, folder }));
+        }
+        ChoiceOutcome::Fork(key, at) => operations::fork_session(state, *key, *at, now, fx),
+    }
+}

@@ -1,0 +1,262 @@
+//! Forms of the agent: walking the fields, filling them in, reviewing, sending.
+//!
+//! `state.ask_view.selected` is the field with the keys. Enter goes to the next field; on the last one all is
+//! checked, shown once more, and sent by another Enter. A form of one field, or of one question with room for
+//! words beside it, is sent at once: what would be reviewed is on the screen already.
+
+use std::time::Instant;
+
+use crate::app::lifecycle::operations::{self, ElicitationOutcome};
+use crate::app::{Effect, FieldState, FormState, State, ViewCommand};
+use crate::model::{Action, FieldKind, LineEdit};
+
+use super::{choice, moved, validate};
+
+/// Letters for the field with the keys.
+pub fn on_line(state: &mut State, edit: &LineEdit) {
+    let Some((form, selected)) = open_form(state) else { return };
+    if form.is_review {
+        return;
+    }
+    if let Some(field) = form.fields.get_mut(*selected)
+        && field.takes_text()
+        && field.input.apply(edit)
+    {
+        field.problem = None;
+    }
+}
+
+/// Actions in the form.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::Decline => {
+            operations::answer_elicitation(state, state.active, ElicitationOutcome::Decline, now, fx);
+            return true;
+        }
+        Action::FullScreen => {
+            state.ask_view.is_full_screen = !state.ask_view.is_full_screen;
+            return true;
+        }
+        Action::ToggleSecret => {
+            if let Some((form, _)) = open_form(state) {
+                let is_revealed = !form.fields.iter().any(|field| field.is_revealed);
+                form.fields.iter_mut().for_each(|field| field.is_revealed = is_revealed && field.is_secret);
+            }
+            return true;
+        }
+        Action::PageUp | Action::PageDown | Action::Scroll(_) => return choice::scroll_body(action, fx),
+        Action::Accept => {
+            finish(state, now, fx);
+            return true;
+        }
+        _ => {}
+    }
+    let Some((form, selected)) = open_form(state) else { return false };
+    if form.is_review {
+        return on_review(form, action, fx);
+    }
+    let is_taken = on_field(form, selected, action);
+    // The number of the only question's answer is all that was asked for, as with a permission.
+    let is_answer = matches!(action, Action::Choose(place) if place > 0)
+        && form.fields.len() == 1
+        && form.is_one_question()
+        && form.fields.iter().all(|field| field.checked.contains(&true));
+    if is_answer {
+        finish(state, now, fx);
+    }
+    is_taken
+}
+
+/// Enter: sends the form, if it is done.
+fn finish(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(values) = accept(state) {
+        let outcome = ElicitationOutcome::Accept(Some(values));
+        operations::answer_elicitation(state, state.active, outcome, now, fx);
+    }
+}
+
+fn on_review(form: &mut FormState, action: Action, fx: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::Up => fx.push(Effect::View(ViewCommand::ScrollDialog(-1))),
+        Action::Down => fx.push(Effect::View(ViewCommand::ScrollDialog(1))),
+        Action::PreviousField | Action::Left | Action::Edit | Action::Mark(_) => form.is_review = false,
+        Action::NextField | Action::Right | Action::First | Action::Last | Action::Choose(_) => {}
+        _ => return false,
+    }
+    true
+}
+
+fn on_field(form: &mut FormState, selected: &mut usize, action: Action) -> bool {
+    let count = form.fields.len();
+    let is_question = form.is_one_question();
+    let Some(field) = form.fields.get_mut(*selected) else { return false };
+    match action {
+        Action::NextField => leave_field(field, selected, 1, count),
+        Action::PreviousField => leave_field(field, selected, -1, count),
+        Action::Up | Action::Down => {
+            let by = if action == Action::Up { -1 } else { 1 };
+            if !move_choice(field, by, is_question) {
+                leave_field(field, selected, by, count);
+            }
+        }
+        Action::Left | Action::Right => {
+            let (edit, by) = if action == Action::Left { (LineEdit::Left, -1) } else { (LineEdit::Right, 1) };
+            if field.takes_text() {
+                field.input.apply(&edit);
+            } else if matches!(field.field.kind, FieldKind::Boolean { .. }) {
+                toggle(field);
+            } else {
+                move_choice(field, by, is_question);
+            }
+        }
+        Action::First | Action::Last if field.takes_text() => {
+            field.input.apply(if action == Action::First { &LineEdit::Home } else { &LineEdit::End });
+        }
+        Action::First => *selected = 0,
+        Action::Last => *selected = count.saturating_sub(1),
+        Action::Choose(digit) => choose(field, digit),
+        Action::ToggleChoice => toggle(field),
+        Action::Mark(place) => *selected = moved(usize::from(place), 0, count),
+        _ => return false,
+    }
+    true
+}
+
+/// Checks what is left, so that a problem is said where it was made, and goes on.
+fn leave_field(field: &mut FieldState, selected: &mut usize, by: isize, count: usize) {
+    field.problem = validate::check(field).err();
+    *selected = moved(*selected, by, count);
+}
+
+/// Moves the mark among the choices. Returns false at either end, and where there are none.
+///
+/// `only_marks`: nothing is chosen by it, because who passes the answers on the way to the words beside them has
+/// not given one.
+fn move_choice(field: &mut FieldState, by: isize, only_marks: bool) -> bool {
+    let place = field.choice.checked_add_signed(by).filter(|place| *place < field.choice_count());
+    let Some(place) = place else { return false };
+    field.choice = place;
+    // One of several: the mark is the choice, as with a radio button.
+    if matches!(field.field.kind, FieldKind::Choice { .. }) && !only_marks {
+        check_only(field, place);
+    }
+    true
+}
+
+fn choose(field: &mut FieldState, digit: u8) {
+    let Some(place) = usize::from(digit).checked_sub(1) else {
+        if field.takes_text() {
+            field.input.apply(&LineEdit::Insert(digit.to_string()));
+        }
+        return;
+    };
+    match field.field.kind {
+        FieldKind::Text { .. } | FieldKind::Number { .. } => {
+            field.input.apply(&LineEdit::Insert(digit.to_string()));
+            field.problem = None;
+        }
+        FieldKind::Boolean { .. } if place < 2 => field.checked = vec![place == 0],
+        FieldKind::Choice { .. } if place < field.choice_count() => {
+            field.choice = place;
+            check_only(field, place);
+        }
+        FieldKind::Choices { .. } if place < field.choice_count() => {
+            field.choice = place;
+            toggle(field);
+        }
+        FieldKind::Boolean { .. } | FieldKind::Choice { .. } | FieldKind::Choices { .. } => {}
+    }
+}
+
+fn toggle(field: &mut FieldState) {
+    let marked = field.choice;
+    match field.field.kind {
+        FieldKind::Text { .. } => {
+            field.input.apply(&LineEdit::Insert(" ".to_owned()));
+        }
+        FieldKind::Number { .. } => {}
+        FieldKind::Boolean { .. } => field.checked = vec![field.checked.first() != Some(&true)],
+        FieldKind::Choice { .. } => {
+            let was_chosen = field.checked.get(marked) == Some(&true);
+            if was_chosen && !field.field.is_required {
+                field.checked.fill(false);
+            } else {
+                check_only(field, marked);
+            }
+        }
+        FieldKind::Choices { .. } => {
+            if let Some(is_chosen) = field.checked.get_mut(marked) {
+                *is_chosen = !*is_chosen;
+            }
+        }
+    }
+    field.problem = None;
+}
+
+fn check_only(field: &mut FieldState, place: usize) {
+    for (at, is_chosen) in field.checked.iter_mut().enumerate() {
+        *is_chosen = at == place;
+    }
+    field.problem = None;
+}
+
+/// Enter: on to the next field, to the review, or, with the values, to the agent.
+fn accept(state: &mut State) -> Option<crate::app::FormValues> {
+    let (form, selected) = open_form(state)?;
+    if form.is_review {
+        return send(form, selected);
+    }
+    let is_question = form.is_one_question();
+    let sends = form.sends_from(*selected);
+    if let Some(field) = form.fields.get_mut(*selected) {
+        // What is marked is what Enter means, where something must be chosen.
+        let is_choice = matches!(field.field.kind, FieldKind::Choice { .. });
+        let is_open = field.field.is_required && !field.checked.contains(&true);
+        if is_choice && (is_question || is_open) {
+            check_only(field, field.choice);
+        }
+        field.problem = validate::check(field).err();
+        if field.problem.is_some() {
+            return None;
+        }
+    }
+    if !sends && *selected + 1 < form.fields.len() {
+        *selected += 1;
+        return None;
+    }
+    let values = send(form, selected)?;
+    form.is_review = !sends;
+    sends.then_some(values)
+}
+
+/// The values, if all of them are fine; else the first field with a problem gets the keys.
+fn send(form: &mut FormState, selected: &mut usize) -> Option<crate::app::FormValues> {
+    let mut values = Vec::new();
+    let mut first_problem = None;
+    for (place, field) in form.fields.iter_mut().enumerate() {
+        match validate::check(field) {
+            Ok(value) => {
+                field.problem = None;
+                values.extend(value.map(|value| (field.field.key.clone(), value)));
+            }
+            Err(problem) => {
+                field.problem = Some(problem);
+                first_problem.get_or_insert(place);
+            }
+        }
+    }
+    match first_problem {
+        None => Some(values),
+        Some(place) => {
+            form.is_review = false;
+            *selected = place;
+            None
+        }
+    }
+}
+
+/// The form in front, and the field with the keys.
+fn open_form(state: &mut State) -> Option<(&mut FormState, &mut usize)> {
+    let view = &mut state.ask_view;
+    view.form.as_mut().map(|form| (form, &mut view.selected))
+}

@@ -1,0 +1,125 @@
+//! The list of what waits in all tabs, and a permission that is answered in it.
+//!
+//! Up and down walk the list, Enter goes to the tab, and for a permission the digits answer; one key shows it whole,
+//! where the keys are those of its dialog, but Escape leads back to the list.
+//! Invariants: an answer goes to the request that is marked, never to one that took its place: whatever comes under
+//! the mark takes an answer only after its grace period, like a dialog that opens by itself.
+
+use std::time::Instant;
+
+use crate::app::lifecycle::operations;
+use crate::app::state::inbox::{Waiting, WaitingFor, waiting};
+use crate::app::{Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind, State};
+use crate::model::{Action, SessionKey};
+
+use super::{asks, choice, grace, moved};
+
+/// Rows that a page key moves by.
+const PAGE_ROWS: isize = 10;
+
+/// Opens the list, or closes it where it is on top already.
+pub fn open(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    choice::toggle_page(state, Modal::Attention(InboxDialog::default()), fx);
+    settle(state);
+    grace::settle(state, now);
+}
+
+/// Keeps the mark on what it was on; what is gone leaves it to its neighbour.
+pub fn settle(state: &mut State) {
+    let Some(Modal::Attention(_)) = state.modals.last() else { return };
+    let rows = waiting(state);
+    let Some(Modal::Attention(dialog)) = state.modals.last_mut() else { return };
+    let known = dialog
+        .marked
+        .as_ref()
+        .and_then(|(key, what)| rows.iter().position(|row| row.key == *key && row.what == *what));
+    if known.is_none() {
+        dialog.is_whole = false;
+    }
+    dialog.place = known.unwrap_or(dialog.place).min(rows.len().saturating_sub(1));
+    dialog.marked = rows.into_iter().nth(dialog.place).map(|row| (row.key, row.what));
+}
+
+/// The marked request, if it can be answered here.
+pub fn marked_ask(state: &State) -> Option<(SessionKey, &OpenRequest)> {
+    let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = state.modals.last() else {
+        return None;
+    };
+    let WaitingFor::Ask(conn, ask) = what else { return None };
+    let asks = &state.sessions.get(key)?.asks;
+    let open = asks.iter().find(|open| open.conn == *conn && open.ask == *ask)?;
+    let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
+    is_simple.then_some((*key, open))
+}
+
+/// Whether the marked request is shown whole.
+pub fn is_whole(state: &State) -> bool {
+    matches!(state.modals.last(), Some(Modal::Attention(dialog)) if dialog.is_whole)
+}
+
+/// Goes back from the whole request to the list. Returns whether it was shown.
+pub fn leave_whole(state: &mut State) -> bool {
+    match state.modals.last_mut() {
+        Some(Modal::Attention(dialog)) => std::mem::take(&mut dialog.is_whole),
+        _ => false,
+    }
+}
+
+/// Actions in the list.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let answers = matches!(action, Action::Choose(_)) || (action == Action::Accept && is_whole(state));
+    if answers {
+        if marked_ask(state).is_some() && grace::takes_answers(state, now) {
+            asks::on_options(state, action, now, fx);
+        }
+        return true;
+    }
+    if is_whole(state) {
+        return action == Action::Left && leave_whole(state) || asks::on_options(state, action, now, fx);
+    }
+    let count = waiting(state).len();
+    let Some(Modal::Attention(dialog)) = state.modals.last_mut() else { return false };
+    let place = match action {
+        Action::Accept => {
+            go(state, now, fx);
+            return true;
+        }
+        Action::FullScreen | Action::Right | Action::ToggleChoice => {
+            let can = marked_ask(state).is_some();
+            if let Some(Modal::Attention(dialog)) = state.modals.last_mut() {
+                dialog.is_whole = can;
+            }
+            return true;
+        }
+        Action::Up | Action::PreviousField => moved(dialog.place, -1, count),
+        Action::Down | Action::NextField => moved(dialog.place, 1, count),
+        Action::PageUp => moved(dialog.place, -PAGE_ROWS, count),
+        Action::PageDown => moved(dialog.place, PAGE_ROWS, count),
+        Action::Scroll(lines) => moved(dialog.place, isize::from(lines.signum()), count),
+        Action::First => 0,
+        Action::Last => count.saturating_sub(1),
+        Action::Mark(place) => moved(usize::from(place), 0, count),
+        _ => return false,
+    };
+    dialog.place = place;
+    dialog.marked = None;
+    settle(state);
+    true
+}
+
+/// Goes to the tab of the marked row.
+fn go(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Modal::Attention(InboxDialog { marked, .. })) = state.modals.pop() else { return };
+    if let Some((key, _)) = marked {
+        operations::activate(state, key, now, fx);
+    }
+}
+
+/// The rows and the marked one, for drawing.
+pub fn rows(state: &State) -> (Vec<Waiting>, usize) {
+    let place = match state.modals.last() {
+        Some(Modal::Attention(dialog)) => dialog.place,
+        _ => 0,
+    };
+    (waiting(state), place)
+}

@@ -1,0 +1,261 @@
+//! Items of the transcript: marking, opening, folding.
+
+use crate::app::lifecycle::operations;
+use crate::app::state::fold::{fold_of, is_long_prompt};
+use crate::app::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
+    ViewCommand,
+};
+use crate::model::{Action, DiffChange, DiffPlace, FileDiff, Fold, Gap, ItemId, Location, Role, Target};
+use std::time::Instant;
+
+use super::{open, say};
+
+/// Most places that are offered.
+const MOST_PLACES: usize = 9;
+
+/// Whether an item shows all of its content: as the user chose, else by rule.
+pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> bool {
+    item.is_open.unwrap_or_else(|| match &item.body {
+        ItemBody::Message(message) => match message.role {
+            Role::Thought => shows_thoughts,
+            Role::Letter => false,
+            Role::User => !is_long_prompt(message),
+            Role::Agent => true,
+        },
+        ItemBody::Tool(call) => fold_of(session, item, call) == Fold::Open,
+        ItemBody::Compaction { .. } | ItemBody::Raw { .. } => false,
+        ItemBody::TurnEnd(_)
+        | ItemBody::Notice { .. }
+        | ItemBody::Subagent { .. }
+        | ItemBody::Answered { .. } => true,
+    })
+}
+
+/// Actions on items. Returns whether it was one.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::SelectPrevious => select(state, Step::Back, fx),
+        Action::SelectNext => select(state, Step::On, fx),
+        Action::ToggleFold => match state.active_session().and_then(|session| session.selected) {
+            Some(id) => toggle(state, id, now, fx),
+            None => say(state, "Select an item first.", fx),
+        },
+        Action::ToggleItem(id) => toggle(state, id, now, fx),
+        Action::ToggleAllFolds => toggle_all(state),
+        Action::InspectItem => inspect(state, fx),
+        Action::OpenLocation => open_location(state, fx),
+        Action::ToggleContext => toggle_context(state, fx),
+        Action::OpenGap => say(state, "No collapsed diff lines on screen.", fx),
+        Action::OpenThisGap(id, gap) => open_gap(state, id, gap),
+        _ => return false,
+    }
+    true
+}
+
+/// Leaves the mark.
+pub fn clear_mark(state: &mut State) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        session.selected = None;
+    }
+}
+
+/// Marks what is on the screen, if nothing is marked.
+pub fn mark_something(state: &mut State, fx: &mut Vec<Effect>) {
+    if state.active_session().is_some_and(|session| session.selected.is_none()) {
+        select(state, Step::Back, fx);
+    }
+}
+
+/// Which way the mark goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Back,
+    On,
+}
+
+/// Moves the mark over what is seen; without one it begins at the end of the screen.
+fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let items = session.transcript.items();
+    let only = session.only;
+    let seen = |item: &&Item| !item.is_hidden() && only.is_none_or(|only| only.shows(item));
+    let marked = session.selected.and_then(|id| session.transcript.index_of(id));
+    let (before, behind) = if let Some(place) = marked {
+        (items.get(..place).unwrap_or_default(), items.get(place + 1..).unwrap_or_default())
+    } else {
+        // Without a mark it begins with the last one on the screen.
+        let last = session.reading.and_then(|(_, last)| session.transcript.index_of(last));
+        let end = last.map_or(items.len(), |last| last.saturating_add(1).min(items.len()));
+        (items.get(..end).unwrap_or_default(), [].as_slice())
+    };
+    let next = if step == Step::Back || marked.is_none() {
+        before.iter().rev().find(seen)
+    } else {
+        behind.iter().find(seen)
+    };
+    let Some(next) = next.map(|item| item.id).or(session.selected) else { return };
+    session.selected = Some(next);
+    fx.push(Effect::View(ViewCommand::ShowSelected));
+}
+
+/// Opens or folds an item. That of a subagent shows the subagent's own session.
+fn toggle(state: &mut State, id: ItemId, now: Instant, fx: &mut Vec<Effect>) {
+    let child = state.active_session().and_then(|session| match &session.transcript.get(id)?.body {
+        ItemBody::Subagent { key, .. } => key.filter(|key| state.sessions.contains_key(key)),
+        _ => None,
+    });
+    if let Some(child) = child {
+        operations::show_session(state, child, now, fx);
+        return;
+    }
+    let shows_thoughts = state.shows_thoughts;
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        let Some(item) = session.transcript.get(id) else { return };
+        let is_open = is_item_open(item, session, shows_thoughts);
+        session.transcript.edit(id, |item| item.is_open = Some(!is_open));
+    }
+}
+
+/// Shows all unchanged lines of the marked change, or of the last one, or hides them again.
+fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let has_changes =
+        |item: &Item| matches!(&item.body, ItemBody::Tool(call) if call.diffs().next().is_some());
+    let Some(id) = marked_or_last(session, has_changes).map(|item| item.id) else {
+        say(state, "No diff to expand.", fx);
+        return;
+    };
+    session.transcript.edit(id, |item| {
+        item.shows_context = !item.shows_context;
+        item.open_gaps.clear();
+        if item.shows_context {
+            item.is_open = Some(true);
+        }
+    });
+}
+
+/// Shows the lines that a gap leaves out.
+fn open_gap(state: &mut State, id: ItemId, gap: Gap) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    session.transcript.edit(id, |item| {
+        if !item.open_gaps.contains(&gap) {
+            item.open_gaps.push(gap);
+        }
+        // In a preview they might lie below its end.
+        item.is_open = Some(true);
+    });
+}
+
+/// The marked item if it is one of these, or else, without a mark, the last of them.
+fn marked_or_last(session: &Session, is_one: impl Fn(&Item) -> bool) -> Option<&Item> {
+    let is_one = |item: &&Item| !item.is_hidden() && is_one(item);
+    match session.selected {
+        Some(id) => session.transcript.get(id).filter(is_one),
+        None => session.transcript.items().iter().rev().find(is_one),
+    }
+}
+
+/// Shows an item as it came.
+fn inspect(state: &mut State, fx: &mut Vec<Effect>) {
+    let has_raw = |item: &Item| matches!(item.body, ItemBody::Tool(_) | ItemBody::Raw { .. });
+    match state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id) {
+        Some(id) => state.modals.push(Modal::Inspect(id)),
+        None => say(state, "Select a tool call first.", fx),
+    }
+}
+
+/// Opens what a call works on. Where it is more than one place, the user says which.
+fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
+    let places = state.active_session().map(|session| {
+        let has_places = |item: &Item| !places_of(item).is_empty();
+        marked_or_last(session, has_places).map(places_of).unwrap_or_default()
+    });
+    let places = places.unwrap_or_default();
+    match places.as_slice() {
+        [] => say(state, "Select a tool call with a file first.", fx),
+        [only] => open::on_open(state, Target::File(only.clone()), fx),
+        _ => {
+            let folder =
+                state.active_session().map(|session| session.place.folder().to_owned()).unwrap_or_default();
+            let label = |place: &Location| {
+                let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
+                let path = place.path.strip_prefix(&folder).unwrap_or(&place.path);
+                format!("{}{line}", path.display())
+            };
+            let choices = places
+                .iter()
+                .take(MOST_PLACES)
+                .map(|place| Choice { label: label(place), outcome: ChoiceOutcome::OpenFile(place.clone()) });
+            state.modals.push(Modal::Choice(ChoiceDialog {
+                title: "Open which location?".to_owned(),
+                body: Vec::new(),
+                choices: choices.collect(),
+                selected: 0,
+                opened_by_itself: None,
+            }));
+        }
+    }
+}
+
+/// How many lines of a change stay as they are before the first that does not.
+fn lines_before(change: &DiffChange) -> u32 {
+    let DiffChange::Texts { old: Some(old), new } = change else { return 0 };
+    let same = old.lines().zip(new.lines()).take_while(|(before, after)| before == after).count();
+    if old == new { 0 } else { u32::try_from(same).unwrap_or(0) }
+}
+
+/// The places that a call names: where its changes stand, and its locations, each file once.
+fn places_of(item: &Item) -> Vec<Location> {
+    let ItemBody::Tool(call) = &item.body else { return Vec::new() };
+    let line = |diff: &FileDiff| {
+        let start = match call.place_of(diff)? {
+            DiffPlace::Lines(starts) => starts.iter().flatten().map(|start| start.line).min()?,
+            DiffPlace::Whole => 1,
+            DiffPlace::Gone | DiffPlace::Unreadable => return None,
+        };
+        Some(start.saturating_add(lines_before(&diff.change)))
+    };
+    let of_diffs = call.diffs().map(|diff| Location { path: diff.path.clone(), line: line(diff) });
+    let of_input = call.input.path.iter().map(|path| Location { path: path.clone(), line: None });
+    let mut places: Vec<Location> = Vec::new();
+    for place in of_diffs.chain(call.locations.iter().cloned()).chain(of_input) {
+        match places.iter_mut().find(|known| known.path == place.path) {
+            Some(known) => known.line = known.line.or(place.line),
+            None => places.push(place),
+        }
+    }
+    places
+}
+
+/// If anything that can fold is open, all of it folds; else all opens.
+fn toggle_all(state: &mut State) {
+    let shows_thoughts = state.shows_thoughts;
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let foldable = foldable_items(&session.transcript);
+    let is_any_open = foldable
+        .iter()
+        .filter_map(|id| session.transcript.get(*id))
+        .any(|item| is_item_open(item, session, shows_thoughts));
+    for id in foldable {
+        session.transcript.edit(id, |item| item.is_open = Some(!is_any_open));
+    }
+}
+
+fn foldable_items(transcript: &Transcript) -> Vec<ItemId> {
+    transcript.items().iter().filter(|item| can_fold(&item.body)).map(|item| item.id).collect()
+}
+
+/// Whether an item has a folded form.
+pub fn can_fold(body: &ItemBody) -> bool {
+    match body {
+        ItemBody::Message(message) => {
+            matches!(message.role, Role::Thought | Role::Letter) || is_long_prompt(message)
+        }
+        ItemBody::Tool(_)
+        | ItemBody::Compaction { .. }
+        | ItemBody::Raw { .. }
+        | ItemBody::Subagent { .. } => true,
+        ItemBody::TurnEnd(_) | ItemBody::Notice { .. } | ItemBody::Answered { .. } => false,
+    }
+}

@@ -1,0 +1,226 @@
+//! Jumps over the transcript: from prompt to prompt, from call to call, from failure to failure; and the outline,
+//! which lists them all.
+//!
+//! A jump goes from the marked item if that is on the screen, else from what is; at the end of the transcript
+//! also the last one can be jumped to. Where it arrives is marked, so that the next jump goes on from there.
+
+use crate::app::lifecycle::operations;
+use crate::app::session::reveal;
+use crate::app::state::outline::{Only, is_failure};
+use crate::app::state::search::title;
+use crate::app::{
+    Effect, Item, ItemBody, MessagePart, Picker, PickerKind, PickerRow, PickerValue, Session, State,
+    ToolCall, TurnEnd,
+};
+use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus};
+
+use super::{picker, say};
+
+/// Most rows of the outline; the last ones are what one looks for.
+const MOST_ROWS: usize = 5_000;
+/// Most characters of a row.
+const MOST_CHARS: usize = 160;
+
+/// What one jumps between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Prompt,
+    Call,
+    Failure,
+}
+
+/// Actions that jump. Returns whether it was one.
+pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    let (stop, is_forward) = match action {
+        Action::PreviousPrompt => (Stop::Prompt, false),
+        Action::NextPrompt => (Stop::Prompt, true),
+        Action::PreviousCall => (Stop::Call, false),
+        Action::NextCall => (Stop::Call, true),
+        Action::PreviousFailure => (Stop::Failure, false),
+        Action::NextFailure => (Stop::Failure, true),
+        Action::OpenOutline => {
+            open_outline(state, fx);
+            return true;
+        }
+        Action::OpenFilter => {
+            if !operations::ask_for_all(state, action, fx) {
+                open_filter(state);
+            }
+            return true;
+        }
+        _ => return false,
+    };
+    jump(state, stop, is_forward, action, fx);
+    true
+}
+
+/// Marks an item and brings it to the top of the screen.
+pub fn go_to(state: &mut State, id: ItemId, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        reveal::show_item(session, id, fx);
+    }
+}
+
+fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let items = session.transcript.items();
+    let is_stop = |item: &&Item| is_stop(item, stop);
+    let target = if is_forward {
+        let from = start(session, is_forward).map_or(0, |place| place + 1);
+        items.get(from..).unwrap_or_default().iter().find(is_stop)
+    } else {
+        let before = start(session, is_forward).unwrap_or(items.len());
+        items.get(..before).unwrap_or_default().iter().rev().find(is_stop)
+    };
+    if let Some(id) = target.map(|item| item.id) {
+        go_to(state, id, fx);
+        return;
+    }
+    if !is_forward && operations::ask_for_all(state, action, fx) {
+        return;
+    }
+    let what = match stop {
+        Stop::Prompt => "prompt",
+        Stop::Call => "tool call",
+        Stop::Failure => "failure",
+    };
+    let place = if is_forward { "below" } else { "above" };
+    say(state, format!("No {what} {place}."), fx);
+}
+
+/// The item that a jump goes from; `None`: from beyond the end, or before the beginning.
+fn start(session: &Session, is_forward: bool) -> Option<usize> {
+    let index = |id: ItemId| session.transcript.index_of(id);
+    let marked = session.selected.and_then(index);
+    let reading = session.reading.and_then(|(first, last)| Some((index(first)?, index(last)?)));
+    let Some((first, last)) = reading else { return marked };
+    if let Some(marked) = marked.filter(|marked| (first..=last).contains(marked)) {
+        return Some(marked);
+    }
+    let is_at_end = last + 1 >= session.transcript.items().len();
+    if is_forward || !is_at_end { Some(first) } else { None }
+}
+
+fn is_stop(item: &Item, stop: Stop) -> bool {
+    if item.is_hidden() {
+        return false;
+    }
+    match stop {
+        Stop::Prompt => matches!(&item.body, ItemBody::Message(message) if message.role == Role::User),
+        Stop::Call => matches!(item.body, ItemBody::Tool(_)),
+        Stop::Failure => is_failure(&item.body),
+    }
+}
+
+fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
+    if operations::ask_for_all(state, Action::OpenOutline, fx) {
+        return;
+    }
+    let Some(session) = state.active_session() else { return };
+    let mut rows: Vec<PickerRow> = Vec::new();
+    let mut is_cut = false;
+    for item in session.transcript.items().iter().rev() {
+        if let Some(row) = row(item, session) {
+            if rows.len() == MOST_ROWS {
+                is_cut = true;
+                break;
+            }
+            rows.push(row);
+        }
+    }
+    rows.reverse();
+    if rows.is_empty() {
+        say(state, "The transcript is empty.", fx);
+        return;
+    }
+    let mut outline: Picker = picker::new(PickerKind::Outline, "Outline", rows);
+    outline.selected = nearest(&outline.rows, session);
+    outline.note = is_cut.then(|| format!("Showing the last {MOST_ROWS}. Use search to find others."));
+    picker::push(state, outline);
+}
+
+/// Offers what the transcript may be brought down to.
+fn open_filter(state: &mut State) {
+    let Some(session) = state.active_session() else { return };
+    let row = |only: Option<Only>, label: String, count: usize| PickerRow {
+        value: PickerValue::Only(only),
+        label,
+        detail: String::new(),
+        right: count.to_string(),
+        group: None,
+        is_current: session.only == only,
+    };
+    let items = session.transcript.items();
+    let seen = || items.iter().filter(|item| !item.is_hidden());
+    let mut rows = vec![row(None, "all items".to_owned(), seen().count())];
+    for only in Only::ALL {
+        let count = seen().filter(|item| only.shows(item)).count();
+        rows.push(row(Some(only), format!("only {}", only.words()), count));
+    }
+    picker::push(state, picker::new(PickerKind::Only, "Show", rows));
+}
+
+/// Shows the whole transcript again. Returns whether only a part of it was shown.
+pub fn show_all(state: &mut State) -> bool {
+    state.sessions.get_mut(&state.active).is_some_and(|session| session.only.take().is_some())
+}
+
+/// The row of the reader's place: the last one that is not below it.
+fn nearest(rows: &[PickerRow], session: &Session) -> usize {
+    let place = start(session, false).or(start(session, true).filter(|_| session.reading.is_none()));
+    let Some(place) = place else { return rows.len().saturating_sub(1) };
+    let index = |id: ItemId| session.transcript.index_of(id);
+    let is_at_or_above =
+        |row: &PickerRow| matches!(row.value, PickerValue::Item(id) if index(id) <= Some(place));
+    rows.iter().rposition(is_at_or_above).unwrap_or(0)
+}
+
+/// A prompt, an edit, a command or a failure.
+fn row(item: &Item, session: &Session) -> Option<PickerRow> {
+    if item.is_hidden() {
+        return None;
+    }
+    let (kind, text) = match &item.body {
+        ItemBody::Message(message) if message.role == Role::User => {
+            let text = message.parts.iter().find_map(|part| match part {
+                MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
+                MessagePart::Block(_) => None,
+            });
+            ("prompt", text.unwrap_or("(no text)").to_owned())
+        }
+        ItemBody::Tool(tool) => (call_word(tool)?, title(tool, session.place.folder()).into_owned()),
+        ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => ("end", error.clone()),
+        ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. }) => ("end", format!("Agent exited: {cause}")),
+        ItemBody::TurnEnd(TurnEnd::Stopped { .. }) if is_failure(&item.body) => {
+            ("end", "Turn cut short".to_owned())
+        }
+        ItemBody::Notice { title, .. } if is_failure(&item.body) => ("error", title.clone()),
+        ItemBody::Compaction { error, .. } if is_failure(&item.body) => {
+            ("error", error.clone().unwrap_or_else(|| "Context compaction failed".to_owned()))
+        }
+        _ => return None,
+    };
+    let text = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    Some(PickerRow {
+        value: PickerValue::Item(item.id),
+        label: format!("{kind:<8}{}", text.chars().take(MOST_CHARS).collect::<String>()),
+        detail: String::new(),
+        right: if is_failure(&item.body) { "failed".to_owned() } else { String::new() },
+        group: None,
+        is_current: session.selected == Some(item.id),
+    })
+}
+
+/// The word for a call in the outline; reads and the like are left out unless they failed.
+fn call_word(tool: &ToolCall) -> Option<&'static str> {
+    let word = match tool.kind {
+        ToolKind::Edit => "edit",
+        ToolKind::Delete => "delete",
+        ToolKind::Move => "move",
+        ToolKind::Execute => "run",
+        _ if tool.diffs().next().is_some() => "edit",
+        _ if tool.status == ToolStatus::Failed => "call",
+        _ => return None,
+    };
+    Some(word)
+}

@@ -1,0 +1,208 @@
+//! Escape, Ctrl+C and Ctrl+Q: closing, cancelling, leaving.
+//!
+//! Invariants: one press does one thing; what closes or rejects never also cancels the turn; nothing here
+//! ever allows.
+
+use crate::app::state::tab;
+use std::time::{Duration, Instant};
+
+use crate::app::lifecycle::operations;
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, State, TimerId, Turn};
+
+use super::{asks, changes, composer, first_ask, inbox, jump, say, search, takes_input};
+
+/// A second press counts within this time.
+const AGAIN: Duration = Duration::from_secs(1);
+/// What is asked when a turn runs.
+const QUIT_TITLE: &str = "A turn is running. Quit?";
+/// The same, once the turn has ended by itself.
+const IDLE_TITLE: &str = "The turn has finished. Quit?";
+const QUIT_BODY: &str = "Quitting cancels the turn and stops the agent.";
+const IDLE_BODY: &str = "No turn is running. Quitting stops the agent.";
+/// The same with several tabs.
+const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
+const IDLE_ALL_BODY: &str = "No turn is running. Quitting stops the agents of all tabs.";
+
+/// Closes the top dialog, else rejects the shown request, else closes the search, else
+/// leaves the transcript, else shows all of it again, else cancels the turn, else leaves the selection.
+///
+/// A second press soon after a rejection cancels the turn, even if another request has come to the front:
+/// who presses twice wants it to stop.
+pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let is_open_to_keys = takes_input(state, now);
+    if !state.modals.is_empty() {
+        if is_open_to_keys && !changes::leave_filter(state) && !inbox::leave_whole(state) {
+            close_top(state, fx);
+        }
+    } else if is_within(state.user.last_reject, now) && is_turn_in_full_run(state) {
+        state.user.last_reject = None;
+        operations::cancel_turn(state, state.active, now, fx);
+    } else if first_ask(state).is_some() {
+        if is_open_to_keys {
+            asks::reject(state, now, fx);
+            state.user.last_reject = Some(now);
+        }
+    } else if composer::close_completions(state)
+        || search::close(state)
+        || stop_browsing(state)
+        || jump::show_all(state)
+    {
+        // That was all.
+    } else if let Some(conn) = state
+        .active_session()
+        .and_then(|session| session.conn)
+        .filter(|conn| operations::running_sign_in(state, *conn).is_some())
+    {
+        operations::cancel_sign_in(state, conn, fx);
+    } else if let Some(parent) = state.active_session().and_then(|session| session.parent) {
+        operations::show_session(state, parent, now, fx);
+    } else if is_turn_in_full_run(state) {
+        operations::cancel_turn(state, state.active, now, fx);
+    } else if let Some(session) = state.sessions.get_mut(&state.active)
+        && session.selected.take().is_none()
+        && session.turn.is_running()
+    {
+        if is_cancel_overdue(state) {
+            // Who chose to wait may have waited long enough.
+            operations::cancel_turn(state, state.active, now, fx);
+        } else {
+            say(state, "Waiting for the agent to stop.", fx);
+        }
+    }
+}
+
+/// Clears the prompt, else cancels the turn; a second press within a second quits.
+pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    if is_within(state.last_interrupt, now) {
+        operations::quit(state, now, fx);
+        return;
+    }
+    if !takes_input(state, now) {
+        // The keys still belong to the prompt.
+        if composer::clear(state, fx) {
+            return;
+        }
+        cancel_if_running(state, now, fx);
+    } else if !state.modals.is_empty() {
+        close_top(state, fx);
+    } else if first_ask(state).is_some() {
+        if is_turn_in_full_run(state) {
+            operations::cancel_turn(state, state.active, now, fx);
+        } else {
+            asks::reject(state, now, fx);
+        }
+    } else if search::close(state) || stop_browsing(state) || composer::clear(state, fx) {
+        return;
+    } else {
+        cancel_if_running(state, now, fx);
+    }
+    state.last_interrupt = Some(now);
+    state.flash = Some("Press again to quit".to_owned());
+    fx.push(Effect::Timer(TimerId::QuitWindow, AGAIN));
+    fx.push(Effect::Timer(TimerId::Flash, AGAIN));
+}
+
+/// Quits; asks once while a turn runs in any session.
+pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let is_asked = state.modals.iter().any(is_quit_question);
+    if is_asked || running_turns(state) == 0 {
+        operations::quit(state, now, fx);
+        return;
+    }
+    let (title, body) = quit_words(state);
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: title.to_owned(),
+        body: vec![body],
+        choices: vec![
+            Choice { label: "Quit".to_owned(), outcome: ChoiceOutcome::Quit },
+            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
+        ],
+        selected: 1,
+        opened_by_itself: None,
+    }));
+}
+
+/// Keeps the question true: the turn may end by itself, and the queue may begin another. It stays open, because a
+/// `y` that is on its way must not become a letter of the prompt.
+pub fn settle_question(state: &mut State) {
+    let Some(place) = state.modals.iter().position(is_quit_question) else { return };
+    let (title, body) = quit_words(state);
+    if let Some(Modal::Choice(dialog)) = state.modals.get_mut(place)
+        && dialog.body.first() != Some(&body)
+    {
+        title.clone_into(&mut dialog.title);
+        dialog.body = vec![body];
+    }
+}
+
+fn quit_words(state: &State) -> (&'static str, String) {
+    let has_tabs = tab::tabs(state).nth(1).is_some();
+    match running_turns(state) {
+        0 if has_tabs => (IDLE_TITLE, IDLE_ALL_BODY.to_owned()),
+        0 => (IDLE_TITLE, IDLE_BODY.to_owned()),
+        1 if has_tabs => {
+            (QUIT_TITLE, "Quitting cancels the turn and stops the agents of all tabs.".to_owned())
+        }
+        1 => (QUIT_TITLE, QUIT_BODY.to_owned()),
+        count => {
+            (QUIT_ALL_TITLE, format!("Quitting cancels {count} turns and stops the agents of all tabs."))
+        }
+    }
+}
+
+fn is_quit_question(modal: &Modal) -> bool {
+    let titles = [QUIT_TITLE, IDLE_TITLE, QUIT_ALL_TITLE];
+    matches!(modal, Modal::Choice(dialog) if titles.contains(&dialog.title.as_str()))
+}
+
+fn running_turns(state: &State) -> usize {
+    state.sessions.values().filter(|session| session.turn.is_running()).count()
+}
+
+/// Closes the top dialog, and takes back what it only tried.
+pub fn close_top(state: &mut State, fx: &mut Vec<Effect>) {
+    if let Some(Modal::Picker(picker)) = state.modals.pop()
+        && picker.kind == PickerKind::Theme
+    {
+        fx.push(Effect::SetTheme(state.setup.theme.clone()));
+    }
+}
+
+/// Gives the keys to the transcript, or back to the prompt.
+pub fn turn_browsing(state: &mut State, fx: &mut Vec<Effect>) {
+    if !stop_browsing(state) {
+        state.user.is_browsing = true;
+        super::items::mark_something(state, fx);
+    }
+}
+
+/// Gives the keys back to the prompt. Returns whether it had not got them.
+pub fn stop_browsing(state: &mut State) -> bool {
+    if std::mem::take(&mut state.user.is_browsing) {
+        super::items::clear_mark(state);
+        return true;
+    }
+    false
+}
+
+fn cancel_if_running(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    if is_turn_in_full_run(state) || is_cancel_overdue(state) {
+        operations::cancel_turn(state, state.active, now, fx);
+    }
+}
+
+/// Whether a turn runs that has not been cancelled yet.
+fn is_turn_in_full_run(state: &State) -> bool {
+    state.active_session().is_some_and(|session| matches!(session.turn, Turn::Running { .. }))
+}
+
+/// Whether the agent was told to stop and has not answered for long.
+fn is_cancel_overdue(state: &State) -> bool {
+    state
+        .active_session()
+        .is_some_and(|session| matches!(session.turn, Turn::Cancelling { is_overdue: true, .. }))
+}
+
+fn is_within(before: Option<Instant>, now: Instant) -> bool {
+    before.is_some_and(|before| now.saturating_duration_since(before) <= AGAIN)
+}

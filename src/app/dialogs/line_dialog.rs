@@ -1,0 +1,163 @@
+//! The dialog for one line: a title, a queued prompt, the variables of a sign-in one after another.
+
+use crate::app::state::modal;
+use std::time::Instant;
+
+use crate::app::lifecycle::operations;
+use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, State};
+use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
+
+use super::{composer, providers, queue, say};
+
+/// What a new title changes where the agent cannot be told now.
+pub(super) const RENAMED_LATER: &str =
+    "Renames the session in parlor. The agent is updated when the session is opened.";
+
+/// Asks for a session's title.
+pub fn open_title(state: &mut State, key: SessionKey) {
+    let title = state.sessions.get(&key).and_then(|session| session.title.clone()).unwrap_or_default();
+    state.modals.push(Modal::Line(LineDialog {
+        title: "Rename session".to_owned(),
+        help: match state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready) {
+            Some(conn) if conn.capabilities().can_set_title => {
+                "Renames the session in parlor and in the agent."
+            }
+            Some(_) => "Renames the session in parlor only. The agent does not support titles.",
+            None => RENAMED_LATER,
+        }
+        .to_owned(),
+        input: LineInput::new(&title),
+        is_secret: false,
+        problem: None,
+        purpose: LinePurpose::Title(key),
+    }));
+}
+
+/// Asks for the title of a session that is not open; `help` says whether its agent is told.
+pub fn open_kept_title(state: &mut State, uid: &str, title: &str, help: String) {
+    state.modals.push(Modal::Line(LineDialog {
+        title: "Rename session".to_owned(),
+        help,
+        input: LineInput::new(title),
+        is_secret: false,
+        problem: None,
+        purpose: LinePurpose::KeptTitle(uid.to_owned()),
+    }));
+}
+
+/// Asks for the first of the variables of a sign-in; signs in at once if there is none.
+pub fn open_auth_vars(
+    state: &mut State,
+    conn: ConnId,
+    method: String,
+    given: Vec<(String, String)>,
+    missing: Vec<AuthVar>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(var) = missing.first() else {
+        operations::sign_in(state, conn, &method, given, now, fx);
+        return;
+    };
+    let optional = if var.is_optional { " Optional." } else { "" };
+    let help = match &var.label {
+        Some(label) => format!("{label} ({}). The agent is restarted with this value.{optional}", var.name),
+        None => format!("Value of {}. The agent is restarted with this value.{optional}", var.name),
+    };
+    state.modals.push(Modal::Line(LineDialog {
+        title: "Sign in".to_owned(),
+        help,
+        input: LineInput::default(),
+        is_secret: var.is_secret,
+        problem: None,
+        purpose: LinePurpose::AuthVars { conn, method, given, missing },
+    }));
+}
+
+/// Actions in the dialog.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return false };
+    let edit = match action {
+        Action::Accept => {
+            accept(state, now, fx);
+            return true;
+        }
+        Action::Left => LineEdit::Left,
+        Action::Right => LineEdit::Right,
+        Action::First => LineEdit::Home,
+        Action::Last => LineEdit::End,
+        Action::Choose(digit) => LineEdit::Insert(digit.to_string()),
+        Action::Up | Action::Down | Action::NextField | Action::PreviousField => return true,
+        _ => return false,
+    };
+    dialog.input.apply(&edit);
+    true
+}
+
+fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return };
+    let text = dialog.input.text.trim().to_owned();
+    match dialog.purpose.clone() {
+        LinePurpose::Title(_) | LinePurpose::KeptTitle(_) | LinePurpose::QueuedPrompt { .. }
+            if text.is_empty() =>
+        {
+            dialog.problem = Some("Type a value.".to_owned());
+        }
+        LinePurpose::Title(key) => {
+            state.modals.pop();
+            operations::set_title(state, key, text, now, fx);
+            modal::on_sessions_listed(state);
+        }
+        LinePurpose::KeptTitle(uid) => {
+            state.modals.pop();
+            fx.push(Effect::Store(StoreJob::Rename { uid, title: text }));
+        }
+        LinePurpose::QueuedPrompt { place, before } => {
+            state.modals.pop();
+            if !queue::replace(state, place, &before, text.clone()) {
+                keep_edited_prompt(state, text, fx);
+            }
+        }
+        LinePurpose::ProviderUrl { conn, id, api } => {
+            let taken = providers::take_url(state, conn, id, api, &text, fx);
+            refuse(state, taken);
+        }
+        LinePurpose::ProviderHeader { conn, wish } => {
+            let taken = providers::take_header(state, conn, wish, &text, fx);
+            refuse(state, taken);
+        }
+        LinePurpose::AuthVars { conn, method, mut given, mut missing } => {
+            if missing.is_empty() {
+                state.modals.pop();
+                return;
+            }
+            let is_needed = missing.first().is_some_and(|var| !var.is_optional);
+            if text.is_empty() && is_needed {
+                dialog.problem = Some("This value is required to sign in.".to_owned());
+                return;
+            }
+            let var = missing.remove(0);
+            if !text.is_empty() {
+                given.push((var.name, text));
+            }
+            state.modals.pop();
+            open_auth_vars(state, conn, method, given, missing, now, fx);
+        }
+    }
+}
+
+/// Says why the line cannot be taken, if it was not.
+fn refuse(state: &mut State, taken: Result<(), String>) {
+    if let (Err(problem), Some(Modal::Line(dialog))) = (taken, state.modals.last_mut()) {
+        dialog.problem = Some(problem);
+    }
+}
+
+/// The prompt was sent while it was edited: the new text must not be lost.
+fn keep_edited_prompt(state: &mut State, text: String, fx: &mut Vec<Effect>) {
+    state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
+    let both = if draft.is_empty() { text } else { format!("{draft}\n{text}") };
+    composer::set_draft(state, both, fx);
+    say(state, "The prompt was already sent. Your edit is in the prompt line.", fx);
+}

@@ -1,0 +1,78 @@
+//! The list of places to open: files and pages that the marked item names, else those of the last items.
+
+use crate::app::state::places::of_item;
+use crate::app::{Effect, PickerKind, PickerRow, PickerValue, Session, State};
+use crate::model::{Action, Target};
+
+use super::{picker, say};
+
+/// Most places that are listed.
+const MOST_ROWS: usize = 200;
+/// So many items are looked at, from the end of the screen upwards, when none is marked.
+const MOST_ITEMS: usize = 200;
+
+/// Opens the list. Returns whether the action was this one.
+pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    if action != Action::OpenPlaces {
+        return false;
+    }
+    let Some(session) = state.active_session() else { return true };
+    let rows = rows(session);
+    if rows.is_empty() {
+        let what = if session.selected.is_some() {
+            "The selected item has"
+        } else {
+            "The transcript \
+            above has"
+        };
+        say(state, format!("{what} no file or link."), fx);
+        return true;
+    }
+    let title = if session.selected.is_some() { "Open from selected item" } else { "Open" };
+    let list = picker::new(PickerKind::Place, title, rows);
+    picker::push(state, list);
+    true
+}
+
+/// The places, those of the latest item first, each once.
+fn rows(session: &Session) -> Vec<PickerRow> {
+    let items = session.transcript.items();
+    let marked = session.selected.and_then(|id| session.transcript.get(id));
+    let last = session.reading.and_then(|(_, last)| usize::try_from(last.0).ok());
+    let end = last.map_or(items.len(), |last| last.saturating_add(1).min(items.len()));
+    let looked_at: Vec<_> = match marked {
+        Some(item) => vec![item],
+        None => items.get(..end).unwrap_or_default().iter().rev().take(MOST_ITEMS).collect(),
+    };
+    let mut targets: Vec<Target> = Vec::new();
+    for item in looked_at {
+        for target in of_item(item, session) {
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        if targets.len() >= MOST_ROWS {
+            break;
+        }
+    }
+    targets.truncate(MOST_ROWS);
+    targets.into_iter().map(|target| row(target, session)).collect()
+}
+
+fn row(target: Target, session: &Session) -> PickerRow {
+    let (label, right) = match &target {
+        Target::Url(url) => (url.clone(), "link"),
+        Target::File(place) => {
+            let path = place.path.strip_prefix(session.place.folder()).unwrap_or(&place.path).display();
+            (place.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}")), "file")
+        }
+    };
+    PickerRow {
+        value: PickerValue::Target(target),
+        label,
+        detail: String::new(),
+        right: right.to_owned(),
+        group: None,
+        is_current: false,
+    }
+}

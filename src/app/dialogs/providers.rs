@@ -1,0 +1,169 @@
+//! Asking where the agent's models are to come from: which provider, which API, which address, which headers.
+//!
+//! Not its duty: telling the agent (`operations`). What is asked for is a few pickers and lines, one after the other;
+//! nothing is sent before the last of them.
+//! Invariant: headers go only to the address that they were given for.
+
+use crate::app::lifecycle::operations;
+use crate::app::{
+    Effect, LineDialog, LineInput, LinePurpose, Modal, PickerKind, PickerRow, PickerValue, State,
+};
+use crate::model::{ConnId, Provider, ProviderRequest, ProviderTarget};
+
+use super::{picker, validate};
+
+/// The value of the row that switches a provider off; no API has this name.
+const OFF: &str = "";
+
+/// Opens the list of providers.
+pub fn open(state: &mut State) {
+    let Some(conn) = state.conn_of(state.active) else { return };
+    let rows: Vec<PickerRow> = conn.providers.iter().map(provider_row).collect();
+    let id = conn.id;
+    let mut list = picker::new(PickerKind::Provider, "Model providers", rows);
+    list.conn = Some(id);
+    if list.rows.is_empty() {
+        list.note = Some("No providers.".to_owned());
+    }
+    picker::push(state, list);
+}
+
+fn provider_row(provider: &Provider) -> PickerRow {
+    let detail = match (&provider.base_url, &provider.api_type) {
+        (Some(url), Some(api)) => format!("{url} ({api})"),
+        (Some(only), None) | (None, Some(only)) => only.clone(),
+        (None, None) => "off".to_owned(),
+    };
+    PickerRow { detail, ..row(&provider.id, &provider.id) }
+}
+
+fn row(value: &str, label: &str) -> PickerRow {
+    PickerRow {
+        value: PickerValue::Id(value.to_owned()),
+        label: label.to_owned(),
+        detail: String::new(),
+        right: String::new(),
+        group: None,
+        is_current: false,
+    }
+}
+
+/// A provider was picked: which API is it to speak?
+pub fn pick(state: &mut State, conn: ConnId, id: &str) {
+    let Some(provider) = provider(state, conn, id) else { return };
+    let current = provider.api_type.clone();
+    let mut apis = provider.supported.clone();
+    if apis.is_empty() {
+        apis.extend(current.clone());
+    }
+    let mut rows: Vec<PickerRow> = apis
+        .iter()
+        .map(|api| PickerRow { is_current: current.as_ref() == Some(api), ..row(api, api) })
+        .collect();
+    if !provider.is_required && (current.is_some() || provider.base_url.is_some()) {
+        rows.push(row(OFF, "Disable"));
+    }
+    let title = format!("API of {id}");
+    let mut list = picker::new(PickerKind::ProviderApi(id.to_owned()), title, rows);
+    list.conn = Some(conn);
+    if list.rows.is_empty() {
+        list.note = Some("No APIs available.".to_owned());
+    }
+    picker::push(state, list);
+}
+
+/// An API was picked: where is it?
+pub fn pick_api(state: &mut State, conn: ConnId, id: String, api: String, fx: &mut Vec<Effect>) {
+    if api == OFF {
+        operations::change_provider(state, conn, ProviderRequest { id, target: None }, fx);
+        return;
+    }
+    let current = provider(state, conn, &id).and_then(|provider| provider.base_url.clone());
+    state.modals.push(Modal::Line(LineDialog {
+        title: format!("Address of {id}"),
+        help: "Base URL, for example https://llm.example.org/v1.".to_owned(),
+        input: LineInput::new(&current.unwrap_or_default()),
+        is_secret: false,
+        problem: None,
+        purpose: LinePurpose::ProviderUrl { conn, id, api },
+    }));
+}
+
+/// An address was given: which headers go there? The error says what is wrong with it.
+pub fn take_url(
+    state: &mut State,
+    conn: ConnId,
+    id: String,
+    api: String,
+    url: &str,
+    fx: &mut Vec<Effect>,
+) -> Result<(), String> {
+    let is_web = url.starts_with("https://") || url.starts_with("http://");
+    if !is_web || !validate::is_uri(url) {
+        return Err("Type a URL that starts with https:// or http://.".to_owned());
+    }
+    state.modals.pop();
+    let wishes = state.conns.get(&conn).map(|conn| conn.spec.wire.providers.as_slice()).unwrap_or_default();
+    let known = wishes.iter().filter(|wish| wish.id == id).find_map(|wish| {
+        wish.target.as_ref().filter(|target| target.base_url == url).map(|target| target.headers.clone())
+    });
+    let is_known = known.is_some();
+    let target =
+        ProviderTarget { api_type: api, base_url: url.to_owned(), headers: known.unwrap_or_default() };
+    let wish = ProviderRequest { id, target: Some(target) };
+    if is_known {
+        operations::change_provider(state, conn, wish, fx);
+    } else {
+        ask_header(state, conn, wish);
+    }
+    Ok(())
+}
+
+/// A header was given, or none any more. The error says what is wrong with it.
+pub fn take_header(
+    state: &mut State,
+    conn: ConnId,
+    mut wish: ProviderRequest,
+    line: &str,
+    fx: &mut Vec<Effect>,
+) -> Result<(), String> {
+    if line.is_empty() {
+        state.modals.pop();
+        operations::change_provider(state, conn, wish, fx);
+        return Ok(());
+    }
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter))
+    };
+    let Some((name, value)) = line.split_once(':').filter(|(name, _)| is_name(name.trim())) else {
+        return Err("Type name: value, for example Authorization: Bearer …".to_owned());
+    };
+    if let Some(target) = &mut wish.target {
+        target.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    state.modals.pop();
+    ask_header(state, conn, wish);
+    Ok(())
+}
+
+fn ask_header(state: &mut State, conn: ConnId, wish: ProviderRequest) {
+    let count = wish.target.as_ref().map_or(0, |target| target.headers.len());
+    let help = if count == 0 {
+        "HTTP header, for example Authorization: Bearer … Leave empty to continue."
+    } else {
+        "Another header. Leave empty to finish."
+    };
+    state.modals.push(Modal::Line(LineDialog {
+        title: format!("Credentials of {}", wish.id),
+        help: help.to_owned(),
+        input: LineInput::default(),
+        is_secret: true,
+        problem: None,
+        purpose: LinePurpose::ProviderHeader { conn, wish },
+    }));
+}
+
+fn provider<'a>(state: &'a State, conn: ConnId, id: &str) -> Option<&'a Provider> {
+    state.conns.get(&conn)?.providers.iter().find(|provider| provider.id == id)
+}

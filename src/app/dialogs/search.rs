@@ -1,0 +1,215 @@
+//! The search as the user has it: the line that is typed into, the walk over the hits, opening what hides one.
+//!
+//! Finding is `app::search`'s; here its steps are timed. Each key looks at one step's worth of text at once, the
+//! rest follows by a timer without delay, so that no key waits for a long transcript.
+//! Invariants: an item that was opened to show a hit is folded again when the next hit is in another one; what
+//! closes the search leaves the reader where they are.
+
+use std::time::Duration;
+
+use crate::app::lifecycle::operations;
+use crate::app::state::search::{Hit, MOST_PAGES, Search, hits, texts};
+use crate::app::{Effect, ItemBody, Session, State, TimerId, ViewCommand};
+use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
+
+use super::{items, say};
+
+/// Changes of a stream are looked at in so long intervals.
+const CHANGED_AFTER: Duration = Duration::from_millis(100);
+
+/// Opens the line, or goes back to it.
+pub fn open(state: &mut State) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    if let Some(search) = &mut session.search {
+        search.is_typing = true;
+        return;
+    }
+    // Hits are anywhere.
+    session.only = None;
+    session.transcript.watch(true);
+    session.search = Some(Box::new(Search::new(session.reading.map(|(first, _)| first))));
+}
+
+/// Closes the search. Returns whether there was one.
+pub fn close(state: &mut State) -> bool {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return false };
+    session.transcript.watch(false);
+    session.pages.look_again();
+    session.search.take().is_some()
+}
+
+/// Whether letters go into the search's line, were it not for dialogs.
+pub fn is_typing(state: &State) -> bool {
+    search_of(state).is_some_and(|search| search.is_typing)
+}
+
+/// The search of the session on the screen.
+pub fn search_of(state: &State) -> Option<&Search> {
+    state.active_session().and_then(|session| session.search.as_deref())
+}
+
+/// Actions while the line is open. Returns whether it was one.
+pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::Accept if state.user.is_browsing => stop_typing(state),
+        Action::Accept | Action::Down | Action::NextHit => walk(state, Search::next, fx),
+        Action::Up | Action::PreviousHit => walk(state, Search::previous, fx),
+        // Out of the line into the transcript, where letters walk the hits.
+        Action::NextField | Action::Browse => {
+            state.user.is_browsing = true;
+            stop_typing(state);
+        }
+        Action::ToggleRegex => {
+            change(state, fx, |search| {
+                search.is_regex = !search.is_regex;
+                true
+            });
+        }
+        Action::Left => on_line(state, &LineEdit::Left, fx),
+        Action::Right => on_line(state, &LineEdit::Right, fx),
+        _ => return false,
+    }
+    true
+}
+
+/// To the next hit, or the one before.
+pub fn step(state: &mut State, is_forward: bool, fx: &mut Vec<Effect>) {
+    walk(state, if is_forward { Search::next } else { Search::previous }, fx);
+}
+
+/// What is searched for changes.
+pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
+    change(state, fx, |search| search.input.apply(edit));
+}
+
+/// The timer of a search ran out.
+pub fn on_timer(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key)
+        && let Some(search) = &mut session.search
+    {
+        search.is_timed = false;
+    }
+    look(state, key, fx);
+}
+
+/// Sets the timer while something is left to be looked at. Called at the end of each update.
+pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let Some(search) = &mut session.search else { return };
+    search.on_changed(session.transcript.take_touched());
+    // What is searched for may stand in what is kept, but not shown.
+    if search.is_without_hits()
+        && search.pages_left > 0
+        && session.ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
+    {
+        search.pages_left -= 1;
+        let key = session.key;
+        operations::load_earlier(state, key, fx);
+        return;
+    }
+    if search.is_pending() && !search.is_timed {
+        search.is_timed = true;
+        let after = if search.is_complete() { CHANGED_AFTER } else { Duration::ZERO };
+        fx.push(Effect::Timer(TimerId::Search(session.key), after));
+    }
+}
+
+/// Whether nothing was found in what is shown, and the user is to say whether to look further back.
+pub fn looks_no_further(search: &Search) -> bool {
+    search.is_without_hits() && search.pages_left == 0
+}
+
+fn stop_typing(state: &mut State) {
+    if let Some(session) = state.sessions.get_mut(&state.active)
+        && let Some(search) = &mut session.search
+    {
+        search.is_typing = false;
+    }
+}
+
+fn change(state: &mut State, fx: &mut Vec<Effect>, change: impl FnOnce(&mut Search) -> bool) {
+    let key = state.active;
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(search) = &mut session.search else { return };
+    if change(search) {
+        search.restart(session.reading.map(|(first, _)| first));
+        look(state, key, fx);
+    }
+}
+
+/// Looks at one more step, and shows the first hit when it is found.
+fn look(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(mut search) = session.search.take() else { return };
+    let before = search.current();
+    search.step(session);
+    let is_found = before.is_none() && search.current().is_some();
+    session.search = Some(search);
+    if is_found && key == state.active {
+        reveal(state, fx);
+    }
+}
+
+fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let Some(search) = &mut session.search else {
+        say(state, "Search first.", fx);
+        return;
+    };
+    if looks_no_further(search) && session.ledger.earlier.is_some() {
+        // It goes on by `settle`.
+        search.pages_left = MOST_PAGES;
+        return;
+    }
+    let was_at_first = search.is_at_first();
+    step(search);
+    // Before the first hit there may be more in what is not shown yet.
+    if was_at_first && search.is_at_last() && session.ledger.earlier.is_some() {
+        let key = session.key;
+        operations::load_earlier(state, key, fx);
+    }
+    reveal(state, fx);
+}
+
+/// Opens the item of the current hit if that hides it, and brings the hit onto the screen.
+fn reveal(state: &mut State, fx: &mut Vec<Effect>) {
+    let shows_thoughts = state.shows_thoughts;
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let Some(hit) = session.search.as_ref().and_then(|search| search.current()) else { return };
+    let former = session.search.as_mut().and_then(|search| search.opened.take_if(|(id, _)| *id != hit.item));
+    if let Some((id, was_open)) = former {
+        session.transcript.edit(id, |item| item.is_open = was_open);
+    }
+    if is_covered(session, hit, shows_thoughts) {
+        open_item(session, hit.item);
+    }
+    fx.push(Effect::View(ViewCommand::ShowHit));
+}
+
+fn open_item(session: &mut Session, id: ItemId) {
+    let was_open = session.transcript.get(id).and_then(|item| item.is_open);
+    session.transcript.edit(id, |item| item.is_open = Some(true));
+    if let Some(search) = &mut session.search {
+        search.opened.get_or_insert((id, was_open));
+    }
+}
+
+/// Whether a hit may be out of sight although its item is on the screen.
+fn is_covered(session: &Session, hit: Hit, shows_thoughts: bool) -> bool {
+    let Some(item) = session.transcript.get(hit.item) else { return false };
+    let can_open = items::can_fold(&item.body) || matches!(item.body, ItemBody::TurnEnd(_));
+    if !can_open || item.is_open == Some(true) {
+        return false;
+    }
+    if let ItemBody::Message(_) = item.body {
+        return !items::is_item_open(item, session, shows_thoughts);
+    }
+    let Some(pattern) = session.search.as_ref().and_then(|search| search.pattern()) else { return false };
+    let place = hits(pattern, item, session).into_iter().nth(hit.nth);
+    let is_head =
+        place.is_some_and(|(part, _)| texts(item, session).get(part).is_some_and(|text| text.is_head));
+    // Reads and searches may share one line, in which not all of them are named.
+    let may_share =
+        matches!(&item.body, ItemBody::Tool(tool) if matches!(tool.kind, ToolKind::Read | ToolKind::Search));
+    !is_head || may_share
+}

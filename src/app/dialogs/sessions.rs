@@ -1,0 +1,437 @@
+//! The dialog of sessions: keys, and what can be done with the marked one.
+//!
+//! Not its duty: what stands in it (`modal::sessions`), doing it (`operations`).
+//! Invariants: nothing is closed or deleted without a yes, and the question says what goes where; what the agent
+//! does not offer is not asked of it.
+
+use crate::app::state::modal;
+use std::time::Instant;
+
+use crate::app::lifecycle::operations;
+use crate::app::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, Preview, Scope, SessionEntry, SessionsDialog, Sort,
+    State, TextSearch, read_search, session_title,
+};
+use crate::model::{Action, ExportForm, LineEdit, SessionId, SessionKey, StoreJob};
+
+use super::{choice, leave, line_dialog, moved, picker, say};
+
+/// Rows that a page key moves by.
+const PAGE_ROWS: isize = 10;
+
+/// Opens the list, or the full-text search, and asks store and agent for what they know.
+pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(Modal::Sessions(_)) = state.modals.last() {
+        toggle_search(state, fx);
+        return;
+    }
+    state.modals.retain(|modal| !matches!(modal, Modal::Sessions(_)));
+    let conn = state.active_session().and_then(|session| session.conn);
+    if let Some(conn) = conn.and_then(|conn| state.conns.get_mut(&conn)) {
+        conn.listing = crate::app::Listing::default();
+    }
+    let mut dialog = SessionsDialog { is_loading: true, ..SessionsDialog::default() };
+    dialog.serial = operations::list_kept(state, fx);
+    dialog.text = is_search.then(TextSearch::default);
+    dialog.join(state);
+    state.modals.push(Modal::Sessions(Box::new(dialog)));
+    if state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_list) {
+        operations::list_sessions(state, now, fx);
+    }
+    preview(state, fx);
+}
+
+/// The line of the dialog changes.
+pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+    if !dialog.filter.apply(edit) {
+        return;
+    }
+    if dialog.text.is_some() {
+        search(state, fx);
+    } else {
+        dialog.is_chosen = true;
+        dialog.refilter();
+        preview(state, fx);
+    }
+}
+
+/// Actions in the dialog. Returns whether it was one.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return false };
+    match action {
+        Action::Choose(digit) => on_line(state, &LineEdit::Insert(digit.to_string()), fx),
+        Action::ToggleChoice => on_line(state, &LineEdit::Insert(" ".to_owned()), fx),
+        Action::Left | Action::Right => {
+            dialog.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
+        }
+        Action::Accept => accept(state, true, now, fx),
+        Action::ReadSession => accept(state, false, now, fx),
+        Action::OpenSessions => leave::close_top(state, fx),
+        Action::SearchSessions => toggle_search(state, fx),
+        Action::NextScope => {
+            dialog.scope = match dialog.scope {
+                // Where the repository has no more than the folder, the step would be for nothing.
+                Scope::Folder if dialog.has_kin() => Scope::Repository,
+                Scope::Folder | Scope::Repository => Scope::All,
+                Scope::All => Scope::Folder,
+            };
+            dialog.refilter();
+            preview(state, fx);
+        }
+        Action::NextSort => {
+            dialog.sort = match dialog.sort {
+                Sort::Time => Sort::Name,
+                Sort::Name => Sort::Agent,
+                Sort::Agent => Sort::Folder,
+                Sort::Folder => Sort::Time,
+            };
+            modal::on_sessions_listed(state);
+            preview(state, fx);
+        }
+        Action::Remove => remove(state, now, fx),
+        Action::CloseSession => close_marked(state, now, fx),
+        Action::RenameSession => rename(state, fx),
+        Action::ForkSession => fork(state, now, fx),
+        Action::ExportSession => export(state, fx),
+        Action::HandOver => hand_over(state, now, fx),
+        _ => return walk(state, action, fx),
+    }
+    true
+}
+
+/// Moves the mark.
+fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return false };
+    let (place, count) = match &dialog.text {
+        Some(text) => (text.selected, text.hits.len()),
+        None => (dialog.selected, dialog.matches.len()),
+    };
+    let last = count.saturating_sub(1);
+    let new = match action {
+        Action::Up | Action::PreviousField => place.checked_sub(1).unwrap_or(last),
+        Action::Down | Action::NextField if place >= last => 0,
+        Action::Down | Action::NextField => place + 1,
+        Action::PageUp => moved(place, -PAGE_ROWS, count),
+        Action::PageDown => moved(place, PAGE_ROWS, count),
+        Action::Scroll(lines) => moved(place, isize::from(lines), count),
+        Action::First => 0,
+        Action::Last => last,
+        Action::Mark(place) => moved(usize::from(place), 0, count),
+        _ => return choice::scroll_body(action, fx),
+    };
+    if let Some(text) = &mut dialog.text {
+        text.selected = new;
+    } else {
+        dialog.selected = new;
+        dialog.is_chosen = true;
+    }
+    if new != place {
+        preview(state, fx);
+    }
+    true
+}
+
+/// Names, or what was said.
+fn toggle_search(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+    if dialog.text.take().is_none() {
+        dialog.text = Some(TextSearch::default());
+        search(state, fx);
+    } else {
+        dialog.refilter();
+        preview(state, fx);
+    }
+}
+
+fn search(state: &mut State, fx: &mut Vec<Effect>) {
+    state.next.store += 1;
+    let serial = state.next.store;
+    let here = state.setup.folder.clone();
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+    let Some(text) = &mut dialog.text else { return };
+    let search = read_search(&dialog.filter.text, &here);
+    text.serial = serial;
+    text.is_running = !search.words.is_empty();
+    if text.is_running {
+        fx.push(Effect::Store(StoreJob::Search { serial, search }));
+    } else {
+        text.hits.clear();
+    }
+}
+
+/// Asks for the end of the marked session, to be looked at.
+fn preview(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
+    let uid = match &dialog.text {
+        Some(_) => None,
+        None => dialog.marked().filter(|row| row.open.is_none()).and_then(SessionEntry::uid),
+    };
+    let Some(uid) = uid.map(str::to_owned) else {
+        dialog.preview = None;
+        return;
+    };
+    if dialog.preview.as_ref().is_none_or(|preview| preview.uid != uid) {
+        dialog.preview = Some(Preview { uid: uid.clone(), session: None });
+        fx.push(Effect::Store(StoreJob::Preview { uid }));
+    }
+}
+
+/// Looks again which session is to be looked at, once rows came: another one may be marked now.
+pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
+    ask_status(state, fx);
+    preview(state, fx);
+}
+
+/// Asks the agent whether it has the marked session in memory, where that was not asked yet.
+fn ask_status(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = state.modals.last() else { return };
+    let row = dialog.marked().filter(|row| row.open.is_none() && dialog.text.is_none());
+    let unasked = row.and_then(|row| row.listed.as_ref()).filter(|info| info.is_live.is_none());
+    if let Some(id) = unasked.map(|info| info.id.clone()) {
+        operations::ask_status(state, id, fx);
+    }
+}
+
+/// Opens the marked session, or shows the marked place.
+fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Modal::Sessions(dialog)) = state.modals.last() else { return };
+    if dialog.text.is_some() {
+        if let Some(hit) = dialog.marked_hit().cloned() {
+            state.modals.pop();
+            // A place is looked up to be read; a key goes on from there.
+            operations::open_kept(state, &hit.uid, false, Some(hit.seq), now, fx);
+        }
+        return;
+    }
+    let Some(row) = dialog.marked().cloned() else { return };
+    state.modals.pop();
+    if let Some(open) = &row.open {
+        operations::show_session(state, open.key, now, fx);
+        if takes {
+            operations::start_reading(state, open.key, now, fx);
+        }
+    } else if let Some(kept) = &row.kept {
+        operations::open_kept(state, &kept.uid, takes, None, now, fx);
+    } else if let Some(info) = &row.listed {
+        if takes {
+            operations::open_session(state, info.id.clone(), now, fx);
+        } else {
+            say(state, "This session is not saved in parlor. Open it to load it from the agent.", fx);
+        }
+    }
+}
+
+/// Asks whether the marked session is to go: closed if it is open here, else deleted.
+fn remove(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(row) = marked(state) else { return };
+    if row.open.is_some() {
+        close_marked(state, now, fx);
+    } else {
+        ask_delete(state, &row, fx);
+    }
+}
+
+fn close_marked(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    match marked(state).and_then(|row| row.open) {
+        Some(open) => close(state, open.key, now, fx),
+        None => say(state, "This session is not open.", fx),
+    }
+}
+
+/// Closes a session; asks first if something is cut off or lost by it.
+pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let is_harmless = state.sessions.get(&key).is_some_and(|session| {
+        let is_busy = session.turn.is_running() || !session.asks.is_empty();
+        let is_kept = state.setup.keeps_sessions || session.transcript.items().is_empty();
+        let is_written = session.draft.trim().is_empty() && session.queue.is_empty();
+        !is_busy && is_kept && is_written && session.parent.is_none()
+    });
+    if is_harmless {
+        operations::close_session(state, key, now, fx);
+    } else {
+        ask_close(state, key, fx);
+    }
+}
+
+/// Asks whether a session is to be closed.
+pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    if session.parent.is_some() {
+        say(state, "Subagent sessions close with their parent session.", fx);
+        return;
+    }
+    let mut body = vec![session_title(session)];
+    if session.turn.is_running() {
+        body.push("The running turn will be cancelled.".to_owned());
+    }
+    let can_come_back =
+        state.conn_of(key).is_some_and(|conn| conn.capabilities().can_list && conn.capabilities().can_load);
+    let is_kept = state.setup.keeps_sessions
+        || session.ledger.keeping.kept_as.is_some()
+        || session.ledger.reading.is_some();
+    body.push(if is_kept {
+        "The session is saved. You can resume it later.".to_owned()
+    } else if can_come_back {
+        "The session is saved by the agent. You can reopen it from the session list.".to_owned()
+    } else {
+        "The session is not saved.".to_owned()
+    });
+    ask(state, "Close session?", body, "Close", ChoiceOutcome::CloseSession(key));
+}
+
+fn ask_delete(state: &mut State, row: &SessionEntry, fx: &mut Vec<Effect>) {
+    let can_delete = state.conn_of(state.active).is_some_and(|conn| conn.capabilities().can_delete);
+    let agent = state.conn_of(state.active).map(|conn| conn.spec.name.clone()).unwrap_or_default();
+    let listed: Option<SessionId> = row.listed.as_ref().map(|info| info.id.clone()).filter(|_| can_delete);
+    let mut body = vec![row.name().to_owned()];
+    let outcome = match (row.uid(), &listed) {
+        (None, None) if row.listed.is_some() => {
+            say(state, "This session is stored by the agent, which cannot delete sessions.", fx);
+            return;
+        }
+        (None, None) => return,
+        (None, Some(id)) => {
+            body.push(format!("Deletes the session in {agent}. This cannot be undone."));
+            ChoiceOutcome::DeleteSession(id.clone())
+        }
+        (Some(uid), _) => {
+            body.push("Deletes the session in parlor. This cannot be undone.".to_owned());
+            body.push(match (&listed, row.agent()) {
+                (Some(_), _) => format!("Also deletes the session in {agent}."),
+                (None, "") => "The agent may still have a copy.".to_owned(),
+                (None, name) => format!("{name} may still have a copy."),
+            });
+            ChoiceOutcome::DeleteKept { uid: uid.to_owned(), listed }
+        }
+    };
+    ask(state, "Delete session?", body, "Delete", outcome);
+}
+
+fn ask(state: &mut State, title: &str, body: Vec<String>, deed: &str, outcome: ChoiceOutcome) {
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: title.to_owned(),
+        body,
+        choices: vec![
+            Choice { label: deed.to_owned(), outcome },
+            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
+        ],
+        selected: 1,
+        opened_by_itself: None,
+    }));
+}
+
+fn rename(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(row) = marked(state) else { return };
+    match (&row.open, row.uid()) {
+        (Some(open), _) => line_dialog::open_title(state, open.key),
+        (None, Some(uid)) => {
+            let agent = row.agent();
+            let has_name = row.kept.as_ref().is_some_and(|kept| kept.agent_session.is_some());
+            let help = if has_name && operations::takes_titles(state, agent) {
+                format!("Renames the session in parlor and in {agent}.")
+            } else {
+                line_dialog::RENAMED_LATER.to_owned()
+            };
+            line_dialog::open_kept_title(state, uid, row.name(), help);
+        }
+        (None, None) => say(state, "This session is stored by the agent only. Open it first.", fx),
+    }
+}
+
+fn fork(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    match marked(state).and_then(|row| row.open) {
+        Some(open) => {
+            state.modals.pop();
+            fork_session(state, open.key, now, fx);
+        }
+        None => say(state, "Open the session first to fork it.", fx),
+    }
+}
+
+/// Copies a session. Where the agent can copy up to a turn and an earlier one is marked, it is asked which is meant.
+pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let can_branch = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_fork_at_turn);
+    let marked = state.sessions.get(&key).and_then(|session| {
+        let turn = session.transcript.get(session.selected?)?.turn;
+        (turn > 0 && turn < session.turn_count).then_some((turn, session.turn_count))
+    });
+    let Some((turn, last)) = marked.filter(|_| can_branch) else {
+        operations::fork_session(state, key, None, now, fx);
+        return;
+    };
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "Fork session".to_owned(),
+        body: vec!["Creates an independent copy. This session is not changed.".to_owned()],
+        choices: vec![
+            Choice {
+                label: format!("Up to the selected turn ({turn} of {last})"),
+                outcome: ChoiceOutcome::Fork(key, Some(turn)),
+            },
+            Choice { label: "Everything".to_owned(), outcome: ChoiceOutcome::Fork(key, None) },
+        ],
+        selected: 0,
+        opened_by_itself: None,
+    }));
+}
+
+/// Why a session cannot be exported.
+const NOT_SAVED: &str = "This session is not saved yet.";
+
+fn export(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(row) = marked(state) else { return };
+    match row.uid() {
+        Some(uid) => ask_export(state, uid, row.name()),
+        None => say(state, NOT_SAVED, fx),
+    }
+}
+
+/// Exports the shown session.
+pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let reading = session.ledger.reading.as_ref().map(|reading| reading.uid.clone());
+    match session.ledger.keeping.kept_as.clone().or(reading) {
+        Some(uid) => {
+            let name = session_title(session);
+            ask_export(state, &uid, &name);
+        }
+        None => say(state, NOT_SAVED, fx),
+    }
+}
+
+fn ask_export(state: &mut State, uid: &str, name: &str) {
+    let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
+    let choice = |label: &str, form| Choice {
+        label: label.to_owned(),
+        outcome: ChoiceOutcome::Export(uid.to_owned(), form),
+    };
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "Export session".to_owned(),
+        body: vec![name.to_owned(), format!("Target folder: {}", folder.display())],
+        choices: vec![
+            choice("Markdown, for reading", ExportForm::Markdown),
+            choice("JSON with all events, for import", ExportForm::Json),
+            choice("HTML, single self-contained page", ExportForm::Html),
+        ],
+        selected: 0,
+        opened_by_itself: None,
+    }));
+}
+
+fn hand_over(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    match marked(state).and_then(|row| row.open) {
+        Some(open) => {
+            state.modals.pop();
+            operations::show_session(state, open.key, now, fx);
+            picker::open_hand_over(state, fx);
+        }
+        None => say(state, "Open the session first to hand it over.", fx),
+    }
+}
+
+fn marked(state: &State) -> Option<SessionEntry> {
+    match state.modals.last() {
+        Some(Modal::Sessions(dialog)) if dialog.text.is_none() => dialog.marked().cloned(),
+        _ => None,
+    }
+}

@@ -1,0 +1,188 @@
+//! Tabs by keys: which one comes to the front, and what a new one is opened with.
+//!
+//! A new tab wants an agent, and before that perhaps a folder: picked among those that were used before, or typed.
+//! Whether a typed folder is there is for the runtime to say; until then nothing changes.
+
+use crate::app::state::modal;
+use crate::app::state::tab;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::app::lifecycle::operations;
+use crate::app::lifecycle::tabs::{self, Beginning, NewTab};
+use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State};
+use crate::model::{Action, SessionKey};
+
+use super::{picker, say};
+
+/// Whether the action was about tabs.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::NewTab => {
+            let folder = front_folder(state);
+            open_agents(state, folder);
+        }
+        Action::NewTabElsewhere => open_folders(state, fx),
+        Action::NextTab => step(state, 1, now, fx),
+        Action::PreviousTab => step(state, -1, now, fx),
+        Action::MoveTabLeft => tabs::move_front(state, false),
+        Action::MoveTabRight => tabs::move_front(state, true),
+        Action::FormerTab => {
+            let former = state.user.former_tab.filter(|key| state.sessions.contains_key(key));
+            match former.filter(|key| *key != tab::front(state)) {
+                Some(key) => operations::activate(state, key, now, fx),
+                None => say(state, "No previous tab.", fx),
+            }
+        }
+        Action::ShowTab(place) => show_at(state, place, now, fx),
+        _ => return false,
+    }
+    true
+}
+
+fn keys(state: &State) -> Vec<SessionKey> {
+    tab::tabs(state).map(|session| session.key).collect()
+}
+
+fn step(state: &mut State, by: isize, now: Instant, fx: &mut Vec<Effect>) {
+    let keys = keys(state);
+    let front = tab::front(state);
+    let place = keys.iter().position(|key| *key == front).unwrap_or(0);
+    let count = isize::try_from(keys.len()).unwrap_or(1).max(1);
+    let next = isize::try_from(place).unwrap_or(0).saturating_add(by).rem_euclid(count);
+    if let Some(key) = usize::try_from(next).ok().and_then(|next| keys.get(next)) {
+        operations::activate(state, *key, now, fx);
+    }
+}
+
+fn show_at(state: &mut State, place: u8, now: Instant, fx: &mut Vec<Effect>) {
+    let keys = keys(state);
+    if let Some(key) = usize::from(place).checked_sub(1).and_then(|place| keys.get(place)) {
+        operations::activate(state, *key, now, fx);
+        return;
+    }
+    let text = match keys.len() {
+        1 => "Only 1 tab open.".to_owned(),
+        count => format!("Only {count} tabs open."),
+    };
+    say(state, text, fx);
+}
+
+fn front_folder(state: &State) -> PathBuf {
+    let front = state.sessions.get(&tab::front(state));
+    front.map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
+}
+
+/// Which agent for a new tab in this folder; the last row leads to other folders.
+fn open_agents(state: &mut State, folder: PathBuf) {
+    let mut agents = modal::agent_rows(state);
+    for row in &mut agents {
+        row.is_current = false;
+    }
+    agents.push(PickerRow {
+        value: PickerValue::Action(Action::NewTabElsewhere),
+        label: "Other folder".to_owned(),
+        detail: String::new(),
+        right: String::new(),
+        group: Some("Other".to_owned()),
+        is_current: false,
+    });
+    let title = match folder.file_name() {
+        Some(name) => format!("New tab in {}", name.display()),
+        None => format!("New tab in {}", folder.display()),
+    };
+    let last = state.conn_of(tab::front(state)).map(|conn| conn.spec.name.clone());
+    let last = last.or_else(|| state.setup.last_agent.clone());
+    let mut agents = picker::new(PickerKind::TabAgent(folder), title, agents);
+    let is_last =
+        |row: &PickerRow| matches!(&row.value, PickerValue::Id(name) if Some(name) == last.as_ref());
+    agents.selected = agents.rows.iter().position(is_last).unwrap_or(0);
+    picker::push(state, agents);
+}
+
+/// An agent was picked for a new tab.
+pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(choice) = state.setup.agents.iter().find(|choice| choice.spec.name == name) else { return };
+    let spec = choice.spec.clone();
+    fx.push(Effect::SaveAgentChoice { folder: folder.clone(), agent: spec.name.clone() });
+    operations::open_tab(state, NewTab { folder, agent: Some(spec), begin: Beginning::New }, now, fx);
+}
+
+/// Which folder for a new tab.
+fn open_folders(state: &mut State, fx: &mut Vec<Effect>) {
+    push_folders(state, LineInput::default(), None);
+    fx.push(Effect::ListFolders);
+}
+
+fn push_folders(state: &mut State, filter: LineInput, note: Option<String>) {
+    let mut known: Vec<PathBuf> = Vec::new();
+    for session in tab::tabs(state) {
+        if !known.contains(&session.place.cwd) {
+            known.push(session.place.cwd.clone());
+        }
+    }
+    let rows = known.iter().map(|folder| folder_row(folder, "Open tabs")).collect();
+    let mut folders = picker::new(PickerKind::Folder, "New tab in folder", rows);
+    folders.note = note.or_else(|| Some("Or type a path, for example ~/code/shop or ../lib.".to_owned()));
+    folders.filter = filter;
+    picker::refilter(&mut folders);
+    picker::push(state, folders);
+}
+
+fn folder_row(folder: &Path, group: &str) -> PickerRow {
+    let path = folder.display().to_string();
+    PickerRow {
+        value: PickerValue::Id(path.clone()),
+        label: path,
+        detail: String::new(),
+        right: String::new(),
+        group: Some(group.to_owned()),
+        is_current: false,
+    }
+}
+
+/// The folders that were used before are known.
+pub fn on_folders(state: &mut State, folders: &[PathBuf]) {
+    for modal in &mut state.modals {
+        let Modal::Picker(picker) = modal else { continue };
+        if picker.kind != PickerKind::Folder {
+            continue;
+        }
+        for folder in folders {
+            let row = folder_row(folder, "Recent");
+            if !picker.rows.iter().any(|known| known.value == row.value) {
+                picker.rows.push(row);
+            }
+        }
+        let marked = picker.selected;
+        picker::refilter(picker);
+        picker.selected = marked.min(picker.matches.len().saturating_sub(1));
+    }
+}
+
+/// The row for what was typed, if that can be a path.
+pub fn typed_row(text: &str) -> Option<PickerRow> {
+    let text = text.trim();
+    let is_path = text.contains(['/', '\\']) || text.starts_with(['~', '.']);
+    is_path.then(|| PickerRow {
+        value: PickerValue::Id(text.to_owned()),
+        label: text.to_owned(),
+        detail: "typed path".to_owned(),
+        right: String::new(),
+        group: None,
+        is_current: false,
+    })
+}
+
+/// A folder was picked or typed: is it there?
+pub fn pick_folder(state: &State, text: String, fx: &mut Vec<Effect>) {
+    fx.push(Effect::FindFolder { text, base: front_folder(state) });
+}
+
+/// The folder is there, or why not: then it can be typed once more.
+pub fn on_folder_found(state: &mut State, text: &str, found: Result<PathBuf, String>) {
+    match found {
+        Ok(folder) => open_agents(state, folder),
+        Err(why) => push_folders(state, LineInput::new(text), Some(why)),
+    }
+}

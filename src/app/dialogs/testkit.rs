@@ -1,0 +1,265 @@
+//! Builders for the tests of the user's side: a state with a ready session, and keys with a clock.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::app::{
+    AccessRequest, AccessWork, AgentChoice, Conn, ConnPhase, Effect, Modal, OpenRequest, OpenRequestKind,
+    Picker, RequestClass, Session, SessionPhase, Setup, State, ToolCall, Turn, ViewCommand,
+};
+use crate::model::{
+    Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, AskId, AskReason, ConnId,
+    ElicitationMode, ElicitationRequest, FieldKind, FileJob, FileOp, FormField, Grant, ItemId, LineEdit,
+    PermissionKind, PermissionOption, PermissionRequest, Response, SessionId, ToolCallPatch,
+};
+
+use super::{on_action, on_draft, on_input, on_line, serve, settle, takes_input};
+
+/// The one connection.
+pub const CONN: ConnId = ConnId(71);
+
+/// A state, and a clock that moves a second before each key, unless told otherwise.
+pub struct Rig {
+    pub state: State,
+    pub now: Instant,
+}
+
+impl Rig {
+    /// A ready session with an agent that can do everything.
+    pub fn new() -> Self {
+        let now = Instant::now();
+        let setup = Setup {
+            folder: PathBuf::from("/home/u/shop"),
+            agents: vec![agent("one", "configured"), agent("two", "found"), agent("demo", "built in")],
+            themes: vec!["dark".to_owned(), "light".to_owned(), "paper".to_owned()],
+            theme: "dark".to_owned(),
+            ..Setup::default()
+        };
+        let (mut state, _) = crate::app::start(setup, now);
+        state.modals.clear();
+        let mut conn = Conn::new(CONN, agent("one", "configured").spec, now);
+        conn.phase = ConnPhase::Ready;
+        conn.info = Some(AgentInfo {
+            capabilities: AgentCapabilities {
+                can_list: true,
+                can_fork: true,
+                can_set_title: true,
+                can_log_out: true,
+                ..AgentCapabilities::default()
+            },
+            ..AgentInfo::default()
+        });
+        state.conns.insert(CONN, conn);
+        let mut rig = Self { state, now };
+        let session = rig.session();
+        session.conn = Some(CONN);
+        session.id = Some(SessionId::from("s1"));
+        session.phase = SessionPhase::Ready;
+        rig
+    }
+
+    pub fn session(&mut self) -> &mut Session {
+        let active = self.state.active;
+        self.state.sessions.get_mut(&active).expect("there is an active session")
+    }
+
+    pub fn run_turn(&mut self) -> &mut Self {
+        let now = self.now;
+        self.session().turn = Turn::Running { since: now, last_news: now };
+        self.session().turn_count = 1;
+        self
+    }
+
+    /// Lets time pass.
+    pub fn wait(&mut self, ms: u64) -> &mut Self {
+        self.now += Duration::from_millis(ms);
+        self
+    }
+
+    pub fn takes_input(&self) -> bool {
+        takes_input(&self.state, self.now)
+    }
+
+    /// A key after a second of silence.
+    pub fn act(&mut self, action: Action) -> Vec<Effect> {
+        self.wait(1001).act_now(action)
+    }
+
+    /// A key without any time before it.
+    pub fn act_now(&mut self, action: Action) -> Vec<Effect> {
+        let mut fx = Vec::new();
+        on_input(&mut self.state, self.now);
+        on_action(&mut self.state, action, self.now, &mut fx);
+        serve(&mut self.state, self.now, &mut fx);
+        fx
+    }
+
+    /// A letter that goes into the prompt.
+    pub fn type_draft(&mut self, text: &str) -> Vec<Effect> {
+        let mut fx = Vec::new();
+        on_input(&mut self.state, self.now);
+        on_draft(&mut self.state, text.to_owned(), &mut fx);
+        fx
+    }
+
+    /// Letters that go into the top line, after a second of silence.
+    pub fn type_line(&mut self, text: &str) -> Vec<Effect> {
+        self.edit_line(LineEdit::Insert(text.to_owned()))
+    }
+
+    pub fn edit_line(&mut self, edit: LineEdit) -> Vec<Effect> {
+        let mut fx = Vec::new();
+        self.wait(1001);
+        on_input(&mut self.state, self.now);
+        on_line(&mut self.state, edit, self.now, &mut fx);
+        fx
+    }
+
+    /// A request comes to the end of the row.
+    pub fn ask(&mut self, number: u64, kind: OpenRequestKind) {
+        let since = self.now;
+        let class = match &kind {
+            OpenRequestKind::Permission { .. } => RequestClass::Permission,
+            OpenRequestKind::Elicitation(_) => RequestClass::Elicitation,
+            OpenRequestKind::Access(_) => RequestClass::File(self.state.active),
+        };
+        let conn = self.state.conns.get_mut(&CONN).expect("the connection is there");
+        conn.open_asks.insert(AskId(number), class);
+        self.session().asks.push_back(OpenRequest { conn: CONN, ask: AskId(number), kind, since });
+        settle(&mut self.state, since);
+    }
+
+    pub fn ask_permission(&mut self, number: u64, kinds: &[PermissionKind]) {
+        self.ask(number, permission(kinds));
+    }
+
+    pub fn ask_form(&mut self, fields: Vec<FormField>) {
+        let mode = ElicitationMode::Form { title: None, description: None, fields };
+        self.ask(1, elicitation(mode));
+    }
+
+    pub fn ask_url(&mut self, url: &str) {
+        self.ask(1, elicitation(ElicitationMode::Url { id: "e1".to_owned(), url: url.to_owned() }));
+    }
+
+    pub fn picker(&self) -> &Picker {
+        match self.state.modals.last() {
+            Some(Modal::Picker(picker)) => picker,
+            other => panic!("a picker is on top, not {other:?}"),
+        }
+    }
+
+    /// Labels of the rows that pass the filter.
+    pub fn shown(&self) -> Vec<&str> {
+        let picker = self.picker();
+        picker.matches.iter().map(|row| picker.rows[*row].label.as_str()).collect()
+    }
+
+    pub fn marked(&self) -> &str {
+        self.shown()[self.picker().selected]
+    }
+
+    pub fn is_cancelling(&mut self) -> bool {
+        matches!(self.session().turn, Turn::Cancelling { .. })
+    }
+
+    pub fn open_asks(&mut self) -> Vec<u64> {
+        self.session().asks.iter().map(|open| open.ask.0).collect()
+    }
+}
+
+pub fn agent(name: &str, source: &str) -> AgentChoice {
+    AgentChoice {
+        spec: AgentSpec { name: name.to_owned(), command: format!("{name}-acp"), ..AgentSpec::default() },
+        title: format!("Agent {name}"),
+        source: source.to_owned(),
+    }
+}
+
+pub fn permission(kinds: &[PermissionKind]) -> OpenRequestKind {
+    let option = |(place, kind): (usize, &PermissionKind)| PermissionOption {
+        id: format!("option-{place}"),
+        name: format!("{kind:?}"),
+        kind: *kind,
+    };
+    let request = PermissionRequest {
+        session: Some(SessionId::from("s1")),
+        tool: ToolCallPatch::new("call".into()),
+        options: kinds.iter().enumerate().map(option).collect(),
+    };
+    OpenRequestKind::Permission { request, tool: ItemId(0) }
+}
+
+pub fn outside_file(ask: u64) -> OpenRequestKind {
+    let job = FileJob {
+        conn: CONN,
+        ask: AskId(ask),
+        path: PathBuf::from("/etc/hosts"),
+        roots: vec![PathBuf::from("/home/u/shop")],
+        policy: std::sync::Arc::default(),
+        allowed: None,
+        missing_reads_empty: false,
+        op: FileOp::Read { line: None, limit: None },
+    };
+    let access = Access::Read { path: PathBuf::from("/etc/hosts") };
+    OpenRequestKind::Access(Box::new(AccessRequest {
+        work: AccessWork::File(job),
+        grant: Grant::of(&access, AskReason::Outside, None),
+        access,
+        why: AskReason::Outside,
+        change: None,
+        call: Box::new(ToolCall::new("parlor:read".into(), std::time::Instant::now())),
+        offers_all_commands: false,
+        agent: "fake".to_owned(),
+    }))
+}
+
+pub fn elicitation(mode: ElicitationMode) -> OpenRequestKind {
+    let session = Some(SessionId::from("s1"));
+    OpenRequestKind::Elicitation(ElicitationRequest {
+        session,
+        tool: None,
+        message: "Please say".to_owned(),
+        mode,
+    })
+}
+
+pub fn field(key: &str, is_required: bool, kind: FieldKind) -> FormField {
+    FormField { key: key.to_owned(), title: key.to_owned(), description: None, is_required, kind }
+}
+
+pub fn text_kind(default: Option<&str>) -> FieldKind {
+    FieldKind::Text {
+        min_chars: None,
+        max_chars: None,
+        pattern: None,
+        format: None,
+        default: default.map(str::to_owned),
+    }
+}
+
+/// The answers that were sent.
+pub fn answers(fx: &[Effect]) -> Vec<(u64, Response)> {
+    let answer = |effect: &Effect| match effect {
+        Effect::Send(CONN, AgentCommand::Respond(ask, answer)) => Some((ask.0, answer.clone())),
+        _ => None,
+    };
+    fx.iter().filter_map(answer).collect()
+}
+
+pub fn selected(option: &str) -> Response {
+    Response::Selected(option.to_owned())
+}
+
+/// What the view was told.
+pub fn views(fx: &[Effect]) -> Vec<ViewCommand> {
+    let view = |effect: &Effect| match effect {
+        Effect::View(command) => Some(command.clone()),
+        _ => None,
+    };
+    fx.iter().filter_map(view).collect()
+}
+
+pub fn has_cancel(fx: &[Effect]) -> bool {
+    fx.iter().any(|effect| matches!(effect, Effect::Send(CONN, AgentCommand::Cancel(_))))
+}

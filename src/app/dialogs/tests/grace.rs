@@ -1,0 +1,322 @@
+//! A dialog that opened by itself is not answered by a key meant for the prompt.
+
+use std::time::Duration;
+
+use crate::app::dialogs::testkit::{Rig, answers, selected, views};
+use crate::app::dialogs::{Focus, focus, open_sign_in, settle, takes_input, takes_input_from};
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ItemBody, Modal, PickerKind, ViewCommand};
+use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectOnce};
+use crate::model::{Action, AuthKind, AuthMethod};
+
+fn rig() -> Rig {
+    let mut rig = Rig::new();
+    rig.run_turn();
+    rig
+}
+
+#[test]
+fn a_key_within_the_quiet_time_does_nothing_at_all() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for action in [Action::Choose(1), Action::Accept, Action::Submit, Action::Escape, Action::Down] {
+        rig.wait(60);
+        assert!(!takes_input(&rig.state, rig.now));
+        let before = rig.state.clone();
+        let fx = rig.act_now(action);
+        assert_eq!(fx, Vec::new(), "{action:?}");
+        assert_eq!(rig.state.ask_view, before.ask_view, "{action:?}");
+        assert_eq!(rig.open_asks(), [1], "{action:?}");
+        assert!(!rig.is_cancelling());
+    }
+}
+
+#[test]
+fn it_takes_keys_500_ms_after_it_appeared() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    assert!(!rig.wait(499).takes_input());
+    assert!(rig.wait(1).takes_input());
+    assert_eq!(answers(&rig.act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+}
+
+#[test]
+fn typing_that_goes_on_keeps_it_closed_until_it_pauses() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for letters in ["y", "ye", "yes"] {
+        rig.wait(300).type_draft(letters);
+    }
+    assert_eq!(rig.session().draft, "yes");
+    assert!(!rig.wait(499).takes_input());
+    assert!(answers(&rig.act_now(Action::Choose(1))).is_empty());
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+}
+
+#[test]
+fn typing_after_a_pause_closes_it_again() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.wait(500).act_now(Action::Down);
+    rig.wait(2_000).type_draft("t");
+    for action in [Action::Accept, Action::Choose(1)] {
+        assert!(answers(&rig.wait(100).act_now(action)).is_empty(), "{action:?}");
+    }
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+}
+
+#[test]
+fn the_time_from_which_it_takes_keys_is_known_beforehand() {
+    let mut rig = rig();
+    assert_eq!(takes_input_from(&rig.state), None, "nothing is asked");
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for wait in [0, 250, 390, 390, 390] {
+        rig.wait(wait).type_draft("y");
+        let left = takes_input_from(&rig.state).expect("it opened by itself").duration_since(rig.now);
+        assert!(!takes_input(&rig.state, rig.now + left.saturating_sub(Duration::from_millis(1))));
+        assert!(takes_input(&rig.state, rig.now + left));
+    }
+    rig.wait(500).act_now(Action::Down);
+    assert!(rig.takes_input());
+    assert_eq!(takes_input_from(&rig.state), None, "it stays open to keys");
+}
+
+#[test]
+fn no_time_opens_it_to_who_types_on() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for _ in 0..100 {
+        rig.wait(120).type_draft("x");
+        assert!(!takes_input(&rig.state, rig.now));
+        assert!(answers(&rig.wait(120).act_now(Action::Accept)).is_empty());
+    }
+    assert!(rig.wait(500).takes_input());
+    assert_eq!(answers(&rig.act_now(Action::Choose(2))), [(1, selected("option-1"))]);
+}
+
+/// A call that is asked about, as it stands in the transcript.
+fn ask_about_a_call(rig: &mut Rig) -> crate::model::ItemId {
+    let now = rig.now;
+    let call = crate::app::ToolCall::new("call".into(), now);
+    let item = rig.session().transcript.push(1, ItemBody::Tool(Box::new(call)));
+    rig.ask_permission(1, &[AllowOnce, AllowAlways, RejectOnce]);
+    item
+}
+
+fn edit_call(rig: &mut Rig, item: crate::model::ItemId, change: impl FnOnce(&mut crate::app::ToolCall)) {
+    rig.session().transcript.edit(item, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            change(call);
+        }
+    });
+    let now = rig.now;
+    settle(&mut rig.state, now);
+}
+
+#[test]
+fn a_change_of_the_call_begins_the_quiet_time_anew_and_is_marked() {
+    let mut rig = rig();
+    let item = ask_about_a_call(&mut rig);
+    rig.wait(600).act_now(Action::Down);
+    assert!(rig.takes_input() && !rig.state.ask_view.has_changed);
+    rig.wait(300);
+    edit_call(&mut rig, item, |call| call.input.command = Some("rm -rf ~".to_owned()));
+    assert!(rig.state.ask_view.has_changed);
+    assert_eq!(rig.state.ask_view.selected, 0, "the mark is where it was at first");
+    assert!(answers(&rig.wait(300).act_now(Action::Accept)).is_empty());
+    assert!(answers(&rig.wait(300).act_now(Action::Choose(1))).is_empty(), "each key begins it anew");
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(3))), [(1, selected("option-2"))]);
+    assert!(!rig.state.ask_view.has_changed, "the next request has a view of its own");
+}
+
+#[test]
+fn every_part_of_a_call_that_is_judged_counts_as_a_change_and_its_progress_does_not() {
+    let content = || vec![crate::model::ToolContent::Unknown(crate::model::Raw("{}".into()))];
+    let raw = || Some(crate::model::Raw("{}".into()));
+    let changes: [fn(&mut crate::app::ToolCall); 5] = [
+        |call| call.title = "Other".to_owned(),
+        |call| call.kind = crate::model::ToolKind::Execute,
+        |call| call.name = Some("other".to_owned()),
+        |call| call.input.path = Some("/etc/hosts".into()),
+        |call| call.input.description = Some("why".to_owned()),
+    ];
+    for change in changes {
+        let mut rig = rig();
+        let item = ask_about_a_call(&mut rig);
+        rig.wait(600);
+        edit_call(&mut rig, item, change);
+        assert!(!rig.takes_input());
+    }
+    for (is_content, number) in [(true, 1), (false, 2)] {
+        let mut rig = rig();
+        let item = ask_about_a_call(&mut rig);
+        rig.wait(600);
+        edit_call(
+            &mut rig,
+            item,
+            |call| if is_content { call.content = content() } else { call.raw_input = raw() },
+        );
+        assert!(!rig.takes_input(), "{number}");
+    }
+    let mut rig = rig();
+    let item = ask_about_a_call(&mut rig);
+    rig.wait(600);
+    edit_call(&mut rig, item, |call| call.status = crate::model::ToolStatus::InProgress);
+    edit_call(&mut rig, item, |call| call.output_text = Some("half".to_owned()));
+    assert!(rig.takes_input() && !rig.state.ask_view.has_changed);
+}
+
+#[test]
+fn an_option_whose_id_is_not_its_own_is_never_sent() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowAlways, AllowOnce, RejectOnce]);
+    let now = rig.now;
+    for open in &mut rig.session().asks {
+        if let crate::app::OpenRequestKind::Permission { request, .. } = &mut open.kind {
+            request.options[2].id = request.options[1].id.clone();
+        }
+    }
+    rig.state.ask_view = crate::app::RequestView::default();
+    settle(&mut rig.state, now);
+    assert_eq!(rig.state.ask_view.selected, 3, "nothing is marked");
+    for place in [2, 3] {
+        assert!(answers(&rig.act(Action::Choose(place))).is_empty());
+        assert!(rig.state.flash.as_deref().is_some_and(|text| text.contains("duplicate id")));
+    }
+    assert!(answers(&rig.act(Action::Accept)).is_empty());
+    assert_eq!(answers(&rig.act(Action::Escape)), [(1, crate::model::Response::PermissionCancelled)]);
+}
+
+#[test]
+fn the_whole_input_opens_above_the_request_which_then_begins_anew() {
+    let mut rig = rig();
+    let item = ask_about_a_call(&mut rig);
+    rig.act(Action::InspectItem);
+    assert_eq!(rig.state.modals, [Modal::Inspect(item)]);
+    rig.act(Action::Escape);
+    assert_eq!(focus(&rig.state), Focus::Permission);
+    assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))).len(), 1);
+}
+
+#[test]
+fn silence_before_it_appeared_does_not_count() {
+    let mut rig = rig();
+    rig.type_draft("half a sen");
+    rig.wait(5000).ask_permission(1, &[AllowOnce]);
+    assert!(answers(&rig.wait(10).act_now(Action::Choose(1))).is_empty());
+}
+
+#[test]
+fn once_open_to_keys_it_stays_open_however_fast_they_come() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce, RejectOnce]);
+    rig.wait(500).act_now(Action::Down);
+    rig.wait(20).act_now(Action::Down);
+    assert_eq!(rig.state.ask_view.selected, 2);
+    assert!(takes_input(&rig.state, rig.now));
+    assert_eq!(answers(&rig.wait(20).act_now(Action::Accept)), [(1, selected("option-2"))]);
+}
+
+#[test]
+fn the_next_request_has_a_quiet_time_of_its_own() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce]);
+    rig.ask_permission(2, &[AllowOnce]);
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))).len(), 1);
+    assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
+    assert_eq!(rig.open_asks(), [2]);
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(2, selected("option-0"))]);
+}
+
+#[test]
+fn a_request_that_a_dialog_had_covered_appears_anew_when_that_closes() {
+    let mut rig = rig();
+    rig.act(Action::OpenHelp);
+    rig.wait(5000).ask_permission(1, &[AllowOnce]);
+    rig.act(Action::Escape);
+    assert_eq!(focus(&rig.state), Focus::Permission);
+    assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))).len(), 1);
+}
+
+#[test]
+fn the_answer_is_the_same_before_and_after_the_key_was_told() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce]);
+    for ms in [100, 499, 500, 10] {
+        rig.wait(ms);
+        let before = takes_input(&rig.state, rig.now);
+        crate::app::dialogs::on_input(&mut rig.state, rig.now);
+        assert_eq!(takes_input(&rig.state, rig.now), before, "{ms}");
+    }
+}
+
+#[test]
+fn the_wheel_scrolls_at_any_time() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce]);
+    assert_eq!(views(&rig.act_now(Action::Scroll(3))), [ViewCommand::ScrollDialog(3)]);
+}
+
+#[test]
+fn a_question_of_parlors_own_waits_too_and_one_that_the_user_opened_does_not() {
+    let mut rig = rig();
+    let choices = vec![Choice { label: "Wait".to_owned(), outcome: ChoiceOutcome::Close }];
+    let dialog = |opened_by_itself| {
+        let title = "The agent does not answer".to_owned();
+        Modal::Choice(ChoiceDialog {
+            title,
+            body: Vec::new(),
+            choices: choices.clone(),
+            selected: 0,
+            opened_by_itself,
+        })
+    };
+    rig.state.modals.push(dialog(Some(rig.now)));
+    rig.wait(100).act_now(Action::Escape);
+    assert_eq!(rig.state.modals.len(), 1);
+    rig.wait(500).act_now(Action::Escape);
+    assert_eq!(rig.state.modals.len(), 0);
+    rig.state.modals.push(dialog(None));
+    rig.act_now(Action::Escape);
+    assert_eq!(rig.state.modals.len(), 0);
+}
+
+#[test]
+fn a_sign_in_that_the_agent_wants_waits_too() {
+    let mut rig = Rig::new();
+    let conn = rig.session().conn.expect("a connection");
+    let info = rig.state.conns.get_mut(&conn).and_then(|conn| conn.info.as_mut()).expect("info");
+    info.auth_methods = vec![AuthMethod {
+        id: "browser".to_owned(),
+        name: "Browser".to_owned(),
+        description: None,
+        kind: AuthKind::Agent,
+    }];
+    open_sign_in(&mut rig.state, conn);
+    settle(&mut rig.state, rig.now);
+    rig.wait(50).act_now(Action::Accept);
+    assert_eq!(rig.marked(), "Browser");
+    rig.wait(500).act_now(Action::Accept);
+    assert!(rig.state.modals.is_empty());
+}
+
+#[test]
+fn a_command_from_the_list_is_obeyed_although_the_list_hid_a_request() {
+    let mut rig = rig();
+    rig.state.setup.themes = vec!["dark".to_owned(), "light".to_owned()];
+    let entry = |action, text: &str| (action, text.to_owned(), String::new());
+    rig.state.setup.palette = vec![entry(Action::OpenThemes, "Themes"), entry(Action::OpenHelp, "Help")];
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for (typed, expected) in [("themes", Focus::Picker), ("help", Focus::Help)] {
+        rig.act(Action::OpenPalette);
+        rig.type_line(typed);
+        rig.act(Action::Accept);
+        assert_eq!(focus(&rig.state), expected, "{typed}");
+        let of = |modal: &Modal| matches!(modal, Modal::Picker(list) if list.kind == PickerKind::Palette);
+        assert!(!rig.state.modals.iter().any(of), "{typed}: the list has gone");
+        assert_eq!(rig.open_asks(), [1], "{typed}: nothing was answered");
+        rig.act(Action::Escape);
+        assert_eq!(focus(&rig.state), Focus::Permission);
+    }
+}

@@ -1,0 +1,312 @@
+//! Queue, pages to read, a session's title.
+
+use crate::app::dialogs::testkit::{CONN, Rig, views};
+use crate::app::dialogs::{Focus, focus};
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, DiffLayout, Effect, Modal, ViewCommand};
+use crate::model::{Action, AgentCommand, Call, LineEdit, Plan, PlanBody};
+
+fn rig_with_queue(prompts: &[&str]) -> Rig {
+    let mut rig = Rig::new();
+    rig.run_turn();
+    rig.session().queue = prompts.iter().map(|text| (*text).to_owned()).collect();
+    rig.act(Action::OpenQueue);
+    rig
+}
+
+fn marked(rig: &Rig) -> usize {
+    match rig.state.modals.last() {
+        Some(Modal::Queue { selected }) => *selected,
+        other => panic!("the queue is on top, not {other:?}"),
+    }
+}
+
+#[test]
+fn an_empty_queue_is_not_opened() {
+    let rig = rig_with_queue(&[]);
+    assert!(rig.state.modals.is_empty());
+    assert_eq!(rig.state.flash.as_deref(), Some("No queued prompts."));
+}
+
+#[test]
+fn prompts_are_removed_and_the_last_one_closes_the_dialog() {
+    let mut rig = rig_with_queue(&["a", "b", "c"]);
+    rig.act(Action::Last);
+    rig.act(Action::Remove);
+    assert_eq!(rig.session().queue, ["a", "b"]);
+    assert_eq!(marked(&rig), 1);
+    rig.act(Action::Up);
+    rig.act(Action::Remove);
+    rig.act(Action::Remove);
+    assert!(rig.session().queue.is_empty());
+    assert_eq!(focus(&rig.state), Focus::Main);
+}
+
+#[test]
+fn prompts_are_moved_and_the_mark_goes_with_them() {
+    let mut rig = rig_with_queue(&["a", "b", "c"]);
+    rig.act(Action::MoveDown);
+    assert_eq!(rig.session().queue, ["b", "a", "c"]);
+    rig.act(Action::MoveDown);
+    rig.act(Action::MoveDown);
+    assert_eq!(rig.session().queue, ["b", "c", "a"]);
+    assert_eq!(marked(&rig), 2);
+    rig.act(Action::MoveUp);
+    assert_eq!(rig.session().queue, ["b", "a", "c"]);
+}
+
+#[test]
+fn a_prompt_is_edited_in_its_place() {
+    let mut rig = rig_with_queue(&["a", "b"]);
+    rig.act(Action::Down);
+    rig.act(Action::Edit);
+    assert_eq!(focus(&rig.state), Focus::Line);
+    rig.type_line("etter");
+    rig.act(Action::Accept);
+    assert_eq!(rig.session().queue, ["a", "better"]);
+    assert_eq!(focus(&rig.state), Focus::Queue);
+}
+
+#[test]
+fn an_edit_finds_its_prompt_after_the_queue_moved_on() {
+    let mut rig = rig_with_queue(&["a", "b"]);
+    rig.act(Action::Down);
+    rig.act(Action::Edit);
+    rig.type_line("etter");
+    rig.session().queue.pop_front();
+    rig.act(Action::Accept);
+    assert_eq!(rig.session().queue, ["better"]);
+}
+
+#[test]
+fn an_edit_of_a_prompt_that_was_sent_goes_to_the_composer() {
+    let mut rig = rig_with_queue(&["a"]);
+    rig.act(Action::Edit);
+    rig.type_line("b");
+    rig.session().queue.clear();
+    let fx = rig.act(Action::Accept);
+    assert_eq!(views(&fx), [ViewCommand::SetDraft("ab".to_owned())]);
+    assert_eq!(focus(&rig.state), Focus::Main);
+    assert!(rig.session().queue.is_empty());
+}
+
+#[test]
+fn an_edit_is_not_emptied_but_left() {
+    let mut rig = rig_with_queue(&["a"]);
+    rig.act(Action::Edit);
+    rig.edit_line(LineEdit::Clear);
+    rig.act(Action::Accept);
+    assert!(matches!(rig.state.modals.last(), Some(Modal::Line(dialog)) if dialog.problem.is_some()));
+    rig.act(Action::Escape);
+    assert_eq!(rig.session().queue, ["a"]);
+}
+
+#[test]
+fn a_prompt_of_several_lines_goes_back_to_the_composer() {
+    let mut rig = rig_with_queue(&["a\nb", "c"]);
+    rig.session().draft = "typing".to_owned();
+    assert_eq!(views(&rig.act(Action::Edit)), []);
+    assert_eq!(rig.session().queue.len(), 2);
+    rig.session().draft.clear();
+    assert_eq!(views(&rig.act(Action::Edit)), [ViewCommand::SetDraft("a\nb".to_owned())]);
+    assert_eq!(rig.session().queue, ["c"]);
+    assert_eq!(focus(&rig.state), Focus::Main);
+}
+
+#[test]
+fn a_queue_that_shrank_is_walked_safely() {
+    let mut rig = rig_with_queue(&["a", "b", "c"]);
+    rig.act(Action::Last);
+    rig.session().queue.truncate(1);
+    rig.act(Action::Down);
+    assert_eq!(marked(&rig), 0);
+    rig.session().queue.clear();
+    for action in [Action::Remove, Action::Edit, Action::MoveUp, Action::Down] {
+        rig.act(action);
+    }
+    assert!(rig.session().queue.is_empty());
+}
+
+#[test]
+fn pages_open_close_by_their_own_key_and_are_filtered() {
+    let mut rig = Rig::new();
+    for (action, top) in [
+        (Action::OpenLog, Focus::Log),
+        (Action::OpenHelp, Focus::Help),
+        (Action::OpenConnection, Focus::Connection),
+    ] {
+        rig.act(action);
+        assert_eq!(focus(&rig.state), top);
+        rig.act(action);
+        assert_eq!(focus(&rig.state), Focus::Main);
+    }
+    rig.act(Action::OpenLog);
+    rig.type_line("prompt");
+    rig.act(Action::Choose(2));
+    assert!(matches!(rig.state.modals.last(), Some(Modal::Log { filter }) if filter.text == "prompt2"));
+    assert_eq!(views(&rig.act(Action::Down)), [ViewCommand::ScrollDialog(1)]);
+    assert_eq!(views(&rig.act(Action::PageUp)), [ViewCommand::ScrollDialogPages(-1)]);
+    // A log that was open below comes to the top; it is not there twice.
+    rig.act(Action::OpenHelp);
+    rig.act(Action::OpenLog);
+    assert_eq!((focus(&rig.state), rig.state.modals.len()), (Focus::Log, 2));
+}
+
+#[test]
+fn a_session_is_renamed() {
+    let mut rig = Rig::new();
+    rig.session().title = Some("Old".to_owned());
+    rig.act(Action::RenameSession);
+    rig.act(Action::First);
+    rig.type_line("Very ");
+    let fx = rig.act(Action::Accept);
+    let sent = fx.iter().any(|effect| {
+        matches!(effect, Effect::Send(_, AgentCommand::Call(_, Call::SetTitle(_, title))) if title == "Very Old")
+    });
+    assert!(sent, "{fx:?}");
+    assert!(rig.state.modals.is_empty());
+}
+
+fn choice(label: &str, outcome: ChoiceOutcome) -> Choice {
+    Choice { label: label.to_owned(), outcome }
+}
+
+fn rig_with_choices(choices: Vec<Choice>) -> Rig {
+    let mut rig = Rig::new();
+    rig.run_turn();
+    let opened_by_itself = Some(rig.now);
+    rig.state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "The agent does not answer".to_owned(),
+        body: Vec::new(),
+        choices,
+        selected: 0,
+        opened_by_itself,
+    }));
+    rig
+}
+
+#[test]
+fn choices_are_taken_by_digit_and_do_what_they_say() {
+    let all = |rig: &Rig| {
+        vec![
+            choice("Wait", ChoiceOutcome::Close),
+            choice("Force-stop", ChoiceOutcome::ForceStop(CONN)),
+            choice("Restart", ChoiceOutcome::Restart(rig.state.active)),
+            choice("Help", ChoiceOutcome::Act(Action::OpenHelp)),
+            choice("Quit", ChoiceOutcome::Quit),
+        ]
+    };
+    let choices = all(&Rig::new());
+    let mut rig = rig_with_choices(choices.clone());
+    assert_eq!(rig.act(Action::Choose(1)), Vec::new());
+    assert!(rig.state.modals.is_empty());
+    let mut rig = rig_with_choices(choices.clone());
+    let fx = rig.act(Action::Choose(2));
+    assert!(fx.contains(&Effect::Disconnect { conn: CONN, force: true }), "{fx:?}");
+    let mut rig = rig_with_choices(choices.clone());
+    let fx = rig.act(Action::Choose(3));
+    assert!(fx.iter().any(|effect| matches!(effect, Effect::Connect { .. })), "{fx:?}");
+    let mut rig = rig_with_choices(choices.clone());
+    rig.act(Action::Choose(4));
+    assert_eq!((focus(&rig.state), rig.state.modals.len()), (Focus::Help, 1));
+    let mut rig = rig_with_choices(choices.clone());
+    rig.act(Action::Choose(6));
+    assert_eq!(focus(&rig.state), Focus::Choice);
+    // "Yes" is no answer where there are several things to do.
+    rig.act(Action::Yes);
+    assert_eq!(focus(&rig.state), Focus::Choice);
+    for action in [Action::Last, Action::Up, Action::Down, Action::Down] {
+        rig.act(action);
+    }
+    assert!(rig.act(Action::Accept).contains(&Effect::Quit));
+}
+
+#[test]
+fn what_is_shown_is_switched_from_anywhere() {
+    let mut rig = Rig::new();
+    rig.run_turn();
+    rig.ask_permission(1, &[]);
+    rig.act(Action::ToggleThoughts);
+    assert!(rig.state.shows_thoughts);
+    let layouts: Vec<_> = (0..2)
+        .map(|_| {
+            rig.act(Action::ToggleDiffLayout);
+            rig.state.diff_layout
+        })
+        .collect();
+    assert_eq!(layouts, [DiffLayout::Turned, DiffLayout::Auto]);
+    rig.session().plans.push(Plan { id: None, body: PlanBody::Markdown("one".to_owned()) });
+    rig.act(Action::TogglePlan);
+    assert!(rig.session().is_plan_folded());
+    assert_eq!(rig.open_asks(), [1]);
+    assert_eq!(rig.act(Action::Suspend), [Effect::Suspend]);
+}
+
+#[test]
+fn no_order_of_keys_panics() {
+    let all = [
+        Action::Submit,
+        Action::Escape,
+        Action::ClearOrQuit,
+        Action::HistoryPrevious,
+        Action::HistoryNext,
+        Action::Complete,
+        Action::Scroll(-3),
+        Action::SelectPrevious,
+        Action::ToggleFold,
+        Action::OpenPalette,
+        Action::OpenHelp,
+        Action::OpenLog,
+        Action::OpenConnection,
+        Action::OpenAgents,
+        Action::OpenSessions,
+        Action::OpenModes,
+        Action::NextMode,
+        Action::OpenModels,
+        Action::OpenOptions,
+        Action::OpenThemes,
+        Action::OpenSignIn,
+        Action::OpenQueue,
+        Action::RenameSession,
+        Action::Up,
+        Action::Down,
+        Action::Left,
+        Action::Right,
+        Action::PageUp,
+        Action::PageDown,
+        Action::First,
+        Action::Last,
+        Action::Accept,
+        Action::Choose(0),
+        Action::Choose(9),
+        Action::ToggleChoice,
+        Action::NextField,
+        Action::PreviousField,
+        Action::Decline,
+        Action::FullScreen,
+        Action::Remove,
+        Action::Edit,
+        Action::MoveUp,
+        Action::MoveDown,
+        Action::Mark(u16::MAX),
+        Action::Yes,
+        Action::No,
+        Action::ToggleAllFolds,
+        Action::KillCommand,
+    ];
+    let mut rig = Rig::new();
+    rig.run_turn();
+    rig.session().queue.push_back("waits".to_owned());
+    rig.ask_permission(1, &[]);
+    // A walk that is the same each time, through pairs of all actions.
+    let mut at = 0usize;
+    for step in 0..4000usize {
+        at = (at * 31 + step * 7 + 11) % all.len();
+        rig.wait(if step % 5 == 0 { 1600 } else { 30 }).act_now(all[at]);
+        rig.type_line("x");
+        if rig.state.is_quitting {
+            rig = Rig::new();
+            rig.run_turn();
+        }
+    }
+    assert!(rig.state.modals.len() < 20);
+}

@@ -1,0 +1,81 @@
+//! Files for the editor, pages for the browser.
+
+use crate::app::dialogs::on_open;
+use crate::app::dialogs::testkit::Rig;
+use crate::app::{Effect, ItemBody, Message, MessagePart, Modal};
+use crate::model::{Action, ItemId, Location, Role, Target};
+
+fn open(rig: &mut Rig, target: Target) -> Vec<Effect> {
+    let mut fx = Vec::new();
+    on_open(&mut rig.state, target, &mut fx);
+    fx
+}
+
+#[test]
+fn a_path_counts_from_the_folder_of_the_session() {
+    let mut rig = Rig::new();
+    let mut opened = |path: &str| {
+        let place = Location { path: path.into(), line: Some(7) };
+        match open(&mut rig, Target::File(place)).as_slice() {
+            [Effect::OpenFile { place, .. }] => (place.path.display().to_string(), place.line),
+            other => panic!("a file is opened, not {other:?}"),
+        }
+    };
+    assert_eq!(opened("src/a.rs"), ("/home/u/shop/src/a.rs".to_owned(), Some(7)));
+    assert_eq!(opened("/etc/hosts"), ("/etc/hosts".to_owned(), Some(7)));
+}
+
+#[test]
+fn a_page_is_shown_in_full_before_it_opens() {
+    let mut rig = Rig::new();
+    let url = "http://a.org@evil.example/x";
+    assert_eq!(open(&mut rig, Target::Url(url.to_owned())), []);
+    let Some(Modal::Choice(dialog)) = rig.state.modals.last() else { panic!("a question is asked") };
+    assert_eq!(dialog.body.first().map(String::as_str), Some(url));
+    assert!(dialog.body.iter().any(|line| line.contains("real host is evil.example")));
+    assert_eq!(rig.act(Action::Accept), [Effect::OpenUrl(url.to_owned())]);
+    assert!(rig.state.modals.is_empty());
+}
+
+#[test]
+fn a_page_that_hides_where_it_leads_is_not_opened() {
+    let mut rig = Rig::new();
+    open(&mut rig, Target::Url("https://a\\b".to_owned()));
+    assert!(rig.state.modals.is_empty());
+    assert!(rig.state.flash.as_deref().is_some_and(|flash| flash.contains("deceptive characters")));
+}
+
+fn say(rig: &mut Rig, text: &str) -> ItemId {
+    let body = ItemBody::Message(Message {
+        role: Role::Agent,
+        message: None,
+        parts: vec![MessagePart::Text(text.to_owned())],
+        is_open: false,
+        began: rig.now,
+        took: None,
+        is_local: false,
+    });
+    rig.session().transcript.push(1, body)
+}
+
+#[test]
+fn places_are_listed_from_the_marked_item_or_from_the_last_ones() {
+    let mut rig = Rig::new();
+    rig.session().place.cwd = "/home/u/shop".into();
+    let first = say(&mut rig, "In `src/a.rs:3` and [there](https://a.org); again src/a.rs:3.");
+    say(&mut rig, "In src/b.rs");
+    say(&mut rig, "Nothing");
+    rig.act(Action::OpenPlaces);
+    assert_eq!(rig.shown(), ["src/b.rs", "https://a.org", "src/a.rs:3"]);
+    rig.act(Action::Escape);
+    rig.session().selected = Some(first);
+    rig.act(Action::OpenPlaces);
+    assert_eq!(rig.shown(), ["https://a.org", "src/a.rs:3"]);
+    rig.act(Action::Down);
+    let fx = rig.act(Action::Accept);
+    let place = Location { path: "/home/u/shop/src/a.rs".into(), line: Some(3) };
+    assert_eq!(fx, [Effect::OpenFile { place, folder: "/home/u/shop".into(), editor: None }]);
+    rig.session().selected = Some(ItemId(2));
+    rig.act(Action::OpenPlaces);
+    assert_eq!(rig.state.flash.as_deref(), Some("The selected item has no file or link."));
+}

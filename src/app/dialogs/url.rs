@@ -1,0 +1,111 @@
+//! What a user should know about an address before it is opened.
+//!
+//! Source: ACP v1 elicitation: show the full address and its host, warn on punycode, open only on consent.
+
+/// What is known of an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UrlFacts {
+    /// The host that a browser would go to; empty if there is none.
+    pub host: String,
+    /// What is odd about it, each in one sentence.
+    pub warnings: Vec<String>,
+    /// Whether parlor would open it: only web addresses without tricks in them.
+    pub can_open: bool,
+}
+
+/// Looks at an address as a browser would read it.
+pub fn inspect_url(url: &str) -> UrlFacts {
+    let mut facts = UrlFacts { host: String::new(), warnings: Vec::new(), can_open: true };
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", ""));
+    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+        facts.warnings.push("Not a web address. Only http and https links are opened.".to_owned());
+        facts.can_open = false;
+    }
+    if url.chars().any(|letter| letter.is_control() || letter.is_whitespace() || letter == '\\') {
+        facts.warnings.push("The address contains deceptive characters. It is not opened.".to_owned());
+        facts.can_open = false;
+    }
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let (user, host_and_port) =
+        authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
+    facts.host = without_port(host_and_port).to_lowercase();
+    if facts.host.is_empty() && facts.can_open {
+        facts.warnings.push("The address has no host. It is not opened.".to_owned());
+        facts.can_open = false;
+    }
+    if user.is_some() {
+        facts.warnings.push(format!("The part before @ is not the host. The real host is {}.", facts.host));
+    }
+    let is_disguised = facts.host.split('.').any(|label| label.starts_with("xn--")) || !facts.host.is_ascii();
+    if is_disguised {
+        facts.warnings.push("The host contains look-alike characters.".to_owned());
+    }
+    if scheme.eq_ignore_ascii_case("http") && !is_local(&facts.host) {
+        facts.warnings.push("The connection is not encrypted.".to_owned());
+    }
+    facts
+}
+
+fn without_port(host: &str) -> &str {
+    if host.starts_with('[') {
+        return host.find(']').and_then(|end| host.get(..=end)).unwrap_or(host);
+    }
+    host.split(':').next().unwrap_or_default()
+}
+
+fn is_local(host: &str) -> bool {
+    host == "localhost" || host == "[::1]" || host.starts_with("127.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_host_that_a_browser_would_go_to() {
+        for (url, host) in [
+            ("https://example.org/a?b#c", "example.org"),
+            ("HTTPS://Example.ORG:8443", "example.org"),
+            ("https://[2001:db8::1]:80/x", "[2001:db8::1]"),
+            ("https://example.org?@other.test", "example.org"),
+        ] {
+            let facts = inspect_url(url);
+            assert_eq!(facts.host, host, "{url}");
+            assert_eq!((facts.warnings, facts.can_open), (Vec::new(), true), "{url}");
+        }
+    }
+
+    #[test]
+    fn warns_of_names_in_disguise() {
+        for url in ["https://xn--pple-43d.com/", "https://www.xn--e1awd7f.com", "https://аpple.com/"] {
+            let facts = inspect_url(url);
+            assert_eq!(facts.warnings.len(), 1, "{url}");
+            assert!(facts.can_open, "{url}");
+        }
+        let facts = inspect_url("https://bank.example@evil.test/");
+        assert_eq!(facts.host, "evil.test");
+        assert!(facts.warnings[0].contains("evil.test"));
+    }
+
+    #[test]
+    fn warns_of_plain_http_but_not_on_this_machine() {
+        assert_eq!(inspect_url("http://example.org/").warnings, ["The connection is not encrypted."]);
+        assert!(inspect_url("http://localhost:3000/callback").warnings.is_empty());
+    }
+
+    #[test]
+    fn opens_nothing_but_clean_web_addresses() {
+        for url in [
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "",
+            "https://",
+            "https://a.test\\@b.test",
+            "https://a b/",
+        ] {
+            let facts = inspect_url(url);
+            assert!(!facts.can_open, "{url}");
+            assert!(!facts.warnings.is_empty(), "{url}");
+        }
+    }
+}

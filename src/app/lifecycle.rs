@@ -1,0 +1,35 @@
+//! Connections, sessions and turns from start to end, and the requests of agents.
+//!
+//! `conn` and `open` start processes and sessions, `turn` sends prompts and ends turns, `updates` routes what comes,
+//! `asks` and `callbacks` answer requests, `auth`, `choices` and `servers` are the other exchanges with an agent,
+//! `archive` the one with the store. `operations` is the door for the layers above.
+//! A dialog is asked for by a [`UiRequest`](super::UiRequest). The modules here call each other in a circle: a turn
+//! that ends may open the session again, an open session sends the prompt that waits, and the order of effects is that
+//! of the calls.
+//! Invariants: calls nothing of `dialogs`; what the agent does not advertise is not called.
+
+pub mod archive;
+pub(in crate::app) mod asks;
+pub(in crate::app) mod auth;
+pub(in crate::app) mod call;
+pub(in crate::app) mod callbacks;
+pub(in crate::app) mod choices;
+pub(in crate::app) mod chosen;
+pub(in crate::app) mod close;
+pub(in crate::app) mod conn;
+pub(in crate::app) mod from_list;
+pub mod handover;
+pub(in crate::app) mod listing;
+pub(in crate::app) mod open;
+pub mod operations;
+pub(in crate::app) mod policy;
+pub(in crate::app) mod providers;
+pub(in crate::app) mod replies;
+pub(in crate::app) mod servers;
+pub(in crate::app) mod ssh_sign_in;
+pub mod tabs;
+pub(in crate::app) mod titles;
+pub(in crate::app) mod turn;
+pub(in crate::app) mod unstable;
+pub(in crate::app) mod unsupported;
+pub(in crate::app) mod updates;

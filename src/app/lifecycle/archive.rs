@@ -1,0 +1,502 @@
+//! Kept sessions in the app: opening, reading and going on with them, their older parts, what becomes of them.
+//!
+//! Duty: asks the store, and makes sessions of what it answers. Not its duty: the list (`modal::sessions`), keys
+//! (`dialogs::sessions`), making a transcript of records (`restore`), calls to agents (`open`).
+//! A session that is only read has no agent and keeps nothing; it is gone on with once the store has given it to
+//! this parlor alone.
+//! Invariants: a session is never open twice here; what cannot be had is said; nothing is deleted that is open.
+
+mod offer;
+mod pages;
+
+use crate::app::Reading;
+use crate::app::UiRequest;
+use crate::app::session::reveal;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::escape::visible;
+use crate::model::{
+    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, Note, RecordedSession, SessionKey, Severity,
+    StoreJob, StoreNews,
+};
+
+use super::{call, close, conn, from_list, open, tabs, titles, turn};
+use crate::app::recording::{loading, restore};
+use crate::app::session::{paging, record};
+use crate::app::state::{lookup, tab};
+use crate::app::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Modal, Preview, RecorderState, Session,
+    SessionPhase, State,
+};
+
+pub(in crate::app) use offer::ask as ask_of_folder;
+pub use offer::continue_last;
+
+/// Sessions that are only looked at have numbers from here on, so that no drawing is taken for another one's.
+const PREVIEW_KEYS: u64 = u64::MAX / 2;
+
+/// Asks for the list of kept sessions; gives the number that its pages will have.
+pub fn list_kept(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
+    state.next.store += 1;
+    let serial = state.next.store;
+    let folder = call_folder(state);
+    fx.push(Effect::Store(StoreJob::List { serial, folder }));
+    serial
+}
+
+/// Opens a kept session: to go on with it, or only to read it, perhaps at an event. One that is open is shown; an
+/// event that is too far from what it shows is read beside it.
+pub fn open_kept(
+    state: &mut State,
+    uid: &str,
+    takes: bool,
+    at: Option<i64>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let open = if let Some(at) = at { showing(state, uid, at) } else { lookup::open_as(state, uid) };
+    if let Some(key) = open {
+        tabs::activate(state, key, now, fx);
+        if let Some(at) = at {
+            fx.push(Effect::Store(StoreJob::Around { key, uid: uid.to_owned(), at }));
+        }
+        if takes {
+            start_reading(state, key, now, fx);
+        }
+        return;
+    }
+    let folder = call_folder(state);
+    fx.push(Effect::Store(StoreJob::Open { uid: uid.to_owned(), takes, at, folder }));
+}
+
+/// Goes on with a session that is only read: the store is asked for it. Where it is open in another tab, that one is
+/// shown.
+pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(uid) = lookup::reading_of(state, key).map(|reading| reading.uid.clone()) else { return false };
+    if let Some(open) = lookup::open_as(state, &uid).filter(|open| *open != key) {
+        let typed = state.sessions.get_mut(&key);
+        let (draft, queue) = typed
+            .map(|typed| (std::mem::take(&mut typed.draft), std::mem::take(&mut typed.queue)))
+            .unwrap_or_default();
+        close::close_session(state, key, now, fx);
+        tabs::activate(state, open, now, fx);
+        if let Some(session) = state.sessions.get_mut(&open).filter(|session| session.draft.is_empty()) {
+            session.draft = draft;
+        }
+        for prompt in queue {
+            turn::submit(state, open, prompt, now, fx);
+        }
+        return true;
+    }
+    let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.ledger.reading.as_mut())
+    else {
+        return false;
+    };
+    if !std::mem::replace(&mut reading.is_taking, true) {
+        fx.push(Effect::Store(StoreJob::Take { key, uid: reading.uid.clone() }));
+    }
+    true
+}
+
+/// Goes on with a session in another folder than before.
+pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.place.cwd.clone_from(&folder);
+        fx.push(Effect::ReadGit { session: key, folder });
+        start_reading(state, key, now, fx);
+    }
+}
+
+/// The session that shows this event of one that is kept.
+fn showing(state: &State, uid: &str, at: i64) -> Option<SessionKey> {
+    [lookup::open_as(state, uid), lookup::read_as(state, uid)].into_iter().flatten().find(|key| {
+        state.sessions.get(key).is_some_and(|session| {
+            let ledger = &session.ledger;
+            let later = ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
+            ledger.earlier.as_ref().is_none_or(|earlier| earlier.before <= at)
+                && later.is_none_or(|later| at < later.from)
+        })
+    })
+}
+
+/// What the store answered.
+pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut Vec<Effect>) {
+    match news {
+        StoreNews::FolderAgent(agent) => offer::on_agent(state, agent),
+        StoreNews::FolderSession(row) => offer::on_session(state, *row),
+        StoreNews::Unsaved(why) => state.unsaved = why,
+        StoreNews::Told(words) => push_note(state, Severity::Warning, words),
+        StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. } => {
+            on_dialog_news(state, news, now);
+        }
+        StoreNews::Opened(opening) => on_opened(state, *opening, now, fx),
+        StoreNews::NotKept(conn, info) => from_list::on_not_kept(state, conn, *info, now, fx),
+        StoreNews::Taken { key, kept } => on_taken(state, key, kept.map(|kept| *kept), now, fx),
+        StoreNews::Earlier { key, page } => pages::on_earlier(state, key, page, now, fx),
+        StoreNews::Later { key, window } => pages::on_later(state, key, window, now, fx),
+        StoreNews::Around { key, window } => pages::on_around(state, key, window, now, fx),
+        StoreNews::Renamed { uid, title, result } => match result {
+            Ok(whose) => titles::on_renamed(state, &uid, &title, whose, fx),
+            Err(why) => call::flash(state, format!("Rename failed: {why}"), fx),
+        },
+        StoreNews::TitleKnown { uid, result } => match result {
+            Ok(()) => mark_title(state, &uid, None, false),
+            Err(why) => call::flash(state, why, fx),
+        },
+        StoreNews::Deleted { uid, result } => match result {
+            Ok(()) => {
+                in_dialog(state, |dialog| dialog.kept.retain(|row| row.uid != uid));
+                call::flash(state, "Session deleted from parlor.", fx);
+            }
+            Err(why) => call::flash(state, format!("Delete failed: {why}"), fx),
+        },
+        StoreNews::Exported(Ok(path)) => {
+            call::flash(state, format!("Exported to {}", path.display()), fx);
+            let title = format!("Session exported to {}.", path.display());
+            push_note(state, Severity::Info, title);
+        }
+        StoreNews::Exported(Err(why)) => call::flash(state, format!("Export failed: {why}"), fx),
+        StoreNews::Written { key, upto, marks } => loading::on_written(state, key, upto, &marks, fx),
+        StoreNews::KeptAs { key, uid } => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.ledger.keeping.kept_as = Some(uid);
+            }
+        }
+    }
+}
+
+/// A line in the shown transcript that is not worth keeping.
+fn push_note(state: &mut State, severity: Severity, title: String) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        let body = ItemBody::Notice { severity, title, detail: None };
+        record::push_line(session, body);
+    }
+}
+
+fn in_dialog(state: &mut State, change: impl FnOnce(&mut crate::app::SessionsDialog)) {
+    // It is put together from the rest of the state, and so taken out for a moment.
+    let mut modals = std::mem::take(&mut state.modals);
+    let dialog = modals.iter_mut().find_map(|modal| match modal {
+        Modal::Sessions(dialog) => Some(dialog),
+        _ => None,
+    });
+    if let Some(dialog) = dialog {
+        change(dialog);
+        dialog.join(state);
+    }
+    state.modals = modals;
+}
+
+fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
+    match news {
+        StoreNews::Listed { serial, rows, is_last } => in_dialog(state, |dialog| {
+            if dialog.serial != serial {
+                return;
+            }
+            dialog.is_loading = !is_last;
+            match rows {
+                Ok(rows) => dialog.kept.extend(rows.into_iter().map(std::sync::Arc::new)),
+                Err(why) => dialog.problem = Some(why),
+            }
+        }),
+        StoreNews::Previewed { uid, kept } => {
+            let folds = state.setup.folds;
+            state.next.store += 1;
+            let key = SessionKey(PREVIEW_KEYS + state.next.store);
+            for modal in &mut state.modals {
+                if let Modal::Sessions(dialog) = modal
+                    && let Some(Preview { session, .. }) =
+                        dialog.preview.as_mut().filter(|preview| preview.uid == uid)
+                    && let Ok(kept) = &kept
+                {
+                    let mut shown = Session { folds, ..Session::new(key, kept.head.place.clone()) };
+                    restore::restore(&mut shown, (**kept).clone(), now);
+                    *session = Some(Box::new(shown));
+                }
+            }
+        }
+        StoreNews::Found { serial, hits } => {
+            for modal in &mut state.modals {
+                if let Modal::Sessions(dialog) = modal
+                    && let Some(text) = dialog.text.as_mut().filter(|text| text.serial == serial)
+                {
+                    text.is_running = false;
+                    text.selected = 0;
+                    match &hits {
+                        Ok(hits) => text.hits.clone_from(hits),
+                        Err(why) => dialog.problem = Some(why.clone()),
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut Vec<Effect>) {
+    let ArchiveOpening { uid, takes, at, kept, offers } = opening;
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(why) => {
+            call::flash(state, why, fx);
+            return;
+        }
+    };
+    if let Some(key) = lookup::open_as(state, &uid).filter(|_| at.is_none()) {
+        tabs::activate(state, key, now, fx);
+        return;
+    }
+    let former = tab::front(state);
+    // What was said of the session before means nothing any more.
+    state.flash = None;
+    // Another place of what is read takes its place.
+    let read = lookup::read_as(state, &uid);
+    let (key, mark) = add(state, &uid, kept, takes, now, fx);
+    if let Some(read) = read {
+        close::close_session(state, read, now, fx);
+    }
+    if takes {
+        go_on(state, key, now, fx);
+    }
+    drop_unused(state, former, now, fx);
+    if let Some(mark) = mark
+        && let Some(session) = state.sessions.get_mut(&state.active)
+    {
+        reveal::show_item(session, mark, fx);
+    }
+    if let Some(offers) = offers {
+        offer_folders(state, key, &offers, now);
+    }
+}
+
+/// A session made of what was kept, on the screen. Gives the item of the event that was looked for.
+fn add(
+    state: &mut State,
+    uid: &str,
+    kept: RecordedSession,
+    takes: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> (SessionKey, Option<crate::model::ItemId>) {
+    // What was typed in it stands in the tab that it is open in.
+    let is_second = lookup::open_as(state, uid).is_some_and(|open| lookup::reading_of(state, open).is_none());
+    let key = state.add_session();
+    let reading = Reading::of(uid, &kept);
+    let open_in = kept.open_in;
+    let mut mark = None;
+    if let Some(session) = state.sessions.get_mut(&key) {
+        mark = restore::restore(session, kept, now);
+        if !takes {
+            set_reading(session, reading, open_in);
+        }
+        if is_second {
+            session.draft.clear();
+            session.queue.clear();
+        }
+        fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
+    }
+    tabs::activate(state, key, now, fx);
+    open::take_history(state, key, fx);
+    (key, mark)
+}
+
+/// Makes it a session that is only read.
+pub(in crate::app) fn set_reading(session: &mut Session, reading: Reading, open_in: Option<u32>) {
+    session.ledger.keeping.kept_as = None;
+    session.ledger.reading = Some(reading);
+    let cause = match open_in {
+        Some(pid @ 1..) => {
+            format!("This session is open in another parlor (pid {pid}). It is read-only here.")
+        }
+        Some(0) => "This session is open in another parlor. It is read-only here.".to_owned(),
+        None => "This session is read-only. Start its agent to resume it.".to_owned(),
+    };
+    session.phase = SessionPhase::Ended { cause };
+}
+
+/// Finds the agent of a kept session and has it go on: one that runs already, else a new process.
+fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(spec) = agent_of(state, key) {
+        conn::start_agent(state, key, spec, now, fx);
+        return;
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.phase = SessionPhase::NoAgent;
+        let keeping = &session.ledger.keeping;
+        let name = keeping.agent.as_ref().map_or("", |(name, ..)| name.as_str());
+        let words = unknown_agent(name, keeping.kept_as.as_deref().unwrap_or_default());
+        call::notice(state, key, Severity::Info, words, None);
+    }
+    state.ui_requests.push(UiRequest::AgentPicker);
+}
+
+/// What to do where the agent of a kept session is not known here.
+pub fn unknown_agent(name: &str, uid: &str) -> String {
+    format!(
+        "The agent of this session, {name:?}, is not configured. Select an agent, or for a remote agent \
+            run `parlor --resume {uid} --connect URL`."
+    )
+}
+
+/// The agent of a kept session: the one of that name here, else what was started here then.
+fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
+    let (name, command, args) = state.sessions.get(&key)?.ledger.keeping.agent.as_ref()?;
+    let known = state.setup.agents.iter().find(|choice| choice.spec.name == *name);
+    known.map(|choice| choice.spec.clone()).or_else(|| {
+        (!command.is_empty()).then(|| AgentSpec {
+            name: name.clone(),
+            command: command.clone(),
+            args: args.clone(),
+            callbacks: state.setup.callbacks,
+            ..AgentSpec::default()
+        })
+    })
+}
+
+/// A session in which nothing was said gives way to the one that was opened from it.
+pub(in crate::app) fn drop_unused(state: &mut State, former: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let is_unused = state.sessions.get(&former).is_some_and(|session| {
+        session.key != state.active
+            && lookup::is_fresh(session)
+            && session.draft.trim().is_empty()
+            && session.queue.is_empty()
+            && session.asks.is_empty()
+            && session.ledger.keeping.kept_as.is_none()
+    });
+    if is_unused {
+        close::close_session(state, former, now, fx);
+    }
+}
+
+fn on_taken(
+    state: &mut State,
+    key: SessionKey,
+    kept: Result<RecordedSession, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(reading) = &mut session.ledger.reading else { return };
+    reading.is_taking = false;
+    let kept = match kept {
+        Ok(kept) => kept,
+        Err(why) => {
+            call::flash(state, why, fx);
+            return;
+        }
+    };
+    let is_whole_end = reading.later.is_none() && kept.end_seq == reading.end_seq;
+    session.ledger.reading = None;
+    let (title, folder) = (session.title.clone(), session.place.cwd.clone());
+    let draft = std::mem::take(&mut session.draft);
+    let queue = std::mem::take(&mut session.queue);
+    if is_whole_end {
+        paging::on_appended(session, kept.end_seq, paging::Needs::default());
+        session.draft.clone_from(&kept.draft);
+        session.queue = kept.queue.clone().into();
+        session.ledger.owes_title |= kept.head.owes_title;
+        let keeping = RecorderState::of_kept(kept.head, &session.draft, &session.queue);
+        session.ledger.keeping = keeping;
+    } else {
+        // Another parlor went on with it meanwhile, or another part of it is shown.
+        drop(session.transcript.take());
+        session.forget_places();
+        session.turn_count = 0;
+        restore::restore(session, kept, now);
+    }
+    session.title = title.or(session.title.take());
+    session.place.cwd = folder;
+    // What was typed while it was read counts.
+    if !draft.is_empty() {
+        session.draft = draft;
+    }
+    session.queue.extend(queue);
+    go_on(state, key, now, fx);
+}
+
+/// Says that the folder is gone, or that only a file names it, and asks where the session is to go on.
+pub(in crate::app) fn offer_folders(
+    state: &mut State,
+    key: SessionKey,
+    offers: &[FolderOffer],
+    now: Instant,
+) {
+    let Some(gone) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
+    let label = |offer: &FolderOffer| {
+        let why = match offer.why {
+            FolderReason::Moved => "same folder, moved or renamed",
+            FolderReason::Worktree => "worktree of the same repository",
+            FolderReason::SameRemote => "repository with the same remote",
+            FolderReason::SameName => "folder with the same name, may be unrelated",
+            FolderReason::Current => "current folder",
+            FolderReason::Imported => "folder named in the imported file",
+        };
+        format!("Resume in {} ({why})", visible(&offer.folder.to_string_lossy()))
+    };
+    let mut choices: Vec<Choice> = offers
+        .iter()
+        .map(|offer| Choice {
+            label: label(offer),
+            outcome: ChoiceOutcome::GoOnIn(key, offer.folder.clone()),
+        })
+        .collect();
+    choices.push(Choice { label: "Open read-only".to_owned(), outcome: ChoiceOutcome::Close });
+    let selected = choices.len() - 1;
+    let named = visible(&gone.to_string_lossy()).into_owned();
+    let (title, body) = if offers.iter().any(|offer| offer.why == FolderReason::Imported) {
+        let body = vec![
+            format!("The file names the folder {named}."),
+            "The agent can read and write files in the selected folder without asking.".to_owned(),
+        ];
+        ("Select a folder for the imported session", body)
+    } else {
+        let body = vec![
+            format!("The folder {named} no longer exists."),
+            "The agent may still use the old file paths.".to_owned(),
+        ];
+        ("Session folder not found", body)
+    };
+    let dialog = Modal::Choice(ChoiceDialog {
+        title: title.to_owned(),
+        body,
+        choices,
+        selected,
+        opened_by_itself: Some(now),
+    });
+    tabs::open_dialog(state, key, dialog);
+}
+
+/// What the store keeps of a session's title changed: the title itself, if one is given, and whether its agent does not
+/// know it.
+pub(in crate::app) fn mark_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
+    in_dialog(state, |dialog| {
+        for row in dialog.kept.iter_mut().filter(|row| row.uid == uid) {
+            let row = std::sync::Arc::make_mut(row);
+            row.owes_title = owes;
+            if let Some(title) = title {
+                title.clone_into(&mut row.title);
+            }
+        }
+    });
+    if let Some(session) = lookup::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key))
+        && let Some(title) = title
+    {
+        session.title = Some(title.to_owned());
+        session.ledger.has_own_title = true;
+        session.ledger.owes_title = owes;
+    }
+}
+
+/// Notes that a session goes on from another one, for the store; as a copy of it up to a turn, or without its past.
+pub(in crate::app) fn link(state: &mut State, from: SessionKey, to: SessionKey, copied_turns: Option<u32>) {
+    let kept_as = state.sessions.get(&from).and_then(|session| session.ledger.keeping.kept_as.clone());
+    if let Some(session) = state.sessions.get_mut(&to) {
+        session.ledger.keeping.notes.push(Note::CameFrom { session: from, kept_as, copied_turns });
+    }
+}
+
+/// The user's folder.
+fn call_folder(state: &State) -> PathBuf {
+    state.setup.folder.clone()
+}

@@ -1,0 +1,79 @@
+//! What a folder was last used with, offered by a parlor that starts in it.
+//!
+//! Duty: asks the store once, behind the first frame, and keeps the answer at hand while nothing was said. Not its
+//! duty: showing it (`ui::welcome`, the picker of agents), opening it (`archive`).
+//! Invariant: an answer that comes late changes nothing that the user has marked or typed meanwhile.
+
+use crate::app::state::lookup;
+use crate::app::state::modal;
+use std::time::Instant;
+
+use crate::app::{Effect, Modal, Picker, PickerKind, State};
+use crate::model::{ArchiveRow, StoreJob};
+
+/// Asks for the folder's last agent, and for its last session if that is to be offered.
+pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
+    if state.setup.keeps_sessions {
+        let folder = state.setup.folder.clone();
+        fx.push(Effect::Store(StoreJob::Folder { folder, wants_session: state.setup.offers_last }));
+    }
+}
+
+/// Goes on with it.
+pub fn continue_last(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(uid) = lookup::last_session(state).map(|row| row.uid.clone()) else { return };
+    // The list of agents asked what to begin with; this is the answer.
+    state.modals.retain(|modal| !is_of_agents(modal));
+    super::open_kept(state, &uid, true, None, now, fx);
+}
+
+/// The agent that the folder was last used with; one that was chosen meanwhile counts more.
+pub(super) fn on_agent(state: &mut State, agent: String) {
+    if state.setup.last_agent.is_some() {
+        return;
+    }
+    state.setup.last_agent = Some(agent);
+    let rows = modal::agent_rows(state);
+    let Some(picker) = agents_picker(state) else { return };
+    let is_untouched = picker.selected == 0 && picker.filter.text.is_empty();
+    // The same rows but for what they say of their use; whatever was measured of the former ones is measured anew.
+    if picker.rows.len() != rows.len() {
+        return;
+    }
+    picker.rows = rows;
+    let marked = picker.rows.iter().position(|row| !row.right.is_empty());
+    if let Some(place) = marked.filter(|_| is_untouched) {
+        picker.selected = place;
+    }
+}
+
+/// The last session of the folder.
+pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
+    state.last_kept = Some(Box::new(row));
+    let Some(offer) = lookup::last_session(state).map(modal::offered_row) else { return };
+    if let Some(picker) = agents_picker(state) {
+        let marked = picker.matches.get(picker.selected).copied();
+        let is_filtered = !picker.filter.text.is_empty();
+        picker.rows.insert(0, offer);
+        for place in &mut picker.matches {
+            *place += 1;
+        }
+        if !is_filtered {
+            picker.matches.insert(0, 0);
+        }
+        // The mark stays on what it was on.
+        let place = marked.and_then(|row| picker.matches.iter().position(|place| *place == row + 1));
+        picker.selected = place.unwrap_or(0);
+    }
+}
+
+fn agents_picker(state: &mut State) -> Option<&mut Picker> {
+    state.modals.iter_mut().find_map(|modal| match modal {
+        Modal::Picker(picker) if picker.kind == PickerKind::Agent => Some(picker),
+        _ => None,
+    })
+}
+
+fn is_of_agents(modal: &Modal) -> bool {
+    matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Agent)
+}

@@ -1,0 +1,556 @@
+//! Requests of the agent that wait for the user: permissions, questions, files and commands.
+//!
+//! Duty: the queue of each session, and the answers. `Conn::open_asks` holds every request without an answer;
+//! [`answer`] is the only way to answer one and takes it out, so no request is ever answered twice.
+//! Not its duty: files and commands (`callbacks`), how an ask is shown and filled in (`user`).
+//! A subagent's asks stand in the queue of the session that it works for: there the user sees them.
+
+use std::time::Instant;
+
+use crate::model::{
+    AgentCommand, AgentRequest, AskId, ConnId, ElicitationMode, ElicitationRequest, FieldValue, FormField,
+    ItemId, PermissionKind, PermissionRequest, Record, RefusedBy, Response, RpcError, SessionId, SessionKey,
+    ToolCallId,
+};
+
+use super::{call, callbacks, policy, tabs, turn};
+use crate::app::session::{diffs, record, tools};
+use crate::app::state::session::ElicitationOutcome;
+use crate::app::state::{lookup, tab};
+use crate::app::{
+    AccessChoice, AccessRequest, AccessWork, Decision, Effect, ItemBody, OpenRequest, OpenRequestKind,
+    RequestClass, SessionPhase, State, Turn,
+};
+
+/// Answers a request, once.
+pub(in crate::app) fn answer(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    answer: Response,
+    fx: &mut Vec<Effect>,
+) -> bool {
+    let was_open = state.conns.get_mut(&conn).is_some_and(|conn| conn.open_asks.remove(&ask).is_some());
+    if was_open {
+        fx.push(Effect::Send(conn, AgentCommand::Respond(ask, answer)));
+    }
+    was_open
+}
+
+/// A request came.
+pub(in crate::app) fn on_ask(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    request: AgentRequest,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_quitting = state.is_quitting;
+    let Some(open) = state.conns.get_mut(&conn) else {
+        return;
+    };
+    if open.open_asks.contains_key(&ask) {
+        return;
+    }
+    open.open_asks.insert(ask, class_of(&request));
+    if is_quitting || !open.is_alive() {
+        let class = class_of(&request);
+        answer(state, conn, ask, going_away(&class), fx);
+        return;
+    }
+    match request {
+        AgentRequest::Permission(request) => on_permission(state, conn, ask, request, now, fx),
+        AgentRequest::Elicitation(request) => on_elicitation(state, conn, ask, request, now, fx),
+        other => callbacks::on_ask(state, conn, ask, other, now, fx),
+    }
+}
+
+fn class_of(request: &AgentRequest) -> RequestClass {
+    match request {
+        AgentRequest::Permission(_) => RequestClass::Permission,
+        AgentRequest::Elicitation(_) => RequestClass::Elicitation,
+        AgentRequest::ReadFile { .. } | AgentRequest::WriteFile { .. } => {
+            RequestClass::File(SessionKey::default())
+        }
+        AgentRequest::TerminalCreate { .. } => RequestClass::TerminalCreate(Box::default()),
+        AgentRequest::TerminalWait(_) => RequestClass::TerminalWait,
+        AgentRequest::TerminalOutput(_)
+        | AgentRequest::TerminalKill(_)
+        | AgentRequest::TerminalRelease(_) => RequestClass::TerminalOutput,
+    }
+}
+
+/// What a request is answered with when nobody will deal with it.
+fn going_away(class: &RequestClass) -> Response {
+    match class {
+        RequestClass::Permission => Response::PermissionCancelled,
+        RequestClass::Elicitation => Response::ElicitationCancelled,
+        _ => Response::Error(RpcError::new(
+            RpcError::INTERNAL,
+            "parlor is shutting down and accepts no more requests",
+        )),
+    }
+}
+
+fn cancelled(class: &RequestClass) -> Response {
+    match class {
+        RequestClass::Permission => Response::PermissionCancelled,
+        RequestClass::Elicitation => Response::ElicitationCancelled,
+        _ => Response::Error(RpcError::new(RpcError::CANCELLED, "the request was cancelled")),
+    }
+}
+
+/// The session that a request belongs to. Some agents leave it out: then the one that runs a turn, that is
+/// being opened, that is shown, or any other of the connection.
+pub(in crate::app) fn route(state: &State, conn: ConnId, id: Option<&SessionId>) -> Option<SessionKey> {
+    if let Some(key) = id.and_then(|id| lookup::session_by_id(state, conn, id)) {
+        return Some(key);
+    }
+    let all = lookup::sessions_of(state, conn, false);
+    let find = |is_it: &dyn Fn(&crate::app::Session) -> bool| {
+        all.iter().copied().find(|key| state.sessions.get(key).is_some_and(is_it))
+    };
+    find(&|session| session.turn.is_running())
+        .or_else(|| find(&|session| matches!(session.phase, SessionPhase::Opening { .. })))
+        .or_else(|| find(&|session| session.key == state.active))
+        .or_else(|| all.first().copied())
+}
+
+fn is_cancelling(state: &State, key: SessionKey) -> bool {
+    let root = lookup::root_of(state, key);
+    state.sessions.get(&root).is_some_and(|session| matches!(session.turn, Turn::Cancelling { .. }))
+}
+
+fn on_permission(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    request: PermissionRequest,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(key) = route(state, conn, request.session.as_ref()) else {
+        answer(state, conn, ask, Response::PermissionCancelled, fx);
+        return;
+    };
+    let is_cancelled = is_cancelling(state, key);
+    let Some(tool) = place_call(state, key, &request, now, fx) else {
+        answer(state, conn, ask, Response::PermissionCancelled, fx);
+        return;
+    };
+    let kind = OpenRequestKind::Permission { request, tool };
+    if is_cancelled {
+        // Source: ACP v1 prompt-turn, Cancellation. One agent asks 25 ms after the cancel.
+        note_decision(state, lookup::root_of(state, key), &kind, &Decision::Cancelled, now);
+        answer(state, conn, ask, Response::PermissionCancelled, fx);
+        return;
+    }
+    enqueue(state, key, OpenRequest { conn, ask, kind, since: now }, fx);
+}
+
+/// Merges the request's call with the known one. A subagent's call is shown to the user as a copy in the
+/// transcript where the question stands; the copy is gone once it is answered.
+fn place_call(
+    state: &mut State,
+    key: SessionKey,
+    request: &PermissionRequest,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> Option<ItemId> {
+    let root = lookup::root_of(state, key);
+    let session = state.sessions.get_mut(&key)?;
+    let place = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
+    diffs::locate(session, place, fx);
+    record::note(session, Record::Asked(Box::new(request.tool.clone())));
+    if root == key {
+        return Some(place);
+    }
+    let mut copy = session.tool_call(place)?.clone();
+    copy.from_ask_only = true;
+    copy.decision = None;
+    let session = state.sessions.get_mut(&root)?;
+    let copy = session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(copy)));
+    diffs::locate(session, copy, fx);
+    Some(copy)
+}
+
+fn on_elicitation(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    request: ElicitationRequest,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    match route(state, conn, request.session.as_ref()) {
+        Some(key) if !is_cancelling(state, key) => {
+            let kind = OpenRequestKind::Elicitation(request);
+            enqueue(state, key, OpenRequest { conn, ask, kind, since: now }, fx);
+        }
+        _ => {
+            answer(state, conn, ask, Response::ElicitationCancelled, fx);
+        }
+    }
+}
+
+/// The policy wants the user asked about a file or command.
+pub(in crate::app) fn on_access(
+    state: &mut State,
+    (conn, ask): (ConnId, AskId),
+    key: SessionKey,
+    open: AccessRequest,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if is_cancelling(state, key) || !state.sessions.contains_key(&key) {
+        let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
+        answer(state, conn, ask, Response::Error(error), fx);
+        return;
+    }
+    let kind = OpenRequestKind::Access(Box::new(open));
+    enqueue(state, key, OpenRequest { conn, ask, kind, since: now }, fx);
+}
+
+fn enqueue(state: &mut State, key: SessionKey, ask: OpenRequest, fx: &mut Vec<Effect>) {
+    let root = lookup::root_of(state, key);
+    let text = match &ask.kind {
+        OpenRequestKind::Permission { .. } => "permission required.",
+        OpenRequestKind::Elicitation(_) => "question to answer.",
+        OpenRequestKind::Access(_) => "file or command permission required.",
+    };
+    let is_child_shown = state.active != root && tab::front(state) == root;
+    let Some(session) = state.sessions.get_mut(&root) else {
+        return;
+    };
+    session.asks.push_back(ask);
+    if is_child_shown {
+        let name = session.title.clone().unwrap_or_else(|| "The session".to_owned());
+        call::flash(state, format!("{name}: answer required."), fx);
+    }
+    tabs::announce(state, root, text, fx);
+}
+
+/// The agent does not want the answer any more; it gets one all the same. A file or command that is being
+/// dealt with answers by its own result.
+pub(in crate::app) fn on_withdrawn(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(class) = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned() else {
+        return;
+    };
+    let taken = take(state, conn, ask);
+    let was_waiting = taken.is_some();
+    if let Some((key, kind)) = taken {
+        note_decision(state, key, &kind, &Decision::Cancelled, now);
+    }
+    for session in state.sessions.values_mut() {
+        session.terminal_waits.retain(|(of, waiting, _)| (*of, *waiting) != (conn, ask));
+    }
+    if was_waiting || class == RequestClass::TerminalWait {
+        answer(state, conn, ask, cancelled(&class), fx);
+    }
+}
+
+/// The page of an elicitation was dealt with elsewhere.
+pub(in crate::app) fn on_page_done(state: &mut State, conn: ConnId, id: &str, fx: &mut Vec<Effect>) {
+    let is_it = |open: &&OpenRequest| {
+        open.conn == conn
+            && matches!(&open.kind, OpenRequestKind::Elicitation(request)
+                if matches!(&request.mode, ElicitationMode::Url { id: page, .. } if page == id))
+    };
+    let waiting = state.sessions.values().flat_map(|session| &session.asks).find(is_it).map(|open| open.ask);
+    if let Some(ask) = waiting {
+        // Nobody agreed to it here, so it is no `accept`.
+        take(state, conn, ask);
+        answer(state, conn, ask, Response::ElicitationCancelled, fx);
+        call::flash(state, "The page request was completed elsewhere.", fx);
+    }
+}
+
+fn take(state: &mut State, conn: ConnId, ask: AskId) -> Option<(SessionKey, OpenRequestKind)> {
+    state.sessions.values_mut().find_map(|session| {
+        let place = session.asks.iter().position(|open| open.conn == conn && open.ask == ask)?;
+        session.asks.remove(place).map(|open| (session.key, open.kind))
+    })
+}
+
+/// Answers everything that waits for the user in this session: its turn was cancelled.
+pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let open = std::mem::take(&mut session.asks);
+    for OpenRequest { conn, ask, kind, .. } in open {
+        let class = match &kind {
+            OpenRequestKind::Permission { .. } => RequestClass::Permission,
+            OpenRequestKind::Elicitation(_) => RequestClass::Elicitation,
+            OpenRequestKind::Access(open) => match &open.work {
+                AccessWork::File(_) => RequestClass::File(key),
+                AccessWork::Run(..) => RequestClass::TerminalCreate(Box::default()),
+            },
+        };
+        note_decision(state, key, &kind, &Decision::Cancelled, now);
+        answer(state, conn, ask, cancelled(&class), fx);
+    }
+}
+
+/// A session is taken away: nothing may wait in it for an answer.
+pub(in crate::app) fn clear_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    cancel_all(state, key, now, fx);
+    let waits = state
+        .sessions
+        .get_mut(&key)
+        .map(|session| std::mem::take(&mut session.terminal_waits))
+        .unwrap_or_default();
+    for (conn, ask, _) in waits {
+        answer(state, conn, ask, cancelled(&RequestClass::TerminalWait), fx);
+    }
+}
+
+/// Answers everything that a connection asked, because we let it go.
+pub(in crate::app) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.files.clear();
+    }
+    for session in state.sessions.values_mut() {
+        session.asks.retain(|open| open.conn != conn);
+        session.terminal_waits.retain(|(of, _, _)| *of != conn);
+    }
+    let open: Vec<(AskId, RequestClass)> = state
+        .conns
+        .get(&conn)
+        .map(|conn| conn.open_asks.iter().map(|(ask, class)| (*ask, class.clone())).collect())
+        .unwrap_or_default();
+    for (ask, class) in open {
+        answer(state, conn, ask, going_away(&class), fx);
+    }
+}
+
+fn note_decision(
+    state: &mut State,
+    key: SessionKey,
+    kind: &OpenRequestKind,
+    decision: &Decision,
+    now: Instant,
+) {
+    let (request, tool) = match kind {
+        OpenRequestKind::Permission { request, tool } => (request, tool),
+        OpenRequestKind::Access(open) => {
+            if *decision == Decision::Cancelled {
+                callbacks::note_refused(state, open, RefusedBy::Cancelled, now);
+            }
+            return;
+        }
+        OpenRequestKind::Elicitation(_) => return,
+    };
+    // The subagent's own call, of which `tool` is a copy.
+    let conn = state.sessions.get(&key).and_then(|session| session.conn);
+    let child = conn
+        .zip(request.session.as_ref())
+        .and_then(|(conn, id)| lookup::session_by_id(state, conn, id))
+        .filter(|child| *child != key);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        tools::decide(session, *tool, decision, now);
+        // A copy is not kept.
+        if child.is_none() {
+            record::note_of(session, Some(*tool), decided(&request.tool.id, decision));
+        }
+    }
+    if let Some(session) = child.and_then(|child| state.sessions.get_mut(&child))
+        && let Some(place) = session.tool_by_id(&request.tool.id)
+    {
+        tools::decide(session, place, decision, now);
+        record::note(session, decided(&request.tool.id, decision));
+    }
+}
+
+fn decided(tool: &ToolCallId, decision: &Decision) -> Record {
+    let (option, is_allow) = match decision {
+        Decision::Chosen { name, is_allow } => (Some(name.clone()), *is_allow),
+        Decision::Cancelled => (None, false),
+    };
+    Record::Decided { tool: tool.clone(), option, is_allow }
+}
+
+/// Answers the first open ask, a permission, a file or a command, with the option at this place; `None`
+/// rejects (the agent's `reject_once` option where it has one, else `cancelled`).
+pub fn answer_first_ask(
+    state: &mut State,
+    key: SessionKey,
+    option: Option<usize>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if let Some(first) =
+        state.sessions.get(&key).and_then(|session| session.asks.front()).map(|open| open.ask)
+    {
+        answer_ask(state, key, first, option, now, fx);
+    }
+}
+
+/// The same for one of a session's open asks, wherever it stands in the row.
+pub fn answer_ask(
+    state: &mut State,
+    key: SessionKey,
+    ask: AskId,
+    option: Option<usize>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let open = state.sessions.get(&key).and_then(|session| session.asks.iter().find(|open| open.ask == ask));
+    let Some(OpenRequest { conn, kind, .. }) = open.cloned() else { return };
+    turn::note_news(state, key, now);
+    match &kind {
+        OpenRequestKind::Permission { request, tool } => {
+            let chosen = match option {
+                Some(place) => match request.options.get(place).filter(|_| !request.is_ambiguous(place)) {
+                    Some(chosen) => Some(chosen),
+                    None => return,
+                },
+                None => request.refusal().and_then(|place| request.options.get(place)),
+            };
+            let (decision, reply) = match chosen {
+                Some(chosen) => (
+                    Decision::Chosen { name: chosen.name.clone(), is_allow: chosen.kind.is_allow() },
+                    Response::Selected(chosen.id.clone()),
+                ),
+                None => (Decision::Cancelled, Response::PermissionCancelled),
+            };
+            take(state, conn, ask);
+            if let Some(chosen) = chosen.filter(|chosen| chosen.kind.is_allow()) {
+                let is_always = chosen.kind == PermissionKind::AllowAlways;
+                let session = state.sessions.get(&key);
+                if let Some(call) = session.and_then(|session| session.tool_call(*tool).cloned()) {
+                    policy::note_approval(state, key, conn, &call, is_always);
+                }
+            }
+            note_decision(state, key, &kind, &decision, now);
+            answer(state, conn, ask, reply, fx);
+        }
+        OpenRequestKind::Access(open) => {
+            let choice = match option {
+                Some(place) => match open.choices().get(place) {
+                    Some(choice) => *choice,
+                    None => return,
+                },
+                None => AccessChoice::Refuse,
+            };
+            take(state, conn, ask);
+            callbacks::on_answered(state, (conn, ask), open, choice, now, fx);
+            if matches!(choice, AccessChoice::Longer(_) | AccessChoice::AllCommands) {
+                answer_same(state, key, conn, open, choice, now, fx);
+            }
+        }
+        OpenRequestKind::Elicitation(_) => {}
+    }
+}
+
+/// What was granted covers other requests that wait already.
+fn answer_same(
+    state: &mut State,
+    key: SessionKey,
+    conn: ConnId,
+    granted: &AccessRequest,
+    choice: AccessChoice,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_same = |open: &&OpenRequest| match &open.kind {
+        OpenRequestKind::Access(other) if open.conn == conn => match choice {
+            AccessChoice::AllCommands => other.offers_all_commands,
+            _ => granted.grant.is_some() && other.grant == granted.grant,
+        },
+        _ => false,
+    };
+    let Some(session) = state.sessions.get(&key) else { return };
+    let same: Vec<OpenRequest> = session.asks.iter().filter(is_same).cloned().collect();
+    for OpenRequest { ask, kind, .. } in same {
+        if let OpenRequestKind::Access(open) = kind {
+            take(state, conn, ask);
+            callbacks::on_answered(state, (conn, ask), &open, choice, now, fx);
+        }
+    }
+}
+
+/// Answers the first open ask, an elicitation.
+pub fn answer_elicitation(
+    state: &mut State,
+    key: SessionKey,
+    outcome: ElicitationOutcome,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    turn::note_news(state, key, now);
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let Some(OpenRequest { conn, ask, kind: OpenRequestKind::Elicitation(request), .. }) =
+        session.asks.front().cloned()
+    else {
+        return;
+    };
+    session.asks.pop_front();
+    let (reply, words) = match outcome {
+        ElicitationOutcome::Accept(values) => match &request.mode {
+            ElicitationMode::Url { url, .. } => {
+                fx.push(Effect::OpenUrl(url.clone()));
+                (Response::ElicitationAccepted(None), format!("opened {url}"))
+            }
+            ElicitationMode::Form { .. } => {
+                let values = values.unwrap_or_default();
+                let words = values_text(&request, &values);
+                (Response::ElicitationAccepted(Some(values)), words)
+            }
+        },
+        ElicitationOutcome::Decline => (Response::ElicitationDeclined, "declined".to_owned()),
+        ElicitationOutcome::Cancel => (Response::ElicitationCancelled, "cancelled".to_owned()),
+    };
+    record::note(session, Record::Answered { question: request.message.clone(), answer: words.clone() });
+    let body = ItemBody::Answered { question: request.message, answer: words };
+    session.transcript.push(session.turn_count, body);
+    answer(state, conn, ask, reply, fx);
+}
+
+/// What was said, for the transcript: a single value by itself, several with their labels.
+fn values_text(request: &ElicitationRequest, values: &[(String, FieldValue)]) -> String {
+    let fields = match &request.mode {
+        ElicitationMode::Form { fields, .. } => fields.as_slice(),
+        ElicitationMode::Url { .. } => &[],
+    };
+    let said: Vec<String> = values
+        .iter()
+        .map(|(key, value)| {
+            let field = fields.iter().find(|field| field.key == *key);
+            let label = field.map_or(key, |field| &field.title);
+            format!("{label}: {}", told(field, value))
+        })
+        .collect();
+    match (values, said.as_slice()) {
+        ([], _) => "accepted".to_owned(),
+        ([(key, only)], _) => {
+            format!("accepted: {}", told(fields.iter().find(|field| field.key == *key), only))
+        }
+        _ => format!("accepted: {}", said.join(", ")),
+    }
+}
+
+/// A value as it is kept: of a secret only that there was one.
+fn told(field: Option<&FormField>, value: &FieldValue) -> String {
+    if field.is_some_and(FormField::is_secret) { "answered".to_owned() } else { value_text(value) }
+}
+
+fn value_text(value: &FieldValue) -> String {
+    match value {
+        FieldValue::Text(text) => text.clone(),
+        FieldValue::Texts(texts) => texts.join(", "),
+        FieldValue::Integer(number) => number.to_string(),
+        FieldValue::Number(number) => number.to_string(),
+        FieldValue::Bool(true) => "yes".to_owned(),
+        FieldValue::Bool(false) => "no".to_owned(),
+    }
+}

@@ -1,0 +1,346 @@
+//! Signing in and out.
+//!
+//! Duty: the ways to sign in, and the failed call again afterwards.
+//! A method of kind `terminal` is the agent's own command, run in the foreground; it is never passed to
+//! `authenticate`. Variables are set by a new start. Source: ACP v1 authentication.
+//! Invariant: no command of a method runs that the user has not seen whole and said yes to; its program is the one of
+//! the agent's own specification.
+
+use crate::app::UiRequest;
+use std::time::Instant;
+
+use crate::escape::visible;
+use crate::model::{
+    Access, AccessOutcome, AccessRecord, AgentCommand, AgentSpec, AllowedBy, AuthKind, AuthMethod, Call,
+    CallError, ConnId, Facts, Purpose, Reply, SessionKey, Severity, SignInCommand, SignInRefusal, Verdict,
+    check_variables, decide,
+};
+
+use super::{call, conn, open, policy, tabs, turn};
+use crate::app::session::access;
+use crate::app::state::{lookup, texts};
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, SessionPhase, State};
+
+/// The agent wants a sign-in before it goes on with this session.
+pub(in crate::app) fn need_sign_in(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    text: &str,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_known = state
+        .sessions
+        .values()
+        .any(|session| session.conn == Some(conn) && session.phase == SessionPhase::NeedsSignIn);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.phase = SessionPhase::NeedsSignIn;
+        session.ledger.sign_in_since = Some(now);
+    }
+    let has_methods = state
+        .conns
+        .get(&conn)
+        .and_then(|conn| conn.info.as_ref())
+        .is_some_and(|info| !info.auth_methods.is_empty());
+    let advice = if has_methods {
+        "Select a sign-in method. Your prompt is sent after sign-in."
+    } else {
+        "The agent has no sign-in method for this client. Sign in with its own command, then restart it."
+    };
+    call::notice(state, key, Severity::Warning, texts::SIGN_IN_REQUIRED, Some(format!("{text}\n{advice}")));
+    // One picker for all sessions of the connection.
+    if has_methods && !is_known {
+        state.ui_requests.push(UiRequest::SignIn { conn, session: Some(key) });
+        tabs::announce(state, key, "sign-in required.", fx);
+    }
+}
+
+/// Signs in with a method of the agent; for `env_var` methods `vars` holds the values.
+pub fn sign_in(
+    state: &mut State,
+    conn: ConnId,
+    method_id: &str,
+    vars: Vec<(String, String)>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(open) = state.conns.get(&conn).filter(|conn| conn.phase == ConnPhase::Ready) else {
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        return;
+    };
+    let method = open
+        .info
+        .as_ref()
+        .and_then(|info| info.auth_methods.iter().find(|method| method.id == method_id))
+        .cloned();
+    let spec = open.spec.clone();
+    let Some(method) = method else {
+        call::flash(state, "The agent does not support this sign-in method.", fx);
+        return;
+    };
+    match method.kind {
+        AuthKind::Agent => {
+            let request = Call::Authenticate { method_id: method.id };
+            call::call(state, conn, Purpose::Authenticate, request, fx);
+            call::flash(state, "Signing in. A page may open in your browser.", fx);
+        }
+        AuthKind::Terminal(command) => confirm(state, conn, &spec, &command, now, fx),
+        AuthKind::EnvVar { .. } => {
+            if let Err(refusal) = refuse_variables(&spec, vars.iter().map(|(name, _)| name.as_str())) {
+                tell_refusal(state, conn, &refusal, None, fx);
+                return;
+            }
+            let spec = with_env(spec, vars);
+            conn::reconnect(state, conn, spec, now, fx);
+        }
+    }
+}
+
+/// Why the variables of a method are not asked for; `None`: they may be set.
+pub fn variables_refused(state: &State, conn: ConnId, method: &AuthMethod) -> Option<SignInRefusal> {
+    let AuthKind::EnvVar { vars, .. } = &method.kind else { return None };
+    let spec = &state.conns.get(&conn)?.spec;
+    refuse_variables(spec, vars.iter().map(|var| var.name.as_str())).err()
+}
+
+fn refuse_variables<'a>(
+    spec: &AgentSpec,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<(), SignInRefusal> {
+    // Whoever does not start the agent sets nothing for it.
+    if spec.remote.is_some() {
+        return Err(SignInRefusal::Remote);
+    }
+    check_variables(names)
+}
+
+/// Says why a sign-in is not carried out, and what the user could run by hand.
+pub(in crate::app) fn tell_refusal(
+    state: &mut State,
+    conn: ConnId,
+    refusal: &SignInRefusal,
+    by_hand: Option<String>,
+    fx: &mut Vec<Effect>,
+) {
+    let reason = refusal.reason();
+    let detail = by_hand.map(|line| {
+        format!(
+            "{reason}\nThe agent requested this command:\n{line}\nRun it yourself only if you trust \
+            it."
+        )
+    });
+    for key in lookup::sessions_of(state, conn, false) {
+        call::notice(
+            state,
+            key,
+            Severity::Warning,
+            "The sign-in command was not run.",
+            Some(detail.clone().unwrap_or_else(|| reason.clone())),
+        );
+    }
+    call::flash(state, reason, fx);
+}
+
+/// Shows the whole command of a sign-in, and asks whether it may run.
+fn confirm(
+    state: &mut State,
+    conn: ConnId,
+    spec: &AgentSpec,
+    command: &SignInCommand,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let runs = match command.spec_for(spec) {
+        Ok(runs) => runs,
+        Err(refusal) => {
+            let by_hand = (refusal != SignInRefusal::Remote).then(|| command.as_text(spec));
+            tell_refusal(state, conn, &refusal, by_hand, fx);
+            return;
+        }
+    };
+    let cwd = runs.cwd.clone().or_else(|| folder_of(state, conn));
+    let runs = AgentSpec { cwd, ..runs };
+    let first = lookup::sessions_of(state, conn, false).first().copied();
+    // What runs on the host of an agent by ssh is that host's; there the user is always asked.
+    if let Some(key) = first.filter(|_| runs.ssh.is_none())
+        && let Verdict::Refuse(by) =
+            decide(&policy::of(state, conn, key), &access_of(&runs), &Facts::default())
+    {
+        call::flash(state, by.words(), fx);
+        return;
+    }
+    let mut body = vec![
+        "The agent signs in with this command. It runs with your permissions in this terminal:".to_owned(),
+    ];
+    let words = std::iter::once(&runs.command).chain(&runs.args).map(String::as_str);
+    body.push(visible(&shell_words::join(words)).into_owned());
+    if let Some(ssh) = &runs.ssh {
+        body.push(format!("Host: {} (SSH)", visible(&ssh.host)));
+    }
+    if let Some(folder) = &runs.cwd {
+        body.push(format!("Folder: {}", visible(&folder.to_string_lossy())));
+    }
+    match command.env.as_slice() {
+        [] => body.push("The agent sets no environment variables.".to_owned()),
+        env => {
+            body.push("Environment variables set by the agent:".to_owned());
+            body.extend(env.iter().map(|(name, value)| visible(&format!("{name}={value}")).into_owned()));
+        }
+    }
+    let run = ChoiceOutcome::RunLogin(conn, Box::new(runs), command.env.clone());
+    let dialog = Modal::Choice(ChoiceDialog {
+        title: "Run this command to sign in?".to_owned(),
+        body,
+        choices: vec![
+            Choice { label: "Do not run".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Run".to_owned(), outcome: run },
+        ],
+        selected: 0,
+        opened_by_itself: Some(now),
+    });
+    match first {
+        Some(key) => tabs::open_dialog(state, key, dialog),
+        None => state.modals.push(dialog),
+    }
+}
+
+fn access_of(runs: &AgentSpec) -> Access {
+    Access::SignIn { line: runs.command_line() }
+}
+
+/// Runs a sign-in command that the user has seen and allowed, if its agent is still there.
+pub fn run_login(
+    state: &mut State,
+    conn: ConnId,
+    spec: &AgentSpec,
+    env: &[(String, String)],
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
+        let first = lookup::sessions_of(state, conn, false).first().copied();
+        if let Some(session) = first.and_then(|key| state.sessions.get_mut(&key)) {
+            let outcome = AccessOutcome::Allowed(AllowedBy::You);
+            access::add(session, AccessRecord::new(access_of(spec), outcome), now);
+        }
+        fx.push(Effect::RunLogin { conn, spec: spec.clone(), env: env.to_vec() });
+    } else {
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+    }
+}
+
+/// The number of a running sign-in through `authenticate`; it may take minutes.
+pub fn running_sign_in(state: &State, conn: ConnId) -> Option<u64> {
+    let calls = &state.conns.get(&conn)?.open_calls;
+    calls.iter().find(|(_, tag)| tag.purpose == Purpose::Authenticate).map(|(number, _)| *number)
+}
+
+/// Gives a running sign-in up. Source: ACP v1, `$/cancel_request`.
+pub fn cancel_sign_in(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+    let Some(number) = running_sign_in(state, conn) else { return };
+    let tag = state.conns.get_mut(&conn).and_then(|open| open.open_calls.remove(&number));
+    if let Some(tag) = tag {
+        fx.push(Effect::Send(conn, AgentCommand::CancelCall(tag)));
+        call::flash(state, "Sign-in cancelled. Select a sign-in method to try again.", fx);
+    }
+}
+
+fn folder_of(state: &State, conn: ConnId) -> Option<std::path::PathBuf> {
+    let key = lookup::sessions_of(state, conn, false).first().copied()?;
+    state.sessions.get(&key).map(|session| session.place.folder().to_owned())
+}
+
+fn with_env(mut spec: AgentSpec, vars: Vec<(String, String)>) -> AgentSpec {
+    for (name, value) in vars {
+        spec.env.retain(|(known, _)| *known != name);
+        spec.env.push((name, value));
+    }
+    spec
+}
+
+/// `authenticate` came back: what failed for want of it is tried again.
+pub(in crate::app) fn on_authenticated(
+    state: &mut State,
+    conn: ConnId,
+    result: Result<Reply, CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if let Err(error) = result {
+        tell_failure(state, conn, &texts::error_text(&error), fx);
+        return;
+    }
+    call::flash(state, "Signed in.", fx);
+    for key in lookup::sessions_of(state, conn, false) {
+        let Some(session) = state.sessions.get_mut(&key) else {
+            continue;
+        };
+        if session.phase != SessionPhase::NeedsSignIn {
+            continue;
+        }
+        if session.ledger.unsent.is_some() && session.id.is_some() {
+            session.phase = SessionPhase::Ready;
+            turn::go_on(state, key, now, fx);
+        } else {
+            open::open(state, key, now, fx);
+        }
+    }
+}
+
+/// The agent's own login command ended. The agent is started again, because it reads its account only then.
+pub(in crate::app) fn on_login_done(
+    state: &mut State,
+    conn: ConnId,
+    result: Result<(), String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    match result {
+        Ok(()) => {
+            if let Some(spec) = state.conns.get(&conn).map(|conn| conn.spec.clone()) {
+                conn::reconnect(state, conn, spec, now, fx);
+            }
+        }
+        Err(text) => tell_failure(state, conn, &text, fx),
+    }
+}
+
+fn tell_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect>) {
+    for key in lookup::sessions_of(state, conn, false) {
+        let is_waiting =
+            state.sessions.get(&key).is_some_and(|session| session.phase == SessionPhase::NeedsSignIn);
+        if is_waiting {
+            let detail = format!("{text}\nTry again, or select another sign-in method.");
+            call::notice(state, key, Severity::Error, "Sign-in failed.", Some(detail));
+        }
+    }
+    call::flash(state, format!("Sign-in failed: {text}"), fx);
+}
+
+/// Signs out, if the agent can.
+pub fn sign_out(state: &mut State, conn: ConnId, _now: Instant, fx: &mut Vec<Effect>) {
+    let Some(open) = state.conns.get(&conn).filter(|conn| conn.phase == ConnPhase::Ready) else {
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        return;
+    };
+    if open.capabilities().can_log_out {
+        call::call(state, conn, Purpose::LogOut, Call::LogOut, fx);
+    } else {
+        call::flash(state, "This agent does not support signing out.", fx);
+    }
+}
+
+/// `logout` came back.
+pub(in crate::app) fn on_signed_out(
+    state: &mut State,
+    result: Result<Reply, CallError>,
+    fx: &mut Vec<Effect>,
+) {
+    match result {
+        Ok(_) => call::flash(state, "Signed out. The next session requires sign-in.", fx),
+        Err(error) => {
+            call::flash(state, format!("Sign-out failed: {}", texts::error_text(&error)), fx);
+        }
+    }
+}

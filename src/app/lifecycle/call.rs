@@ -1,0 +1,54 @@
+//! Calls to an agent, and small things that all parts of the agent's side need.
+//!
+//! Duty: gives each call its number and remembers it until its reply, so that a reply is used once; the
+//! short message of the status line; notices in a transcript.
+//! Invariant: nothing is sent to a connection that is not ready.
+
+use std::time::Duration;
+
+use crate::model::{AgentCommand, Call, CallTag, ConnId, Purpose, Record, SessionKey, Severity};
+
+use crate::app::session::record;
+use crate::app::{ConnPhase, Effect, ItemBody, State, TimerId};
+
+/// How long the short message of the status line stays.
+const FLASH_TIME: Duration = Duration::from_secs(6);
+
+/// Calls the agent; `None` if it cannot be called now.
+pub(in crate::app) fn call(
+    state: &mut State,
+    conn: ConnId,
+    purpose: Purpose,
+    call: Call,
+    fx: &mut Vec<Effect>,
+) -> Option<u64> {
+    let open = state.conns.get_mut(&conn).filter(|conn| conn.phase == ConnPhase::Ready)?;
+    state.next.call += 1;
+    let number = state.next.call;
+    let tag = CallTag { number, purpose };
+    open.open_calls.insert(number, tag.clone());
+    fx.push(Effect::Send(conn, AgentCommand::Call(tag, call)));
+    Some(number)
+}
+
+/// Shows a short message in the status line for a while.
+pub(in crate::app) fn flash(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
+    state.flash = Some(text.into());
+    fx.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
+}
+
+/// Puts a word to the user into a transcript.
+pub(in crate::app) fn notice(
+    state: &mut State,
+    key: SessionKey,
+    severity: Severity,
+    title: impl Into<String>,
+    detail: Option<String>,
+) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        let title = title.into();
+        record::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
+        let body = ItemBody::Notice { severity, title, detail };
+        record::push_line(session, body);
+    }
+}

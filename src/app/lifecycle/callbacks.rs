@@ -1,0 +1,531 @@
+//! Files and commands that the agent wants from parlor.
+//!
+//! Duty: checks what was offered, asks the policy, hands the work to the services and their results back.
+//! Not its duty: the work itself, and who answers (`asks::answer`).
+//! Relative paths mean the session's folder: some agents send them although the protocol wants absolute ones.
+//! Invariant: a request ends either in an answer here or in a job whose result answers it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::model::{
+    Access, AccessOutcome, AccessRecord, AgentRequest, AllowedBy, AskId, AskedFile, Callbacks, CommandAccess,
+    ConnId, ExitInfo, Facts, FileJob, FileOp, Response, RpcError, ServedFile, SessionId, SessionKey,
+    TerminalCommand, TerminalId, TerminalJob, Verdict, decide, shell_line,
+};
+
+mod question;
+
+use question::question;
+pub(in crate::app) use question::{note_refused, on_answered};
+
+use super::{asks, policy};
+use crate::app::session::{access, record, terminals};
+use crate::app::{AccessWork, Effect, RequestClass, Starting, State, TerminalView};
+
+/// The most commands that run for an agent at a time.
+const MOST_RUNNING: usize = 32;
+
+/// The most terminals that an agent has not released.
+const MOST_TERMINALS: usize = 256;
+
+/// A file or terminal request; it stands in `open_asks` already.
+pub(in crate::app) fn on_ask(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    request: AgentRequest,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let offered = state.conns.get(&conn).map(|conn| conn.spec.callbacks).unwrap_or_default();
+    if let Some(method) = missing_offer(&request, offered) {
+        let error = RpcError::new(RpcError::METHOD_NOT_FOUND, format!("{method} is not offered"));
+        asks::answer(state, conn, ask, Response::Error(error), fx);
+        return;
+    }
+    match request {
+        AgentRequest::ReadFile { session, path, line, limit } => {
+            let op = FileOp::Read { line, limit };
+            on_file(state, conn, ask, session.as_ref(), &path, op, fx);
+        }
+        AgentRequest::WriteFile { session, path, content } => {
+            on_file(state, conn, ask, session.as_ref(), &path, FileOp::Write { content }, fx);
+        }
+        AgentRequest::TerminalCreate { session, command } => {
+            on_create(state, conn, ask, session.as_ref(), command, now, fx);
+        }
+        AgentRequest::TerminalOutput(id) => {
+            if is_live(state, conn, &id) {
+                fx.push(Effect::Terminal(TerminalJob::Output { conn, ask, terminal: id }));
+            } else {
+                answer_unknown(state, conn, ask, &id, fx);
+            }
+        }
+        AgentRequest::TerminalWait(id) => on_wait(state, conn, ask, id, fx),
+        AgentRequest::TerminalKill(id) => {
+            if is_live(state, conn, &id) {
+                fx.push(Effect::Terminal(TerminalJob::Kill(id)));
+                asks::answer(state, conn, ask, Response::Done, fx);
+            } else {
+                answer_unknown(state, conn, ask, &id, fx);
+            }
+        }
+        AgentRequest::TerminalRelease(id) => on_release(state, conn, ask, &id, now, fx),
+        AgentRequest::Permission(_) => {
+            asks::answer(state, conn, ask, Response::PermissionCancelled, fx);
+        }
+        AgentRequest::Elicitation(_) => {
+            asks::answer(state, conn, ask, Response::ElicitationCancelled, fx);
+        }
+    }
+}
+
+/// The method that was not offered to this agent, if the request is one.
+fn missing_offer(request: &AgentRequest, offered: Callbacks) -> Option<&'static str> {
+    match request {
+        AgentRequest::ReadFile { .. } if !offered.fs_read => Some("fs/read_text_file"),
+        AgentRequest::WriteFile { .. } if !offered.fs_write => Some("fs/write_text_file"),
+        AgentRequest::TerminalCreate { .. }
+        | AgentRequest::TerminalOutput(_)
+        | AgentRequest::TerminalWait(_)
+        | AgentRequest::TerminalKill(_)
+        | AgentRequest::TerminalRelease(_)
+            if !offered.terminal =>
+        {
+            Some("terminal/*")
+        }
+        _ => None,
+    }
+}
+
+fn on_file(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    session: Option<&SessionId>,
+    path: &Path,
+    op: FileOp,
+    fx: &mut Vec<Effect>,
+) {
+    let key = asks::route(state, conn, session);
+    let Some(session) = key.and_then(|key| state.sessions.get(&key)) else {
+        answer_no_session(state, conn, ask, fx);
+        return;
+    };
+    let roots = policy::roots(session);
+    let (key, path) = (session.key, session.place.folder().join(path));
+    let policy = Arc::new(policy::of(state, conn, key));
+    let Some(open) = state.conns.get_mut(&conn) else {
+        return;
+    };
+    open.open_asks.insert(ask, RequestClass::File(key));
+    let missing_reads_empty = open.capabilities().missing_file_reads_empty;
+    let job = FileJob { conn, ask, path, roots, policy, allowed: None, missing_reads_empty, op };
+    if !open.files.add(job, fx) {
+        let words = "too many open file requests; wait for the responses";
+        asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+    }
+}
+
+/// The policy wants the user asked about a file, unless an approved call shows the same change.
+pub(in crate::app) fn on_file_asks(
+    state: &mut State,
+    job: FileJob,
+    asked: AskedFile,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let (conn, ask) = (job.conn, job.ask);
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.files.served(fx);
+    }
+    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask));
+    let Some(RequestClass::File(key)) = class.cloned() else {
+        return;
+    };
+    let is_covered = policy::covers_write(state, conn, key, &asked);
+    let AskedFile { access, facts, why, change } = asked;
+    // Something may have been granted since the job was made.
+    let policy = policy::of(state, conn, key);
+    if let Verdict::Allow(by) = decide(&policy, &access, &Facts { is_covered, ..facts }) {
+        add_file(state, FileJob { allowed: Some(by), ..job }, fx);
+        return;
+    }
+    let open = question(state, conn, AccessWork::File(job), access, why, change, now);
+    asks::on_access(state, (conn, ask), key, open, now, fx);
+}
+
+/// Gives a job to the service again, now that it is allowed.
+fn add_file(state: &mut State, job: FileJob, fx: &mut Vec<Effect>) {
+    let (conn, ask) = (job.conn, job.ask);
+    let was_added = state.conns.get_mut(&conn).is_some_and(|open| open.files.add(job, fx));
+    if !was_added {
+        let words = "too many open file requests; wait for the responses";
+        asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+    }
+}
+
+fn on_create(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    session: Option<&SessionId>,
+    mut command: TerminalCommand,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let key = asks::route(state, conn, session);
+    let Some(session) = key.and_then(|key| state.sessions.get(&key)) else {
+        answer_no_session(state, conn, ask, fx);
+        return;
+    };
+    if let Some(words) = too_many_terminals(state, conn) {
+        asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+        return;
+    }
+    let folder = session.place.folder();
+    let cwd: PathBuf = command.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd));
+    let is_inside = policy::is_inside(session, &cwd);
+    command.cwd = Some(cwd);
+    let key = session.key;
+    judge(state, (conn, ask), key, command, is_inside, now, fx);
+}
+
+/// Why an agent gets no more terminals now, if so.
+fn too_many_terminals(state: &State, conn: ConnId) -> Option<String> {
+    let open = state.conns.get(&conn)?;
+    let is_running = |(id, key): &(&TerminalId, &SessionKey)| {
+        let view = state.sessions.get(key).and_then(|session| session.terminals.get(*id));
+        view.is_some_and(|view| view.exit.is_none())
+    };
+    let running = open.terminals.iter().filter(is_running).count();
+    let waiting =
+        open.open_asks.values().filter(|class| matches!(class, RequestClass::TerminalCreate(_))).count();
+    if running + waiting > MOST_RUNNING {
+        return Some(format!(
+            "limit of {MOST_RUNNING} running commands reached; wait for one to exit, or \
+            kill one"
+        ));
+    }
+    (open.terminals.len() >= MOST_TERMINALS)
+        .then(|| format!("limit of {MOST_TERMINALS} open terminals reached; release some"))
+}
+
+/// Runs a command, or asks the user.
+fn judge(
+    state: &mut State,
+    (conn, ask): (ConnId, AskId),
+    key: SessionKey,
+    command: TerminalCommand,
+    is_inside: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let run = access_of(&command);
+    let covering = policy::covering(state, conn, key, &run);
+    let access = Access::Run(run);
+    let shows_folder = covering.is_some_and(|(_, shows_folder)| shows_folder);
+    let is_covered = covering.is_some();
+    let facts = Facts { is_inside: is_inside || shows_folder, protection: None, is_covered };
+    let why = match decide(&policy::of(state, conn, key), &access, &facts) {
+        Verdict::Allow(by) => {
+            if let Some((place, _)) = covering.filter(|_| by == AllowedBy::ApprovedCall) {
+                policy::use_approval(state, key, place);
+            }
+            // What the user saw and allowed runs where they saw it. If a link leads out, it is judged again as outside.
+            start(state, (conn, ask), key, command, by, is_inside, fx);
+            return;
+        }
+        Verdict::Ask(why) => why,
+        Verdict::Refuse(by) => {
+            asks::answer(
+                state,
+                conn,
+                ask,
+                Response::Error(RpcError::new(RpcError::INTERNAL, by.words())),
+                fx,
+            );
+            return;
+        }
+    };
+    let open = question(state, conn, AccessWork::Run(key, command), access, why, None, now);
+    asks::on_access(state, (conn, ask), key, open, now, fx);
+}
+
+fn access_of(command: &TerminalCommand) -> CommandAccess {
+    CommandAccess {
+        line: shell_line(command),
+        cwd: command.cwd.clone().unwrap_or_default(),
+        env: command.env.clone(),
+    }
+}
+
+/// Starts a command that is allowed; `is_bound`: only if it really is in the session's folders.
+fn start(
+    state: &mut State,
+    (conn, ask): (ConnId, AskId),
+    key: SessionKey,
+    command: TerminalCommand,
+    by: AllowedBy,
+    is_bound: bool,
+    fx: &mut Vec<Effect>,
+) {
+    let roots = state.sessions.get(&key).map(policy::roots).unwrap_or_default();
+    let Some(open) = state.conns.get_mut(&conn).filter(|conn| conn.open_asks.contains_key(&ask)) else {
+        return;
+    };
+    let starting = Starting { command: access_of(&command), by };
+    open.open_asks.insert(ask, RequestClass::TerminalCreate(Box::new(Some(starting))));
+    let within = is_bound.then_some(roots);
+    fx.push(Effect::Terminal(TerminalJob::Create { conn, ask, session: key, command, within }));
+}
+
+/// The working directory of a command that was allowed is a link that leads out of the session's folders.
+pub(in crate::app) fn on_terminal_outside(
+    state: &mut State,
+    (conn, ask): (ConnId, AskId),
+    key: SessionKey,
+    command: TerminalCommand,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if state.conns.get(&conn).is_some_and(|conn| conn.open_asks.contains_key(&ask)) {
+        judge(state, (conn, ask), key, command, false, now, fx);
+    }
+}
+
+fn on_wait(state: &mut State, conn: ConnId, ask: AskId, id: TerminalId, fx: &mut Vec<Effect>) {
+    let open = state.conns.get(&conn);
+    if let Some(exit) = open.and_then(|conn| conn.terminal_exits.get(&id)).cloned() {
+        asks::answer(state, conn, ask, Response::TerminalExit(exit), fx);
+        return;
+    }
+    let key = open.and_then(|conn| conn.terminals.get(&id)).copied();
+    let Some(session) = key.and_then(|key| state.sessions.get_mut(&key)) else {
+        answer_unknown(state, conn, ask, &id, fx);
+        return;
+    };
+    match session.terminals.get(&id).map(|view| view.exit.clone()) {
+        Some(Some(exit)) => {
+            asks::answer(state, conn, ask, Response::TerminalExit(exit), fx);
+        }
+        Some(None) => session.terminal_waits.push((conn, ask, id)),
+        None => answer_unknown(state, conn, ask, &id, fx),
+    }
+}
+
+/// Kills if it runs, and makes the id invalid; the output stays on the screen.
+fn on_release(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    id: &TerminalId,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(key) = state.conns.get_mut(&conn).and_then(|conn| conn.terminals.remove(id)) else {
+        answer_unknown(state, conn, ask, id, fx);
+        return;
+    };
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.terminal_exits.remove(id);
+    }
+    fx.push(Effect::Terminal(TerminalJob::Release(id.clone())));
+    asks::answer(state, conn, ask, Response::Done, fx);
+    let killed = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
+    end_terminal(state, key, id, &killed, now, fx);
+}
+
+/// Notes the end of a command, unless a truer one is known, and answers who waits for it.
+fn end_terminal(
+    state: &mut State,
+    key: SessionKey,
+    id: &TerminalId,
+    exit: &ExitInfo,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    terminals::end_if_running(session, id, exit, now);
+    let (ended, waiting): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut session.terminal_waits).into_iter().partition(|(_, _, of)| of == id);
+    session.terminal_waits = waiting;
+    for (conn, ask, _) in ended {
+        asks::answer(state, conn, ask, Response::TerminalExit(exit.clone()), fx);
+    }
+}
+
+fn is_live(state: &State, conn: ConnId, id: &TerminalId) -> bool {
+    state.conns.get(&conn).is_some_and(|conn| conn.terminals.contains_key(id))
+}
+
+fn answer_unknown(state: &mut State, conn: ConnId, ask: AskId, id: &TerminalId, fx: &mut Vec<Effect>) {
+    let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("unknown or released terminal {id}"));
+    asks::answer(state, conn, ask, Response::Error(error), fx);
+}
+
+fn answer_no_session(state: &mut State, conn: ConnId, ask: AskId, fx: &mut Vec<Effect>) {
+    let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, "no session for this request");
+    asks::answer(state, conn, ask, Response::Error(error), fx);
+}
+
+/// A file request was served.
+pub(in crate::app) fn on_file_done(
+    state: &mut State,
+    (conn, ask): (ConnId, AskId),
+    result: Result<Option<String>, RpcError>,
+    served: Option<ServedFile>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned();
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.files.served(fx);
+    }
+    if let (Some(RequestClass::File(key)), Some(served)) = (class, served)
+        && let Some(session) = state.sessions.get_mut(&key)
+        // A write that failed changed nothing; it is worth a word only where the user was asked.
+        && (result.is_ok() || served.by != AllowedBy::InsideRoots)
+    {
+        let error = result.as_ref().err().map(|error| error.message.clone());
+        let record = AccessRecord::new(served.access, AccessOutcome::Allowed(served.by));
+        access::add(session, AccessRecord { change: served.change, error, ..record }, now);
+    }
+    let reply = match result {
+        Ok(Some(text)) => Response::FileContent(text),
+        Ok(None) => Response::Done,
+        Err(error) => Response::Error(error),
+    };
+    asks::answer(state, conn, ask, reply, fx);
+}
+
+/// A command runs, or could not be started. If nobody waits for it any more it is taken back.
+#[allow(clippy::too_many_arguments, reason = "the fields of one service event, and where it goes")]
+pub(in crate::app) fn on_terminal_started(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    key: SessionKey,
+    command: String,
+    result: Result<TerminalId, RpcError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned();
+    let starting = match class {
+        Some(RequestClass::TerminalCreate(starting)) => *starting,
+        _ => None,
+    };
+    let record = starting
+        .map(|Starting { command, by }| AccessRecord::new(Access::Run(command), AccessOutcome::Allowed(by)));
+    let id = match result {
+        Ok(id) => id,
+        Err(error) => {
+            if let Some((session, record)) = state.sessions.get_mut(&key).zip(record) {
+                access::add(session, AccessRecord { error: Some(error.message.clone()), ..record }, now);
+            }
+            asks::answer(state, conn, ask, Response::Error(error), fx);
+            return;
+        }
+    };
+    let (Some(record), true) = (record, state.sessions.contains_key(&key)) else {
+        fx.push(Effect::Terminal(TerminalJob::Release(id)));
+        answer_no_session(state, conn, ask, fx);
+        return;
+    };
+    if let Some(open) = state.conns.get_mut(&conn) {
+        open.terminals.insert(id.clone(), key);
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        let cwd = record.command().map(|command| command.cwd.clone());
+        let view = TerminalView { command: Some(command), cwd, ..TerminalView::new(true, now) };
+        session.terminals.insert(id.clone(), view);
+        access::add(session, AccessRecord { terminal: Some(id.clone()), ..record }, now);
+    }
+    asks::answer(state, conn, ask, Response::TerminalCreated(id), fx);
+}
+
+/// A command of ours wrote something.
+pub(in crate::app) fn on_terminal_output(state: &mut State, id: &TerminalId, bytes: &[u8]) {
+    if let Some(session) = owner(state, id).and_then(|key| state.sessions.get_mut(&key)) {
+        terminals::on_output(session, id, bytes);
+    }
+}
+
+/// A command of ours ended: who waits for it is answered.
+pub(in crate::app) fn on_terminal_ended(
+    state: &mut State,
+    id: &TerminalId,
+    exit: &ExitInfo,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if let Some(open) = state.conns.values_mut().find(|conn| conn.terminals.contains_key(id)) {
+        open.terminal_exits.insert(id.clone(), exit.clone());
+    }
+    let Some(key) = owner(state, id) else {
+        return;
+    };
+    if let Some(session) = state.sessions.get_mut(&key) {
+        terminals::on_ended(session, id, exit, now);
+        if let Some(view) = session.terminals.get(id) {
+            let record = terminals::record(id, view, exit);
+            record::note(session, record);
+        }
+    }
+    end_terminal(state, key, id, exit, now, fx);
+}
+
+/// The output that the agent asked for.
+pub(in crate::app) fn on_terminal_read(
+    state: &mut State,
+    conn: ConnId,
+    ask: AskId,
+    result: Result<(String, bool, Option<ExitInfo>), RpcError>,
+    fx: &mut Vec<Effect>,
+) {
+    let reply = match result {
+        Ok((output, is_truncated, exit)) => Response::TerminalOutput { output, is_truncated, exit },
+        Err(error) => Response::Error(error),
+    };
+    asks::answer(state, conn, ask, reply, fx);
+}
+
+fn owner(state: &State, id: &TerminalId) -> Option<SessionKey> {
+    state
+        .sessions
+        .values()
+        .find(|session| session.terminals.get(id).is_some_and(|view| view.is_ours))
+        .map(|session| session.key)
+}
+
+/// Kills the command that runs in the marked item, or the only one that runs.
+pub(in crate::app) fn kill_command(state: &mut State, key: SessionKey, _now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else {
+        return;
+    };
+    let running: Vec<TerminalId> = session
+        .terminals
+        .iter()
+        .filter(|(_, view)| view.is_ours && view.exit.is_none())
+        .map(|(id, _)| id.clone())
+        .collect();
+    let is_marked = |id: &&TerminalId| {
+        session.selected.is_some() && session.ledger.shown_by.get(*id).copied() == session.selected
+    };
+    let chosen = running.iter().find(is_marked).or(match running.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    });
+    match chosen {
+        Some(id) => fx.push(Effect::Terminal(TerminalJob::Kill(id.clone()))),
+        None if running.is_empty() => {
+            super::call::flash(state, "No command to stop.", fx);
+        }
+        None => super::call::flash(state, "Several commands are running. Select the one to stop.", fx),
+    }
+}

@@ -1,0 +1,213 @@
+//! What the agent lets the user choose: modes, models, config options.
+//!
+//! Duty: asks the agent to set a value, and takes it as set once the agent says so. A mode or model may be
+//! told twice, as a list of its own and as a config option: both are kept in agreement.
+//! Invariant: a value that was not offered is not sent.
+
+use std::time::{Duration, Instant};
+
+use crate::model::{
+    Call, CallError, ConfigKind, ConfigValue, ConnId, ModeId, ModelId, Purpose, Reply, SessionId, SessionKey,
+    Setting, Severity,
+};
+
+use super::{call, chosen, titles, turn};
+use crate::app::session::settings;
+use crate::app::state::texts;
+use crate::app::{ConnPhase, Effect, SessionPhase, State, TimerId, Wanted};
+
+/// After so long without an answer to a change, prompts wait for it no longer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// Sets the mode.
+pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
+    let Some((conn, id)) = reachable(state, key, fx) else {
+        return;
+    };
+    let is_offered = state
+        .sessions
+        .get(&key)
+        .and_then(|session| session.modes.as_ref())
+        .is_some_and(|modes| modes.available.iter().any(|known| known.id == mode));
+    if !is_offered {
+        call::flash(state, "This agent does not offer this mode.", fx);
+        return;
+    }
+    let request = Call::SetMode(id, mode.clone());
+    ask(state, conn, key, Purpose::SetMode(key), request, Wanted::Setting(Setting::Mode(mode)), fx);
+}
+
+/// Sets the model of the legacy list.
+pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, _now: Instant, fx: &mut Vec<Effect>) {
+    let Some((conn, id)) = reachable(state, key, fx) else {
+        return;
+    };
+    let is_offered = state
+        .sessions
+        .get(&key)
+        .and_then(|session| session.models.as_ref())
+        .is_some_and(|models| models.available.iter().any(|known| known.id == model));
+    if !is_offered {
+        call::flash(state, "This agent does not offer this model.", fx);
+        return;
+    }
+    let request = Call::SetModel(id, model.clone());
+    ask(state, conn, key, Purpose::SetModel(key), request, Wanted::Setting(Setting::Model(model)), fx);
+}
+
+/// Sets a config option.
+pub fn set_option(
+    state: &mut State,
+    key: SessionKey,
+    option: String,
+    value: ConfigValue,
+    _now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some((conn, id)) = reachable(state, key, fx) else {
+        return;
+    };
+    let known =
+        state.sessions.get(&key).and_then(|session| session.options.iter().find(|known| known.id == option));
+    let is_offered = match (known.map(|known| &known.kind), &value) {
+        (Some(ConfigKind::Select { choices, .. }), ConfigValue::Text(text)) => {
+            choices.iter().any(|choice| choice.value == *text)
+        }
+        (Some(ConfigKind::Boolean { .. }), ConfigValue::Bool(_)) => true,
+        _ => false,
+    };
+    if !is_offered {
+        call::flash(state, "This agent does not offer this option.", fx);
+        return;
+    }
+    let request = Call::SetOption(id, option.clone(), value.clone());
+    ask(
+        state,
+        conn,
+        key,
+        Purpose::SetOption(key),
+        request,
+        Wanted::Setting(Setting::Option(option, value)),
+        fx,
+    );
+}
+
+fn reachable(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> Option<(ConnId, SessionId)> {
+    let found = state
+        .sessions
+        .get(&key)
+        .filter(|session| session.phase == SessionPhase::Ready)
+        .and_then(|session| Some((session.conn?, session.id.clone()?)))
+        .filter(|(conn, _)| state.conns.get(conn).is_some_and(|conn| conn.phase == ConnPhase::Ready));
+    if found.is_none() {
+        call::flash(state, crate::app::state::texts::NOT_OPEN, fx);
+    }
+    found
+}
+
+/// Asks the agent to set a value. Gives the number of the call.
+pub(in crate::app) fn ask(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    purpose: Purpose,
+    request: Call,
+    wanted: Wanted,
+    fx: &mut Vec<Effect>,
+) -> Option<u64> {
+    let number = call::call(state, conn, purpose, request, fx)?;
+    if matches!(wanted, Wanted::Setting(_)) {
+        fx.push(Effect::Timer(TimerId::SettingOverdue(key), ANSWER_LIMIT));
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.wanted.insert(number, wanted);
+    }
+    Some(number)
+}
+
+/// The agent has not confirmed a change in time: prompts wait no longer. What is set again after the session was opened
+/// goes on holding them, because nothing else says in which mode the agent is then (`chosen`).
+pub(in crate::app) fn on_overdue(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(what) = session.pending_setting().filter(|_| session.ledger.setting_again.is_none()) else {
+        return;
+    };
+    let last = session.ledger.wanted.keys().next_back().copied();
+    session.ledger.overdue_setting = last.unwrap_or_default();
+    let is_sending = session.ledger.sends_when_ready && !session.queue.is_empty();
+    if is_sending && session.phase == SessionPhase::Ready && !session.turn.is_running() {
+        let title = format!("The agent has not confirmed the new {what}.");
+        let detail = "The queued prompt was sent anyway.".to_owned();
+        call::notice(state, key, Severity::Warning, title, Some(detail));
+        turn::go_on(state, key, now, fx);
+    }
+}
+
+/// The agent answered; what it says of the values is the truth.
+pub(in crate::app) fn on_set(
+    state: &mut State,
+    key: SessionKey,
+    number: u64,
+    result: Result<Reply, CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let Some(wanted) = session.ledger.wanted.remove(&number) else {
+        return;
+    };
+    let named = match &wanted {
+        Wanted::Title(title) => Some(title.clone()),
+        Wanted::Setting(_) => None,
+    };
+    let mut stored = None;
+    let problem = match result {
+        Ok(Reply::Options(options)) => {
+            if let Wanted::Setting(setting) = wanted {
+                settings::note(session, setting);
+            }
+            session.options = options;
+            settings::agree(session);
+            settings::follow_options(session);
+            None
+        }
+        Ok(Reply::Title(title)) => {
+            stored = Some(title);
+            None
+        }
+        Ok(Reply::Done) => {
+            if let Wanted::Setting(setting) = &wanted {
+                settings::note(session, setting.clone());
+            }
+            settings::take(session, wanted);
+            None
+        }
+        Ok(_) => {
+            let error = "the response does not match the request".to_owned();
+            Some(CallError::Malformed { error })
+        }
+        Err(error) => Some(error),
+    };
+    if let Some(title) = named {
+        titles::on_told(state, key, &title, stored, problem.as_ref(), fx);
+        return;
+    }
+    if chosen::on_set_again(state, key, number, problem.as_ref(), now, fx) {
+        return;
+    }
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let is_open = session.phase == SessionPhase::Ready && !session.turn.is_running();
+    let Some(error) = problem else {
+        if is_open {
+            turn::go_on(state, key, now, fx);
+        }
+        return;
+    };
+    // What was typed for another mode or model is not sent in this one without the user's word.
+    session.ledger.sends_when_ready &= !is_open;
+    let waits =
+        if is_open && !session.queue.is_empty() { ". Send an empty prompt to run the queue" } else { "" };
+    call::flash(state, format!("Change failed: {}{waits}", texts::error_text(&error)), fx);
+}

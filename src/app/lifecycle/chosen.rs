@@ -1,0 +1,179 @@
+//! What was chosen in a session holds also when the session is opened again.
+//!
+//! Duty: remembers modes, models and options that were set, also from one parlor to the next (`recorder`), and sets them
+//! again where the agent, started anew, does not say that they are in force. Not its duty: setting them (`choices`),
+//! opening (`open`).
+//! Invariants: no prompt goes off by itself before they hold again, so that nothing is done in a mode that the user
+//! has left; where one cannot be set, what waits stays, and that is said.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use crate::model::{
+    Call, CallError, ConfigKind, ConfigValue, Purpose, SessionKey, SessionReply, Setting, Severity,
+};
+
+use super::{call, choices, open, turn};
+use crate::app::session::settings;
+use crate::app::state::texts;
+use crate::app::{Effect, FailedPrompt, Session, State, Wanted};
+
+/// What the answer that opened a session says about.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::app) struct ReportedSettings {
+    modes: bool,
+    models: bool,
+    options: bool,
+}
+
+impl ReportedSettings {
+    /// By this answer.
+    pub(in crate::app) fn of(reply: &SessionReply) -> Self {
+        Self {
+            modes: reply.modes.is_some(),
+            models: reply.models.is_some(),
+            options: !reply.options.is_empty(),
+        }
+    }
+}
+
+/// A session was opened: what was chosen in its life before, if it had one, is set again, where that is needed. One
+/// call waits for the other, because agents work on several at once.
+pub(in crate::app) fn set_again(
+    state: &mut State,
+    key: SessionKey,
+    told: ReportedSettings,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let (mut missing, mut gone) = (VecDeque::new(), Vec::new());
+    for choice in &session.ledger.chosen {
+        match standing(session, choice, told) {
+            Standing::Holds => {}
+            Standing::Missing => missing.push_back(choice.clone()),
+            Standing::Gone => gone.push(choice_words(choice)),
+        }
+    }
+    session.ledger.to_set_again = missing;
+    if !gone.is_empty() {
+        let why = format!("The agent no longer offers: {}.", gone.join(", "));
+        hold_back(state, key, &why);
+    }
+    set_next(state, key, fx);
+}
+
+/// Something of it does not hold: what waits is not sent by itself, and that is said.
+fn hold_back(state: &mut State, key: SessionKey, why: &str) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.sends_when_ready = false;
+        if let Some(text) = session.ledger.unsent.take() {
+            session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
+        }
+    }
+    let detail = format!("{why}\nCheck mode, model and options. The pending prompt was not sent.");
+    let title = "Some settings could not be restored.";
+    call::notice(state, key, Severity::Warning, title, Some(detail));
+}
+
+fn choice_words(choice: &Setting) -> String {
+    match choice {
+        Setting::Mode(mode) => format!("mode {mode}"),
+        Setting::Model(model) => format!("model {model}"),
+        Setting::Option(id, ConfigValue::Text(value)) => format!("{id} {value}"),
+        Setting::Option(id, ConfigValue::Bool(true)) => format!("{id} on"),
+        Setting::Option(id, ConfigValue::Bool(false)) => format!("{id} off"),
+    }
+}
+
+fn set_next(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.ledger.setting_again = None;
+    let (Some(conn), Some(id)) = (session.conn, session.id.clone()) else { return };
+    let Some(choice) = session.ledger.to_set_again.pop_front() else { return };
+    let (purpose, request) = match &choice {
+        Setting::Mode(mode) => (Purpose::SetMode(key), Call::SetMode(id, mode.clone())),
+        Setting::Model(model) => (Purpose::SetModel(key), Call::SetModel(id, model.clone())),
+        Setting::Option(option, value) => {
+            (Purpose::SetOption(key), Call::SetOption(id, option.clone(), value.clone()))
+        }
+    };
+    let number = choices::ask(state, conn, key, purpose, request, Wanted::Setting(choice), fx);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.setting_again = number;
+    }
+}
+
+/// How a choice stands with an agent that was started anew.
+enum Standing {
+    /// The agent says that it is in force.
+    Holds,
+    /// It is to be set: something else is in force, or nothing was said of it. What the agent took once in this session
+    /// it may take again, also where it lists nothing now.
+    Missing,
+    /// The agent lists what it offers, and this is not among it.
+    Gone,
+}
+
+fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Standing {
+    let of = |is_offered: bool, is_in_force: bool| match (is_offered, is_in_force) {
+        (false, _) => Standing::Gone,
+        (true, true) => Standing::Holds,
+        (true, false) => Standing::Missing,
+    };
+    match choice {
+        Setting::Mode(mode) => session.modes.as_ref().map_or(Standing::Missing, |modes| {
+            let is_offered = modes.available.iter().any(|known| known.id == *mode);
+            of(is_offered, told.modes && modes.current == *mode)
+        }),
+        Setting::Model(model) => session.models.as_ref().map_or(Standing::Missing, |models| {
+            let is_offered = models.available.iter().any(|known| known.id == *model);
+            of(is_offered, told.models && models.current == *model)
+        }),
+        Setting::Option(..) if session.options.is_empty() => Standing::Missing,
+        Setting::Option(id, value) => {
+            let known = session.options.iter().find(|option| option.id == *id);
+            known.map_or(Standing::Gone, |option| {
+                let is_offered = match (&option.kind, value) {
+                    (ConfigKind::Select { choices, .. }, ConfigValue::Text(text)) => {
+                        choices.iter().any(|choice| choice.value == *text)
+                    }
+                    (ConfigKind::Boolean { .. }, ConfigValue::Bool(_)) => true,
+                    _ => false,
+                };
+                of(is_offered, told.options && settings::value_of(&option.kind) == *value)
+            })
+        }
+    }
+}
+
+/// One of them was set again, or not; after the last of them what waits goes off. Returns whether it was one.
+pub(in crate::app) fn on_set_again(
+    state: &mut State,
+    key: SessionKey,
+    number: u64,
+    problem: Option<&CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> bool {
+    let Some(session) = state.sessions.get_mut(&key) else { return false };
+    if session.ledger.setting_again != Some(number) {
+        return false;
+    }
+    if problem.is_some_and(texts::is_session_gone) {
+        // Who waits for a prompt to find that out would be asked about the choices for nothing.
+        session.ledger.setting_again = None;
+        session.ledger.to_set_again.clear();
+        if session.ledger.doubt.is_some() {
+            open::begin_anew(state, key, crate::app::state::texts::NOT_RESUMED, now, fx);
+        } else {
+            turn::go_on(state, key, now, fx);
+        }
+        return true;
+    }
+    if let Some(error) = problem {
+        hold_back(state, key, &texts::error_text(error));
+    }
+    set_next(state, key, fx);
+    turn::go_on(state, key, now, fx);
+    true
+}

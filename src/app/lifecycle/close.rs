@@ -1,0 +1,121 @@
+//! Letting sessions go: closing what is open here, deleting what the agent keeps, showing another one.
+//!
+//! Not its duty: asking whether it is meant (`dialogs::sessions`), ending processes (`conn`).
+//! Invariants: what the agent does not advertise is not called; there is always a session on the screen; a
+//! session that goes answers what was asked of it and ends its commands. Source: ACP v1 session-close,
+//! session-delete.
+
+use crate::app::state::modal;
+use std::time::Instant;
+
+use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, TerminalJob};
+
+use super::{asks, call, conn, tabs, turn};
+use crate::app::recording::recorder;
+use crate::app::state::{lookup, tab, texts};
+use crate::app::{ConnPhase, Effect, State};
+
+/// Puts a session that is open here on the screen.
+pub fn show_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    tabs::activate(state, key, now, fx);
+}
+
+/// Closes a session with its subagents: its turn is cancelled, the agent is told if it can be, and an agent
+/// that no other session needs is stopped. The last session stays.
+pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let key = lookup::root_of(state, key);
+    let Some(next) = neighbour(state, key) else {
+        call::flash(state, "This is the only session. Start another one first, or quit.", fx);
+        return;
+    };
+    let family: Vec<SessionKey> =
+        state.sessions.keys().copied().filter(|other| lookup::root_of(state, *other) == key).collect();
+    turn::abandon(state, key, now, fx);
+    let agent = state.sessions.get(&key).and_then(|session| session.conn);
+    for member in &family {
+        asks::clear_session(state, *member, now, fx);
+        if let Some(agent) = agent {
+            release_commands(state, agent, *member, fx);
+        }
+    }
+    let closed = state.sessions.get(&key).and_then(|session| session.id.clone());
+    if let (Some(agent), Some(id)) = (agent, closed) {
+        tell_agent(state, agent, id, fx);
+    }
+    for member in &family {
+        recorder::close(state, *member, fx);
+        state.sessions.remove(member);
+    }
+    if family.contains(&state.active) {
+        tabs::activate(state, next, now, fx);
+    }
+    if let Some(agent) = agent
+        && lookup::sessions_of(state, agent, true).is_empty()
+    {
+        conn::retire(state, agent, false, now, fx);
+    }
+    modal::on_sessions_listed(state);
+}
+
+/// Tells the agent that a session is not needed any more, if it wants to know.
+pub(in crate::app) fn tell_agent(state: &mut State, agent: ConnId, id: SessionId, fx: &mut Vec<Effect>) {
+    if state.conns.get(&agent).is_some_and(|conn| conn.capabilities().can_close) {
+        call::call(state, agent, Purpose::CloseSession(id.clone()), Call::CloseSession(id), fx);
+    }
+}
+
+/// Takes a session off the agent's list for good. What is open here must be closed first, for the protocol does
+/// not say what becomes of it.
+pub fn delete_session(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
+    let root = lookup::root_of(state, state.active);
+    let Some((agent, caps)) =
+        state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
+    else {
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        return;
+    };
+    if !caps.can_delete {
+        call::flash(state, "This agent cannot delete sessions.", fx);
+    } else if lookup::session_by_id(state, agent, &id).is_some() {
+        call::flash(state, "This session is open. Close it first.", fx);
+    } else {
+        call::call(state, agent, Purpose::DeleteSession(id.clone()), Call::DeleteSession(id), fx);
+    }
+}
+
+/// `session/delete` came back.
+pub(in crate::app) fn on_deleted(
+    state: &mut State,
+    conn: ConnId,
+    id: &SessionId,
+    result: Result<Reply, CallError>,
+    fx: &mut Vec<Effect>,
+) {
+    match result {
+        Ok(_) => {
+            if let Some(conn) = state.conns.get_mut(&conn) {
+                conn.listing.sessions.retain(|info| info.id != *id);
+            }
+            modal::on_sessions_listed(state);
+            call::flash(state, "Session deleted by the agent.", fx);
+        }
+        Err(error) => {
+            call::flash(state, format!("Delete failed: {}", texts::error_text(&error)), fx);
+        }
+    }
+}
+
+/// The session to be shown once this one is gone: the one before it, else the one behind it.
+fn neighbour(state: &State, key: SessionKey) -> Option<SessionKey> {
+    let rank = state.sessions.get(&key)?.rank;
+    let others = || tab::tabs(state).filter(|session| session.key != key);
+    others().rfind(|session| session.rank < rank).or_else(|| others().next()).map(|session| session.key)
+}
+
+fn release_commands(state: &mut State, agent: ConnId, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(conn) = state.conns.get_mut(&agent) else { return };
+    let (gone, kept) = std::mem::take(&mut conn.terminals).into_iter().partition(|(_, of)| *of == key);
+    conn.terminals = kept;
+    let gone: std::collections::BTreeMap<_, _> = gone;
+    fx.extend(gone.into_keys().map(|terminal| Effect::Terminal(TerminalJob::Release(terminal))));
+}

@@ -1,0 +1,556 @@
+//! The life of a connection: start, handshake, crash, restart, stop.
+//!
+//! Duty: which process serves which sessions, and what a process's end means for them.
+//! Not its duty: opening sessions (`open`), running turns (`turn`).
+//! A dead connection stays in the state while a session points to it: its spec is what a restart needs.
+//! Invariants: a connection that we stop is never taken for a crash; a session's turn never outlives its
+//! connection; crashes that come fast end the attempts.
+
+use crate::app::UiRequest;
+use std::time::{Duration, Instant};
+
+use crate::model::{
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, FarPlace, SessionKey,
+    Severity, TerminalJob,
+};
+
+use super::{archive, asks, call, close, open, ssh_sign_in, tabs, turn, unstable, unsupported};
+use crate::app::session::terminals;
+use crate::app::state::{lookup, tab, texts};
+use crate::app::{
+    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, ItemBody, Modal, ResumeConfidence, Session,
+    SessionPhase, State, UnseenKind,
+};
+
+/// Crashes that are further apart than this do not count together.
+const CRASH_WINDOW: Duration = Duration::from_secs(60);
+/// The waits before the attempts to start a process again; as many attempts as waits.
+const BACK_OFF: &[Duration] = &[Duration::from_millis(500), Duration::from_secs(2)];
+/// The same for an agent behind a URL: a network takes longer to come back.
+const REMOTE_BACK_OFF: &[Duration] = &[
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+    Duration::from_secs(16),
+];
+
+/// So many connections of a session are remembered, for its log.
+const MOST_FORMER: usize = 32;
+
+/// Starts an agent for a session (ending the one it had), then opens the session: resume if the session has an
+/// id and the agent can, else load, else new. Another program knows nothing of the old id: it begins anew.
+pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else {
+        return;
+    };
+    let former = session.conn;
+    let is_same_program = former.and_then(|conn| state.conns.get(&conn)).map_or_else(
+        || session.ledger.keeping.is_with(&spec),
+        |conn| tab::is_same_program(&conn.spec, &spec),
+    );
+    if let Some(former) = former {
+        turn::abandon(state, key, now, fx);
+        let is_shared = lookup::sessions_of(state, former, false).iter().any(|other| *other != key);
+        let id = state.sessions.get(&key).and_then(|session| session.id.clone());
+        if !is_shared {
+            retire(state, former, false, now, fx);
+        } else if let Some(id) = id {
+            close::tell_agent(state, former, id, fx);
+        }
+    }
+    if !is_same_program {
+        open::forget_agent(state, key);
+    }
+    join_or_connect(state, key, spec, now, fx);
+}
+
+/// Gives a session its agent: the process that another tab of this folder has already, else a new one.
+pub(in crate::app) fn join_or_connect(
+    state: &mut State,
+    key: SessionKey,
+    spec: AgentSpec,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let folder = state.sessions.get(&key).map(|session| session.place.cwd.clone()).unwrap_or_default();
+    let Some(shared) = tab::to_share(state, &spec, &folder, Some(key)) else {
+        connect(state, &[key], spec, Duration::ZERO, Vec::new(), now, fx);
+        return;
+    };
+    if let Some(session) = state.sessions.get_mut(&key) {
+        begin_with(session, shared, &spec, now);
+    }
+    drop_unused(state);
+    open::open_if_ready(state, shared, key, now, fx);
+}
+
+/// A session gets a connection, and remembers it for its log.
+pub(in crate::app) fn take_conn(session: &mut Session, conn: ConnId) {
+    session.conn = Some(conn);
+    if session.ledger.conns.len() >= MOST_FORMER {
+        session.ledger.conns.pop_front();
+    }
+    session.ledger.conns.push_back(conn);
+}
+
+/// A session waits for its connection. What was opened from a list has no view yet that could be kept.
+fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instant) {
+    take_conn(session, conn);
+    let here = spec.far_place(&session.place.cwd);
+    // A session that the agent listed keeps the folder that it named.
+    let is_there = |far: &FarPlace| here.as_ref().is_some_and(|here| here.host == far.host);
+    session.place.far = session.place.far.take().filter(is_there).or(here);
+    session.git = session.git.take().filter(|_| session.place.far.is_none());
+    session.phase = SessionPhase::Starting { since: now };
+    let ledger = &mut session.ledger;
+    ledger.wanted.clear();
+    ledger.setting_again = None;
+    ledger.to_set_again.clear();
+    ledger.is_reopening = !ledger.wants_history && (session.id.is_some() || session.turn_count > 0);
+}
+
+/// Starts the session's agent again and reopens the session; the transcript stays. Other sessions of the same
+/// process move along.
+pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let root = lookup::root_of(state, key);
+    if archive::start_reading(state, root, now, fx) {
+        return;
+    }
+    let Some((conn, spec)) = state.conn_of(root).map(|conn| (conn.id, conn.spec.clone())) else {
+        state.ui_requests.push(UiRequest::AgentPicker);
+        return;
+    };
+    // The agent lives; only the session is put away.
+    let is_archived = state.sessions.get(&root).is_some_and(|session| session.is_archived);
+    if is_archived && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
+        unstable::archive_session(state, root, fx);
+        return;
+    }
+    reconnect(state, conn, spec, now, fx);
+}
+
+/// Replaces a connection, alive or dead, by a new one for all of its sessions.
+pub(in crate::app) fn reconnect(
+    state: &mut State,
+    conn: ConnId,
+    spec: AgentSpec,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let keys = lookup::sessions_of(state, conn, false);
+    retire(state, conn, false, now, fx);
+    connect(state, &keys, spec, Duration::ZERO, Vec::new(), now, fx);
+}
+
+/// Ends an agent's process at once.
+pub fn force_stop(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) {
+    let keys = lookup::sessions_of(state, conn, true);
+    retire(state, conn, true, now, fx);
+    for key in keys {
+        set_ended(state, key, "The agent was stopped. Restart it to continue.");
+    }
+}
+
+fn connect(
+    state: &mut State,
+    keys: &[SessionKey],
+    spec: AgentSpec,
+    delay: Duration,
+    crashes: Vec<Instant>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    // On the way out nothing is started any more.
+    if state.is_quitting {
+        return;
+    }
+    let Some(cwd) =
+        keys.first().and_then(|key| state.sessions.get(key)).map(|session| session.place.cwd.clone())
+    else {
+        return;
+    };
+    state.next.conn += 1;
+    let id = ConnId(state.next.conn);
+    for key in keys {
+        if let Some(session) = state.sessions.get_mut(key) {
+            begin_with(session, id, &spec, now);
+        }
+    }
+    state.conns.insert(id, Conn { crashes, ..Conn::new(id, spec.clone(), now) });
+    // It would be read as news.
+    state.flash.take_if(|flash| flash == turn::NOT_RUNNING);
+    drop_unused(state);
+    close_dialogs(state, |outcome| matches!(outcome, ChoiceOutcome::Restart(key) if keys.contains(key)));
+    fx.push(Effect::Connect { conn: id, spec, cwd, delay });
+}
+
+/// Forgets dead connections that no session points to.
+fn drop_unused(state: &mut State) {
+    let used: Vec<ConnId> = state.sessions.values().filter_map(|session| session.conn).collect();
+    state.conns.retain(|id, conn| !matches!(conn.phase, ConnPhase::Closed(_)) || used.contains(id));
+}
+
+/// Lets go of a living connection: turns end, every request gets its answer, then the process is stopped.
+pub(in crate::app) fn retire(
+    state: &mut State,
+    conn: ConnId,
+    force: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(phase) = state.conns.get(&conn).map(|conn| conn.phase.clone()) else {
+        return;
+    };
+    if matches!(phase, ConnPhase::Closed(_)) {
+        return;
+    }
+    for key in lookup::sessions_of(state, conn, false) {
+        turn::abandon(state, key, now, fx);
+    }
+    asks::answer_all(state, conn, fx);
+    for key in lookup::sessions_of(state, conn, true) {
+        let is_child = state.sessions.get(&key).is_some_and(|session| session.parent.is_some());
+        if is_child {
+            set_ended(state, key, "The agent was stopped.");
+        }
+    }
+    if let Some(conn) = state.conns.get_mut(&conn) {
+        conn.phase = ConnPhase::Stopping;
+        conn.open_calls.clear();
+    }
+    close_dialogs_of(state, conn);
+    fx.push(Effect::Disconnect { conn, force });
+}
+
+/// The process runs; `initialize` was written.
+pub(in crate::app) fn on_started(state: &mut State, conn: ConnId, pid: Option<u32>) {
+    if let Some(conn) = state.conns.get_mut(&conn) {
+        conn.pid = pid;
+    }
+    // It is kept with each session, so that no orphan is left when parlor dies.
+    for key in lookup::sessions_of(state, conn, true) {
+        state.sessions.touch(key);
+    }
+}
+
+/// `initialize` was answered: the sessions of this connection are opened.
+pub(in crate::app) fn on_ready(
+    state: &mut State,
+    conn: ConnId,
+    mut info: AgentInfo,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(open_conn) =
+        state.conns.get_mut(&conn).filter(|conn| matches!(conn.phase, ConnPhase::Starting { .. }))
+    else {
+        return;
+    };
+    open_conn.phase = ConnPhase::Ready;
+    let hint = info.last_session.take();
+    open_conn.info = Some(info);
+    let agent = open_conn.spec.name.clone();
+    let is_first = open_conn.crashes.is_empty() && !agent.is_empty();
+    let keys = lookup::sessions_of(state, conn, false);
+    if let Some(session) = keys.first().and_then(|key| state.sessions.get(key)).filter(|_| is_first) {
+        fx.push(Effect::SaveAgentChoice { folder: session.place.cwd.clone(), agent });
+    }
+    if let (Some(id), Some(session)) = (hint, keys.first().and_then(|key| state.sessions.get_mut(key)))
+        && session.id.is_none()
+        && !session.ledger.is_reopening
+    {
+        session.id = Some(id);
+        session.ledger.doubt = Some(ResumeConfidence::Hinted);
+    }
+    unstable::on_ready(state, conn, fx);
+    for key in keys {
+        unsupported::tell_folders(state, key);
+        open::open(state, key, now, fx);
+    }
+}
+
+/// `initialize` failed for good: the sessions say why, and the process is let go.
+pub(in crate::app) fn on_initialize_failed(
+    state: &mut State,
+    conn: ConnId,
+    error: &CallError,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_starting =
+        state.conns.get(&conn).is_some_and(|conn| matches!(conn.phase, ConnPhase::Starting { .. }));
+    // With the stream gone, `Closed` follows and knows more: exit status and stderr.
+    if !is_starting || *error == CallError::Lost {
+        return;
+    }
+    let knows_draft = state.conns.get(&conn).is_some_and(|conn| conn.spec.wire.protocol >= 2);
+    let next = texts::next_for_agent(error, knows_draft);
+    let lines: Vec<String> = [Some(texts::error_text(error)), next].into_iter().flatten().collect();
+    let title = texts::start_fault("The agent could not be initialized.", error);
+    retire(state, conn, false, now, fx);
+    for key in lookup::sessions_of(state, conn, false) {
+        call::notice(state, key, Severity::Error, title.clone(), Some(lines.join("\n")));
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.phase = SessionPhase::Failed(error.clone());
+        }
+        let failed = UnseenKind::Failed("The agent could not be initialized.".to_owned());
+        tabs::tell_unseen(state, key, failed, now);
+    }
+}
+
+/// The end of a connection. Its requests need no answer any more; what ran for it is ended.
+pub(in crate::app) fn on_closed(
+    state: &mut State,
+    conn: ConnId,
+    reason: &CloseReason,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(closing) = state.conns.get_mut(&conn) else {
+        return;
+    };
+    if matches!(closing.phase, ConnPhase::Closed(_)) {
+        return;
+    }
+    let before = std::mem::replace(&mut closing.phase, ConnPhase::Closed(reason.clone()));
+    closing.open_calls.clear();
+    closing.open_asks.clear();
+    closing.early = crate::app::Early::default();
+    let spec = closing.spec.clone();
+    let mut crashes = std::mem::take(&mut closing.crashes);
+    let is_unproven = before != ConnPhase::Ready && crashes.is_empty();
+    let noise = std::mem::take(&mut closing.noise);
+    end_terminals(state, conn, now, fx);
+    for session in state.sessions.values_mut() {
+        session.asks.retain(|ask| ask.conn != conn);
+        session.terminal_waits.retain(|(of, _, _)| *of != conn);
+    }
+    close_dialogs_of(state, conn);
+    // A connection that we stopped was dealt with when it was let go.
+    let is_ours = before == ConnPhase::Stopping;
+    if is_ours {
+        tell_last_words(state, conn, reason, &noise);
+    } else {
+        let was_ready = before == ConnPhase::Ready;
+        let mut lines = noise;
+        lines.extend_from_slice(texts::stderr_tail(reason));
+        if is_unproven && matches!(reason, CloseReason::Exited { .. }) {
+            lines.push(texts::NOT_AN_AGENT.to_owned());
+        }
+        let is_crash = matches!(
+            reason,
+            CloseReason::Exited { .. } | CloseReason::Lost { .. } | CloseReason::Unreachable { .. }
+        );
+        // A process that never got through its first handshake would fail again the same way.
+        let is_worth_a_try = is_crash && (was_ready || !crashes.is_empty());
+        crashes.retain(|crash| now.duration_since(*crash) < CRASH_WINDOW);
+        crashes.push(now);
+        let back_off = if spec.is_elsewhere() { REMOTE_BACK_OFF } else { BACK_OFF };
+        let delay = back_off.get(crashes.len() - 1).copied();
+        let is_tried_again = is_worth_a_try && delay.is_some() && !state.is_quitting;
+        tell_end(state, conn, reason, &lines, is_tried_again, now, fx);
+        let keys = lookup::sessions_of(state, conn, false);
+        match delay {
+            _ if matches!(reason, CloseReason::SignInFirst { .. }) => {
+                if let Some(key) = keys.first() {
+                    ssh_sign_in::offer_sign_in(state, conn, *key, reason, now);
+                }
+            }
+            _ if !is_worth_a_try => {}
+            Some(delay) => connect(state, &keys, spec.clone(), delay, crashes, now, fx),
+            None => give_up(state, conn, reason, crashes.len(), &keys, now),
+        }
+        for key in keys {
+            // Those that got no new agent are not looked after any more.
+            let cause = state.sessions.get(&key).and_then(|session| match &session.phase {
+                SessionPhase::Ended { cause } => Some(cause.clone()),
+                _ => None,
+            });
+            if let Some(cause) = cause {
+                tabs::tell_unseen(state, key, UnseenKind::Failed(cause), now);
+                let what = if spec.remote.is_some() { "connection lost." } else { "agent exited." };
+                tabs::announce(state, key, what, fx);
+            }
+        }
+    }
+    drop_unused(state);
+}
+
+/// Ends turns and sessions of a connection that died, and says in each transcript how, and what follows. `lines` are
+/// its last words.
+fn tell_end(
+    state: &mut State,
+    conn: ConnId,
+    reason: &CloseReason,
+    lines: &[String],
+    is_tried_again: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
+    let cause = texts::close_cause(reason, &command);
+    let heading = texts::close_heading(reason);
+    let title = heading.map_or_else(|| cause.clone(), |heading| format!("{heading}."));
+    let next = is_tried_again.then(|| texts::after_close(reason).to_owned());
+    let below = heading.map(|_| &cause).into_iter().chain(lines).chain(&next);
+    let below = below.cloned().collect::<Vec<_>>().join("\n");
+    let detail = (!below.is_empty()).then_some(below);
+    for key in lookup::sessions_of(state, conn, true) {
+        let Some(session) = state.sessions.get(&key) else {
+            continue;
+        };
+        let is_child = session.parent.is_some();
+        if session.turn.is_running() {
+            let cause = heading.map_or_else(|| cause.clone(), |heading| format!("{heading}. {cause}"));
+            let end = turn::Ending::AgentDied { cause, stderr_tail: lines.to_vec() };
+            turn::end(state, key, end, now, fx);
+        } else {
+            turn::settle(state, key, now);
+            // One attempt after the other says the same.
+            let is_said = matches!(reason, CloseReason::Unreachable { .. })
+                && state
+                    .sessions
+                    .get(&key)
+                    .and_then(|session| session.transcript.items().last())
+                    .is_some_and(|item| {
+                        matches!(&item.body, ItemBody::Notice { title: said, detail: Some(more), .. }
+                            if *said == title && more.lines().next() == cause.lines().next())
+                    });
+            if !is_child && !is_said {
+                call::notice(state, key, Severity::Error, title.clone(), detail.clone());
+            }
+        }
+        let hint = match reason {
+            CloseReason::NotStarted { .. } | CloseReason::Refused { .. } => cause.clone(),
+            CloseReason::SignInFirst { .. } => format!(
+                "{cause} Sign in, or restart the agent when it \
+                connects without sign-in."
+            ),
+            _ => format!("{cause} Restart it to continue."),
+        };
+        open::drop_replay(state, key);
+        set_ended(state, key, &hint);
+    }
+}
+
+/// What a process that could not be set up wrote before it ended is often the only clue.
+fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise: &[String]) {
+    let mut lines: Vec<String> = noise.to_vec();
+    lines.extend_from_slice(texts::stderr_tail(reason));
+    for key in lookup::sessions_of(state, conn, false) {
+        let has_failed =
+            state.sessions.get(&key).is_some_and(|session| matches!(session.phase, SessionPhase::Failed(_)));
+        if has_failed && !lines.is_empty() {
+            call::notice(state, key, Severity::Info, "Last output of the agent", Some(lines.join("\n")));
+        }
+    }
+}
+
+/// Too many crashes within a minute: the user decides.
+fn give_up(
+    state: &mut State,
+    conn: ConnId,
+    reason: &CloseReason,
+    count: usize,
+    keys: &[SessionKey],
+    now: Instant,
+) {
+    let Some(first) = keys.first().copied() else {
+        return;
+    };
+    let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
+    let is_away = matches!(reason, CloseReason::Unreachable { .. } | CloseReason::Lost { .. });
+    let (title, told, next) = if is_away {
+        let told = format!(
+            "The connection was lost {count} times in one minute. Automatic reconnection is disabled."
+        );
+        ("Agent unreachable", told, "The transcript stays available.")
+    } else {
+        let told = format!("The agent exited {count} times in one minute. Automatic restart is disabled.");
+        let next = "The transcript stays available. Last output of the agent:";
+        ("Agent keeps exiting", told, next)
+    };
+    let mut body = vec![texts::close_cause(reason, &command), told, next.to_owned()];
+    body.extend_from_slice(texts::stderr_tail(reason));
+    let dialog = ChoiceDialog {
+        title: title.to_owned(),
+        body,
+        choices: vec![
+            Choice {
+                label: if is_away { "Retry" } else { "Restart" }.to_owned(),
+                outcome: ChoiceOutcome::Restart(first),
+            },
+            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Quit parlor".to_owned(), outcome: ChoiceOutcome::Quit },
+        ],
+        selected: 0,
+        opened_by_itself: Some(now),
+    };
+    tabs::open_dialog(state, first, Modal::Choice(dialog));
+}
+
+fn set_ended(state: &mut State, key: SessionKey, cause: &str) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.phase = SessionPhase::Ended { cause: cause.to_owned() };
+    }
+}
+
+/// Commands of a dead connection are ended with all that they started.
+fn end_terminals(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) {
+    let live = state.conns.get_mut(&conn).map(|conn| std::mem::take(&mut conn.terminals)).unwrap_or_default();
+    if live.is_empty() {
+        return;
+    }
+    fx.push(Effect::Terminal(TerminalJob::ReleaseAll(conn)));
+    for (terminal, key) in live {
+        if let Some(session) = state.sessions.get_mut(&key) {
+            let exit = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
+            terminals::end_if_running(session, &terminal, &exit, now);
+        }
+    }
+}
+
+/// Dialogs that opened by themselves and offer to stop this connection have nothing to offer any more.
+pub(in crate::app) fn close_dialogs_of(state: &mut State, conn: ConnId) {
+    close_dialogs(state, |outcome| *outcome == ChoiceOutcome::ForceStop(conn));
+}
+
+fn close_dialogs(state: &mut State, is_moot: impl Fn(&ChoiceOutcome) -> bool) {
+    tabs::retain_dialogs(state, |modal| match modal {
+        Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => {
+            !dialog.choices.iter().any(|choice| is_moot(&choice.outcome))
+        }
+        _ => true,
+    });
+}
+
+/// Leaves: cancels turns, answers all asks, stops all agents, ends the program.
+pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let is_impatient = state.is_quitting;
+    state.is_quitting = true;
+    let conns: Vec<ConnId> = state.conns.keys().copied().collect();
+    for conn in conns {
+        let phase = state.conns.get(&conn).map(|conn| conn.phase.clone());
+        match phase {
+            Some(ConnPhase::Starting { .. } | ConnPhase::Ready) => retire(state, conn, false, now, fx),
+            Some(ConnPhase::Stopping) if is_impatient => {
+                fx.push(Effect::Disconnect { conn, force: true });
+            }
+            _ => {}
+        }
+    }
+    fx.push(Effect::Quit);
+}
+
+/// What a cancel of a turn is, on the wire.
+pub(in crate::app) fn send_cancel(state: &State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else {
+        return;
+    };
+    if let (Some(conn), Some(id)) = (session.conn, session.id.clone())
+        && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready)
+    {
+        fx.push(Effect::Send(conn, AgentCommand::Cancel(id)));
+    }
+}

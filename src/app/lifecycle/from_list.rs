@@ -1,0 +1,183 @@
+//! Opening a session that the agent listed.
+//!
+//! Duty: asks about the folders that the agent names, and makes a session of what it told. One that is kept here is
+//! opened and continued as that (`archive`). Not its duty: the list (`listing`), the call (`open`).
+//! Invariant: a folder that an agent names becomes a session's only after the user has seen it and said yes.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::escape::visible;
+use crate::model::{ConnId, SessionId, SessionInfo, SessionKey, StoreJob, UserRoot};
+
+use super::{archive, call, open, tabs};
+use crate::app::state::{lookup, tab};
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State};
+
+/// Opens a session that the agent listed, and shows it: in the place of one in which nothing was said.
+pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec<Effect>) {
+    let root = lookup::root_of(state, state.active);
+    let Some((conn, caps)) =
+        state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
+    else {
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        return;
+    };
+    // An agent refuses to load what is open already, so the open one is shown.
+    if let Some(open) = lookup::session_by_id(state, conn, &id) {
+        tabs::activate(state, open, now, fx);
+        return;
+    }
+    if !caps.can_load && !caps.can_resume {
+        call::flash(state, "This agent cannot load previous sessions.", fx);
+        return;
+    }
+    let listed = state.listed().iter().find(|info| info.id == id).cloned();
+    let listed = listed.unwrap_or(SessionInfo {
+        id,
+        cwd: open::folder_of(state, root),
+        title: None,
+        updated_at: None,
+        additional_directories: Vec::new(),
+        is_archived: false,
+        is_live: None,
+    });
+    if state.setup.keeps_sessions {
+        let agent = state.conns.get(&conn).map(|conn| conn.spec.name.clone()).unwrap_or_default();
+        let folder = state.setup.folder.clone();
+        fx.push(Effect::Store(StoreJob::OpenListed { conn, agent, info: Box::new(listed), folder }));
+    } else {
+        ask_or_open(state, conn, listed, now, fx);
+    }
+}
+
+/// Opens a session from the agent, because it is not in the archive.
+pub(in crate::app) fn on_not_kept(
+    state: &mut State,
+    conn: ConnId,
+    info: SessionInfo,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let root = lookup::root_of(state, state.active);
+    if state.conn_of(root).is_some_and(|open| open.id == conn && open.phase == ConnPhase::Ready) {
+        ask_or_open(state, conn, info, now, fx);
+    }
+}
+
+fn ask_or_open(state: &mut State, conn: ConnId, info: SessionInfo, now: Instant, fx: &mut Vec<Effect>) {
+    let root = lookup::root_of(state, state.active);
+    match question_of_folders(state, root, &info, now) {
+        Some(question) => tabs::open_dialog(state, root, question),
+        None => open_from_list(state, conn, info, false, now, fx),
+    }
+}
+
+/// Opens a session that the agent listed, once the user has agreed to its folders.
+pub fn open_listed(
+    state: &mut State,
+    info: &SessionInfo,
+    with_folders: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let root = lookup::root_of(state, state.active);
+    match state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id) {
+        Some(conn) => open_from_list(state, conn, info.clone(), with_folders, now, fx),
+        None => call::flash(state, crate::app::state::texts::NOT_READY, fx),
+    }
+}
+
+fn open_from_list(
+    state: &mut State,
+    conn: ConnId,
+    info: SessionInfo,
+    with_folders: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if let Some(open) = lookup::session_by_id(state, conn, &info.id) {
+        tabs::activate(state, open, now, fx);
+        return;
+    }
+    let former = tab::front(state);
+    let folder = open::folder_of(state, lookup::root_of(state, state.active));
+    let key = open::add_beside(state, conn, folder, now, fx);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        take_listed(session, info, with_folders);
+    }
+    open::take_history(state, key, fx);
+    open::open(state, key, now, fx);
+    archive::drop_unused(state, former, now, fx);
+}
+
+/// What the user is asked before a session opens in folders that the agent names: `None` where it works in a folder
+/// that the user has a session in already, and nowhere else.
+fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now: Instant) -> Option<Modal> {
+    let place = &state.sessions.get(&root)?.place;
+    let is_known = !info.cwd.is_absolute()
+        || if place.far.is_some() {
+            place.folder() == info.cwd
+        } else {
+            info.cwd == state.setup.folder || tab::tabs(state).any(|tab| tab.place.cwd == info.cwd)
+        };
+    let new: Vec<&PathBuf> = {
+        let is_new = |folder: &&PathBuf| !place.additional_directories.iter().any(|root| **root == ***folder);
+        info.additional_directories.iter().filter(|_| place.far.is_none()).filter(is_new).collect()
+    };
+    if is_known && new.is_empty() {
+        return None;
+    }
+    let shown = |folder: &PathBuf| visible(&folder.to_string_lossy()).into_owned();
+    let mut body = vec![format!("The agent reports {} as the folder of this session.", shown(&info.cwd))];
+    if !new.is_empty() {
+        body.push("Additional folders:".to_owned());
+        body.extend(new.into_iter().map(shown));
+    }
+    body.push("The agent can read and write files in the session's folders without asking.".to_owned());
+    let open = |label: &str, with_folders| Choice {
+        label: label.to_owned(),
+        outcome: ChoiceOutcome::OpenListed { info: Box::new(info.clone()), with_folders },
+    };
+    let mut choices = Vec::new();
+    if body.len() > 2 {
+        choices.push(open(&format!("Open in {} only", shown(&info.cwd)), false));
+        choices.push(open("Open with all folders", true));
+    } else {
+        choices.push(open(&format!("Open in {}", shown(&info.cwd)), false));
+    }
+    choices.push(Choice { label: "Do not open".to_owned(), outcome: ChoiceOutcome::Close });
+    // A folder that the user has not chosen yet is not the default.
+    let selected = if is_known { 0 } else { choices.len() - 1 };
+    Some(Modal::Choice(ChoiceDialog {
+        title: "Open this session in the agent's folders?".to_owned(),
+        body,
+        choices,
+        selected,
+        opened_by_itself: Some(now),
+    }))
+}
+
+/// Makes a new session one that the agent listed; its history is still to come. The user has seen its folder; the
+/// further ones become roots where the user said so.
+pub(in crate::app) fn take_listed(session: &mut Session, info: SessionInfo, with_folders: bool) {
+    session.id = Some(info.id);
+    session.title = info.title;
+    session.is_archived = info.is_archived;
+    session.ledger.wants_history = true;
+    session.ledger.goes_on = true;
+    // ACP v1 session-setup: a session that is loaded is to have all its folders again.
+    if with_folders && session.place.far.is_none() {
+        for folder in info.additional_directories {
+            let root = UserRoot::given(folder);
+            if !session.place.additional_directories.contains(&root) {
+                session.place.additional_directories.push(root);
+            }
+        }
+    }
+    match &mut session.place.far {
+        _ if !info.cwd.is_absolute() => {}
+        Some(far) => far.folder = info.cwd,
+        None => session.place.cwd = info.cwd,
+    }
+}

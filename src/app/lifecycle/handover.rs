@@ -1,0 +1,282 @@
+//! A conversation told to an agent that does not know it.
+//!
+//! Duty: makes a document of a transcript within a size, and has the next prompt carry it: to another agent, or to
+//! one that could not take the session up again. Not its duty: prompts themselves (`turn`), agents (`conn`).
+//! The document holds what was said and done, not what tools put out. The agent's own summary of an earlier part
+//! takes the place of that part. What is left out is named. It goes as an embedded resource where the agent takes
+//! one, else as text. Source: ACP v1 prompt-turn, prompt capabilities.
+//! Invariants: that something is told, and how much, is said before; it is told once, with a prompt that came to an end.
+
+use crate::app::Handover;
+use crate::app::session::reconcile::text;
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use crate::model::{
+    Action, AgentSpec, ConnId, ContentBlock, Record, ResourceBody, Role, SessionKey, ToolKind, ToolStatus,
+};
+
+use super::{archive, call, conn, open, tabs};
+use crate::app::session::record;
+use crate::app::state::lookup;
+use crate::app::{Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, session_title};
+
+/// How much is handed over where nothing else is configured, in bytes.
+pub const DEFAULT_BYTES: usize = 64 << 10;
+
+/// Least that makes sense.
+pub const LEAST_BYTES: usize = 1 << 10;
+
+/// How much of one message is taken, as a part of the whole.
+const MESSAGE_PART: usize = 4;
+
+/// The name of the element around it, for agents that take text only, and for those that play it back.
+const TAG: &str = "earlier_conversation";
+
+/// Opens a session with another agent whose first prompt tells it this session's conversation.
+pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
+    let from = lookup::root_of(state, from);
+    let is_part = |session: &Session| session.ledger.reading.as_ref().is_some_and(|it| it.later.is_some());
+    if state.sessions.get(&from).is_some_and(is_part) {
+        let words = "Only part of this session is loaded. Open it from the session list to hand it over.";
+        call::flash(state, words, fx);
+        return;
+    }
+    let Some(text) = document(state, from) else {
+        call::flash(state, "Nothing to hand over yet.", fx);
+        return;
+    };
+    let agent = agent_name(state, from);
+    let key = state.add_session();
+    let Some(source) = state.sessions.get(&from) else { return };
+    let (place, name) = (source.place.clone(), session_title(source));
+    let size = size_words(text.len());
+    if let Some(session) = state.sessions.get_mut(&key) {
+        fx.push(Effect::ReadGit { session: key, folder: place.cwd.clone() });
+        session.place = place;
+        record::say(
+            session,
+            format!("Continued from a session with {agent}: {name}"),
+            Some(format!(
+                "The conversation ({size}) is sent to {} with your first prompt. The agent does not have \
+                    this history.",
+                spec.name
+            )),
+        );
+        set(session, text, agent);
+    }
+    archive::link(state, from, key, None);
+    if let Some(source) = state.sessions.get_mut(&from) {
+        record::say(source, format!("Conversation handed over to {}.", spec.name), None);
+    }
+    tabs::activate(state, key, now, fx);
+    open::take_history(state, key, fx);
+    conn::start_agent(state, key, spec, now, fx);
+}
+
+/// Has the next prompt tell the session's own agent what stands above.
+pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    if state.sessions.get(&key).is_some_and(|session| session.ledger.handover.is_some()) {
+        call::flash(state, "The conversation is already sent with your next prompt.", fx);
+        return;
+    }
+    let agent = agent_name(state, key);
+    let Some(text) = document(state, key) else {
+        call::flash(state, "Nothing to send yet.", fx);
+        return;
+    };
+    let size = size_words(text.len());
+    if let Some(session) = state.sessions.get_mut(&key) {
+        set(session, text, agent);
+        record::say(
+            session,
+            format!(
+                "The conversation above ({size}) is sent to the agent with your \
+            next prompt."
+            ),
+            None,
+        );
+    }
+}
+
+/// Has the next prompt tell this, also if parlor ends before it is sent.
+fn set(session: &mut Session, text: String, agent: String) {
+    record::note(session, Record::HandedOver { agent: agent.clone(), text: text.clone() });
+    session.ledger.handover = Some(Handover { text, agent, is_sent: false });
+}
+
+/// The offer to tell the agent what it does not know, for the line that says that it does not; `None`: there is nothing
+/// to tell. It is taken by [`crate::model::Action::HandOver`].
+pub(in crate::app) fn offer(state: &State, key: SessionKey) -> Option<String> {
+    let size = size_words(document(state, key)?.len());
+    let keys = state.setup.palette.iter().find(|(action, ..)| *action == Action::HandOver);
+    let how = match keys {
+        Some((_, _, key)) if !key.is_empty() => key.clone(),
+        Some((_, name, _)) => format!("The command “{name}”"),
+        None => return None,
+    };
+    Some(format!("{how} sends the conversation without tool output ({size}) with your next prompt."))
+}
+
+/// What a prompt is sent as: with the conversation in front, if there is one to be told.
+pub(in crate::app) fn blocks(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    prompt: &str,
+) -> Vec<ContentBlock> {
+    let takes_resources =
+        state.conns.get(&conn).is_some_and(|conn| conn.capabilities().prompt_embedded_context);
+    let text = ContentBlock::Text(prompt.to_owned());
+    let told = state.sessions.get(&key).and_then(|session| session.ledger.handover.as_ref());
+    let Some(Handover { text: told, .. }) = told else { return vec![text] };
+    let context = if takes_resources {
+        ContentBlock::Resource {
+            uri: format!("parlor://{TAG}.md"),
+            mime_type: Some("text/markdown".to_owned()),
+            body: ResourceBody::Text(told.clone()),
+        }
+    } else {
+        ContentBlock::Text(format!("<{TAG}>\n{told}\n</{TAG}>\n\n"))
+    };
+    vec![context, text]
+}
+
+/// The text of blocks, as an agent that plays the prompt back sends it.
+pub(in crate::app) fn echo_of(blocks: &[ContentBlock]) -> String {
+    blocks
+        .iter()
+        .filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn agent_name(state: &State, key: SessionKey) -> String {
+    let kept = state.sessions.get(&key).and_then(|session| session.ledger.keeping.agent.as_ref());
+    let name = state.conn_of(key).map(|conn| conn.spec.name.clone());
+    name.or_else(|| kept.map(|(name, ..)| name.clone()))
+        .filter(|name| !name.is_empty())
+        .unwrap_or("another agent".to_owned())
+}
+
+fn size_words(bytes: usize) -> String {
+    format!("{} KiB", bytes.div_ceil(1024))
+}
+
+/// The conversation as a document of at most the configured size; `None` if nothing was said.
+fn document(state: &State, key: SessionKey) -> Option<String> {
+    let most = match state.setup.handover_bytes {
+        0 => DEFAULT_BYTES,
+        bytes => bytes.max(LEAST_BYTES),
+    };
+    let session = state.sessions.get(&key)?;
+    let agent = agent_name(state, key);
+    write_document(session, &agent, most)
+}
+
+/// The document: whole pieces from the end, as many as fit, and the first prompt.
+fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<String> {
+    let items = session.transcript.items();
+    // What the agent itself made of the earlier part says more than a cut.
+    let is_summary = |item: &Item| matches!(&item.body, ItemBody::Compaction { summary, .. } if !summary.trim().is_empty());
+    let begin = items.iter().rposition(is_summary).unwrap_or(0);
+    let head = format!(
+        "# Conversation so far\n\nThe user worked with {agent} in {}. You have not seen this \
+            conversation. Tool output is omitted; read files again before you rely on them.\n\n",
+        session.place.cwd.display()
+    );
+    let room = max_bytes.saturating_sub(head.len() + 200);
+    let most_piece = room / MESSAGE_PART;
+    let mut pieces: Vec<String> = Vec::new();
+    let mut used = 0;
+    let mut left_out = 0_usize;
+    for item in items.iter().skip(begin).rev().filter(|item| !item.is_hidden()) {
+        let Some(text) = piece(item, most_piece) else { continue };
+        if left_out > 0 || used + text.len() > room {
+            left_out += 1;
+        } else {
+            used += text.len();
+            pieces.push(text);
+        }
+    }
+    if pieces.is_empty() || !items.iter().any(|item| matches!(item.body, ItemBody::Message(_))) {
+        return None;
+    }
+    let is_cut = left_out > 0 || session.ledger.earlier.is_some();
+    let mut text = head;
+    if is_cut {
+        let first = items.iter().find_map(|item| match &item.body {
+            ItemBody::Message(message) if message.role == Role::User => Some(message_text(message)),
+            _ => None,
+        });
+        // The first that is at hand is not the first of all where more is kept.
+        let is_first = left_out > 0 && session.ledger.earlier.is_none();
+        let first = first.filter(|_| is_first).map(|first| cut(first.trim(), 160.min(room / 8)));
+        if let Some(first) = first {
+            let _ = write!(text, "The first prompt was: {first}\n\n");
+        }
+        text.push_str("(Earlier parts are omitted.)\n\n");
+    }
+    text.extend(pieces.into_iter().rev());
+    Some(text.trim_end().to_owned())
+}
+
+/// What is worth telling of an item.
+fn piece(item: &Item, most_bytes: usize) -> Option<String> {
+    match &item.body {
+        ItemBody::Message(message) => {
+            let text = message_text(message);
+            let text = if message.role == Role::User { text::without_context(&text) } else { text.trim() };
+            let who = match message.role {
+                Role::User => "User",
+                Role::Agent | Role::Letter => "Assistant",
+                // What was thought is no part of what was said.
+                Role::Thought => return None,
+            };
+            (!text.trim().is_empty()).then(|| format!("## {who}\n\n{}\n\n", cut(text.trim(), most_bytes)))
+        }
+        ItemBody::Tool(tool) => Some(call_line(tool)),
+        ItemBody::Compaction { summary, .. } if !summary.trim().is_empty() => {
+            Some(format!("## Summary of the earlier conversation\n\n{}\n\n", cut(summary.trim(), most_bytes)))
+        }
+        ItemBody::Answered { question, answer } => {
+            Some(format!("(Asked: {} The user: {})\n\n", cut(question, 400), cut(answer, 400)))
+        }
+        _ => None,
+    }
+}
+
+fn call_line(tool: &ToolCall) -> String {
+    let title = if tool.title.is_empty() { tool.id.to_string() } else { tool.title.clone() };
+    let title = tool.input.command.clone().filter(|_| tool.kind == ToolKind::Execute).unwrap_or(title);
+    let mut line = format!("- {}", cut(title.lines().next().unwrap_or_default(), 200));
+    let mut paths: Vec<String> = tool.diffs().map(|diff| diff.path.display().to_string()).collect();
+    paths.dedup();
+    if !paths.is_empty() {
+        let _ = write!(line, " (changed {})", paths.join(", "));
+    }
+    if tool.status == ToolStatus::Failed {
+        line.push_str(" (failed)");
+    }
+    line.push_str("\n\n");
+    line
+}
+
+fn message_text(message: &Message) -> String {
+    let texts = message.parts.iter().map(|part| match part {
+        MessagePart::Text(text) => text.as_str(),
+        MessagePart::Block(_) => "[non-text content]",
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// The beginning of a text, within so many bytes.
+fn cut(text: &str, most_bytes: usize) -> String {
+    if text.len() <= most_bytes {
+        return text.to_owned();
+    }
+    let end = (0..=most_bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{} […]", text.get(..end).unwrap_or_default())
+}

@@ -1,0 +1,112 @@
+//! The agent's own list of its sessions, and what it says of one of them.
+//!
+//! Asks for the list page by page and joins the pages; what is shown of it is up to `modal::sessions`, opening one to
+//! `open`.
+//! Invariants: a list belongs to one connection ([`Listing`] is part of [`Conn`]), and a page to the request that it
+//! answers: a late page of an earlier request is dropped. What the agent does not advertise is not called. Every list
+//! ends: a cursor is used once, and pages and rows are bounded.
+
+use crate::app::Listing;
+use crate::app::state::modal;
+use std::time::Instant;
+
+use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId};
+
+use super::call;
+use crate::app::state::{lookup, texts};
+use crate::app::{Conn, ConnPhase, Effect, State};
+
+/// Most rows that are kept of an agent's list.
+const MOST_LISTED: usize = 5_000;
+/// Most pages that are asked for.
+const MOST_PAGES: usize = 500;
+
+/// Asks the agent for its sessions; the picker is filled when they come.
+pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
+    let root = lookup::root_of(state, state.active);
+    let folder = state.sessions.get(&root).map(|session| session.place.folder().to_owned());
+    let conn = state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id);
+    let Some(conn) = conn.and_then(|conn| state.conns.get_mut(&conn)) else {
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        return;
+    };
+    conn.listing = Listing { folder, ..Listing::default() };
+    let (conn, can_list) = (conn.id, conn.capabilities().can_list);
+    modal::on_sessions_listed(state);
+    if can_list {
+        ask_for_page(state, conn, None, fx);
+    } else {
+        call::flash(state, "This agent cannot list its sessions.", fx);
+    }
+}
+
+fn ask_for_page(state: &mut State, conn: ConnId, cursor: Option<String>, fx: &mut Vec<Effect>) {
+    let cwd = state.conns.get(&conn).and_then(|conn| conn.listing.folder.clone());
+    let number = call::call(state, conn, Purpose::ListSessions, Call::ListSessions { cwd, cursor }, fx);
+    if let Some(conn) = state.conns.get_mut(&conn) {
+        conn.listing.open_call = number;
+    }
+}
+
+/// A page of a connection's list, as the answer to this call.
+pub(in crate::app) fn on_list(
+    state: &mut State,
+    conn: ConnId,
+    number: u64,
+    result: Result<Reply, CallError>,
+    fx: &mut Vec<Effect>,
+) {
+    let is_shown = state.conn_of(lookup::root_of(state, state.active)).is_some_and(|shown| shown.id == conn);
+    let Some(listing) = state.conns.get_mut(&conn).map(|conn| &mut conn.listing) else { return };
+    if listing.open_call.take_if(|open| *open == number).is_none() {
+        return;
+    }
+    match result {
+        Ok(Reply::Sessions { sessions, next_cursor }) => {
+            for info in sessions {
+                let room = listing.sessions.len() < MOST_LISTED;
+                if room && !listing.sessions.iter().any(|known| known.id == info.id) {
+                    listing.sessions.push(info);
+                }
+            }
+            let has_room = listing.sessions.len() < MOST_LISTED && listing.cursors.len() < MOST_PAGES;
+            let next = next_cursor.filter(|cursor| has_room && listing.cursors.insert(cursor.clone()));
+            modal::on_sessions_listed(state);
+            if next.is_some() {
+                ask_for_page(state, conn, next, fx);
+            }
+        }
+        _ if !is_shown => {}
+        Ok(_) => call::flash(state, "The agent's session list could not be read. See the protocol log.", fx),
+        Err(error) => {
+            let text = format!("Session list unavailable: {}", texts::error_text(&error));
+            call::flash(state, text, fx);
+        }
+    }
+}
+
+/// Asks the agent whether it has a listed session in memory, if it tells that; one question at a time.
+pub fn ask_status(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
+    let root = lookup::root_of(state, state.active);
+    let is_asking =
+        |conn: &Conn| conn.open_calls.values().any(|tag| matches!(tag.purpose, Purpose::SessionStatus(_)));
+    let conn = state.conn_of(root).filter(|conn| conn.capabilities().tells_status && !is_asking(conn));
+    if let Some(conn) = conn.map(|conn| conn.id) {
+        call::call(state, conn, Purpose::SessionStatus(id.clone()), Call::SessionStatus(id), fx);
+    }
+}
+
+/// What the agent does not say is taken for no. Source: `session/status` (unstable).
+pub(in crate::app) fn on_status(
+    state: &mut State,
+    conn: ConnId,
+    id: &SessionId,
+    result: &Result<Reply, CallError>,
+) {
+    let is_live = matches!(result, Ok(Reply::SessionStatus { is_live: true }));
+    let listed = state.conns.get_mut(&conn).map(|conn| &mut conn.listing.sessions);
+    for info in listed.into_iter().flatten().filter(|info| info.id == *id) {
+        info.is_live = Some(is_live);
+    }
+    modal::on_sessions_listed(state);
+}

@@ -1,0 +1,509 @@
+//! Opening sessions: new, load, resume, fork.
+//!
+//! Duty: which call opens a session, what its answer brings, and what to try next when it fails.
+//! Not its duty: processes (`conn`), sign-ins (`auth`), the agent's list (`listing`, `from_list`).
+//! Invariants: what the agent does not advertise is not called; a view is only given up for a replay that
+//! has begun; that an agent has forgotten a conversation is always said.
+
+use crate::app::UiRequest;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, SessionReply, Severity};
+
+use super::chosen::ReportedSettings;
+use super::{
+    archive, asks, auth, call, chosen, conn, handover, servers, tabs, titles, turn, unstable, unsupported,
+    updates,
+};
+use crate::app::session::{paging, record, replay_reconcile, settings};
+use crate::app::state::{lookup, texts};
+use crate::app::{
+    ConnPhase, Effect, Former, ItemBody, Replay, ResumeConfidence, SessionPhase, State, UnseenKind,
+    session_title,
+};
+
+/// Opens a fresh session with the same agent and shows it.
+pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let root = lookup::root_of(state, state.active);
+    let Some(conn) = state.conn_of(root).filter(|conn| conn.is_alive()).map(|conn| conn.id) else {
+        if state.conn_of(root).is_some() {
+            call::flash(state, "The agent is not running. Restart it, or select another agent.", fx);
+        } else {
+            state.ui_requests.push(UiRequest::AgentPicker);
+        }
+        return;
+    };
+    let folder = folder_of(state, root);
+    let key = add_beside(state, conn, folder, now, fx);
+    take_history(state, key, fx);
+    open_if_ready(state, conn, key, now, fx);
+}
+
+pub(in crate::app) fn folder_of(state: &State, key: SessionKey) -> PathBuf {
+    state.sessions.get(&key).map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
+}
+
+/// Copies the session, if the agent can; up to the end of a turn where it can do that too.
+pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: Instant, fx: &mut Vec<Effect>) {
+    let Some((conn, caps)) =
+        state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
+    else {
+        call::flash(state, crate::app::state::texts::NOT_READY, fx);
+        return;
+    };
+    let Some(source) = state.sessions.get(&key).filter(|session| session.phase == SessionPhase::Ready) else {
+        call::flash(state, crate::app::state::texts::NOT_OPEN, fx);
+        return;
+    };
+    let (Some(id), true) = (source.id.clone(), caps.can_fork) else {
+        call::flash(state, "This agent cannot fork sessions.", fx);
+        return;
+    };
+    let turns = at.map_or(source.turn_count, |at| at.clamp(1, source.turn_count.max(1)));
+    let place = source.place.clone();
+    let mut copy = crate::app::Session {
+        transcript: source.transcript.up_to_turn(turns),
+        turn_count: turns,
+        terminals: source.terminals.clone(),
+        history: source.history.clone(),
+        commands: source.commands.clone(),
+        git: source.git.clone(),
+        folds: source.folds,
+        ..crate::app::Session::new(key, place.clone())
+    };
+    copy.ledger.copied_from = Some(key);
+    copy.ledger.conns.push_back(conn);
+    copy.ledger.earlier.clone_from(&source.ledger.earlier);
+    copy.pages.limit_bytes = source.pages.limit_bytes;
+    paging::on_copied(&mut copy);
+    let source_title = session_title(source);
+    let forked = add_beside(state, conn, place.cwd.clone(), now, fx);
+    state.sessions.insert(
+        forked,
+        crate::app::Session {
+            key: forked,
+            rank: forked.0,
+            conn: Some(conn),
+            phase: SessionPhase::Opening { since: now, is_replay: false },
+            ..copy
+        },
+    );
+    turn::settle(state, forked, now);
+    archive::link(state, key, forked, Some(turns));
+    if let Some(copy) = state.sessions.get_mut(&forked) {
+        record::say(copy, format!("Forked from: {source_title}"), None);
+    }
+    call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place, turns), fx);
+}
+
+/// A new session with a living connection, on the screen.
+pub(in crate::app) fn add_beside(
+    state: &mut State,
+    conn: ConnId,
+    folder: PathBuf,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> SessionKey {
+    let key = state.add_session_in(folder);
+    tabs::activate(state, key, now, fx);
+    let spec = state.conns.get(&conn).map(|conn| &conn.spec);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.place.far = spec.and_then(|spec| spec.far_place(&session.place.cwd));
+        conn::take_conn(session, conn);
+        session.phase = SessionPhase::Starting { since: now };
+        fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
+    }
+    key
+}
+
+/// Prompts are remembered by folder: another session there has them at hand, else they are read.
+pub(in crate::app) fn take_history(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(folder) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
+    let mut others = state.sessions.values().filter(|other| other.key != key && other.place.cwd == folder);
+    let known = others.find(|other| !other.history.is_empty()).map(|other| other.history.clone());
+    if known.is_none() {
+        fx.push(Effect::LoadHistory { session: key, folder });
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.history = known.unwrap_or_default();
+    }
+}
+
+pub(in crate::app) fn open_if_ready(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
+        open(state, key, now, fx);
+    }
+}
+
+/// Opens a session on its connection, which is ready. After a crash the view is kept where the agent can
+/// resume; a session from the list is loaded, because only a load brings its history.
+pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if unstable::must_wait(state, key) || servers::must_wait(state, key, now, fx) {
+        return;
+    }
+    unsupported::tell_servers(state, key);
+    let caps = state.conn_of(key).map(crate::app::Conn::capabilities).unwrap_or_default();
+    // Whoever keeps no archive now, or another agent, has nothing to take it out of.
+    if let Some(session) = state.sessions.get_mut(&key).filter(|_| !caps.can_archive) {
+        session.is_archived = false;
+    }
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let is_reopening = session.ledger.is_reopening;
+    if let Some(former) = session.ledger.former_id.clone().filter(|_| is_reopening) {
+        session.id = Some(former);
+    }
+    let Some(session) = state.sessions.get(&key) else { return };
+    let keeps_view = is_reopening && !session.ledger.wants_history;
+    match &session.id {
+        Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, key, id)) => {
+            take_back(state, key, now, fx);
+        }
+        Some(_) if caps.can_resume && (keeps_view || !caps.can_load) => resume(state, key, now, fx),
+        Some(_) if caps.can_load => load(state, key, now, fx),
+        Some(_) => begin_anew(state, key, "The agent can neither resume nor load sessions.", now, fx),
+        None if is_reopening => begin_anew(state, key, "The session has no id.", now, fx),
+        None => create(state, key, now, fx),
+    }
+}
+
+fn is_listed_away(state: &State, key: SessionKey, id: &SessionId) -> bool {
+    let listing = state.conn_of(key).map(|conn| &conn.listing.sessions);
+    listing.into_iter().flatten().any(|info| info.is_archived && info.id == *id)
+}
+
+/// A session is taken out of the archive before it goes on. Source: `session/unarchive` (unstable).
+fn take_back(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.is_archived = true;
+    }
+    call_open(state, key, false, now, fx, |session| {
+        Some((Purpose::Archive(key), Call::Archive(session.id.clone()?, false)))
+    });
+}
+
+fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    call_open(state, key, false, now, fx, |session| {
+        Some((Purpose::NewSession(key), Call::NewSession(session.place.clone())))
+    });
+}
+
+fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    // Some agents replay what was said on a resume too.
+    if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.turn_count > 0) {
+        session.ledger.replay = replay_reconcile::begin(session, false);
+    }
+    call_open(state, key, false, now, fx, |session| {
+        let id = session.id.clone()?;
+        Some((Purpose::ResumeSession(key), Call::ResumeSession(id, session.place.clone())))
+    });
+}
+
+fn load(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        let ledger = &session.ledger;
+        let is_shown = session.turn_count > 0 && ledger.is_reopening && !ledger.wants_history;
+        session.ledger.replay = if is_shown { replay_reconcile::begin(session, true) } else { Replay::Armed };
+    }
+    call_open(state, key, true, now, fx, |session| {
+        let id = session.id.clone()?;
+        Some((Purpose::LoadSession(key), Call::LoadSession(id, session.place.clone())))
+    });
+}
+
+fn call_open(
+    state: &mut State,
+    key: SessionKey,
+    is_replay: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+    make: impl FnOnce(&crate::app::Session) -> Option<(Purpose, Call)>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    if let (Some(conn), Some((purpose, request))) = (session.conn, make(session)) {
+        session.phase = SessionPhase::Opening { since: now, is_replay };
+        call::call(state, conn, purpose, request, fx);
+    }
+}
+
+/// The title of the notice about a session that could not be opened.
+const NOT_OPENED: &str = "The session could not be opened.";
+
+/// What stands where the agent could not take a conversation up again.
+const FORGOTTEN: &str = "The agent could not restore this conversation.";
+
+/// Whether that is the last word in a session already: nothing was said since.
+fn was_told(session: &crate::app::Session) -> bool {
+    let last = session.transcript.items().iter().rev().find(|item| !item.is_hidden());
+    matches!(last.map(|item| &item.body), Some(ItemBody::Notice { title, .. }) if title == FORGOTTEN)
+}
+
+/// The agent cannot take up the conversation: a new one, and plain words about it.
+pub(in crate::app) fn begin_anew(
+    state: &mut State,
+    key: SessionKey,
+    why: &str,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let session = state.sessions.get(&key);
+    let has_talked = session.is_some_and(|session| session.turn_count > 0);
+    let caps = state.conn_of(key).map(crate::app::Conn::capabilities).unwrap_or_default();
+    let former = session.and_then(|session| session.id.clone());
+    let former = former.filter(|_| has_talked && (caps.can_load || caps.can_resume));
+    if session.is_some_and(was_told) {
+        call::flash(state, "The agent still could not restore this conversation.", fx);
+    } else if has_talked {
+        let mut detail =
+            format!("{why} A new session was started. The agent does not have the history above.");
+        if let Some(offer) = handover::offer(state, key) {
+            detail = format!("{detail}\n{offer}");
+        }
+        if former.is_some() {
+            detail.push_str("\nRetries on each restart until you send a message.");
+        }
+        call::notice(state, key, Severity::Warning, FORGOTTEN, Some(detail));
+    }
+    let kept = state.sessions.get_mut(&key).map(|session| &mut session.ledger);
+    let (unsent, chosen) =
+        kept.map(|ledger| (ledger.unsent.take(), std::mem::take(&mut ledger.chosen))).unwrap_or_default();
+    forget_agent(state, key);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.former_id = former;
+        session.ledger.has_forgotten = has_talked;
+        session.ledger.unsent = unsent;
+        session.ledger.chosen = chosen;
+    }
+    create(state, key, now, fx);
+}
+
+/// Drops what only the former agent, or the former life of the session, meant.
+pub(in crate::app) fn forget_agent(state: &mut State, key: SessionKey) {
+    drop_replay(state, key);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.id = None;
+        session.modes = None;
+        session.models = None;
+        session.options.clear();
+        session.commands.clear();
+        session.usage = None;
+        session.plans.clear();
+        session.ledger.unsent = None;
+        session.ledger.wants_history = false;
+        session.ledger.doubt = None;
+        session.ledger.wanted.clear();
+        session.ledger.chosen.clear();
+        session.ledger.subagents.clear();
+        session.ledger.owes_title = session.ledger.has_own_title;
+        session.ledger.former_id = None;
+    }
+}
+
+/// Gives up a replay that will not end: what stood there before comes back.
+pub(in crate::app) fn drop_replay(state: &mut State, key: SessionKey) {
+    if let Some(session) = state.sessions.get_mut(&key)
+        && let Replay::Running(former) = std::mem::take(&mut session.ledger.replay)
+    {
+        let Former { transcript, book, earlier } = *former;
+        session.turn_count = transcript.items().last().map_or(0, |item| item.turn);
+        session.transcript.restore(transcript);
+        session.forget_places();
+        session.pages.take_back(book);
+        session.ledger.earlier = earlier;
+        record::release(session, false);
+    }
+}
+
+/// The answer to `new`, `load`, `resume` or `fork`.
+pub(in crate::app) fn on_opened(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    purpose: &Purpose,
+    result: Result<Reply, CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_awaited = state.sessions.get(&key).is_some_and(|session| {
+        session.conn == Some(conn) && matches!(session.phase, SessionPhase::Opening { .. })
+    });
+    if !is_awaited {
+        return;
+    }
+    let is_fresh = matches!(purpose, Purpose::NewSession(_) | Purpose::ForkSession(_));
+    let result = match result {
+        Ok(Reply::Session(reply)) if is_fresh && reply.id.is_none() => {
+            Err(CallError::Malformed { error: "missing session id".to_owned() })
+        }
+        Ok(Reply::Session(reply)) => Ok(reply),
+        // Some agents answer a load or a resume with nothing.
+        Ok(Reply::Done) if !is_fresh => Ok(SessionReply::default()),
+        Ok(_) => Err(CallError::Malformed { error: "unexpected response".to_owned() }),
+        Err(error) => Err(error),
+    };
+    match result {
+        Ok(reply) => {
+            let is_resumed = matches!(purpose, Purpose::ResumeSession(_));
+            // What parlor kept is all there is of one in which nothing was said yet.
+            let is_bare = state
+                .sessions
+                .get(&key)
+                .is_some_and(|session| session.turn_count == 0 && !session.ledger.is_reopening);
+            if is_resumed && is_bare {
+                let title = "Session resumed. The agent does not send earlier messages.";
+                call::notice(state, key, Severity::Info, title, None);
+            }
+            finish(state, conn, key, is_fresh, reply, now, fx);
+        }
+        Err(error) => on_open_failed(state, conn, key, purpose, error, now, fx),
+    }
+}
+
+fn finish(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    is_fresh: bool,
+    reply: SessionReply,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let known = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
+    let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
+    turn::settle(state, key, now);
+    let told = ReportedSettings::of(&reply);
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    if reply.id.is_some() {
+        session.id = reply.id;
+    }
+    // An answer to load or resume may leave out what did not change.
+    if is_fresh || reply.modes.is_some() {
+        session.modes = reply.modes;
+    }
+    if is_fresh || reply.models.is_some() {
+        session.models = reply.models;
+    }
+    if is_fresh || !reply.options.is_empty() {
+        session.options = reply.options;
+    }
+    if session.commands.is_empty() {
+        session.commands = commands;
+    }
+    session.ledger.replay = match std::mem::take(&mut session.ledger.replay) {
+        Replay::Armed => Replay::Late,
+        aside @ Replay::Aside(_) => aside,
+        _ => Replay::None,
+    };
+    replay_reconcile::on_answered(session, now, fx);
+    record::release(session, true);
+    session.ledger.is_reopening = false;
+    session.ledger.wants_history = false;
+    if !is_fresh && session.ledger.former_id.take().is_some() {
+        session.ledger.has_forgotten = false;
+        record::say(session, "The agent restored this conversation.".to_owned(), None);
+    }
+    session.ledger.goes_on = !is_fresh;
+    session.ledger.doubt = reply.is_provisional.then_some(ResumeConfidence::Provisional);
+    session.phase = SessionPhase::Ready;
+    settings::agree(session);
+    let folder = session.place.cwd.clone();
+    if let Some(id) = session.id.clone() {
+        updates::replay_early(state, conn, key, &id, now, fx);
+    }
+    fx.push(Effect::ReadGit { session: key, folder });
+    chosen::set_again(state, key, told, fx);
+    titles::tell_owed(state, key, fx);
+    turn::go_on(state, key, now, fx);
+}
+
+fn on_open_failed(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    purpose: &Purpose,
+    error: CallError,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    // The end of the connection follows, and says more.
+    if error == CallError::Lost {
+        return;
+    }
+    drop_replay(state, key);
+    let known = state.conns.get(&conn);
+    let needs_sign_in = texts::is_auth_error(&error, known.and_then(|conn| conn.info.as_ref()));
+    let caps = known.map(crate::app::Conn::capabilities).unwrap_or_default();
+    let ledger = state.sessions.get(&key).map(|session| &session.ledger);
+    let (is_reopening, is_hinted) = ledger.map_or((false, false), |ledger| {
+        (ledger.is_reopening, ledger.doubt == Some(ResumeConfidence::Hinted))
+    });
+    let text = texts::error_text(&error);
+    match purpose {
+        Purpose::ForkSession(_) => drop_fork(state, key, &text, now, fx),
+        _ if needs_sign_in => auth::need_sign_in(state, conn, key, &text, now, fx),
+        Purpose::ResumeSession(_) if caps.can_load => load(state, key, now, fx),
+        Purpose::ResumeSession(_) if is_hinted => {
+            let title = "The last session has expired. A new session was started.";
+            call::notice(state, key, Severity::Info, title, Some(text));
+            forget_agent(state, key);
+            create(state, key, now, fx);
+        }
+        Purpose::ResumeSession(_) | Purpose::LoadSession(_) if is_reopening => {
+            let why = format!("Resume failed: {text}");
+            begin_anew(state, key, &why, now, fx);
+        }
+        _ => {
+            call::notice(
+                state,
+                key,
+                Severity::Error,
+                texts::start_fault(NOT_OPENED, &error),
+                Some(format!("{text}\n{}", texts::next_for_session(&error))),
+            );
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.phase = SessionPhase::Failed(error);
+            }
+            let failed = UnseenKind::Failed(NOT_OPENED.to_owned());
+            tabs::tell_unseen(state, key, failed, now);
+        }
+    }
+}
+
+/// A copy that came to nothing is taken away again; what was typed for it goes to the session it came from.
+fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &mut Vec<Effect>) {
+    asks::clear_session(state, key, now, fx);
+    let cause = format!("Fork failed: {text}");
+    let Some(copy) = state.sessions.remove(&key) else {
+        return;
+    };
+    let source = copy.ledger.copied_from.filter(|source| state.sessions.contains_key(source));
+    let Some(source) = source.or_else(|| state.sessions.keys().copied().next_back()) else {
+        // It was the only one left: it stays, and says what happened.
+        let phase = SessionPhase::Ended { cause };
+        state.sessions.insert(key, crate::app::Session { phase, ..copy });
+        return;
+    };
+    if let Some(session) = state.sessions.get_mut(&source) {
+        session.queue.extend(copy.queue);
+        if session.draft.is_empty() {
+            session.draft = copy.draft;
+        }
+    }
+    if state.active == key {
+        // The copy is gone already: its dialogs go with it.
+        tabs::activate(state, source, now, fx);
+    }
+    call::flash(state, cause, fx);
+}

@@ -1,0 +1,28 @@
+//! What both sides of the app call: starting agents, opening sessions, turns and answers.
+//!
+//! The user's side (`app::dialogs`) decides that something is wished; the functions here make it happen. All of
+//! them are total: what does not fit the state does nothing, or says why in the status line.
+//! Each lives in the module of its matter; this is the one door to them.
+
+pub use super::archive::{continue_last, go_on_in, list_kept, open_kept, start_reading};
+pub use super::asks::{answer_ask, answer_elicitation, answer_first_ask};
+pub(in crate::app) use super::auth::tell_refusal;
+pub use super::auth::{cancel_sign_in, run_login, running_sign_in, sign_in, sign_out, variables_refused};
+pub use super::choices::{set_mode, set_model, set_option};
+pub use super::close::{close_session, delete_session, show_session};
+pub use super::conn::{force_stop, quit, restart_agent, start_agent};
+pub use super::from_list::{open_listed, open_session};
+pub use super::handover::{hand_over, tell_agent};
+pub use super::listing::{ask_status, list_sessions};
+pub use super::open::{fork_session, new_session};
+pub use super::policy::revoke;
+pub use super::providers::change as change_provider;
+pub use super::servers::answer_servers;
+pub use super::ssh_sign_in::sign_in_to_host;
+pub use super::tabs::{activate, open_tab};
+pub use super::titles::{set_title, takes_titles};
+pub use super::turn::{cancel_turn, remember, send_again, send_held, submit};
+pub use super::unstable::{archive_session, has_stoppable, stop_part};
+pub use crate::app::recording::loading::{ask_for_all, load_earlier, load_later};
+pub use crate::app::state::lookup::last_session;
+pub use crate::app::state::session::ElicitationOutcome;

@@ -1,0 +1,278 @@
+//! What the user allowed so far: approved tool calls of the running turn, and grants.
+//!
+//! Duty: makes the [`Policy`] of an agent in a session, remembers approvals, and says whether one covers a command or a
+//! write. Not its duty: deciding (`model::policy`), asking (`asks`).
+//! Invariants: an approval is what the call showed when it was approved, so a later update of the call changes nothing;
+//! it covers one command, unless the user chose to allow it always; it covers a protected file only if the dialog marked
+//! that file as protected and showed exactly what is written.
+
+use crate::app::Approval;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::model::{
+    Access, AgentSpec, AskedFile, CommandAccess, ConnId, DiffChange, FileDiff, Grant, GrantScope, Policy,
+    Protection, SessionKey, StoredGrant, ToolKind, approved_lines, is_plain_environment, protection_of,
+};
+
+use crate::app::session::access;
+use crate::app::state::changes::{explains, plain, replaced};
+use crate::app::state::lookup;
+use crate::app::{Effect, Session, State, ToolCall, Turn};
+
+/// The most protected files that the dialog of a call names. Its approval covers no other.
+const MOST_MARKED: usize = 4;
+
+/// The most approvals that are remembered.
+const MOST_APPROVALS: usize = 64;
+
+/// The agent as grants name it: another command line or address is another agent.
+pub(in crate::app) fn agent_of(spec: &AgentSpec) -> String {
+    format!("{} ({})", spec.name, spec.command_line())
+}
+
+/// The policy for an agent in a session.
+pub(in crate::app) fn of(state: &State, conn: ConnId, key: SessionKey) -> Policy {
+    let (setup, spec) = (&state.setup, state.conns.get(&conn).map(|conn| &conn.spec));
+    let agent = spec.map(agent_of).unwrap_or_default();
+    let mut grants = Vec::new();
+    if let Some(root) = state.sessions.get(&lookup::root_of(state, key)) {
+        let own = root.ledger.grants.iter().filter(|(of, _)| *of == agent);
+        grants.extend(own.map(|(_, grant)| (grant.clone(), GrantScope::Session)));
+        let is_its = |stored: &&StoredGrant| stored.agent == agent && stored.folder == root.place.cwd;
+        let stored = state.grants.iter().filter(is_its);
+        grants.extend(stored.map(|stored| (stored.grant.clone(), GrantScope::Folder)));
+    }
+    Policy {
+        rules: setup.policy,
+        is_remote: spec.is_none_or(AgentSpec::is_elsewhere),
+        home: setup.home.clone(),
+        own_folders: setup.own_folders.clone(),
+        grants,
+    }
+}
+
+/// The folders that the user gave for a session.
+pub(in crate::app) fn roots(session: &Session) -> Vec<PathBuf> {
+    session.place.roots()
+}
+
+/// Whether a folder is inside of those that the user gave, as far as its name says.
+pub(in crate::app) fn is_inside(session: &Session, folder: &Path) -> bool {
+    let folder = plain(folder);
+    roots(session).iter().any(|root| folder.starts_with(plain(root)))
+}
+
+/// The protected files that a call is to change, as its dialog marks them. They are known by name only: links are not
+/// followed here.
+pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec<(PathBuf, Protection)> {
+    let (home, own_folders) = (state.setup.home.clone(), state.setup.own_folders.clone());
+    let policy = Policy { home, own_folders, ..Policy::default() };
+    let folder = session.place.folder();
+    let told = call.told_diffs().map(|diff| plain(&folder.join(&diff.path)));
+    let is_change = matches!(call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
+    let named = if is_change { access::named_paths(folder, call) } else { Vec::new() };
+    // The example files of the built-in agent lie among parlor's own, and nothing obeys them.
+    let is_example =
+        |path: &Path| policy.own_folders.iter().any(|own| path.starts_with(own.join("demo/work")));
+    let mut found: Vec<(PathBuf, Protection)> = Vec::new();
+    for path in told.chain(named).filter(|path| !is_example(path)) {
+        if let Some(why) = protection_of(&path, None, &policy)
+            && found.len() < MOST_MARKED
+            && !found.iter().any(|(other, _)| *other == path)
+        {
+            found.push((path, why));
+        }
+    }
+    found
+}
+
+/// The user approved a call.
+pub(in crate::app) fn note_approval(
+    state: &mut State,
+    key: SessionKey,
+    conn: ConnId,
+    call: &ToolCall,
+    is_always: bool,
+) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    let folder = session.place.folder();
+    let approval = Approval {
+        conn,
+        turn: session.turn_count,
+        lines: approved_lines(call.kind, &call.title, &call.content, &call.input),
+        cwd: plain(&call.input.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd))),
+        shows_cwd: call.input.cwd.is_some(),
+        diffs: call.diffs().cloned().collect(),
+        marked: protected_files(state, session, call).into_iter().map(|(path, _)| path).collect(),
+        is_always,
+    };
+    if approval.lines.is_empty() && approval.diffs.is_empty() {
+        return;
+    }
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let approvals = &mut session.ledger.approvals;
+    if approvals.len() >= MOST_APPROVALS {
+        approvals.remove(0);
+    }
+    approvals.push(approval);
+}
+
+/// The place of the approval that covers a command, and whether it shows the command's working directory.
+pub(in crate::app) fn covering(
+    state: &State,
+    conn: ConnId,
+    key: SessionKey,
+    command: &CommandAccess,
+) -> Option<(usize, bool)> {
+    let session = working(state, key)?;
+    if !is_plain_environment(&command.env) {
+        return None;
+    }
+    let mut approvals = session.ledger.approvals.iter().enumerate();
+    let (place, approval) = approvals.find(|(_, approval)| {
+        approval.conn == conn
+            && (approval.is_always || approval.turn == session.turn_count)
+            && approval.cwd == plain(&command.cwd)
+            && approval.lines.contains(&command.line)
+    })?;
+    Some((place, approval.shows_cwd))
+}
+
+/// An approval was used: unless it holds always, it covers no other command.
+pub(in crate::app) fn use_approval(state: &mut State, key: SessionKey, place: usize) {
+    let root = lookup::root_of(state, key);
+    if let Some(session) = state.sessions.get_mut(&root)
+        && session.ledger.approvals.get(place).is_some_and(|approval| !approval.is_always)
+    {
+        session.ledger.approvals.remove(place);
+    }
+}
+
+/// Whether an approved call of the running turn shows exactly this write.
+pub(in crate::app) fn covers_write(state: &State, conn: ConnId, key: SessionKey, asked: &AskedFile) -> bool {
+    let (Some(session), Some(change), Access::Write { path }) =
+        (working(state, key), &asked.change, &asked.access)
+    else {
+        return false;
+    };
+    let Some(diff) = &change.diff else { return false };
+    let folder = session.place.folder();
+    let is_ordinary = asked.facts.protection.is_none_or(|why| why == Protection::WideRoot);
+    session.ledger.approvals.iter().any(|approval| {
+        approval.conn == conn
+            && approval.turn == session.turn_count
+            && if is_ordinary {
+                explains(folder, approval.diffs.iter(), diff)
+            } else {
+                // Of a large file only a part is known here.
+                change.line.is_none() && approval.makes(folder, path, diff)
+            }
+    })
+}
+
+impl crate::app::Approval {
+    /// Whether it marked a file as protected, and its changes, made one after the other, write exactly this.
+    fn makes(&self, folder: &Path, path: &Path, made: &FileDiff) -> bool {
+        let DiffChange::Texts { old, new } = &made.change else { return false };
+        let mut shown = self.diffs.iter().filter(|diff| plain(&folder.join(&diff.path)) == path).peekable();
+        let is_marked = self.marked.iter().any(|marked| marked == path) && shown.peek().is_some();
+        let begin: Arc<str> = old.clone().unwrap_or_default();
+        let end = shown.try_fold(begin, |text, diff| match &diff.change {
+            DiffChange::Texts { old, new } if *text == *old.as_deref().unwrap_or_default() => {
+                Some(Arc::clone(new))
+            }
+            DiffChange::Texts { old, new } => replaced(&text, old.as_deref().unwrap_or_default(), new),
+            DiffChange::Patch(_) => None,
+        });
+        is_marked && end.is_some_and(|end| *end == **new)
+    }
+}
+
+/// The session that works for the user, while its turn runs and was not cancelled.
+fn working(state: &State, key: SessionKey) -> Option<&Session> {
+    let session = state.sessions.get(&lookup::root_of(state, key))?;
+    matches!(session.turn, Turn::Running { .. }).then_some(session)
+}
+
+/// The narrowest grant for an access.
+pub(in crate::app) fn grant_of(
+    state: &State,
+    access: &Access,
+    why: crate::model::AskReason,
+) -> Option<Grant> {
+    Grant::of(access, why, state.setup.home.as_deref())
+}
+
+/// The user granted something.
+pub(in crate::app) fn add_grant(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    grant: Grant,
+    scope: GrantScope,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(agent) = state.conns.get(&conn).map(|conn| agent_of(&conn.spec)) else { return };
+    let root = lookup::root_of(state, key);
+    let Some(session) = state.sessions.get_mut(&root) else { return };
+    match scope {
+        GrantScope::Session => {
+            let granted = (agent, grant);
+            if !session.ledger.grants.contains(&granted) {
+                session.ledger.grants.push(granted);
+            }
+        }
+        GrantScope::Folder => {
+            let stored = StoredGrant { agent, folder: session.place.cwd.clone(), grant };
+            if !state.grants.contains(&stored) {
+                state.grants.push(stored.clone());
+            }
+            fx.push(Effect::SaveGrant(stored));
+        }
+    }
+}
+
+/// A grant as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedGrant<'a> {
+    /// The agent that it was given to.
+    pub agent: &'a str,
+    pub grant: &'a Grant,
+    /// The folder that it holds in; `None`: for the session in front.
+    pub folder: Option<&'a Path>,
+}
+
+impl ListedGrant<'_> {
+    /// What tells it from all others.
+    pub fn id(&self) -> String {
+        format!("{:?}", (self.agent, self.grant, self.folder))
+    }
+}
+
+/// All grants that can be revoked: those of the session in front, then those that are stored.
+pub fn granted(state: &State) -> Vec<ListedGrant<'_>> {
+    let own = state.active_session().into_iter().flat_map(|session| &session.ledger.grants);
+    let own = own.map(|(agent, grant)| ListedGrant { agent, grant, folder: None });
+    let stored = state.grants.iter();
+    let stored =
+        stored.map(|StoredGrant { agent, folder, grant }| ListedGrant { agent, grant, folder: Some(folder) });
+    own.chain(stored).collect()
+}
+
+/// Takes a grant back.
+pub fn revoke(state: &mut State, id: &str, fx: &mut Vec<Effect>) {
+    let of_session = |agent: &str, grant: &Grant| ListedGrant { agent, grant, folder: None }.id() == id;
+    let key = state.active;
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.grants.retain(|(agent, grant)| !of_session(agent, grant));
+    }
+    state.grants.retain(|stored| {
+        let StoredGrant { agent, folder, grant } = stored;
+        let is_it = ListedGrant { agent, grant, folder: Some(folder) }.id() == id;
+        if is_it {
+            fx.push(Effect::RemoveGrant(stored.clone()));
+        }
+        !is_it
+    });
+}

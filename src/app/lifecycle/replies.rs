@@ -1,0 +1,60 @@
+//! Replies to our calls, by what they were made for.
+//!
+//! Duty: uses each reply once and hands it on. A reply to a call that is not open any more (its connection was
+//! let go) is nothing.
+
+use std::time::Instant;
+
+use crate::model::{AgentCommand, CallError, CallTag, ConnId, Purpose, Reply};
+
+use super::{auth, call, choices, close, listing, open, providers, titles, turn, unstable};
+use crate::app::state::texts;
+use crate::app::{Effect, State};
+
+/// A call came back.
+pub(in crate::app) fn on_replied(
+    state: &mut State,
+    conn: ConnId,
+    tag: &CallTag,
+    result: Result<Reply, CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let was_open =
+        state.conns.get_mut(&conn).is_some_and(|conn| conn.open_calls.remove(&tag.number).is_some());
+    if !was_open {
+        return;
+    }
+    // The agent need not work on what nobody waits for. Source: ACP v1, `$/cancel_request`.
+    if matches!(result, Err(CallError::TimedOut(_))) {
+        fx.push(Effect::Send(conn, AgentCommand::CancelCall(tag.clone())));
+    }
+    match &tag.purpose {
+        Purpose::Prompt(key) => turn::on_reply(state, conn, *key, tag.number, result, now, fx),
+        Purpose::NewSession(key)
+        | Purpose::LoadSession(key)
+        | Purpose::ResumeSession(key)
+        | Purpose::ForkSession(key) => {
+            open::on_opened(state, conn, *key, &tag.purpose, result, now, fx);
+        }
+        Purpose::ListSessions => listing::on_list(state, conn, tag.number, result, fx),
+        Purpose::Authenticate => auth::on_authenticated(state, conn, result, now, fx),
+        Purpose::LogOut => auth::on_signed_out(state, result, fx),
+        Purpose::SetMode(key) | Purpose::SetModel(key) | Purpose::SetOption(key) | Purpose::SetTitle(key) => {
+            choices::on_set(state, *key, tag.number, result, now, fx);
+        }
+        Purpose::TitleKept(wish) => titles::on_kept_told(state, wish, result, fx),
+        Purpose::StopPart(_) => unstable::on_stopped(state, result, fx),
+        Purpose::Archive(key) => unstable::on_archived(state, *key, result, now, fx),
+        Purpose::AuthStatus | Purpose::ListProviders => unstable::on_told(state, conn, result),
+        Purpose::ChangeProvider(wish) => providers::on_changed(state, conn, wish, result, fx),
+        Purpose::SessionStatus(id) => listing::on_status(state, conn, id, &result),
+        Purpose::SetProvider(id) => unstable::on_provider_set(state, conn, id, result, now, fx),
+        Purpose::DeleteSession(id) => close::on_deleted(state, conn, id, result, fx),
+        Purpose::CloseSession(_) => {
+            if let Err(error) = result {
+                call::flash(state, format!("Close failed: {}", texts::error_text(&error)), fx);
+            }
+        }
+    }
+}

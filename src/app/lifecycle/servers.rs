@@ -1,0 +1,228 @@
+//! MCP servers that the session's folder names: used only if the user agrees.
+//!
+//! Duty: holds a session's opening until it was answered, says what was left out. Not its duty: reading the file
+//! (`cli::servers`), keeping the answer (`services::answers`).
+//! A server is a program that runs with the user's rights, and its file comes with the code. So nothing of it goes
+//! to an agent without a yes to this very text, and none is given by closing the question.
+
+use crate::app::FolderRequest;
+use crate::app::ServersAnswer;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::escape::visible;
+use crate::model::{FolderServers, McpServer, SessionKey, Severity};
+
+use super::{call, open, tabs};
+use crate::app::state::tab;
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State};
+
+/// What was found in the first folder before the start, with what was said about it then.
+pub(in crate::app) fn take_known(state: &mut State, key: SessionKey) {
+    let wish = match state.setup.folder_servers.take() {
+        Some(found) => judge(state, key, found),
+        None => FolderRequest::Settled(Vec::new()),
+    };
+    state.folder_servers.insert(state.setup.folder.clone(), wish);
+}
+
+/// An answer that was given before holds; a file without a server that can be used asks nothing.
+fn judge(state: &mut State, key: SessionKey, found: FolderServers) -> FolderRequest {
+    match found.answer {
+        Some(false) => FolderRequest::Settled(Vec::new()),
+        None if !found.servers.is_empty() => FolderRequest::Asked(found),
+        Some(true) | None => {
+            tell_notes(state, key, &found);
+            FolderRequest::Settled(found.servers)
+        }
+    }
+}
+
+/// Whether a session that is about to be opened must wait for the answer; then the question is asked. If not, it has
+/// the servers of its folder from here on.
+pub(in crate::app) fn must_wait(
+    state: &mut State,
+    key: SessionKey,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> bool {
+    // Headers and variables of servers are the user's secrets: an agent on another machine gets them only if it may.
+    let gets_servers = state.conn_of(key).is_some_and(|conn| conn.spec.gets_servers());
+    let configured = if gets_servers { state.setup.mcp_servers.clone() } else { Vec::new() };
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.place.mcp_servers = configured;
+    }
+    // The folder of an agent on another machine is not this one.
+    let is_here = state.conn_of(key).is_some_and(|conn| !conn.spec.is_elsewhere());
+    let Some(session) = state.sessions.get_mut(&key).filter(|_| is_here) else { return false };
+    let folder = session.place.cwd.clone();
+    match state.folder_servers.get(&folder) {
+        Some(FolderRequest::Settled(servers)) => {
+            let known: Vec<String> =
+                session.place.mcp_servers.iter().map(|server| server.name().to_owned()).collect();
+            let new = servers.iter().filter(|server| !known.iter().any(|name| name == server.name()));
+            session.place.mcp_servers.extend(new.cloned());
+            session.ledger.waits_for_servers = false;
+            return false;
+        }
+        Some(FolderRequest::Looking) => {}
+        Some(FolderRequest::Asked(found)) => {
+            let question = question(found, now);
+            if !is_asked(state, &folder) {
+                tabs::open_dialog(state, key, question);
+            }
+        }
+        None => {
+            state.folder_servers.insert(folder.clone(), FolderRequest::Looking);
+            fx.push(Effect::FindServers { folder });
+        }
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.waits_for_servers = true;
+    }
+    true
+}
+
+/// The file of a folder was read.
+pub(in crate::app) fn on_found(
+    state: &mut State,
+    folder: PathBuf,
+    found: Result<Option<FolderServers>, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let waiting = waiting(state, &folder);
+    let Some(first) = waiting.first().copied() else {
+        // It is read again for the next session there.
+        state.folder_servers.remove(&folder);
+        return;
+    };
+    let wish = match found {
+        Ok(Some(found)) => judge(state, first, found),
+        Ok(None) => FolderRequest::Settled(Vec::new()),
+        Err(problem) => {
+            call::notice(state, first, Severity::Warning, problem, None);
+            FolderRequest::Settled(Vec::new())
+        }
+    };
+    state.folder_servers.insert(folder, wish);
+    open_all(state, &waiting, now, fx);
+}
+
+/// Sessions of a folder that wait for its servers.
+fn waiting(state: &State, folder: &Path) -> Vec<SessionKey> {
+    let sessions = state.sessions.values();
+    let waits = |session: &&Session| session.ledger.waits_for_servers && session.place.cwd == folder;
+    sessions.filter(waits).map(|session| session.key).collect()
+}
+
+fn open_all(state: &mut State, keys: &[SessionKey], now: Instant, fx: &mut Vec<Effect>) {
+    for key in keys {
+        if let Some(session) = state.sessions.get_mut(key) {
+            session.ledger.waits_for_servers = false;
+        }
+        if state.conn_of(*key).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
+            open::open(state, *key, now, fx);
+        }
+    }
+}
+
+fn question(found: &FolderServers, now: Instant) -> Modal {
+    let mut body = vec![format!(
+        "{} configures MCP servers for the agent. They run with your permissions; review them first:",
+        visible(&found.file.to_string_lossy())
+    )];
+    body.extend(found.lines.iter().cloned());
+    body.extend(found.notes.iter().cloned());
+    let choice = |label: &str, answer| Choice {
+        label: label.to_owned(),
+        outcome: ChoiceOutcome::AnswerServers(found.folder.clone(), answer),
+    };
+    Modal::Choice(ChoiceDialog {
+        title: "Use the MCP servers of this folder?".to_owned(),
+        body,
+        choices: vec![
+            choice("Not now", ServersAnswer::NotNow),
+            choice("Allow until the file changes", ServersAnswer::Use),
+            choice("Ignore until the file changes", ServersAnswer::LeaveOut),
+        ],
+        selected: 0,
+        opened_by_itself: Some(now),
+    })
+}
+
+/// Whether the question is open, in whichever tab.
+fn is_asked(state: &State, folder: &Path) -> bool {
+    let is_it = |modal: &Modal| match modal {
+        Modal::Choice(dialog) => dialog.choices.iter().any(
+            |choice| matches!(&choice.outcome, ChoiceOutcome::AnswerServers(asked, _) if asked == folder),
+        ),
+        _ => false,
+    };
+    state.modals.iter().any(is_it) || tab::tabs(state).any(|session| session.shelf.modals.iter().any(is_it))
+}
+
+/// The user answered for a folder.
+pub fn answer_servers(
+    state: &mut State,
+    folder: &Path,
+    answer: ServersAnswer,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(FolderRequest::Asked(found)) = state.folder_servers.get(folder).cloned() else { return };
+    let waiting = waiting(state, folder);
+    let servers = match answer {
+        ServersAnswer::Use => {
+            fx.push(keep(&found, true));
+            tell_notes(state, waiting.first().copied().unwrap_or(state.active), &found);
+            found.servers
+        }
+        ServersAnswer::LeaveOut => {
+            fx.push(keep(&found, false));
+            Vec::new()
+        }
+        ServersAnswer::NotNow => {
+            let text = "The folder's MCP servers are not used. You will be asked again at the next start.";
+            call::flash(state, text, fx);
+            Vec::new()
+        }
+    };
+    state.folder_servers.insert(folder.to_owned(), FolderRequest::Settled(servers));
+    open_all(state, &waiting, now, fx);
+}
+
+/// A question that was closed is answered: not now.
+pub(in crate::app) fn settle(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    if state.is_quitting {
+        return;
+    }
+    let asked = state.folder_servers.iter().filter(|(_, wish)| matches!(wish, FolderRequest::Asked(_)));
+    let folders: Vec<PathBuf> = asked.map(|(folder, _)| folder.clone()).collect();
+    for folder in folders {
+        if !is_asked(state, &folder) && !waiting(state, &folder).is_empty() {
+            answer_servers(state, &folder, ServersAnswer::NotNow, now, fx);
+        }
+    }
+}
+
+fn keep(found: &FolderServers, allows: bool) -> Effect {
+    Effect::KeepServersAnswer { place: found.answer_file.clone(), allows, about: found.file.clone() }
+}
+
+fn tell_notes(state: &mut State, key: SessionKey, found: &FolderServers) {
+    let configured = state.setup.mcp_servers.iter().map(McpServer::name);
+    let configured: Vec<&str> =
+        configured.filter(|name| found.servers.iter().any(|it| it.name() == *name)).collect();
+    let mut notes = found.notes.clone();
+    notes.extend(configured.iter().map(|name| {
+        format!(
+            "{name}: skipped, the name is already used in your \
+            configuration."
+        )
+    }));
+    if !notes.is_empty() {
+        let title = format!("Some MCP servers of {} were skipped.", found.file.display());
+        call::notice(state, key, Severity::Warning, title, Some(notes.join("\n")));
+    }
+}

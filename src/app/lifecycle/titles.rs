@@ -1,0 +1,126 @@
+//! Titles that the user gives to sessions, and whether their agents know them.
+//!
+//! Duty: has a title kept, and tells it to the agent: at once where it runs, also for a session that is not open; else
+//! when the session is opened next. Not its duty: titles that agents give (`updates`), asking for one
+//! (`dialogs::line_dialog`), keeping it (`services::store`).
+//! Invariants: an agent that takes no titles is not told; a title counts as known to the agent once it has said so, not
+//! sooner.
+
+use std::time::Instant;
+
+use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, StoreJob, TitleRequest};
+
+use super::{archive, call, choices};
+use crate::app::state::{lookup, texts};
+use crate::app::{ConnPhase, Effect, SessionPhase, State, Wanted};
+
+/// Gives the session a title of the user's own.
+#[allow(clippy::needless_pass_by_value, reason = "all wishes of the user are handed over as they are")]
+pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instant, fx: &mut Vec<Effect>) {
+    let title = title.trim().to_owned();
+    if title.is_empty() {
+        call::flash(state, "A title needs at least one character.", fx);
+        return;
+    }
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.title = Some(title.clone());
+    session.ledger.has_own_title = true;
+    session.ledger.owes_title = true;
+    // While it is only read, nobody records it; who keeps it says next whether the agent can be told.
+    if let Some(reading) = &session.ledger.reading {
+        fx.push(Effect::Store(StoreJob::Rename { uid: reading.uid.clone(), title }));
+        return;
+    }
+    tell_owed(state, key, fx);
+}
+
+/// Tells the agent of an open session the title that it does not know, if there is one and it takes titles.
+pub(in crate::app) fn tell_owed(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_set_title);
+    let owed = state.sessions.get(&key).filter(|session| {
+        can && session.ledger.owes_title && session.phase == SessionPhase::Ready && session.parent.is_none()
+    });
+    let owed = owed.and_then(|session| Some((session.conn?, session.id.clone()?, session.title.clone()?)));
+    if let Some((conn, id, title)) = owed {
+        let request = Call::SetTitle(id, title.clone());
+        choices::ask(state, conn, key, Purpose::SetTitle(key), request, Wanted::Title(title), fx);
+    }
+}
+
+/// The agent of an open session has taken a title, perhaps in a form of its own, or not.
+pub(in crate::app) fn on_told(
+    state: &mut State,
+    key: SessionKey,
+    told: &str,
+    stored: Option<String>,
+    problem: Option<&CallError>,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    match problem {
+        // It may have been named once more meanwhile.
+        None if session.title.as_deref() != Some(told) => {}
+        None => {
+            session.ledger.owes_title = false;
+            session.title = stored.or(session.title.take());
+        }
+        Some(error) => {
+            let why = texts::error_text(error);
+            call::flash(state, format!("Renamed in parlor only; the agent rejected the title: {why}"), fx);
+        }
+    }
+}
+
+/// Whether the agent of this name runs here and takes titles.
+pub fn takes_titles(state: &State, agent: &str) -> bool {
+    taker(state, agent).is_some()
+}
+
+fn taker(state: &State, agent: &str) -> Option<ConnId> {
+    let takes = |conn: &&crate::app::Conn| {
+        conn.phase == ConnPhase::Ready && conn.spec.name == agent && conn.capabilities().can_set_title
+    };
+    state.conns.values().find(takes).map(|conn| conn.id)
+}
+
+/// A session that is not open has a new title in the store: its agent is told if it runs.
+pub(in crate::app) fn on_renamed(
+    state: &mut State,
+    uid: &str,
+    title: &str,
+    whose: Option<(String, SessionId)>,
+    fx: &mut Vec<Effect>,
+) {
+    archive::mark_title(state, uid, Some(title), true);
+    let taker = whose.and_then(|(agent, id)| Some((taker(state, &agent)?, id, agent)));
+    let Some((conn, id, agent)) = taker else {
+        call::flash(state, "Renamed. The agent is updated when the session is opened.", fx);
+        return;
+    };
+    let wish = TitleRequest { uid: uid.to_owned(), title: title.to_owned(), agent };
+    let request = Call::SetTitle(id, title.to_owned());
+    call::call(state, conn, Purpose::TitleKept(Box::new(wish)), request, fx);
+}
+
+/// The agent of a session that is not open has taken its title, or not.
+pub(in crate::app) fn on_kept_told(
+    state: &mut State,
+    TitleRequest { uid, title, agent }: &TitleRequest,
+    result: Result<Reply, CallError>,
+    fx: &mut Vec<Effect>,
+) {
+    match result {
+        Ok(_) => {
+            fx.push(Effect::Store(StoreJob::TitleKnown { uid: uid.clone(), title: title.clone() }));
+            let open = lookup::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key));
+            if let Some(session) = open.filter(|session| session.title.as_ref() == Some(title)) {
+                session.ledger.owes_title = false;
+            }
+            call::flash(state, format!("Renamed in parlor and in {agent}."), fx);
+        }
+        Err(error) => {
+            let why = texts::error_text(&error);
+            call::flash(state, format!("Renamed in parlor only; {agent} rejected the title: {why}"), fx);
+        }
+    }
+}

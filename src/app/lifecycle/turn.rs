@@ -1,0 +1,559 @@
+//! Turns: prompts, the queue, cancel, and the many ways in which a turn ends.
+//!
+//! Duty: when a prompt is sent and what its end means.
+//! Not its duty: what comes during a turn (`updates`), answers to requests (`asks`).
+//! Invariants: typed text is never lost; a cancelled turn is told as cancelled whatever the agent answers; what
+//! comes after the end opens no turn; the queue goes on by itself only after a good end.
+
+mod late;
+
+use crate::app::UiRequest;
+use std::time::{Duration, Instant};
+
+use crate::model::{
+    Call, CallError, ConnId, FaultKind, Purpose, Record, Reply, Role, SessionKey, Severity, StopReason,
+    ToolStatus, TurnOutcome, TurnUsage,
+};
+
+use super::{archive, asks, auth, call, conn, handover, open, tabs};
+use crate::app::session::{messages, paging, record, replay_reconcile, tools, turns};
+use crate::app::state::{lookup, texts};
+use crate::app::{
+    Effect, FailedPrompt, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId,
+    Turn, TurnEnd, UnseenKind, ViewCommand,
+};
+
+pub(in crate::app) use late::{note_news, on_cancel_overdue, on_quiet};
+
+/// After so long without an answer to a cancel, the user is told and asked.
+const CANCEL_LIMIT: Duration = Duration::from_secs(10);
+/// After so long without news, a hint says so.
+const QUIET_LIMIT: Duration = Duration::from_secs(120);
+/// Most prompts that a session remembers.
+const MOST_HISTORY: usize = 1_000;
+
+/// Said of a prompt that waits for its agent.
+pub(in crate::app) const NOT_RUNNING: &str = "The agent is not running. The prompt is sent after a restart.";
+
+/// How a turn ends.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::app) enum Ending {
+    /// The agent answered the prompt.
+    Replied(StopReason, Option<TurnUsage>),
+    /// An error came in place of an end; the text says which.
+    Failed(FaultKind, String),
+    /// The agent ended.
+    AgentDied {
+        /// In one sentence.
+        cause: String,
+        /// Its last words.
+        stderr_tail: Vec<String>,
+    },
+    /// We let the agent go.
+    Abandoned,
+}
+
+/// Sends a prompt, or queues it while a turn runs or the session is not open yet. Keeps it in the history. An
+/// empty prompt sends the next one that waits.
+pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    if session.parent.is_some() {
+        call::flash(state, "Subagents do not accept prompts. Use the parent session.", fx);
+        fx.push(Effect::View(ViewCommand::SetDraft(text)));
+        return;
+    }
+    if text.trim().is_empty() {
+        if session.can_prompt() {
+            send_next(state, key, now, fx);
+        }
+        return;
+    }
+    session.history_index = None;
+    remember(session, &text, fx);
+    if session.can_prompt() {
+        begin(state, key, text, true, now, fx);
+        return;
+    }
+    session.queue.push_back(text);
+    if matches!(session.turn, Turn::Cancelling { .. }) {
+        session.ledger.has_queued_since_cancel = true;
+    }
+    if session.holds_prompts() && !session.turn.is_running() {
+        session.ledger.sends_when_ready = true;
+    }
+    if session.phase == SessionPhase::Ready {
+        return;
+    }
+    session.ledger.sends_when_ready = true;
+    let conn = session.conn;
+    if session.ledger.reading.is_some() {
+        // Who sends a prompt wants to go on.
+        archive::start_reading(state, key, now, fx);
+        return;
+    }
+    match &session.phase {
+        SessionPhase::NoAgent if state.modals.is_empty() => state.ui_requests.push(UiRequest::AgentPicker),
+        SessionPhase::NeedsSignIn => {
+            if let Some(conn) = conn
+                && state.modals.is_empty()
+            {
+                state.ui_requests.push(UiRequest::SignIn { conn, session: None });
+            }
+        }
+        SessionPhase::Ended { .. } | SessionPhase::Failed(_) => {
+            call::flash(state, NOT_RUNNING, fx);
+        }
+        _ => {}
+    }
+}
+
+/// Adds a text to the prompt history, unless it is the last one there.
+pub fn remember(session: &mut Session, text: &str, fx: &mut Vec<Effect>) {
+    if text.trim().is_empty() {
+        return;
+    }
+    if session.history.last().is_none_or(|last| last != text) {
+        session.history.push(text.to_owned());
+        if session.history.len() > MOST_HISTORY {
+            session.history.remove(0);
+        }
+    }
+    fx.push(Effect::SavePrompt { folder: session.place.cwd.clone(), text: text.to_owned() });
+}
+
+/// Sends the prompt again whose turn failed; an agent that has ended is started for it.
+pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.turn.is_running()) else {
+        return;
+    };
+    let Some(FailedPrompt { text, .. }) = session.failed_prompt.take() else { return };
+    if session.can_prompt() {
+        begin(state, key, text, false, now, fx);
+        return;
+    }
+    session.ledger.unsent = Some(text);
+    match session.phase {
+        SessionPhase::Ended { .. } | SessionPhase::Failed(_) => conn::restart_agent(state, key, now, fx),
+        _ => call::flash(state, "The prompt is resent when the agent is ready.", fx),
+    }
+}
+
+/// Sends the prompt that only waited for what the agent is to be told before it.
+pub fn send_held(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let is_held = |session: &mut Session| std::mem::take(&mut session.ledger.is_held);
+    if state.sessions.get_mut(&key).is_some_and(is_held) {
+        send_again(state, key, now, fx);
+    }
+}
+
+/// Sends what waits, once a session is open: a prompt that wanted a sign-in first, else the queue's next, if
+/// it was filled meanwhile. A queue left over from a broken turn stays: the user decides.
+pub(in crate::app) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.holds_prompts()) else {
+        return;
+    };
+    let may_send = std::mem::take(&mut session.ledger.sends_when_ready);
+    if let Some(text) = session.ledger.unsent.take() {
+        if session.ledger.has_forgotten && session.ledger.handover.is_none() {
+            // An agent that has forgotten all is not told "go on" before the user has said how.
+            session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
+            session.ledger.is_held = true;
+            return;
+        }
+        begin(state, key, text, false, now, fx);
+    } else if may_send {
+        send_next(state, key, now, fx);
+    }
+}
+
+fn send_next(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.can_prompt()) else {
+        return;
+    };
+    if let Some(text) = session.queue.pop_front() {
+        begin(state, key, text, true, now, fx);
+    }
+}
+
+fn begin(
+    state: &mut State,
+    key: SessionKey,
+    text: String,
+    shows_item: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some((conn, id)) =
+        state.sessions.get(&key).and_then(|session| Some((session.conn?, session.id.clone()?)))
+    else {
+        return;
+    };
+    let blocks = handover::blocks(state, conn, key, &text);
+    let echo = handover::echo_of(&blocks);
+    let prompt = Call::Prompt(id, blocks);
+    let Some(number) = call::call(state, conn, Purpose::Prompt(key), prompt, fx) else {
+        // The connection went away under us: the prompt waits for the next one.
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.queue.push_front(text);
+            session.ledger.sends_when_ready = true;
+        }
+        return;
+    };
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    // A plan of the turns before that is done says nothing about this one.
+    if session.is_plan_done() {
+        session.plans.clear();
+        session.plan_fold = None;
+    }
+    replay_reconcile::settle(session, now);
+    turns::next_turn(session, now);
+    let next = session.transcript.next_id();
+    paging::on_pushed(session, next);
+    record::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
+    if shows_item {
+        session.transcript.push(
+            session.turn_count,
+            ItemBody::Message(Message {
+                role: Role::User,
+                message: None,
+                parts: vec![MessagePart::Text(text.clone())],
+                is_open: false,
+                began: now,
+                took: None,
+                is_local: true,
+            }),
+        );
+    }
+    session.turn = Turn::Running { since: now, last_news: now };
+    session.failed_prompt = None;
+    session.ledger.is_held = false;
+    session.ledger.former_id = None;
+    session.has_background_news = false;
+    session.ledger.echo = Some((echo, 0));
+    if let Some(handover) = &mut session.ledger.handover {
+        handover.is_sent = true;
+    }
+    session.ledger.prompt = Some((number, text));
+    session.ledger.replay = Replay::None;
+    fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
+    // Another parlor may have granted or revoked something.
+    fx.push(Effect::LoadGrants);
+}
+
+/// Closes what is open outside a turn: after a replay, and when nothing more can come.
+pub(in crate::app) fn settle(state: &mut State, key: SessionKey, now: Instant) {
+    if let Some(session) = state.sessions.get_mut(&key)
+        && !session.turn.is_running()
+    {
+        messages::close(session, now);
+        tools::close_open(session, ToolStatus::Completed, now);
+    }
+}
+
+/// Cancels the running turn: the notification first, then `cancelled` for every open permission.
+/// Source: ACP v1 prompt-turn, Cancellation.
+pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let key = lookup::root_of(state, key);
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    match session.turn {
+        Turn::Idle => {}
+        Turn::Cancelling { is_overdue: true, .. } => late::offer_ways_out(state, key, None),
+        Turn::Cancelling { .. } => call::flash(state, "Cancelling. Waiting for the agent to stop.", fx),
+        Turn::Running { since, .. } => {
+            session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
+            session.ledger.has_queued_since_cancel = false;
+            break_off(state, key, now, fx);
+            fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
+            fx.push(Effect::Timer(TimerId::CancelOverdue(key), CANCEL_LIMIT));
+            if state.conn_of(key).is_some_and(|conn| conn.capabilities().deaf_in_turn) {
+                call::flash(state, "Cancelling. This agent cannot be interrupted during a turn.", fx);
+            }
+        }
+    }
+}
+
+fn break_off(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    conn::send_cancel(state, key, fx);
+    asks::cancel_all(state, key, now, fx);
+    let family: Vec<SessionKey> =
+        state.sessions.keys().copied().filter(|other| lookup::root_of(state, *other) == key).collect();
+    for member in family {
+        if let Some(session) = state.sessions.get_mut(&member) {
+            tools::close_open(session, ToolStatus::Cancelled, now);
+        }
+    }
+}
+
+/// Ends a session's turn because its agent is let go; its open requests are answered.
+pub(in crate::app) fn abandon(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    match state.sessions.get(&key).map(|session| &session.turn) {
+        Some(Turn::Running { .. }) => break_off(state, key, now, fx),
+        Some(_) => asks::cancel_all(state, key, now, fx),
+        None => return,
+    }
+    end(state, key, Ending::Abandoned, now, fx);
+}
+
+/// The reply to a prompt. Only the reply to the running turn's prompt ends it.
+pub(in crate::app) fn on_reply(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    number: u64,
+    result: Result<Reply, CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get(&key).filter(|session| session.conn == Some(conn)) else {
+        return;
+    };
+    let Some(text) =
+        session.ledger.prompt.as_ref().filter(|(open, _)| *open == number).map(|(_, text)| text.clone())
+    else {
+        return;
+    };
+    let is_cancelled = matches!(session.turn, Turn::Cancelling { .. });
+    let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
+    match result {
+        Ok(Reply::TurnEnded { reason: StopReason::Other(word), .. }) if word == "auth_required" => {
+            on_auth_needed(state, conn, key, text, "The prompt was not processed.", now, fx);
+        }
+        Ok(Reply::TurnEnded { reason, usage }) => end(state, key, Ending::Replied(reason, usage), now, fx),
+        // `Closed` follows and says how the agent ended.
+        Err(CallError::Lost) => {}
+        // Agents leak their own abort as an error; after a cancel that is no failure.
+        _ if is_cancelled => end(state, key, Ending::Replied(StopReason::Cancelled, None), now, fx),
+        Ok(_) => {
+            let words = "Invalid response to the prompt. See the protocol log.";
+            end(state, key, Ending::Failed(FaultKind::Protocol, words.to_owned()), now, fx);
+        }
+        Err(error) if texts::is_auth_error(&error, info) => {
+            on_auth_needed(state, conn, key, text, &texts::error_text(&error), now, fx);
+        }
+        Err(error) if texts::is_session_gone(&error) => {
+            on_session_gone(state, key, text, &texts::error_text(&error), now, fx);
+        }
+        Err(error) => {
+            let fault = texts::fault_of(&error);
+            if let Some(session) = state.sessions.get_mut(&key).filter(|_| fault.may_pass()) {
+                let may_have_arrived = fault == FaultKind::Line;
+                session.failed_prompt = Some(FailedPrompt { text: text.clone(), may_have_arrived });
+            }
+            end(state, key, Ending::Failed(fault, texts::error_text(&error)), now, fx);
+            if fault == FaultKind::Unsent {
+                give_back(state, key, text, fx);
+            }
+        }
+    }
+}
+
+/// The agent has lost the session: it is opened again, or a new one in its place, and the prompt sent once more.
+fn on_session_gone(
+    state: &mut State,
+    key: SessionKey,
+    text: String,
+    words: &str,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    // An agent that loses each session would be asked for ever.
+    let is_second = std::mem::replace(&mut session.ledger.is_second_try, true);
+    // It was opened again a moment ago, and is not there after all.
+    let is_doubtful = session.ledger.doubt.is_some();
+    if is_second {
+        let words = format!("The agent no longer has this session: {words}");
+        end(state, key, Ending::Failed(FaultKind::Agent, words), now, fx);
+        give_back(state, key, text, fx);
+    } else {
+        end(state, key, Ending::Failed(FaultKind::Gone, words.to_owned()), now, fx);
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.ledger.unsent = Some(text);
+        }
+    }
+    if is_doubtful {
+        open::begin_anew(state, key, texts::NOT_RESUMED, now, fx);
+        return;
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.is_reopening = true;
+    }
+    open::open(state, key, now, fx);
+}
+
+/// The prompt waits for the sign-in and is then sent again, without a second item.
+fn on_auth_needed(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    text: String,
+    words: &str,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    end(state, key, Ending::Failed(FaultKind::Agent, words.to_owned()), now, fx);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.unsent = Some(text);
+    }
+    auth::need_sign_in(state, conn, key, words, now, fx);
+}
+
+/// Puts a prompt that came to nothing back into an empty composer.
+fn give_back(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key)
+        && session.draft.is_empty()
+    {
+        session.draft.clone_from(&text);
+        if key == state.active {
+            fx.push(Effect::View(ViewCommand::SetDraft(text)));
+        }
+    }
+}
+
+/// Ends the running turn.
+pub(in crate::app) fn end(
+    state: &mut State,
+    key: SessionKey,
+    ending: Ending,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let (since, was_cancelled) = match session.turn {
+        Turn::Idle => return,
+        Turn::Running { since, .. } => (since, false),
+        Turn::Cancelling { since, .. } => (since, true),
+    };
+    let took = now.saturating_duration_since(since);
+    session.turn = Turn::Idle;
+    // What was opened to follow it need not stay open once there is nothing to follow.
+    if session.plan_fold == Some(false) && session.is_plan_done() {
+        session.plan_fold = None;
+    }
+    let prompt = session.ledger.prompt.take();
+    if matches!(ending, Ending::AgentDied { .. }) && !was_cancelled {
+        session.failed_prompt = prompt.map(|(_, text)| FailedPrompt { text, may_have_arrived: true });
+    }
+    session.ledger.echo = None;
+    // What the agent was to be told has reached it only with a turn that it ended itself.
+    let is_told = matches!(ending, Ending::Replied(..));
+    if is_told && session.ledger.handover.take_if(|told| told.is_sent).is_some() {
+        session.ledger.has_forgotten = false;
+    }
+    if let Some(told) = &mut session.ledger.handover {
+        told.is_sent = false;
+    }
+    let has_typed_since = std::mem::take(&mut session.ledger.has_queued_since_cancel);
+    let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(..));
+    let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });
+    let item = match ending {
+        Ending::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),
+        Ending::Abandoned => stopped(StopReason::Cancelled, None),
+        Ending::Replied(_, usage) if was_cancelled => stopped(StopReason::Cancelled, usage),
+        Ending::Failed(..) if was_cancelled => stopped(StopReason::Cancelled, None),
+        Ending::Failed(fault, error) => Some(TurnEnd::Failed { error, fault }),
+        Ending::Replied(reason, usage) => {
+            session.turn_usage = usage.or(session.turn_usage);
+            if reason == StopReason::EndTurn { None } else { stopped(reason, usage) }
+        }
+    };
+    if item.is_none() {
+        session.ledger.doubt = None;
+        session.ledger.is_second_try = false;
+    }
+    let is_good = item.is_none();
+    let unseen = match &item {
+        Some(TurnEnd::Stopped { reason: StopReason::Cancelled, .. }) => None,
+        None => Some(UnseenKind::Finished),
+        Some(TurnEnd::Stopped { reason, .. }) => Some(UnseenKind::Stopped(reason.words())),
+        Some(TurnEnd::Failed { error, .. }) => Some(UnseenKind::Failed(error.clone())),
+        Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
+    };
+    record::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took)));
+    turns::close_items(session, item, now);
+    if is_good && is_unanswered(session) {
+        // One agent ends its turn like this when its model fails.
+        let title = "The agent returned an empty response.";
+        call::notice(state, key, Severity::Info, title, None);
+    }
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let (folder, waiting, agent) = (session.place.cwd.clone(), session.queue.len(), session.conn);
+    let is_far = session.place.far.is_some();
+    if let Some(agent) = agent {
+        conn::close_dialogs_of(state, agent);
+    }
+    fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
+    fx.push(Effect::StopTimer(TimerId::CancelOverdue(key)));
+    if state.is_quitting {
+        return;
+    }
+    if let Some(what) = unseen {
+        let words = match &what {
+            UnseenKind::Finished => "turn finished.".to_owned(),
+            UnseenKind::Stopped(why) => format!("turn stopped: {why}."),
+            UnseenKind::Failed(_) => "turn failed.".to_owned(),
+        };
+        tabs::tell_unseen(state, key, what, now);
+        // A good end with more in the queue is no news.
+        if waiting == 0 || !is_good {
+            tabs::announce(state, key, &words, fx);
+        }
+    }
+    if !is_far {
+        fx.push(Effect::ReadGit { session: key, folder });
+    }
+    if was_cancelled && may_go_on && dies_on_cancel(state, key) {
+        reopen(state, key, has_typed_since, now, fx);
+    } else if is_good || (was_cancelled && may_go_on && has_typed_since) {
+        // Prompts are sent in the order in which they were typed, also around a cancel.
+        send_next(state, key, now, fx);
+    } else if waiting > 0 {
+        let text = match waiting {
+            1 => "1 prompt queued. Send an empty prompt to run it.".to_owned(),
+            _ => format!("{waiting} prompts queued. Send an empty prompt to run the next."),
+        };
+        tabs::flash(state, key, &text, fx);
+    }
+}
+
+fn dies_on_cancel(state: &State, key: SessionKey) -> bool {
+    state.conn_of(key).is_some_and(|conn| conn.capabilities().dies_on_cancel)
+}
+
+/// One agent drops a session whose turn was cancelled: it is taken up again before the next prompt.
+fn reopen(state: &mut State, key: SessionKey, has_new: bool, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.is_reopening = true;
+        session.ledger.sends_when_ready = has_new;
+        open::open(state, key, now, fx);
+    }
+}
+
+/// The end of a turn as it is kept.
+fn outcome(end: Option<&TurnEnd>, usage: Option<TurnUsage>, took: Duration) -> TurnOutcome {
+    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    match end.cloned() {
+        None => TurnOutcome::Stopped { reason: StopReason::EndTurn, usage, took_ms },
+        Some(TurnEnd::Stopped { reason, usage, .. }) => TurnOutcome::Stopped { reason, usage, took_ms },
+        Some(TurnEnd::Failed { error, fault }) => TurnOutcome::Failed { error, fault },
+        Some(TurnEnd::AgentDied { cause, stderr_tail }) => TurnOutcome::AgentDied { cause, stderr_tail },
+    }
+}
+
+/// Whether nothing that can be seen came after our prompt.
+fn is_unanswered(session: &Session) -> bool {
+    let last = session.transcript.items().iter().rev().find(|item| !item.is_hidden());
+    matches!(last.map(|item| &item.body), Some(ItemBody::Message(message)) if message.is_local)
+}

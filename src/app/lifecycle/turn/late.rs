@@ -1,0 +1,80 @@
+//! What takes too long: a cancel without an answer, a turn without news.
+//!
+//! Duty: says so, and offers ways out. Not its duty: ending anything, which the user decides.
+
+use crate::app::state::lookup;
+use std::time::Instant;
+
+use crate::app::lifecycle::{conn, tabs};
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
+use crate::model::SessionKey;
+
+use super::{CANCEL_LIMIT, QUIET_LIMIT};
+
+/// A cancel got no answer in time. Never a silent kill: the user chooses.
+pub(in crate::app) fn on_cancel_overdue(state: &mut State, key: SessionKey, now: Instant) {
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    if let Turn::Cancelling { is_overdue, .. } = &mut session.turn
+        && !*is_overdue
+    {
+        *is_overdue = true;
+        offer_ways_out(state, key, Some(now));
+    }
+}
+
+pub(super) fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itself: Option<Instant>) {
+    let Some(agent) = state.sessions.get(&key).and_then(|session| session.conn) else {
+        return;
+    };
+    conn::close_dialogs_of(state, agent);
+    let dialog = ChoiceDialog {
+        title: "Agent does not respond to cancel".to_owned(),
+        body: vec![
+            format!("The agent is still working {} s after the cancel request.", CANCEL_LIMIT.as_secs()),
+            "A restart does not remove the transcript.".to_owned(),
+        ],
+        choices: vec![
+            Choice { label: "Wait".to_owned(), outcome: ChoiceOutcome::Close },
+            Choice { label: "Restart agent".to_owned(), outcome: ChoiceOutcome::Restart(key) },
+            Choice { label: "Force-stop agent".to_owned(), outcome: ChoiceOutcome::ForceStop(agent) },
+        ],
+        selected: 0,
+        opened_by_itself,
+    };
+    tabs::open_dialog(state, key, Modal::Choice(dialog));
+}
+
+/// Something happened in a turn: it is not quiet, nor is the one that it works for.
+pub(in crate::app) fn note_news(state: &mut State, key: SessionKey, now: Instant) {
+    for key in [key, lookup::root_of(state, key)] {
+        if let Some(Turn::Running { last_news, .. }) =
+            state.sessions.get_mut(&key).map(|session| &mut session.turn)
+        {
+            *last_news = now;
+        }
+    }
+}
+
+/// A look at a running turn: a hint if it was quiet, and the next look.
+pub(in crate::app) fn on_quiet(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else {
+        return;
+    };
+    let Turn::Running { last_news, .. } = session.turn else {
+        return;
+    };
+    let quiet = now.saturating_duration_since(last_news);
+    if !session.asks.is_empty() {
+        // It is the agent that waits.
+        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
+    } else if quiet >= QUIET_LIMIT {
+        let minutes = quiet.as_secs() / 60;
+        let text = format!("No activity from the agent for {minutes} min.");
+        tabs::flash(state, key, &text, fx);
+        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
+    } else {
+        fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT.saturating_sub(quiet)));
+    }
+}

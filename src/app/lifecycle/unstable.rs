@@ -1,0 +1,247 @@
+//! What only some agents offer: stopping a part of the work, archives, the state of the sign-in, providers.
+//!
+//! Duty: when it is asked for, what its answers mean. Not its duty: how it is spelled (`acp`).
+//! Invariant: what the agent does not advertise is not called, and where the user wished for it, that is said.
+
+use crate::app::Part;
+use std::time::Instant;
+
+use crate::model::{
+    AgentCommand, Call, CallError, ConnId, ItemId, Purpose, Record, Reply, SessionKey, Severity, TerminalId,
+    ToolContent,
+};
+
+use super::{call, callbacks, open};
+use crate::app::session::record;
+use crate::app::state::{lookup, texts};
+use crate::app::{ConnPhase, Effect, ItemBody, Session, SessionPhase, State};
+
+/// Whether something runs that can be stopped by itself.
+pub fn has_stoppable(session: &Session) -> bool {
+    !stoppable(session).is_empty()
+}
+
+/// Parts that run and can be stopped, with the items that show them.
+fn stoppable(session: &Session) -> Vec<(ItemId, Part)> {
+    if session.ledger.can_cancel.is_empty() {
+        return Vec::new();
+    }
+    let can = |part: &Part| session.ledger.can_cancel.contains(part);
+    let mut found = Vec::new();
+    // They are at the end: a part of an older turn runs no more.
+    for item in session.transcript.items().iter().rev().take_while(|item| item.turn == session.turn_count) {
+        match &item.body {
+            ItemBody::Tool(tool) => {
+                let of_tool = Part::Tool(tool.id.clone());
+                if !tool.status.is_final() && can(&of_tool) {
+                    found.push((item.id, of_tool));
+                    continue;
+                }
+                let terminals = tool.content.iter().filter_map(|content| match content {
+                    ToolContent::Terminal(id) => Some(id),
+                    _ => None,
+                });
+                let runs =
+                    |id: &&TerminalId| session.terminals.get(id).is_some_and(|view| view.exit.is_none());
+                let parts = terminals.filter(runs).map(|id| Part::Terminal(id.clone())).filter(can);
+                found.extend(parts.map(|part| (item.id, part)));
+            }
+            ItemBody::Subagent { session, state, .. } => {
+                let part = Part::Child(session.clone());
+                let is_over = matches!(state.as_deref(), Some("idle" | "completed" | "failed" | "cancelled"));
+                if !is_over && can(&part) {
+                    found.push((item.id, part));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Stops the marked part of the work, or the only one that runs; else the command that parlor runs.
+pub fn stop_part(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    let parts = stoppable(session);
+    let marked = parts.iter().find(|(item, _)| session.selected == Some(*item));
+    let has_own = session.terminals.values().any(|view| view.is_ours && view.exit.is_none());
+    let chosen = marked.or(match parts.as_slice() {
+        [only] if !has_own => Some(only),
+        _ => None,
+    });
+    let Some((_, part)) = chosen.cloned() else {
+        if parts.len() > 1 && !has_own {
+            call::flash(state, "Several commands or subagents are running. Select the one to stop.", fx);
+        } else {
+            callbacks::kill_command(state, key, now, fx);
+        }
+        return;
+    };
+    let (Some(conn), Some(id)) = (session.conn, session.id.clone()) else { return };
+    let request = match part {
+        Part::Tool(tool) => Call::StopTool(id, tool),
+        Part::Terminal(terminal) => Call::StopTerminal(id, terminal),
+        Part::Child(child) => {
+            fx.push(Effect::Send(conn, AgentCommand::Cancel(child)));
+            call::flash(state, "Stopping the subagent.", fx);
+            return;
+        }
+    };
+    call::call(state, conn, Purpose::StopPart(key), request, fx);
+}
+
+/// The agent took it, or not; the end itself is told by an update. Source: ACP v2 tool-calls.
+pub(in crate::app) fn on_stopped(state: &mut State, result: Result<Reply, CallError>, fx: &mut Vec<Effect>) {
+    let text = match result {
+        Ok(_) => "Stopping.".to_owned(),
+        Err(error) => format!("Stop failed: {}", texts::error_text(&error)),
+    };
+    call::flash(state, text, fx);
+}
+
+/// Takes the session off the agent's list, or puts it back there.
+pub fn archive_session(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_archive);
+    let Some(session) = state.sessions.get(&key).filter(|_| can) else { return };
+    if session.turn.is_running() {
+        call::flash(state, "A turn is running. Stop it first.", fx);
+        return;
+    }
+    if let (Some(conn), Some(id)) = (session.conn, session.id.clone()) {
+        let request = Call::Archive(id, !session.is_archived);
+        call::call(state, conn, Purpose::Archive(key), request, fx);
+    }
+}
+
+/// The agent frees a session that it archives; one that comes back is opened again.
+pub(in crate::app) fn on_archived(
+    state: &mut State,
+    key: SessionKey,
+    result: Result<Reply, CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if !session.is_archived {
+        match result {
+            Ok(_) => {
+                session.is_archived = true;
+                record::note(session, Record::Archived { is_away: true });
+                let cause = "Session archived.".to_owned();
+                session.phase = SessionPhase::Ended { cause: cause.clone() };
+                call::flash(state, cause, fx);
+            }
+            Err(error) => call::flash(state, format!("Archive failed: {}", texts::error_text(&error)), fx),
+        }
+        return;
+    }
+    let is_opening = matches!(session.phase, SessionPhase::Opening { .. });
+    if let Err(error) = &result {
+        let text = format!("Unarchive failed: {}", texts::error_text(error));
+        call::flash(state, text, fx);
+        // Whether it can go on in spite of that, the call that opens it says.
+        if !is_opening {
+            return;
+        }
+    }
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.is_archived = false;
+    record::note(session, Record::Archived { is_away: false });
+    session.ledger.is_reopening |= !session.ledger.wants_history;
+    let id = session.id.clone();
+    let conn = session.conn.and_then(|conn| state.conns.get_mut(&conn));
+    let listed = conn.map(|conn| &mut conn.listing.sessions).into_iter().flatten();
+    for info in listed.filter(|info| Some(&info.id) == id.as_ref()) {
+        info.is_archived = false;
+    }
+    open::open(state, key, now, fx);
+}
+
+/// The agent is ready: what the user wishes for it is set, and what it tells of itself is asked for.
+pub(in crate::app) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
+    let Some(open) = state.conns.get(&conn) else { return };
+    let (can, wire) = (open.capabilities(), open.spec.wire.clone());
+    if can.tells_auth {
+        call::call(state, conn, Purpose::AuthStatus, Call::AuthStatus, fx);
+    }
+    if can.has_providers {
+        for wish in &wire.providers {
+            let purpose = Purpose::SetProvider(wish.id.clone());
+            call::call(state, conn, purpose, Call::SetProvider(wish.clone()), fx);
+        }
+        call::call(state, conn, Purpose::ListProviders, Call::ListProviders, fx);
+    } else if !wire.providers.is_empty() {
+        tell(
+            state,
+            conn,
+            "Configured providers were not set.",
+            "This agent does not support provider configuration.",
+        );
+    }
+    if can.deaf_in_turn {
+        let text = "This agent cannot receive answers during a turn. Select a mode that does not ask for \
+            permission.";
+        call::flash(state, text, fx);
+    }
+    if wire.system_prompt.as_ref().is_some_and(|prompt| !can.takes(prompt)) {
+        let detail = if can.system_prompt {
+            "This agent allows appending to its system prompt, not replacing it."
+        } else {
+            "This agent does not support custom system prompts."
+        };
+        tell(state, conn, "The configured system prompt was not used.", detail);
+    }
+}
+
+fn tell(state: &mut State, conn: ConnId, title: &str, detail: &str) {
+    for key in lookup::sessions_of(state, conn, false) {
+        let is_new = state.sessions.get(&key).is_some_and(|session| !session.ledger.is_reopening);
+        if is_new {
+            call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
+        }
+    }
+}
+
+/// Whether a session must wait until its models come from where the user wants them.
+pub(in crate::app) fn must_wait(state: &mut State, key: SessionKey) -> bool {
+    let waits = state.conn_of(key).is_some_and(|conn| {
+        conn.open_calls.values().any(|tag| matches!(tag.purpose, Purpose::SetProvider(_)))
+    });
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.ledger.waits_for_setup = waits;
+    }
+    waits
+}
+
+/// A provider was set, or not; after the last of them the sessions are opened.
+pub(in crate::app) fn on_provider_set(
+    state: &mut State,
+    conn: ConnId,
+    id: &str,
+    result: Result<Reply, CallError>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if let Err(error) = result {
+        let title = format!("Provider {id} could not be set.");
+        tell(state, conn, &title, &texts::error_text(&error));
+    }
+    for key in lookup::sessions_of(state, conn, false) {
+        let waits = state.sessions.get(&key).is_some_and(|session| session.ledger.waits_for_setup);
+        let is_ready = state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready);
+        if waits && is_ready && !must_wait(state, key) {
+            open::open(state, key, now, fx);
+        }
+    }
+}
+
+/// The agent told where its models come from, or how the user is signed in.
+pub(in crate::app) fn on_told(state: &mut State, conn: ConnId, result: Result<Reply, CallError>) {
+    let Some(open) = state.conns.get_mut(&conn) else { return };
+    match result {
+        Ok(Reply::AuthStatus(status)) => open.auth = Some(status),
+        Ok(Reply::Providers(providers)) => open.providers = providers,
+        // Only facts to look up are missing then.
+        Ok(_) | Err(_) => {}
+    }
+}

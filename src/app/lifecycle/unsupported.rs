@@ -1,0 +1,70 @@
+//! What a session was to be opened with and the agent does not take: left out, and said.
+//!
+//! Duty: more folders and MCP servers. Not its duty: leaving them out (`acp`), other wishes (`unstable`).
+//! Each is said once, however often the agent is started again.
+
+use crate::model::{McpServer, SessionKey, Severity};
+
+use super::call;
+use crate::app::{Conn, State};
+
+/// More folders are wished for, and the agent works in one only. Source: ACP v1 session-setup,
+/// `additionalDirectories`.
+pub(in crate::app) fn tell_folders(state: &mut State, key: SessionKey) {
+    let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
+    let Some(session) = state.sessions.get(&key).filter(|session| !session.ledger.is_reopening) else {
+        return;
+    };
+    let folders = &session.place.additional_directories;
+    let is_far = session.place.far.is_some();
+    if folders.is_empty() || (can.additional_directories && !is_far) {
+        return;
+    }
+    let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let detail = if is_far {
+        "The folders are on this machine, but the agent runs on another."
+    } else {
+        "This agent supports one folder only. It may still request files from the others."
+    };
+    let title = format!("Folders not passed to the agent: {}", names.join(", "));
+    call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
+}
+
+/// A server that the agent cannot reach is left out, and its tools are missed: that is said once for an agent,
+/// however often it is started again. Source: ACP v1 session-setup, `mcpCapabilities`.
+pub(in crate::app) fn tell_servers(state: &mut State, key: SessionKey) {
+    let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
+    let spec = state.conn_of(key).map(|conn| conn.spec.clone()).unwrap_or_default();
+    let agent = spec.command_line();
+    let configured: Vec<&str> = state.setup.mcp_servers.iter().map(McpServer::name).collect();
+    let not_passed = (!spec.gets_servers() && !configured.is_empty()).then(|| configured.join(", "));
+    let all_told: Vec<(String, String)> =
+        state.sessions.values().filter_map(|session| session.ledger.left_out.clone()).collect();
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.ledger.is_reopening) else {
+        return;
+    };
+    let left_out: Vec<String> = session
+        .place
+        .mcp_servers
+        .iter()
+        .filter_map(|server| match server {
+            McpServer::Http { name, .. } => (!can.mcp_http).then(|| format!("{name} (http)")),
+            McpServer::Sse { name, .. } => (!can.mcp_sse).then(|| format!("{name} (sse)")),
+            McpServer::Stdio { name, .. } => can.mcp_stdio_off.then(|| format!("{name} (stdio)")),
+        })
+        .collect();
+    let (names, detail) = if let Some(names) = not_passed {
+        let detail = "This agent runs on another machine. Set `mcp = true` in the agent's section of \
+            config.toml to pass your servers with their headers and variables.";
+        (names, detail)
+    } else {
+        let detail = "This agent does not support servers of this type. Their tools are not available.";
+        (left_out.join(", "), detail)
+    };
+    let title = format!("MCP servers not passed to the agent: {names}");
+    let told = (agent, title.clone());
+    if !names.is_empty() && !all_told.contains(&told) {
+        session.ledger.left_out = Some(told);
+        call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
+    }
+}

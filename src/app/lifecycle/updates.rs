@@ -1,0 +1,288 @@
+//! Updates of sessions.
+//!
+//! Duty: to which session an update belongs, and what each kind of it changes.
+//! Not its duty: how messages (`messages`), calls (`tools`) and terminals (`terminals`) grow.
+//! An update may come before the session is known (then it waits), outside a turn, and after a cancel: all of
+//! them count, and none opens or ends a turn.
+
+use std::time::Instant;
+
+use crate::model::{
+    Bounded, Capacity, ConnId, Record, Role, SessionId, SessionKey, SessionUpdate, Severity, SubagentPatch,
+};
+
+use super::{call, turn};
+use crate::app::session::{apply, messages, paging, record, replay_reconcile};
+use crate::app::state::lookup;
+use crate::app::{Early, Effect, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
+
+/// What waits for its session to be known, per connection; beyond it the oldest go.
+const MOST_EARLY: Capacity = Capacity { items: 4_096, bytes: 16 << 20 };
+/// What a waiting update takes beside its texts.
+const EARLY_BYTES: usize = size_of::<(SessionId, SessionUpdate)>();
+/// Most bytes of text that are joined into one waiting chunk.
+const MOST_JOINED_BYTES: usize = 1 << 20;
+
+/// An update of a session.
+pub(in crate::app) fn on_update(
+    state: &mut State,
+    conn: ConnId,
+    id: SessionId,
+    update: SessionUpdate,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    match lookup::session_by_id(state, conn, &id) {
+        Some(key) => apply(state, conn, key, update, now, fx),
+        None => keep_early(state, conn, id, update),
+    }
+}
+
+/// Some agents tell of a session before the answer that names it.
+fn keep_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpdate) {
+    let Some(conn) = state.conns.get_mut(&conn).filter(|conn| conn.is_alive()) else {
+        return;
+    };
+    let early = &mut conn.early;
+    if let SessionUpdate::Chunk { role, message, text } = &update
+        && early.updates.grow_last(text.len(), |(last, waiting)| match waiting {
+            SessionUpdate::Chunk { role: of, message: in_message, text: all }
+                if *last == id
+                    && of == role
+                    && in_message == message
+                    && all.len() + text.len() <= MOST_JOINED_BYTES =>
+            {
+                all.push_str(text);
+                true
+            }
+            _ => false,
+        })
+    {
+        return;
+    }
+    let bytes = EARLY_BYTES + id.as_str().len() + paging::weight_of(&update);
+    let mut waiting = Err((id, update));
+    while let Err(update) = waiting {
+        waiting = early.updates.push(update, bytes);
+        if waiting.is_err() {
+            early.updates.pop();
+            early.dropped_count += 1;
+        }
+    }
+}
+
+impl Default for Early {
+    fn default() -> Self {
+        Self { updates: Bounded::new(MOST_EARLY), dropped_count: 0 }
+    }
+}
+
+/// The session is known now: what came for it before is applied in order.
+pub(in crate::app) fn replay_early(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    id: &SessionId,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(open) = state.conns.get_mut(&conn) else {
+        return;
+    };
+    if open.early.updates.is_empty() {
+        return;
+    }
+    let dropped_count = std::mem::take(&mut open.early.dropped_count);
+    let mine = open.early.updates.take_where(|(of, _)| of == id);
+    if dropped_count > 0 {
+        let title = format!("{dropped_count} early updates were dropped.");
+        call::notice(state, key, Severity::Warning, title, None);
+    }
+    for (_, update) in mine {
+        apply(state, conn, key, update, now, fx);
+    }
+}
+
+/// Applies an update to a known session.
+pub(in crate::app) fn apply(
+    state: &mut State,
+    conn: ConnId,
+    key: SessionKey,
+    update: SessionUpdate,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    turn::note_news(state, key, now);
+    let Some(session) = state.sessions.get_mut(&key) else {
+        return;
+    };
+    let makes_items = makes_items(&update);
+    let update = if session.turn.is_running() {
+        update
+    } else {
+        match replay_reconcile::take(session, update, now, fx) {
+            Some(update) => update,
+            None => return,
+        }
+    };
+    if makes_items && matches!(session.turn, Turn::Idle) {
+        note_outside_turn(session, &update);
+    }
+    let Some(update) = paging::take_late(session, update) else { return };
+    // What comes of an echo depends on the prompt, which may stand in an earlier page.
+    let Some(update) = messages::without_echo(session, update) else { return };
+    let record = Record::Update(update.clone());
+    let next = session.transcript.next_id();
+    match update {
+        SessionUpdate::Subagent(patch) => {
+            if !on_subagent(state, conn, key, patch, now, fx) {
+                return;
+            }
+        }
+        other => apply::apply_here(session, other, now, fx),
+    }
+    // Behind it, because a message of a replayed history begins the turn that it is counted in.
+    if let Some(session) = state.sessions.get_mut(&key) {
+        if session.transcript.next_id() > next {
+            paging::on_pushed(session, next);
+        }
+        record::note(session, record);
+    }
+}
+
+/// Whether an update is a part of the history, not just a setting.
+fn makes_items(update: &SessionUpdate) -> bool {
+    matches!(
+        update,
+        SessionUpdate::Chunk { .. }
+            | SessionUpdate::Block { .. }
+            | SessionUpdate::Message { .. }
+            | SessionUpdate::Tool(_)
+            | SessionUpdate::Compaction { .. }
+            | SessionUpdate::CompactionChunk { .. }
+            | SessionUpdate::Subagent(_)
+    )
+}
+
+/// Outside a turn something is either a replay of the history or news from the background.
+fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
+    let is_from_user = matches!(
+        update,
+        SessionUpdate::Chunk { role: Role::User, .. }
+            | SessionUpdate::Block { role: Role::User, .. }
+            | SessionUpdate::Message { role: Role::User, .. }
+    );
+    match &session.ledger.replay {
+        Replay::Armed => begin_replay(session, true),
+        // One agent answers first and replays then. What it says of itself after a load is no history, so
+        // only a message of the user begins such a replay.
+        Replay::Late if is_from_user => begin_replay(session, false),
+        Replay::Running(_) | Replay::Aside(_) => {}
+        Replay::None | Replay::Late => {
+            let is_open = session.phase == SessionPhase::Ready && session.parent.is_none();
+            session.has_background_news |= is_open && session.turn_count > 0;
+        }
+    }
+}
+
+/// Looks whether a replay of the history has come to its end; then what waited for it is sent.
+pub(in crate::app) fn on_history_timer(
+    state: &mut State,
+    key: SessionKey,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    if state.sessions.get_mut(&key).is_some_and(|session| replay_reconcile::on_timer(session, now, fx)) {
+        turn::go_on(state, key, now, fx);
+    }
+}
+
+/// The history replaces what is shown; until the replay has ended well, that is kept.
+fn begin_replay(session: &mut Session, may_fail: bool) {
+    let transcript = session.transcript.take();
+    let earlier = session.ledger.earlier.take();
+    let former = Former { transcript, book: session.pages.forget(), earlier };
+    session.forget_places();
+    session.terminals.retain(|_, view| view.is_ours);
+    session.turn_count = 0;
+    // What is kept under its name is this one: the store is to know before anything of it comes.
+    session.ledger.goes_on = true;
+    if may_fail {
+        record::hold(session);
+        session.ledger.replay = Replay::Running(Box::new(former));
+    } else {
+        record::note(session, Record::Replaced);
+        session.ledger.replay = Replay::None;
+    }
+}
+
+/// A child session: an item in its parent's transcript, and a session of its own for what it says. Returns whether it is
+/// one.
+fn on_subagent(
+    state: &mut State,
+    conn: ConnId,
+    parent: SessionKey,
+    patch: SubagentPatch,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) -> bool {
+    let id = patch.session.clone();
+    let child = match lookup::session_by_id(state, conn, &id) {
+        // A session that calls itself, or one above it, its own child is none.
+        Some(known) if lookup::root_of(state, parent) == known || known == parent => return false,
+        Some(known) => known,
+        None => adopt(state, conn, parent, &id),
+    };
+    let Some(session) = state.sessions.get_mut(&parent) else {
+        return false;
+    };
+    let place = if let Some(place) = session.ledger.subagents.get(&id) {
+        *place
+    } else {
+        messages::close(session, now);
+        let body = ItemBody::Subagent {
+            session: id.clone(),
+            key: Some(child),
+            title: String::new(),
+            description: None,
+            state: None,
+        };
+        let place = session.transcript.push(session.turn_count, body);
+        session.ledger.subagents.insert(id.clone(), place);
+        place
+    };
+    apply::note_part(session, Part::Child(id.clone()), &patch.can_cancel);
+    let new_title = patch.title.clone();
+    session.transcript.edit(place, |item| {
+        if let ItemBody::Subagent { key, title, description, state, .. } = &mut item.body {
+            *key = Some(child);
+            patch.title.apply_or_default(title);
+            patch.description.apply(description);
+            patch.state.apply(state);
+        }
+    });
+    if let Some(session) = state.sessions.get_mut(&child) {
+        new_title.apply(&mut session.title);
+    }
+    replay_early(state, conn, child, &id, now, fx);
+    true
+}
+
+/// The child's own session: the one from before a restart, or a new one.
+fn adopt(state: &mut State, conn: ConnId, parent: SessionKey, id: &SessionId) -> SessionKey {
+    let known = state
+        .sessions
+        .values()
+        .find(|session| session.parent == Some(parent) && session.id.as_ref() == Some(id))
+        .map(|session| session.key);
+    let place = state.sessions.get(&parent).map(|session| session.place.clone());
+    let key = known.unwrap_or_else(|| state.add_session());
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.parent = Some(parent);
+        session.conn = Some(conn);
+        session.id = Some(id.clone());
+        session.phase = SessionPhase::Ready;
+        session.place = place.unwrap_or_else(|| session.place.clone());
+    }
+    key
+}

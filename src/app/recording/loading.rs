@@ -1,0 +1,87 @@
+//! Asks the store for pages of a transcript that are not in memory.
+//!
+//! The items of an answer are put into the transcript by `restore`.
+
+use crate::model::{Action, MarkPlace, SessionKey, StoreJob};
+
+use crate::app::session::paging;
+use crate::app::state::pages::place_marks;
+use crate::app::{Effect, ItemBody, Replay, State, UiRequest};
+
+/// The store has written what was handed over, up to here.
+pub(in crate::app) fn on_written(
+    state: &mut State,
+    key: SessionKey,
+    upto: u64,
+    marks: &[MarkPlace],
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.pages.written = session.pages.written.max(upto);
+    place_marks(&mut session.pages.book, marks);
+    if let Replay::Running(former) = &mut session.ledger.replay {
+        place_marks(&mut former.book, marks);
+    }
+    session.pages.wants_trim = true;
+    // It had to wait until what came late was on the disk.
+    if session.pages.redo.is_some() && session.pages.book.reading == 0 {
+        load_earlier(state, key, fx);
+    }
+}
+
+/// A page is in memory again: helpers are known by their items, and what the user wished is done.
+pub(in crate::app) fn redo(state: &mut State, key: SessionKey) {
+    let children: Vec<_> = state
+        .sessions
+        .values()
+        .filter(|session| session.parent == Some(key))
+        .filter_map(|session| Some((session.id.clone()?, session.key)))
+        .collect();
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    for (id, child) in children {
+        if let Some(place) = session.ledger.subagents.get(&id).copied() {
+            session.transcript.edit(place, |item| {
+                if let ItemBody::Subagent { key, .. } = &mut item.body {
+                    *key = key.or(Some(child));
+                }
+            });
+        }
+    }
+    let Some(action) = session.pages.redo.take() else { return };
+    if state.active == key {
+        state.ui_requests.push(UiRequest::Act(action));
+    }
+}
+
+/// What the user wishes needs items that had gone: they are read, and then it is done: the action comes again
+/// with each page, until this returns that it need not wait.
+pub fn ask_for_all(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    let key = state.active;
+    let Some(session) = state.sessions.get_mut(&key) else { return false };
+    let limit = session.pages.limit_bytes;
+    let is_much = session.pages.weight() > limit.saturating_add(MOST_BACK);
+    if !session.pages.has_gone() || is_much {
+        return false;
+    }
+    session.pages.redo = Some(action);
+    load_earlier(state, key, fx);
+    true
+}
+
+/// So much is brought back for a list of all of a session; the rest is left out of it.
+pub(in crate::app) const MOST_BACK: usize = 256 << 20;
+
+/// Asks for a page of what came before, if there is more.
+pub fn load_earlier(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    fx.extend(state.sessions.get_mut(&key).and_then(paging::earlier_job).map(Effect::Store));
+}
+
+/// Asks for a page of what comes behind, if there is more.
+pub fn load_later(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    if let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.ledger.reading.as_mut())
+        && let Some(later) = reading.later.as_mut().filter(|later| !later.is_loading)
+    {
+        later.is_loading = true;
+        fx.push(Effect::Store(StoreJob::Later { key, uid: reading.uid.clone(), from: later.from }));
+    }
+}

@@ -1,0 +1,141 @@
+//! A session made of what was kept of it.
+//!
+//! Duty: plays records again, through the same code that made the transcript when they came, so that it looks
+//! as it did. Not its duty: starting the agent again (`conn`), calling it (`open`).
+//! Times are those between the records: what took two seconds then says so again.
+
+use std::time::Instant;
+
+use crate::model::{EarlierPage, ItemId, RecordedSession, Severity, Window};
+
+use crate::app::session::play::{Bounds, Played};
+use crate::app::session::{paging, play, record};
+use crate::app::{Earlier, ItemBody, Message, MessagePart, RecorderState, Session};
+
+/// Makes the session of what was kept. Its agent is not started. Gives the item of the event that was looked for.
+pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Option<ItemId> {
+    let RecordedSession {
+        head, usage, draft, queue, events, left_out_count, unreadable_count, end_seq, ..
+    } = kept;
+    session.id.clone_from(&head.session);
+    session.title.clone_from(&head.title);
+    if head.place.cwd.is_absolute() {
+        session.place.cwd.clone_from(&head.place.cwd);
+    }
+    session.place.additional_directories.clone_from(&head.place.additional_directories);
+    session.usage = usage;
+    session.draft = draft;
+    session.queue = queue.into();
+    session.ledger.has_own_title = head.has_own_title;
+    session.ledger.chosen.clone_from(&head.chosen);
+    session.ledger.owes_title = head.owes_title;
+    let earlier = head.kept_as.clone().filter(|_| left_out_count > 0).map(|uid| Earlier {
+        uid,
+        before: kept.first_seq,
+        count: left_out_count,
+        is_loading: false,
+        has_failed: false,
+    });
+    if left_out_count > 0 {
+        session.transcript.set_head(record::earlier_words(left_out_count));
+    }
+    if let Some((uid, name)) = kept.came_from {
+        play::push_notice(session, Severity::Info, format!("Continued from {uid}: {name}"), None);
+    }
+    if unreadable_count > 0 {
+        let title = format!("{unreadable_count} events of this session could not be read.");
+        play::push_notice(session, Severity::Warning, title, None);
+    }
+    // Where nothing counts any more, nothing is to be read again.
+    let first_seq = if events.is_empty() { end_seq } else { kept.first_seq };
+    let goes_on = kept.later.is_some();
+    let bounds = Bounds { is_cut: left_out_count > 0, goes_on, ..Bounds::default() };
+    let first = session.transcript.next_id();
+    let Played { mark, mut needs, .. } = play::play_to(session, events, kept.mark, bounds, now);
+    if left_out_count == 0 {
+        needs.clear();
+    }
+    record::push_later(session, kept.later.map_or(0, |(_, count)| count));
+    // A history that the agent told anew begins nowhere else.
+    session.ledger.earlier = earlier;
+    paging::on_restored(session, first, (first_seq, end_seq), needs);
+    session.ledger.keeping = RecorderState::of_kept(head, &session.draft, &session.queue);
+    mark
+}
+
+/// Puts a page of later events below those that are shown, in place of the line that says how many there are.
+pub(in crate::app) fn append(session: &mut Session, window: Window, now: Instant) {
+    if let Some(line) = session.pages.later_line.take() {
+        session.transcript.remove(line);
+    }
+    let (is_cut, goes_on) = (session.ledger.earlier.is_some(), window.later_count > 0);
+    let bounds = Bounds { is_cut, is_continued: true, goes_on, is_over: false };
+    let Played { needs, .. } = play::play_to(session, window.events, None, bounds, now);
+    record::push_later(session, window.later_count);
+    paging::on_appended(session, window.next_seq, needs);
+}
+
+/// The item that shows the event that was looked for, found by what it says: what is shown may have been made live, and
+/// knows no numbers.
+pub(in crate::app) fn place_of(session: &Session, window: Window, now: Instant) -> Option<ItemId> {
+    let mut part = Session::new(session.key, session.place.clone());
+    let mark = play::play_to(&mut part, window.events, window.mark, Bounds::default(), now).mark?;
+    let wanted = part.transcript.get(mark)?;
+    let of_turn = || session.transcript.items().iter().filter(|item| item.turn == wanted.turn);
+    let same = of_turn().find(|item| is_same(&item.body, &wanted.body));
+    same.or_else(|| of_turn().next()).map(|item| item.id)
+}
+
+/// Whether a shown item is this one, of which the beginning or the end may be missing.
+fn is_same(shown: &ItemBody, wanted: &ItemBody) -> bool {
+    let text = |message: &Message| {
+        let texts = message.parts.iter().filter_map(|part| match part {
+            MessagePart::Text(text) => Some(text.as_str()),
+            MessagePart::Block(_) => None,
+        });
+        texts.collect::<String>()
+    };
+    match (shown, wanted) {
+        (ItemBody::Message(shown), ItemBody::Message(wanted)) => {
+            shown.role == wanted.role && text(shown).contains(text(wanted).trim())
+        }
+        (ItemBody::Tool(shown), ItemBody::Tool(wanted)) => shown.id == wanted.id,
+        _ => shown == wanted,
+    }
+}
+
+/// Puts a page of earlier events above those that are shown, below the line that says how many there are. Returns whether
+/// it could: what is shown may depend on the page, then both are to be read again (`paging::earlier_job`).
+pub(in crate::app) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) -> bool {
+    let EarlierPage { events, first_seq, left_out_count } = page;
+    let front = paging::on_page(session, first_seq, left_out_count);
+    let is_first = front.left == 0 || events.is_empty();
+    let mut part = Session::new(session.key, session.place.clone());
+    let last_turn = events.iter().map(|event| event.turn).max();
+    let later = session.ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
+    let bounds = Bounds {
+        is_cut: !is_first && front.may_hide,
+        is_over: last_turn.is_some_and(|turn| paging::is_over_behind(session, turn, front)),
+        goes_on: front.is_end && later.is_some(),
+        is_continued: false,
+    };
+    let later_count = later.map_or(0, |later| later.count);
+    let Played { needs, things, .. } = play::play_to(&mut part, events, None, bounds, now);
+    let front = paging::Front { left: if is_first { 0 } else { front.left }, ..front };
+    let last = part.transcript.items().last().map(|item| &item.body);
+    if !front.is_own && paging::wait_for_both(session, &things, last, first_seq, front) {
+        return false;
+    }
+    paging::put_in_front(session, part, first_seq, front, needs);
+    if front.replaced > 0 && front.is_end && session.pages.later_line.take().is_some() {
+        record::push_later(session, later_count);
+    }
+    session.transcript.set_head(record::earlier_words(front.left));
+    if let Some(earlier) = &mut session.ledger.earlier {
+        (earlier.before, earlier.count) = (first_seq, front.left);
+    }
+    if is_first {
+        session.ledger.earlier = None;
+    }
+    true
+}

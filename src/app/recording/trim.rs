@@ -1,0 +1,155 @@
+//! Lets the oldest pages go.
+//!
+//! Invariant: a session is looked at only when a page was completed or written, or when the reader went somewhere.
+
+use crate::app::session::paging;
+use crate::app::state::pages::gone::Gone;
+use crate::app::state::pages::{Page, index_range};
+use crate::app::{Earlier, Item, ItemBody, Modal, OpenRequestKind, Session, State};
+use crate::model::{EventPlace, ItemId, SessionKey, Severity, TerminalId};
+
+use crate::app::session::record::earlier_words;
+use crate::app::state::texts;
+
+/// So many items stay in any case: what a screen shows.
+const LEAST_ITEMS: usize = 100;
+
+/// So many items in front of what is read stay.
+const NEAR_ITEMS: usize = 40;
+
+/// Lets pages go where a session that was touched has too many. Called at the end of each update.
+pub(in crate::app) fn settle(state: &mut State) {
+    let wants = |key: &&SessionKey| state.sessions.get(key).is_some_and(|session| session.pages.wants_trim);
+    let keys: Vec<SessionKey> = state.sessions.touched().iter().filter(wants).copied().collect();
+    for key in keys {
+        trim(state, key);
+    }
+}
+
+fn trim(state: &mut State, key: SessionKey) {
+    let is_active = state.active == key;
+    let trouble = match &state.unsaved {
+        _ if !state.setup.keeps_sessions => Some("Saving of sessions is disabled.".to_owned()),
+        why => why.as_ref().map(|why| format!("The session cannot be saved: {why}.")),
+    };
+    let names_items =
+        |modal: &Modal| modal.names_items() || matches!(modal, Modal::Inspect(_) | Modal::Changes(_));
+    let in_front = is_active && state.modals.iter().any(names_items);
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let limit = session.pages.limit_bytes;
+    if !std::mem::take(&mut session.pages.wants_trim) || limit == 0 || session.pages.weight() <= limit {
+        return;
+    }
+    let is_looked_at = in_front
+        || session.shelf.modals.iter().any(names_items)
+        || session.search.is_some()
+        || session.only.is_some()
+        || session.pages.redo.is_some()
+        || session.pages.book.reading > 0
+        || session.pages.book.merge.is_some()
+        || session.ledger.reading.is_some();
+    if is_looked_at {
+        return;
+    }
+    let count = count_to_go(session, limit - limit / 4);
+    if count > 0 {
+        drop_pages(session, count);
+    } else if let Some(trouble) = trouble.filter(|_| !session.pages.is_told) {
+        session.pages.is_told = true;
+        let title =
+            format!("This session is larger than {} MiB and cannot be unloaded from memory.", limit >> 20);
+        let detail = Some(format!("{trouble} Older parts are unloaded once the session can be saved."));
+        let body = ItemBody::Notice { severity: Severity::Warning, title, detail };
+        session.transcript.push(session.turn_count, body);
+    }
+}
+
+/// How many of the oldest pages can go, until this many bytes are left.
+fn count_to_go(session: &Session, goal: usize) -> usize {
+    let pages = &session.pages;
+    if session.ledger.keeping.kept_as.is_none() {
+        return 0;
+    }
+    let transcript = &session.transcript;
+    let stays_from = transcript.items().len().saturating_sub(LEAST_ITEMS);
+    let stays_from = pages.reader.map_or(stays_from, |reader| {
+        stays_from.min(transcript.index_from(reader).saturating_sub(NEAR_ITEMS))
+    });
+    let closed = &pages.book.closed;
+    let mut left = pages.weight();
+    let mut count = 0;
+    while left > goal
+        && let Some(page) = closed.get(count)
+    {
+        let next = closed.get(count + 1).unwrap_or(&pages.book.open);
+        let is_kept = is_placed(page) && is_placed(next) && page.late <= pages.written && !page.is_cut;
+        let range = index_range(transcript, page.first, next.first);
+        if !is_kept || range.end > stays_from || is_busy(session, range) {
+            break;
+        }
+        left -= page.weight;
+        count += 1;
+    }
+    count
+}
+
+fn is_placed(page: &Page) -> bool {
+    matches!(page.begin, Some(EventPlace::Seq(_)))
+}
+
+/// Whether something happens in these items, or they are pointed to.
+fn is_busy(session: &Session, range: std::ops::Range<usize>) -> bool {
+    let is_in = |id: ItemId| session.transcript.index_of(id).is_some_and(|index| range.contains(&index));
+    let is_marked = session.selected.is_some_and(is_in);
+    let is_asked_about = session
+        .asks
+        .iter()
+        .any(|ask| matches!(ask.kind, OpenRequestKind::Permission { tool, .. } if is_in(tool)));
+    is_marked
+        || is_asked_about
+        || session.ledger.open_message.is_some_and(is_in)
+        || session.ledger.shown_by.iter().any(|(id, at)| is_in(*at) && runs_on(session, id, *at))
+        || session.transcript.items().get(range).unwrap_or_default().iter().any(is_open)
+}
+
+fn is_open(item: &Item) -> bool {
+    match &item.body {
+        ItemBody::Message(message) => message.is_open,
+        ItemBody::Tool(call) => !call.status.is_final(),
+        ItemBody::Compaction { status, .. } => status == texts::IN_PROGRESS,
+        _ => false,
+    }
+}
+
+/// Whether a command that an item shows may still write. The end of an agent's own is told in its turn or the next, or
+/// never.
+fn runs_on(session: &Session, id: &TerminalId, shown: ItemId) -> bool {
+    let is_of_late = || session.transcript.get(shown).is_some_and(|item| item.turn + 1 >= session.turn_count);
+    session.terminals.get(id).is_some_and(|view| view.exit.is_none() && (view.is_ours || is_of_late()))
+}
+
+/// Takes so many pages out of memory. They are on the disk.
+fn drop_pages(session: &mut Session, count: usize) {
+    let book = &session.pages.book;
+    let end = book.closed.get(count).unwrap_or(&book.open);
+    let (Some(EventPlace::Seq(before)), Some(uid)) = (end.begin, session.ledger.keeping.kept_as.clone())
+    else {
+        return;
+    };
+    let end = end.first;
+    let mut first_seq = None;
+    for _ in 0..count {
+        let Some(page) = session.pages.book.closed.pop_front() else { break };
+        let Some(EventPlace::Seq(begin)) = page.begin else { continue };
+        let next = session.pages.book.closed.front().unwrap_or(&session.pages.book.open).first;
+        let range = index_range(&session.transcript, page.first, next);
+        let things = paging::take_things(session, range);
+        first_seq = first_seq.or(Some(begin));
+        session.pages.book.gone.push(Gone::new(begin, &page, things));
+    }
+    session.transcript.remove_before(end);
+    let events = first_seq.and_then(|first| u64::try_from(before - first).ok()).unwrap_or(0);
+    let count = events + session.ledger.earlier.as_ref().map_or(0, |earlier| earlier.count);
+    session.transcript.set_head(earlier_words(count));
+    session.ledger.earlier = Some(Earlier { uid, before, count, is_loading: false, has_failed: false });
+}

@@ -1,0 +1,358 @@
+//! What went through parlor for an agent, as items of the transcript.
+//!
+//! Duty: puts each write, command and read outside where it belongs: with the tool call that does it, else as an item of
+//! its own. A call that the agent tells of later takes it over, so nothing stands twice. The same for approved calls
+//! that the agent asked for under a made-up id.
+//! Not its duty: deciding (`policy`), serving (`services`).
+//! Invariants: an item of parlor's own is in no index of the agent's ids, so no agent can name it; a write stands with a
+//! call only if the call shows the same change, or shows none of that file.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::model::{
+    Access, AccessRecord, DiffPlace, ExitInfo, ItemId, LocatedDiff, PieceStart, Record, TerminalId,
+    ToolCallId, ToolContent, ToolKind, ToolStatus,
+};
+
+use super::{messages, paging, record};
+use crate::app::state::changes::{explains, plain};
+use crate::app::{ItemBody, Session, ToolCall};
+
+/// Changes of so many bytes are kept of a turn; of later writes only the size.
+const TURN_BYTES: usize = 16 << 20;
+
+/// So many items of parlor's own are looked at when a call is told.
+const MOST_CLAIMED: usize = 64;
+
+/// Shows something that went through parlor, or was refused, and keeps it.
+pub(in crate::app) fn add(session: &mut Session, mut record: AccessRecord, now: Instant) {
+    let size = record.diff().map_or(0, size_of_diff);
+    if session.ledger.loose.bytes + size > TURN_BYTES {
+        record.change.iter_mut().for_each(|change| (change.diff, change.line) = (None, None));
+    } else {
+        session.ledger.loose.bytes += size;
+    }
+    let next = session.transcript.next_id();
+    let kept = Record::Access(Box::new(record.clone()));
+    let item = place(session, record, now);
+    if session.transcript.next_id() > next {
+        paging::on_pushed(session, next);
+    }
+    record::note_of(session, Some(item), kept);
+}
+
+fn size_of_diff(diff: &crate::model::FileDiff) -> usize {
+    match &diff.change {
+        crate::model::DiffChange::Texts { old, new } => old.as_ref().map_or(0, |old| old.len()) + new.len(),
+        crate::model::DiffChange::Patch(text) => text.len(),
+    }
+}
+
+/// Shows it, and says where.
+pub(in crate::app) fn place(session: &mut Session, record: AccessRecord, now: Instant) -> ItemId {
+    if let Some(call) = owner_of(session, &record) {
+        take_over(session, call, record);
+        return call;
+    }
+    messages::close(session, now);
+    let terminal = record.terminal.clone();
+    let call = call_of(record, now);
+    let id = session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(call)));
+    session.ledger.loose.own.push(id);
+    if let Some(terminal) = terminal {
+        session.ledger.shown_by.insert(terminal, id);
+    }
+    id
+}
+
+/// An item of parlor's own for a record.
+pub(in crate::app) fn call_of(record: AccessRecord, now: Instant) -> ToolCall {
+    let name = match &record.access {
+        Access::Read { path } => format!("parlor:read:{}", path.display()),
+        Access::Write { path } => format!("parlor:write:{}", path.display()),
+        Access::Run(command) => format!("parlor:run:{}", command.line),
+        Access::SignIn { line } => format!("parlor:sign-in:{line}"),
+    };
+    let mut call = ToolCall::new(ToolCallId::from(name), now);
+    call.is_own = true;
+    call.status = match (&record.terminal, &record.error) {
+        _ if record.is_refused() => ToolStatus::Cancelled,
+        (_, Some(_)) => ToolStatus::Failed,
+        (Some(_), None) => ToolStatus::InProgress,
+        (None, None) => ToolStatus::Completed,
+    };
+    call.output_text.clone_from(&record.error);
+    match &record.access {
+        Access::Read { path } => {
+            call.kind = ToolKind::Read;
+            call.title = format!("Read {}", path.display());
+            call.input.path = Some(path.clone());
+        }
+        Access::Write { path } => {
+            call.kind = ToolKind::Edit;
+            call.title = format!("Write {}", path.display());
+            call.input.path = Some(record.diff().map_or_else(|| path.clone(), |diff| diff.path.clone()));
+        }
+        Access::Run(command) => {
+            call.kind = ToolKind::Execute;
+            call.title.clone_from(&command.line);
+            call.input.command = Some(command.line.clone());
+            call.input.cwd = Some(command.cwd.clone());
+        }
+        Access::SignIn { line } => {
+            call.kind = ToolKind::Execute;
+            call.title.clone_from(line);
+            call.input.command = Some(line.clone());
+        }
+    }
+    call.content.extend(record.terminal.clone().map(ToolContent::Terminal));
+    call.places.extend(place_in_file(&record));
+    call.accesses.push(record);
+    call
+}
+
+/// Where the change of a write stands: parlor wrote the file, so nobody needs to look.
+fn place_in_file(record: &AccessRecord) -> Option<LocatedDiff> {
+    let change = record.change.as_ref()?;
+    let place = match change.line {
+        None => DiffPlace::Whole,
+        Some(line) => DiffPlace::Lines(vec![Some(PieceStart { line, is_new: !record.is_refused() })]),
+    };
+    Some(LocatedDiff { diff: change.diff.clone()?, place, is_done: true })
+}
+
+/// The agent's call that a record belongs to.
+fn owner_of(session: &Session, record: &AccessRecord) -> Option<ItemId> {
+    if record.is_refused() {
+        return None;
+    }
+    let mut calls: Vec<ItemId> = session.tools.values().copied().collect();
+    calls.sort_unstable();
+    calls.into_iter().rev().find(|id| {
+        session.tool_call(*id).is_some_and(|call| {
+            !matches!(call.status, ToolStatus::Failed | ToolStatus::Cancelled)
+                && fits(session, call, record, !call.status.is_final())
+        })
+    })
+}
+
+/// Whether a record belongs to a call: it shows the same, or it is at work on that file and shows nothing else of it.
+fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: bool) -> bool {
+    let folder = session.place.folder();
+    match &record.access {
+        Access::Run(_) | Access::SignIn { .. } => record.terminal.as_ref().is_some_and(|terminal| {
+            call.content.iter().any(|piece| matches!(piece, ToolContent::Terminal(id) if id == terminal))
+        }),
+        Access::Read { path } => {
+            is_at_work
+                && call.kind == ToolKind::Read
+                && named_paths(folder, call).iter().any(|named| named == path)
+        }
+        Access::Write { path } => {
+            let shown = record.diff().map(|diff| plain(&folder.join(&diff.path)));
+            let is_it = |named: &PathBuf| named == path || Some(named) == shown.as_ref();
+            // What it took over already tells of that file.
+            if call
+                .accesses
+                .iter()
+                .any(|other| other.access == record.access && other.diff() == record.diff())
+            {
+                return false;
+            }
+            let told: Vec<_> =
+                call.told_diffs().filter(|diff| is_it(&plain(&folder.join(&diff.path)))).collect();
+            if told.is_empty() {
+                is_at_work && call.kind == ToolKind::Edit && named_paths(folder, call).iter().any(is_it)
+            } else {
+                record.diff().is_some_and(|diff| explains(folder, told.into_iter(), diff))
+            }
+        }
+    }
+}
+
+/// The files that a call names.
+pub(in crate::app) fn named_paths(folder: &Path, call: &ToolCall) -> Vec<PathBuf> {
+    let places = call.locations.iter().map(|place| &place.path);
+    places.chain(&call.input.path).map(|path| plain(&folder.join(path))).collect()
+}
+
+/// A record stands with a call from now on.
+fn take_over(session: &mut Session, id: ItemId, record: AccessRecord) {
+    let folder = session.place.folder().to_owned();
+    let located = place_in_file(&record);
+    session.transcript.edit(id, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            call.accesses.push(record);
+            retell(call, &folder);
+            call.places.extend(located);
+        }
+    });
+}
+
+/// Notes which writes a call shows by changes of its own.
+fn retell(call: &mut ToolCall, folder: &Path) {
+    let mut accesses = std::mem::take(&mut call.accesses);
+    for access in &mut accesses {
+        access.is_told = access.diff().is_some_and(|diff| explains(folder, call.told_diffs(), diff));
+    }
+    call.accesses = accesses;
+}
+
+/// The agent told of a call: what belongs to it and stood alone stands with it.
+pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
+    let folder = session.place.folder().to_owned();
+    let loose = &session.ledger.loose;
+    let from = loose.own.len().saturating_sub(MOST_CLAIMED);
+    let candidates: Vec<ItemId> = loose.own.get(from..).unwrap_or_default().to_vec();
+    for own in candidates {
+        let Some(record) = session.tool_call(own).and_then(|call| call.accesses.first()) else { continue };
+        let does_fit = !record.is_refused()
+            && session.tool_call(id).is_some_and(|call| fits(session, call, record, true));
+        if own == id || !does_fit || paging::is_behind(session, own) {
+            continue;
+        }
+        let record = record.clone();
+        if let Some(terminal) = record.terminal.clone() {
+            session.ledger.shown_by.insert(terminal, id);
+        }
+        session.transcript.edit(own, |item| {
+            if let ItemBody::Tool(call) = &mut item.body {
+                call.accesses.clear();
+                call.content.clear();
+                call.places.clear();
+                call.status = ToolStatus::Completed;
+            }
+        });
+        session.ledger.loose.own.retain(|other| *other != own);
+        take_over(session, id, record);
+    }
+    if session.tool_call(id).is_some_and(|call| !call.accesses.is_empty()) {
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Tool(call) = &mut item.body {
+                retell(call, &folder);
+            }
+        });
+    }
+    for asked in session.ledger.loose.asked.clone() {
+        join_asked(session, asked, id);
+    }
+}
+
+/// A call that only a permission request made was approved: it stays, with the agent's own call if that is there.
+pub(in crate::app) fn on_approved(session: &mut Session, asked: ItemId) {
+    if !session.tool_call(asked).is_some_and(|call| call.from_ask_only) {
+        return;
+    }
+    session.ledger.loose.asked.push(asked);
+    let mut calls: Vec<ItemId> = session.tools.values().copied().filter(|id| *id != asked).collect();
+    calls.sort_unstable();
+    // One that has ended did something else.
+    let running = |id: &ItemId| session.tool_call(*id).is_some_and(|call| !call.status.is_final());
+    let found = calls.into_iter().rev().find(|id| running(id) && is_same_work(session, asked, *id));
+    if let Some(id) = found {
+        join_asked(session, asked, id);
+    }
+}
+
+/// Joins an approved call with the agent's own, if that does the same.
+fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
+    if asked == id || paging::is_behind(session, asked) || !is_same_work(session, asked, id) {
+        return;
+    }
+    let Some(approved) = session.tool_call(asked) else { return };
+    let diffs: Vec<_> = approved.told_diffs().cloned().collect();
+    let (decision, places) = (approved.decision.clone(), approved.places.clone());
+    let folder = session.place.folder().to_owned();
+    session.transcript.edit(asked, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            call.is_joined = true;
+        }
+    });
+    session.ledger.loose.asked.retain(|other| *other != asked);
+    session.transcript.edit(id, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            call.approved = diffs;
+            call.places.extend(places);
+            if call.decision.is_none() {
+                call.decision = decision;
+            }
+            retell(call, &folder);
+        }
+    });
+}
+
+/// Whether an approved call and the agent's own do the same: the same command, or a change of the same file that the
+/// agent's own does not show otherwise.
+fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
+    let (Some(approved), Some(call)) = (session.tool_call(asked), session.tool_call(id)) else {
+        return false;
+    };
+    let turn = |id: ItemId| session.transcript.get(id).map(|item| item.turn);
+    if call.is_own
+        || call.from_ask_only
+        || approved.is_joined
+        || !call.approved.is_empty()
+        || turn(asked) != turn(id)
+    {
+        return false;
+    }
+    if approved.input.command.is_some() && approved.input.command == call.input.command {
+        return true;
+    }
+    let folder = session.place.folder();
+    let path_of = |path: &Path| plain(&folder.join(path));
+    let named = named_paths(folder, call);
+    let mut approved_diffs = approved.told_diffs().peekable();
+    if approved_diffs.peek().is_none() {
+        return false;
+    }
+    approved_diffs.all(|diff| {
+        let path = path_of(&diff.path);
+        let mut told = call.told_diffs().filter(|told| path_of(&told.path) == path).peekable();
+        if told.peek().is_none() {
+            matches!(call.kind, ToolKind::Edit | ToolKind::Other | ToolKind::Delete | ToolKind::Move)
+                && named.contains(&path)
+        } else {
+            told.any(|told| {
+                told == diff
+                    || explains(folder, [told].into_iter(), diff)
+                    || explains(folder, [diff].into_iter(), told)
+            })
+        }
+    })
+}
+
+/// A command ended: an item of parlor's own ends with it.
+pub(in crate::app) fn on_command_ended(
+    session: &mut Session,
+    terminal: &TerminalId,
+    exit: &ExitInfo,
+    now: Instant,
+) {
+    let Some(id) = session.ledger.shown_by.get(terminal).copied() else { return };
+    if !session.tool_call(id).is_some_and(|call| call.is_own && !call.status.is_final()) {
+        return;
+    }
+    session.transcript.edit(id, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            call.status = if exit.code == Some(0) { ToolStatus::Completed } else { ToolStatus::Failed };
+            call.exit_code = exit.code;
+            call.took = Some(now.saturating_duration_since(call.began));
+        }
+    });
+}
+
+/// What is restored does not run any more.
+pub(in crate::app) fn close_restored(session: &mut Session, now: Instant) {
+    let is_open = |item: &&crate::app::Item| matches!(&item.body, ItemBody::Tool(call) if call.is_own && !call.status.is_final());
+    let open: Vec<ItemId> = session.transcript.items().iter().filter(is_open).map(|item| item.id).collect();
+    for id in open {
+        session.transcript.edit(id, |item| {
+            if let ItemBody::Tool(call) = &mut item.body {
+                call.status = ToolStatus::Cancelled;
+                call.took = Some(now.saturating_duration_since(call.began));
+            }
+        });
+    }
+}

@@ -1,0 +1,187 @@
+//! Updates of the agent applied to one session, live or played from its record.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use crate::model::{
+    AgentTerminal, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, SessionUpdate, Setting, SubagentPatch,
+};
+
+use super::{diffs, messages, settings, terminals, tools};
+use crate::app::state::texts;
+use crate::app::{Effect, ItemBody, Part, Session};
+
+/// Applies an update that changes nothing but its session.
+pub(in crate::app) fn apply_here(
+    session: &mut Session,
+    update: SessionUpdate,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    match update {
+        SessionUpdate::Chunk { role, message, text } => {
+            messages::on_chunk(session, role, message, text, now);
+        }
+        SessionUpdate::Block { role, message, block } => {
+            messages::on_block(session, role, message, block, now);
+        }
+        SessionUpdate::Message { role, message, content } => {
+            messages::on_message(session, role, &message, content, now);
+        }
+        SessionUpdate::Terminal(news) => {
+            if let AgentTerminal::About { id, can_cancel, .. } = &news {
+                note_part(session, Part::Terminal(id.clone()), can_cancel);
+            }
+            terminals::on_told(session, news, now);
+        }
+        SessionUpdate::Tool(patch) => {
+            note_part(session, Part::Tool(patch.id.clone()), &patch.can_cancel);
+            let wants_places = diffs::tells_news(&patch);
+            let item = tools::upsert(session, *patch, tools::Origin::Update, now);
+            if wants_places {
+                diffs::locate(session, item, fx);
+            }
+        }
+        SessionUpdate::Plan(plan) => on_plan(session, plan),
+        SessionUpdate::PlanRemoved(id) => remove_plan(session, Some(&id)),
+        SessionUpdate::Commands(commands) => session.commands = commands,
+        SessionUpdate::Mode(mode) => on_mode(session, mode),
+        SessionUpdate::Model(model) => on_model(session, model),
+        SessionUpdate::Options(options) => {
+            session.options = options;
+            settings::agree(session);
+            settings::follow_options(session);
+        }
+        // A title of the user's own stays.
+        SessionUpdate::Info { .. } if session.ledger.has_own_title => {}
+        SessionUpdate::Info { title, updated_at: _ } => title.apply(&mut session.title),
+        SessionUpdate::Usage(usage) => session.usage = Some(usage),
+        SessionUpdate::Notice { severity, title, description } => {
+            let body = ItemBody::Notice { severity, title, detail: description };
+            session.transcript.push(session.turn_count, body);
+        }
+        SessionUpdate::Compaction { id, status, summary, error } => {
+            on_compaction(session, &id, Some(status), summary, error);
+        }
+        SessionUpdate::CompactionChunk { id, text } => on_compaction_chunk(session, &id, &text),
+        SessionUpdate::Subagent(_) => {}
+        SessionUpdate::Unknown { name, raw } => {
+            session.transcript.push(session.turn_count, ItemBody::Raw { name, raw });
+        }
+    }
+}
+
+/// An agent replaces its plan each time; an empty one is none.
+pub(in crate::app) fn on_plan(session: &mut Session, plan: Plan) {
+    if matches!(&plan.body, PlanBody::Entries(entries) if entries.is_empty()) {
+        remove_plan(session, plan.id.as_ref());
+    } else if let Some(known) = session.plans.iter_mut().find(|known| known.id == plan.id) {
+        *known = plan;
+    } else {
+        session.plans.push(plan);
+    }
+}
+
+pub(in crate::app) fn remove_plan(session: &mut Session, id: Option<&PlanId>) {
+    session.plans.retain(|plan| plan.id.as_ref() != id);
+}
+
+pub(in crate::app) fn on_mode(session: &mut Session, mode: ModeId) {
+    settings::follow(session, Setting::Mode(mode.clone()));
+    settings::set_option_of(session, "mode", mode.as_str());
+    if let Some(modes) = &mut session.modes {
+        modes.current = mode;
+    }
+}
+
+pub(in crate::app) fn on_model(session: &mut Session, model: ModelId) {
+    settings::follow(session, Setting::Model(model.clone()));
+    settings::set_option_of(session, "model", model.as_str());
+    if let Some(models) = &mut session.models {
+        models.current = model;
+    }
+}
+
+pub(in crate::app) fn on_compaction(
+    session: &mut Session,
+    id: &str,
+    new_status: Option<String>,
+    new_summary: Patch<String>,
+    new_error: Patch<String>,
+) {
+    let place = compaction_place(session, id);
+    session.transcript.edit(place, |item| {
+        if let ItemBody::Compaction { status, summary, error, .. } = &mut item.body {
+            if let Some(new_status) = new_status {
+                *status = new_status;
+            }
+            new_summary.apply_or_default(summary);
+            new_error.apply(error);
+        }
+    });
+}
+
+pub(in crate::app) fn on_compaction_chunk(session: &mut Session, id: &str, text: &str) {
+    let place = compaction_place(session, id);
+    session.transcript.edit(place, |item| {
+        if let ItemBody::Compaction { summary, .. } = &mut item.body {
+            summary.push_str(text);
+        }
+    });
+}
+
+/// Its place is fixed by first sight. Source: ACP v1 `compaction_update`.
+pub(in crate::app) fn compaction_place(session: &mut Session, id: &str) -> crate::model::ItemId {
+    if let Some(place) = session.ledger.compactions.get(id) {
+        return *place;
+    }
+    let body = ItemBody::Compaction {
+        id: id.to_owned(),
+        status: texts::IN_PROGRESS.to_owned(),
+        summary: String::new(),
+        error: None,
+    };
+    let place = session.transcript.push(session.turn_count, body);
+    session.ledger.compactions.insert(id.to_owned(), place);
+    place
+}
+
+/// A child session is named, but not opened again.
+pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, now: Instant) {
+    let place = if let Some(place) = session.ledger.subagents.get(&patch.session) {
+        *place
+    } else {
+        messages::close(session, now);
+        let body = ItemBody::Subagent {
+            session: patch.session.clone(),
+            key: None,
+            title: String::new(),
+            description: None,
+            state: None,
+        };
+        let place = session.transcript.push(session.turn_count, body);
+        session.ledger.subagents.insert(patch.session.clone(), place);
+        place
+    };
+    session.transcript.edit(place, |item| {
+        if let ItemBody::Subagent { title, description, state, .. } = &mut item.body {
+            patch.title.apply_or_default(title);
+            patch.description.apply(description);
+            patch.state.apply(state);
+        }
+    });
+}
+
+/// Notes whether a part can be stopped, if that was told.
+pub(in crate::app) fn note_part(session: &mut Session, part: Part, can_cancel: &Patch<bool>) {
+    let parts: &mut BTreeSet<Part> = &mut session.ledger.can_cancel;
+    match can_cancel {
+        Patch::Keep => {}
+        Patch::Set(true) => {
+            parts.insert(part);
+        }
+        Patch::Set(false) | Patch::Clear => {
+            parts.remove(&part);
+        }
+    }
+}

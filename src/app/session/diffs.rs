@@ -1,0 +1,145 @@
+//! Where the changes that tool calls tell stand in their files: agents often tell a snippet without its line.
+//!
+//! Duty: asks the service when a call tells changes, and keeps its answers beside them.
+//! Not its duty: reading files (`services::locate`), numbering lines (`ui::diff`).
+//! An answer may come late: it counts only for a call that still tells the same change.
+
+use crate::model::{
+    FileDiff, ItemId, LocateJob, LocateRequest, LocatedDiff, Record, RecordPlace, ToolCallId, ToolCallPatch,
+    ToolStatus,
+};
+
+use super::record;
+use crate::app::{Effect, ItemBody, Session, ToolCall};
+
+/// So many items are looked at for a call that has another place now.
+const MOST_LOOKED_AT: usize = 500;
+
+/// Most changes of one call that are looked for.
+const MOST_ASKS: usize = 64;
+
+/// Whether a patch may bring changes, or their end, so that it is worth looking.
+pub(in crate::app) fn tells_news(patch: &ToolCallPatch) -> bool {
+    patch.content.as_set().is_some()
+        || patch.input.as_set().is_some()
+        || patch.status.as_set() == Some(&ToolStatus::Completed)
+}
+
+/// Asks where the changes of a call stand, as far as that is not known. When the call is done, those that were
+/// not found before are looked for once more.
+pub(in crate::app) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effect>) {
+    // The files of another machine are not here, and one of the same name is another file.
+    if session.place.far.is_some() {
+        return;
+    }
+    let Some(call) = session.tool_call(item) else { return };
+    let is_done = call.status == ToolStatus::Completed;
+    let wanted = call.diffs().filter(|diff| needs_place(call, diff, is_done));
+    let asks: Vec<LocateRequest> =
+        wanted.take(MOST_ASKS).filter_map(|diff| ask(session, call, diff)).collect();
+    if asks.is_empty() {
+        return;
+    }
+    let roots = session.place.roots();
+    fx.push(Effect::LocateDiffs(LocateJob { session: session.key, item, roots, is_done, asks }));
+}
+
+fn needs_place(call: &ToolCall, diff: &FileDiff, is_done: bool) -> bool {
+    use crate::model::DiffPlace::{Gone, Lines, Unreadable, Whole};
+    call.places.iter().find(|known| known.diff == *diff).is_none_or(|known| {
+        let is_found = match &known.place {
+            Whole => true,
+            Gone | Unreadable => false,
+            Lines(lines) => lines.iter().all(Option::is_some),
+        };
+        !is_found && is_done && !known.is_done
+    })
+}
+
+fn ask(session: &Session, call: &ToolCall, diff: &FileDiff) -> Option<LocateRequest> {
+    let pieces = diff.pieces();
+    if pieces.is_empty() {
+        return None;
+    }
+    Some(LocateRequest {
+        diff: diff.clone(),
+        path: session.place.cwd.join(&diff.path),
+        pieces,
+        near: line_near(call, diff),
+    })
+}
+
+/// The line that the agent names for a change. Where it names as many places in the file as it tells changes
+/// of it, they go together in order.
+fn line_near(call: &ToolCall, diff: &FileDiff) -> Option<u32> {
+    let lines: Vec<u32> = call
+        .locations
+        .iter()
+        .filter(|place| place.path == diff.path)
+        .filter_map(|place| place.line)
+        .collect();
+    let alike: Vec<&FileDiff> = call.diffs().filter(|other| other.path == diff.path).collect();
+    if lines.len() == alike.len() {
+        let place = alike.iter().position(|other| *other == diff)?;
+        return lines.get(place).copied();
+    }
+    match lines.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    }
+}
+
+/// The call that tells one of these changes: the item that was asked for, unless it went and came back meanwhile.
+fn teller_of(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<ItemId> {
+    let first = &found.first()?.diff;
+    let tells = |id: ItemId| session.tool_call(id).is_some_and(|call| call.diffs().any(|diff| diff == first));
+    if tells(item) {
+        return Some(item);
+    }
+    let last = session.transcript.items().iter().rev().take(MOST_LOOKED_AT);
+    last.map(|item| item.id).find(|id| tells(*id))
+}
+
+/// The service looked.
+pub(in crate::app) fn on_located(session: &mut Session, item: ItemId, found: Vec<LocatedDiff>) {
+    let Some(item) = teller_of(session, item, &found) else { return };
+    let Some(call) = session.tool_call(item) else { return };
+    let told: Vec<FileDiff> = call.diffs().cloned().collect();
+    let found: Vec<LocatedDiff> = found.into_iter().filter(|found| told.contains(&found.diff)).collect();
+    if found.is_empty() {
+        return;
+    }
+    session.transcript.edit(item, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            let is_stale = |known: &LocatedDiff| {
+                !told.contains(&known.diff) || found.iter().any(|new| new.diff == known.diff)
+            };
+            call.places.retain(|known| !is_stale(known));
+            call.places.extend(found.iter().cloned());
+        }
+    });
+    if let Some(tool) = session.tool_call(item).map(|call| call.id.clone()) {
+        let nth = |found: &LocatedDiff| told.iter().position(|diff| *diff == found.diff);
+        let kept = found.iter().filter_map(|found| {
+            Some(RecordPlace { nth: nth(found)?, place: found.place.clone(), is_done: found.is_done })
+        });
+        let places = kept.collect();
+        record::note_of(session, Some(item), Record::Located { tool, places });
+    }
+}
+
+/// What was found then, of a session that is made of what was kept.
+pub(in crate::app) fn put_places(session: &mut Session, tool: &ToolCallId, places: Vec<RecordPlace>) {
+    let Some(item) = session.tool_by_id(tool) else { return };
+    session.transcript.edit(item, |item| {
+        if let ItemBody::Tool(call) = &mut item.body {
+            let told: Vec<FileDiff> = call.diffs().cloned().collect();
+            for RecordPlace { nth, place, is_done } in places {
+                if let Some(diff) = told.get(nth) {
+                    call.places.retain(|known| known.diff != *diff);
+                    call.places.push(LocatedDiff { diff: diff.clone(), place, is_done });
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,297 @@
+//! The ceiling: how much of a session's transcript is in memory; the rest is on the disk only.
+//!
+//! Duty: cuts a transcript into pages as it grows, marks the cuts in what is kept, lets the oldest pages go once the
+//! store has written them (`trim`), and reads them again when they are looked at (`load`).
+//! Not its duty: writing (`services::store`), making items of what was read (`restore`).
+//! Pages can be read one by one because of one rule: what happens to an item is kept with the item's page, however late
+//! it comes. So no page needs another one, whether it is in memory or not. Of a session that was opened, pages that do
+//! need each other are read again as one (`edge`).
+//! Invariants: nothing goes that is not on the disk; nothing that is open, marked, searched or read goes; an update costs
+//! the same with a ceiling as without one, for items are looked at once for each page.
+
+mod load;
+
+use crate::app::ItemBody;
+use crate::app::state::pages::{Page, PageIndex, PageKind};
+use std::ops::Range;
+
+use crate::model::{AgentTerminal, EventPlace, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
+
+use crate::app::Session;
+use crate::app::state::pages::gone::Key;
+
+pub(in crate::app) use crate::app::state::pages::edge::Needs;
+pub(in crate::app) use crate::app::state::pages::weight::of_update as weight_of;
+pub(in crate::app) use load::{
+    Front, earlier_job, is_over_behind, is_stale, on_page, put_in_front, read_failed, wait_for_both,
+};
+
+/// The place behind the page of an item that is not in the last page, if its page can be told.
+fn behind(session: &mut Session, item: ItemId) -> Option<(EventPlace, &mut Page)> {
+    let transcript = &session.transcript;
+    let item = transcript.rank(item);
+    let PageIndex { closed, open, .. } = &mut session.pages.book;
+    if item >= transcript.rank(open.first) {
+        return None;
+    }
+    let place = closed.partition_point(|page| transcript.rank(page.first) <= item).checked_sub(1)?;
+    let end = closed.get(place + 1).unwrap_or(open).begin?;
+    closed.get_mut(place).map(|page| (end, page))
+}
+
+/// About how many bytes all items of a session take.
+pub(in crate::app) fn weight_of_items(session: &Session) -> usize {
+    let first = session.transcript.items().first().map_or(session.transcript.next_id(), |item| item.id);
+    crate::app::state::pages::weight::of_items(session, first, session.transcript.next_id())
+}
+
+/// What was made of kept events is in memory: it is a page of its own.
+pub(in crate::app) fn on_restored(
+    session: &mut Session,
+    first: ItemId,
+    (first_seq, end_seq): (i64, i64),
+    needs: Needs,
+) {
+    let next = session.transcript.next_id();
+    let weight = crate::app::state::pages::weight::of_items(session, first, next);
+    let begin = Some(EventPlace::Seq(first_seq));
+    let kind = PageKind { hides: needs.hides, is_end: true };
+    let page = Page { begin, first, weight, kind, needs, ..Page::default() };
+    let open = Page { begin: Some(EventPlace::Seq(end_seq)), first: next, ..Page::default() };
+    session.pages.book = PageIndex { closed: [page].into(), open, ..PageIndex::default() };
+}
+
+/// More was read behind what is in memory, up to the event of this number.
+pub(in crate::app) fn on_appended(session: &mut Session, end_seq: i64, needs: Needs) {
+    if let Some(page) = session.pages.book.closed.back_mut().filter(|_| session.ledger.earlier.is_some()) {
+        page.kind.hides |= needs.hides;
+        page.needs.extend(needs);
+    }
+    let first = session.transcript.next_id();
+    session.pages.book.open = Page { begin: Some(EventPlace::Seq(end_seq)), first, ..Page::default() };
+}
+
+/// What stands here was copied: where it is kept is not known.
+pub(in crate::app) fn on_copied(session: &mut Session) {
+    let first = session.transcript.next_id();
+    let copied = Page { first: ItemId::HEAD, ..Page::default() };
+    let book = PageIndex { closed: [copied].into(), ..PageIndex::default() };
+    session.pages.book = PageIndex { open: Page { first, ..Page::default() }, ..book };
+}
+
+/// Something is about to be kept. What concerns an item of an earlier page is kept there, and taken; the rest is given
+/// back, to be kept behind all that came before.
+pub(in crate::app) fn divert(session: &mut Session, item: Option<ItemId>, record: Record) -> Option<Record> {
+    if session.pages.limit_bytes == 0 {
+        return Some(record);
+    }
+    if session.pages.book.open.begin.is_none() {
+        let mark = session.pages.next_serial();
+        session.pages.book.open.begin = Some(EventPlace::Mark(mark));
+        session.ledger.keeping.notes.push(Note::Mark(mark));
+    }
+    let mut record = record;
+    if let Record::Update(SessionUpdate::Tool(patch)) = &mut record {
+        keep_terminals_apart(session, patch);
+    }
+    if let Some(item) = item
+        && behind(session, item).is_some()
+    {
+        keep_late(session, item, record);
+        return None;
+    }
+    session.pages.book.open.weight += crate::app::state::pages::weight::of_record(&record);
+    Some(record)
+}
+
+/// A call may bring news of a terminal that an item of an earlier page shows: they are kept there.
+fn keep_terminals_apart(session: &mut Session, patch: &mut ToolCallPatch) {
+    let own = session.tool_by_id(&patch.id);
+    for news in std::mem::take(&mut patch.terminals) {
+        let shown = session.ledger.shown_by.get(news.id()).copied().filter(|shown| Some(*shown) != own);
+        match shown.filter(|shown| behind(session, *shown).is_some()) {
+            Some(item) => keep_late(session, item, Record::Update(SessionUpdate::Terminal(news))),
+            None => patch.terminals.push(news),
+        }
+    }
+}
+
+/// Keeps what happened to an item of an earlier page with that page; nothing if it is one of the last page.
+pub(in crate::app) fn keep_late(session: &mut Session, item: ItemId, record: Record) {
+    let serial = session.pages.serial + 1;
+    let Some(turn) = session.transcript.get(item).map(|item| item.turn) else { return };
+    let Some((before, page)) = behind(session, item) else { return };
+    // A question about a call of this page is none about another one, whatever came between.
+    let record = match record {
+        Record::Asked(patch) => {
+            let patch = ToolCallPatch { is_assumed: true, is_announcement: false, ..*patch };
+            Record::Update(SessionUpdate::Tool(Box::new(patch)))
+        }
+        record => record,
+    };
+    page.late = serial;
+    page.weight += crate::app::state::pages::weight::of_record(&record);
+    session.pages.serial = serial;
+    session.ledger.keeping.notes.push(Note::Late { serial, before, turn, record: Box::new(record) });
+}
+
+/// Whether an item belongs to a page that is complete.
+pub(in crate::app) fn is_behind(session: &Session, item: ItemId) -> bool {
+    let transcript = &session.transcript;
+    session.pages.limit_bytes > 0 && transcript.rank(item) < transcript.rank(session.pages.book.open.first)
+}
+
+/// Something is kept behind the last event of a turn, whose items end before this index: its page stays in memory until
+/// that is on the disk.
+pub(in crate::app) fn keep_inserted(session: &mut Session, end: usize, record: &Record) -> u64 {
+    let serial = session.pages.next_serial();
+    let transcript = &session.transcript;
+    let book = &mut session.pages.book;
+    let pages = book.closed.iter_mut().chain([&mut book.open]);
+    if let Some(page) = pages.take_while(|page| transcript.index_from(page.first) < end).last() {
+        page.late = serial;
+        page.weight += crate::app::state::pages::weight::of_record(record);
+    }
+    serial
+}
+
+/// This item came, and what tells of it is not kept yet: if the page is full, the next one begins here.
+pub(in crate::app) fn on_pushed(session: &mut Session, item: ItemId) {
+    if session.pages.limit_bytes == 0 {
+        return;
+    }
+    let is_full = session.pages.book.open.weight >= session.pages.page_bytes();
+    // What is appended to a message belongs to the page of the message.
+    let is_within = session.ledger.open_message.is_some_and(|open| open < item);
+    if is_full && !is_within && item > session.pages.book.open.first {
+        cut(session, item);
+    }
+    session.pages.book.open.weight += crate::app::state::pages::weight::ITEM;
+}
+
+/// A page ends in front of this item.
+fn cut(session: &mut Session, item: ItemId) {
+    let weight = crate::app::state::pages::weight::of_items(session, session.pages.book.open.first, item);
+    let mark = session.pages.next_serial();
+    let book = &mut session.pages.book;
+    let next = Page { begin: Some(EventPlace::Mark(mark)), first: item, ..Page::default() };
+    let full = std::mem::replace(&mut book.open, next);
+    book.closed.push_back(Page { weight, ..full });
+    session.ledger.keeping.notes.push(Note::Mark(mark));
+    session.pages.wants_trim = true;
+}
+
+/// An update of something that is on the disk only is kept there, and taken.
+pub(in crate::app) fn take_late(session: &mut Session, update: SessionUpdate) -> Option<SessionUpdate> {
+    if session.pages.book.gone.is_empty() {
+        return Some(update);
+    }
+    let mut update = update;
+    if let SessionUpdate::Tool(patch) = &mut update
+        && away_of_call(session, patch).is_none()
+    {
+        for news in std::mem::take(&mut patch.terminals) {
+            let left = take_late(session, SessionUpdate::Terminal(news));
+            patch.terminals.extend(left.and_then(|left| match left {
+                SessionUpdate::Terminal(news) => Some(news),
+                _ => None,
+            }));
+        }
+    }
+    let Some((turn, behind)) = away_of(session, &update) else { return Some(update) };
+    let serial = session.pages.next_serial();
+    session.pages.book.away_late = serial;
+    session.pages.book.is_stale = true;
+    let before = EventPlace::Seq(behind);
+    let record = Box::new(Record::Update(update));
+    session.ledger.keeping.notes.push(Note::Late { serial, before, turn, record });
+    None
+}
+
+/// The turn of what an update is about, and the number behind the page on the disk that has it.
+fn away_of(session: &Session, update: &SessionUpdate) -> Option<(u32, i64)> {
+    let key = match update {
+        SessionUpdate::Tool(patch) => return away_of_call(session, patch),
+        SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }
+            if !session.ledger.compactions.contains_key(id) =>
+        {
+            Key::Compaction(id)
+        }
+        SessionUpdate::Subagent(patch) if !session.ledger.subagents.contains_key(&patch.session) => {
+            Key::Subagent(&patch.session)
+        }
+        // One that begins anew is another one.
+        SessionUpdate::Terminal(news)
+            if !session.terminals.contains_key(news.id()) && !matches!(news, AgentTerminal::Info { .. }) =>
+        {
+            Key::Terminal(news.id())
+        }
+        SessionUpdate::Message { role, message, .. } if session.find_message(*role, message).is_none() => {
+            Key::Message(*role, message)
+        }
+        _ => return None,
+    };
+    crate::app::state::pages::gone::find(session, &key)
+}
+
+fn away_of_call(session: &Session, patch: &ToolCallPatch) -> Option<(u32, i64)> {
+    if session.tool_by_id(&patch.id).is_some() {
+        return None;
+    }
+    // One that is announced in another turn is another one.
+    crate::app::state::pages::gone::find(session, &Key::Tool(&patch.id))
+        .filter(|(turn, _)| *turn == session.turn_count || !patch.is_announcement)
+}
+
+/// The item that an event is about, where it names one.
+pub(in crate::app) fn item_of(session: &Session, record: &Record) -> Option<ItemId> {
+    match record {
+        Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => session.tool_by_id(&patch.id),
+        Record::Decided { tool, .. } | Record::Located { tool, .. } => session.tool_by_id(tool),
+        Record::Command { terminal, .. } => session.ledger.shown_by.get(terminal).copied(),
+        Record::Update(SessionUpdate::Terminal(news)) => session.ledger.shown_by.get(news.id()).copied(),
+        Record::Update(SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }) => {
+            session.ledger.compactions.get(id).copied()
+        }
+        Record::Update(SessionUpdate::Subagent(patch)) => {
+            session.ledger.subagents.get(&patch.session).copied()
+        }
+        Record::Update(SessionUpdate::Message { role, message, .. }) => session.find_message(*role, message),
+        _ => None,
+    }
+}
+
+/// What goes with the items of these indices; where it was is forgotten.
+pub(in crate::app) fn take_things(session: &mut Session, range: Range<usize>) -> Vec<(u64, u32)> {
+    let mut things = Vec::new();
+    let transcript = &session.transcript;
+    for item in transcript.items().get(range.clone()).unwrap_or_default() {
+        if let ItemBody::Message(message) = &item.body
+            && let Some(id) = &message.message
+        {
+            things.push((Key::Message(message.role, id).hash(), item.turn));
+        }
+    }
+    let mut stays = |at: ItemId, key: Key<'_>| {
+        let index = transcript.index_of(at).filter(|index| range.contains(index));
+        let item = index.and_then(|index| transcript.items().get(index));
+        things.extend(item.map(|item| (key.hash(), item.turn)));
+        item.is_none()
+    };
+    session.tools.retain(|id, at| stays(*at, Key::Tool(id)));
+    session.tools.shrink_to_fit();
+    let ledger = &mut session.ledger;
+    ledger.former_tools.retain(|id, at| stays(*at, Key::Tool(id)));
+    ledger.former_tools.shrink_to_fit();
+    ledger.compactions.retain(|id, at| stays(*at, Key::Compaction(id)));
+    ledger.subagents.retain(|id, at| stays(*at, Key::Subagent(id)));
+    let terminals = &mut session.terminals;
+    ledger.shown_by.retain(|id, at| {
+        let stays = stays(*at, Key::Terminal(id));
+        if !stays {
+            terminals.remove(id);
+        }
+        stays
+    });
+    things
+}

@@ -1,0 +1,260 @@
+//! Reads pages again that had gone.
+//!
+//! Duty: which events are asked for, and what their items mean for what is in memory. Not its duty: asking the store and
+//! telling the user (`archive`).
+//! Invariant: a page is asked for only when all that was kept late for it is on the disk.
+
+use crate::app::session::paging;
+
+use crate::app::session::record::CUT;
+use crate::app::{ItemBody, Session};
+use crate::model::{EventPlace, ItemId, StoreJob};
+
+use crate::app::state::pages::edge::{Needs, Things};
+use crate::app::state::pages::{Merge, Page, PageIndex, PageKind, gone, index_range, weight};
+
+/// So much is read at once, if a page is not more.
+const READ_BYTES: usize = 1 << 20;
+
+/// The job that reads what stood last before what is in memory; `None`: not now.
+pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
+    let key = session.key;
+    let earlier = session.ledger.earlier.as_mut().filter(|earlier| !earlier.is_loading)?;
+    let pages = &mut session.pages;
+    let PageIndex { closed, open, merge, gone, away_late, .. } = &mut pages.book;
+    let uid = earlier.uid.clone();
+    if let Some(merge) = merge {
+        let end = closed.get(merge.pages).unwrap_or(open).begin;
+        let is_written = closed.iter().take(merge.pages).all(|page| page.late <= pages.written);
+        // Else it is asked for again with the next frame.
+        let Some(EventPlace::Seq(before)) = end.filter(|_| is_written) else { return None };
+        (earlier.is_loading, earlier.has_failed) = (true, false);
+        merge.asked = pages.serial;
+        return Some(StoreJob::Earlier { key, uid, before, from: Some(merge.first_seq) });
+    }
+    if *away_late > pages.written {
+        return None;
+    }
+    (earlier.is_loading, earlier.has_failed) = (true, false);
+    let before = earlier.before;
+    let kind = gone.last().map(|page| page.kind);
+    let mut bytes = 0;
+    let fits = |page: &&gone::Gone| {
+        let fits = Some(page.kind) == kind && (bytes == 0 || bytes + page.weight <= READ_BYTES);
+        bytes += page.weight.max(1);
+        fits
+    };
+    let count = gone.iter().rev().take_while(fits).count();
+    let from = gone.len().checked_sub(count).and_then(|first| gone.get(first)).map(|page| page.begin);
+    pages.book.reading = count;
+    pages.book.is_stale = false;
+    Some(StoreJob::Earlier { key, uid, before, from })
+}
+
+/// Whether what was read is without something that came late since it was asked for, or is of another history. Then it
+/// is as if it had not been.
+pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) -> bool {
+    let book = &mut session.pages.book;
+    if let Some(merge) = &book.merge {
+        let is_another = first_seq.is_some_and(|seq| seq != merge.first_seq);
+        return is_another || book.closed.iter().take(merge.pages).any(|page| page.late > merge.asked);
+    }
+    let first = book.gone.len().checked_sub(book.reading).and_then(|first| book.gone.get(first));
+    let is_another = first_seq.is_some_and(|seq| first.is_none_or(|first| first.begin != seq));
+    let is_stale = book.reading > 0 && (book.is_stale || is_another);
+    if is_stale {
+        book.reading = 0;
+    }
+    is_stale
+}
+
+/// Nothing could be read.
+pub(in crate::app) fn read_failed(session: &mut Session) {
+    session.pages.book.reading = 0;
+    session.pages.book.merge = None;
+    session.pages.redo = None;
+    if let Some(earlier) = &mut session.ledger.earlier {
+        earlier.has_failed = true;
+    }
+}
+
+/// Where a page that was read belongs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::app) struct Front {
+    /// How many events stand before it.
+    pub left: u64,
+    /// Whether it was in memory before, as it is.
+    pub is_own: bool,
+    /// Whether events may be left out of it that are about something before it.
+    pub may_hide: bool,
+    /// Whether the session ended with it when it was opened.
+    pub is_end: bool,
+    /// So many pages in memory are in it.
+    pub replaced: usize,
+}
+
+/// The pages that were asked for came, or a page that the store knows to have so many events before it.
+pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: u64) -> Front {
+    let book = &mut session.pages.book;
+    if let Some(Merge { left, pages, .. }) = book.merge.take() {
+        let is_end = book.closed.iter().take(pages).any(|page| page.kind.is_end);
+        return Front { left, is_own: false, may_hide: true, is_end, replaced: pages };
+    }
+    let count = std::mem::take(&mut book.reading);
+    let Some(kind) = book.gone.last().map(|page| page.kind).filter(|_| count > 0) else {
+        return Front { left: told_left, may_hide: true, ..Front::default() };
+    };
+    let (left, before) = session.ledger.earlier.as_ref().map_or((0, first_seq), |it| (it.count, it.before));
+    book.gone.truncate(book.gone.len().saturating_sub(count));
+    let left = left.saturating_sub(u64::try_from(before - first_seq).unwrap_or(0));
+    Front { left, is_own: true, may_hide: kind.hides, is_end: kind.is_end, replaced: 0 }
+}
+
+/// Whether a turn that goes on behind a page ended well there: then the calls that were left open are taken for done.
+pub(in crate::app) fn is_over_behind(session: &Session, turn: u32, front: Front) -> bool {
+    let PageIndex { closed, open, .. } = &session.pages.book;
+    let mut behind = closed.iter().skip(front.replaced);
+    if front.is_end
+        || !(session.turn_count > turn || behind.clone().any(|page| page.needs.ended_turn >= turn))
+    {
+        return false;
+    }
+    let from = if front.replaced > 0 { behind.next().unwrap_or(open).first } else { ItemId::HEAD };
+    let items = session.transcript.items().iter().skip(session.transcript.index_from(from));
+    let mut of_turn = items.filter(|item| item.turn == turn && item.id != ItemId::HEAD);
+    !of_turn.any(|item| match &item.body {
+        ItemBody::TurnEnd(_) => true,
+        ItemBody::Notice { title, .. } => title == CUT,
+        _ => false,
+    })
+}
+
+/// Whether more of what is in memory depends on a page that was read: then both are to be read again.
+pub(in crate::app) fn wait_for_both(
+    session: &mut Session,
+    things: &Things,
+    last: Option<&ItemBody>,
+    first_seq: i64,
+    Front { left, replaced, .. }: Front,
+) -> bool {
+    let transcript = &session.transcript;
+    let closed = &session.pages.book.closed;
+    let start = |page: &Page| transcript.index_from(page.first);
+    let behind = closed.get(replaced).map(start);
+    let next = behind.and_then(|index| transcript.items().get(index)).map(|item| &item.body);
+    // A notice that comes again is counted.
+    let is_repeated = matches!(last, Some(ItemBody::Notice { .. })) && last == next;
+    let depends =
+        |page: &Page| page.needs.are_in(things, left == 0) || (is_repeated && Some(start(page)) == behind);
+    let Some(last) = closed.iter().rposition(depends).filter(|last| *last >= replaced) else { return false };
+    // What could not be kept would be lost.
+    if closed.iter().take(last + 1).any(|page| page.is_cut) {
+        return false;
+    }
+    let merge = Merge { first_seq, left, pages: last + 1, asked: session.pages.serial };
+    session.pages.book.merge = Some(merge);
+    true
+}
+
+/// Items of a page, made by a session of their own, are in memory again behind the first line: what points to them
+/// there does so here.
+pub(in crate::app) fn put_in_front(
+    session: &mut Session,
+    before: Session,
+    first_seq: i64,
+    front: Front,
+    needs: Needs,
+) {
+    let Front { replaced, is_end, left, .. } = front;
+    let first = before.transcript.items().first().map(|item| item.id);
+    let items = session.transcript.items().iter().map(|item| item.id);
+    let mut behind = items.into_iter().find(|id| *id != ItemId::HEAD).unwrap_or(session.transcript.next_id());
+    let offset = if let Some(from) = session.pages.book.closed.front().filter(|_| replaced > 0) {
+        let from = from.first;
+        behind = session.pages.book.closed.get(replaced).unwrap_or(&session.pages.book.open).first;
+        drop(paging::take_things(session, index_range(&session.transcript, from, behind)));
+        session.pages.book.closed.drain(..replaced);
+        session.transcript.replace(from, behind, before.transcript)
+    } else {
+        session.transcript.prepend(before.transcript)
+    };
+    let here = |id: ItemId| ItemId(id.0 + offset);
+    let turn_of = |id: ItemId, session: &Session| session.transcript.get(id).map(|item| item.turn);
+    for (id, place) in before.tools.into_iter().chain(before.ledger.former_tools) {
+        let place = here(place);
+        if session.tools.contains_key(&id) {
+            continue;
+        }
+        let is_of_now = turn_of(place, session) == Some(session.turn_count);
+        let known = if is_of_now { &mut session.tools } else { &mut session.ledger.former_tools };
+        known.entry(id).or_insert(place);
+    }
+    for (id, view) in before.terminals {
+        if replaced > 0 && !session.ledger.shown_by.contains_key(&id) {
+            session.terminals.remove(&id);
+        }
+        session.terminals.entry(id).or_insert(view);
+    }
+    for (id, place) in before.ledger.shown_by {
+        session.ledger.shown_by.entry(id).or_insert(here(place));
+    }
+    for (id, place) in before.ledger.compactions {
+        let later = session.ledger.compactions.insert(id, here(place));
+        join(session, here(place), later);
+    }
+    for (id, place) in before.ledger.subagents {
+        let later = session.ledger.subagents.insert(id, here(place));
+        join(session, here(place), later);
+    }
+    match &mut session.search {
+        Some(search) if replaced > 0 => search.restart(None),
+        Some(search) => search.look_before(behind),
+        None => {}
+    }
+    let first = first.map_or(behind, here);
+    let weight = weight::of_items(session, first, behind);
+    let begin = Some(EventPlace::Seq(first_seq));
+    let kind = PageKind { hides: needs.hides, is_end };
+    session.pages.book.closed.push_front(Page { begin, first, weight, kind, needs, ..Page::default() });
+    if left == 0 {
+        session.pages.book.closed.iter_mut().for_each(|page| page.needs.clear());
+    }
+    session.pages.wants_trim = true;
+}
+
+/// What was read before the page that it stands in looked like another thing.
+fn join(session: &mut Session, place: ItemId, later: Option<ItemId>) {
+    let Some(later) = later.and_then(|id| session.transcript.get(id)) else { return };
+    let (later, body) = (later.id, later.body.clone());
+    session.transcript.edit(place, |item| match (&mut item.body, body) {
+        (
+            ItemBody::Compaction { status, summary, error, .. },
+            ItemBody::Compaction { status: new_status, summary: new_summary, error: new_error, .. },
+        ) => {
+            *status = new_status;
+            if !new_summary.is_empty() {
+                *summary = new_summary;
+            }
+            *error = new_error.or(error.take());
+        }
+        (
+            ItemBody::Subagent { key, title, description, state, .. },
+            ItemBody::Subagent {
+                key: new_key,
+                title: new_title,
+                description: new_description,
+                state: new_state,
+                ..
+            },
+        ) => {
+            *key = new_key.or(*key);
+            if !new_title.is_empty() {
+                *title = new_title;
+            }
+            *description = new_description.or(description.take());
+            *state = new_state.or(state.take());
+        }
+        _ => {}
+    });
+    session.transcript.remove(later);
+}

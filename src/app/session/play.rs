@@ -1,0 +1,270 @@
+//! Plays recorded events into a session, through the same code that applied them when they came.
+//!
+//! Times are those between the records: a call that took two seconds shows that again.
+
+use std::time::{Duration, Instant};
+
+use crate::model::{
+    AskId, ConnId, ItemId, PermissionRequest, Record, RecordedEvent, Role, SessionUpdate, Severity,
+    ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome,
+};
+
+use super::{access, apply, diffs, insert, messages, record, tools, turns};
+use crate::app::state::pages::edge::{Needs, Things};
+use crate::app::{
+    Decision, Handover, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, Session, TerminalView,
+    Turn, TurnEnd,
+};
+
+/// What surrounds the events that are played.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(in crate::app) struct Bounds {
+    /// There are earlier ones that are not shown.
+    pub(in crate::app) is_cut: bool,
+    /// They follow others that are shown.
+    pub(in crate::app) is_continued: bool,
+    /// Later ones follow in another part.
+    pub(in crate::app) goes_on: bool,
+    /// Their last turn ended well behind them.
+    pub(in crate::app) is_over: bool,
+}
+
+/// Plays all events of a session again.
+pub fn play(session: &mut Session, events: Vec<RecordedEvent>, now: Instant) {
+    play_to(session, events, None, Bounds::default(), now);
+}
+
+/// What came of playing events.
+pub(in crate::app) struct Played {
+    /// The item that the event that was looked for made or changed.
+    pub(in crate::app) mark: Option<ItemId>,
+    /// What depends on events before them.
+    pub(in crate::app) needs: Needs,
+    /// What events behind them may depend on.
+    pub(in crate::app) things: Things,
+}
+
+/// Plays events again, and looks for the item that the event at this place made or changed.
+pub(in crate::app) fn play_to(
+    session: &mut Session,
+    events: Vec<RecordedEvent>,
+    mark: Option<usize>,
+    bounds: Bounds,
+    now: Instant,
+) -> Played {
+    let mut needs = Needs::default();
+    let last_turn = events.last().map(|event| event.turn);
+    let mut marked = None;
+    let began_ms = events.first().map_or(0, |event| event.at_ms);
+    let mut last = now;
+    if let Some(first) = events.first().filter(|_| !bounds.is_continued) {
+        session.turn_count = first.turn;
+    }
+    if begins_within_turn(&events) {
+        session.turn = Turn::Running { since: now, last_news: now };
+    }
+    for (place, event) in events.into_iter().enumerate() {
+        let since = Duration::from_millis(u64::try_from(event.at_ms - began_ms).unwrap_or(0));
+        last = now.checked_add(since).unwrap_or(last);
+        if needs.note(session, &event) && bounds.is_cut {
+            needs.hides = true;
+            continue;
+        }
+        let is_marked = mark == Some(place);
+        if is_marked {
+            session.transcript.watch(true);
+        }
+        count_turn(session, event.turn, &event.record, last);
+        apply(session, event.record, last);
+        if is_marked {
+            let last = session.transcript.items().last().map(|item| item.id);
+            marked = session.transcript.take_touched().pop_last().or(last);
+            session.transcript.watch(false);
+        }
+    }
+    session.turn = Turn::Idle;
+    session.has_background_news = false;
+    let things = Things::of(session, last_turn);
+    let open_message = session.ledger.open_message;
+    messages::close(session, last);
+    if bounds.goes_on {
+        session.ledger.open_message = open_message;
+    } else {
+        session.ledger.echo = None;
+        // What was asked about and not decided was not done.
+        let asked: Vec<OpenRequest> = session.asks.drain(..).collect();
+        for open in asked {
+            if let OpenRequestKind::Permission { tool, .. } = open.kind {
+                tools::cancel(session, tool, last);
+            }
+        }
+        let status = if bounds.is_over { ToolStatus::Completed } else { ToolStatus::Cancelled };
+        tools::close_open(session, status, last);
+        access::close_restored(session, last);
+    }
+    // Nothing of this is news for the store.
+    session.ledger.keeping.notes.clear();
+    Played { mark: marked, needs, things }
+}
+
+/// Whether a turn runs where these events begin: what ends first was begun before.
+pub(in crate::app) fn begins_within_turn(events: &[RecordedEvent]) -> bool {
+    let bound = events.iter().find_map(|event| match event.record {
+        Record::Prompt { .. } => Some(false),
+        Record::TurnEnded(_) => Some(true),
+        _ => None,
+    });
+    bound.unwrap_or(true)
+}
+
+/// Counts the turn of an event as it was counted then: a message of the user begins one, unless it came within one.
+pub(in crate::app) fn count_turn(session: &mut Session, turn: u32, record: &Record, now: Instant) {
+    let may_begin = match record {
+        Record::Prompt { .. } => {
+            session.turn_count = turn.saturating_sub(1);
+            return;
+        }
+        Record::Update(SessionUpdate::Chunk { role, .. } | SessionUpdate::Block { role, .. }) => {
+            *role == Role::User
+        }
+        // One that is known is written anew.
+        Record::Update(SessionUpdate::Message { role, message, .. }) => {
+            *role == Role::User && session.find_message(*role, message).is_none()
+        }
+        _ => false,
+    };
+    if may_begin && turn > session.turn_count {
+        messages::close(session, now);
+        session.turn_count = turn - 1;
+        session.turn = Turn::Idle;
+    } else if may_begin {
+        session.turn = Turn::Running { since: now, last_news: now };
+    }
+}
+
+pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant) {
+    match record {
+        Record::Prompt { text, is_again } => {
+            turns::next_turn(session, now);
+            if !is_again {
+                session.transcript.push(session.turn_count, user_message(&text, now));
+            }
+            session.turn = Turn::Running { since: now, last_news: now };
+            session.ledger.echo = Some((text, 0));
+        }
+        Record::Update(SessionUpdate::Subagent(patch)) => apply::on_subagent(session, patch, now),
+        Record::Update(update) => {
+            // Where changes stood in their files then cannot be asked any more.
+            if let Some(update) = messages::without_echo(session, update) {
+                apply::apply_here(session, update, now, &mut Vec::new());
+            }
+        }
+        Record::Asked(patch) => {
+            let request = PermissionRequest {
+                session: None,
+                tool: ToolCallPatch::new(patch.id.clone()),
+                options: Vec::new(),
+            };
+            let tool = tools::upsert(session, *patch, tools::Origin::Ask, now);
+            // As long as it is not decided, the end of the turn does not close it.
+            let kind = OpenRequestKind::Permission { request, tool };
+            session.asks.push_back(OpenRequest { conn: ConnId(0), ask: AskId(0), kind, since: now });
+        }
+        Record::Decided { tool, option, is_allow } => {
+            let decision = option.map_or(Decision::Cancelled, |name| Decision::Chosen { name, is_allow });
+            if let Some(place) = take_asked(session, &tool).or_else(|| session.tool_by_id(&tool)) {
+                tools::decide(session, place, &decision, now);
+            }
+        }
+        Record::Located { tool, places } => diffs::put_places(session, &tool, places),
+        Record::Answered { question, answer } => {
+            session.transcript.push(session.turn_count, ItemBody::Answered { question, answer });
+        }
+        Record::Command { terminal, command, cwd, output, dropped_bytes, exit } => {
+            let ended = exit.clone();
+            let view = TerminalView {
+                command,
+                cwd,
+                output: output.into_bytes(),
+                dropped_bytes,
+                exit: Some(exit),
+                ..TerminalView::new(false, now)
+            };
+            access::on_command_ended(session, &terminal, &ended, now);
+            session.terminals.insert(terminal, view);
+        }
+        Record::Access(record) => {
+            access::place(session, *record, now);
+        }
+        Record::Notice { severity, title, detail } => push_notice(session, severity, title, detail),
+        Record::TurnEnded(outcome) => on_turn_ended(session, outcome, now),
+        Record::Replaced => {
+            session.transcript.clear();
+            session.forget_places();
+            session.turn = Turn::Idle;
+            session.turn_count = 0;
+        }
+        Record::Inserted { back, updates } => insert::play(session, back, updates, now),
+        Record::HandedOver { agent, text } => {
+            session.ledger.handover = Some(Handover { text, agent, is_sent: false });
+        }
+        // It is taken back before the agent is asked to go on with it.
+        Record::Archived { is_away } => session.is_archived = is_away,
+    }
+}
+
+/// The call that the first open question of this id is about.
+pub(in crate::app) fn take_asked(session: &mut Session, id: &ToolCallId) -> Option<ItemId> {
+    let asked = session.asks.iter().position(
+        |open| matches!(&open.kind, OpenRequestKind::Permission { request, .. } if request.tool.id == *id),
+    );
+    match session.asks.remove(asked?)?.kind {
+        OpenRequestKind::Permission { tool, .. } => Some(tool),
+        _ => None,
+    }
+}
+
+pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
+    session.turn = Turn::Idle;
+    session.ledger.echo = None;
+    let end = match outcome {
+        TurnOutcome::Stopped { reason, usage, took_ms } => {
+            session.turn_usage = usage.or(session.turn_usage);
+            // It was told with the prompt of this turn.
+            session.ledger.handover.take_if(|_| reason != crate::model::StopReason::Cancelled);
+            let took = Duration::from_millis(took_ms);
+            (reason != crate::model::StopReason::EndTurn).then_some(TurnEnd::Stopped { reason, usage, took })
+        }
+        TurnOutcome::Failed { error, fault } => Some(TurnEnd::Failed { error, fault }),
+        TurnOutcome::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),
+        TurnOutcome::Cut => {
+            messages::close(session, now);
+            tools::close_open(session, ToolStatus::Cancelled, now);
+            push_notice(session, Severity::Warning, record::CUT.to_owned(), None);
+            return;
+        }
+    };
+    turns::close_items(session, end, now);
+}
+
+pub(in crate::app) fn user_message(text: &str, now: Instant) -> ItemBody {
+    ItemBody::Message(Message {
+        role: Role::User,
+        message: None,
+        parts: vec![MessagePart::Text(text.to_owned())],
+        is_open: false,
+        began: now,
+        took: None,
+        is_local: true,
+    })
+}
+
+pub(in crate::app) fn push_notice(
+    session: &mut Session,
+    severity: Severity,
+    title: String,
+    detail: Option<String>,
+) {
+    session.transcript.push(session.turn_count, ItemBody::Notice { severity, title, detail });
+}

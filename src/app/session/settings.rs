@@ -1,0 +1,117 @@
+//! Modes, models and options of a session: kept in agreement, and remembered when somebody chose them.
+
+use crate::model::{ConfigKind, ConfigValue, Setting};
+
+use crate::app::{Session, SessionPhase, Wanted};
+
+/// The options are in force: modes and models that are told beside them follow.
+/// Source: ACP v1 session-config-options: options come before modes where both are told.
+pub(in crate::app) fn agree(session: &mut Session) {
+    for option in &session.options {
+        let ConfigKind::Select { current, .. } = &option.kind else {
+            continue;
+        };
+        match option.category.as_deref() {
+            Some("mode") => {
+                if let Some(modes) = &mut session.modes
+                    && let Some(known) = modes.available.iter().find(|known| known.id.as_str() == current)
+                {
+                    modes.current = known.id.clone();
+                }
+            }
+            Some("model") => {
+                if let Some(models) = &mut session.models
+                    && let Some(known) = models.available.iter().find(|known| known.id.as_str() == current)
+                {
+                    models.current = known.id.clone();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A mode or model was told by itself: the option of that category follows, if it has the value.
+pub(in crate::app) fn set_option_of(session: &mut Session, category: &str, value: &str) {
+    for option in &mut session.options {
+        if option.category.as_deref() == Some(category)
+            && let ConfigKind::Select { current, choices } = &mut option.kind
+            && choices.iter().any(|choice| choice.value == value)
+        {
+            value.clone_into(current);
+        }
+    }
+}
+
+/// A value that was asked for is in force.
+pub(in crate::app) fn take(session: &mut Session, wanted: Wanted) {
+    match wanted {
+        Wanted::Setting(Setting::Mode(mode)) => {
+            set_option_of(session, "mode", mode.as_str());
+            if let Some(modes) = &mut session.modes {
+                modes.current = mode;
+            }
+        }
+        Wanted::Setting(Setting::Model(model)) => {
+            set_option_of(session, "model", model.as_str());
+            if let Some(models) = &mut session.models {
+                models.current = model;
+            }
+        }
+        Wanted::Setting(Setting::Option(id, value)) => {
+            if let Some(option) = session.options.iter_mut().find(|option| option.id == id) {
+                match (&mut option.kind, value) {
+                    (ConfigKind::Select { current, .. }, ConfigValue::Text(text)) => *current = text,
+                    (ConfigKind::Boolean { current }, ConfigValue::Bool(is_on)) => *current = is_on,
+                    _ => {}
+                }
+            }
+            agree(session);
+        }
+        // It was taken over when it was given.
+        Wanted::Title(_) => {}
+    }
+}
+
+/// Remembers that this is in force by somebody's choice.
+pub(in crate::app) fn note(session: &mut Session, choice: Setting) {
+    let is_of_other_kind = |other: &Setting| match (other, &choice) {
+        (Setting::Mode(_), Setting::Mode(_)) | (Setting::Model(_), Setting::Model(_)) => false,
+        (Setting::Option(one, _), Setting::Option(other, _)) => one != other,
+        _ => true,
+    };
+    session.ledger.chosen.retain(is_of_other_kind);
+    session.ledger.chosen.push(choice);
+}
+
+/// The agent changed it by itself, within a session that is open: a replay tells what was, not what is. A model that
+/// nobody chose stays the agent's own business, for it may have a better one the next time.
+pub(in crate::app) fn follow(session: &mut Session, choice: Setting) {
+    let is_chosen = || session.ledger.chosen.iter().any(|other| matches!(other, Setting::Model(_)));
+    let counts = !matches!(choice, Setting::Model(_)) || is_chosen();
+    if session.phase == SessionPhase::Ready && counts {
+        note(session, choice);
+    }
+}
+
+/// The agent told all options anew: those that were chosen are now what it says.
+pub(in crate::app) fn follow_options(session: &mut Session) {
+    if session.phase != SessionPhase::Ready {
+        return;
+    }
+    let options = &session.options;
+    for choice in &mut session.ledger.chosen {
+        if let Setting::Option(id, value) = choice
+            && let Some(now) = options.iter().find(|option| option.id == *id)
+        {
+            *value = value_of(&now.kind);
+        }
+    }
+}
+
+pub(in crate::app) fn value_of(kind: &ConfigKind) -> ConfigValue {
+    match kind {
+        ConfigKind::Select { current, .. } => ConfigValue::Text(current.clone()),
+        ConfigKind::Boolean { current } => ConfigValue::Bool(*current),
+    }
+}

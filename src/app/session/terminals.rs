@@ -1,0 +1,132 @@
+//! Terminals as they are shown: those that parlor runs, and those that an agent owns and tells about.
+//!
+//! Duty: keeps their output, bounded, and marks the item that shows it as changed.
+//! Not its duty: running commands (`services`), answers to the agent (`callbacks`).
+//! Invariants: at most [`TERMINAL_VIEW_BYTES`] are kept, cut from the front at a character boundary; a chunk
+//! costs its own length, on average.
+
+use std::time::Instant;
+
+use crate::model::{AgentTerminal, ExitInfo, ItemId, Record, TerminalId};
+
+use super::access;
+use crate::app::{Session, TERMINAL_VIEW_BYTES, TerminalView};
+
+impl TerminalView {
+    /// A terminal that wrote nothing yet.
+    pub fn new(is_ours: bool, now: Instant) -> Self {
+        Self {
+            command: None,
+            cwd: None,
+            output: Vec::new(),
+            dropped_bytes: 0,
+            exit: None,
+            is_ours,
+            began: now,
+            took: None,
+        }
+    }
+
+    /// Appends output. Over the limit a quarter is dropped at once, so that not every write moves all the rest.
+    pub fn append(&mut self, bytes: &[u8]) {
+        let skipped = bytes.len().saturating_sub(TERMINAL_VIEW_BYTES);
+        self.output.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
+        let mut cut = 0;
+        if self.output.len() > TERMINAL_VIEW_BYTES {
+            cut = self.output.len() - TERMINAL_VIEW_BYTES / 4 * 3;
+        }
+        if skipped > 0 || cut > 0 {
+            // A byte of the form 10xxxxxx continues a character.
+            while self.output.get(cut).is_some_and(|byte| byte & 0xC0 == 0x80) {
+                cut += 1;
+            }
+            self.output.drain(..cut.min(self.output.len()));
+            self.dropped_bytes += (skipped + cut) as u64;
+        }
+    }
+
+    fn end(&mut self, exit: ExitInfo, now: Instant) {
+        if self.exit.is_none() {
+            self.took = Some(now.saturating_duration_since(self.began));
+        }
+        self.exit = Some(exit);
+    }
+}
+
+/// News of a terminal that the agent owns, told beside the tool call of this item.
+pub(in crate::app) fn on_news(session: &mut Session, item: ItemId, news: AgentTerminal, now: Instant) {
+    session.ledger.shown_by.entry(news.id().clone()).or_insert(item);
+    on_told(session, news, now);
+}
+
+/// News of a terminal that the agent owns, told by themselves. Source: ACP v2 `terminal_update`.
+pub(in crate::app) fn on_told(session: &mut Session, news: AgentTerminal, now: Instant) {
+    let id = news.id().clone();
+    let view = session.terminals.entry(id.clone()).or_insert_with(|| TerminalView::new(false, now));
+    match news {
+        AgentTerminal::Info { cwd, .. } => {
+            // Told again after its end: a replay, or an id that is used once more.
+            if view.exit.is_some() && !view.is_ours {
+                *view = TerminalView::new(false, now);
+            }
+            view.cwd = cwd.or(view.cwd.take());
+        }
+        AgentTerminal::About { command, cwd, .. } => {
+            view.command = command.or(view.command.take());
+            view.cwd = cwd.or(view.cwd.take());
+        }
+        AgentTerminal::Bytes { bytes, is_whole, .. } => {
+            if is_whole {
+                view.output.clear();
+                view.dropped_bytes = 0;
+            }
+            view.append(&bytes);
+        }
+        AgentTerminal::Output { data, .. } => view.append(data.as_bytes()),
+        AgentTerminal::Exit { status, .. } => view.end(status, now),
+    }
+    touch(session, &id);
+}
+
+/// A command of ours wrote something.
+pub(in crate::app) fn on_output(session: &mut Session, id: &TerminalId, bytes: &[u8]) {
+    if let Some(view) = session.terminals.get_mut(id) {
+        view.append(bytes);
+        touch(session, id);
+    }
+}
+
+/// A command of ours ended.
+pub(in crate::app) fn on_ended(session: &mut Session, id: &TerminalId, exit: &ExitInfo, now: Instant) {
+    if let Some(view) = session.terminals.get_mut(id) {
+        view.end(exit.clone(), now);
+        touch(session, id);
+        access::on_command_ended(session, id, exit, now);
+    }
+}
+
+/// A command was killed and forgotten; if its end is still told, that replaces this one.
+pub(in crate::app) fn end_if_running(session: &mut Session, id: &TerminalId, exit: &ExitInfo, now: Instant) {
+    if session.terminals.get(id).is_some_and(|view| view.exit.is_none()) {
+        on_ended(session, id, exit, now);
+    }
+}
+
+/// A command of ours with its output as far as it is in memory, to be kept.
+pub(in crate::app) fn record(id: &TerminalId, view: &TerminalView, exit: &ExitInfo) -> Record {
+    Record::Command {
+        terminal: id.clone(),
+        command: view.command.clone(),
+        cwd: view.cwd.clone(),
+        output: String::from_utf8_lossy(&view.output).into_owned(),
+        dropped_bytes: view.dropped_bytes,
+        exit: exit.clone(),
+    }
+}
+
+/// The terminal is shown by an item whose drawing is now stale.
+fn touch(session: &mut Session, id: &TerminalId) {
+    if let Some(item) = session.ledger.shown_by.get(id).copied() {
+        session.transcript.edit(item, |_| {});
+    }
+}

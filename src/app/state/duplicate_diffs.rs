@@ -1,0 +1,112 @@
+//! Changes that are told more than once: as texts, as a patch, and as a patch in words.
+//!
+//! Duty: says whether a patch tells nothing that other changes do not tell. Not its duty: leaving it out.
+//! Invariant: a patch with one line that stands nowhere else is no repetition.
+
+use std::collections::HashSet;
+
+use crate::model::patch::{PatchLine, PatchLines, git_path};
+use crate::model::{DiffChange, FileDiff};
+
+/// How a patch begins.
+const BEGINS: [&str; 4] = ["*** Begin Patch", "diff --git ", "--- ", "@@"];
+
+/// Whether a text is a patch, with or without a fence around it, all of whose lines these changes tell already.
+pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
+    let text = text.trim();
+    let body = match text.strip_prefix("```").and_then(|rest| rest.split_once('\n')) {
+        Some((_, body)) => body.trim_end().strip_suffix("```").unwrap_or(body),
+        None => text,
+    };
+    BEGINS.iter().any(|begin| body.starts_with(begin)) && tells_again(body, diffs)
+}
+
+/// Whether each line that a patch adds or removes, and each file that it names, is told by these changes.
+pub(in crate::app) fn tells_again<'d>(patch: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
+    let (mut old, mut new) = (HashSet::new(), HashSet::new());
+    let mut paths = Vec::new();
+    for diff in diffs {
+        paths.push(diff.path.as_path());
+        match &diff.change {
+            DiffChange::Texts { old: before, new: after } => {
+                old.extend(before.as_deref().unwrap_or_default().lines());
+                new.extend(after.lines());
+            }
+            DiffChange::Patch(text) => {
+                for (_, line) in PatchLines::new(text) {
+                    match line {
+                        PatchLine::Removed(line) => old.insert(bare(line)),
+                        PatchLine::Added(line) => new.insert(bare(line)),
+                        _ => false,
+                    };
+                }
+            }
+        }
+    }
+    let is_known = |path: &str| {
+        let bare = path.trim_start_matches('/');
+        paths.iter().any(|known| known.ends_with(bare) || known.ends_with(path))
+    };
+    let mut has_any = false;
+    for (_, line) in PatchLines::new(patch) {
+        let is_told = match line {
+            PatchLine::Removed(line) => old.contains(bare(line)),
+            PatchLine::Added(line) => new.contains(bare(line)),
+            PatchLine::Section(_, path)
+            | PatchLine::MoveTo(path)
+            | PatchLine::OldFile(Some(path))
+            | PatchLine::NewFile(Some(path)) => is_known(path),
+            PatchLine::Git(names) => git_path(names).is_some_and(is_known),
+            _ => true,
+        };
+        if !is_told {
+            return false;
+        }
+        has_any |= matches!(line, PatchLine::Removed(_) | PatchLine::Added(_));
+    }
+    has_any
+}
+
+fn bare(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(old: &str, new: &str) -> FileDiff {
+        FileDiff { path: "a".into(), change: DiffChange::Texts { old: Some(old.into()), new: new.into() } }
+    }
+
+    #[test]
+    fn a_patch_in_words_repeats_the_texts() {
+        let known = [texts("a\nx\n", "a\ny\nz\n")];
+        for patch in [
+            "--- a\n+++ a\n@@ -1,2 +1,3 @@\n a\n-x\n+y\n+z",
+            "```diff\n@@ -1 +1 @@\n-x\n+y\n```\n",
+            "*** Begin Patch\n*** Update File: a\n@@\n-x\n+z\n*** End Patch",
+        ] {
+            assert!(repeats(patch, known.iter()), "{patch}");
+        }
+        let as_patch = FileDiff { path: "a".into(), change: DiffChange::Patch("@@\n-x\n+y\n".into()) };
+        assert!(repeats("@@ -1 +1 @@\n-x\n+y", [as_patch].iter()));
+    }
+
+    #[test]
+    fn what_tells_more_or_is_no_patch_repeats_nothing() {
+        let known = [texts("a\nx\n", "a\ny\n")];
+        for text in [
+            "@@\n-x\n+y\n+more",
+            "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y",
+            "@@ -1,2 +1 @@\n--- hidden\n-x\n+y",
+            "- x\n+ y",
+            "The file was updated.",
+            "",
+            "@@\n a\n",
+        ] {
+            assert!(!repeats(text, known.iter()), "{text}");
+        }
+        assert!(!repeats("@@\n-x\n", std::iter::empty()));
+    }
+}

@@ -1,0 +1,172 @@
+//! How much of a tool call is shown: as the user chose, else by the rules.
+
+use crate::model::{ContentBlock, DiffChange, Fold, FoldRules, Role, ToolContent, ToolKind, ToolStatus};
+
+use crate::app::{Item, Message, MessagePart, Session, ToolCall};
+
+/// Prompts of up to so many lines, and so many bytes, are shown in whole.
+const PROMPT_MOST_LINES: usize = 40;
+const PROMPT_MOST_BYTES: usize = 16 * 1024;
+
+/// How much of a call is shown.
+pub fn fold_of(session: &Session, item: &Item, call: &ToolCall) -> Fold {
+    let rules = &session.folds;
+    match item.is_open {
+        Some(true) => Fold::Open,
+        Some(false) => Fold::Closed,
+        None if call.status == ToolStatus::Failed => rules.failed,
+        None => by_size(session, call).unwrap_or_else(|| by_kind(rules, call)),
+    }
+}
+
+/// Whether a prompt is so long that only its beginning and its end are shown, unless the user opens it.
+pub fn is_long_prompt(message: &Message) -> bool {
+    let mut lines = 0;
+    message.role == Role::User
+        && message.parts.iter().any(|part| match part {
+            MessagePart::Text(text) => {
+                text.len() > PROMPT_MOST_BYTES || {
+                    lines += text.bytes().filter(|byte| *byte == b'\n').count();
+                    lines > PROMPT_MOST_LINES
+                }
+            }
+            MessagePart::Block(_) => false,
+        })
+}
+
+/// What changed something or ran is seen; what only looked around is not.
+fn by_kind(rules: &FoldRules, call: &ToolCall) -> Fold {
+    rules.of_kind(call.kind).unwrap_or_else(|| {
+        if call.diffs().next().is_some() {
+            rules.changes
+        } else if call.kind == ToolKind::Execute || has_output_alone(call) || has_picture(call) {
+            Fold::Preview
+        } else {
+            Fold::Closed
+        }
+    })
+}
+
+/// Whether all that is known of a call is that it printed something: it has no kind, and is shown as commands are.
+pub fn has_output_alone(call: &ToolCall) -> bool {
+    let is_output = |content: &ToolContent| {
+        matches!(content, ToolContent::Terminal(_) | ToolContent::Block(ContentBlock::Text(_)))
+    };
+    call.kind == ToolKind::Other && call.diffs().next().is_none() && call.content.iter().any(is_output)
+}
+
+fn has_picture(call: &ToolCall) -> bool {
+    call.content.iter().any(|content| matches!(content, ToolContent::Block(block) if block.is_picture()))
+}
+
+fn by_size(session: &Session, call: &ToolCall) -> Option<Fold> {
+    let rules = &session.folds;
+    if !call.status.is_final() || (rules.open_up_to_lines == 0 && rules.closed_above_lines == 0) {
+        return None;
+    }
+    let lines = result_lines(session, call);
+    if lines > 0 && lines <= rules.open_up_to_lines as usize {
+        return Some(Fold::Open);
+    }
+    (rules.closed_above_lines > 0 && lines > rules.closed_above_lines as usize).then_some(Fold::Closed)
+}
+
+/// Lines of the result's texts, of its terminals as far as they are kept, or of the longer text of each change.
+fn result_lines(session: &Session, call: &ToolCall) -> usize {
+    let of_change = |change: &DiffChange| match change {
+        DiffChange::Texts { old, new } => {
+            old.as_deref().map_or(0, |old| old.lines().count()).max(new.lines().count())
+        }
+        DiffChange::Patch(text) => text.lines().count(),
+    };
+    let changes: usize = call.diffs().map(|diff| of_change(&diff.change)).sum();
+    let texts = call.content.iter().map(|content| match content {
+        ToolContent::Block(ContentBlock::Text(text)) => text.lines().count(),
+        ToolContent::Terminal(id) => session.terminals.get(id).map_or(0, |view| count_lines(&view.output)),
+        _ => 0,
+    });
+    let texts: usize = texts.sum();
+    let told = call.output_text.as_deref().filter(|_| texts == 0).map_or(0, |text| text.lines().count());
+    changes + texts + told
+}
+
+/// Lines of an output, however the command moved about in them.
+pub fn count_lines(output: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', output.trim_ascii_end()).count() + usize::from(!output.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::app::{ItemBody, TerminalView};
+    use crate::model::{FileDiff, SessionKey, SessionPlace};
+
+    fn fold(rules: &FoldRules, change: impl FnOnce(&mut ToolCall)) -> Fold {
+        let mut call = ToolCall::new("t".into(), Instant::now());
+        call.status = ToolStatus::Completed;
+        change(&mut call);
+        let mut session = Session::new(SessionKey(1), SessionPlace::default());
+        session.folds = *rules;
+        let output = "x\r\n".repeat(20).into_bytes();
+        let view = TerminalView { output, ..TerminalView::new(true, Instant::now()) };
+        session.terminals.insert("twenty".into(), view);
+        session.transcript.push(0, ItemBody::Tool(Box::new(call.clone())));
+        fold_of(&session, &session.transcript.items()[0], &call)
+    }
+
+    fn says(call: &mut ToolCall, lines: usize) {
+        call.content = vec![ToolContent::Block(ContentBlock::Text("x\n".repeat(lines)))];
+    }
+
+    fn edits(call: &mut ToolCall, lines: usize) {
+        let change = DiffChange::Texts { old: None, new: "x\n".repeat(lines).into() };
+        call.kind = ToolKind::Edit;
+        call.content = vec![ToolContent::Diff(FileDiff { path: "a".into(), change })];
+    }
+
+    #[test]
+    fn what_changed_ran_or_failed_is_seen() {
+        let rules = FoldRules::default();
+        assert_eq!(fold(&rules, |call| call.kind = ToolKind::Read), Fold::Closed);
+        assert_eq!(fold(&rules, |call| call.kind = ToolKind::Execute), Fold::Preview);
+        assert_eq!(fold(&rules, |call| edits(call, 3)), Fold::Preview);
+        let picture = ContentBlock::Image { data: "AAAA".into(), mime_type: "image/png".into(), uri: None };
+        let shot = |call: &mut ToolCall| call.content = vec![ToolContent::Block(picture)];
+        assert_eq!(fold(&rules, shot), Fold::Preview);
+        assert_eq!(fold(&rules, |call| call.status = ToolStatus::Failed), Fold::Preview);
+    }
+
+    #[test]
+    fn rules_decide_by_kind_result_and_size() {
+        let mut rules = FoldRules::default();
+        rules.kinds[0] = Some(Fold::Open);
+        rules.kinds[1] = Some(Fold::Closed);
+        rules.failed = Fold::Open;
+        assert_eq!(fold(&rules, |call| call.kind = ToolKind::Read), Fold::Open);
+        assert_eq!(fold(&rules, |call| edits(call, 3)), Fold::Closed);
+        assert_eq!(fold(&rules, |call| call.status = ToolStatus::Failed), Fold::Open);
+
+        let rules = FoldRules { open_up_to_lines: 5, closed_above_lines: 50, ..FoldRules::default() };
+        assert_eq!(fold(&rules, |call| says(call, 5)), Fold::Open);
+        let reads = |call: &mut ToolCall| {
+            says(call, 6);
+            call.kind = ToolKind::Read;
+        };
+        assert_eq!(fold(&rules, reads), Fold::Closed, "as its kind has it");
+        assert_eq!(fold(&rules, |call| says(call, 6)), Fold::Preview, "a call without a kind");
+        assert_eq!(fold(&rules, |call| edits(call, 6)), Fold::Preview, "as its kind has it");
+        assert_eq!(fold(&rules, |call| edits(call, 51)), Fold::Closed);
+        let ran = |most: u32| {
+            let rules = FoldRules { closed_above_lines: most, ..FoldRules::default() };
+            fold(&rules, |call| {
+                (call.kind, call.content) = (ToolKind::Execute, vec![ToolContent::Terminal("twenty".into())]);
+            })
+        };
+        assert_eq!((ran(19), ran(20)), (Fold::Closed, Fold::Preview), "a terminal's lines count");
+        let running =
+            |call: &mut ToolCall| (call.status, call.kind) = (ToolStatus::InProgress, ToolKind::Execute);
+        assert_eq!(fold(&rules, running), Fold::Preview, "a running call has no size yet");
+    }
+}

@@ -1,0 +1,68 @@
+//! Sessions found in the state: by the agent's id, by connection, by the store's id.
+
+use crate::model::{ArchiveRow, ConnId, SessionId, SessionKey};
+
+use crate::app::{Reading, Session, State};
+
+/// The session that the agent of this connection calls by this id.
+pub(in crate::app) fn session_by_id(state: &State, conn: ConnId, id: &SessionId) -> Option<SessionKey> {
+    state
+        .sessions
+        .values()
+        .find(|session| session.conn == Some(conn) && session.id.as_ref() == Some(id))
+        .map(|session| session.key)
+}
+
+/// The sessions of a connection; `with_children`: its subagents' too.
+pub(in crate::app) fn sessions_of(state: &State, conn: ConnId, with_children: bool) -> Vec<SessionKey> {
+    state
+        .sessions
+        .values()
+        .filter(|session| session.conn == Some(conn) && (with_children || session.parent.is_none()))
+        .map(|session| session.key)
+        .collect()
+}
+
+/// The session that a subagent's session belongs to in the end; the session itself if it is nobody's child.
+pub(in crate::app) fn root_of(state: &State, key: SessionKey) -> SessionKey {
+    let mut root = key;
+    // Parents are older than their children, so the keys fall and the walk ends.
+    while let Some(parent) = state.sessions.get(&root).and_then(|session| session.parent)
+        && parent < root
+    {
+        root = parent;
+    }
+    root
+}
+
+/// The session that the store knows by this id, if it is open here; one that is only read if there is no other.
+pub(in crate::app) fn open_as(state: &State, uid: &str) -> Option<SessionKey> {
+    let is_open = |session: &&Session| session.ledger.keeping.kept_as.as_deref() == Some(uid);
+    let open = state.sessions.values().find(is_open).map(|session| session.key);
+    open.or_else(|| read_as(state, uid))
+}
+
+/// The session that the store knows by this id, if it is read here.
+pub(in crate::app) fn read_as(state: &State, uid: &str) -> Option<SessionKey> {
+    let is_read =
+        |session: &&Session| session.ledger.reading.as_ref().is_some_and(|reading| reading.uid == uid);
+    state.sessions.values().find(is_read).map(|session| session.key)
+}
+
+/// Whether nothing was said in a session, and nothing is read in it.
+pub(in crate::app) fn is_fresh(session: &Session) -> bool {
+    session.parent.is_none() && session.turn_count == 0 && session.ledger.reading.is_none()
+}
+
+/// What a session that is only read shows.
+pub(in crate::app) fn reading_of(state: &State, key: SessionKey) -> Option<&Reading> {
+    state.sessions.get(&key)?.ledger.reading.as_ref()
+}
+
+/// The last session of the user's folder, as long as the session on the screen is one in which nothing was said.
+pub fn last_session(state: &State) -> Option<&ArchiveRow> {
+    let row = state.last_kept.as_deref()?;
+    let session = state.active_session()?;
+    let is_here = session.place.cwd == state.setup.folder && is_fresh(session);
+    (is_here && open_as(state, &row.uid).is_none()).then_some(row)
+}

@@ -1,0 +1,465 @@
+//! The dialog of sessions as data: what is open here, what parlor kept, and what the agent lists, as one list.
+//!
+//! Duty: joins the three by agent and id, sorts, filters, and says how many are hidden. Not its duty: getting them
+//! (`lifecycle::archive`), keys (`dialogs::sessions`), drawing (`ui`).
+//! Invariants: a session stands in the list once; `matches` is in step with filter, scope and rows; `selected` is a
+//! place in `matches` unless they are empty. Rows are shared, so that joining thousands of them copies none.
+
+use crate::app::Modal;
+use crate::app::state::lookup;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::LineInput;
+use crate::app::state::fuzzy::rank;
+use crate::app::{Session, State};
+use crate::model::{ArchiveHit, ArchiveRow, ArchiveSearch, Nearness, SessionId, SessionInfo, SessionKey};
+
+/// Which sessions are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// Those of the user's folder.
+    #[default]
+    Folder,
+    /// Those of all worktrees of its repository too.
+    Repository,
+    All,
+}
+
+/// In which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// The latest first.
+    #[default]
+    Time,
+    Name,
+    /// By agent, then the latest first.
+    Agent,
+    /// By folder, then the latest first.
+    Folder,
+}
+
+/// A session that is open here, as the list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenRow {
+    /// Its number.
+    pub key: SessionKey,
+    /// Its title or first prompt.
+    pub name: String,
+    pub agent: String,
+    pub branch: Option<String>,
+    /// Whether it is a subagent's.
+    pub is_child: bool,
+    /// What goes on in it, where that matters to the choice.
+    pub state: &'static str,
+    /// Whether its agent does not know the title that the user gave it.
+    pub owes_title: bool,
+}
+
+/// A session of the list: known from at least one side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionEntry {
+    /// It is open here.
+    pub open: Option<OpenRow>,
+    /// parlor kept it.
+    pub kept: Option<Arc<ArchiveRow>>,
+    /// The agent of the shown session lists it.
+    pub listed: Option<Arc<SessionInfo>>,
+    /// The agent of the shown session, whose list it may be in.
+    lister: Arc<str>,
+    folder: Arc<Path>,
+    /// How near that is.
+    pub nearness: Nearness,
+    /// Unix milliseconds of the last change; 0 if unknown.
+    pub updated_ms: i64,
+}
+
+/// The full-text side of the dialog.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TextSearch {
+    /// The number of the search that is under way or done.
+    pub serial: u64,
+    /// Whether its answer has not come yet.
+    pub is_running: bool,
+    /// What it found, best first.
+    pub hits: Vec<ArchiveHit>,
+    /// The marked one.
+    pub selected: usize,
+}
+
+/// A session that is looked at before it is opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preview {
+    /// Its id in the store.
+    pub uid: String,
+    /// Its end; `None` while it is read, or if it could not be.
+    pub session: Option<Box<Session>>,
+}
+
+/// The dialog.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionsDialog {
+    /// The number of the list that is being read.
+    pub serial: u64,
+    /// The filter, or what is searched for.
+    pub filter: LineInput,
+    /// Which sessions are shown.
+    pub scope: Scope,
+    /// In which order.
+    pub sort: Sort,
+    /// Rows of the store so far.
+    pub kept: Vec<Arc<ArchiveRow>>,
+    /// Whether more of them come.
+    pub is_loading: bool,
+    /// Why the store's rows are missing.
+    pub problem: Option<String>,
+    /// All sessions.
+    pub rows: Vec<SessionEntry>,
+    /// Places in `rows` of those that are shown, in order.
+    pub matches: Vec<usize>,
+    /// How many the scope hides.
+    pub hidden_count: usize,
+    /// The marked one, a place in `matches`.
+    pub selected: usize,
+    /// The session on the screen.
+    pub active: SessionKey,
+    /// Whether the user marked it; else the first that is not on the screen already is marked.
+    pub is_chosen: bool,
+    /// The marked one's end.
+    pub preview: Option<Preview>,
+    /// Whether what was said is searched, instead of names.
+    pub text: Option<TextSearch>,
+}
+
+impl SessionEntry {
+    /// Its title, else its first prompt.
+    pub fn name(&self) -> &str {
+        let listed = self.listed.as_ref().and_then(|info| info.title.as_deref());
+        let kept = self.kept.as_ref().map(|row| row.title.as_str());
+        let open = self.open.as_ref().map(|open| open.name.as_str());
+        let first = self.kept.as_ref().map(|row| row.first_prompt.as_str());
+        let names = [open, kept, listed, first].into_iter().flatten();
+        // What was said in one that only its agent has is not known here.
+        let nameless = if self.kept.is_some() { "No prompt yet" } else { "Untitled" };
+        names.map(str::trim).find(|name| !name.is_empty()).unwrap_or(nameless)
+    }
+
+    /// The agent's name.
+    pub fn agent(&self) -> &str {
+        let open = self.open.as_ref().map(|open| open.agent.as_str());
+        open.or(self.kept.as_ref().map(|row| row.agent.as_str())).unwrap_or(&self.lister)
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its branch, as last known.
+    pub fn branch(&self) -> &str {
+        let open = self.open.as_ref().and_then(|open| open.branch.as_deref());
+        open.or(self.kept.as_ref().and_then(|row| row.branch.as_deref())).unwrap_or_default()
+    }
+
+    /// When it last changed, for people.
+    pub fn when(&self) -> String {
+        let kept = self.kept.as_ref().map(|row| row.when.clone());
+        let listed = || self.listed.as_ref()?.updated_at.as_deref().map(short_time);
+        kept.or_else(listed).unwrap_or_default()
+    }
+
+    /// Whether its agent does not know the title that the user gave it.
+    pub fn owes_title(&self) -> bool {
+        let kept = || self.kept.as_ref().is_some_and(|row| row.owes_title);
+        self.open.as_ref().map_or_else(kept, |open| open.owes_title)
+    }
+
+    /// Whether the agent keeps it in its archive.
+    pub fn is_archived(&self) -> bool {
+        self.listed.as_ref().is_some_and(|info| info.is_archived)
+    }
+
+    /// Whether the agent has it in memory, for whomever.
+    pub fn is_live(&self) -> bool {
+        self.listed.as_ref().is_some_and(|info| info.is_live == Some(true))
+    }
+
+    /// Its id in the store.
+    pub fn uid(&self) -> Option<&str> {
+        self.kept.as_ref().map(|row| row.uid.as_str())
+    }
+
+    /// What is matched beside the name.
+    fn detail(&self) -> String {
+        let first = self.kept.as_ref().map(|row| row.first_prompt.as_str()).unwrap_or_default();
+        format!("{} {} {} {first}", self.agent(), self.branch(), self.folder.display())
+    }
+}
+
+impl SessionsDialog {
+    /// The marked session.
+    pub fn marked(&self) -> Option<&SessionEntry> {
+        self.matches.get(self.selected).and_then(|place| self.rows.get(*place))
+    }
+
+    /// Whether there are sessions of the same repository in other folders.
+    pub fn has_kin(&self) -> bool {
+        self.rows.iter().any(|row| row.nearness == Nearness::SameRepository)
+    }
+
+    /// The end of the marked session, once it has been read.
+    pub fn marked_preview(&self) -> Option<&Session> {
+        let uid = self.marked()?.uid()?;
+        self.preview.as_ref().filter(|preview| preview.uid == uid)?.session.as_deref()
+    }
+
+    /// The marked place of the full-text search.
+    pub fn marked_hit(&self) -> Option<&ArchiveHit> {
+        self.text.as_ref().and_then(|text| text.hits.get(text.selected))
+    }
+
+    /// Puts the list together anew; the marked session stays marked.
+    pub fn join(&mut self, state: &State) {
+        let marked = self.marked().map(identity);
+        self.active = state.active;
+        self.rows = joined(&self.kept, state, self.sort);
+        self.refilter();
+        if let Some(marked) = marked.filter(|_| self.is_chosen) {
+            let is_it = |place: &usize| self.rows.get(*place).is_some_and(|row| identity(row) == marked);
+            self.selected = self.matches.iter().position(is_it).unwrap_or(0);
+        }
+    }
+
+    /// Filters anew; the first is marked that is not on the screen already.
+    pub fn refilter(&mut self) {
+        self.hidden_count = 0;
+        let mut shown = Vec::with_capacity(self.rows.len());
+        for (place, row) in self.rows.iter().enumerate() {
+            let is_near = match self.scope {
+                Scope::Folder => row.nearness == Nearness::Here,
+                Scope::Repository => row.nearness != Nearness::Elsewhere,
+                Scope::All => true,
+            };
+            // What was archived is out of the way, but not out of reach.
+            let is_wanted = is_near && (self.scope == Scope::All || !row.is_archived());
+            if is_wanted || row.open.is_some() {
+                shown.push(place);
+            } else {
+                self.hidden_count += 1;
+            }
+        }
+        self.selected = 0;
+        if self.filter.text.trim().is_empty() || self.text.is_some() {
+            self.matches = shown;
+            let is_other = |place: &usize| {
+                let open = self.rows.get(*place).and_then(|row| row.open.as_ref());
+                open.is_none_or(|open| open.key != self.active && !open.is_child)
+            };
+            self.selected = self.matches.iter().position(is_other).unwrap_or(0);
+            return;
+        }
+        let texts: Vec<(&str, String)> = shown
+            .iter()
+            .filter_map(|place| self.rows.get(*place))
+            .map(|row| (row.name(), row.detail()))
+            .collect();
+        let ranked = rank(&self.filter.text, texts.iter().map(|(name, detail)| (*name, detail.as_str())));
+        self.matches = ranked.into_iter().filter_map(|place| shown.get(place).copied()).collect();
+    }
+}
+
+/// What tells an entry again after the list changed.
+fn identity(row: &SessionEntry) -> (Option<SessionKey>, Option<String>, Option<SessionId>) {
+    let key = row.open.as_ref().map(|open| open.key);
+    let uid = row.uid().map(str::to_owned).filter(|_| key.is_none());
+    let listed = row.listed.as_ref().map(|info| info.id.clone()).filter(|_| key.is_none() && uid.is_none());
+    (key, uid, listed)
+}
+
+/// The three sides as one list, in order: what is open here first, its subagents behind it.
+fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEntry> {
+    let conn = state.active_session().and_then(|session| session.conn);
+    let agent = conn.and_then(|conn| state.conns.get(&conn)).map(|conn| conn.spec.name.as_str());
+    let lister: Arc<str> = agent.unwrap_or_default().into();
+    let mut listed: HashMap<&str, Arc<SessionInfo>> =
+        state.listed().iter().map(|info| (info.id.as_str(), Arc::new(info.clone()))).collect();
+    let by_uid: HashMap<&str, &Arc<ArchiveRow>> = kept.iter().map(|row| (row.uid.as_str(), row)).collect();
+    let mut shown_uids: Vec<&str> = Vec::new();
+    let mut rows = Vec::with_capacity(kept.len() + listed.len());
+    for session in open_sessions(state) {
+        let of_agent = session.id.as_ref().filter(|_| session.conn == conn);
+        let uid = session.ledger.keeping.kept_as.as_deref();
+        let kept_row = uid.and_then(|uid| by_uid.get(uid).copied());
+        shown_uids.extend(kept_row.map(|row| row.uid.as_str()));
+        rows.push(SessionEntry {
+            lister: Arc::clone(&lister),
+            folder: session.place.cwd.as_path().into(),
+            nearness: kept_row.map_or(Nearness::Here, |row| row.nearness),
+            updated_ms: i64::MAX,
+            kept: kept_row.cloned(),
+            listed: of_agent.and_then(|id| listed.remove(id.as_str())),
+            open: Some(open_row(state, session)),
+        });
+    }
+    let open_count = rows.len();
+    for row in kept.iter().filter(|row| !shown_uids.contains(&row.uid.as_str())) {
+        let of_agent = row.agent_session.as_ref().filter(|_| Some(row.agent.as_str()) == agent);
+        rows.push(SessionEntry {
+            lister: Arc::clone(&lister),
+            open: None,
+            listed: of_agent.and_then(|id| listed.remove(id.as_str())),
+            folder: row.folder.as_path().into(),
+            nearness: row.nearness,
+            updated_ms: row.updated_ms,
+            kept: Some(Arc::clone(row)),
+        });
+    }
+    let here = state.active_session().map(|session| session.place.cwd.as_path());
+    // In the agent's own order, which is all there is where it tells no times.
+    for info in state.listed().iter().filter_map(|info| listed.remove(info.id.as_str())) {
+        let is_here = info.cwd.as_os_str().is_empty() || Some(info.cwd.as_path()) == here;
+        rows.push(SessionEntry {
+            lister: Arc::clone(&lister),
+            open: None,
+            kept: None,
+            folder: info.cwd.as_path().into(),
+            nearness: if is_here { Nearness::Here } else { Nearness::Elsewhere },
+            updated_ms: info.updated_at.as_deref().map(unix_ms).unwrap_or_default(),
+            listed: Some(info),
+        });
+    }
+    if let Some(others) = rows.get_mut(open_count..) {
+        match sort {
+            Sort::Time => others.sort_by_key(|row| Reverse(row.updated_ms)),
+            Sort::Name => others.sort_by_cached_key(|row| row.name().to_lowercase()),
+            Sort::Agent => {
+                others.sort_by(|a, b| a.agent().cmp(b.agent()).then(b.updated_ms.cmp(&a.updated_ms)));
+            }
+            Sort::Folder => {
+                others.sort_by(|a, b| a.folder().cmp(b.folder()).then(b.updated_ms.cmp(&a.updated_ms)));
+            }
+        }
+    }
+    rows
+}
+
+/// Sessions that are open here, each with its subagents behind it.
+fn open_sessions(state: &State) -> Vec<&Session> {
+    let mut here: Vec<&Session> = state.sessions.values().collect();
+    here.sort_by_key(|session| (lookup::root_of(state, session.key), session.key));
+    here
+}
+
+fn open_row(state: &State, session: &Session) -> OpenRow {
+    let kept_agent = session.ledger.keeping.agent.as_ref().map(|(name, ..)| name.clone());
+    OpenRow {
+        key: session.key,
+        name: session_title(session),
+        agent: state
+            .conn_of(session.key)
+            .map(|conn| conn.spec.name.clone())
+            .or(kept_agent)
+            .unwrap_or_default(),
+        branch: session.git.as_ref().map(|git| git.branch.clone()),
+        is_child: session.parent.is_some(),
+        state: open_state(session),
+        owes_title: session.ledger.owes_title,
+    }
+}
+
+/// What a session is called: its title, else its first prompt, else that it is new.
+pub fn session_title(session: &Session) -> String {
+    title_of(session).unwrap_or_else(|| "New session".to_owned())
+}
+
+/// A session's title, else its first prompt.
+pub fn title_of(session: &Session) -> Option<String> {
+    use crate::app::{ItemBody, MessagePart};
+    let title = session.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let first = || {
+        session.transcript.items().iter().find_map(|item| match &item.body {
+            ItemBody::Message(message) if message.role == crate::model::Role::User => {
+                message.parts.iter().find_map(|part| match part {
+                    MessagePart::Text(text) => text.lines().find(|line| !line.trim().is_empty()),
+                    MessagePart::Block(_) => None,
+                })
+            }
+            _ => None,
+        })
+    };
+    title.or_else(first).map(str::to_owned)
+}
+
+fn open_state(session: &Session) -> &'static str {
+    if !session.asks.is_empty() {
+        "answer required"
+    } else if session.turn.is_running() {
+        "working"
+    } else if session.ledger.reading.is_some() {
+        "read-only"
+    } else if session.has_background_news {
+        "activity"
+    } else {
+        "open"
+    }
+}
+
+/// `2026-11-20T14:03:22Z` is shown as `2026-11-20 14:03`; what has another form is shown as it came.
+fn short_time(text: &str) -> String {
+    match text.split_once('T') {
+        Some((date, time)) if date.len() == 10 => {
+            format!("{date} {}", time.chars().take(5).collect::<String>())
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn unix_ms(text: &str) -> i64 {
+    text.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond).unwrap_or_default()
+}
+
+/// Shorter beginnings of words stand nearly everywhere.
+const LEAST_BEGINNING: usize = 3;
+
+/// Reads what is typed for a full-text search: words, and filters like `agent:claude`, `kind:edit`, `is:error`,
+/// `days:7`, `in:folder`. `here` is the folder that `in:here` means.
+pub fn read_search(text: &str, here: &Path) -> ArchiveSearch {
+    const KINDS: [&str; 8] = ["prompt", "answer", "thought", "edit", "command", "tool", "error", "notice"];
+    let mut search = ArchiveSearch::default();
+    let mut words: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        match word.split_once(':') {
+            Some(("agent", name)) if !name.is_empty() => search.agent = Some(name.to_owned()),
+            Some(("in", "here")) => search.folder = Some(here.to_owned()),
+            Some(("in", folder)) if folder.starts_with('/') => search.folder = Some(folder.into()),
+            Some(("days", number)) if number.parse::<u32>().is_ok() => search.days = number.parse().ok(),
+            Some(("is", "error" | "failed")) => search.only_errors = true,
+            Some(("kind", kind)) if KINDS.iter().any(|known| *known == kind.trim_end_matches('s')) => {
+                let kind = kind.trim_end_matches('s');
+                search.kinds.extend(KINDS.iter().find(|known| **known == kind));
+            }
+            _ => words.push(word),
+        }
+    }
+    search.words = words.join(" ");
+    // What is being typed is a beginning.
+    let is_open = !text.ends_with(char::is_whitespace) && search.words.matches('"').count() % 2 == 0;
+    let last = search.words.split_whitespace().next_back().unwrap_or_default();
+    if is_open && last.ends_with(char::is_alphanumeric) && last.chars().count() >= LEAST_BEGINNING {
+        search.words.push('*');
+    }
+    search
+}
+
+/// What is open here, or what the agent listed, changed.
+pub fn on_sessions_listed(state: &mut State) {
+    let mut modals = std::mem::take(&mut state.modals);
+    for modal in &mut modals {
+        if let Modal::Sessions(dialog) = modal {
+            dialog.join(state);
+        }
+    }
+    state.modals = modals;
+}

@@ -1,0 +1,75 @@
+//! The outline: what matters in a transcript, by kind, and whether only that is shown.
+//!
+//! Not its duty: the list of it (`dialogs::jump`), how the rest is left out of the screen (`ui::transcript`).
+
+use crate::app::{Item, ItemBody, ToolCall, TurnEnd};
+use crate::model::{Role, Severity, StopReason, ToolKind, ToolStatus};
+
+/// Of a transcript, only this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Only {
+    /// Prompts, edits, commands and failures.
+    Outline,
+    /// What the user wrote.
+    Prompts,
+    /// What changes files.
+    Edits,
+    /// What was run.
+    Commands,
+    /// What went wrong.
+    Failures,
+}
+
+impl Only {
+    /// All kinds, in the order in which they are offered.
+    pub const ALL: [Self; 5] = [Self::Outline, Self::Prompts, Self::Edits, Self::Commands, Self::Failures];
+
+    /// What is shown, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Outline => "prompts, edits, commands, failures",
+            Self::Prompts => "prompts",
+            Self::Edits => "edits",
+            Self::Commands => "commands",
+            Self::Failures => "failures",
+        }
+    }
+
+    /// Whether an item is among it.
+    pub fn shows(self, item: &Item) -> bool {
+        let is_call = |is_one: fn(&ToolCall) -> bool| match &item.body {
+            ItemBody::Tool(call) => is_one(call),
+            _ => false,
+        };
+        match self {
+            Self::Outline => [Self::Prompts, Self::Edits, Self::Commands, Self::Failures]
+                .iter()
+                .any(|only| only.shows(item)),
+            Self::Prompts => {
+                matches!(&item.body, ItemBody::Message(message) if message.role == Role::User)
+            }
+            Self::Edits => is_call(|call| {
+                matches!(call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move)
+                    || (call.kind != ToolKind::Execute && call.diffs().next().is_some())
+            }),
+            Self::Commands => is_call(|call| call.kind == ToolKind::Execute),
+            Self::Failures => is_failure(&item.body),
+        }
+    }
+}
+
+/// Whether something went wrong.
+pub fn is_failure(body: &ItemBody) -> bool {
+    match body {
+        ItemBody::Tool(tool) => {
+            tool.status == ToolStatus::Failed || tool.exit_code.is_some_and(|code| code != 0)
+        }
+        ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => {
+            !matches!(reason, StopReason::EndTurn | StopReason::Cancelled)
+        }
+        ItemBody::TurnEnd(TurnEnd::Failed { .. } | TurnEnd::AgentDied { .. }) => true,
+        ItemBody::Notice { severity, .. } => *severity == Severity::Error,
+        ItemBody::Compaction { status, .. } => status == "failed",
+        _ => false,
+    }
+}

@@ -1,0 +1,232 @@
+//! What a part of a session shows that depends on the events before it.
+//!
+//! A part is played without the parts before it. If an earlier part, read later, may change what it shows, both are read
+//! again and played as one (`load`), so that a session read in parts looks the same as one read at once.
+//! Invariant: no dependency is missed; a dependency that does not exist may be assumed.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::app::{ItemBody, Session};
+use crate::model::{AgentTerminal, MessageId, Record, RecordedEvent, Role, SessionUpdate};
+
+use super::gone::Key;
+
+/// The dependencies of a part on the events before it.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(in crate::app) struct Needs {
+    /// Things that were not known where the part named them first, by hash; with the turn where only a thing of that
+    /// turn is the same.
+    things: BTreeSet<Thing>,
+    /// The turn of the first event.
+    turn: Option<u32>,
+    /// Whether no prompt has been played yet.
+    is_within_turn: bool,
+    /// The first message, if no turn began or ended before it.
+    message: Option<(Role, Option<MessageId>)>,
+    /// Whether the part has closed the message that was open before it.
+    is_closed: bool,
+    /// Whether something depends on the whole first turn.
+    depends_on_turn: bool,
+    /// Whether events are not shown because their subject is unknown.
+    pub hides: bool,
+    /// The last turn that ended in the part.
+    pub ended_turn: u32,
+}
+
+impl Needs {
+    /// Notes an event before it is played. Returns whether it changes something unknown without enough details to show
+    /// it.
+    pub fn note(&mut self, session: &Session, event: &RecordedEvent) -> bool {
+        let RecordedEvent { turn, record, .. } = event;
+        if self.turn.is_none() {
+            (self.turn, self.is_within_turn) = (Some(*turn), true);
+        }
+        self.is_within_turn &= self.turn == Some(*turn) && !matches!(record, Record::Prompt { .. });
+        if let Record::TurnEnded(_) = record {
+            self.ended_turn = *turn;
+        }
+        if let Record::Update(SessionUpdate::Tool(patch)) = record {
+            self.things.extend(patch.terminals.iter().filter_map(|news| unknown_terminal(session, news)));
+        }
+        let unknown = unknown(session, *turn, record);
+        self.things.extend(unknown);
+        if self.is_within_turn {
+            self.note_edge(session, record);
+        }
+        unknown.is_some() && !is_named(record)
+    }
+
+    /// Notes an event of the turn in which the part begins.
+    fn note_edge(&mut self, session: &Session, record: &Record) {
+        let said = match record {
+            Record::Update(
+                SessionUpdate::Chunk { role, message, .. } | SessionUpdate::Block { role, message, .. },
+            ) => Some((*role, message.clone())),
+            Record::Update(SessionUpdate::Message { role, message, .. }) => {
+                Some((*role, Some(message.clone())))
+            }
+            _ => None,
+        };
+        self.depends_on_turn |= match record {
+            // File access and commands through parlor are shown with the calls of the turn.
+            Record::Access(_) | Record::Decided { is_allow: true, .. } => true,
+            Record::Inserted { back, .. } => {
+                let items = session.transcript.items().iter().rev();
+                let count = items.take_while(|item| item.turn == session.turn_count).count();
+                count < usize::try_from(*back).unwrap_or(usize::MAX)
+            }
+            // It may repeat the prompt.
+            _ => said.as_ref().is_some_and(|(role, _)| *role == Role::User),
+        };
+        if let Some(said) = said
+            && !std::mem::replace(&mut self.is_closed, true)
+        {
+            self.message = Some(said);
+        }
+        self.is_closed |= matches!(record, Record::TurnEnded(_));
+    }
+
+    /// Adds the dependencies of events that were played after the part.
+    pub fn extend(&mut self, more: Self) {
+        self.things.extend(more.things);
+        self.hides |= more.hides;
+        self.ended_turn = self.ended_turn.max(more.ended_turn);
+        if self.turn == more.turn {
+            self.depends_on_turn |= more.depends_on_turn;
+            if !self.is_closed {
+                (self.message, self.is_closed) = (more.message, more.is_closed);
+            }
+        }
+    }
+
+    /// Drops all dependencies: the part now has everything that came before it.
+    pub fn clear(&mut self) {
+        *self = Self { ended_turn: self.ended_turn, ..Self::default() };
+    }
+
+    /// Whether the part may look different after a part with these things. `is_first`: that part is the first one.
+    pub fn are_in(&self, things: &Things, is_first: bool) -> bool {
+        let is_known = |(hash, turn): &Thing| {
+            things.known.get(hash).is_some_and(|known| turn.is_none_or(|turn| turn == *known))
+        };
+        // A message without an id continues the open one.
+        let goes_on = || {
+            self.message.as_ref().zip(things.open_message.as_ref()).is_some_and(
+                |((role, message), (open_role, open))| {
+                    role == open_role && (message.is_none() || message == open)
+                },
+            )
+        };
+        let is_same_turn = self.turn.is_some() && self.turn == things.turn;
+        (is_first && self.hides)
+            || (is_same_turn && (self.depends_on_turn || things.has_loose || goes_on()))
+            || self.things.iter().any(is_known)
+    }
+}
+
+/// The hash of a thing, with its turn if its id is valid in that turn only.
+type Thing = (u64, Option<u32>);
+
+/// The subject of an event, if it is unknown.
+fn unknown(session: &Session, turn: u32, record: &Record) -> Option<Thing> {
+    let ledger = &session.ledger;
+    let is_call = |id| session.tool_by_id(id).is_some();
+    let (is_known, key) = match record {
+        Record::Update(SessionUpdate::Tool(patch)) if patch.is_announcement => {
+            // A call announced in another turn is a different call.
+            return (!is_call(&patch.id)).then(|| (Key::Tool(&patch.id).hash(), Some(turn)));
+        }
+        Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
+            (is_call(&patch.id), Key::Tool(&patch.id))
+        }
+        Record::Decided { tool, .. } | Record::Located { tool, .. } => (is_call(tool), Key::Tool(tool)),
+        Record::Command { terminal, .. } => (ledger.shown_by.contains_key(terminal), Key::Terminal(terminal)),
+        Record::Update(SessionUpdate::Terminal(news)) => return unknown_terminal(session, news),
+        Record::Update(SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }) => {
+            (ledger.compactions.contains_key(id), Key::Compaction(id))
+        }
+        Record::Update(SessionUpdate::Subagent(patch)) => {
+            (ledger.subagents.contains_key(&patch.session), Key::Subagent(&patch.session))
+        }
+        Record::Update(SessionUpdate::Message { role, message, .. }) => {
+            (session.find_message(*role, message).is_some(), Key::Message(*role, message))
+        }
+        _ => return None,
+    };
+    (!is_known).then(|| (key.hash(), None))
+}
+
+fn unknown_terminal(session: &Session, news: &AgentTerminal) -> Option<Thing> {
+    let key = match news {
+        // A terminal that is announced again is a new one, unless the previous one is still running.
+        AgentTerminal::Info { id, .. } => Key::OpenTerminal(id),
+        other => Key::Terminal(other.id()),
+    };
+    (!session.terminals.contains_key(news.id())).then(|| (key.hash(), None))
+}
+
+/// Whether an event has enough details to show its subject.
+fn is_named(record: &Record) -> bool {
+    match record {
+        Record::Update(SessionUpdate::Tool(patch)) => patch.is_announcement || patch.title.as_set().is_some(),
+        Record::Asked(patch) => patch.title.as_set().is_some(),
+        Record::Update(SessionUpdate::Subagent(patch)) => patch.title.as_set().is_some(),
+        Record::Update(SessionUpdate::Terminal(news)) => {
+            matches!(news, AgentTerminal::Info { .. } | AgentTerminal::About { .. })
+        }
+        Record::Decided { .. }
+        | Record::Located { .. }
+        | Record::Update(SessionUpdate::CompactionChunk { .. }) => false,
+        _ => true,
+    }
+}
+
+/// The things in a part that later parts may depend on.
+#[derive(Debug, Default)]
+pub(in crate::app) struct Things {
+    /// Hashes of the things that may be named again, with their turns.
+    known: HashMap<u64, u32>,
+    /// The turn of the last event.
+    turn: Option<u32>,
+    /// The message that is open at the end of the part.
+    open_message: Option<(Role, Option<MessageId>)>,
+    /// Whether later calls may take over items of the part.
+    has_loose: bool,
+}
+
+impl Things {
+    /// The things of a part that was played to its last event but not closed yet.
+    pub fn of(session: &Session, turn: Option<u32>) -> Self {
+        let mut known = HashMap::new();
+        let ledger = &session.ledger;
+        let turn_of = |id| session.transcript.get(id).map_or(0, |item| item.turn);
+        let mut add = |key: Key<'_>, turn: u32| {
+            known.insert(key.hash(), turn);
+        };
+        ledger.former_tools.iter().for_each(|(id, at)| add(Key::Tool(id), turn_of(*at)));
+        session.tools.iter().for_each(|(id, at)| add(Key::Tool(id), turn_of(*at)));
+        ledger.compactions.keys().for_each(|id| add(Key::Compaction(id), 0));
+        ledger.subagents.keys().for_each(|id| add(Key::Subagent(id), 0));
+        ledger.shown_by.keys().for_each(|id| add(Key::Terminal(id), 0));
+        for (id, view) in &session.terminals {
+            add(Key::Terminal(id), 0);
+            if view.exit.is_none() || view.is_ours {
+                add(Key::OpenTerminal(id), 0);
+            }
+        }
+        for item in session.transcript.items() {
+            if let ItemBody::Message(message) = &item.body
+                && let Some(id) = &message.message
+            {
+                add(Key::Message(message.role, id), 0);
+            }
+        }
+        let open = ledger.open_message.and_then(|id| session.transcript.get(id));
+        let open_message = open.and_then(|item| match &item.body {
+            ItemBody::Message(message) => Some((message.role, message.message.clone())),
+            _ => None,
+        });
+        Self { known, turn, open_message, has_loose: !ledger.loose.is_empty() }
+    }
+}

@@ -1,0 +1,345 @@
+//! The search over a transcript.
+//!
+//! Duty: how many hits each item has, which hit is the current one, keeping both true while text comes in.
+//! Not its duty: keys and the line that is typed into (`dialogs::search`), marking cells and scrolling (`ui`).
+//! It works on the source text, in steps of a bounded size: forward from where the reader is, then backward from
+//! there, so that what is near is found first. Hits are kept as a count for each item; their places are looked up
+//! again in the one item that needs them ([`hits`]).
+//! Invariants: a step costs about [`STEP_BYTES`], whatever the transcript holds; a text that grows is looked at
+//! from its last complete line only; the total is the number of hits in all texts looked at so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Bound, Range};
+
+use crate::model::ItemId;
+
+use crate::app::{Item, ItemBody, LineInput, Rank, Session};
+
+mod pattern;
+mod plain;
+mod texts;
+
+pub use pattern::{Counted, Pattern};
+pub use texts::{Text, texts, title};
+
+/// How much text a step looks at.
+pub const STEP_BYTES: usize = 1 << 20;
+
+/// How many pages of what is kept, but not shown, are read for a search before the user is asked: each stays in memory.
+pub const MOST_PAGES: u8 = 4;
+
+/// What an item costs beside its text, in bytes of text.
+const ITEM_COST: usize = 64;
+
+/// A search in one transcript.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Search {
+    /// What is typed.
+    pub input: LineInput,
+    /// Whether it is a regular expression.
+    pub is_regex: bool,
+    /// What is wrong with the regular expression.
+    pub problem: Option<String>,
+    /// Whether keys go into the line; else they walk the items.
+    pub is_typing: bool,
+    /// The item that was opened to show its hit, and how it was before.
+    pub opened: Option<(ItemId, Option<bool>)>,
+    /// Whether a timer is set for the next step.
+    pub is_timed: bool,
+    /// How many pages of what is kept, but not shown, may still be read for it.
+    pub pages_left: u8,
+    pattern: Option<Pattern>,
+    /// Hits by item; none is 0.
+    counts: BTreeMap<Rank, usize>,
+    total: usize,
+    /// The current hit: in which item, and which of the item's hits.
+    current: Option<(Rank, usize)>,
+    /// Where the reader was.
+    from: ItemId,
+    /// How many items were inserted between others when it began; with another one the ranks are others.
+    inserted: usize,
+    phase: Phase,
+    /// The item that is being looked at.
+    at: Option<SearchCursor>,
+    /// The open message, as far as it was looked at.
+    growing: Option<SearchCursor>,
+    /// Items that changed since they were looked at.
+    dirty: BTreeSet<ItemId>,
+}
+
+/// A hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    pub item: ItemId,
+    /// Which of the item's hits, from 0.
+    pub nth: usize,
+}
+
+/// How far the first look is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Phase {
+    /// Towards the end; this item is next.
+    Forward(ItemId),
+    /// Towards the beginning; the item before this one is next.
+    Backward(ItemId),
+    /// All was looked at once.
+    #[default]
+    Done,
+}
+
+/// A place in an item, and what was found up to there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SearchCursor {
+    item: ItemId,
+    part: usize,
+    from: usize,
+    count: usize,
+}
+
+impl Search {
+    /// A search that begins at the item that the reader sees.
+    pub fn new(reading: Option<ItemId>) -> Self {
+        Self {
+            is_typing: true,
+            from: reading.unwrap_or(ItemId::HEAD),
+            pages_left: MOST_PAGES,
+            ..Self::default()
+        }
+    }
+
+    /// Reads the query anew and begins again. The current hit is looked for from where it was.
+    pub fn restart(&mut self, reading: Option<ItemId>) {
+        self.from = self.current.map(|(rank, _)| rank.item).or(reading).unwrap_or(self.from);
+        match Pattern::read(&self.input.text, self.is_regex) {
+            Ok(pattern) => (self.pattern, self.problem) = (pattern, None),
+            Err(problem) => (self.pattern, self.problem) = (None, Some(problem)),
+        }
+        self.counts.clear();
+        self.total = 0;
+        (self.at, self.growing, self.current) = (None, None, None);
+        self.dirty.clear();
+        self.phase = if self.pattern.is_some() { Phase::Forward(self.from) } else { Phase::Done };
+    }
+
+    /// The query, if it can be searched for.
+    pub fn pattern(&self) -> Option<&Pattern> {
+        self.pattern.as_ref()
+    }
+
+    /// Hits found so far.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Whether texts are left that were not looked at.
+    pub fn is_pending(&self) -> bool {
+        self.phase != Phase::Done || self.at.is_some() || !self.dirty.is_empty()
+    }
+
+    /// Whether the transcript was looked at in whole once, so that the total is more than a beginning.
+    pub fn is_complete(&self) -> bool {
+        self.phase == Phase::Done && self.at.is_none()
+    }
+
+    /// The current hit.
+    pub fn current(&self) -> Option<Hit> {
+        self.current.map(|(rank, nth)| Hit { item: rank.item, nth })
+    }
+
+    /// The place of the current hit among all, from 1.
+    pub fn ordinal(&self) -> Option<usize> {
+        let (rank, nth) = self.current?;
+        let before: usize = self.counts.range(..rank).map(|(_, count)| count).sum();
+        Some(before + nth + 1)
+    }
+
+    /// How many hits an item has.
+    pub fn count_in(&self, item: Rank) -> usize {
+        self.counts.get(&item).copied().unwrap_or(0)
+    }
+
+    /// To the next hit; behind the last one comes the first.
+    pub fn next(&mut self) {
+        let Some((rank, nth)) = self.current else { return };
+        if nth + 1 < self.count_in(rank) {
+            self.current = Some((rank, nth + 1));
+            return;
+        }
+        let mut behind = self.counts.range((Bound::Excluded(rank), Bound::Unbounded));
+        let item = behind.next().or_else(|| self.counts.iter().next());
+        self.current = item.map(|(item, _)| (*item, 0));
+    }
+
+    /// To the hit before; before the first one comes the last.
+    pub fn previous(&mut self) {
+        let Some((rank, nth)) = self.current else { return };
+        if let Some(nth) = nth.checked_sub(1) {
+            self.current = Some((rank, nth));
+            return;
+        }
+        let before = self.counts.range(..rank).next_back();
+        let last = before.or_else(|| self.counts.iter().next_back());
+        self.current = last.map(|(item, count)| (*item, count - 1));
+    }
+
+    /// Items were put in front of this one, and are looked at last.
+    pub fn look_before(&mut self, first: ItemId) {
+        if self.pattern.is_some() && self.phase == Phase::Done {
+            self.phase = Phase::Backward(first);
+        }
+    }
+
+    /// Whether all was looked at, and nothing was found.
+    pub fn is_without_hits(&self) -> bool {
+        self.pattern.is_some() && self.phase == Phase::Done && self.at.is_none() && self.total == 0
+    }
+
+    /// Whether the current hit is the first of all.
+    pub fn is_at_first(&self) -> bool {
+        let first = self.counts.keys().next();
+        self.current.is_some_and(|(item, nth)| nth == 0 && Some(&item) == first)
+    }
+
+    /// Whether the current hit is the last of all.
+    pub fn is_at_last(&self) -> bool {
+        let last = self.counts.iter().next_back();
+        self.current.zip(last).is_some_and(|((rank, nth), (item, count))| nth + 1 == *count && rank == *item)
+    }
+
+    /// These items changed.
+    pub fn on_changed(&mut self, items: impl IntoIterator<Item = ItemId>) {
+        if self.pattern.is_some() {
+            self.dirty.extend(items);
+        }
+    }
+
+    /// Looks at some more text. Then the current hit is there, if there is any.
+    pub fn step(&mut self, session: &Session) {
+        self.step_by(session, STEP_BYTES);
+    }
+
+    fn step_by(&mut self, session: &Session, mut budget: usize) {
+        let inserted = session.transcript.inserted_count();
+        if std::mem::replace(&mut self.inserted, inserted) != inserted {
+            self.restart(None);
+        }
+        let Some(pattern) = self.pattern.take() else { return };
+        while budget > 0 {
+            let Some(look) = self.next_look(session) else { break };
+            self.look(look, session, &pattern, &mut budget);
+        }
+        self.pattern = Some(pattern);
+        self.settle(session.transcript.rank(self.from));
+    }
+
+    /// Where to go on.
+    fn next_look(&mut self, session: &Session) -> Option<SearchCursor> {
+        if let Some(look) = self.at.take() {
+            return Some(look);
+        }
+        let fresh = |item| SearchCursor { item, part: 0, from: 0, count: 0 };
+        if let Some(item) = self.dirty.pop_first() {
+            let known = self.growing.filter(|look| look.item == item);
+            return Some(known.unwrap_or_else(|| fresh(item)));
+        }
+        let items = session.transcript.items();
+        match self.phase {
+            Phase::Forward(item) => {
+                let at = session.transcript.index_from(item);
+                let next = items.get(at + 1).map(|next| next.id);
+                self.phase = next.map_or(Phase::Backward(self.from), Phase::Forward);
+                items.get(at).map(|item| fresh(item.id)).or_else(|| self.next_look(session))
+            }
+            Phase::Backward(behind) => {
+                let before = session.transcript.index_from(behind).checked_sub(1);
+                let before = before.and_then(|at| items.get(at)).map(|item| item.id);
+                self.phase = before.map_or(Phase::Done, Phase::Backward);
+                before.map(fresh)
+            }
+            Phase::Done => None,
+        }
+    }
+
+    /// Looks at an item, from a place in it on, until it or the budget ends.
+    fn look(&mut self, mut look: SearchCursor, session: &Session, pattern: &Pattern, budget: &mut usize) {
+        let Some(item) = session.transcript.get(look.item) else { return };
+        *budget = budget.saturating_sub(ITEM_COST);
+        let all = texts(item, session);
+        let last = all.len().saturating_sub(1);
+        let mut open = 0;
+        for (part, text) in all.iter().enumerate().skip(look.part) {
+            if part > look.part {
+                (look.part, look.from) = (part, 0);
+            }
+            let mut end = slice_end(&text.text, look.from, *budget);
+            let mut counted = pattern.count(&text.text, look.from, end);
+            if end < text.text.len() && counted.resume <= look.from {
+                // Lines longer than a step: less than the rest would decide nothing.
+                end = text.text.len();
+                counted = pattern.count(&text.text, look.from, end);
+            }
+            *budget = budget.saturating_sub(end.saturating_sub(look.from));
+            look.count += counted.decided;
+            look.from = counted.resume;
+            if end < text.text.len() {
+                self.at = Some(look);
+                return;
+            }
+            if part == last {
+                open = counted.open;
+            } else {
+                look.count += counted.open;
+            }
+        }
+        self.set_count(session.transcript.rank(look.item), look.count + open);
+        // Its text only grows at the end, so that the next look begins where this one ended.
+        if matches!(&item.body, ItemBody::Message(message) if message.is_open) {
+            self.growing = Some(look);
+        } else if self.growing.is_some_and(|known| known.item == look.item) {
+            self.growing = None;
+        }
+    }
+
+    fn set_count(&mut self, item: Rank, count: usize) {
+        let before = if count == 0 { self.counts.remove(&item) } else { self.counts.insert(item, count) };
+        self.total = self.total + count - before.unwrap_or(0);
+    }
+
+    /// Keeps the current hit one that exists, or finds the first: the next from the reader on, else the nearest
+    /// before.
+    fn settle(&mut self, from: Rank) {
+        if let Some((item, nth)) = self.current {
+            let count = self.count_in(item);
+            if count > 0 {
+                self.current = Some((item, nth.min(count - 1)));
+                return;
+            }
+            self.current = None;
+        }
+        let behind = self.counts.range(from..).next().map(|(item, _)| (*item, 0));
+        let is_forward = matches!(self.phase, Phase::Forward(_));
+        let before = || self.counts.range(..from).next_back().map(|(item, count)| (*item, count - 1));
+        self.current = behind.or_else(|| if is_forward { None } else { before() });
+    }
+}
+
+/// The hits of an item: which text of [`texts()`], and where in it.
+pub fn hits(pattern: &Pattern, item: &Item, session: &Session) -> Vec<(usize, Range<usize>)> {
+    let all = texts(item, session);
+    let each = all.iter().enumerate();
+    each.flat_map(|(part, text)| pattern.matches(&text.text).into_iter().map(move |range| (part, range)))
+        .collect()
+}
+
+/// Where a slice of about so many bytes ends: behind a line, or at the end.
+fn slice_end(text: &str, from: usize, budget: usize) -> usize {
+    let most = from.saturating_add(budget);
+    if most >= text.len() {
+        return text.len();
+    }
+    let behind = text.as_bytes().get(most..).unwrap_or_default();
+    memchr::memchr(b'\n', behind).map_or(text.len(), |at| most + at + 1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,551 @@
+//! A session: its transcript, turn, plan, choices, open questions and queue.
+
+use crate::app::ItemBody;
+use crate::app::Replay;
+use crate::model::FieldValue;
+use crate::model::FileDiff;
+use crate::model::Role;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::model::{
+    Access, AskId, AskReason, CallError, ConfigOption, ConnId, ElicitationRequest, FileJob, FoldRules,
+    GitInfo, Grant, ItemId, MessageId, Models, Modes, PermissionRequest, Plan, PlanBody, PlanStatus,
+    SessionId, SessionKey, SessionPlace, Setting, SlashCommand, TerminalCommand, TerminalId, ToolCallId,
+    TurnUsage, Usage, WriteChange,
+};
+
+use super::outline::Only;
+use super::replay;
+use super::search::Search;
+use crate::app::{
+    Earlier, Handover, Pages, Reading, RecorderState, TabUi, TerminalView, ToolCall, ToolIndex, Transcript,
+    Unseen,
+};
+
+/// How many items are searched for a message id.
+const MESSAGE_LOOKBACK: usize = 2_000;
+
+/// A prompt whose turn failed, and which is offered to be sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedPrompt {
+    /// As it was sent.
+    pub text: String,
+    /// Whether the agent may have it, because only its answer was lost: then it may run twice.
+    pub may_have_arrived: bool,
+}
+
+/// A session, with or without a living agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    /// Our number.
+    pub key: SessionKey,
+    /// The agent's name for it, once it has one.
+    pub id: Option<SessionId>,
+    /// Its agent's connection, if one is there.
+    pub conn: Option<ConnId>,
+    /// Where it works.
+    pub place: SessionPlace,
+    /// Title, if the agent gave one.
+    pub title: Option<String>,
+    /// The session that it is a subagent of.
+    pub parent: Option<SessionKey>,
+    /// How far it is.
+    pub phase: SessionPhase,
+    /// The running turn.
+    pub turn: Turn,
+    /// How many turns there were; the number of the running or last one.
+    pub turn_count: u32,
+    /// The items.
+    pub transcript: Transcript,
+    /// Which of them are in memory.
+    pub pages: Pages,
+    /// Tool calls of the running or last turn.
+    pub tools: ToolIndex,
+    /// Terminals, by the id that tool calls name.
+    pub terminals: BTreeMap<TerminalId, TerminalView>,
+    /// Requests of the agent that wait for a terminal's end.
+    pub terminal_waits: Vec<(ConnId, AskId, TerminalId)>,
+    /// Plans; usually one.
+    pub plans: Vec<Plan>,
+    /// What the user chose for the plan panel: folded to one line or not; `None`: see
+    /// [`Session::is_plan_folded`].
+    pub plan_fold: Option<bool>,
+    pub modes: Option<Modes>,
+    /// Legacy models.
+    pub models: Option<Models>,
+    /// Config options.
+    pub options: Vec<ConfigOption>,
+    /// Slash commands.
+    pub commands: Vec<SlashCommand>,
+    /// Context and cost.
+    pub usage: Option<Usage>,
+    /// Tokens of the last turn.
+    pub turn_usage: Option<TurnUsage>,
+    /// Requests that wait for the user, oldest first; the first is shown.
+    pub asks: VecDeque<OpenRequest>,
+    /// Prompts that wait for the turn's end, oldest first.
+    pub queue: VecDeque<String>,
+    /// The prompt of the last turn, if that failed in a way that may pass: it can be sent again.
+    pub failed_prompt: Option<FailedPrompt>,
+    /// What stands in the composer.
+    pub draft: String,
+    /// Prompts of this folder, oldest first.
+    pub history: Vec<String>,
+    /// Place in the history while browsing it, counted from its end; `None`: not browsing.
+    pub history_index: Option<usize>,
+    /// The draft from before browsing.
+    pub history_stash: String,
+    /// How its calls are folded, unless the user chose.
+    pub folds: FoldRules,
+    /// The marked item.
+    pub selected: Option<ItemId>,
+    /// The search that is open.
+    pub search: Option<Box<Search>>,
+    /// Only this is shown of the transcript.
+    pub only: Option<Only>,
+    /// The first and the last item on the screen when the user last wished something.
+    pub reading: Option<(ItemId, ItemId)>,
+    /// Branch and state of the folder.
+    pub git: Option<GitInfo>,
+    /// Whether the agent keeps it in its archive.
+    pub is_archived: bool,
+    /// Whether something came outside a turn since the last prompt.
+    pub has_background_news: bool,
+    /// How many anomalies there were on its connections.
+    pub anomaly_count: u64,
+    /// What happened last in it while another tab was in front, until it is looked at.
+    pub unseen: Option<Unseen>,
+    /// What its tab keeps while another one is in front.
+    pub shelf: TabUi,
+    /// The place of its tab among the others: smaller ones stand before it.
+    pub rank: u64,
+    /// What the reducer must remember between events; nobody draws it.
+    pub ledger: Ledger,
+}
+
+impl Session {
+    /// A session that nothing has happened to.
+    pub fn new(key: SessionKey, place: SessionPlace) -> Self {
+        Self {
+            key,
+            id: None,
+            conn: None,
+            place,
+            title: None,
+            parent: None,
+            phase: SessionPhase::NoAgent,
+            turn: Turn::Idle,
+            turn_count: 0,
+            transcript: Transcript::default(),
+            pages: Pages::default(),
+            tools: ToolIndex::new(),
+            terminals: BTreeMap::new(),
+            terminal_waits: Vec::new(),
+            plans: Vec::new(),
+            plan_fold: None,
+            modes: None,
+            models: None,
+            options: Vec::new(),
+            commands: Vec::new(),
+            usage: None,
+            turn_usage: None,
+            asks: VecDeque::new(),
+            queue: VecDeque::new(),
+            failed_prompt: None,
+            draft: String::new(),
+            history: Vec::new(),
+            history_index: None,
+            history_stash: String::new(),
+            folds: FoldRules::default(),
+            selected: None,
+            search: None,
+            only: None,
+            reading: None,
+            git: None,
+            is_archived: false,
+            has_background_news: false,
+            anomaly_count: 0,
+            unseen: None,
+            shelf: TabUi::default(),
+            rank: key.0,
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// Forgets where items are, after the transcript was replaced.
+    pub(in crate::app) fn forget_places(&mut self) {
+        self.tools.clear();
+        self.selected = None;
+        self.reading = None;
+        let _ = self.transcript.take_touched();
+        if let Some(search) = &mut self.search {
+            search.opened = None;
+            search.restart(None);
+        }
+        let ledger = &mut self.ledger;
+        ledger.open_message = None;
+        ledger.former_tools.clear();
+        ledger.shown_by.clear();
+        ledger.loose = Loose::default();
+        ledger.compactions.clear();
+        ledger.subagents.clear();
+        ledger.can_cancel.clear();
+        ledger.earlier = None;
+        drop(self.pages.forget());
+    }
+
+    /// The tool call that this item shows.
+    pub fn tool_call(&self, id: ItemId) -> Option<&ToolCall> {
+        match self.transcript.get(id).map(|item| &item.body) {
+            Some(ItemBody::Tool(call)) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The item of the last tool call with this id.
+    pub fn tool_by_id(&self, id: &ToolCallId) -> Option<ItemId> {
+        self.tools.get(id).or_else(|| self.ledger.former_tools.get(id)).copied()
+    }
+
+    /// The item of the message with this id, among the last ones.
+    pub fn find_message(&self, role: Role, message: &MessageId) -> Option<ItemId> {
+        let items = self.transcript.items().iter().rev();
+        let is_it = |body: &ItemBody| matches!(body, ItemBody::Message(known) if known.role == role && known.message.as_ref() == Some(message));
+        items.take(MESSAGE_LOOKBACK).find(|item| is_it(&item.body)).map(|item| item.id)
+    }
+
+    /// Whether the plan panel is folded to one line: as the user chose, else once all is done and the turn has
+    /// ended.
+    pub fn is_plan_folded(&self) -> bool {
+        self.plan_fold.unwrap_or_else(|| self.is_plan_done() && !self.turn.is_running())
+    }
+
+    /// Whether there is a plan of steps, and all of them are done.
+    pub fn is_plan_done(&self) -> bool {
+        let mut steps = self.plans.iter().filter_map(|plan| match &plan.body {
+            PlanBody::Entries(entries) if !entries.is_empty() => Some(entries),
+            _ => None,
+        });
+        let mut has_steps = false;
+        let is_done = steps.all(|entries| {
+            has_steps = true;
+            entries.iter().all(|entry| entry.status == PlanStatus::Completed)
+        });
+        has_steps && is_done
+    }
+
+    /// Whether a prompt would be sent at once.
+    pub fn can_prompt(&self) -> bool {
+        self.phase == SessionPhase::Ready
+            && !self.turn.is_running()
+            && self.id.is_some()
+            && !self.holds_prompts()
+    }
+
+    /// Whether the session is open, but prompts wait: until it is again as it was, or until what was chosen holds,
+    /// because agents work on several calls at once.
+    pub fn holds_prompts(&self) -> bool {
+        self.pending_setting().is_some() || replay::holds_prompts(self)
+    }
+
+    /// What the agent is to confirm before the prompt that waits is sent.
+    pub fn prompt_waits_for(&self) -> Option<&'static str> {
+        self.pending_setting().filter(|_| !self.queue.is_empty())
+    }
+
+    /// What prompts wait for the agent to confirm: `mode`, `model` or `options`.
+    pub fn pending_setting(&self) -> Option<&'static str> {
+        let ledger = &self.ledger;
+        let is_held = |number: u64| number > ledger.overdue_setting || ledger.setting_again == Some(number);
+        ledger.wanted.iter().filter(|(number, _)| is_held(**number)).find_map(|(_, wanted)| match wanted {
+            Wanted::Setting(Setting::Mode(_)) => Some("mode"),
+            Wanted::Setting(Setting::Model(_)) => Some("model"),
+            Wanted::Setting(Setting::Option(..)) => Some("options"),
+            Wanted::Title(_) => None,
+        })
+    }
+}
+
+/// What the reducer must remember of a session between events.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Ledger {
+    /// The message that chunks are appended to.
+    pub open_message: Option<ItemId>,
+    /// Tool calls of the turns before, the latest of each id: late updates still find them.
+    pub former_tools: ToolIndex,
+    /// The item that shows a terminal: its revision is bumped when the terminal writes.
+    pub shown_by: BTreeMap<TerminalId, ItemId>,
+    /// Items that a tool call may still take over.
+    pub loose: Loose,
+    /// What the user approved in the running turn, or always.
+    pub approvals: Vec<Approval>,
+    /// What the user granted for this session, each to one agent.
+    pub grants: Vec<(String, Grant)>,
+    /// Where compactions are, by id.
+    pub compactions: BTreeMap<String, ItemId>,
+    /// Where child sessions are, by id.
+    pub subagents: BTreeMap<SessionId, ItemId>,
+    /// Number and text of the prompt call whose reply ends the turn.
+    pub prompt: Option<(u64, String)>,
+    /// Our own prompt, and how many of its bytes the agent has echoed.
+    pub echo: Option<(String, usize)>,
+    /// How far a replay of the history is.
+    pub replay: Replay,
+    /// What of a replay is to be compared with earlier parts of the record.
+    pub unread: Option<Box<super::replay::Unread>>,
+    /// Whether the session is being reopened after its agent was lost (else: opened anew).
+    pub is_reopening: bool,
+    /// Whether the queue goes on by itself as soon as the session is open.
+    pub sends_when_ready: bool,
+    /// Whether a prompt was queued after the running turn was cancelled.
+    pub has_queued_since_cancel: bool,
+    /// Whether the session was opened from the agent's list and its history has not come yet.
+    pub wants_history: bool,
+    /// Why the agent may not hold the session after all.
+    pub doubt: Option<ResumeConfidence>,
+    /// The session that this one is being copied from.
+    pub copied_from: Option<SessionKey>,
+    /// The connections that it had, the latest last.
+    pub conns: VecDeque<ConnId>,
+    /// Since when the agent wants a sign-in.
+    pub sign_in_since: Option<Instant>,
+    /// A prompt that came to nothing and goes off, without a new item, once the session is open: after a sign-in,
+    /// or because the agent had lost the session.
+    pub unsent: Option<String>,
+    /// Whether the failed prompt only waits for the user's word on what the agent is to be told before it.
+    pub is_held: bool,
+    /// Whether the running turn's prompt was sent before to a session that was gone.
+    pub is_second_try: bool,
+    /// What is to be kept on disk.
+    pub keeping: RecorderState,
+    /// It is only read: no agent, nothing to be kept.
+    pub reading: Option<Reading>,
+    /// What is kept, but not shown yet.
+    pub earlier: Option<Earlier>,
+    /// Whether the user gave the title.
+    pub has_own_title: bool,
+    /// Whether the agent does not know that title.
+    pub owes_title: bool,
+    /// Whether the agent had the session before it was opened here.
+    pub goes_on: bool,
+    /// What the next prompt tells the agent of a conversation that it does not know.
+    pub handover: Option<Handover>,
+    /// Whether the agent does not know what stands above.
+    pub has_forgotten: bool,
+    /// The agent's name for the session that it could not take up again, as long as nothing was said in the one that
+    /// took its place: it may find it later.
+    pub former_id: Option<SessionId>,
+    /// What was asked to be set, by the number of the call.
+    pub wanted: BTreeMap<u64, Wanted>,
+    /// Calls that set something, up to this number, had no answer in time: prompts do not wait for them.
+    pub overdue_setting: u64,
+    /// What was chosen, and is to hold when the session is opened again.
+    pub chosen: Vec<Setting>,
+    /// The call that sets some of it again; prompts wait for it.
+    pub setting_again: Option<u64>,
+    /// What is set again after that.
+    pub to_set_again: VecDeque<Setting>,
+    /// The agent and the MCP servers that were said to be left out for it.
+    pub left_out: Option<(String, String)>,
+    /// Parts of the work that the agent can stop by themselves.
+    pub can_cancel: BTreeSet<Part>,
+    /// Whether it is opened as soon as the agent is set up.
+    pub waits_for_setup: bool,
+    /// Whether it is opened as soon as the user has answered for the folder's servers.
+    pub waits_for_servers: bool,
+}
+
+/// Why an agent may not hold a session whose id is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResumeConfidence {
+    /// The id was found in the folder, where the agent keeps that of its last session.
+    Hinted,
+    /// The agent said nothing when the session was opened again; the next prompt shows it.
+    Provisional,
+}
+
+/// A value that was asked to be set; it holds once the agent says so.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wanted {
+    /// A mode, a model or an option.
+    Setting(Setting),
+    Title(String),
+}
+
+/// How far a session is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SessionPhase {
+    /// No agent was chosen yet.
+    NoAgent,
+    /// The agent starts.
+    Starting {
+        /// Since when.
+        since: Instant,
+    },
+    /// `session/new`, `load`, `resume` or `fork` is under way.
+    Opening {
+        /// Since when.
+        since: Instant,
+        /// Whether the history is being replayed.
+        is_replay: bool,
+    },
+    /// The agent wants a sign-in first.
+    NeedsSignIn,
+    /// Ready for prompts.
+    Ready,
+    /// It could not be opened.
+    Failed(CallError),
+    /// The agent is gone; the transcript stays.
+    Ended {
+        /// Why, in one sentence with what to do next.
+        cause: String,
+    },
+}
+
+/// The running turn. The end of a turn is not the reply to the prompt: some dialects tell it apart.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Turn {
+    #[default]
+    Idle,
+    /// The agent works.
+    Running {
+        /// Since when.
+        since: Instant,
+        /// When something last came.
+        last_news: Instant,
+    },
+    /// A cancel was sent.
+    Cancelling {
+        /// Since when the turn runs.
+        since: Instant,
+        /// When the cancel was sent.
+        cancelled_at: Instant,
+        /// Whether the agent has not answered for 10 s.
+        is_overdue: bool,
+    },
+}
+
+impl Turn {
+    /// Whether a turn runs, cancelled or not.
+    pub fn is_running(&self) -> bool {
+        !matches!(self, Self::Idle)
+    }
+}
+
+/// A request that waits for the user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenRequest {
+    pub conn: ConnId,
+    pub ask: AskId,
+    pub kind: OpenRequestKind,
+    /// When it came.
+    pub since: Instant,
+}
+
+/// What waits for the user.
+#[allow(clippy::large_enum_variant, reason = "few are open at a time, and nearly all are permissions")]
+#[derive(Debug, Clone, PartialEq)]
+pub enum OpenRequestKind {
+    /// A permission. The tool call itself is the item `tool`.
+    Permission {
+        request: PermissionRequest,
+        /// The item of its tool call.
+        tool: ItemId,
+    },
+    /// A question or a page.
+    Elicitation(ElicitationRequest),
+    /// A file or command that the policy asks about.
+    Access(Box<AccessRequest>),
+}
+
+/// A file or command that the user is asked about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AccessRequest {
+    /// What waits for the answer.
+    pub work: AccessWork,
+    /// What it would do, with all links followed.
+    pub access: Access,
+    /// Why the user is asked.
+    pub why: AskReason,
+    /// What a write would change.
+    pub change: Option<WriteChange>,
+    /// The same as a call, to be shown.
+    pub call: Box<ToolCall>,
+    /// What an answer that holds longer would grant.
+    pub grant: Option<Grant>,
+    /// Whether all commands of the agent may be allowed for the session.
+    pub offers_all_commands: bool,
+    /// The agent's name.
+    pub agent: String,
+}
+
+/// What waits for the user's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AccessWork {
+    /// A file job.
+    File(FileJob),
+    /// A command, for this session.
+    Run(SessionKey, TerminalCommand),
+}
+
+/// Items of the running or last turn that a tool call may still take over.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Loose {
+    /// Items of parlor's own.
+    pub(in crate::app) own: Vec<ItemId>,
+    /// Calls that only a permission request made, and that were approved.
+    pub(in crate::app) asked: Vec<ItemId>,
+    /// Bytes of changes that were kept in this turn.
+    pub(in crate::app) bytes: usize,
+}
+
+impl Loose {
+    /// Whether there are none.
+    pub(in crate::app) fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.asked.is_empty()
+    }
+}
+
+/// A tool call that the user approved, as far as it shows what is done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Approval {
+    pub(in crate::app) conn: ConnId,
+    /// In which turn; one that holds always outlives it.
+    pub(in crate::app) turn: u32,
+    /// Command lines that it shows.
+    pub(in crate::app) lines: Vec<String>,
+    /// The working directory: the one that it shows, else that of the session.
+    pub(in crate::app) cwd: PathBuf,
+    /// Whether it shows that directory.
+    pub(in crate::app) shows_cwd: bool,
+    /// Changes that it shows.
+    pub(in crate::app) diffs: Vec<FileDiff>,
+    /// Files that its dialog marked as protected.
+    pub(in crate::app) marked: Vec<PathBuf>,
+    /// Whether the user chose to allow it always.
+    pub(in crate::app) is_always: bool,
+}
+
+/// A part of the work that the agent can stop by itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// A tool call.
+    Tool(ToolCallId),
+    /// A command of the agent's own.
+    Terminal(TerminalId),
+    /// A subagent.
+    Child(SessionId),
+}
+
+/// An answer to an elicitation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ElicitationOutcome {
+    /// Accepted; `None` for a page, whose address is then opened.
+    Accept(Option<Vec<(String, FieldValue)>>),
+    /// Declined.
+    Decline,
+    Cancel,
+}

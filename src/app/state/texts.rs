@@ -1,0 +1,272 @@
+//! What parlor says about errors and ends, and how it tells their classes apart.
+//!
+//! Duty: one sentence for what happened, one for what to do next; the classes (agent, protocol, transport)
+//! have different words. Not its duty: where the sentences are shown.
+//! Agents use error codes loosely, so no class hangs on a code alone.
+
+use crate::model::{AgentInfo, CallError, CloseReason, ExitInfo, FaultKind, RpcError};
+
+/// What a failed call means, with what to do next.
+pub fn error_text(error: &CallError) -> String {
+    match error {
+        CallError::Agent(error) => agent_error_text(error),
+        CallError::Malformed { error } => {
+            format!("Invalid response from the agent: {error}. See the protocol log.")
+        }
+        CallError::NotSent { error } | CallError::Undelivered { error } => error.clone(),
+        CallError::OtherVersion { theirs } if is_draft(theirs) => {
+            format!("The agent supports only protocol version {theirs} (draft). {SPEAK_DRAFT}")
+        }
+        CallError::OtherVersion { theirs } => format!(
+            "Unsupported protocol version {theirs}. Use another version of the agent, or update parlor."
+        ),
+        CallError::TimedOut(seconds) => {
+            format!("The agent did not respond within {seconds} s. Try again later, or restart it.")
+        }
+        CallError::Lost => "The connection closed before the response. Restart the agent.".to_owned(),
+    }
+}
+
+/// An agent that is starting, or has exited, cannot be asked.
+pub const NOT_READY: &str = "The agent is not ready yet.";
+
+/// A session that is being opened cannot be changed.
+pub const NOT_OPEN: &str = "The session is not open yet.";
+
+/// The title of the notice about an agent that answers nothing before a sign-in.
+pub const SIGN_IN_REQUIRED: &str = "The agent requires sign-in.";
+
+/// What a failed resume is called.
+pub const NOT_RESUMED: &str = "The agent could not resume the session.";
+
+/// How an agent is spoken to that knows nothing but the draft.
+pub const SPEAK_DRAFT: &str = "To use it, set `protocol = 2` in the agent's section of config.toml.";
+
+fn is_draft(version: &str) -> bool {
+    version.parse::<f64>().is_ok_and(|version| (2.0..3.0).contains(&version))
+}
+
+/// Which part failed.
+pub fn fault_of(error: &CallError) -> FaultKind {
+    match error {
+        CallError::Agent(error) if may_pass(error) => FaultKind::Busy,
+        CallError::Agent(_) => FaultKind::Agent,
+        CallError::Malformed { .. } | CallError::OtherVersion { .. } => FaultKind::Protocol,
+        CallError::NotSent { .. } => FaultKind::Unsent,
+        CallError::TimedOut(_) | CallError::Lost | CallError::Undelivered { .. } => FaultKind::Line,
+    }
+}
+
+/// What failed at the start, and in which part. A refusal of ours says by itself that nothing was sent.
+pub fn start_fault(what: &str, error: &CallError) -> String {
+    match fault_of(error) {
+        FaultKind::Unsent => what.to_owned(),
+        fault => format!("{what} {}.", fault.heading()),
+    }
+}
+
+/// What to do next when an agent could not be set up. Most errors of the line say it themselves; `knows_draft`: the
+/// agent was offered the draft of version 2 already.
+pub fn next_for_agent(error: &CallError, knows_draft: bool) -> Option<String> {
+    let next = match error {
+        CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION && !knows_draft => {
+            format!("The agent may support only protocol version 2 (draft). {SPEAK_DRAFT}")
+        }
+        CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION => {
+            "Use another version of the agent, or update parlor.".to_owned()
+        }
+        // One that does not know the first call may be none.
+        CallError::Agent(error) if error.code == RpcError::METHOD_NOT_FOUND => NOT_AN_AGENT.to_owned(),
+        CallError::Agent(error) if may_pass(error) => {
+            "The error may be temporary. Restart the agent to retry.".to_owned()
+        }
+        // An agent's own words say what is wrong.
+        CallError::Agent(_) => "Fix the error, then restart the agent.".to_owned(),
+        CallError::OtherVersion { .. } | CallError::Undelivered { .. } | CallError::NotSent { .. } => {
+            return None;
+        }
+        CallError::Malformed { .. } | CallError::TimedOut(_) | CallError::Lost => NOT_AN_AGENT.to_owned(),
+    };
+    Some(next)
+}
+
+/// The same when a session could not be opened.
+pub fn next_for_session(error: &CallError) -> &'static str {
+    match fault_of(error) {
+        FaultKind::Busy => "The error may be temporary. Restart the agent to retry.",
+        FaultKind::Line => "Restart the agent when it is reachable.",
+        FaultKind::Agent | FaultKind::Protocol | FaultKind::Gone | FaultKind::Unsent => {
+            "Restart the agent, or start a new session."
+        }
+    }
+}
+
+/// The agent's own words, with the code where there are none.
+pub fn agent_error_text(error: &RpcError) -> String {
+    let message = error.message.trim();
+    if message.is_empty() {
+        format!("The agent returned error {} without a message. See the protocol log.", error.code)
+    } else {
+        message.to_owned()
+    }
+}
+
+/// Whether the same call may succeed a little later: the service behind the agent is busy or was not reached.
+fn may_pass(error: &RpcError) -> bool {
+    const WORDS: [&str; 30] = [
+        "rate limit",
+        "rate_limit",
+        "ratelimit",
+        "too many requests",
+        "overload",
+        "at capacity",
+        "capacity exceeded",
+        "temporarily",
+        "try again",
+        "retry later",
+        "unavailable",
+        "service busy",
+        "timed out",
+        "timeout",
+        "deadline exceeded",
+        "econnreset",
+        "econnrefused",
+        "enotfound",
+        "eai_again",
+        "connection reset",
+        "connection refused",
+        "connection error",
+        "connection closed",
+        "network error",
+        "network is unreachable",
+        "fetch failed",
+        "socket hang up",
+        "bad gateway",
+        "internal server error",
+        "stream error",
+    ];
+    let data = error.data.as_ref().map(|data| data.0.to_lowercase()).unwrap_or_default();
+    let text = format!("{} {data}", error.message.to_lowercase());
+    let has_status = text
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
+        .any(|word| matches!(word, "429" | "500" | "502" | "503" | "504" | "529"));
+    has_status || WORDS.iter().any(|word| text.contains(word))
+}
+
+/// Whether the agent wants a sign-in first. `-32000` is also used for unknown sessions and for too many of
+/// them, so the code counts only with methods to sign in by, or with words that say so.
+pub fn is_auth_error(error: &CallError, info: Option<&AgentInfo>) -> bool {
+    let CallError::Agent(error) = error else {
+        return false;
+    };
+    if says_session_gone(error) {
+        return false;
+    }
+    let text = error.message.to_lowercase();
+    let says_so = [
+        "authentication required",
+        "auth required",
+        "auth_required",
+        "authrequired",
+        "not authenticated",
+        "unauthenticated",
+        "not logged in",
+        "please log in",
+        "login required",
+        "sign in",
+    ]
+    .iter()
+    .any(|words| text.contains(words));
+    let has_methods = info.is_some_and(|info| !info.auth_methods.is_empty());
+    let is_loose_match = text.contains("auth") || text.contains("log in") || text.contains("login");
+    says_so || (error.code == RpcError::AUTH_REQUIRED && (has_methods || is_loose_match))
+}
+
+/// Whether the agent does not know the session (any more).
+pub fn is_session_gone(error: &CallError) -> bool {
+    matches!(error, CallError::Agent(error) if says_session_gone(error))
+}
+
+fn says_session_gone(error: &RpcError) -> bool {
+    const CODES: [i64; 4] = [RpcError::AUTH_REQUIRED, -32600, RpcError::INVALID_PARAMS, RpcError::INTERNAL];
+    let text = error.message.to_lowercase();
+    let says_so = ["session not found", "unknown session", "resource not found", "no such session"]
+        .iter()
+        .any(|words| text.contains(words));
+    matches!(error.code, RpcError::RESOURCE_NOT_FOUND | -32001) || (says_so && CODES.contains(&error.code))
+}
+
+/// What failed, where the words of [`close_cause`] come from the way to the agent and do not say so.
+pub fn close_heading(reason: &CloseReason) -> Option<&'static str> {
+    match reason {
+        CloseReason::Lost { .. }
+        | CloseReason::Unreachable { .. }
+        | CloseReason::Refused { .. }
+        | CloseReason::SignInFirst { .. } => Some(FaultKind::Line.heading()),
+        // These begin with what ended or was not found.
+        CloseReason::NotStarted { .. } | CloseReason::Exited { .. } | CloseReason::Stopped => None,
+    }
+}
+
+/// Why a connection ended, in one sentence.
+pub fn close_cause(reason: &CloseReason, command: &str) -> String {
+    match reason {
+        CloseReason::NotStarted { is_missing: true, .. } => {
+            format!("Program {command} not found. Install it, or select another agent.")
+        }
+        CloseReason::NotStarted { error, .. } => {
+            format!("Program {command} could not be started: {}.", error.trim_end_matches('.'))
+        }
+        CloseReason::Exited { status, .. } => format!("The agent exited with {}.", exit_text(status)),
+        CloseReason::Lost { error } => {
+            format!("{}.", sentence(error.trim_end_matches('.')))
+        }
+        CloseReason::Unreachable { error }
+        | CloseReason::Refused { error }
+        | CloseReason::SignInFirst { error } => error.clone(),
+        CloseReason::Stopped => "The agent was stopped.".to_owned(),
+    }
+}
+
+/// With a large letter at its beginning, unless that is a name.
+fn sentence(text: &str) -> String {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) if word.chars().all(char::is_alphabetic) => first.to_uppercase().chain(letters).collect(),
+        _ => text.to_owned(),
+    }
+}
+
+/// What parlor does itself after such an end, if it does.
+pub fn after_close(reason: &CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Exited { .. } => "Restarting automatically.",
+        _ => "Reconnecting automatically.",
+    }
+}
+
+/// What to look at when a program does not answer as an agent does.
+pub const NOT_AN_AGENT: &str = "The program may need an argument such as `acp` or `--acp` to run as an \
+    agent. See the protocol log for its output.";
+
+/// How a process ended: `exit code 3`, `signal SIGKILL (out of memory?)`.
+pub fn exit_text(status: &ExitInfo) -> String {
+    match (status.code, &status.signal) {
+        (_, Some(signal)) if signal == "SIGKILL" => "signal SIGKILL (out of memory?)".to_owned(),
+        (_, Some(signal)) => format!("signal {signal}"),
+        (Some(code), None) => format!("exit code {code}"),
+        (None, None) => "unknown status".to_owned(),
+    }
+}
+
+/// The last lines of a process's stderr.
+pub fn stderr_tail(reason: &CloseReason) -> &[String] {
+    match reason {
+        CloseReason::Exited { stderr_tail, .. } => stderr_tail,
+        _ => &[],
+    }
+}
+
+/// The status of a compaction of which only a part of the summary is known yet.
+pub const IN_PROGRESS: &str = "in_progress";

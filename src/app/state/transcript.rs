@@ -1,0 +1,368 @@
+//! The transcript: items in order of first sight, each upserted by its id.
+
+mod items;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::duplicate_diffs;
+use crate::model::{
+    AccessRecord, ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
+    LocatedDiff, Location, MessageId, Patch, Raw, Role, SessionId, SessionKey, Severity, StopReason,
+    ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
+};
+
+pub use items::{Rank, Transcript};
+
+/// One item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    pub id: ItemId,
+    /// Bumped on each change; a cached drawing is good for one revision.
+    pub rev: u32,
+    /// The turn that it belongs to; 0 before the first.
+    pub turn: u32,
+    /// What the user chose; `None`: the rules of folding decide.
+    pub is_open: Option<bool>,
+    /// How often it came in a row; more than once only for notices.
+    pub times: u32,
+    /// Whether its changes are shown with all lines that did not change.
+    pub shows_context: bool,
+    /// Gaps of its changes that the user opened.
+    pub open_gaps: Vec<Gap>,
+    pub body: ItemBody,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ItemBody {
+    Message(Message),
+    /// A tool call.
+    Tool(Box<ToolCall>),
+    /// A turn ended in another way than well.
+    TurnEnd(TurnEnd),
+    /// A word of the agent or of parlor to the user.
+    Notice {
+        severity: Severity,
+        /// The message.
+        title: String,
+        /// More of it; may have several lines.
+        detail: Option<String>,
+    },
+    /// The context was compacted.
+    Compaction {
+        id: String,
+        /// `in_progress`, `completed`, `failed`, `cancelled` or a word of the agent's own.
+        status: String,
+        /// Summary as Markdown.
+        summary: String,
+        /// Why it failed.
+        error: Option<String>,
+    },
+    /// A child session.
+    Subagent {
+        session: SessionId,
+        /// Its own transcript, once something came for it.
+        key: Option<SessionKey>,
+        title: String,
+        /// What it is to do.
+        description: Option<String>,
+        /// `running`, `idle`, … in the agent's words.
+        state: Option<String>,
+    },
+    /// A question of the agent that was answered.
+    Answered {
+        question: String,
+        /// `accepted`, `declined`, `cancelled`, with what was said.
+        answer: String,
+    },
+    /// Something unknown, as it came.
+    Raw {
+        name: String,
+        /// The whole.
+        raw: Raw,
+    },
+}
+
+/// A message: text and blocks in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    pub role: Role,
+    /// Which message, if the agent says it.
+    pub message: Option<MessageId>,
+    /// Its parts. Text only ever grows at the end of the last part, while the message is open.
+    pub parts: Vec<MessagePart>,
+    /// Whether more may come; a streamed text is rendered once more in whole when this turns false.
+    pub is_open: bool,
+    /// When it began.
+    pub began: Instant,
+    /// How long it took, once closed (shown for thoughts).
+    pub took: Option<Duration>,
+    /// For a user's message: sent by us just now, not told by the agent.
+    pub is_local: bool,
+}
+
+impl Item {
+    fn new(id: ItemId, turn: u32, body: ItemBody) -> Self {
+        Self { id, rev: 0, turn, is_open: None, shows_context: false, open_gaps: Vec::new(), times: 1, body }
+    }
+
+    /// Whether nothing is drawn for it: it stands with another call, or only a permission request made it.
+    pub fn is_hidden(&self) -> bool {
+        match &self.body {
+            ItemBody::Tool(tool) if tool.is_own => tool.accesses.is_empty(),
+            ItemBody::Tool(tool) => tool.from_ask_only && !is_worth_showing(tool),
+            _ => false,
+        }
+    }
+}
+
+/// A part of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MessagePart {
+    /// Markdown (plain text in a user's message).
+    Text(String),
+    Block(ContentBlock),
+}
+
+/// A tool call with all that is known of it.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct ToolCall {
+    /// Its id, unique within its turn.
+    pub id: ToolCallId,
+    /// Title, in the agent's words.
+    pub title: String,
+    /// The tool's programmatic name.
+    pub name: Option<String>,
+    pub kind: ToolKind,
+    pub status: ToolStatus,
+    pub content: Vec<ToolContent>,
+    /// Where its changes stand in their files, as far as that is known.
+    pub places: Vec<LocatedDiff>,
+    pub locations: Vec<Location>,
+    /// Input as it came.
+    pub raw_input: Option<Raw>,
+    /// What was understood of the input.
+    pub input: ToolInput,
+    /// Output as it came.
+    pub raw_output: Option<Raw>,
+    /// The output's text.
+    pub output_text: Option<String>,
+    pub exit_code: Option<i32>,
+    /// The call that this one is a part of.
+    pub parent: Option<ToolCallId>,
+    /// `_meta` and unknown keys.
+    pub extra: Option<Raw>,
+    /// What was decided when the agent asked for permission.
+    pub decision: Option<Decision>,
+    /// Whether only a permission request made it so far.
+    pub from_ask_only: bool,
+    /// Whether it was approved under another id than the agent's own call, and stands with that.
+    pub is_joined: bool,
+    /// Changes that were approved under another id.
+    pub approved: Vec<FileDiff>,
+    /// Whether it is parlor's own item for what went through parlor.
+    pub is_own: bool,
+    /// What went through parlor for it.
+    pub accesses: Vec<AccessRecord>,
+    /// Whether the status is parlor's guess: the agent left the call open when its turn ended.
+    pub is_status_assumed: bool,
+    /// When it was first seen.
+    pub began: Instant,
+    /// How long it took, once final.
+    pub took: Option<Duration>,
+}
+
+/// The outcome of a permission request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// The user, or a rule, chose this option (its name).
+    Chosen {
+        /// The option's name.
+        name: String,
+        /// Whether it allows.
+        is_allow: bool,
+    },
+    Cancelled,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnEnd {
+    /// With a stop reason.
+    Stopped {
+        reason: StopReason,
+        /// Tokens.
+        usage: Option<TurnUsage>,
+        /// How long the turn was.
+        took: Duration,
+    },
+    /// By an error.
+    Failed {
+        /// What the agent said, or what happened to it.
+        error: String,
+        /// Which part failed.
+        fault: FaultKind,
+    },
+    /// By the end of the agent.
+    AgentDied {
+        /// Exit code or signal, in words.
+        cause: String,
+        /// The last lines of its stderr.
+        stderr_tail: Vec<String>,
+    },
+}
+
+/// A terminal whose output is shown: one that parlor runs, or one that the agent owns and tells about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TerminalView {
+    /// The command line, if known.
+    pub command: Option<String>,
+    /// Where it runs.
+    pub cwd: Option<PathBuf>,
+    /// What it wrote, escape sequences and all; the front may have been dropped.
+    pub output: Vec<u8>,
+    /// How many bytes were dropped from the front.
+    pub dropped_bytes: u64,
+    /// How it ended.
+    pub exit: Option<ExitInfo>,
+    /// Whether parlor runs it (and can kill it).
+    pub is_ours: bool,
+    /// When it began.
+    pub began: Instant,
+    /// How long it ran, once ended.
+    pub took: Option<Duration>,
+}
+
+/// Most bytes of output that a [`TerminalView`] keeps.
+pub const TERMINAL_VIEW_BYTES: usize = 1 << 20;
+
+/// Where tool calls are, by id. Ids are reused across turns by some agents.
+pub type ToolIndex = HashMap<ToolCallId, ItemId>;
+
+impl ToolCall {
+    /// A call of which only the id is known.
+    pub fn new(id: ToolCallId, now: Instant) -> Self {
+        Self {
+            id,
+            title: String::new(),
+            name: None,
+            kind: ToolKind::default(),
+            status: ToolStatus::default(),
+            content: Vec::new(),
+            places: Vec::new(),
+            locations: Vec::new(),
+            raw_input: None,
+            input: ToolInput::default(),
+            raw_output: None,
+            output_text: None,
+            exit_code: None,
+            parent: None,
+            extra: None,
+            decision: None,
+            from_ask_only: false,
+            is_joined: false,
+            approved: Vec::new(),
+            is_own: false,
+            accesses: Vec::new(),
+            is_status_assumed: false,
+            began: now,
+            took: None,
+        }
+    }
+
+    /// Applies the plain fields of a patch; status is the caller's, because it has rules of its own.
+    pub fn apply(&mut self, mut patch: crate::model::ToolCallPatch) {
+        // An empty title tells nothing; the known one stays.
+        if let Patch::Set(title) = patch.title
+            && !title.is_empty()
+        {
+            self.title = title;
+        }
+        patch.name.apply(&mut self.name);
+        patch.kind.apply_or_default(&mut self.kind);
+        if let Patch::Set(content) = &mut patch.content {
+            keep_diffs_once(content);
+        }
+        patch.content.apply_or_default(&mut self.content);
+        self.content.append(&mut patch.more_content);
+        patch.locations.apply_or_default(&mut self.locations);
+        patch.raw_input.apply(&mut self.raw_input);
+        patch.input.apply_or_default(&mut self.input);
+        patch.raw_output.apply(&mut self.raw_output);
+        patch.output_text.apply(&mut self.output_text);
+        patch.exit_code.apply(&mut self.exit_code);
+        if patch.parent.is_some() {
+            self.parent = patch.parent;
+        }
+        Patch::from_option(patch.extra).apply(&mut self.extra);
+    }
+
+    /// Where one of its changes stands in its file, if that is known.
+    pub fn place_of(&self, diff: &FileDiff) -> Option<&DiffPlace> {
+        self.places.iter().find(|known| known.diff == *diff).map(|known| &known.place)
+    }
+
+    /// The changes of files that it shows: those that it tells, and what was written through parlor besides.
+    pub fn diffs(&self) -> impl Iterator<Item = &FileDiff> {
+        let made = self.accesses.iter().filter(|access| !access.is_told).filter_map(AccessRecord::diff);
+        self.told_diffs().chain(made)
+    }
+
+    /// The changes of files that it tells: those of its content, else those of its input, else those that were approved.
+    pub fn told_diffs(&self) -> impl Iterator<Item = &FileDiff> {
+        let in_content = self.content.iter().filter_map(|content| match content {
+            ToolContent::Diff(diff) => Some(diff),
+            _ => None,
+        });
+        let has_any = in_content.clone().next().is_some();
+        let has_input = has_any || !self.input.diffs.is_empty();
+        let in_input = self.input.diffs.iter().filter(move |_| !has_any);
+        in_content.chain(in_input).chain(self.approved.iter().filter(move |_| !has_input))
+    }
+}
+
+/// Some agents list one diff twice in one content, or as texts and as a patch.
+fn keep_diffs_once(content: &mut Vec<ToolContent>) {
+    let mut index = 0;
+    while index < content.len() {
+        let (before, rest) = content.split_at(index);
+        let is_repeated = match rest.first() {
+            Some(piece @ ToolContent::Diff(_)) => before.contains(piece),
+            _ => false,
+        };
+        if is_repeated {
+            content.remove(index);
+        } else {
+            index += 1;
+        }
+    }
+    let texts: Vec<FileDiff> = content.iter().filter_map(texts_of).cloned().collect();
+    content.retain(|piece| match piece {
+        ToolContent::Diff(FileDiff { path, change: DiffChange::Patch(text) }) => {
+            let same_file = || texts.iter().filter(|diff| diff.path == *path);
+            same_file().next().is_none() || !duplicate_diffs::tells_again(text, same_file())
+        }
+        _ => true,
+    });
+}
+
+fn texts_of(piece: &ToolContent) -> Option<&FileDiff> {
+    match piece {
+        ToolContent::Diff(diff) if matches!(diff.change, DiffChange::Texts { .. }) => Some(diff),
+        _ => None,
+    }
+}
+
+/// Whether a call that only a permission request made is still worth showing once it was answered.
+pub(in crate::app) fn is_worth_showing(call: &ToolCall) -> bool {
+    match &call.decision {
+        None | Some(Decision::Chosen { is_allow: false, .. }) => true,
+        Some(Decision::Cancelled) => false,
+        Some(Decision::Chosen { is_allow: true, .. }) => {
+            !call.is_joined && (call.told_diffs().next().is_some() || call.input.command.is_some())
+        }
+    }
+}

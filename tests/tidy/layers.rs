@@ -1,0 +1,84 @@
+//! The layers of the app: no folder names one above it, also not through what `app.rs` re-exports.
+
+use super::{Source, first_name, names_behind, sources};
+
+/// The layers of the app, the lowest first. Each may name those before it; `app.rs` is above all of them.
+const APP_LAYERS: [&str; 5] = ["state", "session", "recording", "lifecycle", "dialogs"];
+
+/// What `app.rs` re-exports: the layer of each name, from `pub use layer::path::{names};` and globs over the files.
+fn reexports(root: &str, names_in: impl Fn(&str) -> Vec<String>) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for statement in root.split(';').filter_map(|text| text.rsplit_once("pub use ")) {
+        let Some((path, last)) = statement.1.rsplit_once("::") else { continue };
+        let layer = first_name(path);
+        if !APP_LAYERS.contains(&layer.as_str()) {
+            continue;
+        }
+        let names = if last == "*" {
+            names_in(path)
+        } else {
+            let names = last.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        };
+        found.extend(names.into_iter().map(|name| (name, layer.clone())));
+    }
+    found
+}
+
+/// The layers above its own that a file of the app names. `path` is below `src/app/`.
+fn layers_above(path: &str, code: &str, reexported: &[(String, String)]) -> Vec<String> {
+    let own = first_name(path);
+    let Some(place) = APP_LAYERS.iter().position(|layer| *layer == own) else { return Vec::new() };
+    // `super` from the file of a layer, and one more for each folder below it, is the app.
+    let depth = path.matches('/').count() + 1;
+    let mut named = names_behind(code, "crate::app::");
+    named.extend(names_behind(code, &"super::".repeat(depth)));
+    let layer_of = |name: &String| {
+        let through = reexported.iter().find(|(reexported, _)| reexported == name);
+        through.map_or(name, |(_, layer)| layer).clone()
+    };
+    let mut above: Vec<String> = named.iter().map(layer_of).collect();
+    above.retain(|layer| {
+        APP_LAYERS.iter().position(|known| known == layer).is_some_and(|other| other > place)
+    });
+    above.sort();
+    above.dedup();
+    above
+}
+
+#[test]
+fn layers_of_the_app_use_only_what_lies_below_them() {
+    let sources = sources();
+    let text_of = |path: &str| sources.iter().find(|source| source.path == path).map(Source::code);
+    let public_names = |path: &str| {
+        let code = text_of(&format!("src/app/{}.rs", path.replace("::", "/"))).unwrap_or_default();
+        let items = code.lines().filter_map(|line| line.strip_prefix("pub "));
+        let names = items.filter_map(|item| item.split_once(' ')).map(|(_, name)| first_name(name));
+        names.collect::<Vec<_>>()
+    };
+    let reexported = reexports(&text_of("src/app.rs").unwrap(), public_names);
+    assert!(reexported.len() > 50, "{reexported:?}");
+    let mut strays = Vec::new();
+    for source in sources.iter().filter(|source| !source.is_test()) {
+        let Some(path) = source.path.strip_prefix("src/app/") else { continue };
+        let layer = first_name(path);
+        if !APP_LAYERS.contains(&layer.as_str()) {
+            strays.push(format!("{}: belongs to no layer", source.path));
+        }
+        let above = layers_above(path, &source.code(), &reexported);
+        strays.extend(above.into_iter().map(|other| format!("{}: names {other}", source.path)));
+    }
+    assert!(strays.is_empty(), "these reach up:\n{}", strays.join("\n"));
+}
+
+#[test]
+fn arrows_that_point_up_are_seen() {
+    let root = "pub use lifecycle::policy::{Listed, granted};\npub use state::modal::*;\nlifecycle::start(state::Modal);";
+    let reexported = reexports(root, |_| vec!["Modal".to_owned()]);
+    let above = |path: &str, code: &str| layers_above(path, code, &reexported);
+    assert_eq!(above("state/session.rs", "use crate::app::{Modal, dialogs::focus};"), ["dialogs"]);
+    assert_eq!(above("session/tools.rs", "use super::super::lifecycle::turn;"), ["lifecycle"]);
+    assert_eq!(above("recording/trim.rs", "let all = crate::app::granted(state);"), ["lifecycle"]);
+    assert_eq!(above("dialogs.rs", "use super::lifecycle::turn;"), Vec::<String>::new());
+    assert_eq!(above("session/tools.rs", "use super::lifecycle; // a sibling"), Vec::<String>::new());
+}
