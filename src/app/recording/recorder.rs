@@ -1,9 +1,9 @@
-//! What is kept of sessions, so that they can be read and gone on with later.
+//! Records sessions so that they can be read and continued later.
 //!
-//! Duty: the reducer's modules [`note`] what happens; once an event is dealt with, [`flush`] hands it out as one
-//! effect for each session, together with what changed of its head, draft and queue.
-//! Not its duty: making a session of what was kept (`restore`), the disk (`services::store`).
-//! Invariant: a note costs what it holds; nothing here depends on how long a session is, or on how many are open.
+//! The session layer notes what happens (`session::record::note`). After each event [`flush`] hands the notes out as one
+//! effect per session, together with changes of its head, draft and queue. `restore` reads a record back, and
+//! `services::store` writes it to disk.
+//! Invariant: the cost of a note depends on its own size only, not on the length or the number of sessions.
 
 use crate::model::{Note, SessionHead, SessionId, SessionKey};
 
