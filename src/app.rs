@@ -152,7 +152,7 @@ fn reopen_session(
 fn show_problems(state: &mut State, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     for problem in &state.setup.problems {
-        let notice = ItemBody::Notice { severity: Severity::Warning, title: problem.clone(), detail: None };
+        let notice = ItemBody::notice(Severity::Warning, problem.clone(), None);
         session.transcript.push(0, notice);
     }
 }

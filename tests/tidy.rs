@@ -7,6 +7,9 @@
 #[path = "tidy/layers.rs"]
 mod layers;
 
+#[path = "tidy/messages.rs"]
+mod messages;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccessRecord, DiffPlace, ExitInfo, FaultKind, SessionId, SessionKey, SessionPlace, SessionUpdate,
-    Setting, Severity, StopReason, TerminalId, ToolCallId,
+    AccessRecord, DiffPlace, ExitInfo, FaultKind, NoticeKind, SessionId, SessionKey, SessionPlace,
+    SessionUpdate, Setting, Severity, StopReason, TerminalId, ToolCallId,
 };
 use super::{ToolCallPatch, TurnUsage, Usage};
 
@@ -73,6 +73,8 @@ pub enum Record {
     },
     /// parlor said something to the user.
     Notice {
+        #[serde(default, skip_serializing_if = "NoticeKind::is_other")]
+        kind: NoticeKind,
         severity: Severity,
         /// The message.
         title: String,
@@ -103,6 +105,13 @@ pub enum Record {
         /// Whether it lies there now.
         is_away: bool,
     },
+}
+
+impl Record {
+    /// A notice that no code looks for.
+    pub fn notice(severity: Severity, title: String, detail: Option<String>) -> Self {
+        Self::Notice { kind: NoticeKind::Other, severity, title, detail }
+    }
 }
 
 /// Where a change stood in its file.

@@ -63,6 +63,8 @@ pub enum SessionUpdate {
     Usage(Usage),
     /// A live message for the user, no part of the history.
     Notice {
+        #[serde(default, skip_serializing_if = "NoticeKind::is_other")]
+        kind: NoticeKind,
         severity: Severity,
         /// The message.
         title: String,
@@ -132,6 +134,34 @@ pub struct TurnUsage {
     /// Written to a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_write_tokens: Option<u64>,
+}
+
+impl SessionUpdate {
+    /// A notice that no code looks for.
+    pub fn notice(severity: Severity, title: String, description: Option<String>) -> Self {
+        Self::Notice { kind: NoticeKind::Other, severity, title, description }
+    }
+}
+
+/// A notice that later code has to recognize. The text is only for the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeKind {
+    /// Any notice that no code looks for. Everything an agent sends is of this kind.
+    #[default]
+    Other,
+    /// The turns above are not in the history that the agent replayed: how many.
+    NotReplayed(usize),
+    /// The agent could not restore the conversation above.
+    NotRestored,
+    /// parlor ended while this turn was running.
+    TurnCut,
+}
+
+impl NoticeKind {
+    pub(super) fn is_other(&self) -> bool {
+        *self == Self::Other
+    }
 }
 
 /// How bad a notice is.

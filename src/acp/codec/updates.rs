@@ -134,7 +134,7 @@ pub(super) fn tell(
     description: Option<String>,
     out: &mut Vec<AgentEvent>,
 ) {
-    let notice = SessionUpdate::Notice { severity: Severity::Warning, title, description };
+    let notice = SessionUpdate::notice(Severity::Warning, title, description);
     out.push(AgentEvent::Update(session.clone(), notice));
 }
 
@@ -211,7 +211,7 @@ impl Update<'_> {
                 update.shift_remove("type");
                 let error = errors::decode(&Value::Object(std::mem::take(update)).to_string());
                 let (severity, title) = (Severity::Error, error.message.clone());
-                self.push(SessionUpdate::Notice { severity, title, description: None });
+                self.push(SessionUpdate::notice(severity, title, None));
                 self.memory.turn_news.push(TurnNews::Failing(session, error));
                 true
             }
@@ -440,7 +440,7 @@ impl Update<'_> {
             schema::NoticeSeverity::Other(word) if word == "fatal" || word == "critical" => Severity::Error,
             _ => Severity::Info,
         };
-        self.push(SessionUpdate::Notice { severity, title: notice.title, description: notice.description });
+        self.push(SessionUpdate::notice(severity, notice.title, notice.description));
         Some(())
     }
 

@@ -169,7 +169,7 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
 /// A line in the shown transcript that is not worth keeping.
 fn push_note(state: &mut State, severity: Severity, title: String) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
-        let body = ItemBody::Notice { severity, title, detail: None };
+        let body = ItemBody::notice(severity, title, None);
         record::push_line(session, body);
     }
 }

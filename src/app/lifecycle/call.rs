@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use crate::model::{AgentCommand, Call, CallTag, ConnId, Purpose, Record, SessionKey, Severity};
+use crate::model::{AgentCommand, Call, CallTag, ConnId, NoticeKind, Purpose, SessionKey, Severity};
 
 use crate::app::session::record;
-use crate::app::{ConnPhase, Effect, ItemBody, State, TimerId};
+use crate::app::{ConnPhase, Effect, State, TimerId};
 
 /// How long the short message of the status line stays.
 const FLASH_TIME: Duration = Duration::from_secs(6);
@@ -46,9 +46,6 @@ pub(in crate::app) fn notice(
     detail: Option<String>,
 ) {
     if let Some(session) = state.sessions.get_mut(&key) {
-        let title = title.into();
-        record::note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
-        let body = ItemBody::Notice { severity, title, detail };
-        record::push_line(session, body);
+        record::notice(session, NoticeKind::Other, severity, title.into(), detail);
     }
 }

@@ -9,7 +9,9 @@ use crate::app::UiRequest;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, SessionReply, Severity};
+use crate::model::{
+    Call, CallError, ConnId, NoticeKind, Purpose, Reply, SessionId, SessionKey, SessionReply, Severity,
+};
 
 use super::chosen::ReportedSettings;
 use super::{
@@ -239,13 +241,10 @@ fn call_open(
 /// The title of the notice about a session that could not be opened.
 const NOT_OPENED: &str = "The session could not be opened.";
 
-/// What stands where the agent could not take a conversation up again.
-const FORGOTTEN: &str = "The agent could not restore this conversation.";
-
-/// Whether that is the last word in a session already: nothing was said since.
-fn was_told(session: &crate::app::Session) -> bool {
+/// Whether the notice that the agent could not restore the conversation is the last item already.
+fn ends_with_not_restored(session: &crate::app::Session) -> bool {
     let last = session.transcript.items().iter().rev().find(|item| !item.is_hidden());
-    matches!(last.map(|item| &item.body), Some(ItemBody::Notice { title, .. }) if title == FORGOTTEN)
+    matches!(last.map(|item| &item.body), Some(ItemBody::Notice { kind: NoticeKind::NotRestored, .. }))
 }
 
 /// The agent cannot take up the conversation: a new one, and plain words about it.
@@ -261,7 +260,7 @@ pub(in crate::app) fn begin_anew(
     let caps = state.conn_of(key).map(crate::app::Conn::capabilities).unwrap_or_default();
     let former = session.and_then(|session| session.id.clone());
     let former = former.filter(|_| has_talked && (caps.can_load || caps.can_resume));
-    if session.is_some_and(was_told) {
+    if session.is_some_and(ends_with_not_restored) {
         call::flash(state, "The agent still could not restore this conversation.", fx);
     } else if has_talked {
         let mut detail =
@@ -272,7 +271,10 @@ pub(in crate::app) fn begin_anew(
         if former.is_some() {
             detail.push_str("\nRetries on each restart until you send a message.");
         }
-        call::notice(state, key, Severity::Warning, FORGOTTEN, Some(detail));
+        if let Some(session) = state.sessions.get_mut(&key) {
+            let title = "The agent could not restore this conversation.".to_owned();
+            record::notice(session, NoticeKind::NotRestored, Severity::Warning, title, Some(detail));
+        }
     }
     let kept = state.sessions.get_mut(&key).map(|session| &mut session.ledger);
     let (unsent, chosen) =

@@ -40,11 +40,12 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
         session.transcript.set_head(record::earlier_words(left_out_count));
     }
     if let Some((uid, name)) = kept.came_from {
-        play::push_notice(session, Severity::Info, format!("Continued from {uid}: {name}"), None);
+        let title = format!("Continued from {uid}: {name}");
+        session.transcript.push(session.turn_count, ItemBody::notice(Severity::Info, title, None));
     }
     if unreadable_count > 0 {
         let title = format!("{unreadable_count} events of this session could not be read.");
-        play::push_notice(session, Severity::Warning, title, None);
+        session.transcript.push(session.turn_count, ItemBody::notice(Severity::Warning, title, None));
     }
     // Where nothing counts any more, nothing is to be read again.
     let first_seq = if events.is_empty() { end_seq } else { kept.first_seq };

@@ -56,8 +56,8 @@ pub(in crate::app) fn apply_here(
         SessionUpdate::Info { .. } if session.ledger.has_own_title => {}
         SessionUpdate::Info { title, updated_at: _ } => title.apply(&mut session.title),
         SessionUpdate::Usage(usage) => session.usage = Some(usage),
-        SessionUpdate::Notice { severity, title, description } => {
-            let body = ItemBody::Notice { severity, title, detail: description };
+        SessionUpdate::Notice { kind, severity, title, description } => {
+            let body = ItemBody::Notice { kind, severity, title, detail: description };
             session.transcript.push(session.turn_count, body);
         }
         SessionUpdate::Compaction { id, status, summary, error } => {

@@ -9,11 +9,11 @@
 use std::time::Instant;
 
 use crate::model::{
-    AgentTerminal, ItemId, Note, Patch, Record, Role, SessionUpdate, Severity, TerminalId, ToolCallPatch,
-    ToolContent, ToolStatus,
+    AgentTerminal, ItemId, Note, NoticeKind, Patch, Record, Role, SessionUpdate, Severity, TerminalId,
+    ToolCallPatch, ToolContent, ToolStatus,
 };
 
-use super::reconcile::{AlignedItem, Reconciled, UNTOLD};
+use super::reconcile::{AlignedItem, Reconciled};
 use super::{apply, messages, paging, record, tools};
 use crate::app::{Item, ItemBody, MessagePart, Replay, Session, TerminalView, ToolCall};
 
@@ -90,14 +90,15 @@ fn untold_notice(turns: usize, is_end: bool) -> Vec<SessionUpdate> {
     };
     let severity = if is_end { Severity::Warning } else { Severity::Info };
     let description = is_end.then(|| format!("The agent may not have {them}."));
-    vec![SessionUpdate::Notice { severity, title: format!("{UNTOLD} {what}"), description }]
+    let title = format!("Not in the agent's history: {what}");
+    vec![SessionUpdate::Notice { kind: NoticeKind::NotReplayed(turns), severity, title, description }]
 }
 
 fn told_notice(count: usize, differs: bool) -> Vec<SessionUpdate> {
     let what = if differs { "The agent's history differs" } else { "Only in the agent's history" };
     let count = if count == 1 { "the next item".to_owned() } else { format!("the next {count} items") };
     let title = format!("{what}: {count}");
-    vec![SessionUpdate::Notice { severity: Severity::Info, title, description: None }]
+    vec![SessionUpdate::notice(Severity::Info, title, None)]
 }
 
 /// Adds an item behind all others, as if it came now.
@@ -114,9 +115,12 @@ fn append(session: &mut Session, updates: Vec<SessionUpdate>, now: Instant) {
     for update in updates {
         let next = session.transcript.next_id();
         let record = match &update {
-            SessionUpdate::Notice { severity, title, description } => {
-                Record::Notice { severity: *severity, title: title.clone(), detail: description.clone() }
-            }
+            SessionUpdate::Notice { kind, severity, title, description } => Record::Notice {
+                kind: *kind,
+                severity: *severity,
+                title: title.clone(),
+                detail: description.clone(),
+            },
             _ => Record::Update(update.clone()),
         };
         apply(session, update, now);
@@ -250,7 +254,8 @@ fn updates_of(
             parts.unwrap_or_else(|| message.parts.clone()).into_iter().map(update).collect()
         }
         ItemBody::Tool(call) => vec![SessionUpdate::Tool(Box::new(patch_of(call, item.id, replay, session)))],
-        ItemBody::Notice { severity, title, detail } => vec![SessionUpdate::Notice {
+        ItemBody::Notice { kind, severity, title, detail } => vec![SessionUpdate::Notice {
+            kind: *kind,
             severity: *severity,
             title: title.clone(),
             description: detail.clone(),

@@ -5,11 +5,11 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AskId, ConnId, ItemId, PermissionRequest, Record, RecordedEvent, Role, SessionUpdate, Severity,
-    ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome,
+    AskId, ConnId, ItemId, NoticeKind, PermissionRequest, Record, RecordedEvent, Role, SessionUpdate,
+    Severity, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome,
 };
 
-use super::{access, apply, diffs, insert, messages, record, tools, turns};
+use super::{access, apply, diffs, insert, messages, tools, turns};
 use crate::app::state::pages::edge::{Needs, Things};
 use crate::app::{
     Decision, Handover, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, Session, TerminalView,
@@ -197,7 +197,10 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
         Record::Access(record) => {
             access::place(session, *record, now);
         }
-        Record::Notice { severity, title, detail } => push_notice(session, severity, title, detail),
+        Record::Notice { kind, severity, title, detail } => {
+            let body = ItemBody::Notice { kind, severity, title, detail };
+            session.transcript.push(session.turn_count, body);
+        }
         Record::TurnEnded(outcome) => on_turn_ended(session, outcome, now),
         Record::Replaced => {
             session.transcript.clear();
@@ -241,7 +244,10 @@ pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome,
         TurnOutcome::Cut => {
             messages::close(session, now);
             tools::close_open(session, ToolStatus::Cancelled, now);
-            push_notice(session, Severity::Warning, record::CUT.to_owned(), None);
+            let title = "This turn was cut: parlor ended in the middle of it.".to_owned();
+            let (kind, severity) = (NoticeKind::TurnCut, Severity::Warning);
+            let body = ItemBody::Notice { kind, severity, title, detail: None };
+            session.transcript.push(session.turn_count, body);
             return;
         }
     };
@@ -258,13 +264,4 @@ pub(in crate::app) fn user_message(text: &str, now: Instant) -> ItemBody {
         took: None,
         is_local: true,
     })
-}
-
-pub(in crate::app) fn push_notice(
-    session: &mut Session,
-    severity: Severity,
-    title: String,
-    detail: Option<String>,
-) {
-    session.transcript.push(session.turn_count, ItemBody::Notice { severity, title, detail });
 }

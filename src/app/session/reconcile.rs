@@ -14,9 +14,7 @@ mod turns;
 use std::ops::Range;
 
 use crate::app::{Item, ItemBody, MessagePart};
-
-/// The beginning of the notice behind turns that are not in the agent's history.
-pub(in crate::app) const UNTOLD: &str = "Not in the agent's history:";
+use crate::model::NoticeKind;
 
 /// The least length of a text, without white space, that tells a message or prompt again within a longer one.
 const MIN_PART_BYTES: usize = 12;
@@ -115,18 +113,19 @@ fn unmarked(ours: &[Item], turns: &[turns::Turn<'_>], range: &Range<usize>) -> O
     for turn in turns.get(range.clone()).unwrap_or_default() {
         count += usize::from(turn.prompt.is_some());
         let items = ours.get(turn.items.clone()).unwrap_or_default();
-        if items.iter().any(|item| marked_count(item).is_some()) {
+        if items.iter().any(|item| not_replayed(item).is_some()) {
             count = 0;
         }
     }
     (count > 0).then_some(count)
 }
 
-/// How many turns above this notice are not in the agent's history, if it says so.
-fn marked_count(item: &Item) -> Option<usize> {
-    let ItemBody::Notice { title, .. } = &item.body else { return None };
-    let mut words = title.strip_prefix(UNTOLD)?.split_whitespace();
-    Some(words.find_map(|word| word.parse().ok()).unwrap_or(1))
+/// How many turns above this notice are not in the agent's history, if it is such a notice.
+fn not_replayed(item: &Item) -> Option<usize> {
+    match item.body {
+        ItemBody::Notice { kind: NoticeKind::NotReplayed(turns), .. } => Some(turns),
+        _ => None,
+    }
 }
 
 /// Whether the last turn that the agent can be expected to have was told to its end.

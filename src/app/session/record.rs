@@ -2,7 +2,7 @@
 //!
 //! Nothing is sent from here: `recording::recorder` hands the notes out once an event is dealt with.
 
-use crate::model::{ItemId, Note, Record, Severity};
+use crate::model::{ItemId, Note, NoticeKind, Record, Severity};
 
 use super::paging;
 use crate::app::{ItemBody, Session};
@@ -53,7 +53,7 @@ pub(in crate::app) fn push_later(session: &mut Session, count: u64) {
         1 => "1 later event. Scroll down to load it.".to_owned(),
         _ => format!("{count} later events. Scroll down to load them."),
     };
-    let body = ItemBody::Notice { severity: Severity::Info, title, detail: None };
+    let body = ItemBody::notice(Severity::Info, title, None);
     session.pages.later_line = Some(session.transcript.push(session.turn_count, body));
 }
 
@@ -66,12 +66,21 @@ pub(in crate::app) fn earlier_words(count: u64) -> String {
     }
 }
 
-/// What stands where parlor ended within a turn.
-pub(in crate::app) const CUT: &str = "This turn was cut: parlor ended in the middle of it.";
+/// Adds a notice below what is shown, and records it.
+pub(in crate::app) fn notice(
+    session: &mut Session,
+    kind: NoticeKind,
+    severity: Severity,
+    title: String,
+    detail: Option<String>,
+) {
+    note(session, Record::Notice { kind, severity, title: title.clone(), detail: detail.clone() });
+    push_line(session, ItemBody::Notice { kind, severity, title, detail });
+}
 
 /// A line in a transcript, kept.
 pub(in crate::app) fn say(session: &mut Session, title: String, detail: Option<String>) {
     let severity = Severity::Info;
-    note(session, Record::Notice { severity, title: title.clone(), detail: detail.clone() });
-    session.transcript.push(session.turn_count, ItemBody::Notice { severity, title, detail });
+    note(session, Record::notice(severity, title.clone(), detail.clone()));
+    session.transcript.push(session.turn_count, ItemBody::notice(severity, title, detail));
 }

@@ -208,7 +208,7 @@ fn unread(session: &mut Session, shadow: &Session, found: &reconcile::Reconciled
     let limit = session.pages.limit_bytes;
     if limit > 0 && paging::weight_of_items(&rest) > limit / 2 {
         let title = "Earlier history was not compared with the agent's.";
-        let body = ItemBody::Notice { severity: Severity::Info, title: title.to_owned(), detail: None };
+        let body = ItemBody::notice(Severity::Info, title.to_owned(), None);
         session.transcript.push(session.turn_count, body);
         return None;
     }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::duplicate_diffs;
 use crate::model::{
     AccessRecord, ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
-    LocatedDiff, Location, MessageId, Patch, Raw, Role, SessionId, SessionKey, Severity, StopReason,
-    ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
+    LocatedDiff, Location, MessageId, NoticeKind, Patch, Raw, Role, SessionId, SessionKey, Severity,
+    StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
 };
 
 pub use items::{Rank, Transcript};
@@ -44,6 +44,7 @@ pub enum ItemBody {
     TurnEnd(TurnEnd),
     /// A word of the agent or of parlor to the user.
     Notice {
+        kind: NoticeKind,
         severity: Severity,
         /// The message.
         title: String,
@@ -83,6 +84,13 @@ pub enum ItemBody {
         /// The whole.
         raw: Raw,
     },
+}
+
+impl ItemBody {
+    /// A notice that no code looks for.
+    pub fn notice(severity: Severity, title: String, detail: Option<String>) -> Self {
+        Self::Notice { kind: NoticeKind::Other, severity, title, detail }
+    }
 }
 
 /// A message: text and blocks in order.

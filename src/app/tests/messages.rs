@@ -314,10 +314,8 @@ fn a_subagent_has_a_session_of_its_own() {
 
 #[test]
 fn a_notice_that_comes_again_at_once_is_counted() {
-    let notice = |title: &str| SessionUpdate::Notice {
-        severity: Severity::Warning,
-        title: title.to_owned(),
-        description: Some("More about it.".to_owned()),
+    let notice = |title: &str| {
+        SessionUpdate::notice(Severity::Warning, title.to_owned(), Some("More about it.".to_owned()))
     };
     let mut desk = TestApp::running();
     for title in ["slow", "slow", "slow", "other", "slow"] {

@@ -161,11 +161,9 @@ fn play(desk: &mut TestApp, step: &Step, nth: u64) {
         Step::Unknown => {
             desk.update(SessionUpdate::Unknown { name: "news".into(), raw: Raw("{}".into()) });
         }
-        Step::Warns(id) => drop(desk.update(SessionUpdate::Notice {
-            severity: Severity::Warning,
-            title: format!("mind {}", id % 3),
-            description: None,
-        })),
+        Step::Warns(id) => {
+            drop(desk.update(SessionUpdate::notice(Severity::Warning, format!("mind {}", id % 3), None)))
+        }
         Step::EndTurn(how) => {
             // Whoever forgets the end of a command does not go on with it turns later.
             for id in 0..8 {

@@ -106,11 +106,7 @@ fn told(name: &str, part: Part, id: &str) -> Vec<SessionUpdate> {
             })]
         }
         Part::Odd => vec![SessionUpdate::Unknown { name: format!("odd of {name}"), raw: Raw("{}".into()) }],
-        Part::Note => vec![SessionUpdate::Notice {
-            severity: Severity::Info,
-            title: format!("notice of {name}"),
-            description: None,
-        }],
+        Part::Note => vec![SessionUpdate::notice(Severity::Info, format!("notice of {name}"), None)],
     }
 }
 

@@ -124,6 +124,16 @@ fn a_refused_turn_that_the_agent_leaves_out_stays() {
 }
 
 #[test]
+fn a_notice_of_the_agent_with_the_same_text_is_not_mistaken_for_one_of_parlor() {
+    let notice =
+        SessionUpdate::notice(Severity::Info, "Not in the agent's history: the turn above".into(), None);
+    let refused = ("refuse this", vec![notice], End::Refused);
+    let kept = recorded(&[good("first prompt"), refused, good("third prompt")]);
+    let replay = [told("first prompt"), told("third prompt")].concat();
+    assert_eq!(added(&kept, &replay), [format!("end Refusal → {UNTOLD}")]);
+}
+
+#[test]
 fn a_failed_turn_that_the_agent_leaves_out_stays() {
     let kept = recorded(&[good("first prompt"), ("fail this", vec![], End::Failed), good("third prompt")]);
     let replay = [told("first prompt"), told("third prompt")].concat();
@@ -301,11 +311,7 @@ fn every_kind_of_item_is_replayed_without_a_change() {
     let all = || {
         vec![
             text(Role::Thought, "I think."),
-            SessionUpdate::Notice {
-                severity: Severity::Error,
-                title: "Rate limit hit".into(),
-                description: None,
-            },
+            SessionUpdate::notice(Severity::Error, "Rate limit hit".into(), None),
             patch("a", |patch| patch.content = Patch::Set(vec![ToolContent::Terminal("t".into())])),
             terminal(),
             news("a", ToolStatus::Completed),
@@ -509,11 +515,7 @@ fn text_without_an_id_stands_where_it_came() {
         summary: Patch::Keep,
         error: Patch::Keep,
     };
-    let notice = SessionUpdate::Notice {
-        severity: Severity::Error,
-        title: "Rate limit hit".into(),
-        description: None,
-    };
+    let notice = SessionUpdate::notice(Severity::Error, "Rate limit hit".into(), None);
     let mut desk = TestApp::running();
     desk.update(says("before")).ask(1, question());
     desk.flow(|state, now, fx| {
@@ -542,8 +544,7 @@ fn text_without_an_id_stands_where_it_came() {
     assert_eq!(shown(&kept_session(&mut desk)), expected, "also when it is read again");
     // Text that names its message belongs to that.
     let mut desk = TestApp::running();
-    let notice =
-        SessionUpdate::Notice { severity: Severity::Info, title: "meanwhile".into(), description: None };
+    let notice = SessionUpdate::notice(Severity::Info, "meanwhile".into(), None);
     desk.updates(vec![says_in("m", "one "), notice, says_in("m", "two")]);
     assert_eq!(items(desk.session())[1], "agent \"one two\" …");
 }

@@ -394,7 +394,7 @@ fn a_tab_closes_at_once_unless_that_cuts_something_off() {
     assert!(
         !closes(&|desk, key| {
             desk.state.setup.keeps_sessions = false;
-            let notice = ItemBody::Notice { severity: Severity::Info, title: "said".into(), detail: None };
+            let notice = ItemBody::notice(Severity::Info, "said".into(), None);
             desk.state.sessions.get_mut(&key).unwrap().transcript.push(1, notice);
         }),
         "it would be gone"

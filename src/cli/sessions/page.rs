@@ -92,7 +92,7 @@ fn piece(session: &Session, item: &Item) -> Option<Section> {
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
             notice(true, [std::slice::from_ref(cause), stderr_tail].concat().join("\n"))
         }
-        ItemBody::Notice { severity, title, detail } => {
+        ItemBody::Notice { severity, title, detail, kind: _ } => {
             let detail = detail.as_ref().map(|detail| format!("\n{detail}")).unwrap_or_default();
             notice(*severity == Severity::Error, format!("{title}{detail}"))
         }

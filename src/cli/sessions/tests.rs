@@ -262,7 +262,7 @@ fn all_sorts() -> Vec<Record> {
         }),
         update(SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost: None })),
         update(SessionUpdate::Info { title: Patch::Set("Theirs".to_owned()), updated_at: Patch::Clear }),
-        Record::Notice { severity: Severity::Warning, title: "w".to_owned(), detail: None },
+        Record::notice(Severity::Warning, "w".to_owned(), None),
         Record::TurnEnded(TurnOutcome::Stopped {
             reason: StopReason::Other("odd".to_owned()),
             usage: None,

@@ -28,7 +28,7 @@ pub(super) fn encode(record: &Record) -> (String, bool) {
 }
 
 fn notice(title: String, detail: Option<String>) -> String {
-    let record = Record::Notice { severity: Severity::Warning, title, detail };
+    let record = Record::notice(Severity::Warning, title, detail);
     serde_json::to_string(&record).unwrap_or_default()
 }
 

@@ -159,7 +159,7 @@ impl Docs {
             Record::Answered { question, answer } => {
                 put(seq, row("prompt", false, format!("{question}\n{answer}")));
             }
-            Record::Notice { severity, title, detail } => {
+            Record::Notice { severity, title, detail, kind: _ } => {
                 let text = format!("{title}\n{}", detail.as_deref().unwrap_or_default());
                 put(seq, row("notice", *severity == Severity::Error, text));
             }

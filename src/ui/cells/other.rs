@@ -44,7 +44,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
             }
             push(plain_lines(MAY_RUN_TWICE, Role::TextDim, look, below), 2);
         }
-        ItemBody::Notice { severity, title, detail } => {
+        ItemBody::Notice { severity, title, detail, kind: _ } => {
             let (mark, role) = match severity {
                 Severity::Info => (look.glyphs.dot, Role::TextDim),
                 Severity::Warning => (look.glyphs.warn, Role::Warning),

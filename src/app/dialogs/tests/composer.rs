@@ -243,8 +243,7 @@ fn completions_of_thousands_of_commands_are_ranked() {
 #[test]
 fn the_mark_steps_over_what_is_not_seen() {
     let mut rig = Rig::new();
-    let notice =
-        |title: &str| ItemBody::Notice { severity: Severity::Info, title: title.to_owned(), detail: None };
+    let notice = |title: &str| ItemBody::notice(Severity::Info, title.to_owned(), None);
     let gone = || {
         let mut call = crate::app::ToolCall::new("call".into(), std::time::Instant::now());
         call.from_ask_only = true;
@@ -267,7 +266,7 @@ fn the_mark_steps_over_what_is_not_seen() {
 fn items_are_marked_from_the_end_and_opened() {
     let mut rig = Rig::new();
     for title in ["one", "two"] {
-        let body = ItemBody::Notice { severity: Severity::Info, title: title.to_owned(), detail: None };
+        let body = ItemBody::notice(Severity::Info, title.to_owned(), None);
         rig.session().transcript.push(0, body);
     }
     assert_eq!(views(&rig.act(Action::SelectPrevious)), [ViewCommand::ShowSelected]);

@@ -210,7 +210,7 @@ fn jumps_go_from_the_mark_or_from_the_screen() {
 #[test]
 fn the_outline_lists_what_happened_and_goes_there() {
     let mut rig = rig();
-    let notice = |severity| ItemBody::Notice { severity, title: "Said".to_owned(), detail: None };
+    let notice = |severity| ItemBody::notice(severity, "Said".to_owned(), None);
     rig.session().transcript.push(1, notice(Severity::Info));
     rig.session().transcript.push(1, notice(Severity::Error));
     rig.act(Action::OpenOutline);

@@ -6,9 +6,8 @@
 
 use crate::app::session::paging;
 
-use crate::app::session::record::CUT;
 use crate::app::{ItemBody, Session};
-use crate::model::{EventPlace, ItemId, StoreJob};
+use crate::model::{EventPlace, ItemId, NoticeKind, StoreJob};
 
 use crate::app::state::pages::edge::{Needs, Things};
 use crate::app::state::pages::{Merge, Page, PageIndex, PageKind, gone, index_range, weight};
@@ -124,7 +123,7 @@ pub(in crate::app) fn is_over_behind(session: &Session, turn: u32, front: Front)
     let mut of_turn = items.filter(|item| item.turn == turn && item.id != ItemId::HEAD);
     !of_turn.any(|item| match &item.body {
         ItemBody::TurnEnd(_) => true,
-        ItemBody::Notice { title, .. } => title == CUT,
+        ItemBody::Notice { kind, .. } => *kind == NoticeKind::TurnCut,
         _ => false,
     })
 }

@@ -490,7 +490,7 @@ fn keys_of(body: &ItemBody) -> Vec<String> {
         ItemBody::Message(_) | ItemBody::Tool(_) | ItemBody::TurnEnd(_) | ItemBody::Answered { .. } => {
             Vec::new()
         }
-        ItemBody::Notice { severity, title, detail } => {
+        ItemBody::Notice { severity, title, detail, kind: _ } => {
             vec![format!("notice {severity:?} {title}\n{}", detail.as_deref().unwrap_or_default())]
         }
         ItemBody::Compaction { id, summary, .. } => {

@@ -75,7 +75,7 @@ pub(super) fn of(items: &[Item]) -> Vec<Turn<'_>> {
         if begins.is_some() || turns.is_empty() {
             turns.push(Turn { items: index..index, prompt: begins, ..Turn::default() });
         }
-        if let Some(count) = super::marked_count(item) {
+        if let Some(count) = super::not_replayed(item) {
             let above = turns.iter_mut().rev().filter(|turn| turn.prompt.is_some());
             above.take(count).for_each(|turn| turn.is_marked = true);
         }

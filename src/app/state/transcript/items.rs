@@ -270,7 +270,7 @@ impl Transcript {
 
     /// Says in a line above all items how much is not shown.
     pub(in crate::app) fn set_head(&mut self, title: String) {
-        let body = ItemBody::Notice { severity: Severity::Info, title, detail: None };
+        let body = ItemBody::notice(Severity::Info, title, None);
         if self.has_head() {
             self.edit(ItemId::HEAD, |head| head.body = body);
             return;

@@ -32,6 +32,21 @@ fn records_are_kept_in_this_form() {
             r#""raw_output":"{\"a\":1}"}}}"#,
         ),
     );
+    let (title, detail) = ("Saved".to_owned(), None);
+    check(
+        &Record::notice(Severity::Info, title.clone(), detail.clone()),
+        r#"{"notice":{"severity":"info","title":"Saved"}}"#,
+    );
+    let kind = NoticeKind::NotRestored;
+    check(
+        &Record::Notice { kind, severity: Severity::Info, title: title.clone(), detail },
+        r#"{"notice":{"kind":"not_restored","severity":"info","title":"Saved"}}"#,
+    );
+    let (kind, severity) = (NoticeKind::NotReplayed(2), Severity::Info);
+    check(
+        &Record::Update(SessionUpdate::Notice { kind, severity, title, description: None }),
+        r#"{"update":{"notice":{"kind":{"not_replayed":2},"severity":"info","title":"Saved"}}}"#,
+    );
     let unknown = SessionUpdate::Unknown { name: "new_thing".into(), raw: Raw(Arc::from("{\"b\":2}")) };
     check(&Record::Update(unknown), r#"{"update":{"unknown":{"name":"new_thing","raw":"{\"b\":2}"}}}"#);
     let outcome = TurnOutcome::Stopped { reason: StopReason::Other("odd".into()), usage: None, took_ms: 12 };

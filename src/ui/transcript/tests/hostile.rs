@@ -113,7 +113,7 @@ fn items(text: &str) -> Vec<ItemBody> {
     ] {
         out.push(ItemBody::TurnEnd(end));
     }
-    out.push(ItemBody::Notice { severity: Severity::Error, title: own(), detail: Some(own()) });
+    out.push(ItemBody::notice(Severity::Error, own(), Some(own())));
     for status in ["in_progress", "failed", text] {
         let (status, error) = (status.to_owned(), Some(own()));
         out.push(ItemBody::Compaction { id: own(), status, summary: own(), error });

@@ -67,7 +67,7 @@ fn a_huge_text_is_laid_out_where_it_is_looked_at() {
             open_message(Role::Agent, text),
             message(Role::Agent, &format!("```\n{text}\n```\n")),
             message(Role::Agent, &format!("- {text}")),
-            ItemBody::Notice { severity: Severity::Error, title: text.clone(), detail: Some(text.clone()) },
+            ItemBody::notice(Severity::Error, text.clone(), Some(text.clone())),
         ]) {
             let mut session = session();
             let item = push(&mut session, body);

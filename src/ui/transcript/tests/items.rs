@@ -342,7 +342,7 @@ fn everything_else() {
     );
     for severity in [Severity::Info, Severity::Warning, Severity::Error] {
         let detail = Some("More about it.".into());
-        push(&mut session, ItemBody::Notice { severity, title: "Something to know".into(), detail });
+        push(&mut session, ItemBody::notice(severity, "Something to know".into(), detail));
     }
     for (status, error) in
         [("in_progress", None), ("completed", None), ("failed", Some("too long".to_owned()))]

@@ -269,7 +269,7 @@ mod hostile {
             run.output_text = Some(text.clone());
             push_tool(&mut session, run);
             let detail = Some(text.clone());
-            push(&mut session, ItemBody::Notice { severity: Severity::Error, title: text.clone(), detail });
+            push(&mut session, ItemBody::notice(Severity::Error, text.clone(), detail));
             push(&mut session, ItemBody::Answered { question: text.clone(), answer: text.clone() });
             push(&mut session, ItemBody::Raw { name: text.clone(), raw: Raw(Arc::from(text.as_str())) });
             let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();

@@ -1,0 +1,64 @@
+//! Text for the user is never compared: code recognizes a notice by its kind, not by its title.
+
+use super::{first_name, sources};
+
+/// How code compares text; what follows is the text.
+const COMPARISONS: [&str; 6] = ["== ", "!= ", "strip_prefix(", "starts_with(", "ends_with(", "contains("];
+
+/// Text of formats that looks like a sentence.
+const FORMATS: [&str; 2] = ["Binary files ", "GIT binary patch"];
+
+/// Whether a text is a sentence or its beginning: a capital letter, and a second word in lower case.
+fn is_sentence(text: &str) -> bool {
+    let begins = text.chars().next().is_some_and(char::is_uppercase);
+    begins && text.split(' ').nth(1).is_some_and(|word| word.chars().all(|letter| letter.is_lowercase()))
+}
+
+/// The sentences in code that something is compared with, as literals or by the name of a constant.
+fn compared(code: &str) -> Vec<String> {
+    let texts = code.split("const ").skip(1).filter_map(|rest| {
+        let text = rest.split_once(": &str = \"")?.1.split('"').next()?;
+        is_sentence(text).then(|| (first_name(rest), text))
+    });
+    let texts: Vec<_> = texts.collect();
+    let mut found = Vec::new();
+    for comparison in COMPARISONS {
+        for (at, _) in code.match_indices(comparison) {
+            let other = code[at + comparison.len()..].trim_start_matches(['&', '*']);
+            let text = match other.strip_prefix('"') {
+                Some(literal) => literal.split('"').next().filter(|text| is_sentence(text)),
+                None => {
+                    let is_path = |letter: &char| letter.is_alphanumeric() || "_:".contains(*letter);
+                    let path: String = other.chars().take_while(is_path).collect();
+                    let name = path.rsplit("::").next().unwrap_or_default().to_owned();
+                    texts.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+                }
+            };
+            found.extend(text.filter(|text| !FORMATS.contains(text)).map(str::to_owned));
+        }
+    }
+    found
+}
+
+#[test]
+fn no_code_compares_text_for_the_user() {
+    let mut strays = Vec::new();
+    for source in sources() {
+        if source.is_test() || !source.is_in(&["app", "ui", "services"]) {
+            continue;
+        }
+        let found = compared(&source.code());
+        strays.extend(found.into_iter().map(|text| format!("{}: {text:?}", source.path)));
+    }
+    assert!(strays.is_empty(), "give it a kind, and compare that:\n{}", strays.join("\n"));
+}
+
+#[test]
+fn compared_sentences_are_found() {
+    let code = "const CUT: &str = \"This turn was cut\";\nlet is_cut = title == CUT || title.starts_with(\"Not in\");";
+    assert_eq!(compared(code), ["This turn was cut", "Not in"]);
+    assert_eq!(
+        compared("const KIND: &str = \"plain text\"; kind == KIND && line.contains(\"://\")"),
+        [""; 0]
+    );
+}
