@@ -228,7 +228,6 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
 /// reader comes near the beginning or the end of what is shown.
 pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
     let session = state.active_session()?;
-    let ledger = &session.ledger;
     let shown = view.transcript()?;
     let pages = &session.pages;
     let reader = shown.visible().map(|(first, _)| first).filter(|_| !shown.is_following());
@@ -239,12 +238,12 @@ pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
     // Who follows the end is not there to read what was let go a moment ago.
     let may_read = reader.is_some() || !pages.is_full();
     if may_read
-        && ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
+        && session.pages.earlier().is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
         && shown.is_near_top()
     {
         return Some(Event::Act(Action::LoadEarlier));
     }
-    let later = ledger.reading.as_ref()?.later.as_ref()?;
+    let later = session.read_only.as_ref()?.later.as_ref()?;
     (!later.is_loading && shown.is_near_end()).then_some(Event::Act(Action::LoadLater))
 }
 

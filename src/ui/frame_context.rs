@@ -113,7 +113,7 @@ impl<'a> FrameContext<'a> {
             let told = conn.info.as_ref().and_then(|info| info.title.as_deref().or(info.name.as_deref()));
             if conn.spec.name.is_empty() { told.unwrap_or("the agent") } else { &conn.spec.name }
         });
-        let kept = self.session.ledger.keeping.agent.as_ref().map(|(name, ..)| name.as_str());
+        let kept = self.session.recorder.agent().map(|(name, ..)| name.as_str());
         text::one_line(name.or(kept).filter(|name| !name.is_empty()).unwrap_or("the agent"))
     }
 

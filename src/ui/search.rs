@@ -76,7 +76,7 @@ fn count(scene: &FrameContext, search: &Search) -> Line<'static> {
     if search.pattern().is_none() {
         return Line::default();
     }
-    let earlier = scene.session.ledger.earlier.as_ref().filter(|_| search.is_without_hits());
+    let earlier = scene.session.pages.earlier().filter(|_| search.is_without_hits());
     if let Some(earlier) = earlier {
         if dialogs::looks_no_further(search) {
             let left = short_count(earlier.count);
@@ -97,7 +97,7 @@ fn hints(scene: &FrameContext, search: &Search) -> Vec<(String, String)> {
     let next = if search.is_typing { Action::Accept } else { Action::NextHit };
     let does = if search.is_typing && scene.state.user.is_browsing { "browse matches" } else { "next" };
     let has_hits = search.total() > 0;
-    let can_look_back = dialogs::looks_no_further(search) && scene.session.ledger.earlier.is_some();
+    let can_look_back = dialogs::looks_no_further(search) && scene.session.pages.earlier().is_some();
     let hints = [
         scene.hint(context, next, does).filter(|_| has_hits),
         scene.hint(context, next, "search them").filter(|_| can_look_back),

@@ -239,7 +239,7 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
             let line = say(glyphs.cross, Role::Error, "session could not be opened".to_owned());
             hinted(line, Context::Main, Action::RestartAgent, "retry")
         }
-        SessionPhase::Ended { .. } if scene.session.ledger.reading.is_some() => {
+        SessionPhase::Ended { .. } if scene.session.read_only.is_some() => {
             let line = Line::from(scene.span(Role::Status, "read-only, no agent running"));
             hinted(line, Context::Main, Action::RestartAgent, "start agent")
         }
@@ -270,7 +270,7 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
             hinted(say(glyphs.warn, Role::Warning, text.to_owned()), Context::Main, Action::SendAgain, does)
         }
         SessionPhase::Ready
-            if scene.session.ledger.has_forgotten && scene.session.ledger.handover.is_none() =>
+            if scene.session.resume.has_lost_history() && scene.session.resume.handover().is_none() =>
         {
             let line = Line::from(scene.span(Role::Status, "the agent does not have this history"));
             hinted(line, Context::Main, Action::HandOver, "send it")

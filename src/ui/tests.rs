@@ -511,7 +511,7 @@ fn the_status_says_what_a_prompt_waits_for() {
     let mut stage = ready();
     stage.session(|session| {
         let mode = crate::model::Setting::Mode("plan".into());
-        session.ledger.wanted.insert(7, crate::app::Wanted::Setting(mode));
+        session.settings.request(7, crate::app::Wanted::Setting(mode));
     });
     let status = |stage: &Stage| {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 24)));

@@ -425,7 +425,7 @@ pub fn draw(
     view.take_look(look, cols);
     view.height = usize::from(area.height);
     let count = session.transcript.items().len();
-    let is_read = session.ledger.reading.is_some();
+    let is_read = session.read_only.is_some();
     if is_read && view.is_following() && (1..count).contains(&view.item_count) {
         // The next part of an old session came: the reader stays where they are.
         view.anchor = Anchor::At(view.last_top);

@@ -53,7 +53,7 @@ fn go_on(loaded: &str, then: &str) -> (Rig, tempfile::TempDir) {
     let (mut fx, key) = (Vec::new(), rig.state.active);
     operations::set_mode(&mut rig.state, key, "read-only".into(), Instant::now(), &mut fx);
     rig.run(fx);
-    rig.wait("the mode", |state| !state.sessions[&state.active].ledger.chosen.is_empty());
+    rig.wait("the mode", |state| !state.sessions[&state.active].settings.chosen().is_empty());
     rig.ask("look");
     rig.quit_and_keep();
     drop(rig);

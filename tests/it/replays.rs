@@ -171,7 +171,7 @@ impl Case {
 fn is_over(rig: &mut Rig) {
     rig.wait("the end of the replay", |state| {
         let session = &state.sessions[&state.active];
-        session.ledger.replay == Replay::None
+        session.replay == Replay::None
     });
 }
 

@@ -212,7 +212,7 @@ impl Rig {
     /// The same; an agent that has forgotten the conversation is told nothing of it.
     pub fn wait_text_past_offers(&mut self, text: &str) {
         let is_there = |state: &State| digest(&state.sessions[&state.active]).contains(text);
-        let is_held = |state: &State| state.sessions[&state.active].ledger.is_held;
+        let is_held = |state: &State| state.sessions[&state.active].prompts.is_held();
         self.wait(&format!("{text:?} or an offer"), |state| is_there(state) || is_held(state));
         if !is_there(&self.state) {
             self.act(Action::SendAgain);

@@ -11,7 +11,7 @@ const FORMATS: [&str; 2] = ["Binary files ", "GIT binary patch"];
 /// Whether a text is a sentence or its beginning: a capital letter, and a second word in lower case.
 fn is_sentence(text: &str) -> bool {
     let begins = text.chars().next().is_some_and(char::is_uppercase);
-    begins && text.split(' ').nth(1).is_some_and(|word| word.chars().all(|letter| letter.is_lowercase()))
+    begins && text.split(' ').nth(1).is_some_and(|word| word.chars().all(char::is_lowercase))
 }
 
 /// The sentences in code that something is compared with, as literals or by the name of a constant.
@@ -25,14 +25,13 @@ fn compared(code: &str) -> Vec<String> {
     for comparison in COMPARISONS {
         for (at, _) in code.match_indices(comparison) {
             let other = code[at + comparison.len()..].trim_start_matches(['&', '*']);
-            let text = match other.strip_prefix('"') {
-                Some(literal) => literal.split('"').next().filter(|text| is_sentence(text)),
-                None => {
-                    let is_path = |letter: &char| letter.is_alphanumeric() || "_:".contains(*letter);
-                    let path: String = other.chars().take_while(is_path).collect();
-                    let name = path.rsplit("::").next().unwrap_or_default().to_owned();
-                    texts.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-                }
+            let text = if let Some(literal) = other.strip_prefix('"') {
+                literal.split('"').next().filter(|text| is_sentence(text))
+            } else {
+                let is_path = |letter: &char| letter.is_alphanumeric() || "_:".contains(*letter);
+                let path: String = other.chars().take_while(is_path).collect();
+                let name = path.rsplit("::").next().unwrap_or_default();
+                texts.iter().find(|(known, _)| known == name).map(|(_, text)| *text)
             };
             found.extend(text.filter(|text| !FORMATS.contains(text)).map(str::to_owned));
         }

@@ -61,18 +61,16 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         | Action::MoveTabRight => unless(tab::tabs(state).count() > 1, "No other tabs."),
         Action::NewSession => unless(info.is_some(), crate::app::state::texts::NOT_READY),
         Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot fork sessions."),
-        Action::RenameSession => {
-            unless(is_named || session.ledger.reading.is_some(), "No session to rename yet.")
-        }
+        Action::RenameSession => unless(is_named || session.read_only.is_some(), "No session to rename yet."),
         Action::ContinueLast => {
             unless(operations::last_session(state).is_some(), "No session to resume in this folder.")
         }
         Action::HandOver | Action::ExportSession => {
             unless(session.turn_count > 0, "No messages in this session yet.")
         }
-        Action::LoadEarlier => unless(session.ledger.earlier.is_some(), "Start of session."),
+        Action::LoadEarlier => unless(session.pages.book.earlier.is_some(), "Start of session."),
         Action::LoadLater => unless(
-            session.ledger.reading.as_ref().is_some_and(|reading| reading.later.is_some()),
+            session.read_only.as_ref().is_some_and(|reading| reading.later.is_some()),
             "End of session.",
         ),
         Action::OpenModes | Action::NextMode => {
@@ -91,8 +89,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::OpenConnection => unless(session.conn.is_some(), "No agent running."),
         Action::SendAgain => unless(session.failed_prompt.is_some(), "No failed prompt."),
         Action::RestartAgent => unless(
-            (session.conn.is_some() && session.phase != SessionPhase::NoAgent)
-                || session.ledger.reading.is_some(),
+            (session.conn.is_some() && session.phase != SessionPhase::NoAgent) || session.read_only.is_some(),
             "No agent running.",
         ),
         Action::ForceStop => unless(is_agent_alive(state), "No agent running."),
@@ -209,7 +206,9 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ContinueLast => operations::continue_last(state, now, fx),
         Action::SearchSessions => sessions::open(state, true, now, fx),
         Action::ExportSession => sessions::export_shown(state, fx),
-        Action::HandOver if state.active_session().is_some_and(|session| session.ledger.has_forgotten) => {
+        Action::HandOver
+            if state.active_session().is_some_and(|session| session.resume.has_lost_history()) =>
+        {
             operations::tell_agent(state, key, fx);
             operations::send_held(state, key, now, fx);
         }

@@ -100,7 +100,12 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     // What is searched for may stand in what is kept, but not shown.
     if search.is_without_hits()
         && search.pages_left > 0
-        && session.ledger.earlier.as_ref().is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
+        && session
+            .pages
+            .book
+            .earlier
+            .as_ref()
+            .is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
     {
         search.pages_left -= 1;
         let key = session.key;
@@ -156,7 +161,7 @@ fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>)
         say(state, "Search first.", fx);
         return;
     };
-    if looks_no_further(search) && session.ledger.earlier.is_some() {
+    if looks_no_further(search) && session.pages.book.earlier.is_some() {
         // It goes on by `settle`.
         search.pages_left = MOST_PAGES;
         return;
@@ -164,7 +169,7 @@ fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>)
     let was_at_first = search.is_at_first();
     step(search);
     // Before the first hit there may be more in what is not shown yet.
-    if was_at_first && search.is_at_last() && session.ledger.earlier.is_some() {
+    if was_at_first && search.is_at_last() && session.pages.book.earlier.is_some() {
         let key = session.key;
         operations::load_earlier(state, key, fx);
     }

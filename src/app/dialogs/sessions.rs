@@ -267,9 +267,8 @@ pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     }
     let can_come_back =
         state.conn_of(key).is_some_and(|conn| conn.capabilities().can_list && conn.capabilities().can_load);
-    let is_kept = state.setup.keeps_sessions
-        || session.ledger.keeping.kept_as.is_some()
-        || session.ledger.reading.is_some();
+    let is_kept =
+        state.setup.keeps_sessions || session.recorder.kept_as().is_some() || session.read_only.is_some();
     body.push(if is_kept {
         "The session is saved. You can resume it later.".to_owned()
     } else if can_come_back {
@@ -389,8 +388,8 @@ fn export(state: &mut State, fx: &mut Vec<Effect>) {
 /// Exports the shown session.
 pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
-    let reading = session.ledger.reading.as_ref().map(|reading| reading.uid.clone());
-    match session.ledger.keeping.kept_as.clone().or(reading) {
+    let reading = session.read_only.as_ref().map(|reading| reading.uid.clone());
+    match session.recorder.kept_as().map(str::to_owned).or(reading) {
         Some(uid) => {
             let name = session_title(session);
             ask_export(state, &uid, &name);

@@ -89,8 +89,7 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         }
         return true;
     }
-    let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.ledger.reading.as_mut())
-    else {
+    let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.read_only.as_mut()) else {
         return false;
     };
     if !std::mem::replace(&mut reading.is_taking, true) {
@@ -112,9 +111,8 @@ pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instan
 fn showing(state: &State, uid: &str, at: i64) -> Option<SessionKey> {
     [lookup::open_as(state, uid), lookup::read_as(state, uid)].into_iter().flatten().find(|key| {
         state.sessions.get(key).is_some_and(|session| {
-            let ledger = &session.ledger;
-            let later = ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
-            ledger.earlier.as_ref().is_none_or(|earlier| earlier.before <= at)
+            let later = session.read_only.as_ref().and_then(|reading| reading.later.as_ref());
+            session.pages.book.earlier.as_ref().is_none_or(|earlier| earlier.before <= at)
                 && later.is_none_or(|later| at < later.from)
         })
     })
@@ -160,7 +158,7 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
         StoreNews::Written { key, upto, marks } => loading::on_written(state, key, upto, &marks, fx),
         StoreNews::KeptAs { key, uid } => {
             if let Some(session) = state.sessions.get_mut(&key) {
-                session.ledger.keeping.kept_as = Some(uid);
+                session.recorder.set_kept_as(Some(uid));
             }
         }
     }
@@ -303,8 +301,8 @@ fn add(
 
 /// Makes it a session that is only read.
 pub(in crate::app) fn set_reading(session: &mut Session, reading: Reading, open_in: Option<u32>) {
-    session.ledger.keeping.kept_as = None;
-    session.ledger.reading = Some(reading);
+    session.recorder.set_kept_as(None);
+    session.read_only = Some(reading);
     let cause = match open_in {
         Some(pid @ 1..) => {
             format!("This session is open in another parlor (pid {pid}). It is read-only here.")
@@ -323,9 +321,9 @@ fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>)
     }
     if let Some(session) = state.sessions.get_mut(&key) {
         session.phase = SessionPhase::NoAgent;
-        let keeping = &session.ledger.keeping;
-        let name = keeping.agent.as_ref().map_or("", |(name, ..)| name.as_str());
-        let words = unknown_agent(name, keeping.kept_as.as_deref().unwrap_or_default());
+        let recorder = &session.recorder;
+        let name = recorder.agent().map_or("", |(name, ..)| name.as_str());
+        let words = unknown_agent(name, recorder.kept_as().unwrap_or_default());
         call::notice(state, key, Severity::Info, words, None);
     }
     state.ui_requests.push(UiRequest::AgentPicker);
@@ -341,7 +339,7 @@ pub fn unknown_agent(name: &str, uid: &str) -> String {
 
 /// The agent of a kept session: the one of that name here, else what was started here then.
 fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
-    let (name, command, args) = state.sessions.get(&key)?.ledger.keeping.agent.as_ref()?;
+    let (name, command, args) = state.sessions.get(&key)?.recorder.agent()?;
     let known = state.setup.agents.iter().find(|choice| choice.spec.name == *name);
     known.map(|choice| choice.spec.clone()).or_else(|| {
         (!command.is_empty()).then(|| AgentSpec {
@@ -362,7 +360,7 @@ pub(in crate::app) fn drop_unused(state: &mut State, former: SessionKey, now: In
             && session.draft.trim().is_empty()
             && session.queue.is_empty()
             && session.asks.is_empty()
-            && session.ledger.keeping.kept_as.is_none()
+            && session.recorder.kept_as().is_none()
     });
     if is_unused {
         close::close_session(state, former, now, fx);
@@ -377,7 +375,7 @@ fn on_taken(
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(reading) = &mut session.ledger.reading else { return };
+    let Some(reading) = &mut session.read_only else { return };
     reading.is_taking = false;
     let kept = match kept {
         Ok(kept) => kept,
@@ -387,7 +385,7 @@ fn on_taken(
         }
     };
     let is_whole_end = reading.later.is_none() && kept.end_seq == reading.end_seq;
-    session.ledger.reading = None;
+    session.read_only = None;
     let (title, folder) = (session.title.clone(), session.place.cwd.clone());
     let draft = std::mem::take(&mut session.draft);
     let queue = std::mem::take(&mut session.queue);
@@ -395,9 +393,8 @@ fn on_taken(
         paging::on_appended(session, kept.end_seq, paging::Needs::default());
         session.draft.clone_from(&kept.draft);
         session.queue = kept.queue.clone().into();
-        session.ledger.owes_title |= kept.head.owes_title;
-        let keeping = RecorderState::of_kept(kept.head, &session.draft, &session.queue);
-        session.ledger.keeping = keeping;
+        session.title_state.owe(kept.head.owes_title);
+        session.recorder = RecorderState::of_kept(kept.head, &session.draft, &session.queue);
     } else {
         // Another parlor went on with it meanwhile, or another part of it is shown.
         drop(session.transcript.take());
@@ -483,16 +480,15 @@ pub(in crate::app) fn mark_title(state: &mut State, uid: &str, title: Option<&st
         && let Some(title) = title
     {
         session.title = Some(title.to_owned());
-        session.ledger.has_own_title = true;
-        session.ledger.owes_title = owes;
+        session.title_state.set_by_user(owes);
     }
 }
 
 /// Notes that a session goes on from another one, for the store; as a copy of it up to a turn, or without its past.
 pub(in crate::app) fn link(state: &mut State, from: SessionKey, to: SessionKey, copied_turns: Option<u32>) {
-    let kept_as = state.sessions.get(&from).and_then(|session| session.ledger.keeping.kept_as.clone());
+    let kept_as = state.sessions.get(&from).and_then(|session| session.recorder.kept_as().map(str::to_owned));
     if let Some(session) = state.sessions.get_mut(&to) {
-        session.ledger.keeping.notes.push(Note::CameFrom { session: from, kept_as, copied_turns });
+        session.recorder.note(Note::CameFrom { session: from, kept_as, copied_turns });
     }
 }
 

@@ -36,7 +36,7 @@ pub(in crate::app) fn need_sign_in(
         .any(|session| session.conn == Some(conn) && session.phase == SessionPhase::NeedsSignIn);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.phase = SessionPhase::NeedsSignIn;
-        session.ledger.sign_in_since = Some(now);
+        session.start.require_sign_in(now);
     }
     let has_methods = state
         .conns
@@ -279,7 +279,7 @@ pub(in crate::app) fn on_authenticated(
         if session.phase != SessionPhase::NeedsSignIn {
             continue;
         }
-        if session.ledger.unsent.is_some() && session.id.is_some() {
+        if session.prompts.unsent().is_some() && session.id.is_some() {
             session.phase = SessionPhase::Ready;
             turn::go_on(state, key, now, fx);
         } else {

@@ -514,9 +514,8 @@ pub(in crate::app) fn kill_command(state: &mut State, key: SessionKey, _now: Ins
         .filter(|(_, view)| view.is_ours && view.exit.is_none())
         .map(|(id, _)| id.clone())
         .collect();
-    let is_marked = |id: &&TerminalId| {
-        session.selected.is_some() && session.ledger.shown_by.get(*id).copied() == session.selected
-    };
+    let is_marked =
+        |id: &&TerminalId| session.selected.is_some() && session.index.terminal(id) == session.selected;
     let chosen = running.iter().find(is_marked).or(match running.as_slice() {
         [only] => Some(only),
         _ => None,

@@ -120,7 +120,7 @@ pub(in crate::app) fn ask(
         fx.push(Effect::Timer(TimerId::SettingOverdue(key), ANSWER_LIMIT));
     }
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.wanted.insert(number, wanted);
+        session.settings.request(number, wanted);
     }
     Some(number)
 }
@@ -129,12 +129,11 @@ pub(in crate::app) fn ask(
 /// goes on holding them, because nothing else says in which mode the agent is then (`chosen`).
 pub(in crate::app) fn on_overdue(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(what) = session.pending_setting().filter(|_| session.ledger.setting_again.is_none()) else {
+    let Some(what) = session.pending_setting().filter(|_| session.settings.restoring().is_none()) else {
         return;
     };
-    let last = session.ledger.wanted.keys().next_back().copied();
-    session.ledger.overdue_setting = last.unwrap_or_default();
-    let is_sending = session.ledger.sends_when_ready && !session.queue.is_empty();
+    session.settings.stop_waiting();
+    let is_sending = session.prompts.sends_when_ready() && !session.queue.is_empty();
     if is_sending && session.phase == SessionPhase::Ready && !session.turn.is_running() {
         let title = format!("The agent has not confirmed the new {what}.");
         let detail = "The queued prompt was sent anyway.".to_owned();
@@ -155,7 +154,7 @@ pub(in crate::app) fn on_set(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    let Some(wanted) = session.ledger.wanted.remove(&number) else {
+    let Some(wanted) = session.settings.answered(number) else {
         return;
     };
     let named = match &wanted {
@@ -206,7 +205,9 @@ pub(in crate::app) fn on_set(
         return;
     };
     // What was typed for another mode or model is not sent in this one without the user's word.
-    session.ledger.sends_when_ready &= !is_open;
+    if is_open {
+        session.prompts.send_when_ready(false);
+    }
     let waits =
         if is_open && !session.queue.is_empty() { ". Send an empty prompt to run the queue" } else { "" };
     call::flash(state, format!("Change failed: {}{waits}", texts::error_text(&error)), fx);

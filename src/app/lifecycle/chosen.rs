@@ -47,14 +47,14 @@ pub(in crate::app) fn set_again(
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let (mut missing, mut gone) = (VecDeque::new(), Vec::new());
-    for choice in &session.ledger.chosen {
+    for choice in session.settings.chosen() {
         match standing(session, choice, told) {
             Standing::Holds => {}
             Standing::Missing => missing.push_back(choice.clone()),
             Standing::Gone => gone.push(choice_words(choice)),
         }
     }
-    session.ledger.to_set_again = missing;
+    session.settings.begin_restoring(missing);
     if !gone.is_empty() {
         let why = format!("The agent no longer offers: {}.", gone.join(", "));
         hold_back(state, key, &why);
@@ -65,8 +65,8 @@ pub(in crate::app) fn set_again(
 /// Something of it does not hold: what waits is not sent by itself, and that is said.
 fn hold_back(state: &mut State, key: SessionKey, why: &str) {
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.sends_when_ready = false;
-        if let Some(text) = session.ledger.unsent.take() {
+        session.prompts.send_when_ready(false);
+        if let Some(text) = session.prompts.take_unsent() {
             session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
         }
     }
@@ -87,9 +87,9 @@ fn choice_words(choice: &Setting) -> String {
 
 fn set_next(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    session.ledger.setting_again = None;
+    session.settings.set_restoring(None);
     let (Some(conn), Some(id)) = (session.conn, session.id.clone()) else { return };
-    let Some(choice) = session.ledger.to_set_again.pop_front() else { return };
+    let Some(choice) = session.settings.next_to_restore() else { return };
     let (purpose, request) = match &choice {
         Setting::Mode(mode) => (Purpose::SetMode(key), Call::SetMode(id, mode.clone())),
         Setting::Model(model) => (Purpose::SetModel(key), Call::SetModel(id, model.clone())),
@@ -99,7 +99,7 @@ fn set_next(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     };
     let number = choices::ask(state, conn, key, purpose, request, Wanted::Setting(choice), fx);
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.setting_again = number;
+        session.settings.set_restoring(number);
     }
 }
 
@@ -156,14 +156,13 @@ pub(in crate::app) fn on_set_again(
     fx: &mut Vec<Effect>,
 ) -> bool {
     let Some(session) = state.sessions.get_mut(&key) else { return false };
-    if session.ledger.setting_again != Some(number) {
+    if session.settings.restoring() != Some(number) {
         return false;
     }
     if problem.is_some_and(texts::is_session_gone) {
         // Who waits for a prompt to find that out would be asked about the choices for nothing.
-        session.ledger.setting_again = None;
-        session.ledger.to_set_again.clear();
-        if session.ledger.doubt.is_some() {
+        session.settings.stop_restoring();
+        if session.resume.doubt().is_some() {
             open::begin_anew(state, key, crate::app::state::texts::NOT_RESUMED, now, fx);
         } else {
             turn::go_on(state, key, now, fx);

@@ -18,8 +18,8 @@ use super::{archive, asks, call, close, open, ssh_sign_in, tabs, turn, unstable,
 use crate::app::session::terminals;
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, ItemBody, Modal, ResumeConfidence, Session,
-    SessionPhase, State, UnseenKind,
+    Choice, ChoiceDialog, ChoiceOutcome, Conn, ConnPhase, Effect, ItemBody, Modal, Session, SessionPhase,
+    State, UnseenKind,
 };
 
 /// Crashes that are further apart than this do not count together.
@@ -35,9 +35,6 @@ const REMOTE_BACK_OFF: &[Duration] = &[
     Duration::from_secs(16),
 ];
 
-/// So many connections of a session are remembered, for its log.
-const MOST_FORMER: usize = 32;
-
 /// Starts an agent for a session (ending the one it had), then opens the session: resume if the session has an
 /// id and the agent can, else load, else new. Another program knows nothing of the old id: it begins anew.
 pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
@@ -45,10 +42,9 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
         return;
     };
     let former = session.conn;
-    let is_same_program = former.and_then(|conn| state.conns.get(&conn)).map_or_else(
-        || session.ledger.keeping.is_with(&spec),
-        |conn| tab::is_same_program(&conn.spec, &spec),
-    );
+    let is_same_program = former
+        .and_then(|conn| state.conns.get(&conn))
+        .map_or_else(|| session.recorder.is_with(&spec), |conn| tab::is_same_program(&conn.spec, &spec));
     if let Some(former) = former {
         turn::abandon(state, key, now, fx);
         let is_shared = lookup::sessions_of(state, former, false).iter().any(|other| *other != key);
@@ -88,10 +84,7 @@ pub(in crate::app) fn join_or_connect(
 /// A session gets a connection, and remembers it for its log.
 pub(in crate::app) fn take_conn(session: &mut Session, conn: ConnId) {
     session.conn = Some(conn);
-    if session.ledger.conns.len() >= MOST_FORMER {
-        session.ledger.conns.pop_front();
-    }
-    session.ledger.conns.push_back(conn);
+    session.start.add_conn(conn);
 }
 
 /// A session waits for its connection. What was opened from a list has no view yet that could be kept.
@@ -103,11 +96,8 @@ fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instan
     session.place.far = session.place.far.take().filter(is_there).or(here);
     session.git = session.git.take().filter(|_| session.place.far.is_none());
     session.phase = SessionPhase::Starting { since: now };
-    let ledger = &mut session.ledger;
-    ledger.wanted.clear();
-    ledger.setting_again = None;
-    ledger.to_set_again.clear();
-    ledger.is_reopening = !ledger.wants_history && (session.id.is_some() || session.turn_count > 0);
+    session.settings.begin_connecting();
+    session.resume.begin_connecting(session.id.is_some() || session.turn_count > 0);
 }
 
 /// Starts the session's agent again and reopens the session; the transcript stays. Other sessions of the same
@@ -258,10 +248,10 @@ pub(in crate::app) fn on_ready(
     }
     if let (Some(id), Some(session)) = (hint, keys.first().and_then(|key| state.sessions.get_mut(key)))
         && session.id.is_none()
-        && !session.ledger.is_reopening
+        && !session.resume.is_reopening()
     {
         session.id = Some(id);
-        session.ledger.doubt = Some(ResumeConfidence::Hinted);
+        session.resume.hint();
     }
     unstable::on_ready(state, conn, fx);
     for key in keys {

@@ -164,8 +164,7 @@ pub(in crate::app) fn take_listed(session: &mut Session, info: SessionInfo, with
     session.id = Some(info.id);
     session.title = info.title;
     session.is_archived = info.is_archived;
-    session.ledger.wants_history = true;
-    session.ledger.goes_on = true;
+    session.resume.begin_listed();
     // ACP v1 session-setup: a session that is loaded is to have all its folders again.
     if with_folders && session.place.far.is_none() {
         for folder in info.additional_directories {

@@ -36,7 +36,7 @@ const TAG: &str = "earlier_conversation";
 /// Opens a session with another agent whose first prompt tells it this session's conversation.
 pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
     let from = lookup::root_of(state, from);
-    let is_part = |session: &Session| session.ledger.reading.as_ref().is_some_and(|it| it.later.is_some());
+    let is_part = |session: &Session| session.read_only.as_ref().is_some_and(|it| it.later.is_some());
     if state.sessions.get(&from).is_some_and(is_part) {
         let words = "Only part of this session is loaded. Open it from the session list to hand it over.";
         call::flash(state, words, fx);
@@ -76,7 +76,7 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
 
 /// Has the next prompt tell the session's own agent what stands above.
 pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
-    if state.sessions.get(&key).is_some_and(|session| session.ledger.handover.is_some()) {
+    if state.sessions.get(&key).is_some_and(|session| session.resume.handover().is_some()) {
         call::flash(state, "The conversation is already sent with your next prompt.", fx);
         return;
     }
@@ -102,7 +102,7 @@ pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
 /// Has the next prompt tell this, also if parlor ends before it is sent.
 fn set(session: &mut Session, text: String, agent: String) {
     record::note(session, Record::HandedOver { agent: agent.clone(), text: text.clone() });
-    session.ledger.handover = Some(Handover { text, agent, is_sent: false });
+    session.resume.hand_over(text, agent);
 }
 
 /// The offer to tell the agent what it does not know, for the line that says that it does not; `None`: there is nothing
@@ -128,7 +128,7 @@ pub(in crate::app) fn blocks(
     let takes_resources =
         state.conns.get(&conn).is_some_and(|conn| conn.capabilities().prompt_embedded_context);
     let text = ContentBlock::Text(prompt.to_owned());
-    let told = state.sessions.get(&key).and_then(|session| session.ledger.handover.as_ref());
+    let told = state.sessions.get(&key).and_then(|session| session.resume.handover());
     let Some(Handover { text: told, .. }) = told else { return vec![text] };
     let context = if takes_resources {
         ContentBlock::Resource {
@@ -154,7 +154,7 @@ pub(in crate::app) fn echo_of(blocks: &[ContentBlock]) -> String {
 }
 
 fn agent_name(state: &State, key: SessionKey) -> String {
-    let kept = state.sessions.get(&key).and_then(|session| session.ledger.keeping.agent.as_ref());
+    let kept = state.sessions.get(&key).and_then(|session| session.recorder.agent());
     let name = state.conn_of(key).map(|conn| conn.spec.name.clone());
     name.or_else(|| kept.map(|(name, ..)| name.clone()))
         .filter(|name| !name.is_empty())
@@ -204,7 +204,7 @@ fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<St
     if pieces.is_empty() || !items.iter().any(|item| matches!(item.body, ItemBody::Message(_))) {
         return None;
     }
-    let is_cut = left_out > 0 || session.ledger.earlier.is_some();
+    let is_cut = left_out > 0 || session.pages.book.earlier.is_some();
     let mut text = head;
     if is_cut {
         let first = items.iter().find_map(|item| match &item.body {
@@ -212,7 +212,7 @@ fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<St
             _ => None,
         });
         // The first that is at hand is not the first of all where more is kept.
-        let is_first = left_out > 0 && session.ledger.earlier.is_none();
+        let is_first = left_out > 0 && session.pages.book.earlier.is_none();
         let first = first.filter(|_| is_first).map(|first| cut(first.trim(), 160.min(room / 8)));
         if let Some(first) = first {
             let _ = write!(text, "The first prompt was: {first}\n\n");

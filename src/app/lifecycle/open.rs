@@ -21,8 +21,8 @@ use super::{
 use crate::app::session::{paging, record, replay_reconcile, settings};
 use crate::app::state::{lookup, texts};
 use crate::app::{
-    ConnPhase, Effect, Former, ItemBody, Replay, ResumeConfidence, SessionPhase, State, UnseenKind,
-    session_title,
+    ConnPhase, Effect, Former, ItemBody, Replay, ResumeConfidence, ResumeState, SessionPhase, State,
+    UnseenKind, session_title,
 };
 
 /// Opens a fresh session with the same agent and shows it.
@@ -74,11 +74,10 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
         folds: source.folds,
         ..crate::app::Session::new(key, place.clone())
     };
-    copy.ledger.copied_from = Some(key);
-    copy.ledger.conns.push_back(conn);
-    copy.ledger.earlier.clone_from(&source.ledger.earlier);
+    copy.resume = ResumeState::copy_of(key);
+    copy.start.add_conn(conn);
     copy.pages.limit_bytes = source.pages.limit_bytes;
-    paging::on_copied(&mut copy);
+    paging::on_copied(&mut copy, source);
     let source_title = session_title(source);
     let forked = add_beside(state, conn, place.cwd.clone(), now, fx);
     state.sessions.insert(
@@ -159,12 +158,12 @@ pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx:
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    let is_reopening = session.ledger.is_reopening;
-    if let Some(former) = session.ledger.former_id.clone().filter(|_| is_reopening) {
+    let is_reopening = session.resume.is_reopening();
+    if let Some(former) = session.resume.former_id().cloned().filter(|_| is_reopening) {
         session.id = Some(former);
     }
     let Some(session) = state.sessions.get(&key) else { return };
-    let keeps_view = is_reopening && !session.ledger.wants_history;
+    let keeps_view = session.resume.keeps_view();
     match &session.id {
         Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, key, id)) => {
             take_back(state, key, now, fx);
@@ -201,7 +200,7 @@ fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>
 fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     // Some agents replay what was said on a resume too.
     if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.turn_count > 0) {
-        session.ledger.replay = replay_reconcile::begin(session, false);
+        session.replay = replay_reconcile::begin(session, false);
     }
     call_open(state, key, false, now, fx, |session| {
         let id = session.id.clone()?;
@@ -211,9 +210,8 @@ fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>
 
 fn load(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
-        let ledger = &session.ledger;
-        let is_shown = session.turn_count > 0 && ledger.is_reopening && !ledger.wants_history;
-        session.ledger.replay = if is_shown { replay_reconcile::begin(session, true) } else { Replay::Armed };
+        let is_shown = session.turn_count > 0 && session.resume.keeps_view();
+        session.replay = if is_shown { replay_reconcile::begin(session, true) } else { Replay::Armed };
     }
     call_open(state, key, true, now, fx, |session| {
         let id = session.id.clone()?;
@@ -276,15 +274,15 @@ pub(in crate::app) fn begin_anew(
             record::notice(session, NoticeKind::NotRestored, Severity::Warning, title, Some(detail));
         }
     }
-    let kept = state.sessions.get_mut(&key).map(|session| &mut session.ledger);
-    let (unsent, chosen) =
-        kept.map(|ledger| (ledger.unsent.take(), std::mem::take(&mut ledger.chosen))).unwrap_or_default();
+    let session = state.sessions.get_mut(&key);
+    let (unsent, chosen) = session
+        .map(|session| (session.prompts.take_unsent(), session.settings.take_chosen()))
+        .unwrap_or_default();
     forget_agent(state, key);
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.former_id = former;
-        session.ledger.has_forgotten = has_talked;
-        session.ledger.unsent = unsent;
-        session.ledger.chosen = chosen;
+        session.resume.not_restored(former, has_talked);
+        session.prompts.set_unsent(unsent);
+        session.settings.set_chosen(chosen);
     }
     create(state, key, now, fx);
 }
@@ -300,28 +298,24 @@ pub(in crate::app) fn forget_agent(state: &mut State, key: SessionKey) {
         session.commands.clear();
         session.usage = None;
         session.plans.clear();
-        session.ledger.unsent = None;
-        session.ledger.wants_history = false;
-        session.ledger.doubt = None;
-        session.ledger.wanted.clear();
-        session.ledger.chosen.clear();
-        session.ledger.subagents.clear();
-        session.ledger.owes_title = session.ledger.has_own_title;
-        session.ledger.former_id = None;
+        session.prompts.set_unsent(None);
+        session.resume.forget_agent();
+        session.settings.forget_agent();
+        session.index.forget_subagents();
+        session.title_state.forget_agent();
     }
 }
 
 /// Gives up a replay that will not end: what stood there before comes back.
 pub(in crate::app) fn drop_replay(state: &mut State, key: SessionKey) {
     if let Some(session) = state.sessions.get_mut(&key)
-        && let Replay::Running(former) = std::mem::take(&mut session.ledger.replay)
+        && let Replay::Running(former) = std::mem::take(&mut session.replay)
     {
-        let Former { transcript, book, earlier } = *former;
+        let Former { transcript, book } = *former;
         session.turn_count = transcript.items().last().map_or(0, |item| item.turn);
         session.transcript.restore(transcript);
         session.forget_places();
         session.pages.take_back(book);
-        session.ledger.earlier = earlier;
         record::release(session, false);
     }
 }
@@ -360,7 +354,7 @@ pub(in crate::app) fn on_opened(
             let is_bare = state
                 .sessions
                 .get(&key)
-                .is_some_and(|session| session.turn_count == 0 && !session.ledger.is_reopening);
+                .is_some_and(|session| session.turn_count == 0 && !session.resume.is_reopening());
             if is_resumed && is_bare {
                 let title = "Session resumed. The agent does not send earlier messages.";
                 call::notice(state, key, Severity::Info, title, None);
@@ -403,21 +397,16 @@ fn finish(
     if session.commands.is_empty() {
         session.commands = commands;
     }
-    session.ledger.replay = match std::mem::take(&mut session.ledger.replay) {
+    session.replay = match std::mem::take(&mut session.replay) {
         Replay::Armed => Replay::Late,
         aside @ Replay::Aside(_) => aside,
         _ => Replay::None,
     };
     replay_reconcile::on_answered(session, now, fx);
     record::release(session, true);
-    session.ledger.is_reopening = false;
-    session.ledger.wants_history = false;
-    if !is_fresh && session.ledger.former_id.take().is_some() {
-        session.ledger.has_forgotten = false;
+    if session.resume.opened(is_fresh, reply.is_provisional) {
         record::say(session, "The agent restored this conversation.".to_owned(), None);
     }
-    session.ledger.goes_on = !is_fresh;
-    session.ledger.doubt = reply.is_provisional.then_some(ResumeConfidence::Provisional);
     session.phase = SessionPhase::Ready;
     settings::agree(session);
     let folder = session.place.cwd.clone();
@@ -447,10 +436,9 @@ fn on_open_failed(
     let known = state.conns.get(&conn);
     let needs_sign_in = texts::is_auth_error(&error, known.and_then(|conn| conn.info.as_ref()));
     let caps = known.map(crate::app::Conn::capabilities).unwrap_or_default();
-    let ledger = state.sessions.get(&key).map(|session| &session.ledger);
-    let (is_reopening, is_hinted) = ledger.map_or((false, false), |ledger| {
-        (ledger.is_reopening, ledger.doubt == Some(ResumeConfidence::Hinted))
-    });
+    let resume = state.sessions.get(&key).map(|session| &session.resume);
+    let is_reopening = resume.is_some_and(ResumeState::is_reopening);
+    let is_hinted = resume.is_some_and(|resume| resume.doubt() == Some(ResumeConfidence::Hinted));
     let text = texts::error_text(&error);
     match purpose {
         Purpose::ForkSession(_) => drop_fork(state, key, &text, now, fx),
@@ -490,7 +478,7 @@ fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &
     let Some(copy) = state.sessions.remove(&key) else {
         return;
     };
-    let source = copy.ledger.copied_from.filter(|source| state.sessions.contains_key(source));
+    let source = copy.resume.copied_from().filter(|source| state.sessions.contains_key(source));
     let Some(source) = source.or_else(|| state.sessions.keys().copied().next_back()) else {
         // It was the only one left: it stays, and says what happened.
         let phase = SessionPhase::Ended { cause };

@@ -23,9 +23,6 @@ use crate::app::{Effect, Session, State, ToolCall, Turn};
 /// The most protected files that the dialog of a call names. Its approval covers no other.
 const MOST_MARKED: usize = 4;
 
-/// The most approvals that are remembered.
-const MOST_APPROVALS: usize = 64;
-
 /// The agent as grants name it: another command line or address is another agent.
 pub(in crate::app) fn agent_of(spec: &AgentSpec) -> String {
     format!("{} ({})", spec.name, spec.command_line())
@@ -37,7 +34,7 @@ pub(in crate::app) fn of(state: &State, conn: ConnId, key: SessionKey) -> Policy
     let agent = spec.map(agent_of).unwrap_or_default();
     let mut grants = Vec::new();
     if let Some(root) = state.sessions.get(&lookup::root_of(state, key)) {
-        let own = root.ledger.grants.iter().filter(|(of, _)| *of == agent);
+        let own = root.permissions.grants().iter().filter(|(of, _)| *of == agent);
         grants.extend(own.map(|(_, grant)| (grant.clone(), GrantScope::Session)));
         let is_its = |stored: &&StoredGrant| stored.agent == agent && stored.folder == root.place.cwd;
         let stored = state.grants.iter().filter(is_its);
@@ -111,11 +108,7 @@ pub(in crate::app) fn note_approval(
         return;
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let approvals = &mut session.ledger.approvals;
-    if approvals.len() >= MOST_APPROVALS {
-        approvals.remove(0);
-    }
-    approvals.push(approval);
+    session.permissions.approve(approval);
 }
 
 /// The place of the approval that covers a command, and whether it shows the command's working directory.
@@ -129,7 +122,7 @@ pub(in crate::app) fn covering(
     if !is_plain_environment(&command.env) {
         return None;
     }
-    let mut approvals = session.ledger.approvals.iter().enumerate();
+    let mut approvals = session.permissions.approvals().iter().enumerate();
     let (place, approval) = approvals.find(|(_, approval)| {
         approval.conn == conn
             && (approval.is_always || approval.turn == session.turn_count)
@@ -142,10 +135,8 @@ pub(in crate::app) fn covering(
 /// An approval was used: unless it holds always, it covers no other command.
 pub(in crate::app) fn use_approval(state: &mut State, key: SessionKey, place: usize) {
     let root = lookup::root_of(state, key);
-    if let Some(session) = state.sessions.get_mut(&root)
-        && session.ledger.approvals.get(place).is_some_and(|approval| !approval.is_always)
-    {
-        session.ledger.approvals.remove(place);
+    if let Some(session) = state.sessions.get_mut(&root) {
+        session.permissions.use_up(place);
     }
 }
 
@@ -159,7 +150,7 @@ pub(in crate::app) fn covers_write(state: &State, conn: ConnId, key: SessionKey,
     let Some(diff) = &change.diff else { return false };
     let folder = session.place.folder();
     let is_ordinary = asked.facts.protection.is_none_or(|why| why == Protection::WideRoot);
-    session.ledger.approvals.iter().any(|approval| {
+    session.permissions.approvals().iter().any(|approval| {
         approval.conn == conn
             && approval.turn == session.turn_count
             && if is_ordinary {
@@ -217,12 +208,7 @@ pub(in crate::app) fn add_grant(
     let root = lookup::root_of(state, key);
     let Some(session) = state.sessions.get_mut(&root) else { return };
     match scope {
-        GrantScope::Session => {
-            let granted = (agent, grant);
-            if !session.ledger.grants.contains(&granted) {
-                session.ledger.grants.push(granted);
-            }
-        }
+        GrantScope::Session => session.permissions.grant(agent, grant),
         GrantScope::Folder => {
             let stored = StoredGrant { agent, folder: session.place.cwd.clone(), grant };
             if !state.grants.contains(&stored) {
@@ -252,7 +238,7 @@ impl ListedGrant<'_> {
 
 /// All grants that can be revoked: those of the session in front, then those that are stored.
 pub fn granted(state: &State) -> Vec<ListedGrant<'_>> {
-    let own = state.active_session().into_iter().flat_map(|session| &session.ledger.grants);
+    let own = state.active_session().into_iter().flat_map(|session| session.permissions.grants());
     let own = own.map(|(agent, grant)| ListedGrant { agent, grant, folder: None });
     let stored = state.grants.iter();
     let stored =
@@ -265,7 +251,7 @@ pub fn revoke(state: &mut State, id: &str, fx: &mut Vec<Effect>) {
     let of_session = |agent: &str, grant: &Grant| ListedGrant { agent, grant, folder: None }.id() == id;
     let key = state.active;
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.grants.retain(|(agent, grant)| !of_session(agent, grant));
+        session.permissions.revoke(of_session);
     }
     state.grants.retain(|stored| {
         let StoredGrant { agent, folder, grant } = stored;

@@ -62,7 +62,7 @@ pub(in crate::app) fn must_wait(
                 session.place.mcp_servers.iter().map(|server| server.name().to_owned()).collect();
             let new = servers.iter().filter(|server| !known.iter().any(|name| name == server.name()));
             session.place.mcp_servers.extend(new.cloned());
-            session.ledger.waits_for_servers = false;
+            session.start.wait_for_servers(false);
             return false;
         }
         Some(FolderRequest::Looking) => {}
@@ -78,7 +78,7 @@ pub(in crate::app) fn must_wait(
         }
     }
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.waits_for_servers = true;
+        session.start.wait_for_servers(true);
     }
     true
 }
@@ -112,14 +112,14 @@ pub(in crate::app) fn on_found(
 /// Sessions of a folder that wait for its servers.
 fn waiting(state: &State, folder: &Path) -> Vec<SessionKey> {
     let sessions = state.sessions.values();
-    let waits = |session: &&Session| session.ledger.waits_for_servers && session.place.cwd == folder;
+    let waits = |session: &&Session| session.start.waits_for_servers() && session.place.cwd == folder;
     sessions.filter(waits).map(|session| session.key).collect()
 }
 
 fn open_all(state: &mut State, keys: &[SessionKey], now: Instant, fx: &mut Vec<Effect>) {
     for key in keys {
         if let Some(session) = state.sessions.get_mut(key) {
-            session.ledger.waits_for_servers = false;
+            session.start.wait_for_servers(false);
         }
         if state.conn_of(*key).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
             open::open(state, *key, now, fx);

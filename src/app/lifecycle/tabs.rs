@@ -165,7 +165,7 @@ fn open_already(state: &State, begin: &Beginning, shared: Option<ConnId>) -> Opt
         Beginning::Kept(kept) => {
             let uid = kept.head.kept_as.as_ref()?;
             let mut all = state.sessions.values();
-            all.find(|session| session.ledger.keeping.kept_as.as_ref() == Some(uid)).map(|open| open.key)
+            all.find(|session| session.recorder.kept_as() == Some(uid.as_str())).map(|open| open.key)
         }
     }
 }

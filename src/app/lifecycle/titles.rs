@@ -24,10 +24,9 @@ pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instan
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.title = Some(title.clone());
-    session.ledger.has_own_title = true;
-    session.ledger.owes_title = true;
+    session.title_state.set_by_user(true);
     // While it is only read, nobody records it; who keeps it says next whether the agent can be told.
-    if let Some(reading) = &session.ledger.reading {
+    if let Some(reading) = &session.read_only {
         fx.push(Effect::Store(StoreJob::Rename { uid: reading.uid.clone(), title }));
         return;
     }
@@ -38,7 +37,9 @@ pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instan
 pub(in crate::app) fn tell_owed(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_set_title);
     let owed = state.sessions.get(&key).filter(|session| {
-        can && session.ledger.owes_title && session.phase == SessionPhase::Ready && session.parent.is_none()
+        can && session.title_state.is_owed()
+            && session.phase == SessionPhase::Ready
+            && session.parent.is_none()
     });
     let owed = owed.and_then(|session| Some((session.conn?, session.id.clone()?, session.title.clone()?)));
     if let Some((conn, id, title)) = owed {
@@ -61,7 +62,7 @@ pub(in crate::app) fn on_told(
         // It may have been named once more meanwhile.
         None if session.title.as_deref() != Some(told) => {}
         None => {
-            session.ledger.owes_title = false;
+            session.title_state.agent_has_it();
             session.title = stored.or(session.title.take());
         }
         Some(error) => {
@@ -114,7 +115,7 @@ pub(in crate::app) fn on_kept_told(
             fx.push(Effect::Store(StoreJob::TitleKnown { uid: uid.clone(), title: title.clone() }));
             let open = lookup::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key));
             if let Some(session) = open.filter(|session| session.title.as_ref() == Some(title)) {
-                session.ledger.owes_title = false;
+                session.title_state.agent_has_it();
             }
             call::flash(state, format!("Renamed in parlor and in {agent}."), fx);
         }

@@ -78,17 +78,17 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     }
     session.queue.push_back(text);
     if matches!(session.turn, Turn::Cancelling { .. }) {
-        session.ledger.has_queued_since_cancel = true;
+        session.prompts.queued_since_cancel();
     }
     if session.holds_prompts() && !session.turn.is_running() {
-        session.ledger.sends_when_ready = true;
+        session.prompts.send_when_ready(true);
     }
     if session.phase == SessionPhase::Ready {
         return;
     }
-    session.ledger.sends_when_ready = true;
+    session.prompts.send_when_ready(true);
     let conn = session.conn;
-    if session.ledger.reading.is_some() {
+    if session.read_only.is_some() {
         // Who sends a prompt wants to go on.
         archive::start_reading(state, key, now, fx);
         return;
@@ -133,7 +133,7 @@ pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
         begin(state, key, text, false, now, fx);
         return;
     }
-    session.ledger.unsent = Some(text);
+    session.prompts.set_unsent(Some(text));
     match session.phase {
         SessionPhase::Ended { .. } | SessionPhase::Failed(_) => conn::restart_agent(state, key, now, fx),
         _ => call::flash(state, "The prompt is resent when the agent is ready.", fx),
@@ -142,7 +142,7 @@ pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
 
 /// Sends the prompt that only waited for what the agent is to be told before it.
 pub fn send_held(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let is_held = |session: &mut Session| std::mem::take(&mut session.ledger.is_held);
+    let is_held = |session: &mut Session| session.prompts.release();
     if state.sessions.get_mut(&key).is_some_and(is_held) {
         send_again(state, key, now, fx);
     }
@@ -154,12 +154,12 @@ pub(in crate::app) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx
     let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.holds_prompts()) else {
         return;
     };
-    let may_send = std::mem::take(&mut session.ledger.sends_when_ready);
-    if let Some(text) = session.ledger.unsent.take() {
-        if session.ledger.has_forgotten && session.ledger.handover.is_none() {
+    let may_send = session.prompts.take_send_when_ready();
+    if let Some(text) = session.prompts.take_unsent() {
+        if session.resume.has_lost_history() && session.resume.handover().is_none() {
             // An agent that has forgotten all is not told "go on" before the user has said how.
             session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
-            session.ledger.is_held = true;
+            session.prompts.hold();
             return;
         }
         begin(state, key, text, false, now, fx);
@@ -197,7 +197,7 @@ fn begin(
         // The connection went away under us: the prompt waits for the next one.
         if let Some(session) = state.sessions.get_mut(&key) {
             session.queue.push_front(text);
-            session.ledger.sends_when_ready = true;
+            session.prompts.send_when_ready(true);
         }
         return;
     };
@@ -230,15 +230,10 @@ fn begin(
     }
     session.turn = Turn::Running { since: now, last_news: now };
     session.failed_prompt = None;
-    session.ledger.is_held = false;
-    session.ledger.former_id = None;
     session.has_background_news = false;
-    session.ledger.echo = Some((echo, 0));
-    if let Some(handover) = &mut session.ledger.handover {
-        handover.is_sent = true;
-    }
-    session.ledger.prompt = Some((number, text));
-    session.ledger.replay = Replay::None;
+    session.prompts.begin(number, text, echo);
+    session.resume.prompt_sent();
+    session.replay = Replay::None;
     fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
     // Another parlor may have granted or revoked something.
     fx.push(Effect::LoadGrants);
@@ -267,7 +262,7 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
         Turn::Cancelling { .. } => call::flash(state, "Cancelling. Waiting for the agent to stop.", fx),
         Turn::Running { since, .. } => {
             session.turn = Turn::Cancelling { since, cancelled_at: now, is_overdue: false };
-            session.ledger.has_queued_since_cancel = false;
+            session.prompts.cancel();
             break_off(state, key, now, fx);
             fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
             fx.push(Effect::Timer(TimerId::CancelOverdue(key), CANCEL_LIMIT));
@@ -313,9 +308,7 @@ pub(in crate::app) fn on_reply(
     let Some(session) = state.sessions.get(&key).filter(|session| session.conn == Some(conn)) else {
         return;
     };
-    let Some(text) =
-        session.ledger.prompt.as_ref().filter(|(open, _)| *open == number).map(|(_, text)| text.clone())
-    else {
+    let Some(text) = session.prompts.running_as(number).map(str::to_owned) else {
         return;
     };
     let is_cancelled = matches!(session.turn, Turn::Cancelling { .. });
@@ -366,9 +359,9 @@ fn on_session_gone(
         return;
     };
     // An agent that loses each session would be asked for ever.
-    let is_second = std::mem::replace(&mut session.ledger.is_second_try, true);
+    let is_second = session.prompts.retry();
     // It was opened again a moment ago, and is not there after all.
-    let is_doubtful = session.ledger.doubt.is_some();
+    let is_doubtful = session.resume.doubt().is_some();
     if is_second {
         let words = format!("The agent no longer has this session: {words}");
         end(state, key, Ending::Failed(FaultKind::Agent, words), now, fx);
@@ -376,7 +369,7 @@ fn on_session_gone(
     } else {
         end(state, key, Ending::Failed(FaultKind::Gone, words.to_owned()), now, fx);
         if let Some(session) = state.sessions.get_mut(&key) {
-            session.ledger.unsent = Some(text);
+            session.prompts.set_unsent(Some(text));
         }
     }
     if is_doubtful {
@@ -384,7 +377,7 @@ fn on_session_gone(
         return;
     }
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.is_reopening = true;
+        session.resume.reopen();
     }
     open::open(state, key, now, fx);
 }
@@ -401,7 +394,7 @@ fn on_auth_needed(
 ) {
     end(state, key, Ending::Failed(FaultKind::Agent, words.to_owned()), now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.unsent = Some(text);
+        session.prompts.set_unsent(Some(text));
     }
     auth::need_sign_in(state, conn, key, words, now, fx);
 }
@@ -440,20 +433,12 @@ pub(in crate::app) fn end(
     if session.plan_fold == Some(false) && session.is_plan_done() {
         session.plan_fold = None;
     }
-    let prompt = session.ledger.prompt.take();
+    let prompt = session.prompts.end();
     if matches!(ending, Ending::AgentDied { .. }) && !was_cancelled {
-        session.failed_prompt = prompt.map(|(_, text)| FailedPrompt { text, may_have_arrived: true });
+        session.failed_prompt = prompt.map(|text| FailedPrompt { text, may_have_arrived: true });
     }
-    session.ledger.echo = None;
-    // What the agent was to be told has reached it only with a turn that it ended itself.
-    let is_told = matches!(ending, Ending::Replied(..));
-    if is_told && session.ledger.handover.take_if(|told| told.is_sent).is_some() {
-        session.ledger.has_forgotten = false;
-    }
-    if let Some(told) = &mut session.ledger.handover {
-        told.is_sent = false;
-    }
-    let has_typed_since = std::mem::take(&mut session.ledger.has_queued_since_cancel);
+    session.resume.turn_ended(matches!(ending, Ending::Replied(..)));
+    let has_typed_since = session.prompts.take_queued_since_cancel();
     let may_go_on = matches!(ending, Ending::Replied(..) | Ending::Failed(..));
     let stopped = |reason, usage| Some(TurnEnd::Stopped { reason, usage, took });
     let item = match ending {
@@ -468,8 +453,8 @@ pub(in crate::app) fn end(
         }
     };
     if item.is_none() {
-        session.ledger.doubt = None;
-        session.ledger.is_second_try = false;
+        session.resume.confirm();
+        session.prompts.succeed();
     }
     let is_good = item.is_none();
     let unseen = match &item {
@@ -535,8 +520,8 @@ fn dies_on_cancel(state: &State, key: SessionKey) -> bool {
 /// One agent drops a session whose turn was cancelled: it is taken up again before the next prompt.
 fn reopen(state: &mut State, key: SessionKey, has_new: bool, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.is_reopening = true;
-        session.ledger.sends_when_ready = has_new;
+        session.resume.reopen();
+        session.prompts.send_when_ready(has_new);
         open::open(state, key, now, fx);
     }
 }

@@ -23,10 +23,10 @@ pub fn has_stoppable(session: &Session) -> bool {
 
 /// Parts that run and can be stopped, with the items that show them.
 fn stoppable(session: &Session) -> Vec<(ItemId, Part)> {
-    if session.ledger.can_cancel.is_empty() {
+    if session.can_cancel.is_empty() {
         return Vec::new();
     }
-    let can = |part: &Part| session.ledger.can_cancel.contains(part);
+    let can = |part: &Part| session.can_cancel.contains(part);
     let mut found = Vec::new();
     // They are at the end: a part of an older turn runs no more.
     for item in session.transcript.items().iter().rev().take_while(|item| item.turn == session.turn_count) {
@@ -147,7 +147,7 @@ pub(in crate::app) fn on_archived(
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.is_archived = false;
     record::note(session, Record::Archived { is_away: false });
-    session.ledger.is_reopening |= !session.ledger.wants_history;
+    session.resume.reopen_after_setup();
     let id = session.id.clone();
     let conn = session.conn.and_then(|conn| state.conns.get_mut(&conn));
     let listed = conn.map(|conn| &mut conn.listing.sessions).into_iter().flatten();
@@ -195,7 +195,7 @@ pub(in crate::app) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Eff
 
 fn tell(state: &mut State, conn: ConnId, title: &str, detail: &str) {
     for key in lookup::sessions_of(state, conn, false) {
-        let is_new = state.sessions.get(&key).is_some_and(|session| !session.ledger.is_reopening);
+        let is_new = state.sessions.get(&key).is_some_and(|session| !session.resume.is_reopening());
         if is_new {
             call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
         }
@@ -208,7 +208,7 @@ pub(in crate::app) fn must_wait(state: &mut State, key: SessionKey) -> bool {
         conn.open_calls.values().any(|tag| matches!(tag.purpose, Purpose::SetProvider(_)))
     });
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.ledger.waits_for_setup = waits;
+        session.start.wait_for_setup(waits);
     }
     waits
 }
@@ -227,7 +227,7 @@ pub(in crate::app) fn on_provider_set(
         tell(state, conn, &title, &texts::error_text(&error));
     }
     for key in lookup::sessions_of(state, conn, false) {
-        let waits = state.sessions.get(&key).is_some_and(|session| session.ledger.waits_for_setup);
+        let waits = state.sessions.get(&key).is_some_and(|session| session.start.waits_for_setup());
         let is_ready = state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready);
         if waits && is_ready && !must_wait(state, key) {
             open::open(state, key, now, fx);

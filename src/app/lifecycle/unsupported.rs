@@ -12,7 +12,7 @@ use crate::app::{Conn, State};
 /// `additionalDirectories`.
 pub(in crate::app) fn tell_folders(state: &mut State, key: SessionKey) {
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
-    let Some(session) = state.sessions.get(&key).filter(|session| !session.ledger.is_reopening) else {
+    let Some(session) = state.sessions.get(&key).filter(|session| !session.resume.is_reopening()) else {
         return;
     };
     let folders = &session.place.additional_directories;
@@ -39,8 +39,8 @@ pub(in crate::app) fn tell_servers(state: &mut State, key: SessionKey) {
     let configured: Vec<&str> = state.setup.mcp_servers.iter().map(McpServer::name).collect();
     let not_passed = (!spec.gets_servers() && !configured.is_empty()).then(|| configured.join(", "));
     let all_told: Vec<(String, String)> =
-        state.sessions.values().filter_map(|session| session.ledger.left_out.clone()).collect();
-    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.ledger.is_reopening) else {
+        state.sessions.values().filter_map(|session| session.start.unsupported().cloned()).collect();
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.resume.is_reopening()) else {
         return;
     };
     let left_out: Vec<String> = session
@@ -64,7 +64,7 @@ pub(in crate::app) fn tell_servers(state: &mut State, key: SessionKey) {
     let title = format!("MCP servers not passed to the agent: {names}");
     let told = (agent, title.clone());
     if !names.is_empty() && !all_told.contains(&told) {
-        session.ledger.left_out = Some(told);
+        session.start.set_unsupported(told);
         call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
     }
 }

@@ -172,7 +172,7 @@ fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
             | SessionUpdate::Block { role: Role::User, .. }
             | SessionUpdate::Message { role: Role::User, .. }
     );
-    match &session.ledger.replay {
+    match &session.replay {
         Replay::Armed => begin_replay(session, true),
         // One agent answers first and replays then. What it says of itself after a load is no history, so
         // only a message of the user begins such a replay.
@@ -200,19 +200,18 @@ pub(in crate::app) fn on_history_timer(
 /// The history replaces what is shown; until the replay has ended well, that is kept.
 fn begin_replay(session: &mut Session, may_fail: bool) {
     let transcript = session.transcript.take();
-    let earlier = session.ledger.earlier.take();
-    let former = Former { transcript, book: session.pages.forget(), earlier };
+    let former = Former { transcript, book: session.pages.forget() };
     session.forget_places();
     session.terminals.retain(|_, view| view.is_ours);
     session.turn_count = 0;
     // What is kept under its name is this one: the store is to know before anything of it comes.
-    session.ledger.goes_on = true;
+    session.resume.begin_replay();
     if may_fail {
         record::hold(session);
-        session.ledger.replay = Replay::Running(Box::new(former));
+        session.replay = Replay::Running(Box::new(former));
     } else {
         record::note(session, Record::Replaced);
-        session.ledger.replay = Replay::None;
+        session.replay = Replay::None;
     }
 }
 
@@ -236,8 +235,8 @@ fn on_subagent(
     let Some(session) = state.sessions.get_mut(&parent) else {
         return false;
     };
-    let place = if let Some(place) = session.ledger.subagents.get(&id) {
-        *place
+    let place = if let Some(place) = session.index.subagent(&id) {
+        place
     } else {
         messages::close(session, now);
         let body = ItemBody::Subagent {
@@ -248,7 +247,7 @@ fn on_subagent(
             state: None,
         };
         let place = session.transcript.push(session.turn_count, body);
-        session.ledger.subagents.insert(id.clone(), place);
+        session.index.add_subagent(id.clone(), place);
         place
     };
     apply::note_part(session, Part::Child(id.clone()), &patch.can_cancel);

@@ -19,7 +19,7 @@ pub(in crate::app) fn on_written(
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.pages.written = session.pages.written.max(upto);
     place_marks(&mut session.pages.book, marks);
-    if let Replay::Running(former) = &mut session.ledger.replay {
+    if let Replay::Running(former) = &mut session.replay {
         place_marks(&mut former.book, marks);
     }
     session.pages.wants_trim = true;
@@ -39,7 +39,7 @@ pub(in crate::app) fn redo(state: &mut State, key: SessionKey) {
         .collect();
     let Some(session) = state.sessions.get_mut(&key) else { return };
     for (id, child) in children {
-        if let Some(place) = session.ledger.subagents.get(&id).copied() {
+        if let Some(place) = session.index.subagent(&id) {
             session.transcript.edit(place, |item| {
                 if let ItemBody::Subagent { key, .. } = &mut item.body {
                     *key = key.or(Some(child));
@@ -78,7 +78,7 @@ pub fn load_earlier(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
 
 /// Asks for a page of what comes behind, if there is more.
 pub fn load_later(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
-    if let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.ledger.reading.as_mut())
+    if let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.read_only.as_mut())
         && let Some(later) = reading.later.as_mut().filter(|later| !later.is_loading)
     {
         later.is_loading = true;

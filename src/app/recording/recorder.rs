@@ -30,45 +30,44 @@ pub(in crate::app) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Eff
 
 /// Under which name the agent is asked for the session next time.
 fn known_as(session: &Session) -> Option<&SessionId> {
-    session.ledger.former_id.as_ref().or(session.id.as_ref())
+    session.resume.former_id().or(session.id.as_ref())
 }
 
 fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect>) {
-    if conn.is_none() && session.ledger.keeping.kept_as.is_none() {
+    if conn.is_none() && session.recorder.kept_as().is_none() {
         return;
     }
     let pid = conn.filter(|conn| conn.is_alive()).and_then(|conn| conn.pid);
     let branch = session.git.as_ref().map(|git| &git.branch);
-    let keeping = &session.ledger.keeping;
-    let is_same_head = keeping.head.as_ref().is_some_and(|mark| {
+    let is_same_head = session.recorder.head.as_ref().is_some_and(|mark| {
         mark.session.as_ref() == known_as(session)
             && mark.conn == session.conn
             && mark.pid == pid
             && mark.title == session.title
-            && mark.has_own_title == session.ledger.has_own_title
-            && mark.owes_title == session.ledger.owes_title
-            && mark.goes_on == session.ledger.goes_on
+            && mark.has_own_title == session.title_state.is_own()
+            && mark.owes_title == session.title_state.is_owed()
+            && mark.goes_on == session.resume.is_continued()
             && mark.folder == session.place.cwd
-            && mark.chosen == session.ledger.chosen
+            && mark.chosen == session.settings.chosen()
             && mark.branch.as_ref() == branch
     });
     let mut notes = Vec::new();
     let has_head = !is_same_head;
     let known = known_as(session).cloned();
-    let keeping = &mut session.ledger.keeping;
+    let recorder = &mut session.recorder;
     if has_head {
         let branch = branch.cloned();
-        keeping.head = Some(HeadMark {
+        recorder.head = Some(HeadMark {
             session: known.clone(),
             conn: session.conn,
             pid,
             title: session.title.clone(),
-            has_own_title: session.ledger.has_own_title,
-            owes_title: session.ledger.owes_title,
-            goes_on: session.ledger.goes_on,
+            has_own_title: session.title_state.is_own(),
+            owes_title: session.title_state.is_owed(),
+            goes_on: session.resume.is_continued(),
             branch: branch.clone(),
             folder: session.place.cwd.clone(),
-            chosen: session.ledger.chosen.clone(),
+            chosen: session.settings.chosen().to_vec(),
         });
         let spec = conn.map(|conn| conn.spec.clone()).unwrap_or_default();
         // Without an agent, what is kept of the head is as it was.
@@ -77,7 +76,7 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
             let (command, args) =
                 if spec.ssh.is_some() { (String::new(), Vec::new()) } else { (spec.command, spec.args) };
             notes.push(Note::Head(Box::new(SessionHead {
-                kept_as: keeping.kept_as.clone(),
+                kept_as: recorder.kept_as().map(str::to_owned),
                 agent: spec.name,
                 command,
                 args,
@@ -86,21 +85,21 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
                 place: session.place.clone(),
                 branch,
                 title: session.title.clone(),
-                has_own_title: session.ledger.has_own_title,
-                owes_title: session.ledger.owes_title,
+                has_own_title: session.title_state.is_own(),
+                owes_title: session.title_state.is_owed(),
                 is_child: session.parent.is_some(),
-                goes_on: session.ledger.goes_on,
-                chosen: session.ledger.chosen.clone(),
+                goes_on: session.resume.is_continued(),
+                chosen: session.settings.chosen().to_vec(),
             })));
         }
     }
-    notes.append(&mut keeping.notes);
-    if keeping.draft != session.draft {
-        keeping.draft.clone_from(&session.draft);
+    notes.append(&mut recorder.take_notes());
+    if recorder.draft != session.draft {
+        recorder.draft.clone_from(&session.draft);
         notes.push(Note::Draft(session.draft.clone()));
     }
-    if keeping.queue != session.queue {
-        keeping.queue.clone_from(&session.queue);
+    if recorder.queue != session.queue {
+        recorder.queue.clone_from(&session.queue);
         notes.push(Note::Queue(session.queue.iter().cloned().collect()));
     }
     if !notes.is_empty() {

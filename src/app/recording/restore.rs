@@ -10,7 +10,7 @@ use crate::model::{EarlierPage, ItemId, RecordedSession, Severity, Window};
 
 use crate::app::session::play::{Bounds, Played};
 use crate::app::session::{paging, play, record};
-use crate::app::{Earlier, ItemBody, Message, MessagePart, RecorderState, Session};
+use crate::app::{Earlier, ItemBody, Message, MessagePart, RecorderState, Session, TitleState};
 
 /// Makes the session of what was kept. Its agent is not started. Gives the item of the event that was looked for.
 pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Option<ItemId> {
@@ -26,9 +26,8 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
     session.usage = usage;
     session.draft = draft;
     session.queue = queue.into();
-    session.ledger.has_own_title = head.has_own_title;
-    session.ledger.chosen.clone_from(&head.chosen);
-    session.ledger.owes_title = head.owes_title;
+    session.settings.set_chosen(head.chosen.clone());
+    session.title_state = TitleState::saved(head.has_own_title, head.owes_title);
     let earlier = head.kept_as.clone().filter(|_| left_out_count > 0).map(|uid| Earlier {
         uid,
         before: kept.first_seq,
@@ -57,10 +56,8 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
         needs.clear();
     }
     record::push_later(session, kept.later.map_or(0, |(_, count)| count));
-    // A history that the agent told anew begins nowhere else.
-    session.ledger.earlier = earlier;
-    paging::on_restored(session, first, (first_seq, end_seq), needs);
-    session.ledger.keeping = RecorderState::of_kept(head, &session.draft, &session.queue);
+    paging::on_restored(session, first, (first_seq, end_seq), needs, earlier);
+    session.recorder = RecorderState::of_kept(head, &session.draft, &session.queue);
     mark
 }
 
@@ -69,7 +66,7 @@ pub(in crate::app) fn append(session: &mut Session, window: Window, now: Instant
     if let Some(line) = session.pages.later_line.take() {
         session.transcript.remove(line);
     }
-    let (is_cut, goes_on) = (session.ledger.earlier.is_some(), window.later_count > 0);
+    let (is_cut, goes_on) = (session.pages.book.earlier.is_some(), window.later_count > 0);
     let bounds = Bounds { is_cut, is_continued: true, goes_on, is_over: false };
     let Played { needs, .. } = play::play_to(session, window.events, None, bounds, now);
     record::push_later(session, window.later_count);
@@ -113,7 +110,7 @@ pub(in crate::app) fn prepend(session: &mut Session, page: EarlierPage, now: Ins
     let is_first = front.left == 0 || events.is_empty();
     let mut part = Session::new(session.key, session.place.clone());
     let last_turn = events.iter().map(|event| event.turn).max();
-    let later = session.ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
+    let later = session.read_only.as_ref().and_then(|reading| reading.later.as_ref());
     let bounds = Bounds {
         is_cut: !is_first && front.may_hide,
         is_over: last_turn.is_some_and(|turn| paging::is_over_behind(session, turn, front)),
@@ -132,11 +129,11 @@ pub(in crate::app) fn prepend(session: &mut Session, page: EarlierPage, now: Ins
         record::push_later(session, later_count);
     }
     session.transcript.set_head(record::earlier_words(front.left));
-    if let Some(earlier) = &mut session.ledger.earlier {
+    if let Some(earlier) = &mut session.pages.book.earlier {
         (earlier.before, earlier.count) = (first_seq, front.left);
     }
     if is_first {
-        session.ledger.earlier = None;
+        session.pages.book.earlier = None;
     }
     true
 }

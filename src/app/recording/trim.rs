@@ -47,7 +47,7 @@ fn trim(state: &mut State, key: SessionKey) {
         || session.pages.redo.is_some()
         || session.pages.book.reading > 0
         || session.pages.book.merge.is_some()
-        || session.ledger.reading.is_some();
+        || session.read_only.is_some();
     if is_looked_at {
         return;
     }
@@ -67,7 +67,7 @@ fn trim(state: &mut State, key: SessionKey) {
 /// How many of the oldest pages can go, until this many bytes are left.
 fn count_to_go(session: &Session, goal: usize) -> usize {
     let pages = &session.pages;
-    if session.ledger.keeping.kept_as.is_none() {
+    if session.recorder.kept_as().is_none() {
         return 0;
     }
     let transcript = &session.transcript;
@@ -107,8 +107,8 @@ fn is_busy(session: &Session, range: std::ops::Range<usize>) -> bool {
         .any(|ask| matches!(ask.kind, OpenRequestKind::Permission { tool, .. } if is_in(tool)));
     is_marked
         || is_asked_about
-        || session.ledger.open_message.is_some_and(is_in)
-        || session.ledger.shown_by.iter().any(|(id, at)| is_in(*at) && runs_on(session, id, *at))
+        || session.open_message.is_some_and(is_in)
+        || session.index.terminals().any(|(id, at)| is_in(at) && runs_on(session, id, at))
         || session.transcript.items().get(range).unwrap_or_default().iter().any(is_open)
 }
 
@@ -132,7 +132,8 @@ fn runs_on(session: &Session, id: &TerminalId, shown: ItemId) -> bool {
 fn drop_pages(session: &mut Session, count: usize) {
     let book = &session.pages.book;
     let end = book.closed.get(count).unwrap_or(&book.open);
-    let (Some(EventPlace::Seq(before)), Some(uid)) = (end.begin, session.ledger.keeping.kept_as.clone())
+    let (Some(EventPlace::Seq(before)), Some(uid)) =
+        (end.begin, session.recorder.kept_as().map(str::to_owned))
     else {
         return;
     };
@@ -149,7 +150,7 @@ fn drop_pages(session: &mut Session, count: usize) {
     }
     session.transcript.remove_before(end);
     let events = first_seq.and_then(|first| u64::try_from(before - first).ok()).unwrap_or(0);
-    let count = events + session.ledger.earlier.as_ref().map_or(0, |earlier| earlier.count);
+    let count = events + session.pages.book.earlier.as_ref().map_or(0, |earlier| earlier.count);
     session.transcript.set_head(earlier_words(count));
-    session.ledger.earlier = Some(Earlier { uid, before, count, is_loading: false, has_failed: false });
+    session.pages.book.earlier = Some(Earlier { uid, before, count, is_loading: false, has_failed: false });
 }

@@ -19,19 +19,14 @@ use super::{messages, paging, record};
 use crate::app::state::changes::{explains, plain};
 use crate::app::{ItemBody, Session, ToolCall};
 
-/// Changes of so many bytes are kept of a turn; of later writes only the size.
-const TURN_BYTES: usize = 16 << 20;
-
 /// So many items of parlor's own are looked at when a call is told.
 const MOST_CLAIMED: usize = 64;
 
 /// Shows something that went through parlor, or was refused, and keeps it.
 pub(in crate::app) fn add(session: &mut Session, mut record: AccessRecord, now: Instant) {
     let size = record.diff().map_or(0, size_of_diff);
-    if session.ledger.loose.bytes + size > TURN_BYTES {
+    if !session.loose.has_room(size) {
         record.change.iter_mut().for_each(|change| (change.diff, change.line) = (None, None));
-    } else {
-        session.ledger.loose.bytes += size;
     }
     let next = session.transcript.next_id();
     let kept = Record::Access(Box::new(record.clone()));
@@ -59,9 +54,9 @@ pub(in crate::app) fn place(session: &mut Session, record: AccessRecord, now: In
     let terminal = record.terminal.clone();
     let call = call_of(record, now);
     let id = session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(call)));
-    session.ledger.loose.own.push(id);
+    session.loose.add_own(id);
     if let Some(terminal) = terminal {
-        session.ledger.shown_by.insert(terminal, id);
+        session.index.move_terminal(terminal, id);
     }
     id
 }
@@ -127,7 +122,7 @@ fn owner_of(session: &Session, record: &AccessRecord) -> Option<ItemId> {
     if record.is_refused() {
         return None;
     }
-    let mut calls: Vec<ItemId> = session.tools.values().copied().collect();
+    let mut calls: Vec<ItemId> = session.index.current_tools().collect();
     calls.sort_unstable();
     calls.into_iter().rev().find(|id| {
         session.tool_call(*id).is_some_and(|call| {
@@ -202,9 +197,9 @@ fn retell(call: &mut ToolCall, folder: &Path) {
 /// The agent told of a call: what belongs to it and stood alone stands with it.
 pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
     let folder = session.place.folder().to_owned();
-    let loose = &session.ledger.loose;
-    let from = loose.own.len().saturating_sub(MOST_CLAIMED);
-    let candidates: Vec<ItemId> = loose.own.get(from..).unwrap_or_default().to_vec();
+    let own = session.loose.own();
+    let from = own.len().saturating_sub(MOST_CLAIMED);
+    let candidates: Vec<ItemId> = own.get(from..).unwrap_or_default().to_vec();
     for own in candidates {
         let Some(record) = session.tool_call(own).and_then(|call| call.accesses.first()) else { continue };
         let does_fit = !record.is_refused()
@@ -214,7 +209,7 @@ pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
         }
         let record = record.clone();
         if let Some(terminal) = record.terminal.clone() {
-            session.ledger.shown_by.insert(terminal, id);
+            session.index.move_terminal(terminal, id);
         }
         session.transcript.edit(own, |item| {
             if let ItemBody::Tool(call) = &mut item.body {
@@ -224,7 +219,7 @@ pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
                 call.status = ToolStatus::Completed;
             }
         });
-        session.ledger.loose.own.retain(|other| *other != own);
+        session.loose.remove(own);
         take_over(session, id, record);
     }
     if session.tool_call(id).is_some_and(|call| !call.accesses.is_empty()) {
@@ -234,7 +229,7 @@ pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
             }
         });
     }
-    for asked in session.ledger.loose.asked.clone() {
+    for asked in session.loose.asked().to_vec() {
         join_asked(session, asked, id);
     }
 }
@@ -244,8 +239,8 @@ pub(in crate::app) fn on_approved(session: &mut Session, asked: ItemId) {
     if !session.tool_call(asked).is_some_and(|call| call.from_ask_only) {
         return;
     }
-    session.ledger.loose.asked.push(asked);
-    let mut calls: Vec<ItemId> = session.tools.values().copied().filter(|id| *id != asked).collect();
+    session.loose.add_asked(asked);
+    let mut calls: Vec<ItemId> = session.index.current_tools().filter(|id| *id != asked).collect();
     calls.sort_unstable();
     // One that has ended did something else.
     let running = |id: &ItemId| session.tool_call(*id).is_some_and(|call| !call.status.is_final());
@@ -269,7 +264,7 @@ fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
             call.is_joined = true;
         }
     });
-    session.ledger.loose.asked.retain(|other| *other != asked);
+    session.loose.remove(asked);
     session.transcript.edit(id, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             call.approved = diffs;
@@ -330,7 +325,7 @@ pub(in crate::app) fn on_command_ended(
     exit: &ExitInfo,
     now: Instant,
 ) {
-    let Some(id) = session.ledger.shown_by.get(terminal).copied() else { return };
+    let Some(id) = session.index.terminal(terminal) else { return };
     if !session.tool_call(id).is_some_and(|call| call.is_own && !call.status.is_final()) {
         return;
     }

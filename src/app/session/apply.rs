@@ -53,7 +53,7 @@ pub(in crate::app) fn apply_here(
             settings::follow_options(session);
         }
         // A title of the user's own stays.
-        SessionUpdate::Info { .. } if session.ledger.has_own_title => {}
+        SessionUpdate::Info { .. } if session.title_state.is_own() => {}
         SessionUpdate::Info { title, updated_at: _ } => title.apply(&mut session.title),
         SessionUpdate::Usage(usage) => session.usage = Some(usage),
         SessionUpdate::Notice { kind, severity, title, description } => {
@@ -132,8 +132,8 @@ pub(in crate::app) fn on_compaction_chunk(session: &mut Session, id: &str, text:
 
 /// Its place is fixed by first sight. Source: ACP v1 `compaction_update`.
 pub(in crate::app) fn compaction_place(session: &mut Session, id: &str) -> crate::model::ItemId {
-    if let Some(place) = session.ledger.compactions.get(id) {
-        return *place;
+    if let Some(place) = session.index.compaction(id) {
+        return place;
     }
     let body = ItemBody::Compaction {
         id: id.to_owned(),
@@ -142,14 +142,14 @@ pub(in crate::app) fn compaction_place(session: &mut Session, id: &str) -> crate
         error: None,
     };
     let place = session.transcript.push(session.turn_count, body);
-    session.ledger.compactions.insert(id.to_owned(), place);
+    session.index.add_compaction(id.to_owned(), place);
     place
 }
 
 /// A child session is named, but not opened again.
 pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, now: Instant) {
-    let place = if let Some(place) = session.ledger.subagents.get(&patch.session) {
-        *place
+    let place = if let Some(place) = session.index.subagent(&patch.session) {
+        place
     } else {
         messages::close(session, now);
         let body = ItemBody::Subagent {
@@ -160,7 +160,7 @@ pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, n
             state: None,
         };
         let place = session.transcript.push(session.turn_count, body);
-        session.ledger.subagents.insert(patch.session.clone(), place);
+        session.index.add_subagent(patch.session.clone(), place);
         place
     };
     session.transcript.edit(place, |item| {
@@ -174,7 +174,7 @@ pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, n
 
 /// Notes whether a part can be stopped, if that was told.
 pub(in crate::app) fn note_part(session: &mut Session, part: Part, can_cancel: &Patch<bool>) {
-    let parts: &mut BTreeSet<Part> = &mut session.ledger.can_cancel;
+    let parts: &mut BTreeSet<Part> = &mut session.can_cancel;
     match can_cancel {
         Patch::Keep => {}
         Patch::Set(true) => {

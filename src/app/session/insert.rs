@@ -165,7 +165,7 @@ fn insert(session: &mut Session, before: ItemId, items: &[Vec<SessionUpdate>], n
         } else {
             let end = session.transcript.index_from(before) + behind;
             let serial = paging::keep_inserted(session, end, &record);
-            session.ledger.keeping.notes.push(Note::Inserted { serial, turn, record: Box::new(record) });
+            session.recorder.note(Note::Inserted { serial, turn, record: Box::new(record) });
         }
         put(session, Some(before), turn, updates.clone(), now);
     }
@@ -187,7 +187,7 @@ pub(in crate::app) fn play(session: &mut Session, back: u32, updates: Vec<Sessio
 fn put(session: &mut Session, before: Option<ItemId>, turn: u32, updates: Vec<SessionUpdate>, now: Instant) {
     let mut made = Session::new(session.key, session.place.clone());
     // Times in a replay mean nothing.
-    made.ledger.replay = Replay::Running(Box::default());
+    made.replay = Replay::Running(Box::default());
     for update in updates {
         apply(&mut made, update, now);
     }
@@ -221,7 +221,7 @@ fn finish_calls(session: &mut Session, replay: &Session, found: &Reconciled, now
         let (Some(ours), Some(theirs)) = (call_at(session, *item), call_at(replay, *told)) else { continue };
         let is_cut = ours.is_status_assumed && !theirs.is_status_assumed && theirs.status.is_final();
         let id = session.transcript.items().get(*item).map(|item| item.id);
-        if !is_cut || id != session.tools.get(&ours.id).copied() {
+        if !is_cut || id != session.index.current_tool(&ours.id) {
             continue;
         }
         let mut patch = ToolCallPatch::new(ours.id.clone());

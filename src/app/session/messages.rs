@@ -34,12 +34,11 @@ pub(in crate::app) fn without_echo(session: &mut Session, update: SessionUpdate)
     }
     match update {
         SessionUpdate::Chunk { role: Role::User, message, text } => {
-            let text = strip_echo(session, text)?;
+            let text = session.prompts.strip_echo(text)?;
             let role = Role::User;
             // Played again, what is said once more is not to be taken for the echo.
-            let is_like_echo = session.ledger.prompt.as_ref().is_some_and(|(_, sent)| {
-                sent.starts_with(&text)
-                    || text.strip_prefix(sent.as_str()).is_some_and(|tail| tail.trim().is_empty())
+            let is_like_echo = session.prompts.running().is_some_and(|sent| {
+                sent.starts_with(&text) || text.strip_prefix(sent).is_some_and(|tail| tail.trim().is_empty())
             });
             Some(if is_like_echo {
                 SessionUpdate::Block { role, message, block: ContentBlock::Text(text) }
@@ -51,7 +50,7 @@ pub(in crate::app) fn without_echo(session: &mut Session, update: SessionUpdate)
             if session.find_message(Role::User, &message).is_none() =>
         {
             let left = blocks.into_iter().filter_map(|block| match block {
-                ContentBlock::Text(text) => strip_echo(session, text).map(ContentBlock::Text),
+                ContentBlock::Text(text) => session.prompts.strip_echo(text).map(ContentBlock::Text),
                 block => Some(block),
             });
             let left: Vec<ContentBlock> = left.collect();
@@ -120,7 +119,7 @@ fn part_of(block: ContentBlock) -> MessagePart {
 }
 
 fn append(session: &mut Session, role: Role, message: Option<MessageId>, part: MessagePart, now: Instant) {
-    if let Some(id) = session.ledger.open_message
+    if let Some(id) = session.open_message
         && continues(session, id, role, message.as_ref())
     {
         session.transcript.edit(id, |item| {
@@ -142,7 +141,7 @@ fn append(session: &mut Session, role: Role, message: Option<MessageId>, part: M
     let body =
         Message { role, message, parts: vec![part], is_open: true, began: now, took: None, is_local: false };
     let id = session.transcript.push(session.turn_count, ItemBody::Message(body));
-    session.ledger.open_message = Some(id);
+    session.open_message = Some(id);
 }
 
 fn continues(session: &Session, id: crate::model::ItemId, role: Role, message: Option<&MessageId>) -> bool {
@@ -156,40 +155,15 @@ fn continues(session: &Session, id: crate::model::ItemId, role: Role, message: O
 
 /// Closes the open message: nothing more is appended to it.
 pub(in crate::app) fn close(session: &mut Session, now: Instant) {
-    let Some(id) = session.ledger.open_message.take() else {
+    let Some(id) = session.open_message.take() else {
         return;
     };
     // In a replay all chunks come at once; how long they took means nothing.
-    let is_live = session.turn.is_running() || matches!(session.ledger.replay, Replay::None);
+    let is_live = session.turn.is_running() || matches!(session.replay, Replay::None);
     session.transcript.edit(id, |item| {
         if let ItemBody::Message(open) = &mut item.body {
             open.is_open = false;
             open.took = is_live.then(|| now.saturating_duration_since(open.began));
         }
     });
-}
-
-/// Some agents send our own prompt back within the turn. What continues exactly the text that we sent is
-/// dropped; anything else the user did not type here is shown, with what was held back for it.
-fn strip_echo(session: &mut Session, text: String) -> Option<String> {
-    let Some((sent, matched)) = &mut session.ledger.echo else {
-        return Some(text);
-    };
-    let rest = sent.get(*matched..).unwrap_or_default();
-    if rest.starts_with(text.as_str()) {
-        *matched += text.len();
-        return None;
-    }
-    // An echo may end with white space that was not sent.
-    if let Some(tail) = text.strip_prefix(rest)
-        && tail.trim().is_empty()
-    {
-        *matched = sent.len();
-        return None;
-    }
-    let is_complete = rest.is_empty();
-    let held_back = sent.get(..*matched).unwrap_or_default();
-    let shown = if is_complete { text } else { format!("{held_back}{text}") };
-    session.ledger.echo = None;
-    Some(shown)
 }

@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use crate::model::{AgentTerminal, EventPlace, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
 
-use crate::app::Session;
-use crate::app::state::pages::gone::Key;
+use crate::app::state::session::index::Key;
+use crate::app::{Earlier, Session};
 
 pub(in crate::app) use crate::app::state::pages::edge::Needs;
 pub(in crate::app) use crate::app::state::pages::weight::of_update as weight_of;
@@ -51,6 +51,7 @@ pub(in crate::app) fn on_restored(
     first: ItemId,
     (first_seq, end_seq): (i64, i64),
     needs: Needs,
+    earlier: Option<Earlier>,
 ) {
     let next = session.transcript.next_id();
     let weight = crate::app::state::pages::weight::of_items(session, first, next);
@@ -58,12 +59,13 @@ pub(in crate::app) fn on_restored(
     let kind = PageKind { hides: needs.hides, is_end: true };
     let page = Page { begin, first, weight, kind, needs, ..Page::default() };
     let open = Page { begin: Some(EventPlace::Seq(end_seq)), first: next, ..Page::default() };
-    session.pages.book = PageIndex { closed: [page].into(), open, ..PageIndex::default() };
+    session.pages.book = PageIndex { closed: [page].into(), open, earlier, ..PageIndex::default() };
 }
 
 /// More was read behind what is in memory, up to the event of this number.
 pub(in crate::app) fn on_appended(session: &mut Session, end_seq: i64, needs: Needs) {
-    if let Some(page) = session.pages.book.closed.back_mut().filter(|_| session.ledger.earlier.is_some()) {
+    if let Some(page) = session.pages.book.closed.back_mut().filter(|_| session.pages.book.earlier.is_some())
+    {
         page.kind.hides |= needs.hides;
         page.needs.extend(needs);
     }
@@ -72,11 +74,11 @@ pub(in crate::app) fn on_appended(session: &mut Session, end_seq: i64, needs: Ne
 }
 
 /// What stands here was copied: where it is kept is not known.
-pub(in crate::app) fn on_copied(session: &mut Session) {
-    let first = session.transcript.next_id();
+pub(in crate::app) fn on_copied(session: &mut Session, source: &Session) {
     let copied = Page { first: ItemId::HEAD, ..Page::default() };
-    let book = PageIndex { closed: [copied].into(), ..PageIndex::default() };
-    session.pages.book = PageIndex { open: Page { first, ..Page::default() }, ..book };
+    let open = Page { first: session.transcript.next_id(), ..Page::default() };
+    let earlier = source.pages.book.earlier.clone();
+    session.pages.book = PageIndex { closed: [copied].into(), open, earlier, ..PageIndex::default() };
 }
 
 /// Something is about to be kept. What concerns an item of an earlier page is kept there, and taken; the rest is given
@@ -88,7 +90,7 @@ pub(in crate::app) fn divert(session: &mut Session, item: Option<ItemId>, record
     if session.pages.book.open.begin.is_none() {
         let mark = session.pages.next_serial();
         session.pages.book.open.begin = Some(EventPlace::Mark(mark));
-        session.ledger.keeping.notes.push(Note::Mark(mark));
+        session.recorder.note(Note::Mark(mark));
     }
     let mut record = record;
     if let Record::Update(SessionUpdate::Tool(patch)) = &mut record {
@@ -108,7 +110,7 @@ pub(in crate::app) fn divert(session: &mut Session, item: Option<ItemId>, record
 fn keep_terminals_apart(session: &mut Session, patch: &mut ToolCallPatch) {
     let own = session.tool_by_id(&patch.id);
     for news in std::mem::take(&mut patch.terminals) {
-        let shown = session.ledger.shown_by.get(news.id()).copied().filter(|shown| Some(*shown) != own);
+        let shown = session.index.terminal(news.id()).filter(|shown| Some(*shown) != own);
         match shown.filter(|shown| behind(session, *shown).is_some()) {
             Some(item) => keep_late(session, item, Record::Update(SessionUpdate::Terminal(news))),
             None => patch.terminals.push(news),
@@ -132,7 +134,7 @@ pub(in crate::app) fn keep_late(session: &mut Session, item: ItemId, record: Rec
     page.late = serial;
     page.weight += crate::app::state::pages::weight::of_record(&record);
     session.pages.serial = serial;
-    session.ledger.keeping.notes.push(Note::Late { serial, before, turn, record: Box::new(record) });
+    session.recorder.note(Note::Late { serial, before, turn, record: Box::new(record) });
 }
 
 /// Whether an item belongs to a page that is complete.
@@ -162,7 +164,7 @@ pub(in crate::app) fn on_pushed(session: &mut Session, item: ItemId) {
     }
     let is_full = session.pages.book.open.weight >= session.pages.page_bytes();
     // What is appended to a message belongs to the page of the message.
-    let is_within = session.ledger.open_message.is_some_and(|open| open < item);
+    let is_within = session.open_message.is_some_and(|open| open < item);
     if is_full && !is_within && item > session.pages.book.open.first {
         cut(session, item);
     }
@@ -177,7 +179,7 @@ fn cut(session: &mut Session, item: ItemId) {
     let next = Page { begin: Some(EventPlace::Mark(mark)), first: item, ..Page::default() };
     let full = std::mem::replace(&mut book.open, next);
     book.closed.push_back(Page { weight, ..full });
-    session.ledger.keeping.notes.push(Note::Mark(mark));
+    session.recorder.note(Note::Mark(mark));
     session.pages.wants_trim = true;
 }
 
@@ -204,7 +206,7 @@ pub(in crate::app) fn take_late(session: &mut Session, update: SessionUpdate) ->
     session.pages.book.is_stale = true;
     let before = EventPlace::Seq(behind);
     let record = Box::new(Record::Update(update));
-    session.ledger.keeping.notes.push(Note::Late { serial, before, turn, record });
+    session.recorder.note(Note::Late { serial, before, turn, record });
     None
 }
 
@@ -213,11 +215,11 @@ fn away_of(session: &Session, update: &SessionUpdate) -> Option<(u32, i64)> {
     let key = match update {
         SessionUpdate::Tool(patch) => return away_of_call(session, patch),
         SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }
-            if !session.ledger.compactions.contains_key(id) =>
+            if session.index.compaction(id).is_none() =>
         {
             Key::Compaction(id)
         }
-        SessionUpdate::Subagent(patch) if !session.ledger.subagents.contains_key(&patch.session) => {
+        SessionUpdate::Subagent(patch) if session.index.subagent(&patch.session).is_none() => {
             Key::Subagent(&patch.session)
         }
         // One that begins anew is another one.
@@ -248,14 +250,12 @@ pub(in crate::app) fn item_of(session: &Session, record: &Record) -> Option<Item
     match record {
         Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => session.tool_by_id(&patch.id),
         Record::Decided { tool, .. } | Record::Located { tool, .. } => session.tool_by_id(tool),
-        Record::Command { terminal, .. } => session.ledger.shown_by.get(terminal).copied(),
-        Record::Update(SessionUpdate::Terminal(news)) => session.ledger.shown_by.get(news.id()).copied(),
+        Record::Command { terminal, .. } => session.index.terminal(terminal),
+        Record::Update(SessionUpdate::Terminal(news)) => session.index.terminal(news.id()),
         Record::Update(SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }) => {
-            session.ledger.compactions.get(id).copied()
+            session.index.compaction(id)
         }
-        Record::Update(SessionUpdate::Subagent(patch)) => {
-            session.ledger.subagents.get(&patch.session).copied()
-        }
+        Record::Update(SessionUpdate::Subagent(patch)) => session.index.subagent(&patch.session),
         Record::Update(SessionUpdate::Message { role, message, .. }) => session.find_message(*role, message),
         _ => None,
     }
@@ -272,26 +272,15 @@ pub(in crate::app) fn take_things(session: &mut Session, range: Range<usize>) ->
             things.push((Key::Message(message.role, id).hash(), item.turn));
         }
     }
-    let mut stays = |at: ItemId, key: Key<'_>| {
-        let index = transcript.index_of(at).filter(|index| range.contains(index));
-        let item = index.and_then(|index| transcript.items().get(index));
-        things.extend(item.map(|item| (key.hash(), item.turn)));
-        item.is_none()
-    };
-    session.tools.retain(|id, at| stays(*at, Key::Tool(id)));
-    session.tools.shrink_to_fit();
-    let ledger = &mut session.ledger;
-    ledger.former_tools.retain(|id, at| stays(*at, Key::Tool(id)));
-    ledger.former_tools.shrink_to_fit();
-    ledger.compactions.retain(|id, at| stays(*at, Key::Compaction(id)));
-    ledger.subagents.retain(|id, at| stays(*at, Key::Subagent(id)));
     let terminals = &mut session.terminals;
-    ledger.shown_by.retain(|id, at| {
-        let stays = stays(*at, Key::Terminal(id));
-        if !stays {
+    session.index.retain(|key, at| {
+        let index = transcript.index_of(at).filter(|index| range.contains(index));
+        let Some(item) = index.and_then(|index| transcript.items().get(index)) else { return true };
+        things.push((key.hash(), item.turn));
+        if let Key::Terminal(id) = key {
             terminals.remove(id);
         }
-        stays
+        false
     });
     things
 }

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::model::{
     AskId, ConnId, ItemId, NoticeKind, PermissionRequest, Record, RecordedEvent, Role, SessionUpdate,
-    Severity, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome,
+    Severity, StopReason, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome,
 };
 
 use super::{access, apply, diffs, insert, messages, tools, turns};
 use crate::app::state::pages::edge::{Needs, Things};
 use crate::app::{
-    Decision, Handover, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, Session, TerminalView,
-    Turn, TurnEnd,
+    Decision, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, Session, TerminalView, Turn,
+    TurnEnd,
 };
 
 /// What surrounds the events that are played.
@@ -86,12 +86,12 @@ pub(in crate::app) fn play_to(
     session.turn = Turn::Idle;
     session.has_background_news = false;
     let things = Things::of(session, last_turn);
-    let open_message = session.ledger.open_message;
+    let open_message = session.open_message;
     messages::close(session, last);
     if bounds.goes_on {
-        session.ledger.open_message = open_message;
+        session.open_message = open_message;
     } else {
-        session.ledger.echo = None;
+        session.prompts.stop_echo();
         // What was asked about and not decided was not done.
         let asked: Vec<OpenRequest> = session.asks.drain(..).collect();
         for open in asked {
@@ -104,7 +104,7 @@ pub(in crate::app) fn play_to(
         access::close_restored(session, last);
     }
     // Nothing of this is news for the store.
-    session.ledger.keeping.notes.clear();
+    session.recorder.clear_notes();
     Played { mark: marked, needs, things }
 }
 
@@ -151,7 +151,7 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
                 session.transcript.push(session.turn_count, user_message(&text, now));
             }
             session.turn = Turn::Running { since: now, last_news: now };
-            session.ledger.echo = Some((text, 0));
+            session.prompts.expect_echo(text);
         }
         Record::Update(SessionUpdate::Subagent(patch)) => apply::on_subagent(session, patch, now),
         Record::Update(update) => {
@@ -210,7 +210,7 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
         }
         Record::Inserted { back, updates } => insert::play(session, back, updates, now),
         Record::HandedOver { agent, text } => {
-            session.ledger.handover = Some(Handover { text, agent, is_sent: false });
+            session.resume.hand_over(text, agent);
         }
         // It is taken back before the agent is asked to go on with it.
         Record::Archived { is_away } => session.is_archived = is_away,
@@ -230,14 +230,16 @@ pub(in crate::app) fn take_asked(session: &mut Session, id: &ToolCallId) -> Opti
 
 pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
     session.turn = Turn::Idle;
-    session.ledger.echo = None;
+    session.prompts.stop_echo();
     let end = match outcome {
         TurnOutcome::Stopped { reason, usage, took_ms } => {
             session.turn_usage = usage.or(session.turn_usage);
             // It was told with the prompt of this turn.
-            session.ledger.handover.take_if(|_| reason != crate::model::StopReason::Cancelled);
+            if reason != StopReason::Cancelled {
+                session.resume.handed_over();
+            }
             let took = Duration::from_millis(took_ms);
-            (reason != crate::model::StopReason::EndTurn).then_some(TurnEnd::Stopped { reason, usage, took })
+            (reason != StopReason::EndTurn).then_some(TurnEnd::Stopped { reason, usage, took })
         }
         TurnOutcome::Failed { error, fault } => Some(TurnEnd::Failed { error, fault }),
         TurnOutcome::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),

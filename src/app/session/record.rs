@@ -17,27 +17,23 @@ pub(in crate::app) fn note(session: &mut Session, record: Record) {
 pub(in crate::app) fn note_of(session: &mut Session, item: Option<ItemId>, record: Record) {
     let Some(record) = paging::divert(session, item, record) else { return };
     let turn = session.turn_count;
-    session.ledger.keeping.notes.push(Note::Event { turn, record: Box::new(record) });
+    session.recorder.note(Note::Event { turn, record: Box::new(record) });
 }
 
 /// From now on what happens is a history that replaces what is kept, if it comes to its end: until then that stays.
 pub(in crate::app) fn hold(session: &mut Session) {
-    session.ledger.keeping.holds = true;
-    session.ledger.keeping.notes.push(Note::Hold);
+    session.recorder.hold();
     note(session, Record::Replaced);
 }
 
 /// The history has come to its end, or to none.
 pub(in crate::app) fn release(session: &mut Session, is_whole: bool) {
-    let keeping = &mut session.ledger.keeping;
-    if std::mem::take(&mut keeping.holds) {
-        keeping.notes.push(Note::Release { is_whole });
-    }
+    session.recorder.release(is_whole);
 }
 
 /// Puts a line below what is shown: of a part that is read, above the line that says how many events follow it.
 pub(in crate::app) fn push_line(session: &mut Session, body: ItemBody) {
-    let later = session.ledger.reading.as_ref().and_then(|reading| reading.later.as_ref());
+    let later = session.read_only.as_ref().and_then(|reading| reading.later.as_ref());
     let count = later.map_or(0, |later| later.count);
     if let Some(line) = session.pages.later_line.take() {
         session.transcript.remove(line);

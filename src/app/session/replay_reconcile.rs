@@ -35,7 +35,7 @@ const LATEST_BEGIN: Duration = Duration::from_secs(5);
 pub(in crate::app) fn begin(session: &Session, is_expected: bool) -> Replay {
     let mut shadow = Session::new(session.key, session.place.clone());
     // Times in a replay mean nothing.
-    shadow.ledger.replay = Replay::Running(Box::default());
+    shadow.replay = Replay::Running(Box::default());
     Replay::Aside(Box::new(Aside {
         shadow,
         is_expected,
@@ -55,7 +55,7 @@ pub(in crate::app) fn take(
     fx: &mut Vec<Effect>,
 ) -> Option<SessionUpdate> {
     let (key, is_open) = (session.key, session.phase == SessionPhase::Ready);
-    let Replay::Aside(aside) = &mut session.ledger.replay else {
+    let Replay::Aside(aside) = &mut session.replay else {
         return Some(update);
     };
     if !is_history(&update) {
@@ -114,12 +114,12 @@ fn is_from_user(update: &SessionUpdate) -> bool {
 /// The call that opens the session was answered: the rest of the replay, or all of it, may still come.
 pub(in crate::app) fn on_answered(session: &mut Session, now: Instant, fx: &mut Vec<Effect>) {
     let key = session.key;
-    let Replay::Aside(aside) = &session.ledger.replay else { return };
+    let Replay::Aside(aside) = &session.replay else { return };
     if aside.has_begun() && has_end(session, aside) {
         settle(session, now);
         return;
     }
-    if let Replay::Aside(aside) = &mut session.ledger.replay {
+    if let Replay::Aside(aside) = &mut session.replay {
         aside.answered_at = Some(now);
         aside.seen = aside.shadow.transcript.revision();
         aside.holds_prompts |= aside.has_begun();
@@ -132,12 +132,12 @@ pub(in crate::app) fn on_answered(session: &mut Session, now: Instant, fx: &mut 
 /// Looks whether the replay has come to its end. Returns whether what waited for it may be sent.
 pub(in crate::app) fn on_timer(session: &mut Session, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let key = session.key;
-    let Replay::Aside(aside) = &mut session.ledger.replay else { return false };
+    let Replay::Aside(aside) = &mut session.replay else { return false };
     let so_far = aside.shadow.transcript.revision();
     let is_news = std::mem::replace(&mut aside.seen, so_far) != so_far;
     aside.quiet_looks = if is_news { 0 } else { aside.quiet_looks.saturating_add(1) };
     let (looks, has_begun, is_expected) = (aside.quiet_looks, aside.has_begun(), aside.is_expected);
-    let enough = match &session.ledger.replay {
+    let enough = match &session.replay {
         // While it comes, nobody need know how far it is.
         _ if looks == 0 => 1,
         Replay::Aside(aside) if has_begun && !has_end(session, aside) => PAUSES,
@@ -150,7 +150,7 @@ pub(in crate::app) fn on_timer(session: &mut Session, now: Instant, fx: &mut Vec
     }
     if has_begun {
         settle(session, now);
-    } else if let Replay::Aside(aside) = &mut session.ledger.replay {
+    } else if let Replay::Aside(aside) = &mut session.replay {
         // It may still begin, but nothing waits for it any more.
         aside.holds_prompts = false;
     }
@@ -159,7 +159,7 @@ pub(in crate::app) fn on_timer(session: &mut Session, now: Instant, fx: &mut Vec
 
 /// The replay is over, or a prompt is about to be sent: what only the agent has is put where it belongs.
 pub(in crate::app) fn settle(session: &mut Session, now: Instant) {
-    let Replay::Aside(aside) = std::mem::take(&mut session.ledger.replay) else {
+    let Replay::Aside(aside) = std::mem::take(&mut session.replay) else {
         return;
     };
     let mut shadow = aside.shadow;
@@ -169,13 +169,13 @@ pub(in crate::app) fn settle(session: &mut Session, now: Instant) {
         tools::close_open(&mut shadow, ToolStatus::Completed, now);
         let mut found = compare(session, None, &shadow);
         // A prompt that the agent refused because it had lost the session is sent once more.
-        if let Some(last) = found.untold.last_mut().filter(|_| session.ledger.unsent.is_some())
+        if let Some(last) = found.untold.last_mut().filter(|_| session.prompts.unsent().is_some())
             && last.behind == session.transcript.items().len()
         {
             last.turns -= 1;
         }
         found.untold.retain(|run| run.turns > 0);
-        session.ledger.unread = unread(session, &shadow, &found);
+        session.unread_replay = unread(session, &shadow, &found);
         has_more = insert::add(session, &shadow, found, now);
     }
     take_plans(session, shadow, has_more);
@@ -183,14 +183,14 @@ pub(in crate::app) fn settle(session: &mut Session, now: Instant) {
 
 /// A page of the record was read: what the agent has of it is put where it belongs.
 pub(in crate::app) fn on_earlier(session: &mut Session, now: Instant) {
-    let Some(rest) = session.ledger.unread.take() else { return };
+    let Some(rest) = session.unread_replay.take() else { return };
     let items = session.transcript.items();
     let is_behind = |item: &Item| item.id != ItemId::HEAD && item.turn >= rest.before;
     let end = items.iter().position(is_behind).unwrap_or(items.len());
     let ours = items.get(..end).unwrap_or_default();
-    let is_whole = session.ledger.earlier.is_none();
+    let is_whole = session.pages.book.earlier.is_none();
     let found = reconcile::reconcile(ours, rest.shadow.transcript.items(), is_whole);
-    session.ledger.unread = unread(session, &rest.shadow, &found);
+    session.unread_replay = unread(session, &rest.shadow, &found);
     insert::add(session, &rest.shadow, found, now);
 }
 
@@ -216,7 +216,7 @@ fn unread(session: &mut Session, shadow: &Session, found: &reconcile::Reconciled
 }
 
 fn compare(session: &Session, upto: Option<ItemId>, shadow: &Session) -> reconcile::Reconciled {
-    let is_whole = session.ledger.earlier.is_none();
+    let is_whole = session.pages.book.earlier.is_none();
     let ours = session.transcript.items();
     let count = upto
         .and_then(|last| ours.iter().rposition(|item| item.id == last))

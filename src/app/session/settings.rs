@@ -75,19 +75,13 @@ pub(in crate::app) fn take(session: &mut Session, wanted: Wanted) {
 
 /// Remembers that this is in force by somebody's choice.
 pub(in crate::app) fn note(session: &mut Session, choice: Setting) {
-    let is_of_other_kind = |other: &Setting| match (other, &choice) {
-        (Setting::Mode(_), Setting::Mode(_)) | (Setting::Model(_), Setting::Model(_)) => false,
-        (Setting::Option(one, _), Setting::Option(other, _)) => one != other,
-        _ => true,
-    };
-    session.ledger.chosen.retain(is_of_other_kind);
-    session.ledger.chosen.push(choice);
+    session.settings.choose(choice);
 }
 
 /// The agent changed it by itself, within a session that is open: a replay tells what was, not what is. A model that
 /// nobody chose stays the agent's own business, for it may have a better one the next time.
 pub(in crate::app) fn follow(session: &mut Session, choice: Setting) {
-    let is_chosen = || session.ledger.chosen.iter().any(|other| matches!(other, Setting::Model(_)));
+    let is_chosen = || session.settings.chosen().iter().any(|other| matches!(other, Setting::Model(_)));
     let counts = !matches!(choice, Setting::Model(_)) || is_chosen();
     if session.phase == SessionPhase::Ready && counts {
         note(session, choice);
@@ -100,7 +94,7 @@ pub(in crate::app) fn follow_options(session: &mut Session) {
         return;
     }
     let options = &session.options;
-    for choice in &mut session.ledger.chosen {
+    for choice in session.settings.chosen_mut() {
         if let Setting::Option(id, value) = choice
             && let Some(now) = options.iter().find(|option| option.id == *id)
         {

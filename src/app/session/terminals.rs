@@ -55,7 +55,7 @@ impl TerminalView {
 
 /// News of a terminal that the agent owns, told beside the tool call of this item.
 pub(in crate::app) fn on_news(session: &mut Session, item: ItemId, news: AgentTerminal, now: Instant) {
-    session.ledger.shown_by.entry(news.id().clone()).or_insert(item);
+    session.index.add_terminal(news.id().clone(), item);
     on_told(session, news, now);
 }
 
@@ -126,7 +126,7 @@ pub(in crate::app) fn record(id: &TerminalId, view: &TerminalView, exit: &ExitIn
 
 /// The terminal is shown by an item whose drawing is now stale.
 fn touch(session: &mut Session, id: &TerminalId) {
-    if let Some(item) = session.ledger.shown_by.get(id).copied() {
+    if let Some(item) = session.index.terminal(id) {
         session.transcript.edit(item, |_| {});
     }
 }

@@ -35,12 +35,12 @@ pub(in crate::app) fn upsert(
         let mut call = ToolCall::new(patch.id.clone(), now);
         call.from_ask_only = origin == Origin::Ask;
         let id = session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(call)));
-        session.tools.insert(patch.id.clone(), id);
+        session.index.add_tool(patch.id.clone(), id);
         id
     });
     for piece in patch.content.as_set().into_iter().flatten().chain(&patch.more_content) {
         if let ToolContent::Terminal(terminal) = piece {
-            session.ledger.shown_by.insert(terminal.clone(), id);
+            session.index.move_terminal(terminal.clone(), id);
         }
     }
     session.transcript.edit(id, |item| {
@@ -51,7 +51,7 @@ pub(in crate::app) fn upsert(
     for piece in news {
         terminals::on_news(session, id, piece, now);
     }
-    if origin == Origin::Update && (!session.ledger.loose.is_empty() || has_accesses(session, id)) {
+    if origin == Origin::Update && (!session.loose.is_empty() || has_accesses(session, id)) {
         access::claim(session, id);
     }
     id
@@ -89,13 +89,13 @@ fn may_follow(old: ToolStatus, new: ToolStatus) -> bool {
 }
 
 fn find(session: &Session, patch: &ToolCallPatch, origin: Origin) -> Option<ItemId> {
-    if let Some(id) = session.tools.get(&patch.id).copied() {
+    if let Some(id) = session.index.current_tool(&patch.id) {
         // One agent asks under one made-up id for everything: each question is a call of its own.
         let is_answered =
             session.tool_call(id).is_some_and(|call| call.from_ask_only && call.decision.is_some());
         return (origin == Origin::Update || !is_answered).then_some(id);
     }
-    let id = session.ledger.former_tools.get(&patch.id).copied()?;
+    let id = session.index.former_tool(&patch.id)?;
     let is_over = session.tool_call(id).is_none_or(|call| call.status.is_final());
     let is_another = patch.is_announcement || (origin == Origin::Ask && is_over);
     (!is_another).then_some(id)
@@ -106,10 +106,9 @@ fn find(session: &Session, patch: &ToolCallPatch, origin: Origin) -> Option<Item
 /// still wait for the user are left alone.
 pub(in crate::app) fn close_open(session: &mut Session, status: ToolStatus, now: Instant) {
     let open: Vec<ItemId> = session
-        .tools
-        .values()
-        .chain(&session.ledger.loose.asked)
-        .copied()
+        .index
+        .current_tools()
+        .chain(session.loose.asked().iter().copied())
         .filter(|id| session.tool_call(*id).is_some_and(|call| !call.status.is_final()))
         .filter(|id| !awaits_user(session, *id))
         .collect();

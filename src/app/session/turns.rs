@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::model::ToolStatus;
 
 use super::{messages, tools};
-use crate::app::{ItemBody, Loose, Session, TurnEnd};
+use crate::app::{ItemBody, Session, TurnEnd};
 
 /// Counts a new turn, ours or one of a replayed history. Ids of tool calls may come again in it; updates for
 /// the turns before still find theirs.
@@ -13,10 +13,10 @@ pub(in crate::app) fn next_turn(session: &mut Session, now: Instant) {
     messages::close(session, now);
     tools::close_open(session, ToolStatus::Completed, now);
     session.turn_count += 1;
-    session.ledger.former_tools.extend(session.tools.drain());
-    session.ledger.loose = Loose::default();
+    session.index.begin_turn();
+    session.loose.clear();
     // What was approved once is over.
-    session.ledger.approvals.retain(|approval| approval.is_always);
+    session.permissions.begin_turn();
 }
 
 /// Closes what a turn left open, and says how it ended unless that was well.

@@ -53,7 +53,7 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
             add(open.since, WaitingFor::Ask(open.conn, open.ask));
         }
         if let Some(since) =
-            session.ledger.sign_in_since.filter(|_| session.phase == SessionPhase::NeedsSignIn)
+            session.start.sign_in_since().filter(|_| session.phase == SessionPhase::NeedsSignIn)
         {
             add(since, WaitingFor::SignIn);
         }

@@ -37,26 +37,25 @@ pub(in crate::app) fn root_of(state: &State, key: SessionKey) -> SessionKey {
 
 /// The session that the store knows by this id, if it is open here; one that is only read if there is no other.
 pub(in crate::app) fn open_as(state: &State, uid: &str) -> Option<SessionKey> {
-    let is_open = |session: &&Session| session.ledger.keeping.kept_as.as_deref() == Some(uid);
+    let is_open = |session: &&Session| session.recorder.kept_as() == Some(uid);
     let open = state.sessions.values().find(is_open).map(|session| session.key);
     open.or_else(|| read_as(state, uid))
 }
 
 /// The session that the store knows by this id, if it is read here.
 pub(in crate::app) fn read_as(state: &State, uid: &str) -> Option<SessionKey> {
-    let is_read =
-        |session: &&Session| session.ledger.reading.as_ref().is_some_and(|reading| reading.uid == uid);
+    let is_read = |session: &&Session| session.read_only.as_ref().is_some_and(|reading| reading.uid == uid);
     state.sessions.values().find(is_read).map(|session| session.key)
 }
 
 /// Whether nothing was said in a session, and nothing is read in it.
 pub(in crate::app) fn is_fresh(session: &Session) -> bool {
-    session.parent.is_none() && session.turn_count == 0 && session.ledger.reading.is_none()
+    session.parent.is_none() && session.turn_count == 0 && session.read_only.is_none()
 }
 
 /// What a session that is only read shows.
 pub(in crate::app) fn reading_of(state: &State, key: SessionKey) -> Option<&Reading> {
-    state.sessions.get(&key)?.ledger.reading.as_ref()
+    state.sessions.get(&key)?.read_only.as_ref()
 }
 
 /// The last session of the user's folder, as long as the session on the screen is one in which nothing was said.

@@ -63,6 +63,8 @@ pub(in crate::app) struct PageIndex {
     pub(in crate::app) away_late: u64,
     /// What is read again as one page.
     pub(in crate::app) merge: Option<Merge>,
+    /// The recorded events before the first page in memory.
+    pub(in crate::app) earlier: Option<Earlier>,
 }
 
 /// What stood there before a history that is being replayed, to be restored if that fails.
@@ -72,8 +74,6 @@ pub struct Former {
     pub(in crate::app) transcript: Transcript,
     /// Their pages.
     pub(in crate::app) book: PageIndex,
-    /// What is kept and was not shown.
-    pub(in crate::app) earlier: Option<Earlier>,
 }
 
 /// A page in memory. It ends where the next one begins.
@@ -141,6 +141,11 @@ impl Pages {
     pub fn page_of(&self, transcript: &Transcript, item: ItemId) -> usize {
         let item = transcript.rank(item);
         self.book.closed.iter().take_while(|page| transcript.rank(page.first) <= item).count()
+    }
+
+    /// The recorded events before the first item in memory.
+    pub fn earlier(&self) -> Option<&Earlier> {
+        self.book.earlier.as_ref()
     }
 
     /// Where the reader was when that was told last.

@@ -7,14 +7,14 @@ use crate::model::{AgentSpec, ConnId, Note, RecordedSession, SessionHead, Sessio
 /// What was and what will be handed out.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecorderState {
-    /// The store's id of a session that was kept before.
-    pub kept_as: Option<String>,
-    /// The agent that the kept session was with: its name, program and arguments.
-    pub agent: Option<(String, String, Vec<String>)>,
-    /// What happened since it was last handed out.
-    pub notes: Vec<Note>,
-    /// Whether a history is coming that counts once it is whole.
-    pub(in crate::app) holds: bool,
+    /// The store's id of the session.
+    kept_as: Option<String>,
+    /// The agent of the saved session: its name, program and arguments.
+    agent: Option<(String, String, Vec<String>)>,
+    /// What happened since notes were last handed out.
+    notes: Vec<Note>,
+    /// Whether a history is being received that counts once it is complete.
+    holds: bool,
     /// What was last handed out of the head.
     pub(in crate::app) head: Option<HeadMark>,
     pub(in crate::app) draft: String,
@@ -42,6 +42,46 @@ impl RecorderState {
         let SessionHead { kept_as, agent, command, args, .. } = head;
         let agent = Some((agent, command, args));
         Self { kept_as, agent, draft: draft.to_owned(), queue: queue.clone(), ..Self::default() }
+    }
+
+    /// The store's id of the session.
+    pub fn kept_as(&self) -> Option<&str> {
+        self.kept_as.as_deref()
+    }
+
+    pub(in crate::app) fn set_kept_as(&mut self, uid: Option<String>) {
+        self.kept_as = uid;
+    }
+
+    /// The agent of the saved session: its name, program and arguments.
+    pub fn agent(&self) -> Option<&(String, String, Vec<String>)> {
+        self.agent.as_ref()
+    }
+
+    pub(in crate::app) fn note(&mut self, note: Note) {
+        self.notes.push(note);
+    }
+
+    pub(in crate::app) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// What was played from the record is not recorded again.
+    pub(in crate::app) fn clear_notes(&mut self) {
+        self.notes.clear();
+    }
+
+    /// The following notes count once the history is complete.
+    pub(in crate::app) fn hold(&mut self) {
+        self.holds = true;
+        self.note(Note::Hold);
+    }
+
+    /// The history has ended.
+    pub(in crate::app) fn release(&mut self, is_whole: bool) {
+        if std::mem::take(&mut self.holds) {
+            self.note(Note::Release { is_whole });
+        }
     }
 
     /// Whether this is the agent that the kept session was with. Its command may have changed since, but hardly

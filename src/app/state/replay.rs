@@ -59,5 +59,5 @@ impl Aside {
 
 /// Whether prompts are to wait, because they would be mixed with a replay.
 pub(in crate::app) fn holds_prompts(session: &Session) -> bool {
-    matches!(&session.ledger.replay, Replay::Aside(aside) if aside.holds_prompts)
+    matches!(&session.replay, Replay::Aside(aside) if aside.holds_prompts)
 }

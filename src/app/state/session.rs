@@ -1,28 +1,40 @@
 //! A session: its transcript, turn, plan, choices, open questions and queue.
 
+pub(in crate::app) mod index;
+mod loose;
+mod permissions;
+mod prompts;
+mod resume;
+mod settings;
+mod start;
+mod title;
+
 use crate::app::ItemBody;
 use crate::app::Replay;
 use crate::model::FieldValue;
-use crate::model::FileDiff;
 use crate::model::Role;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
     Access, AskId, AskReason, CallError, ConfigOption, ConnId, ElicitationRequest, FileJob, FoldRules,
     GitInfo, Grant, ItemId, MessageId, Models, Modes, PermissionRequest, Plan, PlanBody, PlanStatus,
-    SessionId, SessionKey, SessionPlace, Setting, SlashCommand, TerminalCommand, TerminalId, ToolCallId,
-    TurnUsage, Usage, WriteChange,
+    SessionId, SessionKey, SessionPlace, SlashCommand, TerminalCommand, TerminalId, ToolCallId, TurnUsage,
+    Usage, WriteChange,
 };
 
 use super::outline::Only;
-use super::replay;
+use super::replay::{self, Unread};
 use super::search::Search;
-use crate::app::{
-    Earlier, Handover, Pages, Reading, RecorderState, TabUi, TerminalView, ToolCall, ToolIndex, Transcript,
-    Unseen,
-};
+use crate::app::{Pages, Reading, RecorderState, TabUi, TerminalView, ToolCall, Transcript, Unseen};
+use index::ItemIndex;
+pub use loose::Loose;
+pub use permissions::{Approval, Permissions};
+pub use prompts::PromptState;
+pub use resume::{ResumeConfidence, ResumeState};
+pub use settings::{SettingsState, Wanted};
+pub use start::StartState;
+pub use title::TitleState;
 
 /// How many items are searched for a message id.
 const MESSAGE_LOOKBACK: usize = 2_000;
@@ -61,8 +73,6 @@ pub struct Session {
     pub transcript: Transcript,
     /// Which of them are in memory.
     pub pages: Pages,
-    /// Tool calls of the running or last turn.
-    pub tools: ToolIndex,
     /// Terminals, by the id that tool calls name.
     pub terminals: BTreeMap<TerminalId, TerminalView>,
     /// Requests of the agent that wait for a terminal's end.
@@ -121,8 +131,34 @@ pub struct Session {
     pub shelf: TabUi,
     /// The place of its tab among the others: smaller ones stand before it.
     pub rank: u64,
-    /// What the reducer must remember between events; nobody draws it.
-    pub ledger: Ledger,
+    /// The prompt of the running turn, and prompts that wait.
+    pub prompts: PromptState,
+    /// How it was opened, and what the agent has of it.
+    pub resume: ResumeState,
+    /// What it waits for before it is opened.
+    pub start: StartState,
+    /// Requested and chosen settings.
+    pub settings: SettingsState,
+    /// What the user has approved and granted.
+    pub permissions: Permissions,
+    /// Whether the user gave the title.
+    pub title_state: TitleState,
+    /// What is to be recorded.
+    pub recorder: RecorderState,
+    /// It is only read: no agent, nothing to record.
+    pub read_only: Option<Reading>,
+    /// How far a replay of the history is.
+    pub replay: Replay,
+    /// The part of a replay that is to be compared with earlier parts of the record.
+    pub unread_replay: Option<Box<Unread>>,
+    /// The message that chunks are appended to.
+    pub open_message: Option<ItemId>,
+    /// The items of tool calls, terminals, compactions and subagents.
+    pub index: ItemIndex,
+    /// Items that a tool call may still take over.
+    pub loose: Loose,
+    /// Parts of the work that the agent can cancel separately.
+    pub can_cancel: BTreeSet<Part>,
 }
 
 impl Session {
@@ -140,7 +176,6 @@ impl Session {
             turn_count: 0,
             transcript: Transcript::default(),
             pages: Pages::default(),
-            tools: ToolIndex::new(),
             terminals: BTreeMap::new(),
             terminal_waits: Vec::new(),
             plans: Vec::new(),
@@ -170,13 +205,26 @@ impl Session {
             unseen: None,
             shelf: TabUi::default(),
             rank: key.0,
-            ledger: Ledger::default(),
+            prompts: PromptState::default(),
+            resume: ResumeState::default(),
+            start: StartState::default(),
+            settings: SettingsState::default(),
+            permissions: Permissions::default(),
+            title_state: TitleState::default(),
+            recorder: RecorderState::default(),
+            read_only: None,
+            replay: Replay::None,
+            unread_replay: None,
+            open_message: None,
+            index: ItemIndex::default(),
+            loose: Loose::default(),
+            can_cancel: BTreeSet::new(),
         }
     }
 
     /// Forgets where items are, after the transcript was replaced.
     pub(in crate::app) fn forget_places(&mut self) {
-        self.tools.clear();
+        self.index.clear();
         self.selected = None;
         self.reading = None;
         let _ = self.transcript.take_touched();
@@ -184,15 +232,9 @@ impl Session {
             search.opened = None;
             search.restart(None);
         }
-        let ledger = &mut self.ledger;
-        ledger.open_message = None;
-        ledger.former_tools.clear();
-        ledger.shown_by.clear();
-        ledger.loose = Loose::default();
-        ledger.compactions.clear();
-        ledger.subagents.clear();
-        ledger.can_cancel.clear();
-        ledger.earlier = None;
+        self.open_message = None;
+        self.loose.clear();
+        self.can_cancel.clear();
         drop(self.pages.forget());
     }
 
@@ -204,9 +246,14 @@ impl Session {
         }
     }
 
+    /// The item of the tool call with this id in the running or last turn.
+    pub fn current_tool(&self, id: &ToolCallId) -> Option<ItemId> {
+        self.index.current_tool(id)
+    }
+
     /// The item of the last tool call with this id.
     pub fn tool_by_id(&self, id: &ToolCallId) -> Option<ItemId> {
-        self.tools.get(id).or_else(|| self.ledger.former_tools.get(id)).copied()
+        self.index.tool(id)
     }
 
     /// The item of the message with this id, among the last ones.
@@ -257,122 +304,8 @@ impl Session {
 
     /// What prompts wait for the agent to confirm: `mode`, `model` or `options`.
     pub fn pending_setting(&self) -> Option<&'static str> {
-        let ledger = &self.ledger;
-        let is_held = |number: u64| number > ledger.overdue_setting || ledger.setting_again == Some(number);
-        ledger.wanted.iter().filter(|(number, _)| is_held(**number)).find_map(|(_, wanted)| match wanted {
-            Wanted::Setting(Setting::Mode(_)) => Some("mode"),
-            Wanted::Setting(Setting::Model(_)) => Some("model"),
-            Wanted::Setting(Setting::Option(..)) => Some("options"),
-            Wanted::Title(_) => None,
-        })
+        self.settings.pending()
     }
-}
-
-/// What the reducer must remember of a session between events.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Ledger {
-    /// The message that chunks are appended to.
-    pub open_message: Option<ItemId>,
-    /// Tool calls of the turns before, the latest of each id: late updates still find them.
-    pub former_tools: ToolIndex,
-    /// The item that shows a terminal: its revision is bumped when the terminal writes.
-    pub shown_by: BTreeMap<TerminalId, ItemId>,
-    /// Items that a tool call may still take over.
-    pub loose: Loose,
-    /// What the user approved in the running turn, or always.
-    pub approvals: Vec<Approval>,
-    /// What the user granted for this session, each to one agent.
-    pub grants: Vec<(String, Grant)>,
-    /// Where compactions are, by id.
-    pub compactions: BTreeMap<String, ItemId>,
-    /// Where child sessions are, by id.
-    pub subagents: BTreeMap<SessionId, ItemId>,
-    /// Number and text of the prompt call whose reply ends the turn.
-    pub prompt: Option<(u64, String)>,
-    /// Our own prompt, and how many of its bytes the agent has echoed.
-    pub echo: Option<(String, usize)>,
-    /// How far a replay of the history is.
-    pub replay: Replay,
-    /// What of a replay is to be compared with earlier parts of the record.
-    pub unread: Option<Box<super::replay::Unread>>,
-    /// Whether the session is being reopened after its agent was lost (else: opened anew).
-    pub is_reopening: bool,
-    /// Whether the queue goes on by itself as soon as the session is open.
-    pub sends_when_ready: bool,
-    /// Whether a prompt was queued after the running turn was cancelled.
-    pub has_queued_since_cancel: bool,
-    /// Whether the session was opened from the agent's list and its history has not come yet.
-    pub wants_history: bool,
-    /// Why the agent may not hold the session after all.
-    pub doubt: Option<ResumeConfidence>,
-    /// The session that this one is being copied from.
-    pub copied_from: Option<SessionKey>,
-    /// The connections that it had, the latest last.
-    pub conns: VecDeque<ConnId>,
-    /// Since when the agent wants a sign-in.
-    pub sign_in_since: Option<Instant>,
-    /// A prompt that came to nothing and goes off, without a new item, once the session is open: after a sign-in,
-    /// or because the agent had lost the session.
-    pub unsent: Option<String>,
-    /// Whether the failed prompt only waits for the user's word on what the agent is to be told before it.
-    pub is_held: bool,
-    /// Whether the running turn's prompt was sent before to a session that was gone.
-    pub is_second_try: bool,
-    /// What is to be kept on disk.
-    pub keeping: RecorderState,
-    /// It is only read: no agent, nothing to be kept.
-    pub reading: Option<Reading>,
-    /// What is kept, but not shown yet.
-    pub earlier: Option<Earlier>,
-    /// Whether the user gave the title.
-    pub has_own_title: bool,
-    /// Whether the agent does not know that title.
-    pub owes_title: bool,
-    /// Whether the agent had the session before it was opened here.
-    pub goes_on: bool,
-    /// What the next prompt tells the agent of a conversation that it does not know.
-    pub handover: Option<Handover>,
-    /// Whether the agent does not know what stands above.
-    pub has_forgotten: bool,
-    /// The agent's name for the session that it could not take up again, as long as nothing was said in the one that
-    /// took its place: it may find it later.
-    pub former_id: Option<SessionId>,
-    /// What was asked to be set, by the number of the call.
-    pub wanted: BTreeMap<u64, Wanted>,
-    /// Calls that set something, up to this number, had no answer in time: prompts do not wait for them.
-    pub overdue_setting: u64,
-    /// What was chosen, and is to hold when the session is opened again.
-    pub chosen: Vec<Setting>,
-    /// The call that sets some of it again; prompts wait for it.
-    pub setting_again: Option<u64>,
-    /// What is set again after that.
-    pub to_set_again: VecDeque<Setting>,
-    /// The agent and the MCP servers that were said to be left out for it.
-    pub left_out: Option<(String, String)>,
-    /// Parts of the work that the agent can stop by themselves.
-    pub can_cancel: BTreeSet<Part>,
-    /// Whether it is opened as soon as the agent is set up.
-    pub waits_for_setup: bool,
-    /// Whether it is opened as soon as the user has answered for the folder's servers.
-    pub waits_for_servers: bool,
-}
-
-/// Why an agent may not hold a session whose id is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResumeConfidence {
-    /// The id was found in the folder, where the agent keeps that of its last session.
-    Hinted,
-    /// The agent said nothing when the session was opened again; the next prompt shows it.
-    Provisional,
-}
-
-/// A value that was asked to be set; it holds once the agent says so.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Wanted {
-    /// A mode, a model or an option.
-    Setting(Setting),
-    Title(String),
 }
 
 /// How far a session is.
@@ -489,44 +422,6 @@ pub enum AccessWork {
     File(FileJob),
     /// A command, for this session.
     Run(SessionKey, TerminalCommand),
-}
-
-/// Items of the running or last turn that a tool call may still take over.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Loose {
-    /// Items of parlor's own.
-    pub(in crate::app) own: Vec<ItemId>,
-    /// Calls that only a permission request made, and that were approved.
-    pub(in crate::app) asked: Vec<ItemId>,
-    /// Bytes of changes that were kept in this turn.
-    pub(in crate::app) bytes: usize,
-}
-
-impl Loose {
-    /// Whether there are none.
-    pub(in crate::app) fn is_empty(&self) -> bool {
-        self.own.is_empty() && self.asked.is_empty()
-    }
-}
-
-/// A tool call that the user approved, as far as it shows what is done.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Approval {
-    pub(in crate::app) conn: ConnId,
-    /// In which turn; one that holds always outlives it.
-    pub(in crate::app) turn: u32,
-    /// Command lines that it shows.
-    pub(in crate::app) lines: Vec<String>,
-    /// The working directory: the one that it shows, else that of the session.
-    pub(in crate::app) cwd: PathBuf,
-    /// Whether it shows that directory.
-    pub(in crate::app) shows_cwd: bool,
-    /// Changes that it shows.
-    pub(in crate::app) diffs: Vec<FileDiff>,
-    /// Files that its dialog marked as protected.
-    pub(in crate::app) marked: Vec<PathBuf>,
-    /// Whether the user chose to allow it always.
-    pub(in crate::app) is_always: bool,
 }
 
 /// A part of the work that the agent can stop by itself.

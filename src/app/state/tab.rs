@@ -64,7 +64,7 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => TabMark::Working,
         _ if session.turn.is_running() => TabMark::Working,
         // A session that is only read never had an agent here.
-        SessionPhase::Ended { .. } if session.ledger.reading.is_some() => TabMark::Nothing,
+        SessionPhase::Ended { .. } if session.read_only.is_some() => TabMark::Nothing,
         SessionPhase::Failed(_) | SessionPhase::Ended { .. } => TabMark::Failed,
         SessionPhase::NoAgent | SessionPhase::Ready => match unseen {
             Some(UnseenKind::Failed(_) | UnseenKind::Stopped(_)) => TabMark::Failed,
@@ -80,7 +80,7 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
 pub fn log_conns(state: &State) -> Option<Vec<u64>> {
     tabs(state).nth(1)?;
     let session = state.sessions.get(&front(state))?;
-    Some(session.ledger.conns.iter().map(|conn| conn.0).collect())
+    Some(session.start.conns().map(|conn| conn.0).collect())
 }
 
 /// What the screen shows of the tabs behind the front, as one number: as long as it is the same, nothing of it

@@ -2,7 +2,6 @@
 
 mod items;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -246,9 +245,6 @@ pub struct TerminalView {
 
 /// Most bytes of output that a [`TerminalView`] keeps.
 pub const TERMINAL_VIEW_BYTES: usize = 1 << 20;
-
-/// Where tool calls are, by id. Ids are reused across turns by some agents.
-pub type ToolIndex = HashMap<ToolCallId, ItemId>;
 
 impl ToolCall {
     /// A call of which only the id is known.

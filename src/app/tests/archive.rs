@@ -112,12 +112,12 @@ fn a_session_that_is_read_has_no_agent_until_a_key_starts_it() {
     desk.play(Event::Act(Action::RestartAgent)).play(Event::Act(Action::RestartAgent));
     assert_eq!(jobs(&mut desk), [StoreJob::Take { key, uid: "k1".into() }], "asked for once");
     tell(&mut desk, StoreNews::Taken { key, kept: Err("Another parlor has it.".into()) });
-    assert!(shown(&desk).ledger.reading.is_some(), "it can still be read");
+    assert!(shown(&desk).read_only.is_some(), "it can still be read");
     desk.play(Event::Act(Action::RestartAgent));
     tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
     desk.expect_sent("call resume old");
     assert_eq!(shown(&desk).draft, "and then");
-    assert_eq!(shown(&desk).ledger.keeping.kept_as.as_deref(), Some("k1"));
+    assert_eq!(shown(&desk).recorder.kept_as(), Some("k1"));
     assert_eq!(items(shown(&desk)).len(), 3, "it is not shown twice");
 }
 
@@ -367,8 +367,8 @@ fn a_listed_session_that_is_kept_is_continued_in_its_record() {
         let kept = StoreNews::Opened(Box::new(opening(true)));
         let news = if is_kept { kept } else { StoreNews::NotKept(conn, info) };
         tell(&mut desk, news);
-        let kept_as = is_kept.then(|| "k1".to_owned());
-        assert_eq!(shown(&desk).ledger.keeping.kept_as, kept_as);
+        let kept_as = is_kept.then_some("k1");
+        assert_eq!(shown(&desk).recorder.kept_as(), kept_as);
         let call = if is_kept { "call resume old" } else { "call load old" };
         assert!(desk.sent().contains(call), "kept: {is_kept}");
     }

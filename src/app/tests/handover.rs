@@ -149,10 +149,13 @@ fn the_first_prompt_at_hand_is_not_called_the_first_where_more_is_kept() {
     desk.state.setup.handover_bytes = handover::LEAST_BYTES;
     let told = |desk: &mut TestApp| {
         desk.flow(|state, _, fx| operations::tell_agent(state, KEY, fx));
-        desk.state.sessions.get_mut(&KEY).unwrap().ledger.handover.take().unwrap().text
+        let resume = &mut desk.state.sessions.get_mut(&KEY).unwrap().resume;
+        let text = resume.handover().unwrap().text.clone();
+        resume.handed_over();
+        text
     };
     assert!(told(&mut desk).contains("The first prompt was: mend the rounding"));
-    desk.state.sessions.get_mut(&KEY).unwrap().ledger.earlier =
+    desk.state.sessions.get_mut(&KEY).unwrap().pages.book.earlier =
         Some(Earlier { uid: "k".into(), before: 9, count: 9, is_loading: false, has_failed: false });
     let text = told(&mut desk);
     assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are omitted"), "{text}");
@@ -175,7 +178,7 @@ fn the_agents_own_summary_takes_the_place_of_what_it_sums_up() {
 }
 
 fn shown_handover(desk: &TestApp) -> &Handover {
-    desk.state.active_session().unwrap().ledger.handover.as_ref().expect("something is handed over")
+    desk.state.active_session().unwrap().resume.handover().expect("something is handed over")
 }
 
 #[test]
@@ -245,7 +248,7 @@ fn what_is_to_be_told_is_kept_until_it_was_told() {
     let reopened = |more| {
         let mut session = Session::new(SessionKey(9), SessionPlace::default());
         restore(&mut session, kept_with(more), desk.now);
-        session.ledger.handover
+        session.resume.handover().cloned()
     };
     let waits = Handover { text: "# Conversation so far".into(), agent: "one".into(), is_sent: false };
     let prompt = || Record::Prompt { text: "go".into(), is_again: false };
@@ -282,7 +285,7 @@ fn ids_kept(desk: &TestApp) -> Vec<&str> {
 fn an_agent_that_has_forgotten_is_asked_once_more_until_something_is_said() {
     let mut desk = forgotten();
     desk.play(Event::Input);
-    assert!(desk.session().ledger.has_forgotten && desk.session().id == Some("fresh".into()));
+    assert!(desk.session().resume.has_lost_history() && desk.session().id == Some("fresh".into()));
     assert_eq!(ids_kept(&desk).last(), Some(&"s"), "the next parlor asks for the old one too");
     desk.fx.clear();
     // It still does not know it: that is said, but not in the transcript once more.
@@ -294,7 +297,7 @@ fn an_agent_that_has_forgotten_is_asked_once_more_until_something_is_said() {
     // Now it does.
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
     desk.reply(Ok(Reply::Session(SessionReply::default())));
-    assert!(!desk.session().ledger.has_forgotten && desk.session().id == Some("s".into()));
+    assert!(!desk.session().resume.has_lost_history() && desk.session().id == Some("s".into()));
     assert!(digest(desk.session()).ends_with("notice Info: The agent restored this conversation."));
 }
 

@@ -203,7 +203,7 @@ fn check(desk: &mut TestApp, is_remote: bool) {
     for session in desk.state.sessions.values() {
         assert_eq!(session.place.cwd.to_str(), Some("/code/shop"));
         assert!(session.place.additional_directories.iter().all(|given| *given == root));
-        assert!(session.ledger.grants.is_empty() && session.ledger.approvals.is_empty());
+        assert!(session.permissions.grants().is_empty() && session.permissions.approvals().is_empty());
     }
     for conn in desk.state.conns.values() {
         let expected = if is_remote { Callbacks::NONE } else { Callbacks::default() };

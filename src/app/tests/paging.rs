@@ -162,7 +162,7 @@ fn play(desk: &mut TestApp, step: &Step, nth: u64) {
             desk.update(SessionUpdate::Unknown { name: "news".into(), raw: Raw("{}".into()) });
         }
         Step::Warns(id) => {
-            drop(desk.update(SessionUpdate::notice(Severity::Warning, format!("mind {}", id % 3), None)))
+            desk.update(SessionUpdate::notice(Severity::Warning, format!("mind {}", id % 3), None));
         }
         Step::EndTurn(how) => {
             // Whoever forgets the end of a command does not go on with it turns later.
@@ -201,7 +201,7 @@ fn step_of(desk: &TestApp, step: &Step, nth: usize) -> Option<Step> {
         Step::Questions if !session.turn.is_running() => return None,
         step => return Some(step.clone()),
     };
-    let call = session.tools.get(&id).and_then(|at| session.tool_call(*at));
+    let call = session.current_tool(&id).and_then(|at| session.tool_call(at));
     let is_about_it = call.is_some_and(|call| !call.status.is_final() && call.decision.is_none());
     let is_asked = session.asks.iter().any(
         |open| matches!(&open.kind, OpenRequestKind::Permission { request, .. } if request.tool.id == id),
@@ -336,7 +336,7 @@ proptest! {
                     first_seq: from as i64,
                     left_out_count: from as u64,
                 };
-                by_parts.ledger.earlier.as_mut().unwrap().is_loading = false;
+                by_parts.pages.book.earlier.as_mut().unwrap().is_loading = false;
                 restore::prepend(&mut by_parts, page, desk.now);
             }
         }
@@ -390,7 +390,7 @@ fn only_parts_that_depend_on_each_other_are_read_again() {
             first_seq: begin(turn) as i64,
             left_out_count: begin(turn) as u64,
         };
-        session.ledger.earlier.as_mut().unwrap().is_loading = false;
+        session.pages.book.earlier.as_mut().unwrap().is_loading = false;
         restore::prepend(&mut session, page, desk.now);
     }
     let end_seq = events.len();
@@ -407,7 +407,7 @@ fn only_parts_that_depend_on_each_other_are_read_again() {
         (1, end_seq, Some(begin(1))),
     ];
     assert_eq!(read, expected);
-    assert_eq!(session.ledger.earlier, None);
+    assert_eq!(session.pages.book.earlier, None);
     assert_eq!(session.transcript.items().last().map(|item| item.id), end, "items keep their ids");
     let mut all = Session::new(KEY, SessionPlace::default());
     crate::app::play(&mut all, events, desk.now);

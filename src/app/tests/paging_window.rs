@@ -106,7 +106,7 @@ impl Disk {
         for _ in 0..1_000 {
             desk.play(Event::Act(Action::LoadEarlier));
             if !self.serve(desk) {
-                assert_eq!(desk.session().ledger.earlier, None);
+                assert_eq!(desk.session().pages.book.earlier, None);
                 return;
             }
         }
@@ -408,7 +408,7 @@ fn a_history_goes_while_it_comes_and_what_was_shown_is_back_if_it_fails() {
         disk.write(&mut desk);
         let session = desk.state.sessions.get_mut(&KEY).unwrap();
         session.phase = SessionPhase::Opening { since: desk.now, is_replay: true };
-        session.ledger.replay = Replay::Armed;
+        session.replay = Replay::Armed;
         (desk, disk)
     };
     let (mut desk, mut disk) = loading();

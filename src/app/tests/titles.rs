@@ -69,7 +69,7 @@ fn renamed(whose: Option<(&str, &str)>) -> StoreNews {
 fn a_title_that_is_owed_is_told_once_the_session_is_open_and_kept_as_told() {
     let mut desk = reopened(all_capabilities(), true);
     desk.expect_sent("call resume old\ndraft \"\"\ncall title \"Mine\"");
-    assert!(shown(&desk).ledger.owes_title, "the agent has not said a word yet");
+    assert!(shown(&desk).title_state.is_owed(), "the agent has not said a word yet");
     let mut notes = Vec::new();
     let conn = desk.conn();
     let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
@@ -79,7 +79,7 @@ fn a_title_that_is_owed_is_told_once_the_session_is_open_and_kept_as_told() {
             notes.extend(more);
         }
     }
-    assert!(!shown(&desk).ledger.owes_title);
+    assert!(!shown(&desk).title_state.is_owed());
     let is_told = |note: &Note| matches!(note, Note::Head(head) if !head.owes_title && head.has_own_title);
     assert!(notes.iter().any(is_told), "{notes:?}");
 }
@@ -90,7 +90,7 @@ fn what_the_agent_knows_or_cannot_take_is_not_told() {
     let takes_none = AgentCapabilities { can_set_title: false, ..all_capabilities() };
     let mut desk = reopened(takes_none, true);
     desk.expect_sent("call resume old\ndraft \"\"");
-    assert!(shown(&desk).ledger.owes_title, "another agent, or a newer one, may take it");
+    assert!(shown(&desk).title_state.is_owed(), "another agent, or a newer one, may take it");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_title_that_is_given_before_the_session_is_open_waits_for_it() {
     desk.flow(|state, now, fx| operations::set_title(state, KEY, "Early".into(), now, fx)).expect_sent("");
     desk.open(ID).expect_sent("call title \"Early\"");
     desk.fail(-32603, "too early");
-    assert!(desk.session().ledger.owes_title);
+    assert!(desk.session().title_state.is_owed());
     assert_eq!(
         desk.state.flash.as_deref(),
         Some("Renamed in parlor only; the agent rejected the title: too early")
@@ -117,9 +117,9 @@ fn the_answer_to_an_earlier_title_does_not_bring_that_back() {
     let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
     desk.flow(|state, now, fx| operations::set_title(state, KEY, "Two".into(), now, fx));
     desk.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Title("ONE".into())))));
-    assert_eq!((desk.session().title.as_deref(), desk.session().ledger.owes_title), (Some("Two"), true));
+    assert_eq!((desk.session().title.as_deref(), desk.session().title_state.is_owed()), (Some("Two"), true));
     desk.reply(Ok(Reply::Title("TWO".into())));
-    assert_eq!((desk.session().title.as_deref(), desk.session().ledger.owes_title), (Some("TWO"), false));
+    assert_eq!((desk.session().title.as_deref(), desk.session().title_state.is_owed()), (Some("TWO"), false));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_new_session_in_the_place_of_a_forgotten_one_is_named_too() {
     desk.handshake(forgets).open(ID).submit("go").end_turn(StopReason::EndTurn);
     desk.flow(|state, now, fx| operations::set_title(state, KEY, "Mine".into(), now, fx))
         .reply(Ok(Reply::Done));
-    assert!(!desk.session().ledger.owes_title);
+    assert!(!desk.session().title_state.is_owed());
     desk.crash();
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     desk.handshake(forgets);

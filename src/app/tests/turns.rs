@@ -323,7 +323,7 @@ fn a_session_that_is_gone_is_taken_up_and_the_prompt_sent_once_more() {
     desk.submit("more").end_turn(StopReason::EndTurn).submit("go on");
     desk.fx.clear();
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
-    assert_eq!(desk.session().ledger.unsent.as_deref(), Some("go on"));
+    assert_eq!(desk.session().prompts.unsent(), Some("go on"));
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_p
     assert!(desk.state.modals.is_empty(), "the line offers, and no dialog opens by itself");
     desk.flow(|state, now, fx| dialogs::on_action(state, Action::HandOver, now, fx));
     assert!(desk.session().turn.is_running() && desk.session().failed_prompt.is_none());
-    assert!(desk.session().ledger.handover.as_ref().is_some_and(|told| told.is_sent), "with what was said");
+    assert!(desk.session().resume.handover().is_some_and(|told| told.is_sent), "with what was said");
     assert_eq!(digest(desk.session()).matches("\"go\"").count(), 1);
 }
 

@@ -99,7 +99,7 @@ fn depth(session: &Session, item: &Item, tool: &ToolCall) -> usize {
     let mut parent = tool.parent.as_ref();
     while let (Some(id), true) = (parent, depth < 3) {
         depth += 1;
-        let known = session.tools.get(id).and_then(|id| session.transcript.get(*id));
+        let known = session.current_tool(id).and_then(|id| session.transcript.get(id));
         parent = match known.filter(|known| known.turn == item.turn && known.id != item.id) {
             Some(Item { body: crate::app::ItemBody::Tool(parent), .. }) => parent.parent.as_ref(),
             _ => None,

@@ -91,7 +91,7 @@ fn capabilities(rig: &mut Rig) -> &mut crate::model::AgentCapabilities {
 #[test]
 fn what_is_open_kept_and_listed_stands_there_once() {
     let mut rig = Rig::new();
-    rig.session().ledger.keeping.kept_as = Some("k1".to_owned());
+    rig.session().recorder.set_kept_as(Some("k1".to_owned()));
     let mut both = kept("k2", "", Nearness::Here);
     both.agent_session = Some("s9".into());
     let mut of_another = kept("k3", "Of another agent", Nearness::Here);
@@ -305,7 +305,7 @@ fn the_title_of_an_open_session_is_kept_also_where_the_agent_takes_none() {
     rig.type_line("Mine");
     assert!(calls(&rig.act(Action::Accept)).is_empty());
     assert_eq!(rig.session().title.as_deref(), Some("Mine"));
-    assert!(rig.session().ledger.has_own_title);
+    assert!(rig.session().title_state.is_own());
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(super) fn on_later(
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(reading) = &mut session.ledger.reading else { return };
+    let Some(reading) = &mut session.read_only else { return };
     match window {
         Ok(window) => {
             let is_over = window.later_count == 0 || window.events.is_empty();
@@ -72,7 +72,7 @@ pub(super) fn on_earlier(
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(earlier) = &mut session.ledger.earlier else { return };
+    let Some(earlier) = &mut session.pages.book.earlier else { return };
     if !std::mem::take(&mut earlier.is_loading) {
         // It was asked for of another history.
         return;

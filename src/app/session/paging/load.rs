@@ -18,9 +18,9 @@ const READ_BYTES: usize = 1 << 20;
 /// The job that reads what stood last before what is in memory; `None`: not now.
 pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     let key = session.key;
-    let earlier = session.ledger.earlier.as_mut().filter(|earlier| !earlier.is_loading)?;
     let pages = &mut session.pages;
-    let PageIndex { closed, open, merge, gone, away_late, .. } = &mut pages.book;
+    let PageIndex { closed, open, merge, gone, away_late, earlier, .. } = &mut pages.book;
+    let earlier = earlier.as_mut().filter(|earlier| !earlier.is_loading)?;
     let uid = earlier.uid.clone();
     if let Some(merge) = merge {
         let end = closed.get(merge.pages).unwrap_or(open).begin;
@@ -72,7 +72,7 @@ pub(in crate::app) fn read_failed(session: &mut Session) {
     session.pages.book.reading = 0;
     session.pages.book.merge = None;
     session.pages.redo = None;
-    if let Some(earlier) = &mut session.ledger.earlier {
+    if let Some(earlier) = &mut session.pages.book.earlier {
         earlier.has_failed = true;
     }
 }
@@ -103,7 +103,7 @@ pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: 
     let Some(kind) = book.gone.last().map(|page| page.kind).filter(|_| count > 0) else {
         return Front { left: told_left, may_hide: true, ..Front::default() };
     };
-    let (left, before) = session.ledger.earlier.as_ref().map_or((0, first_seq), |it| (it.count, it.before));
+    let (left, before) = book.earlier.as_ref().map_or((0, first_seq), |it| (it.count, it.before));
     book.gone.truncate(book.gone.len().saturating_sub(count));
     let left = left.saturating_sub(u64::try_from(before - first_seq).unwrap_or(0));
     Front { left, is_own: true, may_hide: kind.hides, is_end: kind.is_end, replaced: 0 }
@@ -178,32 +178,16 @@ pub(in crate::app) fn put_in_front(
         session.transcript.prepend(before.transcript)
     };
     let here = |id: ItemId| ItemId(id.0 + offset);
-    let turn_of = |id: ItemId, session: &Session| session.transcript.get(id).map(|item| item.turn);
-    for (id, place) in before.tools.into_iter().chain(before.ledger.former_tools) {
-        let place = here(place);
-        if session.tools.contains_key(&id) {
-            continue;
-        }
-        let is_of_now = turn_of(place, session) == Some(session.turn_count);
-        let known = if is_of_now { &mut session.tools } else { &mut session.ledger.former_tools };
-        known.entry(id).or_insert(place);
-    }
     for (id, view) in before.terminals {
-        if replaced > 0 && !session.ledger.shown_by.contains_key(&id) {
+        if replaced > 0 && session.index.terminal(&id).is_none() {
             session.terminals.remove(&id);
         }
         session.terminals.entry(id).or_insert(view);
     }
-    for (id, place) in before.ledger.shown_by {
-        session.ledger.shown_by.entry(id).or_insert(here(place));
-    }
-    for (id, place) in before.ledger.compactions {
-        let later = session.ledger.compactions.insert(id, here(place));
-        join(session, here(place), later);
-    }
-    for (id, place) in before.ledger.subagents {
-        let later = session.ledger.subagents.insert(id, here(place));
-        join(session, here(place), later);
+    let transcript = &session.transcript;
+    let is_current = |id| transcript.get(id).is_some_and(|item| item.turn == session.turn_count);
+    for (earlier, later) in session.index.add_earlier(before.index.moved(here), is_current) {
+        join(session, earlier, later);
     }
     match &mut session.search {
         Some(search) if replaced > 0 => search.restart(None),
@@ -222,8 +206,8 @@ pub(in crate::app) fn put_in_front(
 }
 
 /// What was read before the page that it stands in looked like another thing.
-fn join(session: &mut Session, place: ItemId, later: Option<ItemId>) {
-    let Some(later) = later.and_then(|id| session.transcript.get(id)) else { return };
+fn join(session: &mut Session, place: ItemId, later: ItemId) {
+    let Some(later) = session.transcript.get(later) else { return };
     let (later, body) = (later.id, later.body.clone());
     session.transcript.edit(place, |item| match (&mut item.body, body) {
         (

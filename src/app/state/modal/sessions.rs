@@ -290,7 +290,7 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEnt
     let mut rows = Vec::with_capacity(kept.len() + listed.len());
     for session in open_sessions(state) {
         let of_agent = session.id.as_ref().filter(|_| session.conn == conn);
-        let uid = session.ledger.keeping.kept_as.as_deref();
+        let uid = session.recorder.kept_as();
         let kept_row = uid.and_then(|uid| by_uid.get(uid).copied());
         shown_uids.extend(kept_row.map(|row| row.uid.as_str()));
         rows.push(SessionEntry {
@@ -353,7 +353,7 @@ fn open_sessions(state: &State) -> Vec<&Session> {
 }
 
 fn open_row(state: &State, session: &Session) -> OpenRow {
-    let kept_agent = session.ledger.keeping.agent.as_ref().map(|(name, ..)| name.clone());
+    let kept_agent = session.recorder.agent().map(|(name, ..)| name.clone());
     OpenRow {
         key: session.key,
         name: session_title(session),
@@ -365,7 +365,7 @@ fn open_row(state: &State, session: &Session) -> OpenRow {
         branch: session.git.as_ref().map(|git| git.branch.clone()),
         is_child: session.parent.is_some(),
         state: open_state(session),
-        owes_title: session.ledger.owes_title,
+        owes_title: session.title_state.is_owed(),
     }
 }
 
@@ -397,7 +397,7 @@ fn open_state(session: &Session) -> &'static str {
         "answer required"
     } else if session.turn.is_running() {
         "working"
-    } else if session.ledger.reading.is_some() {
+    } else if session.read_only.is_some() {
         "read-only"
     } else if session.has_background_news {
         "activity"

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::app::{ItemBody, Session};
 use crate::model::{AgentTerminal, MessageId, Record, RecordedEvent, Role, SessionUpdate};
 
-use super::gone::Key;
+use crate::app::state::session::index::Key;
 
 /// The dependencies of a part on the events before it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -130,7 +130,7 @@ type Thing = (u64, Option<u32>);
 
 /// The subject of an event, if it is unknown.
 fn unknown(session: &Session, turn: u32, record: &Record) -> Option<Thing> {
-    let ledger = &session.ledger;
+    let index = &session.index;
     let is_call = |id| session.tool_by_id(id).is_some();
     let (is_known, key) = match record {
         Record::Update(SessionUpdate::Tool(patch)) if patch.is_announcement => {
@@ -141,13 +141,13 @@ fn unknown(session: &Session, turn: u32, record: &Record) -> Option<Thing> {
             (is_call(&patch.id), Key::Tool(&patch.id))
         }
         Record::Decided { tool, .. } | Record::Located { tool, .. } => (is_call(tool), Key::Tool(tool)),
-        Record::Command { terminal, .. } => (ledger.shown_by.contains_key(terminal), Key::Terminal(terminal)),
+        Record::Command { terminal, .. } => (index.terminal(terminal).is_some(), Key::Terminal(terminal)),
         Record::Update(SessionUpdate::Terminal(news)) => return unknown_terminal(session, news),
         Record::Update(SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }) => {
-            (ledger.compactions.contains_key(id), Key::Compaction(id))
+            (index.compaction(id).is_some(), Key::Compaction(id))
         }
         Record::Update(SessionUpdate::Subagent(patch)) => {
-            (ledger.subagents.contains_key(&patch.session), Key::Subagent(&patch.session))
+            (index.subagent(&patch.session).is_some(), Key::Subagent(&patch.session))
         }
         Record::Update(SessionUpdate::Message { role, message, .. }) => {
             (session.find_message(*role, message).is_some(), Key::Message(*role, message))
@@ -199,16 +199,14 @@ impl Things {
     /// The things of a part that was played to its last event but not closed yet.
     pub fn of(session: &Session, turn: Option<u32>) -> Self {
         let mut known = HashMap::new();
-        let ledger = &session.ledger;
         let turn_of = |id| session.transcript.get(id).map_or(0, |item| item.turn);
         let mut add = |key: Key<'_>, turn: u32| {
             known.insert(key.hash(), turn);
         };
-        ledger.former_tools.iter().for_each(|(id, at)| add(Key::Tool(id), turn_of(*at)));
-        session.tools.iter().for_each(|(id, at)| add(Key::Tool(id), turn_of(*at)));
-        ledger.compactions.keys().for_each(|id| add(Key::Compaction(id), 0));
-        ledger.subagents.keys().for_each(|id| add(Key::Subagent(id), 0));
-        ledger.shown_by.keys().for_each(|id| add(Key::Terminal(id), 0));
+        for (key, item) in session.index.entries() {
+            let turn = if matches!(key, Key::Tool(_)) { turn_of(item) } else { 0 };
+            add(key, turn);
+        }
         for (id, view) in &session.terminals {
             add(Key::Terminal(id), 0);
             if view.exit.is_none() || view.is_ours {
@@ -222,11 +220,11 @@ impl Things {
                 add(Key::Message(message.role, id), 0);
             }
         }
-        let open = ledger.open_message.and_then(|id| session.transcript.get(id));
+        let open = session.open_message.and_then(|id| session.transcript.get(id));
         let open_message = open.and_then(|item| match &item.body {
             ItemBody::Message(message) => Some((message.role, message.message.clone())),
             _ => None,
         });
-        Self { known, turn, open_message, has_loose: !ledger.loose.is_empty() }
+        Self { known, turn, open_message, has_loose: !session.loose.is_empty() }
     }
 }

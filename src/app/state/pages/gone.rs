@@ -2,30 +2,9 @@
 //!
 //! Invariant: a page costs 16 bytes for each thing in it that may still change, however long its name is.
 
-use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash};
-
 use super::{Page, PageKind};
 use crate::app::Session;
-use crate::model::{MessageId, Role, SessionId, TerminalId, ToolCallId};
-
-/// What can change.
-#[derive(Debug, Hash)]
-pub(in crate::app) enum Key<'a> {
-    Tool(&'a ToolCallId),
-    Compaction(&'a str),
-    Subagent(&'a SessionId),
-    Terminal(&'a TerminalId),
-    /// One that has not ended.
-    OpenTerminal(&'a TerminalId),
-    Message(Role, &'a MessageId),
-}
-
-impl Key<'_> {
-    /// Stands for the name, which may be long.
-    pub fn hash(&self) -> u64 {
-        BuildHasherDefault::<DefaultHasher>::default().hash_one(self)
-    }
-}
+use crate::app::state::session::index::Key;
 
 /// A page on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +34,7 @@ impl Gone {
 
 /// The turn of a thing that is on the disk only, and the number behind its page.
 pub(in crate::app) fn find(session: &Session, key: &Key<'_>) -> Option<(u32, i64)> {
-    let mut behind = session.ledger.earlier.as_ref().map(|earlier| earlier.before)?;
+    let mut behind = session.pages.book.earlier.as_ref().map(|earlier| earlier.before)?;
     let hash = key.hash();
     for page in session.pages.book.gone.iter().rev() {
         if let Some(turn) = page.turn_of(hash) {

@@ -1,0 +1,167 @@
+//! Which item of the transcript shows what an event names.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash};
+
+use crate::model::{ItemId, MessageId, Role, SessionId, TerminalId, ToolCallId};
+
+/// What an event can be about.
+#[derive(Debug, Hash)]
+pub(in crate::app) enum Key<'a> {
+    Tool(&'a ToolCallId),
+    Compaction(&'a str),
+    Subagent(&'a SessionId),
+    Terminal(&'a TerminalId),
+    /// A terminal that has not ended.
+    OpenTerminal(&'a TerminalId),
+    Message(Role, &'a MessageId),
+}
+
+impl Key<'_> {
+    /// A number in place of the name, which may be long.
+    pub fn hash(&self) -> u64 {
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(self)
+    }
+}
+
+/// The items of tool calls, terminals, compactions and subagents by their ids.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ItemIndex {
+    /// Tool calls of the running or last turn.
+    tools: HashMap<ToolCallId, ItemId>,
+    /// The latest tool call of each id of the turns before: late updates still find it.
+    former_tools: HashMap<ToolCallId, ItemId>,
+    /// The tool calls that show a terminal.
+    terminals: BTreeMap<TerminalId, ItemId>,
+    compactions: BTreeMap<String, ItemId>,
+    subagents: BTreeMap<SessionId, ItemId>,
+}
+
+impl ItemIndex {
+    /// The last tool call with this id.
+    pub(in crate::app) fn tool(&self, id: &ToolCallId) -> Option<ItemId> {
+        self.current_tool(id).or_else(|| self.former_tool(id))
+    }
+
+    /// The tool call with this id in the running or last turn.
+    pub(in crate::app) fn current_tool(&self, id: &ToolCallId) -> Option<ItemId> {
+        self.tools.get(id).copied()
+    }
+
+    /// The last tool call with this id in the turns before.
+    pub(in crate::app) fn former_tool(&self, id: &ToolCallId) -> Option<ItemId> {
+        self.former_tools.get(id).copied()
+    }
+
+    /// The tool calls of the running or last turn, in no order.
+    pub(in crate::app) fn current_tools(&self) -> impl Iterator<Item = ItemId> {
+        self.tools.values().copied()
+    }
+
+    pub(in crate::app) fn add_tool(&mut self, id: ToolCallId, item: ItemId) {
+        self.tools.insert(id, item);
+    }
+
+    /// A turn begins: its tool calls may have the ids of earlier ones.
+    pub(in crate::app) fn begin_turn(&mut self) {
+        self.former_tools.extend(self.tools.drain());
+    }
+
+    pub(in crate::app) fn terminal(&self, id: &TerminalId) -> Option<ItemId> {
+        self.terminals.get(id).copied()
+    }
+
+    pub(in crate::app) fn terminals(&self) -> impl Iterator<Item = (&TerminalId, ItemId)> {
+        self.terminals.iter().map(|(id, item)| (id, *item))
+    }
+
+    /// This item shows the terminal from now on.
+    pub(in crate::app) fn move_terminal(&mut self, id: TerminalId, item: ItemId) {
+        self.terminals.insert(id, item);
+    }
+
+    /// This item shows the terminal, unless another one does already.
+    pub(in crate::app) fn add_terminal(&mut self, id: TerminalId, item: ItemId) {
+        self.terminals.entry(id).or_insert(item);
+    }
+
+    pub(in crate::app) fn compaction(&self, id: &str) -> Option<ItemId> {
+        self.compactions.get(id).copied()
+    }
+
+    pub(in crate::app) fn add_compaction(&mut self, id: String, item: ItemId) {
+        self.compactions.insert(id, item);
+    }
+
+    pub(in crate::app) fn subagent(&self, id: &SessionId) -> Option<ItemId> {
+        self.subagents.get(id).copied()
+    }
+
+    pub(in crate::app) fn add_subagent(&mut self, id: SessionId, item: ItemId) {
+        self.subagents.insert(id, item);
+    }
+
+    pub(in crate::app) fn forget_subagents(&mut self) {
+        self.subagents.clear();
+    }
+
+    /// All entries.
+    pub(in crate::app) fn entries(&self) -> impl Iterator<Item = (Key<'_>, ItemId)> {
+        let tools = self.former_tools.iter().chain(&self.tools).map(|(id, item)| (Key::Tool(id), *item));
+        let terminals = self.terminals().map(|(id, item)| (Key::Terminal(id), item));
+        let compactions = self.compactions.iter().map(|(id, item)| (Key::Compaction(id), *item));
+        let subagents = self.subagents.iter().map(|(id, item)| (Key::Subagent(id), *item));
+        tools.chain(terminals).chain(compactions).chain(subagents)
+    }
+
+    /// Removes all entries for which the condition does not hold.
+    pub(in crate::app) fn retain(&mut self, mut stays: impl FnMut(Key<'_>, ItemId) -> bool) {
+        for tools in [&mut self.tools, &mut self.former_tools] {
+            tools.retain(|id, item| stays(Key::Tool(id), *item));
+            tools.shrink_to_fit();
+        }
+        self.compactions.retain(|id, item| stays(Key::Compaction(id), *item));
+        self.subagents.retain(|id, item| stays(Key::Subagent(id), *item));
+        self.terminals.retain(|id, item| stays(Key::Terminal(id), *item));
+    }
+
+    /// Adds the entries of earlier items; later tool calls and terminals keep their place. `is_current` tells whether an
+    /// item belongs to the running or last turn. Returns pairs of an earlier and a later item that show the same.
+    pub(in crate::app) fn add_earlier(
+        &mut self,
+        earlier: Self,
+        is_current: impl Fn(ItemId) -> bool,
+    ) -> Vec<(ItemId, ItemId)> {
+        for (id, item) in earlier.tools.into_iter().chain(earlier.former_tools) {
+            if !self.tools.contains_key(&id) {
+                let tools = if is_current(item) { &mut self.tools } else { &mut self.former_tools };
+                tools.entry(id).or_insert(item);
+            }
+        }
+        for (id, item) in earlier.terminals {
+            self.add_terminal(id, item);
+        }
+        let mut same = Vec::new();
+        for (id, item) in earlier.compactions {
+            same.extend(self.compactions.insert(id, item).map(|later| (item, later)));
+        }
+        for (id, item) in earlier.subagents {
+            same.extend(self.subagents.insert(id, item).map(|later| (item, later)));
+        }
+        same
+    }
+
+    /// The same entries for items whose ids have changed.
+    pub(in crate::app) fn moved(mut self, here: impl Fn(ItemId) -> ItemId) -> Self {
+        let tools = self.tools.values_mut().chain(self.former_tools.values_mut());
+        let others = self.terminals.values_mut().chain(self.compactions.values_mut());
+        for item in tools.chain(others).chain(self.subagents.values_mut()) {
+            *item = here(*item);
+        }
+        self
+    }
+
+    pub(in crate::app) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}

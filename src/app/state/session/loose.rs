@@ -1,0 +1,58 @@
+//! Items of the running or last turn that a tool call of the agent may still take over.
+
+use crate::model::ItemId;
+
+/// How many bytes of changes are kept of a turn; of later writes only the size.
+const MAX_TURN_BYTES: usize = 16 << 20;
+
+/// The items that no tool call of the agent has taken over yet.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Loose {
+    /// Files and commands that went through parlor.
+    own: Vec<ItemId>,
+    /// Calls that only a permission request made, and that were approved.
+    asked: Vec<ItemId>,
+    /// Bytes of changes that were kept in this turn.
+    bytes: usize,
+}
+
+impl Loose {
+    /// Whether there are none.
+    pub(in crate::app) fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.asked.is_empty()
+    }
+
+    pub(in crate::app) fn own(&self) -> &[ItemId] {
+        &self.own
+    }
+
+    pub(in crate::app) fn asked(&self) -> &[ItemId] {
+        &self.asked
+    }
+
+    pub(in crate::app) fn add_own(&mut self, item: ItemId) {
+        self.own.push(item);
+    }
+
+    pub(in crate::app) fn add_asked(&mut self, item: ItemId) {
+        self.asked.push(item);
+    }
+
+    /// A call of the agent took this item over.
+    pub(in crate::app) fn remove(&mut self, item: ItemId) {
+        self.own.retain(|other| *other != item);
+        self.asked.retain(|other| *other != item);
+    }
+
+    /// Whether a change of this size can be kept in this turn. If so, it is counted.
+    pub(in crate::app) fn has_room(&mut self, size: usize) -> bool {
+        let has_room = self.bytes + size <= MAX_TURN_BYTES;
+        self.bytes += if has_room { size } else { 0 };
+        has_room
+    }
+
+    /// A turn begins.
+    pub(in crate::app) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}

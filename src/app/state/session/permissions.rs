@@ -1,0 +1,78 @@
+//! What the user has approved and granted in a session.
+
+use std::path::PathBuf;
+
+use crate::model::{ConnId, FileDiff, Grant};
+
+/// How many approvals are remembered.
+const MAX_APPROVALS: usize = 64;
+
+/// A tool call that the user approved, as far as it shows what is done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Approval {
+    pub(in crate::app) conn: ConnId,
+    /// The turn of the call; a permanent approval outlives it.
+    pub(in crate::app) turn: u32,
+    /// Command lines that the call shows.
+    pub(in crate::app) lines: Vec<String>,
+    /// The working directory: the one that the call shows, else that of the session.
+    pub(in crate::app) cwd: PathBuf,
+    /// Whether the call shows that directory.
+    pub(in crate::app) shows_cwd: bool,
+    /// Changes that the call shows.
+    pub(in crate::app) diffs: Vec<FileDiff>,
+    /// Files that the dialog marked as protected.
+    pub(in crate::app) marked: Vec<PathBuf>,
+    /// Whether the user chose to allow it always.
+    pub(in crate::app) is_always: bool,
+}
+
+/// Approvals and grants of a session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Permissions {
+    /// What the user approved in the running turn, or always.
+    approvals: Vec<Approval>,
+    /// What the user granted for this session, each to one agent.
+    grants: Vec<(String, Grant)>,
+}
+
+impl Permissions {
+    pub(in crate::app) fn approve(&mut self, approval: Approval) {
+        if self.approvals.len() >= MAX_APPROVALS {
+            self.approvals.remove(0);
+        }
+        self.approvals.push(approval);
+    }
+
+    pub(in crate::app) fn approvals(&self) -> &[Approval] {
+        &self.approvals
+    }
+
+    /// An approval was used: unless it is permanent, it covers nothing else.
+    pub(in crate::app) fn use_up(&mut self, place: usize) {
+        if self.approvals.get(place).is_some_and(|approval| !approval.is_always) {
+            self.approvals.remove(place);
+        }
+    }
+
+    /// A turn begins: only permanent approvals hold.
+    pub(in crate::app) fn begin_turn(&mut self) {
+        self.approvals.retain(|approval| approval.is_always);
+    }
+
+    pub(in crate::app) fn grant(&mut self, agent: String, grant: Grant) {
+        let granted = (agent, grant);
+        if !self.grants.contains(&granted) {
+            self.grants.push(granted);
+        }
+    }
+
+    pub(in crate::app) fn grants(&self) -> &[(String, Grant)] {
+        &self.grants
+    }
+
+    /// Removes the grants for which the condition holds.
+    pub(in crate::app) fn revoke(&mut self, is_revoked: impl Fn(&str, &Grant) -> bool) {
+        self.grants.retain(|(agent, grant)| !is_revoked(agent, grant));
+    }
+}

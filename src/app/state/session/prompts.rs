@@ -1,0 +1,145 @@
+//! The prompt of the running turn, and prompts that wait until they can be sent.
+
+/// What is known of prompts beside the queue.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct PromptState {
+    /// Number and text of the prompt call whose reply ends the turn.
+    running: Option<(u64, String)>,
+    /// The sent prompt, and how many of its bytes the agent has echoed.
+    echo: Option<(String, usize)>,
+    /// A prompt that was not processed and is sent again, without a new item, once the session is open: after a
+    /// sign-in, or because the agent had lost the session.
+    unsent: Option<String>,
+    /// Whether the failed prompt waits for the user to choose what the agent is sent before it.
+    is_held: bool,
+    /// Whether the queue is sent as soon as the session is open.
+    sends_when_ready: bool,
+    /// Whether a prompt was queued after the running turn was cancelled.
+    has_queued_since_cancel: bool,
+    /// Whether the running turn's prompt was sent before, to a session that the agent had lost.
+    is_retry: bool,
+}
+
+impl PromptState {
+    /// A prompt was sent with the call of this number. `echo` is the part of it that an agent may send back.
+    pub(in crate::app) fn begin(&mut self, number: u64, text: String, echo: String) {
+        self.running = Some((number, text));
+        self.expect_echo(echo);
+        self.is_held = false;
+    }
+
+    /// The text of the running turn's prompt.
+    pub(in crate::app) fn running(&self) -> Option<&str> {
+        self.running.as_ref().map(|(_, text)| text.as_str())
+    }
+
+    /// The text of the running turn's prompt, if its call has this number.
+    pub(in crate::app) fn running_as(&self, number: u64) -> Option<&str> {
+        self.running().filter(|_| self.running.as_ref().is_some_and(|(open, _)| *open == number))
+    }
+
+    /// The turn has ended. Returns its prompt.
+    pub(in crate::app) fn end(&mut self) -> Option<String> {
+        self.echo = None;
+        self.running.take().map(|(_, text)| text)
+    }
+
+    /// The agent may send this text back as a message of the user.
+    pub(in crate::app) fn expect_echo(&mut self, text: String) {
+        self.echo = Some((text, 0));
+    }
+
+    pub(in crate::app) fn stop_echo(&mut self) {
+        self.echo = None;
+    }
+
+    /// What is left of a text of the user without the echo of the prompt; `None`: nothing. What continues exactly the
+    /// sent text is dropped; anything else is shown, with what was held back for it.
+    pub(in crate::app) fn strip_echo(&mut self, text: String) -> Option<String> {
+        let Some((sent, matched)) = &mut self.echo else {
+            return Some(text);
+        };
+        let rest = sent.get(*matched..).unwrap_or_default();
+        if rest.starts_with(text.as_str()) {
+            *matched += text.len();
+            return None;
+        }
+        // An echo may end with white space that was not sent.
+        if let Some(tail) = text.strip_prefix(rest)
+            && tail.trim().is_empty()
+        {
+            *matched = sent.len();
+            return None;
+        }
+        let is_complete = rest.is_empty();
+        let held_back = sent.get(..*matched).unwrap_or_default();
+        let shown = if is_complete { text } else { format!("{held_back}{text}") };
+        self.echo = None;
+        Some(shown)
+    }
+
+    /// The prompt that is sent again once the session is open.
+    pub fn unsent(&self) -> Option<&str> {
+        self.unsent.as_deref()
+    }
+
+    pub(in crate::app) fn set_unsent(&mut self, text: Option<String>) {
+        self.unsent = text;
+    }
+
+    pub(in crate::app) fn take_unsent(&mut self) -> Option<String> {
+        self.unsent.take()
+    }
+
+    /// Whether the failed prompt waits for the user to choose what the agent is sent before it.
+    pub fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    pub(in crate::app) fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// Whether it was held; it no longer is.
+    pub(in crate::app) fn release(&mut self) -> bool {
+        std::mem::take(&mut self.is_held)
+    }
+
+    /// Whether the queue is sent as soon as the session is open.
+    pub(in crate::app) fn sends_when_ready(&self) -> bool {
+        self.sends_when_ready
+    }
+
+    pub(in crate::app) fn send_when_ready(&mut self, is_sending: bool) {
+        self.sends_when_ready = is_sending;
+    }
+
+    pub(in crate::app) fn take_send_when_ready(&mut self) -> bool {
+        std::mem::take(&mut self.sends_when_ready)
+    }
+
+    /// The running turn was cancelled.
+    pub(in crate::app) fn cancel(&mut self) {
+        self.has_queued_since_cancel = false;
+    }
+
+    /// A prompt was queued while the turn was being cancelled.
+    pub(in crate::app) fn queued_since_cancel(&mut self) {
+        self.has_queued_since_cancel = true;
+    }
+
+    pub(in crate::app) fn take_queued_since_cancel(&mut self) -> bool {
+        std::mem::take(&mut self.has_queued_since_cancel)
+    }
+
+    /// The prompt is sent again to a reopened session. Returns whether it had been sent again before.
+    pub(in crate::app) fn retry(&mut self) -> bool {
+        std::mem::replace(&mut self.is_retry, true)
+    }
+
+    /// The agent has answered a prompt well.
+    pub(in crate::app) fn succeed(&mut self) {
+        self.is_retry = false;
+    }
+}

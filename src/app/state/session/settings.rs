@@ -1,0 +1,121 @@
+//! Modes, models and options that were requested or chosen.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::model::Setting;
+
+/// A value that the agent was asked to set; it holds once the agent confirms it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wanted {
+    /// A mode, a model or an option.
+    Setting(Setting),
+    Title(String),
+}
+
+/// Requested and chosen settings of a session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SettingsState {
+    /// Requested values by the number of the call.
+    wanted: BTreeMap<u64, Wanted>,
+    /// Calls up to this number had no answer in time: prompts do not wait for them.
+    overdue: u64,
+    /// Settings that were chosen, and are restored when the session is opened again.
+    chosen: Vec<Setting>,
+    /// The call that restores one of them; prompts wait for it.
+    restoring: Option<u64>,
+    /// The settings that are restored after that one.
+    to_restore: VecDeque<Setting>,
+}
+
+impl SettingsState {
+    /// What prompts wait for the agent to confirm: `mode`, `model` or `options`.
+    pub(in crate::app) fn pending(&self) -> Option<&'static str> {
+        let is_awaited = |number: u64| number > self.overdue || self.restoring == Some(number);
+        self.wanted.iter().filter(|(number, _)| is_awaited(**number)).find_map(|(_, wanted)| match wanted {
+            Wanted::Setting(Setting::Mode(_)) => Some("mode"),
+            Wanted::Setting(Setting::Model(_)) => Some("model"),
+            Wanted::Setting(Setting::Option(..)) => Some("options"),
+            Wanted::Title(_) => None,
+        })
+    }
+
+    /// The agent was asked for this value with the call of this number.
+    pub fn request(&mut self, number: u64, wanted: Wanted) {
+        self.wanted.insert(number, wanted);
+    }
+
+    /// The agent has answered a request.
+    pub(in crate::app) fn answered(&mut self, number: u64) -> Option<Wanted> {
+        self.wanted.remove(&number)
+    }
+
+    /// Prompts no longer wait for the open requests.
+    pub(in crate::app) fn stop_waiting(&mut self) {
+        self.overdue = self.wanted.keys().next_back().copied().unwrap_or_default();
+    }
+
+    /// Settings that were chosen.
+    pub fn chosen(&self) -> &[Setting] {
+        &self.chosen
+    }
+
+    pub(in crate::app) fn chosen_mut(&mut self) -> &mut [Setting] {
+        &mut self.chosen
+    }
+
+    pub(in crate::app) fn set_chosen(&mut self, chosen: Vec<Setting>) {
+        self.chosen = chosen;
+    }
+
+    pub(in crate::app) fn take_chosen(&mut self) -> Vec<Setting> {
+        std::mem::take(&mut self.chosen)
+    }
+
+    /// A setting was chosen. It replaces an earlier choice of the same kind.
+    pub(in crate::app) fn choose(&mut self, choice: Setting) {
+        let is_of_other_kind = |other: &Setting| match (other, &choice) {
+            (Setting::Mode(_), Setting::Mode(_)) | (Setting::Model(_), Setting::Model(_)) => false,
+            (Setting::Option(one, _), Setting::Option(other, _)) => one != other,
+            _ => true,
+        };
+        self.chosen.retain(is_of_other_kind);
+        self.chosen.push(choice);
+    }
+
+    /// The settings to restore, one after the other.
+    pub(in crate::app) fn begin_restoring(&mut self, settings: VecDeque<Setting>) {
+        self.to_restore = settings;
+    }
+
+    /// The next setting to restore.
+    pub(in crate::app) fn next_to_restore(&mut self) -> Option<Setting> {
+        self.to_restore.pop_front()
+    }
+
+    /// The call that restores a setting; `None`: none is open.
+    pub(in crate::app) fn set_restoring(&mut self, number: Option<u64>) {
+        self.restoring = number;
+    }
+
+    pub(in crate::app) fn restoring(&self) -> Option<u64> {
+        self.restoring
+    }
+
+    /// The session is gone: no more settings are restored in it.
+    pub(in crate::app) fn stop_restoring(&mut self) {
+        self.restoring = None;
+        self.to_restore.clear();
+    }
+
+    /// Another connection is used: it has no open requests.
+    pub(in crate::app) fn begin_connecting(&mut self) {
+        self.wanted.clear();
+        self.stop_restoring();
+    }
+
+    /// The agent is gone for good, or another one takes its place.
+    pub(in crate::app) fn forget_agent(&mut self) {
+        self.wanted.clear();
+        self.chosen.clear();
+    }
+}

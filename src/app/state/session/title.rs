@@ -1,0 +1,45 @@
+//! Where the title of a session comes from.
+
+/// Whether the user gave the title, and whether the agent has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TitleState {
+    is_own: bool,
+    is_owed: bool,
+}
+
+impl TitleState {
+    /// A title as it was saved.
+    pub(in crate::app) fn saved(is_own: bool, is_owed: bool) -> Self {
+        Self { is_own, is_owed }
+    }
+
+    /// The user gave the title.
+    pub(in crate::app) fn set_by_user(&mut self, is_owed: bool) {
+        *self = Self { is_own: true, is_owed };
+    }
+
+    /// The agent has the title.
+    pub(in crate::app) fn agent_has_it(&mut self) {
+        self.is_owed = false;
+    }
+
+    /// Another agent, or another session of it, does not have a title of the user.
+    pub(in crate::app) fn forget_agent(&mut self) {
+        self.is_owed = self.is_own;
+    }
+
+    /// The agent was not told of a title that was saved meanwhile.
+    pub(in crate::app) fn owe(&mut self, is_owed: bool) {
+        self.is_owed |= is_owed;
+    }
+
+    /// Whether the user gave the title.
+    pub fn is_own(self) -> bool {
+        self.is_own
+    }
+
+    /// Whether the agent does not have the title.
+    pub fn is_owed(self) -> bool {
+        self.is_owed
+    }
+}
