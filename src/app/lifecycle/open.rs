@@ -315,7 +315,7 @@ pub(in crate::app) fn drop_replay(state: &mut State, key: SessionKey) {
         session.turn_count = transcript.items().last().map_or(0, |item| item.turn);
         session.transcript.restore(transcript);
         session.forget_places();
-        session.pages.take_back(book);
+        session.pages.book = book;
         record::release(session, false);
     }
 }

@@ -12,10 +12,10 @@
 mod load;
 
 use crate::app::ItemBody;
-use crate::app::state::pages::{Page, PageIndex, PageKind};
+use crate::app::state::pages::{Page, PageIndex, PageKind, gone, weight};
 use std::ops::Range;
 
-use crate::model::{AgentTerminal, EventPlace, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
+use crate::model::{EventPlace, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
 
 use crate::app::state::session::index::Key;
 use crate::app::{Earlier, Session};
@@ -42,7 +42,7 @@ fn behind(session: &mut Session, item: ItemId) -> Option<(EventPlace, &mut Page)
 /// About how many bytes all items of a session take.
 pub(in crate::app) fn weight_of_items(session: &Session) -> usize {
     let first = session.transcript.items().first().map_or(session.transcript.next_id(), |item| item.id);
-    crate::app::state::pages::weight::of_items(session, first, session.transcript.next_id())
+    weight::of_items(session, first, session.transcript.next_id())
 }
 
 /// What was made of kept events is in memory: it is a page of its own.
@@ -54,7 +54,7 @@ pub(in crate::app) fn on_restored(
     earlier: Option<Earlier>,
 ) {
     let next = session.transcript.next_id();
-    let weight = crate::app::state::pages::weight::of_items(session, first, next);
+    let weight = weight::of_items(session, first, next);
     let begin = Some(EventPlace::Seq(first_seq));
     let kind = PageKind { hides: needs.hides, is_end: true };
     let page = Page { begin, first, weight, kind, needs, ..Page::default() };
@@ -102,7 +102,7 @@ pub(in crate::app) fn divert(session: &mut Session, item: Option<ItemId>, record
         keep_late(session, item, record);
         return None;
     }
-    session.pages.book.open.weight += crate::app::state::pages::weight::of_record(&record);
+    session.pages.book.open.weight += weight::of_record(&record);
     Some(record)
 }
 
@@ -132,7 +132,7 @@ pub(in crate::app) fn keep_late(session: &mut Session, item: ItemId, record: Rec
         record => record,
     };
     page.late = serial;
-    page.weight += crate::app::state::pages::weight::of_record(&record);
+    page.weight += weight::of_record(&record);
     session.pages.serial = serial;
     session.recorder.note(Note::Late { serial, before, turn, record: Box::new(record) });
 }
@@ -152,7 +152,7 @@ pub(in crate::app) fn keep_inserted(session: &mut Session, end: usize, record: &
     let pages = book.closed.iter_mut().chain([&mut book.open]);
     if let Some(page) = pages.take_while(|page| transcript.index_from(page.first) < end).last() {
         page.late = serial;
-        page.weight += crate::app::state::pages::weight::of_record(record);
+        page.weight += weight::of_record(record);
     }
     serial
 }
@@ -168,12 +168,12 @@ pub(in crate::app) fn on_pushed(session: &mut Session, item: ItemId) {
     if is_full && !is_within && item > session.pages.book.open.first {
         cut(session, item);
     }
-    session.pages.book.open.weight += crate::app::state::pages::weight::ITEM;
+    session.pages.book.open.weight += weight::ITEM;
 }
 
 /// A page ends in front of this item.
 fn cut(session: &mut Session, item: ItemId) {
-    let weight = crate::app::state::pages::weight::of_items(session, session.pages.book.open.first, item);
+    let weight = weight::of_items(session, session.pages.book.open.first, item);
     let mark = session.pages.next_serial();
     let book = &mut session.pages.book;
     let next = Page { begin: Some(EventPlace::Mark(mark)), first: item, ..Page::default() };
@@ -188,22 +188,21 @@ pub(in crate::app) fn take_late(session: &mut Session, update: SessionUpdate) ->
     if session.pages.book.gone.is_empty() {
         return Some(update);
     }
-    let mut update = update;
-    if let SessionUpdate::Tool(patch) = &mut update
-        && away_of_call(session, patch).is_none()
-    {
-        for news in std::mem::take(&mut patch.terminals) {
-            let left = take_late(session, SessionUpdate::Terminal(news));
-            patch.terminals.extend(left.and_then(|left| match left {
-                SessionUpdate::Terminal(news) => Some(news),
-                _ => None,
-            }));
+    let place = away_of(session, &update);
+    let Some((turn, behind)) = place else {
+        let mut update = update;
+        if let SessionUpdate::Tool(patch) = &mut update {
+            for news in std::mem::take(&mut patch.terminals) {
+                if let Some(SessionUpdate::Terminal(news)) = take_late(session, SessionUpdate::Terminal(news))
+                {
+                    patch.terminals.push(news);
+                }
+            }
         }
-    }
-    let Some((turn, behind)) = away_of(session, &update) else { return Some(update) };
+        return Some(update);
+    };
     let serial = session.pages.next_serial();
     session.pages.book.away_late = serial;
-    session.pages.book.is_stale = true;
     let before = EventPlace::Seq(behind);
     let record = Box::new(Record::Update(update));
     session.recorder.note(Note::Late { serial, before, turn, record });
@@ -212,53 +211,16 @@ pub(in crate::app) fn take_late(session: &mut Session, update: SessionUpdate) ->
 
 /// The turn of what an update is about, and the number behind the page on the disk that has it.
 fn away_of(session: &Session, update: &SessionUpdate) -> Option<(u32, i64)> {
-    let key = match update {
-        SessionUpdate::Tool(patch) => return away_of_call(session, patch),
-        SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }
-            if session.index.compaction(id).is_none() =>
-        {
-            Key::Compaction(id)
-        }
-        SessionUpdate::Subagent(patch) if session.index.subagent(&patch.session).is_none() => {
-            Key::Subagent(&patch.session)
-        }
-        // One that begins anew is another one.
-        SessionUpdate::Terminal(news)
-            if !session.terminals.contains_key(news.id()) && !matches!(news, AgentTerminal::Info { .. }) =>
-        {
-            Key::Terminal(news.id())
-        }
-        SessionUpdate::Message { role, message, .. } if session.find_message(*role, message).is_none() => {
-            Key::Message(*role, message)
-        }
-        _ => return None,
-    };
-    crate::app::state::pages::gone::find(session, &key)
-}
-
-fn away_of_call(session: &Session, patch: &ToolCallPatch) -> Option<(u32, i64)> {
-    if session.tool_by_id(&patch.id).is_some() {
-        return None;
-    }
-    // One that is announced in another turn is another one.
-    crate::app::state::pages::gone::find(session, &Key::Tool(&patch.id))
-        .filter(|(turn, _)| *turn == session.turn_count || !patch.is_announcement)
+    let key = Key::of_update(update)?;
+    // A call that is announced in another turn is another one.
+    let is_announced = matches!(update, SessionUpdate::Tool(patch) if patch.is_announcement);
+    let is_it = |turn: u32| turn == session.turn_count || !is_announced;
+    gone::find(session, &key).filter(|(turn, _)| is_it(*turn) && !session.has(&key))
 }
 
 /// The item that an event is about, where it names one.
 pub(in crate::app) fn item_of(session: &Session, record: &Record) -> Option<ItemId> {
-    match record {
-        Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => session.tool_by_id(&patch.id),
-        Record::Decided { tool, .. } | Record::Located { tool, .. } => session.tool_by_id(tool),
-        Record::Command { terminal, .. } => session.index.terminal(terminal),
-        Record::Update(SessionUpdate::Terminal(news)) => session.index.terminal(news.id()),
-        Record::Update(SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }) => {
-            session.index.compaction(id)
-        }
-        Record::Update(SessionUpdate::Subagent(patch)) => session.index.subagent(&patch.session),
-        Record::Update(SessionUpdate::Message { role, message, .. }) => session.find_message(*role, message),
-        _ => None,
-    }
+    session.item_of(&Key::of(record)?)
 }
 
 /// What goes with the items of these indices; where it was is forgotten.
@@ -274,8 +236,8 @@ pub(in crate::app) fn take_things(session: &mut Session, range: Range<usize>) ->
     }
     let terminals = &mut session.terminals;
     session.index.retain(|key, at| {
-        let index = transcript.index_of(at).filter(|index| range.contains(index));
-        let Some(item) = index.and_then(|index| transcript.items().get(index)) else { return true };
+        let item = transcript.index_of(at).filter(|index| range.contains(index));
+        let Some(item) = item.and_then(|index| transcript.items().get(index)) else { return true };
         things.push((key.hash(), item.turn));
         if let Key::Terminal(id) = key {
             terminals.remove(id);

@@ -57,8 +57,8 @@ pub(in crate::app) struct PageIndex {
     pub(in crate::app) gone: Vec<Gone>,
     /// How many of these are being read.
     pub(in crate::app) reading: usize,
-    /// Something came late for one of them since it was asked for: what comes may be without it.
-    pub(in crate::app) is_stale: bool,
+    /// The last late event that was kept when pages were asked for: what comes may be without later ones.
+    pub(in crate::app) asked: u64,
     /// The last late event that was kept for one of them.
     pub(in crate::app) away_late: u64,
     /// What is read again as one page.
@@ -112,8 +112,6 @@ pub(in crate::app) struct Merge {
     pub(in crate::app) left: u64,
     /// So many pages in memory belong to it.
     pub(in crate::app) pages: usize,
-    /// The last late event that was kept when they were asked for.
-    pub(in crate::app) asked: u64,
 }
 
 impl Pages {
@@ -168,11 +166,6 @@ impl Pages {
     pub(in crate::app) fn forget(&mut self) -> PageIndex {
         self.redo = None;
         std::mem::take(&mut self.book)
-    }
-
-    /// The history from before comes back.
-    pub(in crate::app) fn take_back(&mut self, book: PageIndex) {
-        self.book = book;
     }
 
     pub(in crate::app) fn page_bytes(&self) -> usize {

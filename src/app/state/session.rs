@@ -27,7 +27,7 @@ use super::outline::Only;
 use super::replay::{self, Unread};
 use super::search::Search;
 use crate::app::{Pages, Reading, RecorderState, TabUi, TerminalView, ToolCall, Transcript, Unseen};
-use index::ItemIndex;
+use index::{ItemIndex, Key};
 pub use loose::Loose;
 pub use permissions::{Approval, Permissions};
 pub use prompts::PromptState;
@@ -254,6 +254,25 @@ impl Session {
     /// The item of the last tool call with this id.
     pub fn tool_by_id(&self, id: &ToolCallId) -> Option<ItemId> {
         self.index.tool(id)
+    }
+
+    /// The item that shows this.
+    pub(in crate::app) fn item_of(&self, key: &Key<'_>) -> Option<ItemId> {
+        match key {
+            Key::Tool(id) => self.index.tool(id),
+            Key::Compaction(id) => self.index.compaction(id),
+            Key::Subagent(id) => self.index.subagent(id),
+            Key::Terminal(id) | Key::OpenTerminal(id) => self.index.terminal(id),
+            Key::Message(role, message) => self.find_message(*role, message),
+        }
+    }
+
+    /// Whether this is in memory. A terminal may be there without an item.
+    pub(in crate::app) fn has(&self, key: &Key<'_>) -> bool {
+        match key {
+            Key::Terminal(id) | Key::OpenTerminal(id) => self.terminals.contains_key(*id),
+            key => self.item_of(key).is_some(),
+        }
     }
 
     /// The item of the message with this id, among the last ones.

@@ -19,7 +19,7 @@ const READ_BYTES: usize = 1 << 20;
 pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     let key = session.key;
     let pages = &mut session.pages;
-    let PageIndex { closed, open, merge, gone, away_late, earlier, .. } = &mut pages.book;
+    let PageIndex { closed, open, merge, gone, away_late, earlier, reading, asked } = &mut pages.book;
     let earlier = earlier.as_mut().filter(|earlier| !earlier.is_loading)?;
     let uid = earlier.uid.clone();
     if let Some(merge) = merge {
@@ -28,7 +28,7 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
         // Else it is asked for again with the next frame.
         let Some(EventPlace::Seq(before)) = end.filter(|_| is_written) else { return None };
         (earlier.is_loading, earlier.has_failed) = (true, false);
-        merge.asked = pages.serial;
+        *asked = pages.serial;
         return Some(StoreJob::Earlier { key, uid, before, from: Some(merge.first_seq) });
     }
     if *away_late > pages.written {
@@ -45,8 +45,7 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     };
     let count = gone.iter().rev().take_while(fits).count();
     let from = gone.len().checked_sub(count).and_then(|first| gone.get(first)).map(|page| page.begin);
-    pages.book.reading = count;
-    pages.book.is_stale = false;
+    (*reading, *asked) = (count, pages.serial);
     Some(StoreJob::Earlier { key, uid, before, from })
 }
 
@@ -56,11 +55,11 @@ pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) ->
     let book = &mut session.pages.book;
     if let Some(merge) = &book.merge {
         let is_another = first_seq.is_some_and(|seq| seq != merge.first_seq);
-        return is_another || book.closed.iter().take(merge.pages).any(|page| page.late > merge.asked);
+        return is_another || book.closed.iter().take(merge.pages).any(|page| page.late > book.asked);
     }
     let first = book.gone.len().checked_sub(book.reading).and_then(|first| book.gone.get(first));
     let is_another = first_seq.is_some_and(|seq| first.is_none_or(|first| first.begin != seq));
-    let is_stale = book.reading > 0 && (book.is_stale || is_another);
+    let is_stale = book.reading > 0 && (book.away_late > book.asked || is_another);
     if is_stale {
         book.reading = 0;
     }
@@ -150,8 +149,7 @@ pub(in crate::app) fn wait_for_both(
     if closed.iter().take(last + 1).any(|page| page.is_cut) {
         return false;
     }
-    let merge = Merge { first_seq, left, pages: last + 1, asked: session.pages.serial };
-    session.pages.book.merge = Some(merge);
+    session.pages.book.merge = Some(Merge { first_seq, left, pages: last + 1 });
     true
 }
 

@@ -130,40 +130,19 @@ type Thing = (u64, Option<u32>);
 
 /// The subject of an event, if it is unknown.
 fn unknown(session: &Session, turn: u32, record: &Record) -> Option<Thing> {
-    let index = &session.index;
-    let is_call = |id| session.tool_by_id(id).is_some();
-    let (is_known, key) = match record {
-        Record::Update(SessionUpdate::Tool(patch)) if patch.is_announcement => {
-            // A call announced in another turn is a different call.
-            return (!is_call(&patch.id)).then(|| (Key::Tool(&patch.id).hash(), Some(turn)));
-        }
-        Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
-            (is_call(&patch.id), Key::Tool(&patch.id))
-        }
-        Record::Decided { tool, .. } | Record::Located { tool, .. } => (is_call(tool), Key::Tool(tool)),
-        Record::Command { terminal, .. } => (index.terminal(terminal).is_some(), Key::Terminal(terminal)),
-        Record::Update(SessionUpdate::Terminal(news)) => return unknown_terminal(session, news),
-        Record::Update(SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. }) => {
-            (index.compaction(id).is_some(), Key::Compaction(id))
-        }
-        Record::Update(SessionUpdate::Subagent(patch)) => {
-            (index.subagent(&patch.session).is_some(), Key::Subagent(&patch.session))
-        }
-        Record::Update(SessionUpdate::Message { role, message, .. }) => {
-            (session.find_message(*role, message).is_some(), Key::Message(*role, message))
-        }
-        _ => return None,
+    let key = Key::of(record)?;
+    let is_known = match record {
+        Record::Command { .. } => session.item_of(&key).is_some(),
+        _ => session.has(&key),
     };
-    (!is_known).then(|| (key.hash(), None))
+    // A call announced in another turn is a different call.
+    let is_announced = matches!(record, Record::Update(SessionUpdate::Tool(patch)) if patch.is_announcement);
+    (!is_known).then(|| (key.hash(), is_announced.then_some(turn)))
 }
 
 fn unknown_terminal(session: &Session, news: &AgentTerminal) -> Option<Thing> {
-    let key = match news {
-        // A terminal that is announced again is a new one, unless the previous one is still running.
-        AgentTerminal::Info { id, .. } => Key::OpenTerminal(id),
-        other => Key::Terminal(other.id()),
-    };
-    (!session.terminals.contains_key(news.id())).then(|| (key.hash(), None))
+    let key = Key::of_terminal(news);
+    (!session.has(&key)).then(|| (key.hash(), None))
 }
 
 /// Whether an event has enough details to show its subject.

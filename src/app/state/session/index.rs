@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash};
 
-use crate::model::{ItemId, MessageId, Role, SessionId, TerminalId, ToolCallId};
+use crate::model::{
+    AgentTerminal, ItemId, MessageId, Record, Role, SessionId, SessionUpdate, TerminalId, ToolCallId,
+};
 
 /// What an event can be about.
 #[derive(Debug, Hash)]
@@ -17,7 +19,40 @@ pub(in crate::app) enum Key<'a> {
     Message(Role, &'a MessageId),
 }
 
-impl Key<'_> {
+impl<'a> Key<'a> {
+    /// What a record is about, if it names something that other records change.
+    pub fn of(record: &'a Record) -> Option<Self> {
+        match record {
+            Record::Update(update) => Self::of_update(update),
+            Record::Asked(patch) => Some(Self::Tool(&patch.id)),
+            Record::Decided { tool, .. } | Record::Located { tool, .. } => Some(Self::Tool(tool)),
+            Record::Command { terminal, .. } => Some(Self::Terminal(terminal)),
+            _ => None,
+        }
+    }
+
+    /// What an update is about, if it names something that other updates change.
+    pub fn of_update(update: &'a SessionUpdate) -> Option<Self> {
+        match update {
+            SessionUpdate::Tool(patch) => Some(Self::Tool(&patch.id)),
+            SessionUpdate::Terminal(news) => Some(Self::of_terminal(news)),
+            SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. } => {
+                Some(Self::Compaction(id))
+            }
+            SessionUpdate::Subagent(patch) => Some(Self::Subagent(&patch.session)),
+            SessionUpdate::Message { role, message, .. } => Some(Self::Message(*role, message)),
+            _ => None,
+        }
+    }
+
+    /// A terminal that is announced again is a new one, unless the previous one is still running.
+    pub fn of_terminal(news: &'a AgentTerminal) -> Self {
+        match news {
+            AgentTerminal::Info { id, .. } => Self::OpenTerminal(id),
+            other => Self::Terminal(other.id()),
+        }
+    }
+
     /// A number in place of the name, which may be long.
     pub fn hash(&self) -> u64 {
         BuildHasherDefault::<DefaultHasher>::default().hash_one(self)
