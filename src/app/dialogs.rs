@@ -21,14 +21,19 @@ mod items;
 mod jump;
 mod leave;
 mod line_dialog;
+mod obstacle;
 mod open;
 mod picker;
+mod pickers;
+mod picks;
 mod places;
 mod providers;
 mod queue;
 mod rows;
 mod search;
 mod sessions;
+mod settle;
+mod stack;
 pub(super) mod tabs;
 #[cfg(test)]
 mod testkit;
@@ -42,17 +47,19 @@ pub use super::title_of;
 pub use crate::app::state::fuzzy::rank;
 pub use asks::on_ask_shown;
 pub use changes::shown_files;
-pub use commands::{leads_elsewhere, obstacle};
+pub use commands::leads_elsewhere;
 pub use composer::{Completion, completions, on_draft, selected_completion, show_draft};
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
-pub use grace::{on_input, settle, takes_answers, takes_answers_from, takes_input, takes_input_from};
+pub use grace::{takes_answers, takes_answers_from, takes_input, takes_input_from};
 pub use inbox::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
 pub use items::is_item_open;
+pub use obstacle::obstacle;
 pub use open::on_open;
-pub use picker::on_theme;
-pub use picker::{open_agents, open_sign_in, open_sign_in_of};
+pub use pickers::{open_agents, open_sign_in, open_sign_in_of};
+pub use picks::on_theme;
 pub use search::{looks_no_further, on_timer as on_search_timer, search_of, settle as settle_search};
+pub use settle::{on_input, settle};
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};
 
@@ -91,7 +98,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ClearOrQuit => leave::interrupt(state, now, fx),
         Action::Escape => leave::escape(state, now, fx),
         // The wheel is no key: it moves what is looked at, at any time.
-        Action::Scroll(lines) if !takes_input(state, now) => choice::scroll(i32::from(lines), fx),
+        Action::Scroll(lines) if !takes_input(state, now) => stack::scroll(i32::from(lines), fx),
         _ if !takes_input(state, now) => {}
         _ => route(state, action, now, fx),
     }
@@ -159,7 +166,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
     }
     let said = in_a_dialog(action);
     let is_done = match top {
-        Focus::Picker => picker::on_action(state, said, now, fx),
+        Focus::Picker => picks::on_action(state, said, now, fx),
         Focus::Sessions => sessions::on_action(state, said, now, fx),
         Focus::Choice => choice::on_choice(state, said, now, fx),
         Focus::Queue => queue::on_action(state, said, fx),

@@ -10,7 +10,7 @@ use crate::app::{
 };
 use crate::model::{Action, ElicitationMode};
 
-use super::{choice, first_ask, inspect_url, moved, say, shown_ask};
+use super::{first_ask, inspect_url, moved, say, shown_ask, stack};
 
 /// Another ask came to the front of the active session (or none is left): `state.ask_view` begins anew.
 /// Does nothing when the view already belongs to the ask in front, so what was typed into a form stays.
@@ -186,7 +186,7 @@ fn move_mark(state: &mut State, action: Action, count: usize, fx: &mut Vec<Effec
             selected
         }
         Action::Scroll(lines) => {
-            choice::scroll(i32::from(lines), fx);
+            stack::scroll(i32::from(lines), fx);
             selected
         }
         _ => return false,

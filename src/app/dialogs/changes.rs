@@ -6,7 +6,7 @@ use crate::app::state::changes::{ChangedFile, changed_files, first_line};
 use crate::app::{ChangesDialog, Effect, Modal, State, ViewCommand};
 use crate::model::{Action, LineEdit, Location, Target};
 
-use super::{choice, moved, open};
+use super::{moved, open, stack};
 
 /// The files that pass the filter: each of its words stands in the path.
 pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<&'f ChangedFile> {
@@ -44,11 +44,11 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
                 open::on_open(state, Target::File(Location { path: file.path.clone(), line }), fx);
             }
         }
-        Action::Up => choice::scroll(-1, fx),
-        Action::Down => choice::scroll(1, fx),
-        Action::First => choice::scroll(-choice::ALL_LINES, fx),
-        Action::Last => choice::scroll(choice::ALL_LINES, fx),
-        _ => return choice::scroll_body(action, fx),
+        Action::Up => stack::scroll(-1, fx),
+        Action::Down => stack::scroll(1, fx),
+        Action::First => stack::scroll(-stack::ALL_LINES, fx),
+        Action::Last => stack::scroll(stack::ALL_LINES, fx),
+        _ => return stack::scroll_body(action, fx),
     }
     true
 }

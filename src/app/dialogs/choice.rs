@@ -3,13 +3,11 @@
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State, ViewCommand};
+use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State};
 use crate::model::{Action, LineEdit, StoreJob, Target};
 
-use super::{leave, moved, on_action, open};
-
-/// Lines that are more than any dialog has: to its end, or its beginning.
-pub const ALL_LINES: i32 = 1_000_000;
+use super::stack::{ALL_LINES, close_top, scroll, scroll_body};
+use super::{moved, on_action, open};
 
 /// A question with a few answers.
 pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
@@ -44,10 +42,10 @@ pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     };
     let outcome = chosen.and_then(|place| dialog.choices.get(place)).map(|choice| choice.outcome.clone());
     if let Some(outcome) = outcome {
-        leave::close_top(state, fx);
+        close_top(state, fx);
         carry_out(state, &outcome, now, fx);
     } else if count == 0 {
-        leave::close_top(state, fx);
+        close_top(state, fx);
     }
     true
 }
@@ -66,33 +64,6 @@ pub fn on_page(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool 
         _ => return scroll_body(action, fx),
     }
     true
-}
-
-/// Scrolls the body of the top dialog by so many lines (negative: up).
-pub fn scroll(lines: i32, fx: &mut Vec<Effect>) {
-    fx.push(Effect::View(ViewCommand::ScrollDialog(lines)));
-}
-
-/// Scrolls by what the action says, if it is about that.
-pub fn scroll_body(action: Action, fx: &mut Vec<Effect>) -> bool {
-    match action {
-        Action::PageUp => fx.push(Effect::View(ViewCommand::ScrollDialogPages(-1))),
-        Action::PageDown => fx.push(Effect::View(ViewCommand::ScrollDialogPages(1))),
-        Action::Scroll(lines) => scroll(i32::from(lines), fx),
-        _ => return false,
-    }
-    true
-}
-
-/// Opens a page, or closes it where it is on top already; it is never there twice.
-pub fn toggle_page(state: &mut State, page: Modal, fx: &mut Vec<Effect>) {
-    let is_same = |modal: &Modal| std::mem::discriminant(modal) == std::mem::discriminant(&page);
-    if state.modals.last().is_some_and(is_same) {
-        leave::close_top(state, fx);
-        return;
-    }
-    state.modals.retain(|modal| !is_same(modal));
-    state.modals.push(page);
 }
 
 /// The help.

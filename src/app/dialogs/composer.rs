@@ -9,7 +9,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::Action;
 
-use super::{items, moved, picker, say};
+use super::{items, moved, picker, pickers, say};
 use crate::app::state::fuzzy;
 
 /// Most completions that are offered; some agents tell thousands of commands, and more letters find the rest.
@@ -184,12 +184,12 @@ fn is_answered_by_a_list(state: &mut State, fx: &mut Vec<Effect>) -> bool {
         return false;
     };
     match (phase, conn) {
-        (SessionPhase::NoAgent, _) => picker::open_agents(state),
+        (SessionPhase::NoAgent, _) => pickers::open_agents(state),
         (SessionPhase::NeedsSignIn, Some(conn)) if operations::running_sign_in(state, conn).is_some() => {
             say(state, "Sign-in in progress.", fx);
         }
         (SessionPhase::NeedsSignIn, Some(conn)) => {
-            let methods = picker::sign_in(state, conn);
+            let methods = pickers::sign_in(state, conn);
             picker::push(state, methods);
         }
         _ => return false,

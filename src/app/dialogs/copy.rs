@@ -15,7 +15,7 @@ use crate::model::{
     Action, ContentBlock, CopyContent, CopyJob, CopyOutcome, FileDiff, ItemId, Role, ToolContent, ToolStatus,
 };
 
-use super::{commands, picker, say};
+use super::{obstacle, picker, say};
 
 /// Actions that copy. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
@@ -56,7 +56,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     if session.selected.is_none() && !is_whole(session) && operations::ask_for_all(state, action, fx) {
         return true;
     }
-    match commands::obstacle(state, action) {
+    match obstacle::obstacle(state, action) {
         Some(why) => say(state, why, fx),
         None => copy(state, source, fx),
     }

@@ -10,7 +10,7 @@ use crate::app::lifecycle::operations::{self, ElicitationOutcome};
 use crate::app::{Effect, FieldState, FormState, State, ViewCommand};
 use crate::model::{Action, FieldKind, LineEdit};
 
-use super::{choice, moved, validate};
+use super::{moved, stack, validate};
 
 /// Letters for the field with the keys.
 pub fn on_line(state: &mut State, edit: &LineEdit) {
@@ -44,7 +44,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             }
             return true;
         }
-        Action::PageUp | Action::PageDown | Action::Scroll(_) => return choice::scroll_body(action, fx),
+        Action::PageUp | Action::PageDown | Action::Scroll(_) => return stack::scroll_body(action, fx),
         Action::Accept => {
             finish(state, now, fx);
             return true;

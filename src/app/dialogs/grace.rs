@@ -1,21 +1,21 @@
 //! The grace period: a dialog that opens by itself must not be answered by a key meant for the prompt.
 //!
 //! Duty: `now` arithmetic over when the dialog appeared and when the last key came.
-//! A key that arrives is first told by [`on_input`], then acted upon; so the time of the key before it would be
-//! lost. Therefore `on_input` decides, and what it decided is kept by the appearance time of the dialog:
+//! A key that arrives is first told by [`unlock`], then acted upon; so the time of the key before it would be
+//! lost. Therefore `unlock` decides, and what it decided is kept by the appearance time of the dialog:
 //! once open to keys, a dialog stays open to them, however fast they come, unless what it asks changes.
 
 use std::time::{Duration, Instant};
 
 use crate::app::{Modal, State};
 
-use super::{asks, first_ask, inbox, leave, on_ask_shown};
+use super::first_ask;
 
 /// Input must have been quiet for this long, however long the dialog is there.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// Whether the top layer takes keys now. While it does not, keys belong to the prompt.
-/// The answer is the same before and after [`on_input`] was told of the key that is asked about.
+/// The answer is the same before and after [`unlock`] was told of the key that is asked about.
 pub fn takes_input(state: &State, now: Instant) -> bool {
     is_over(state, appeared(state), now)
 }
@@ -65,9 +65,8 @@ fn is_over(state: &State, appeared: Appeared, now: Instant) -> bool {
     }
 }
 
-/// A key or click arrived, whatever it does.
-pub fn on_input(state: &mut State, now: Instant) {
-    settle(state, now);
+/// A key arrived: what is open to keys stays open, however fast more of them come.
+pub fn unlock(state: &mut State, now: Instant) {
     if let Appeared::At(since) = may_be_answered_since(state)
         && takes_answers(state, now)
     {
@@ -76,13 +75,8 @@ pub fn on_input(state: &mut State, now: Instant) {
     state.last_input = Some(now);
 }
 
-/// Stamps dialogs that appeared, and makes `state.ask_view` fresh for another ask. Idempotent; `app::update`
-/// calls it at the end of every update, whatever the event was.
-pub fn settle(state: &mut State, now: Instant) {
-    inbox::settle(state);
-    on_ask_shown(state, now);
-    asks::follow_call(state, now);
-    leave::settle_question(state);
+/// Notes when dialogs and requests appeared.
+pub fn stamp(state: &mut State, now: Instant) {
     let is_covered = !matches!(state.modals.last(), None | Some(Modal::Attention(_)));
     if let Some(Modal::Picker(picker)) = state.modals.last_mut()
         && picker.is_by_itself

@@ -12,16 +12,16 @@ use crate::app::state::inbox::{Waiting, WaitingFor, waiting};
 use crate::app::{Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind, State};
 use crate::model::{Action, SessionKey};
 
-use super::{asks, choice, grace, moved};
+use super::{asks, grace, moved, stack};
 
 /// Rows that a page key moves by.
 const PAGE_ROWS: isize = 10;
 
 /// Opens the list, or closes it where it is on top already.
 pub fn open(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    choice::toggle_page(state, Modal::Attention(InboxDialog::default()), fx);
+    stack::toggle_page(state, Modal::Attention(InboxDialog::default()), fx);
     settle(state);
-    grace::settle(state, now);
+    grace::stamp(state, now);
 }
 
 /// Keeps the mark on what it was on; what is gone leaves it to its neighbour.

@@ -7,9 +7,9 @@ use crate::app::state::tab;
 use std::time::{Duration, Instant};
 
 use crate::app::lifecycle::operations;
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, PickerKind, State, TimerId, Turn};
+use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
 
-use super::{asks, changes, composer, first_ask, inbox, jump, say, search, takes_input};
+use super::{asks, changes, composer, first_ask, inbox, jump, say, search, stack, takes_input};
 
 /// A second press counts within this time.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_open_to_keys = takes_input(state, now);
     if !state.modals.is_empty() {
         if is_open_to_keys && !changes::leave_filter(state) && !inbox::leave_whole(state) {
-            close_top(state, fx);
+            stack::close_top(state, fx);
         }
     } else if is_within(state.user.last_reject, now) && is_turn_in_full_run(state) {
         state.user.last_reject = None;
@@ -84,7 +84,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         cancel_if_running(state, now, fx);
     } else if !state.modals.is_empty() {
-        close_top(state, fx);
+        stack::close_top(state, fx);
     } else if first_ask(state).is_some() {
         if is_turn_in_full_run(state) {
             operations::cancel_turn(state, state.active, now, fx);
@@ -150,22 +150,14 @@ fn quit_words(state: &State) -> (&'static str, String) {
     }
 }
 
+/// Whether this is the question of [`quit`]: it offers that first.
 fn is_quit_question(modal: &Modal) -> bool {
-    let titles = [QUIT_TITLE, IDLE_TITLE, QUIT_ALL_TITLE];
-    matches!(modal, Modal::Choice(dialog) if titles.contains(&dialog.title.as_str()))
+    let Modal::Choice(dialog) = modal else { return false };
+    dialog.choices.first().is_some_and(|choice| choice.outcome == ChoiceOutcome::Quit)
 }
 
 fn running_turns(state: &State) -> usize {
     state.sessions.values().filter(|session| session.turn.is_running()).count()
-}
-
-/// Closes the top dialog, and takes back what it only tried.
-pub fn close_top(state: &mut State, fx: &mut Vec<Effect>) {
-    if let Some(Modal::Picker(picker)) = state.modals.pop()
-        && picker.kind == PickerKind::Theme
-    {
-        fx.push(Effect::SetTheme(state.setup.theme.clone()));
-    }
 }
 
 /// Gives the keys to the transcript, or back to the prompt.

@@ -3,7 +3,7 @@
 use crate::app::{ListedGrant, PickerRow, PickerValue, State, granted};
 use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId};
 
-use super::commands;
+use super::obstacle;
 
 /// Commands of the palette that make sense now.
 pub fn palette(state: &State) -> Vec<PickerRow> {
@@ -11,7 +11,7 @@ pub fn palette(state: &State) -> Vec<PickerRow> {
     offered.sort_by_key(|(action, ..)| palette_rank(*action));
     offered
         .into_iter()
-        .filter(|(action, ..)| commands::obstacle(state, *action).is_none())
+        .filter(|(action, ..)| obstacle::obstacle(state, *action).is_none())
         .map(|(action, label, keys)| PickerRow {
             value: PickerValue::Action(*action),
             label: label.clone(),

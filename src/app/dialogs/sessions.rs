@@ -14,7 +14,7 @@ use crate::app::{
 };
 use crate::model::{Action, ExportForm, LineEdit, SessionId, SessionKey, StoreJob};
 
-use super::{choice, leave, line_dialog, moved, picker, say};
+use super::{line_dialog, moved, pickers, say, stack};
 
 /// Rows that a page key moves by.
 const PAGE_ROWS: isize = 10;
@@ -67,7 +67,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::Accept => accept(state, true, now, fx),
         Action::ReadSession => accept(state, false, now, fx),
-        Action::OpenSessions => leave::close_top(state, fx),
+        Action::OpenSessions => stack::close_top(state, fx),
         Action::SearchSessions => toggle_search(state, fx),
         Action::NextScope => {
             dialog.scope = match dialog.scope {
@@ -118,7 +118,7 @@ fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
         Action::First => 0,
         Action::Last => last,
         Action::Mark(place) => moved(usize::from(place), 0, count),
-        _ => return choice::scroll_body(action, fx),
+        _ => return stack::scroll_body(action, fx),
     };
     if let Some(text) = &mut dialog.text {
         text.selected = new;
@@ -422,7 +422,7 @@ fn hand_over(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         Some(open) => {
             state.modals.pop();
             operations::show_session(state, open.key, now, fx);
-            picker::open_hand_over(state, fx);
+            pickers::open_hand_over(state, fx);
         }
         None => say(state, "Open the session first to hand it over.", fx),
     }

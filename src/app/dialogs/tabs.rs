@@ -160,20 +160,6 @@ pub fn on_folders(state: &mut State, folders: &[PathBuf]) {
     }
 }
 
-/// The row for what was typed, if that can be a path.
-pub fn typed_row(text: &str) -> Option<PickerRow> {
-    let text = text.trim();
-    let is_path = text.contains(['/', '\\']) || text.starts_with(['~', '.']);
-    is_path.then(|| PickerRow {
-        value: PickerValue::Id(text.to_owned()),
-        label: text.to_owned(),
-        detail: "typed path".to_owned(),
-        right: String::new(),
-        group: None,
-        is_current: false,
-    })
-}
-
 /// A folder was picked or typed: is it there?
 pub fn pick_folder(state: &State, text: String, fx: &mut Vec<Effect>) {
     fx.push(Effect::FindFolder { text, base: front_folder(state) });

@@ -1,0 +1,88 @@
+//! The lists that are opened from several places: agents, sign-in methods, permissions, values of an option.
+
+use crate::app::lifecycle::operations;
+use crate::app::lifecycle::tabs::open_dialog;
+use crate::app::state::modal::{agent_rows, offered_row};
+use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
+use crate::model::{ConnId, SessionKey};
+
+use super::{picker, rows, say};
+
+/// Opens the picker of agents (called by the agent's side when none was named).
+pub fn open_agents(state: &mut State) {
+    let mut picker = picker::new(PickerKind::Agent, "Select agent", agent_rows(state));
+    let last = state.setup.last_agent.as_deref();
+    let is_last =
+        |row: &PickerRow| matches!(&row.value, PickerValue::Id(name) if Some(name.as_str()) == last);
+    if let Some(place) = picker.rows.iter().position(is_last) {
+        picker.selected = place;
+    }
+    if let Some(last) = operations::last_session(state) {
+        picker.rows.insert(0, offered_row(last));
+        picker.matches = (0..picker.rows.len()).collect();
+        picker.selected += 1;
+    }
+    if picker.rows.is_empty() {
+        picker.note = Some("No agents found. Add one to config.toml, or pass a command.".to_owned());
+    }
+    picker::push(state, picker);
+}
+
+/// Opens the picker of ways to sign in to this agent (called when a call was answered with "sign in first").
+pub fn open_sign_in(state: &mut State, conn: ConnId) {
+    let mut picker = sign_in(state, conn);
+    picker.is_by_itself = true;
+    picker::push(state, picker);
+}
+
+/// The same for a session that may be in another tab: then it waits there.
+pub fn open_sign_in_of(state: &mut State, key: SessionKey, conn: ConnId) {
+    let mut picker = sign_in(state, conn);
+    picker.is_by_itself = true;
+    open_dialog(state, key, Modal::Picker(picker));
+}
+
+/// The picker of ways to sign in to this agent.
+pub fn sign_in(state: &State, conn: ConnId) -> Picker {
+    let mut picker = picker::new(PickerKind::SignIn, "Sign in", rows::sign_ins(state, conn));
+    picker.conn = Some(conn);
+    if picker.rows.is_empty() {
+        picker.note = Some(
+            "The agent has no sign-in method. Sign in with its own command, then restart it.".to_owned(),
+        );
+    }
+    picker
+}
+
+/// The picker of agents that the shown conversation can be handed over to.
+pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
+    if state.active_session().is_none_or(|session| session.turn_count == 0) {
+        say(state, "Nothing to hand over yet.", fx);
+        return;
+    }
+    let mut picker = picker::new(PickerKind::HandOver, "Hand over conversation to", agent_rows(state));
+    picker.note = Some("Starts a new session. The conversation is sent with the first prompt.".to_owned());
+    picker::push(state, picker);
+}
+
+/// Opens the list of permissions that can be revoked.
+pub fn open_grants(state: &mut State) {
+    let mut picker = picker::new(PickerKind::Grant, "Saved permissions", rows::grants(state));
+    picker.note = Some(if picker.rows.is_empty() {
+        "No saved permissions.".to_owned()
+    } else {
+        "Select a permission to revoke it.".to_owned()
+    });
+    picker::push(state, picker);
+}
+
+/// Opens the values of a select option.
+pub fn open_values(state: &mut State, id: &str) {
+    let option =
+        state.active_session().and_then(|session| session.options.iter().find(|option| option.id == id));
+    if let Some(option) = option {
+        let picker =
+            picker::new(PickerKind::OptionValue(id.to_owned()), option.name.clone(), rows::values(option));
+        picker::push(state, picker);
+    }
+}

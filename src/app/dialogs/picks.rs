@@ -1,0 +1,186 @@
+//! What picking a row of a list does, and the keys of a list.
+
+use std::time::Instant;
+
+use crate::app::lifecycle::operations;
+use crate::app::{Effect, Modal, PickerKind, PickerRow, PickerValue, State};
+use crate::model::{Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId};
+
+use super::{
+    copy, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers, rows, say, stack, tabs,
+};
+
+/// Rows that a page key moves by.
+const PAGE_ROWS: isize = 10;
+
+/// Actions in the top picker.
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
+    let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return false };
+    let count = picker.matches.len();
+    let last = count.saturating_sub(1);
+    let place = match action {
+        Action::Accept => {
+            pick(state, now, fx);
+            return true;
+        }
+        Action::Choose(digit) => {
+            picker::on_filter(state, &LineEdit::Insert(digit.to_string()), fx);
+            return true;
+        }
+        Action::ToggleChoice => {
+            picker::on_filter(state, &LineEdit::Insert(" ".to_owned()), fx);
+            return true;
+        }
+        Action::Left | Action::Right => {
+            picker.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
+            return true;
+        }
+        Action::OpenPalette if picker.kind == PickerKind::Palette => {
+            stack::close_top(state, fx);
+            return true;
+        }
+        Action::Up | Action::PreviousField => picker.selected.checked_sub(1).unwrap_or(last),
+        Action::Down | Action::NextField if picker.selected >= last => 0,
+        Action::Down | Action::NextField => picker.selected + 1,
+        Action::PageUp => moved(picker.selected, -PAGE_ROWS, count),
+        Action::PageDown => moved(picker.selected, PAGE_ROWS, count),
+        Action::Scroll(lines) => moved(picker.selected, isize::from(lines), count),
+        Action::First => 0,
+        Action::Last => last,
+        Action::Mark(place) => moved(usize::from(place), 0, count),
+        _ => return stack::scroll_body(action, fx),
+    };
+    if picker.selected != place {
+        picker.selected = place;
+        picker::preview(picker, fx);
+    }
+    true
+}
+
+fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(Modal::Picker(picker)) = state.modals.last() else { return };
+    let Some(value) = picker::marked_row(picker).map(|row| row.value.clone()) else { return };
+    let (kind, conn) = (picker.kind.clone(), picker.conn);
+    state.modals.pop();
+    let key = state.active;
+    match (kind, value) {
+        (_, PickerValue::Action(action)) => on_command(state, action, now, fx),
+        (_, PickerValue::Target(target)) => on_open(state, target, fx),
+        (_, PickerValue::Item(id)) => jump::go_to(state, id, fx),
+        (_, PickerValue::Only(only)) => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.only = only;
+            }
+        }
+        (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(state, &name, now, fx),
+        (_, PickerValue::Copy(source)) => copy::copy(state, Some(source), fx),
+        (
+            PickerKind::Palette
+            | PickerKind::Copy
+            | PickerKind::Outline
+            | PickerKind::Only
+            | PickerKind::Place,
+            PickerValue::Id(_),
+        ) => {}
+        (PickerKind::TabAgent(folder), PickerValue::Id(name)) => {
+            tabs::pick_agent(state, folder, &name, now, fx);
+        }
+        (PickerKind::Folder, PickerValue::Id(text)) => tabs::pick_folder(state, text, fx),
+        (PickerKind::Mode, PickerValue::Id(id)) => {
+            operations::set_mode(state, key, ModeId::from(id), now, fx);
+        }
+        (PickerKind::Model, PickerValue::Id(id)) => {
+            operations::set_model(state, key, ModelId::from(id), now, fx);
+        }
+        (PickerKind::Option, PickerValue::Id(id)) => pick_option(state, id, now, fx),
+        (PickerKind::OptionValue(id), PickerValue::Id(value)) => {
+            state
+                .modals
+                .retain(|modal| !matches!(modal, Modal::Picker(below) if below.kind == PickerKind::Option));
+            operations::set_option(state, key, id, ConfigValue::Text(value), now, fx);
+        }
+        (PickerKind::Theme, PickerValue::Id(name)) => {
+            state.setup.theme.clone_from(&name);
+            say(
+                state,
+                format!("Applies until you quit. To save it, set theme = \"{name}\" in config.toml."),
+                fx,
+            );
+            fx.push(Effect::SetTheme(name));
+        }
+        (PickerKind::HandOver, PickerValue::Id(name)) => {
+            let choice = state.setup.agents.iter().find(|choice| choice.spec.name == name);
+            if let Some(spec) = choice.map(|choice| choice.spec.clone()) {
+                operations::hand_over(state, key, spec, now, fx);
+            }
+        }
+        (PickerKind::Grant, PickerValue::Id(id)) => {
+            operations::revoke(state, &id, fx);
+            say(state, "Permission revoked.", fx);
+            pickers::open_grants(state);
+        }
+        (PickerKind::SignIn, PickerValue::Id(id)) => pick_sign_in(state, conn, &id, now, fx),
+        (PickerKind::Provider, PickerValue::Id(id)) => {
+            if let Some(conn) = conn {
+                providers::pick(state, conn, &id);
+            }
+        }
+        (PickerKind::ProviderApi(id), PickerValue::Id(api)) => {
+            if let Some(conn) = conn {
+                providers::pick_api(state, conn, id, api, fx);
+            }
+        }
+    }
+}
+
+fn pick_agent(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(choice) = state.setup.agents.iter().find(|choice| choice.spec.name == name) else { return };
+    let spec = choice.spec.clone();
+    let Some(session) = state.active_session() else { return };
+    let folder = session.place.cwd.clone();
+    fx.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
+    state.setup.last_agent = Some(spec.name.clone());
+    operations::start_agent(state, state.active, spec, now, fx);
+}
+
+/// A switch is turned over; for the rest a second picker shows the values, above this one.
+fn pick_option(state: &mut State, id: String, now: Instant, fx: &mut Vec<Effect>) {
+    let option =
+        state.active_session().and_then(|session| session.options.iter().find(|option| option.id == id));
+    match option.map(|option| &option.kind) {
+        Some(ConfigKind::Boolean { current }) => {
+            let value = ConfigValue::Bool(!current);
+            operations::set_option(state, state.active, id, value, now, fx);
+        }
+        Some(ConfigKind::Select { .. }) => {
+            let mut options = picker::new(PickerKind::Option, "Options", rows::options(state));
+            let is_this = |row: &PickerRow| row.value == PickerValue::Id(id.clone());
+            options.selected = options.rows.iter().position(is_this).unwrap_or(0);
+            picker::push(state, options);
+            pickers::open_values(state, &id);
+        }
+        None => say(state, "The agent no longer offers this option.", fx),
+    }
+}
+
+fn pick_sign_in(state: &mut State, conn: Option<ConnId>, id: &str, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(conn) = conn else { return };
+    let methods = state.conns.get(&conn).and_then(|conn| conn.info.as_ref()).map(|info| &info.auth_methods);
+    let Some(method) = methods.into_iter().flatten().find(|method| method.id == id).cloned() else { return };
+    if let Some(refusal) = operations::variables_refused(state, conn, &method) {
+        operations::tell_refusal(state, conn, &refusal, None, fx);
+        return;
+    }
+    match method.kind {
+        AuthKind::EnvVar { vars, .. } => {
+            line_dialog::open_auth_vars(state, conn, id.to_owned(), Vec::new(), vars, now, fx);
+        }
+        AuthKind::Agent | AuthKind::Terminal(_) => operations::sign_in(state, conn, id, Vec::new(), now, fx),
+    }
+}
+
+/// The theme that suits the terminal is known.
+pub fn on_theme(state: &mut State, name: String, fx: &mut Vec<Effect>) {
+    state.setup.theme.clone_from(&name);
+    fx.push(Effect::SetTheme(name));
+}
