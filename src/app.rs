@@ -17,8 +17,8 @@ mod session;
 pub mod state;
 
 pub use lifecycle::archive::unknown_agent;
+pub use lifecycle::new_tab::{Beginning, NewTab};
 pub use lifecycle::policy::{ListedGrant, granted, protected_files};
-pub use lifecycle::tabs::{Beginning, NewTab};
 pub use recording::restore::restore;
 pub use session::play::play;
 pub use state::effect::*;
@@ -202,8 +202,8 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
             }
         }
         Event::Service(event) => on_service(state, event, now, fx),
-        Event::Timer(TimerId::CancelOverdue(key)) => lifecycle::turn::on_cancel_overdue(state, key, now),
-        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::turn::on_quiet(state, key, now, fx),
+        Event::Timer(TimerId::CancelOverdue(key)) => lifecycle::late::on_cancel_overdue(state, key, now),
+        Event::Timer(TimerId::TurnQuiet(key)) => lifecycle::late::on_quiet(state, key, now, fx),
         Event::Timer(TimerId::Flash) => state.flash = None,
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
         Event::Timer(TimerId::History(key)) => lifecycle::updates::on_history_timer(state, key, now, fx),

@@ -232,7 +232,7 @@ pub fn settle_sessions(state: &mut State, fx: &mut Vec<Effect>) {
 
 /// Says something in the status line for a while.
 fn say(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
-    state.flash = Some(text.into());
+    state.set_flash(text.into());
     fx.push(Effect::Timer(TimerId::Flash, FLASH));
 }
 

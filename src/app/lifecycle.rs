@@ -3,9 +3,10 @@
 //! `conn` and `open` start processes and sessions, `turn` sends prompts and ends turns, `updates` routes what comes,
 //! `asks` and `callbacks` answer requests, `auth`, `choices` and `servers` are the other exchanges with an agent,
 //! `archive` the one with the store. `operations` is the door for the layers above.
-//! A dialog is asked for by a [`UiRequest`](super::UiRequest). The modules here call each other in a circle: a turn
-//! that ends may open the session again, an open session sends the prompt that waits, and the order of effects is that
-//! of the calls.
+//! A dialog is requested with a [`UiRequest`](super::UiRequest). Some modules call each other in a circle (`conn`, `open`,
+//! `turn` and those they use): a turn that ends may open the session again, an open session sends the prompt that waits,
+//! and the order of effects is that of the calls. `asks` and `callbacks` are another circle, because a request that the
+//! user has answered is carried out by the code that asked.
 //! Invariants: calls nothing of `dialogs`; what the agent does not advertise is not called.
 
 pub mod archive;
@@ -19,7 +20,10 @@ pub(in crate::app) mod close;
 pub(in crate::app) mod conn;
 pub(in crate::app) mod from_list;
 pub mod handover;
+pub(in crate::app) mod history;
+pub(in crate::app) mod late;
 pub(in crate::app) mod listing;
+pub mod new_tab;
 pub(in crate::app) mod open;
 pub mod operations;
 pub(in crate::app) mod policy;

@@ -2,6 +2,8 @@
 //!
 //! Applies what the agent sent (`apply`) and what was recorded (`play`), and notes for the store what happened
 //! (`record`). `reconcile` compares a replayed history with the record, `insert` adds what only the agent has.
+//! `messages`, `turns`, `tools`, `access` and `terminals` call each other in a circle: a message may begin a turn, a turn
+//! closes messages and tool calls, and tool calls show accesses and terminals.
 //! Invariants: reaches nothing but a session; calls only `state`.
 
 pub(in crate::app) mod access;

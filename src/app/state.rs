@@ -42,6 +42,7 @@ use super::{FileJobs, Modal, Pages, RequestView, Session, Sessions, UserView};
 
 /// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct State {
     /// What was given at the start.
     pub setup: Setup,
@@ -56,6 +57,8 @@ pub struct State {
     pub ask_view: RequestView,
     /// A short message in the status line.
     pub flash: Option<String>,
+    /// Whether that message is cleared when an agent starts.
+    pub(in crate::app) is_flash_until_start: bool,
     /// Why what happens cannot be saved now, in a few words.
     pub unsaved: Option<String>,
     /// How many anomalies there were on all connections.
@@ -102,6 +105,7 @@ impl State {
             modals: Vec::new(),
             ask_view: RequestView::default(),
             flash: None,
+            is_flash_until_start: false,
             unsaved: None,
             anomaly_count: 0,
             last_kept: None,
@@ -144,6 +148,25 @@ impl State {
         let pages = Pages::new(self.setup.memory_bytes);
         self.sessions.insert(key, Session { pages, folds, ..Session::new(key, place) });
         key
+    }
+
+    /// Shows a short message in the status line.
+    pub(in crate::app) fn set_flash(&mut self, text: String) {
+        self.flash = Some(text);
+        self.is_flash_until_start = false;
+    }
+
+    /// Shows a short message in the status line that no longer holds once an agent starts.
+    pub(in crate::app) fn set_flash_until_start(&mut self, text: String) {
+        self.flash = Some(text);
+        self.is_flash_until_start = true;
+    }
+
+    /// An agent starts.
+    pub(in crate::app) fn clear_flash_on_start(&mut self) {
+        if std::mem::take(&mut self.is_flash_until_start) {
+            self.flash = None;
+        }
     }
 
     /// The session on the screen.

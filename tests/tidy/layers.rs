@@ -1,9 +1,17 @@
-//! The layers of the app: no folder names one above it, also not through what `app.rs` re-exports.
+//! The layers of the app: no folder names one above it, also not through what `app.rs` re-exports. Within a folder, circles
+//! between modules do not grow.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Source, first_name, names_behind, sources};
 
 /// The layers of the app, the lowest first. Each may name those before it; `app.rs` is above all of them.
 const APP_LAYERS: [&str; 5] = ["state", "session", "recording", "lifecycle", "dialogs"];
+
+/// The largest circle of modules that import each other by path, in each layer. A module is a file with its folder. These
+/// numbers only go down.
+const LARGEST_CIRCLES: [(&str, usize); 5] =
+    [("state", 1), ("session", 5), ("recording", 1), ("lifecycle", 14), ("dialogs", 1)];
 
 /// What `app.rs` re-exports: the layer of each name, from `pub use layer::path::{names};` and globs over the files.
 fn reexports(root: &str, names_in: impl Fn(&str) -> Vec<String>) -> Vec<(String, String)> {
@@ -81,4 +89,68 @@ fn arrows_that_point_up_are_seen() {
     assert_eq!(above("recording/trim.rs", "let all = crate::app::granted(state);"), ["lifecycle"]);
     assert_eq!(above("dialogs.rs", "use super::lifecycle::turn;"), Vec::<String>::new());
     assert_eq!(above("session/tools.rs", "use super::lifecycle; // a sibling"), Vec::<String>::new());
+}
+
+/// The modules of a layer that each of its modules names by path. `files` are paths below the folder of the layer, with
+/// their code.
+fn imports(layer: &str, files: &[(String, String)]) -> BTreeMap<String, BTreeSet<String>> {
+    let modules: BTreeSet<String> = files.iter().map(|(path, _)| first_name(path)).collect();
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, code) in files {
+        let own = first_name(path);
+        let mut named = names_behind(code, &format!("crate::app::{layer}::"));
+        named.extend(names_behind(code, &"super::".repeat(path.matches('/').count() + 1)));
+        let others = named.into_iter().filter(|name| *name != own && modules.contains(name));
+        found.entry(own.clone()).or_default().extend(others);
+    }
+    found
+}
+
+/// The largest set of modules each of which leads to all others.
+fn largest_circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Vec<&String> {
+    let reached = |from: &String| {
+        let mut seen = BTreeSet::new();
+        let mut next: Vec<&String> = imports[from].iter().collect();
+        while let Some(name) = next.pop() {
+            if seen.insert(name) {
+                next.extend(&imports[name]);
+            }
+        }
+        seen
+    };
+    let reach: BTreeMap<&String, BTreeSet<&String>> =
+        imports.keys().map(|name| (name, reached(name))).collect();
+    let circle_of = |name: &&String| {
+        reach[name].iter().copied().filter(|other| reach[other].contains(name)).collect::<Vec<_>>()
+    };
+    reach.keys().map(circle_of).max_by_key(Vec::len).unwrap_or_default()
+}
+
+#[test]
+fn circles_of_modules_do_not_grow() {
+    let sources = sources();
+    for (layer, most) in LARGEST_CIRCLES {
+        let folder = format!("src/app/{layer}/");
+        let in_layer = sources.iter().filter(|source| !source.is_test()).filter_map(|source| {
+            let path = source.path.strip_prefix(&folder)?;
+            Some((path.to_owned(), source.code()))
+        });
+        let imports = imports(layer, &in_layer.collect::<Vec<_>>());
+        let circle = largest_circle(&imports);
+        assert!(circle.len() <= most, "{layer}: {} modules import each other: {circle:?}", circle.len());
+    }
+}
+
+#[test]
+fn circles_are_found() {
+    let file = |path: &str, code: &str| (path.to_owned(), code.to_owned());
+    let files = [
+        file("open.rs", "use super::{call, turn};"),
+        file("turn.rs", "use super::late;"),
+        file("turn/late.rs", "use super::super::conn;"),
+        file("conn.rs", "crate::app::lifecycle::open::open(state);"),
+        file("call.rs", "use super::LIMIT;"),
+        file("close.rs", "use super::conn;"),
+    ];
+    assert_eq!(largest_circle(&imports("lifecycle", &files)), ["conn", "open", "turn"]);
 }

@@ -97,7 +97,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         cancel_if_running(state, now, fx);
     }
     state.last_interrupt = Some(now);
-    state.flash = Some("Press again to quit".to_owned());
+    state.set_flash("Press again to quit".to_owned());
     fx.push(Effect::Timer(TimerId::QuitWindow, AGAIN));
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }

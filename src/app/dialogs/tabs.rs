@@ -8,8 +8,9 @@ use crate::app::state::tab;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::app::lifecycle::new_tab::{Beginning, NewTab};
 use crate::app::lifecycle::operations;
-use crate::app::lifecycle::tabs::{self, Beginning, NewTab};
+use crate::app::lifecycle::tabs;
 use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{Action, SessionKey};
 

@@ -17,11 +17,11 @@ use std::time::Instant;
 
 use crate::escape::visible;
 use crate::model::{
-    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, Note, RecordedSession, SessionKey, Severity,
-    StoreJob, StoreNews,
+    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, RecordedSession, SessionKey, Severity, StoreJob,
+    StoreNews,
 };
 
-use super::{call, close, conn, from_list, open, tabs, titles, turn};
+use super::{call, close, conn, from_list, history, tabs, titles, turn};
 use crate::app::recording::{loading, restore};
 use crate::app::session::{paging, record};
 use crate::app::state::{lookup, tab};
@@ -295,7 +295,7 @@ fn add(
         fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
     }
     tabs::activate(state, key, now, fx);
-    open::take_history(state, key, fx);
+    history::take_history(state, key, fx);
     (key, mark)
 }
 
@@ -481,14 +481,6 @@ pub(in crate::app) fn mark_title(state: &mut State, uid: &str, title: Option<&st
     {
         session.title = Some(title.to_owned());
         session.title_state.set_by_user(owes);
-    }
-}
-
-/// Notes that a session goes on from another one, for the store; as a copy of it up to a turn, or without its past.
-pub(in crate::app) fn link(state: &mut State, from: SessionKey, to: SessionKey, copied_turns: Option<u32>) {
-    let kept_as = state.sessions.get(&from).and_then(|session| session.recorder.kept_as().map(str::to_owned));
-    if let Some(session) = state.sessions.get_mut(&to) {
-        session.recorder.note(Note::CameFrom { session: from, kept_as, copied_turns });
     }
 }
 

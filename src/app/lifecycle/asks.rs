@@ -13,7 +13,7 @@ use crate::model::{
     ToolCallId,
 };
 
-use super::{call, callbacks, policy, tabs, turn};
+use super::{call, callbacks, late, policy, tabs};
 use crate::app::session::{diffs, record, tools};
 use crate::app::state::session::ElicitationOutcome;
 use crate::app::state::{lookup, tab};
@@ -404,7 +404,7 @@ pub fn answer_ask(
 ) {
     let open = state.sessions.get(&key).and_then(|session| session.asks.iter().find(|open| open.ask == ask));
     let Some(OpenRequest { conn, kind, .. }) = open.cloned() else { return };
-    turn::note_news(state, key, now);
+    late::note_news(state, key, now);
     match &kind {
         OpenRequestKind::Permission { request, tool } => {
             let chosen = match option {
@@ -485,7 +485,7 @@ pub fn answer_elicitation(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    turn::note_news(state, key, now);
+    late::note_news(state, key, now);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };

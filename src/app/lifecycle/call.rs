@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
-use crate::model::{AgentCommand, Call, CallTag, ConnId, NoticeKind, Purpose, SessionKey, Severity};
+use crate::model::{
+    AgentCommand, Call, CallTag, ConnId, NoticeKind, Purpose, SessionId, SessionKey, Severity,
+};
 
 use crate::app::session::record;
 use crate::app::{ConnPhase, Effect, State, TimerId};
@@ -33,7 +35,13 @@ pub(in crate::app) fn call(
 
 /// Shows a short message in the status line for a while.
 pub(in crate::app) fn flash(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
-    state.flash = Some(text.into());
+    state.set_flash(text.into());
+    fx.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
+}
+
+/// The same for a message that no longer holds once an agent starts.
+pub(in crate::app) fn flash_until_start(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
+    state.set_flash_until_start(text.to_owned());
     fx.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
 }
 
@@ -47,5 +55,12 @@ pub(in crate::app) fn notice(
 ) {
     if let Some(session) = state.sessions.get_mut(&key) {
         record::notice(session, NoticeKind::Other, severity, title.into(), detail);
+    }
+}
+
+/// Closes a session of the agent, if the agent supports that.
+pub(in crate::app) fn close_session(state: &mut State, agent: ConnId, id: SessionId, fx: &mut Vec<Effect>) {
+    if state.conns.get(&agent).is_some_and(|conn| conn.capabilities().can_close) {
+        call(state, agent, Purpose::CloseSession(id.clone()), Call::CloseSession(id), fx);
     }
 }

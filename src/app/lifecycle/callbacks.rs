@@ -502,29 +502,3 @@ fn owner(state: &State, id: &TerminalId) -> Option<SessionKey> {
         .find(|session| session.terminals.get(id).is_some_and(|view| view.is_ours))
         .map(|session| session.key)
 }
-
-/// Kills the command that runs in the marked item, or the only one that runs.
-pub(in crate::app) fn kill_command(state: &mut State, key: SessionKey, _now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get(&key) else {
-        return;
-    };
-    let running: Vec<TerminalId> = session
-        .terminals
-        .iter()
-        .filter(|(_, view)| view.is_ours && view.exit.is_none())
-        .map(|(id, _)| id.clone())
-        .collect();
-    let is_marked =
-        |id: &&TerminalId| session.selected.is_some() && session.index.terminal(id) == session.selected;
-    let chosen = running.iter().find(is_marked).or(match running.as_slice() {
-        [only] => Some(only),
-        _ => None,
-    });
-    match chosen {
-        Some(id) => fx.push(Effect::Terminal(TerminalJob::Kill(id.clone()))),
-        None if running.is_empty() => {
-            super::call::flash(state, "No command to stop.", fx);
-        }
-        None => super::call::flash(state, "Several commands are running. Select the one to stop.", fx),
-    }
-}

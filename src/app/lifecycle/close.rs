@@ -40,7 +40,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     }
     let closed = state.sessions.get(&key).and_then(|session| session.id.clone());
     if let (Some(agent), Some(id)) = (agent, closed) {
-        tell_agent(state, agent, id, fx);
+        call::close_session(state, agent, id, fx);
     }
     for member in &family {
         recorder::close(state, *member, fx);
@@ -55,13 +55,6 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         conn::retire(state, agent, false, now, fx);
     }
     modal::on_sessions_listed(state);
-}
-
-/// Tells the agent that a session is not needed any more, if it wants to know.
-pub(in crate::app) fn tell_agent(state: &mut State, agent: ConnId, id: SessionId, fx: &mut Vec<Effect>) {
-    if state.conns.get(&agent).is_some_and(|conn| conn.capabilities().can_close) {
-        call::call(state, agent, Purpose::CloseSession(id.clone()), Call::CloseSession(id), fx);
-    }
 }
 
 /// Takes a session off the agent's list for good. What is open here must be closed first, for the protocol does

@@ -14,7 +14,7 @@ use crate::model::{
     Severity, TerminalJob,
 };
 
-use super::{archive, asks, call, close, open, ssh_sign_in, tabs, turn, unstable, unsupported};
+use super::{archive, asks, call, open, ssh_sign_in, tabs, turn, unstable, unsupported};
 use crate::app::session::terminals;
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{
@@ -52,7 +52,7 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
         if !is_shared {
             retire(state, former, false, now, fx);
         } else if let Some(id) = id {
-            close::tell_agent(state, former, id, fx);
+            call::close_session(state, former, id, fx);
         }
     }
     if !is_same_program {
@@ -168,10 +168,12 @@ fn connect(
         }
     }
     state.conns.insert(id, Conn { crashes, ..Conn::new(id, spec.clone(), now) });
-    // It would be read as news.
-    state.flash.take_if(|flash| flash == turn::NOT_RUNNING);
+    state.clear_flash_on_start();
     drop_unused(state);
-    close_dialogs(state, |outcome| matches!(outcome, ChoiceOutcome::Restart(key) if keys.contains(key)));
+    tabs::close_dialogs(
+        state,
+        |outcome| matches!(outcome, ChoiceOutcome::Restart(key) if keys.contains(key)),
+    );
     fx.push(Effect::Connect { conn: id, spec, cwd, delay });
 }
 
@@ -209,7 +211,7 @@ pub(in crate::app) fn retire(
         conn.phase = ConnPhase::Stopping;
         conn.open_calls.clear();
     }
-    close_dialogs_of(state, conn);
+    tabs::close_dialogs_of(state, conn);
     fx.push(Effect::Disconnect { conn, force });
 }
 
@@ -316,7 +318,7 @@ pub(in crate::app) fn on_closed(
         session.asks.retain(|ask| ask.conn != conn);
         session.terminal_waits.retain(|(of, _, _)| *of != conn);
     }
-    close_dialogs_of(state, conn);
+    tabs::close_dialogs_of(state, conn);
     // A connection that we stopped was dealt with when it was let go.
     let is_ours = before == ConnPhase::Stopping;
     if is_ours {
@@ -499,20 +501,6 @@ fn end_terminals(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Eff
             terminals::end_if_running(session, &terminal, &exit, now);
         }
     }
-}
-
-/// Dialogs that opened by themselves and offer to stop this connection have nothing to offer any more.
-pub(in crate::app) fn close_dialogs_of(state: &mut State, conn: ConnId) {
-    close_dialogs(state, |outcome| *outcome == ChoiceOutcome::ForceStop(conn));
-}
-
-fn close_dialogs(state: &mut State, is_moot: impl Fn(&ChoiceOutcome) -> bool) {
-    tabs::retain_dialogs(state, |modal| match modal {
-        Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => {
-            !dialog.choices.iter().any(|choice| is_moot(&choice.outcome))
-        }
-        _ => true,
-    });
 }
 
 /// Leaves: cancels turns, answers all asks, stops all agents, ends the program.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use crate::escape::visible;
 use crate::model::{ConnId, SessionId, SessionInfo, SessionKey, StoreJob, UserRoot};
 
-use super::{archive, call, open, tabs};
+use super::{archive, call, history, open, tabs};
 use crate::app::state::{lookup, tab};
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State};
 
@@ -35,7 +35,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     let listed = state.listed().iter().find(|info| info.id == id).cloned();
     let listed = listed.unwrap_or(SessionInfo {
         id,
-        cwd: open::folder_of(state, root),
+        cwd: lookup::folder_of(state, root),
         title: None,
         updated_at: None,
         additional_directories: Vec::new(),
@@ -101,12 +101,12 @@ fn open_from_list(
         return;
     }
     let former = tab::front(state);
-    let folder = open::folder_of(state, lookup::root_of(state, state.active));
+    let folder = lookup::folder_of(state, lookup::root_of(state, state.active));
     let key = open::add_beside(state, conn, folder, now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
         take_listed(session, info, with_folders);
     }
-    open::take_history(state, key, fx);
+    history::take_history(state, key, fx);
     open::open(state, key, now, fx);
     archive::drop_unused(state, former, now, fx);
 }

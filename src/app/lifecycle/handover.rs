@@ -8,6 +8,7 @@
 //! Invariants: that something is told, and how much, is said before; it is told once, with a prompt that came to an end.
 
 use crate::app::Handover;
+use crate::app::recording::recorder;
 use crate::app::session::reconcile::text;
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -16,7 +17,7 @@ use crate::model::{
     Action, AgentSpec, ConnId, ContentBlock, Record, ResourceBody, Role, SessionKey, ToolKind, ToolStatus,
 };
 
-use super::{archive, call, conn, open, tabs};
+use super::{call, conn, history, tabs};
 use crate::app::session::record;
 use crate::app::state::lookup;
 use crate::app::{Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, session_title};
@@ -65,12 +66,12 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
         );
         set(session, text, agent);
     }
-    archive::link(state, from, key, None);
+    recorder::link(state, from, key, None);
     if let Some(source) = state.sessions.get_mut(&from) {
         record::say(source, format!("Conversation handed over to {}.", spec.name), None);
     }
     tabs::activate(state, key, now, fx);
-    open::take_history(state, key, fx);
+    history::take_history(state, key, fx);
     conn::start_agent(state, key, spec, now, fx);
 }
 

@@ -15,9 +15,10 @@ use crate::model::{
 
 use super::chosen::ReportedSettings;
 use super::{
-    archive, asks, auth, call, chosen, conn, handover, servers, tabs, titles, turn, unstable, unsupported,
+    asks, auth, call, chosen, conn, handover, history, servers, tabs, titles, turn, unstable, unsupported,
     updates,
 };
+use crate::app::recording::recorder;
 use crate::app::session::{paging, record, replay_reconcile, settings};
 use crate::app::state::{lookup, texts};
 use crate::app::{
@@ -36,14 +37,10 @@ pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         return;
     };
-    let folder = folder_of(state, root);
+    let folder = lookup::folder_of(state, root);
     let key = add_beside(state, conn, folder, now, fx);
-    take_history(state, key, fx);
+    history::take_history(state, key, fx);
     open_if_ready(state, conn, key, now, fx);
-}
-
-pub(in crate::app) fn folder_of(state: &State, key: SessionKey) -> PathBuf {
-    state.sessions.get(&key).map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
 }
 
 /// Copies the session, if the agent can; up to the end of a turn where it can do that too.
@@ -91,7 +88,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
         },
     );
     turn::settle(state, forked, now);
-    archive::link(state, key, forked, Some(turns));
+    recorder::link(state, key, forked, Some(turns));
     if let Some(copy) = state.sessions.get_mut(&forked) {
         record::say(copy, format!("Forked from: {source_title}"), None);
     }
@@ -116,19 +113,6 @@ pub(in crate::app) fn add_beside(
         fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
     }
     key
-}
-
-/// Prompts are remembered by folder: another session there has them at hand, else they are read.
-pub(in crate::app) fn take_history(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
-    let Some(folder) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
-    let mut others = state.sessions.values().filter(|other| other.key != key && other.place.cwd == folder);
-    let known = others.find(|other| !other.history.is_empty()).map(|other| other.history.clone());
-    if known.is_none() {
-        fx.push(Effect::LoadHistory { session: key, folder });
-    }
-    if let Some(session) = state.sessions.get_mut(&key) {
-        session.history = known.unwrap_or_default();
-    }
 }
 
 pub(in crate::app) fn open_if_ready(

@@ -5,8 +5,6 @@
 //! Invariants: typed text is never lost; a cancelled turn is told as cancelled whatever the agent answers; what
 //! comes after the end opens no turn; the queue goes on by itself only after a good end.
 
-mod late;
-
 use crate::app::UiRequest;
 use std::time::{Duration, Instant};
 
@@ -15,7 +13,7 @@ use crate::model::{
     ToolStatus, TurnOutcome, TurnUsage,
 };
 
-use super::{archive, asks, auth, call, conn, handover, open, tabs};
+use super::{archive, asks, auth, call, conn, handover, late, open, tabs};
 use crate::app::session::{messages, paging, record, replay_reconcile, tools, turns};
 use crate::app::state::{lookup, texts};
 use crate::app::{
@@ -23,17 +21,8 @@ use crate::app::{
     Turn, TurnEnd, UnseenKind, ViewCommand,
 };
 
-pub(in crate::app) use late::{note_news, on_cancel_overdue, on_quiet};
-
-/// After so long without an answer to a cancel, the user is told and asked.
-const CANCEL_LIMIT: Duration = Duration::from_secs(10);
-/// After so long without news, a hint says so.
-const QUIET_LIMIT: Duration = Duration::from_secs(120);
 /// Most prompts that a session remembers.
 const MOST_HISTORY: usize = 1_000;
-
-/// Said of a prompt that waits for its agent.
-pub(in crate::app) const NOT_RUNNING: &str = "The agent is not running. The prompt is sent after a restart.";
 
 /// How a turn ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +92,8 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
             }
         }
         SessionPhase::Ended { .. } | SessionPhase::Failed(_) => {
-            call::flash(state, NOT_RUNNING, fx);
+            let text = "The agent is not running. The prompt is sent after a restart.";
+            call::flash_until_start(state, text, fx);
         }
         _ => {}
     }
@@ -234,7 +224,7 @@ fn begin(
     session.prompts.begin(number, text, echo);
     session.resume.prompt_sent();
     session.replay = Replay::None;
-    fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
+    fx.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
     // Another parlor may have granted or revoked something.
     fx.push(Effect::LoadGrants);
 }
@@ -265,7 +255,7 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
             session.prompts.cancel();
             break_off(state, key, now, fx);
             fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
-            fx.push(Effect::Timer(TimerId::CancelOverdue(key), CANCEL_LIMIT));
+            fx.push(Effect::Timer(TimerId::CancelOverdue(key), late::CANCEL_LIMIT));
             if state.conn_of(key).is_some_and(|conn| conn.capabilities().deaf_in_turn) {
                 call::flash(state, "Cancelling. This agent cannot be interrupted during a turn.", fx);
             }
@@ -477,7 +467,7 @@ pub(in crate::app) fn end(
     let (folder, waiting, agent) = (session.place.cwd.clone(), session.queue.len(), session.conn);
     let is_far = session.place.far.is_some();
     if let Some(agent) = agent {
-        conn::close_dialogs_of(state, agent);
+        tabs::close_dialogs_of(state, agent);
     }
     fx.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
     fx.push(Effect::StopTimer(TimerId::CancelOverdue(key)));

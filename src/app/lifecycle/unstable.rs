@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use crate::model::{
     AgentCommand, Call, CallError, ConnId, ItemId, Purpose, Record, Reply, SessionKey, Severity, TerminalId,
-    ToolContent,
+    TerminalJob, ToolContent,
 };
 
-use super::{call, callbacks, open};
+use super::{call, open};
 use crate::app::session::record;
 use crate::app::state::{lookup, texts};
 use crate::app::{ConnPhase, Effect, ItemBody, Session, SessionPhase, State};
@@ -73,7 +73,7 @@ pub fn stop_part(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
         if parts.len() > 1 && !has_own {
             call::flash(state, "Several commands or subagents are running. Select the one to stop.", fx);
         } else {
-            callbacks::kill_command(state, key, now, fx);
+            kill_command(state, key, now, fx);
         }
         return;
     };
@@ -243,5 +243,31 @@ pub(in crate::app) fn on_told(state: &mut State, conn: ConnId, result: Result<Re
         Ok(Reply::Providers(providers)) => open.providers = providers,
         // Only facts to look up are missing then.
         Ok(_) | Err(_) => {}
+    }
+}
+
+/// Kills the command that runs in the marked item, or the only one that runs.
+fn kill_command(state: &mut State, key: SessionKey, _now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else {
+        return;
+    };
+    let running: Vec<TerminalId> = session
+        .terminals
+        .iter()
+        .filter(|(_, view)| view.is_ours && view.exit.is_none())
+        .map(|(id, _)| id.clone())
+        .collect();
+    let is_marked =
+        |id: &&TerminalId| session.selected.is_some() && session.index.terminal(id) == session.selected;
+    let chosen = running.iter().find(is_marked).or(match running.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    });
+    match chosen {
+        Some(id) => fx.push(Effect::Terminal(TerminalJob::Kill(id.clone()))),
+        None if running.is_empty() => {
+            call::flash(state, "No command to stop.", fx);
+        }
+        None => call::flash(state, "Several commands are running. Select the one to stop.", fx),
     }
 }

@@ -11,7 +11,7 @@ use crate::model::{
     Bounded, Capacity, ConnId, Record, Role, SessionId, SessionKey, SessionUpdate, Severity, SubagentPatch,
 };
 
-use super::{call, turn};
+use super::{call, late, turn};
 use crate::app::session::{apply, messages, paging, record, replay_reconcile};
 use crate::app::state::lookup;
 use crate::app::{Early, Effect, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
@@ -112,7 +112,7 @@ pub(in crate::app) fn apply(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    turn::note_news(state, key, now);
+    late::note_news(state, key, now);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };

@@ -106,3 +106,11 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
         fx.push(Effect::Keep { session: session.key, notes });
     }
 }
+
+/// Notes that a session goes on from another one, for the store; as a copy of it up to a turn, or without its past.
+pub(in crate::app) fn link(state: &mut State, from: SessionKey, to: SessionKey, copied_turns: Option<u32>) {
+    let kept_as = state.sessions.get(&from).and_then(|session| session.recorder.kept_as().map(str::to_owned));
+    if let Some(session) = state.sessions.get_mut(&to) {
+        session.recorder.note(Note::CameFrom { session: from, kept_as, copied_turns });
+    }
+}

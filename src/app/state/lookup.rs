@@ -65,3 +65,8 @@ pub fn last_session(state: &State) -> Option<&ArchiveRow> {
     let is_here = session.place.cwd == state.setup.folder && is_fresh(session);
     (is_here && open_as(state, &row.uid).is_none()).then_some(row)
 }
+
+/// The folder of a session, else the one in which parlor was started.
+pub(in crate::app) fn folder_of(state: &State, key: SessionKey) -> std::path::PathBuf {
+    state.sessions.get(&key).map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
+}

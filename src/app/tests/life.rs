@@ -461,7 +461,8 @@ fn what_was_said_of_a_waiting_prompt_goes_when_the_agent_starts() {
     desk.crash().handshake(AgentCapabilities::default()).open(ID);
     desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error: "gone".into(), is_missing: true }));
     desk.submit("wait for it");
-    assert_eq!(desk.state.flash.as_deref(), Some(crate::app::lifecycle::turn::NOT_RUNNING));
+    let text = "The agent is not running. The prompt is sent after a restart.";
+    assert_eq!(desk.state.flash.as_deref(), Some(text));
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     assert_eq!(desk.state.flash, None);
 }

@@ -3,13 +3,17 @@
 //! Duty: says so, and offers ways out. Not its duty: ending anything, which the user decides.
 
 use crate::app::state::lookup;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::app::lifecycle::{conn, tabs};
+use super::tabs;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
 use crate::model::SessionKey;
 
-use super::{CANCEL_LIMIT, QUIET_LIMIT};
+/// After so long without an answer to a cancel, the user is told and asked.
+pub(super) const CANCEL_LIMIT: Duration = Duration::from_secs(10);
+
+/// After so long without news, a hint says so.
+pub(super) const QUIET_LIMIT: Duration = Duration::from_secs(120);
 
 /// A cancel got no answer in time. Never a silent kill: the user chooses.
 pub(in crate::app) fn on_cancel_overdue(state: &mut State, key: SessionKey, now: Instant) {
@@ -24,11 +28,11 @@ pub(in crate::app) fn on_cancel_overdue(state: &mut State, key: SessionKey, now:
     }
 }
 
-pub(super) fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itself: Option<Instant>) {
+pub(in crate::app) fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itself: Option<Instant>) {
     let Some(agent) = state.sessions.get(&key).and_then(|session| session.conn) else {
         return;
     };
-    conn::close_dialogs_of(state, agent);
+    tabs::close_dialogs_of(state, agent);
     let dialog = ChoiceDialog {
         title: "Agent does not respond to cancel".to_owned(),
         body: vec![

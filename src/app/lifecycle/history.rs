@@ -1,0 +1,17 @@
+//! The prompts that were sent in a folder.
+
+use crate::app::{Effect, State};
+use crate::model::SessionKey;
+
+/// Prompts are remembered by folder: another session there has them at hand, else they are read.
+pub(in crate::app) fn take_history(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(folder) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
+    let mut others = state.sessions.values().filter(|other| other.key != key && other.place.cwd == folder);
+    let known = others.find(|other| !other.history.is_empty()).map(|other| other.history.clone());
+    if known.is_none() {
+        fx.push(Effect::LoadHistory { session: key, folder });
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.history = known.unwrap_or_default();
+    }
+}
