@@ -257,8 +257,8 @@ impl Codec {
         calls::encode(call, &self.can)
     }
 
-    /// The same in the agent's dialect: form 0 first, the others if [`Self::has_other_form`] says so. `None`: no such
-    /// form.
+    /// Method and params of a request in the agent's dialect: form 0 first, further forms if [`Self::has_other_form`]
+    /// says so. `None`: no such form.
     ///
     /// # Errors
     /// [`CallError::NotSent`] for a request over a known limit of the agent.

@@ -307,7 +307,7 @@ fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer
             result.get("exitStatus").and_then(Value::as_object).map(exit),
         ),
         RequestKind::TerminalWait => LoggedAnswer::Exit(exit(&result)),
-        // The app answers these at once.
+        // The app responds to these immediately.
         RequestKind::TerminalKill | RequestKind::TerminalRelease => return None,
     })
 }

@@ -337,7 +337,7 @@ impl Peer {
         }
     }
 
-    /// Returns `false` for an unknown method.
+    /// Decodes a notification; `false`: unknown method.
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
             let before = self.events.len();

@@ -1,4 +1,4 @@
-//! Version 2: what we send is read by the official types, and what they write is read by us.
+//! Version 2: outgoing messages are decoded with the official types, and messages of the official types by the codec.
 
 mod rows;
 
@@ -15,7 +15,7 @@ use crate::model::{
     SessionUpdate, StopReason, ToolCallPatch, ToolContent, ToolKind, ToolStatus,
 };
 
-/// An agent that was opted in to version 2 and speaks it.
+/// A codec with version 2 enabled and negotiated.
 fn able() -> Codec {
     let mut codec = opted_in();
     let capabilities = json!({
@@ -37,7 +37,7 @@ fn opted_in() -> Codec {
     Codec::new(&spec)
 }
 
-/// Reads text as the official type, and compares what that writes.
+/// Decodes as the official type, encodes again, and compares.
 fn check<T: DeserializeOwned + Serialize>(text: &str) -> Value {
     let sent: Value = serde_json::from_str(text).unwrap();
     let official: T = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -65,7 +65,7 @@ fn tool(codec: &mut Codec, update: schema::SessionUpdate) -> ToolCallPatch {
 }
 
 #[test]
-fn acp_v2_is_offered_only_where_it_is_wished_and_negotiated_down() {
+fn acp_v2_is_offered_only_if_enabled_and_falls_back_to_version_1() {
     let (_, params) = codec().initialize(0).unwrap();
     assert!(params.contains("\"protocolVersion\":1"));
     let mut codec = opted_in();
@@ -74,16 +74,16 @@ fn acp_v2_is_offered_only_where_it_is_wished_and_negotiated_down() {
     let request: schema::InitializeRequest = serde_json::from_str(&params).unwrap();
     assert_eq!(request.protocol_version, ProtocolVersion::V2);
     assert!(request.capabilities.elicitation.is_some() && request.capabilities.auth.is_some());
-    // An agent that answers with version 1 finds what it looks for in the same message.
+    // An agent that responds with version 1 finds its keys in the same message.
     let old: agent_client_protocol_schema::v1::InitializeRequest = serde_json::from_str(&params).unwrap();
     assert!(old.client_capabilities.fs.read_text_file && old.client_capabilities.terminal);
     let info =
         codec.on_initialize(r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}"#).unwrap();
     assert_eq!((info.protocol_version, info.capabilities.can_resume), (1, false));
     assert_eq!(codec.call_in_form(&call_named("load"), 0).unwrap().unwrap().0, "session/load");
-    // One that refuses the version gets the official form of version 1 next.
+    // An agent that rejects the version gets the official form of version 1 next.
     assert!(opted_in().initialize(1).unwrap().1.contains("\"protocolVersion\":1"));
-    // Nobody else may answer with version 2.
+    // Without the setting, a response with version 2 is an error.
     assert!(
         super::codec()
             .on_initialize(r#"{"protocolVersion":2,"info":{"name":"x","version":"1"},"capabilities":{}}"#)
@@ -92,7 +92,7 @@ fn acp_v2_is_offered_only_where_it_is_wished_and_negotiated_down() {
 }
 
 #[test]
-fn acp_v2_list_resume_and_close_come_with_sessions() {
+fn acp_v2_sessions_imply_list_resume_and_close() {
     let mut codec = opted_in();
     let response =
         schema::InitializeResponse::new(ProtocolVersion::V2, schema::Implementation::new("a", "1"))
@@ -107,7 +107,7 @@ fn acp_v2_list_resume_and_close_come_with_sessions() {
 }
 
 #[test]
-fn acp_v2_every_call_is_the_official_type() {
+fn acp_v2_calls_match_the_official_types() {
     let mut codec = able();
     let session = SessionId::from("s1");
     let mut sent = |call: Call| codec.call_in_form(&call, 0).unwrap().unwrap();
@@ -170,7 +170,7 @@ fn acp_v2_every_call_is_the_official_type() {
 }
 
 #[test]
-fn acp_v2_a_prompt_is_accepted_and_its_turn_ends_by_a_state() {
+fn acp_v2_the_response_accepts_the_prompt_and_a_state_ends_the_turn() {
     let mut codec = able();
     let accepted = serde_json::to_string(&schema::PromptResponse::new("m1")).unwrap();
     assert!(codec.is_only_receipt(Ok(&accepted), true));
@@ -202,7 +202,7 @@ fn acp_v2_a_prompt_is_accepted_and_its_turn_ends_by_a_state() {
 }
 
 #[test]
-fn acp_v2_messages_are_upserts_with_three_states() {
+fn acp_v2_messages_are_upserts() {
     let mut codec = able();
     let text = |text: &str| schema::ContentBlock::Text(schema::TextContent::new(text));
     let message = |content| {
@@ -231,7 +231,7 @@ fn acp_v2_messages_are_upserts_with_three_states() {
 }
 
 #[test]
-fn acp_v2_tool_calls_are_upserts_and_grow_by_chunks() {
+fn acp_v2_tool_calls_are_upserts_with_content_chunks() {
     let mut codec = able();
     let update = schema::ToolCallUpdate::new("t1")
         .title("Run".to_owned())
@@ -264,7 +264,7 @@ fn acp_v2_tool_calls_are_upserts_and_grow_by_chunks() {
 }
 
 #[test]
-fn acp_v2_a_diff_is_one_patch_and_the_states_of_its_files() {
+fn acp_v2_a_diff_has_one_patch_and_a_state_per_file() {
     let patch = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-1\n+2\n";
     let change = |operation| schema::DiffChange::new(operation);
     let diff = schema::Diff::patch(
@@ -297,7 +297,7 @@ fn acp_v2_a_diff_is_one_patch_and_the_states_of_its_files() {
 }
 
 #[test]
-fn acp_v2_terminals_are_the_agents_and_each_chunk_is_decoded_alone() {
+fn acp_v2_terminal_chunks_are_decoded_separately() {
     let mut codec = able();
     let update = schema::TerminalUpdate::new("x")
         .command("make".to_owned())
@@ -328,7 +328,7 @@ fn acp_v2_terminals_are_the_agents_and_each_chunk_is_decoded_alone() {
                 assert_eq!(bytes[0], byte);
             }
             [SessionUpdate::Unknown { .. }] => {
-                assert_eq!(data, "w==", "what is no base64 is shown as it came");
+                assert_eq!(data, "w==", "invalid base64 is shown unchanged");
             }
             other => panic!("{other:?}"),
         }
@@ -348,7 +348,7 @@ fn permission(request: &schema::RequestPermissionRequest) -> PermissionRequest {
 }
 
 #[test]
-fn acp_v2_a_permission_has_a_title_and_a_subject() {
+fn acp_v2_permissions_have_a_title_and_a_subject() {
     let option = schema::PermissionOption::new("y", "Yes", schema::PermissionOptionKind::AllowOnce);
     let about_tool = schema::RequestPermissionRequest::new("s1", "Write a file", vec![option.clone()])
         .description("It changes one line.".to_owned())
@@ -372,11 +372,11 @@ fn acp_v2_a_permission_has_a_title_and_a_subject() {
     let mut codec = able();
     let error =
         codec.request("fs/read_text_file", Some(r#"{"sessionId":"s1","path":"/a"}"#), &mut Vec::new());
-    assert_eq!(error.unwrap_err().code, RpcError::METHOD_NOT_FOUND, "files are the agent's own");
+    assert_eq!(error.unwrap_err().code, RpcError::METHOD_NOT_FOUND, "there are no file callbacks");
 }
 
 #[test]
-fn acp_v2_options_commands_and_plans_are_read() {
+fn acp_v2_options_commands_and_plans_are_decoded() {
     let mut codec = able();
     let told = json!({"sessionId": "s1",
         "configOptions": [{"configId": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "a",
