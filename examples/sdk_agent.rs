@@ -1,5 +1,5 @@
-//! An agent made with the official SDK, for the conformance tests: its decoders are strict, and it answers every
-//! stable method. What it got from the client it says in its messages, so that a test can read it.
+//! An agent with the official SDK, for the conformance tests: its decoders are strict, and it supports every stable
+//! method. It sends what it receives as messages, so that a test can check it.
 
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
@@ -64,7 +64,7 @@ fn modes() -> Value {
         {"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code", "description": "Writes"}]})
 }
 
-/// Every kind of update, once.
+/// Every kind of update.
 fn updates() -> Value {
     json!([
         {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "from before"}},
@@ -168,8 +168,8 @@ async fn turn(
     Ok(json!({"stopReason": "end_turn", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}}))
 }
 
-/// On stdin and stdout; or with `--http [PORT]` behind the official HTTP and web socket server, whose port it tells;
-/// with a certificate and its key behind the port (DER files), over TLS.
+/// Uses stdin and stdout; with `--http [PORT]` the official HTTP and WebSocket server, whose port it prints; with a
+/// certificate and its key after the port (DER files), TLS.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
@@ -193,7 +193,7 @@ async fn main() -> Result<()> {
     served.map_err(Error::into_internal_error)
 }
 
-/// A listener over TLS. It tells which protocol each connection agreed on.
+/// A TLS listener. It prints the protocol that each connection negotiated.
 struct Tls {
     listener: tokio::net::TcpListener,
     acceptor: TlsAcceptor,

@@ -1,4 +1,4 @@
-//! The Agent Client Protocol (ACP). Only this folder knows JSON-RPC and the protocol's names.
+//! The Agent Client Protocol (ACP). JSON-RPC and the names of the protocol are used in this folder only.
 //!
 //! A connection works on one agent: a transport reads bytes, `frame` cuts them into messages, the peer matches
 //! requests with responses, and the codec decodes them into [`AgentEvent`]s, which go to the app in wire order

@@ -1,7 +1,7 @@
-//! The client without its screen: real processes, the real wire, the real services, the real reducer.
+//! Integration tests without the screen: real processes, protocol, services and reducer.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "tests start what they need")]
+#![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
 mod it {
     mod again;

@@ -168,7 +168,7 @@ impl Codec {
         updates::decode_event("", Some(text), &mut self.memory, &mut self.quirks, out)
     }
 
-    /// Takes the turn events of the last messages.
+    /// Removes and returns the turn events of the last messages.
     pub(crate) fn take_turn_news(&mut self) -> Vec<TurnNews> {
         let news = std::mem::take(&mut self.memory.turn_news);
         self.memory.tells_ends |= news.iter().any(|news| matches!(news, TurnNews::Ended(..)));

@@ -71,6 +71,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
+    /// Creates the state of a new connection.
     pub fn new(now: Instant) -> Self {
         Self { since: now, bytes: 0, reads: 0, is_slow: false }
     }

@@ -44,7 +44,7 @@ pub struct Start {
     headers: bool,
     /// The newest version of the protocol that was offered to it.
     protocol: u16,
-    /// Whether it is behind a URL.
+    /// Whether the agent is remote.
     remote: bool,
     fs_read: bool,
     fs_write: bool,

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use crate::model::Location;
 use crate::program::{Start, StartedBy};
 
-/// Editors with their own window, for which parlor keeps the screen.
+/// Editors with their own window, for which parlor does not release the screen.
 const WINDOWED: &[&str] = &[
     "code",
     "code-insiders",

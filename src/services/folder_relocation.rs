@@ -79,6 +79,7 @@ pub struct Kin {
 }
 
 impl Kin {
+    /// Creates a classifier for a folder.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), common_dir: common_dir(folder), known: HashMap::new() }
     }

@@ -1,7 +1,7 @@
 //! Branch and state of a folder's git repository.
 //!
 //! Both are read from the repository's files. git itself is not started: `git status` runs programs that a
-//! repository names (filters, `core.fsmonitor`, hooks), and the repository comes with the folder or is written by
+//! repository names (filters, `core.fsmonitor`, hooks), and the repository is part of the folder or written by
 //! an agent. Blocks for up to about two seconds.
 //! A repository is changed if a tracked file differs from the index, or the index from the last commit as far as
 //! git recorded it. If this is unknown, the repository counts as unchanged: untracked files, split indexes, work

@@ -23,6 +23,7 @@ const MOST: usize = 2_000;
 /// A grant and its file.
 pub type GrantFile = (PathBuf, StoredGrant);
 
+/// All grants, sorted by agent and folder.
 pub fn list(data_dir: &Path) -> Vec<GrantFile> {
     let Ok(entries) = fs::read_dir(data_dir.join(FOLDER)) else { return Vec::new() };
     let mut found: Vec<GrantFile> = entries

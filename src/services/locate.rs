@@ -140,9 +140,9 @@ fn place_in(file: &[u8], ask: &LocateRequest, is_done: bool) -> DiffPlace {
 /// How to choose among several occurrences.
 #[derive(Debug, Clone, Copy)]
 enum Hint {
-    /// The one nearest to this line.
+    /// The one closest to this line.
     Near(u32),
-    /// The first one below this line.
+    /// The first one after this line.
     Below(u32),
 }
 

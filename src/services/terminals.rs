@@ -174,7 +174,7 @@ impl Terminals {
             table.closed.insert(conn);
             let mut lives: Vec<_> = table.released.extract_if(.., |live| live.conn() == conn).collect();
             lives.extend(table.known.extract_if(|_, live| live.conn() == conn).map(|(_, live)| live));
-            // Kept until they have ended, for a concurrent shutdown.
+            // Remain in the table until they have ended, for a concurrent shutdown.
             table.released.extend(lives.iter().cloned());
             lives
         };

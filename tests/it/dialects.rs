@@ -1,10 +1,10 @@
-//! Five systems, each in the form of its document and of its code, over each of its transports, against their
-//! official twins: whatever the form and the line, the user must end up with the same state.
+//! Five agents, each in the form of its documentation and of its code, over each of its transports, compared with an
+//! official twin: the resulting state must be the same.
 //!
-//! Each form writes the script of an agent (`tongues`); the user does the same with all of them (`play`), as far
-//! as the system can it: prompts with text, thoughts, tools, a plan and a diff; permissions allowed, rejected and
-//! cancelled; a cancel in mid-turn and a prompt after it; modes, models, options; a list; the loss of the line and
-//! what follows it; a copy; the end. What was seen to work makes `docs/compatibility.md` (`table`).
+//! Each form writes the script of an agent (`tongues`). The user's actions are the same for all (`play`), as far as the
+//! agent supports them: prompts with text, thoughts, tool calls, a plan and a diff; permissions that are allowed,
+//! rejected and cancelled; a cancelled turn and a prompt after it; modes, models, options; a session list; a lost
+//! connection and the recovery; a fork; the end. The results are written to `docs/compatibility.md` (`table`).
 
 mod cast;
 mod golden;
@@ -19,7 +19,7 @@ use self::tongues::{
 };
 use super::bridge::Shape;
 
-/// Plays a part and its twin, and compares.
+/// Plays a form and its twin, and compares the results.
 fn check(form: Form, line: Line) {
     let twin = Form::Twin(form.system());
     let [own, twin, at_home] = std::thread::scope(|scope| {
@@ -38,7 +38,7 @@ macro_rules! parts {
     ($($name:ident: $form:expr, $line:expr;)*) => {
         $(#[test] fn $name() { check($form, $line); })*
 
-        /// Every part with the name of its test.
+        /// All parts with the names of their tests.
         fn all_parts() -> Vec<(&'static str, Part)> {
             vec![$((stringify!($name), Part { form: $form, line: $line })),*]
         }
@@ -96,7 +96,7 @@ parts! {
 }
 
 #[test]
-fn activecontext_gets_a_new_session_and_the_prompt_when_a_cancel_ended_the_old_one() {
+fn activecontext_gets_a_new_session_and_the_prompt_after_a_cancel_ended_the_session() {
     let own = play::play(&ActiveContextCode { is_null: true }, Line::Stdio).told;
     assert!(own.contains("The agent could not restore this conversation."), "{own}");
     assert!(own.contains("Here again."), "{own}");

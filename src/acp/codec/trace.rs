@@ -1,6 +1,6 @@
 //! Trace context of requests: `traceparent` and `tracestate` in `_meta`, if the user enables it.
 //!
-//! The trace id comes from the environment, or is generated once per connection.
+//! The trace id is taken from the environment, or is generated once per connection.
 //! Source: ACP v1 extensibility, reserved keys of `_meta`; W3C Trace Context, `traceparent`, version 00.
 
 use std::env;

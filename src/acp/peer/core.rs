@@ -228,7 +228,7 @@ impl Peer {
         self.events.iter().all(|event| matches!(event, AgentEvent::Update(..)))
     }
 
-    /// Takes the pending events.
+    /// Removes and returns the pending events.
     pub fn take_events(&mut self) -> Vec<AgentEvent> {
         std::mem::take(&mut self.events)
     }

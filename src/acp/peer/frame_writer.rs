@@ -65,11 +65,13 @@ impl FrameWriter {
         }
     }
 
+    /// Writes a request.
     pub fn request(&self, id: u64, method: &str, params: &str) {
         let id = Some(Id::Own(id));
         self.write(&Envelope { id, method: Some(method), params: Some(raw(params)), ..Envelope::EMPTY });
     }
 
+    /// Writes a notification.
     pub fn notify(&self, method: &str, params: &str) {
         self.write(&Envelope { method: Some(method), params: Some(raw(params)), ..Envelope::EMPTY });
     }
@@ -80,6 +82,7 @@ impl FrameWriter {
         self.write(&Envelope { id: Some(Id::Wire(raw(wire_id))), result, error, ..Envelope::EMPTY });
     }
 
+    /// Writes an error response.
     pub fn refuse(&self, wire_id: &str, error: &RpcError) {
         let data = error.data.as_ref().map(|data| raw(&data.0));
         let error = ErrorObject { code: error.code, message: &error.message, data };

@@ -1,4 +1,4 @@
-//! Tests of the peer, with a scripted agent behind an in-memory pipe.
+//! Tests of the peer, with a scripted agent at an in-memory pipe.
 
 mod calls;
 mod handshake;

@@ -12,6 +12,7 @@ use super::{Direction, LINE_BYTES};
 const MAX_BYTES: usize = 4 << 20;
 const MAX_LINES: usize = 4000;
 
+/// The ring buffer.
 #[derive(Debug, Default)]
 pub struct Ring {
     entries: VecDeque<Entry>,

@@ -15,6 +15,7 @@ use crate::{escape, private};
 
 const BUFFER_BYTES: usize = 64 << 10;
 
+/// An open log file.
 #[derive(Debug)]
 pub struct Sink {
     file: BufWriter<File>,
@@ -35,6 +36,7 @@ impl Sink {
         Ok(Self { file: BufWriter::with_capacity(BUFFER_BYTES, private::append(path)?) })
     }
 
+    /// Appends a line.
     pub fn append(
         &mut self,
         sequence: u64,
@@ -51,6 +53,7 @@ impl Sink {
         self.file.write_all(b"\n")
     }
 
+    /// Writes buffered lines to the file.
     pub fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }

@@ -1,6 +1,6 @@
 //! The queue of frames to be written.
 //!
-//! Takes frames without waiting, and reports when so much is unwritten that the agent should not be read either.
+//! Accepts frames without waiting, and reports when it is so full that reading from the agent should pause.
 //! `io` writes them; `peer` ends the connection when the queue has overflowed.
 //! Invariant: sending never waits and never fails; what can no longer be written is dropped.
 

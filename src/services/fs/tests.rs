@@ -331,7 +331,7 @@ fn a_full_disk_does_not_change_the_old_file() {
     let old = dir.metadata("f").unwrap();
     let failed = write::replace(&dir, "f".as_ref(), Some(&old), |file| {
         file.write_all(b"half of the new")?;
-        // The kernel's own "no space left".
+        // The error of a full disk.
         fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"x")
     });
     assert!(

@@ -28,7 +28,7 @@ pub(super) struct Track {
     is_dirty: bool,
     /// Events from before the session gets a row.
     waiting: Vec<EventRow>,
-    /// The beginning that it has from another session, until it is written.
+    /// The pending copy of another session's start.
     copy: Option<CopyRow>,
     docs: Docs,
     /// While a history is loaded that may remain incomplete: the previous row.

@@ -193,7 +193,7 @@ impl Live {
 }
 
 impl State {
-    /// Takes the output to report, preceded by a note about dropped output.
+    /// Removes and returns the output to report, preceded by a note about dropped output.
     fn take_untold(&mut self) -> Vec<u8> {
         let bytes = std::mem::take(&mut self.untold);
         let left_out = std::mem::take(&mut self.left_out_bytes);

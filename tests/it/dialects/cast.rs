@@ -1,4 +1,4 @@
-//! Who plays what. Each part is played once, however many tests look at it.
+//! The forms of the agents. Each part is played once and shared by all tests.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
@@ -9,15 +9,15 @@ use super::tongues::{
     MODES, Official, OpenOxide, OxideForm, Second, Tongue, ZeptoClawCode, ZeptoClawDocument,
 };
 
-/// A system.
+/// An agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum System {
     OpenOxide,
-    /// The one of its forms that copies no sessions.
+    /// The form that does not support forks.
     OpenOxideWithoutForks,
     Elephant,
     ZeptoClaw,
-    /// The one behind a gateway, which keeps sessions longer than a connection.
+    /// Behind a gateway, which keeps sessions longer than a connection.
     ZeptoClawServed,
     ActiveContext,
     Banjo,
@@ -25,7 +25,7 @@ pub enum System {
     Second,
 }
 
-/// A system in one of its forms.
+/// An agent in one of its forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     OpenOxide(OxideForm),
@@ -41,11 +41,11 @@ pub enum Form {
     BanjoCode,
     First,
     Second,
-    /// The protocol as it is written, with what a system can.
+    /// The official protocol, with the abilities of an agent.
     Twin(System),
 }
 
-/// A form over a line.
+/// A form over a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Part {
     pub form: Form,
@@ -79,7 +79,7 @@ impl System {
 }
 
 impl Form {
-    /// Whose form it is.
+    /// The agent of the form.
     pub fn system(self) -> System {
         match self {
             Self::OpenOxide(OxideForm::Unknown) => System::OpenOxideWithoutForks,
@@ -95,7 +95,7 @@ impl Form {
         }
     }
 
-    /// The way it speaks.
+    /// The script writer of the form.
     pub fn tongue(self) -> Box<dyn Tongue> {
         match self {
             Self::OpenOxide(form) => Box::new(OpenOxide { form }),
@@ -117,10 +117,10 @@ impl Form {
 
 type Shelf = Mutex<HashMap<Part, Arc<OnceLock<Arc<Played>>>>>;
 
-/// What came of a part.
+/// The result of a part.
 pub fn played(part: Part) -> Arc<Played> {
     static SHELF: LazyLock<Shelf> = LazyLock::new(Shelf::default);
-    // The official form over a line is its own twin there.
+    // The official form is its own twin.
     let part = match part.form {
         Form::First => Part { form: Form::Twin(System::First), ..part },
         _ => part,
@@ -129,7 +129,7 @@ pub fn played(part: Part) -> Arc<Played> {
     Arc::clone(place.get_or_init(|| Arc::new(play(part.form.tongue().as_ref(), part.line))))
 }
 
-/// The same without what only one kind of line can tell of its loss.
+/// Removes the cause of a lost connection, which depends on the transport.
 pub fn without_cause(told: &str) -> String {
     let lines = told.lines().map(|line| if line.starts_with("died: ") { "died" } else { line });
     lines.collect::<Vec<_>>().join("\n")

@@ -1,4 +1,4 @@
-//! What goes over the wire with each system, and what the user is left with: a file for each system.
+//! Golden files of the messages with each agent, and of the resulting screen.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ const FILES: [(&str, System); 6] = [
     ("second", System::Second),
 ];
 
-/// One form over a pipe: the agent's steps, what parlor sends, what it learned, and what is on the screen.
+/// The messages of one form over a pipe: steps of the agent, messages of parlor, detected quirks, and the screen.
 fn told(part: Part) -> String {
     let tongue = part.form.tongue();
     let played = played(part);

@@ -1,4 +1,4 @@
-//! The play: what the agent does, what the user does, and what is to be seen after each step.
+//! Plays the script of an agent and the actions of the user, and checks the state after each step.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,30 +20,30 @@ use crate::it::bridge::{Bridge, Shape};
 use crate::it::habits::scripted_agent;
 use crate::it::rig::{Rig, agent, digest};
 
-/// Over what the agent is reached.
+/// The transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Line {
-    /// As a process of parlor's own.
+    /// A child process.
     Stdio,
-    /// Behind a server.
+    /// A server.
     Behind(Shape),
-    /// The same; which shape it has is found out from an address without a path.
+    /// A server whose transport is detected, from a URL without a path.
     Found(Shape),
 }
 
 impl Line {
-    /// Whether nothing is read during a turn.
+    /// Whether the agent reads nothing during a turn.
     pub fn is_deaf(self) -> bool {
         self == Self::Behind(Shape::DeafSocket)
     }
 
-    /// Whether a session's line is only ever as long as a turn.
+    /// Whether connections last only for a request.
     pub fn is_post(self) -> bool {
         matches!(self, Self::Behind(Shape::Post) | Self::Found(Shape::Post))
     }
 }
 
-/// What a user can do with an agent.
+/// A feature of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ability {
     Initialize,
@@ -69,29 +69,29 @@ pub enum Ability {
     Shutdown,
 }
 
-/// What came of a play.
+/// The result of a play.
 #[derive(Debug)]
 pub struct Played {
-    /// All that the user is left with.
+    /// The complete state that the user sees.
     pub told: String,
-    /// The same, as far as it is to be read: golden files must not change with every field of the model.
+    /// The relevant part of it, so that golden files do not change with every field of the model.
     pub screen: String,
-    /// All that was sent to the agent.
+    /// All messages to the agent.
     pub sent: String,
-    /// What is odd about the agent, as parlor learned it.
+    /// The detected quirks.
     pub quirks: Vec<String>,
-    /// What was seen to work, and how if there are several ways.
+    /// The features that worked, and how if there are several ways.
     pub seen: BTreeMap<Ability, &'static str>,
 }
 
-/// The server wants this token where it can want one; cargo sets the variable for every test.
+/// The servers require this token if they can; cargo sets the variable for every test.
 const TOKEN_VARIABLE: &str = "CARGO_PKG_NAME";
 
-/// Its first words. One system gathers 64 characters and more, and cuts between these.
+/// The first text. One agent splits it here, after at least 64 characters.
 const GREETING: [&str; 2] =
     ["Hello to all who read this line, which is so long that it is cut,", " and to you."];
 
-/// What the agent does in the whole play.
+/// The steps of the agent.
 pub fn script(tongue: &dyn Tongue, line: Line) -> String {
     let can = tongue.can();
     let mut script = format!(". 1\n{}{}", tongue.initialize(), tongue.new_session());
@@ -108,7 +108,7 @@ pub fn script(tongue: &dyn Tongue, line: Line) -> String {
     if can.plans {
         script += &tongue.plan();
     }
-    // parlor offers its own to agents that it starts itself.
+    // parlor offers callbacks only to local agents.
     if line == Line::Stdio {
         script += &tongue.callbacks();
     }
@@ -131,14 +131,14 @@ pub fn script(tongue: &dyn Tongue, line: Line) -> String {
     }
     script += "! 3\n. 2\n";
     if line.is_post() {
-        // Nothing told parlor that the agent was started anew.
+        // Without a connection, parlor does not detect the restart.
         script += &(tongue.prompt("six") + &refuse(-32000, "unknown session: s1"));
         if can.reopens == Reopen::Resumes {
             script += &tongue.reopen_refused();
         }
         script += &tongue.new_session();
     } else {
-        // The reopened session does not say what is in force: what was chosen is set again, before any prompt.
+        // The response does not contain the settings, so they are restored before any prompt.
         script += &(tongue.initialize() + &tongue.reopen() + &choices(tongue));
     }
     script += &tongue.prompt("six");
@@ -149,15 +149,15 @@ pub fn script(tongue: &dyn Tongue, line: Line) -> String {
         let copy = tongue.prompt("seven") + &tongue.say(&["In the copy."]) + &tongue.end("end_turn");
         script += &copy.replace("\"s1\"", "\"s2\"");
     }
-    // A server is not parlor's to end.
+    // parlor does not shut down servers.
     if line == Line::Stdio {
         script += &tongue.shutdown();
     }
-    // Headers belong to a pipe.
+    // Headers are used on pipes only.
     if line == Line::Stdio { script } else { script.replace("~\n", "") }
 }
 
-/// What the user chooses: the second of each kind.
+/// Selects the second value of each setting.
 fn choices(tongue: &dyn Tongue) -> String {
     let can = tongue.can();
     let mut script = can.modes.get(1).map(|(mode, ..)| tongue.mode(mode)).unwrap_or_default();
@@ -170,7 +170,7 @@ fn choices(tongue: &dyn Tongue) -> String {
     script
 }
 
-/// The turn with two questions. An agent that is deaf meanwhile takes its own silence for a no.
+/// The turn with two questions. An agent that reads nothing during a turn assumes that they were declined.
 fn asking(tongue: &dyn Tongue, line: Line) -> String {
     if !tongue.can().asks {
         return String::new();
@@ -197,7 +197,7 @@ fn asking(tongue: &dyn Tongue, line: Line) -> String {
 fn cancelled(tongue: &dyn Tongue, line: Line) -> String {
     let mut script = tongue.prompt("three");
     if !tongue.can().streams {
-        // What it has comes after the cancel, and all at once.
+        // The output is sent at once, after the cancellation.
         return script + &tongue.cancel() + &tongue.say(&["Working"]) + &tongue.end("cancelled");
     }
     script += &tongue.say(&["Working"]);
@@ -215,7 +215,7 @@ fn cancelled(tongue: &dyn Tongue, line: Line) -> String {
     script + &tongue.after_cancel()
 }
 
-/// How the agent is reached; the server is gone with the second.
+/// Starts the agent on a transport; the server ends when the second value is dropped.
 fn reach(tongue: &dyn Tongue, line: Line, file: &Path) -> (AgentSpec, Option<Bridge>) {
     let file = file.to_str().unwrap();
     let (mut spec, bridge) = match line {
@@ -251,7 +251,7 @@ fn reach(tongue: &dyn Tongue, line: Line, file: &Path) -> (AgentSpec, Option<Bri
     (spec, bridge)
 }
 
-/// Plays it, and tells what the user is left with.
+/// Plays a form over a transport, and returns the result.
 pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
@@ -281,7 +281,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     }
     rig.act(Action::ClearOrQuit);
     if line.is_deaf() {
-        assert!(rig.session().turn.is_running(), "the agent goes on");
+        assert!(rig.session().turn.is_running(), "the turn is running");
         fs::write(root.join("cancelled"), "").unwrap();
     }
     rig.wait_idle();
@@ -298,7 +298,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     seen.insert(Ability::NextPrompt, "yes");
     choose(&mut rig, can, &mut seen);
     if let Some(bridge) = &bridge {
-        assert_eq!(bridge.connections(), 1, "one line for all of it");
+        assert_eq!(bridge.connections(), 1, "a single connection");
     }
     let former = rig.session().conn;
     rig.prompt("five");
@@ -313,14 +313,14 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     rig.wait_text_past_offers("After the crash.");
     rig.wait_idle();
     let how = match can.reopens {
-        // The agent was started anew, and with it went its sessions.
+        // The agent was restarted and has lost its sessions.
         _ if line.is_post() => "a new session, and says so",
         Reopen::Resumes => "resumed",
         Reopen::Loads => "loaded",
         Reopen::Not => "a new session, and says so",
     };
     seen.insert(Ability::Reopen, how);
-    // The agent answers no prompt before all of it is set again.
+    // The agent responds to no prompt before all settings are restored.
     if !choices(tongue).is_empty() {
         seen.insert(Ability::Choices, "yes");
     }
@@ -391,7 +391,7 @@ fn answer_questions(rig: &mut Rig, line: Line, root: &Path, seen: &mut BTreeMap<
     seen.insert(Ability::Deny, "yes");
 }
 
-/// Modes, models, options and the list, as far as there are any.
+/// Selects modes, models, options and the list, if supported.
 fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
     let key = rig.state.active;
     let mut effects = Vec::new();
@@ -427,13 +427,13 @@ fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
     }
 }
 
-/// All that the user sees, without the agent's own ids.
+/// The state that the user sees, without the agent's ids.
 fn told(state: &State) -> String {
     let mut told = String::new();
     for session in state.sessions.values() {
         let mut is_own = false;
         for line in digest(session).lines() {
-            // Parlor's own items are not part of what the agent sent.
+            // Items of parlor are not part of the comparison.
             is_own = line.starts_with("tool parlor:") || is_own && line.starts_with("  ");
             if is_own {
                 continue;
@@ -455,7 +455,7 @@ fn told(state: &State) -> String {
     told
 }
 
-/// The state after all of a log.
+/// The state after replaying a log.
 fn replayed(log: &Path) -> State {
     let log = Log::read(fs::File::open(log).unwrap(), None).unwrap();
     assert_eq!(log.broken, 0, "{:?}", log.reported);
@@ -464,7 +464,7 @@ fn replayed(log: &Path) -> State {
     replay.state().clone()
 }
 
-/// What a reader looks for.
+/// The relevant part of the state.
 fn screen(state: &State) -> String {
     let mut told = String::new();
     for session in state.sessions.values() {
@@ -496,7 +496,7 @@ fn screen(state: &State) -> String {
     told
 }
 
-/// A line without the number of the server's port.
+/// A line without the port of the server.
 fn without_port(line: &str) -> String {
     let mut parts = line.split("127.0.0.1:");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -507,7 +507,7 @@ fn without_port(line: &str) -> String {
     out
 }
 
-/// An answer without the name of the terminal that it tells.
+/// A response without the id of its terminal.
 fn without_terminal(line: &str) -> String {
     let mark = "\"terminalId\":\"";
     match line.split_once(mark).and_then(|(head, rest)| Some((head, rest.split_once('"')?.1))) {
@@ -516,7 +516,7 @@ fn without_terminal(line: &str) -> String {
     }
 }
 
-/// Every request of the agent must have got exactly one answer. What was sent, line by line.
+/// Checks that every request of the agent got exactly one response; returns the messages to the agent.
 fn check_wire(rig: &Rig) -> String {
     let lines = rig.tap.snapshot(&TapFilter::default());
     let mut open: Vec<serde_json::Value> = Vec::new();
@@ -528,7 +528,7 @@ fn check_wire(rig: &Rig) -> String {
             (Direction::FromAgent, true, Some(id)) => open.push(id.clone()),
             (Direction::ToAgent, false, Some(id)) => {
                 let at = open.iter().position(|asked| asked == id);
-                assert!(at.is_some(), "an answer to nothing: {}", line.text);
+                assert!(at.is_some(), "a response without a request: {}", line.text);
                 open.remove(at.unwrap());
             }
             _ => {}
@@ -537,6 +537,6 @@ fn check_wire(rig: &Rig) -> String {
             writeln!(sent, "{}", without_terminal(&line.text)).unwrap();
         }
     }
-    assert!(open.is_empty(), "without an answer: {open:?}");
+    assert!(open.is_empty(), "without a response: {open:?}");
     sent
 }

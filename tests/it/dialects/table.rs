@@ -186,7 +186,7 @@ pub fn is_of(own: System, wanted: System) -> bool {
 
 #[test]
 fn compatibility() {
-    // Nearly all of their time they wait for each other.
+    // Most of the time is spent waiting, so the parts run in parallel.
     std::thread::scope(|scope| {
         for (_, part) in all_parts() {
             scope.spawn(move || played(part));

@@ -1,4 +1,4 @@
-//! Web sockets: one agent for each, and one that is deaf during its turns.
+//! WebSocket servers: with one agent for each connection, and one that reads nothing during turns.
 
 use std::sync::atomic::Ordering;
 
@@ -27,12 +27,12 @@ pub(super) async fn serve(house: &House, request: Request, mut stream: TcpStream
     let mut said = agent.said.lock().await;
     let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
     let is_deaf = house.shape == Shape::DeafSocket;
-    // The id of the prompt that runs.
+    // The id of the running prompt.
     let mut turn: Option<Value> = None;
     loop {
         tokio::select! {
             line = said.recv() => {
-                // The end of the agent cuts the line; no goodbye.
+                // The end of the agent closes the connection without a close frame.
                 let Some(line) = line else { return };
                 let message = message_of(&line);
                 if message.get("method").is_none() && Some(&message["id"]) == turn.as_ref() {

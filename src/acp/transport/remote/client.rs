@@ -22,6 +22,7 @@ const KEEP_ALIVE_TRIES: u32 = 3;
 /// Maximum number of redirects within the server.
 const MOST_REDIRECTS: usize = 5;
 
+/// The HTTP client of one connection.
 #[derive(Debug)]
 pub struct Client {
     http: reqwest::Client,
@@ -77,6 +78,7 @@ impl Client {
         }))
     }
 
+    /// The agent's URL, with an HTTP scheme.
     pub fn url(&self) -> &Url {
         &self.url
     }
@@ -157,7 +159,7 @@ pub fn http_url(remote: &Remote) -> Result<Url, String> {
         "https" | "wss" => "https",
         _ => return Err(wrong("it must start with https://, http://, wss:// or ws://")),
     };
-    // `Url` does not allow this change of the scheme, because URLs are parsed depending on it.
+    // Replaced in the text and parsed again, because parsing depends on the scheme.
     if scheme != url.scheme() {
         let rest = url.as_str().split_once(':').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
         url = Url::parse(&format!("{scheme}:{rest}")).map_err(|error| wrong(&error.to_string()))?;

@@ -89,6 +89,7 @@ impl Streamable {
         this
     }
 
+    /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         let text = String::from_utf8_lossy(frame);
         let Some(letter) = envelope::read(&text) else { return Ok(()) };

@@ -95,6 +95,7 @@ pub struct Inlet {
 }
 
 impl Inlet {
+    /// Creates the sending end for the channel of a link.
     pub fn new(sender: mpsc::Sender<In>, tap: Tap, max_bytes: usize) -> Self {
         Self { sender, tap, max_bytes }
     }

@@ -42,6 +42,7 @@ impl HttpError {
         Self::Network { text, is_unsent: false, is_down: false }
     }
 
+    /// The message for the user.
     pub fn text(&self) -> &str {
         match self {
             Self::Network { text, .. } | Self::Refused { text } => text,

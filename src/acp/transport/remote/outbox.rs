@@ -81,6 +81,7 @@ impl Requests {
         letter.kind != Kind::Request || letter.number().is_none_or(|id| self.inner().open.remove(&id))
     }
 
+    /// Whether a request has no outcome yet.
     pub fn is_open(&self, letter: &Envelope) -> bool {
         letter.kind == Kind::Request && letter.number().is_none_or(|id| self.inner().open.contains(&id))
     }
@@ -142,6 +143,7 @@ struct Tail {
     is_followed: Arc<Notify>,
 }
 
+/// Sends messages and matches them with their outcomes.
 #[derive(Debug)]
 pub struct Outbox<I> {
     pub inbox: I,

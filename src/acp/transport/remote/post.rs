@@ -38,6 +38,7 @@ const CLIENT_ID_BODY_BYTES: usize = 4 << 20;
 /// The event stream, once it exists; clones share it.
 type Stream = Arc<OnceCell<watch::Receiver<Opening>>>;
 
+/// A connection that sends messages by POST.
 #[derive(Debug)]
 pub struct Post {
     desk: HttpContext,
@@ -80,6 +81,7 @@ impl Post {
         learn(&self.outbox.inbox.is_small, answer);
     }
 
+    /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         let text = String::from_utf8_lossy(frame);
         let Some(letter) = envelope::read(&text) else { return Ok(()) };

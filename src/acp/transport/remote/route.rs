@@ -90,6 +90,7 @@ impl Route {
         matches!(self, Self::Socket(_))
     }
 
+    /// Sends a ping if one is due.
     pub async fn ping(&mut self) -> Result<(), LinkEnd> {
         match self {
             Self::Socket(route) => route.ping().await,

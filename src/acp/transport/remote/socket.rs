@@ -40,6 +40,7 @@ const MAX_UNWRITTEN_BYTES: usize = MAX_MESSAGE_BYTES + (1 << 20);
 type Stream = WebSocketStream<Upgraded>;
 type SharedPulse = Arc<Mutex<Keepalive>>;
 
+/// An open WebSocket.
 #[derive(Debug)]
 pub struct Socket {
     desk: HttpContext,
@@ -89,6 +90,7 @@ impl Socket {
         Ok(Self { desk, host, sink, pulse })
     }
 
+    /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         if frame.len() > MAX_MESSAGE_BYTES
             && let Some(letter) = envelope::read(&String::from_utf8_lossy(frame))

@@ -40,8 +40,8 @@ impl Tongue for ElephantDocument {
     }
 }
 
-/// As its code does it: headers, our prompt echoed, chunks trimmed, bare tool content, more about a call, an empty
-/// stop reason, nothing about MCP.
+/// According to its code: headers, echoed prompts, trimmed chunks, bare tool content, additional fields of a call, an
+/// empty stop reason, no MCP capabilities.
 pub struct ElephantCode;
 
 impl Tongue for ElephantCode {

@@ -116,7 +116,7 @@ async fn an_agent_that_reads_nothing_during_a_turn_is_not_lost() {
     assert!(socket.hear().await.contains("session/cancel"));
 }
 
-/// A proxy that forwards bytes until it is told to discard them silently.
+/// A proxy that forwards bytes until it is switched to discarding them.
 async fn half_open_on_wish(server: u16) -> (u16, tokio::sync::watch::Sender<bool>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
