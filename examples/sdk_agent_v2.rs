@@ -18,7 +18,7 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T> {
     serde_json::from_value(value).map_err(Error::into_internal_error)
 }
 
-fn told(value: impl Serialize) -> String {
+fn to_text(value: impl Serialize) -> String {
     serde_json::to_string(&value).unwrap_or_default()
 }
 
@@ -110,7 +110,7 @@ async fn turn(
     let session = prompt.session_id.clone();
     let word = match prompt.prompt.first() {
         Some(schema::ContentBlock::Text(text)) => text.text.clone(),
-        other => told(other),
+        other => to_text(other),
     };
     // Unique across runs of the agent, because clients keep earlier messages.
     let id = format!("answer-{}-{number}", std::process::id());
@@ -138,13 +138,13 @@ async fn turn(
                 &session,
                 json!({"sessionUpdate": "state_update", "state": "requires_action"}),
             )?;
-            say(&connection, &session, &id, told(connection.send_request(request).block_task().await?))?;
+            say(&connection, &session, &id, to_text(connection.send_request(request).block_task().await?))?;
         }
         "elicit" => {
             let request: schema::CreateElicitationRequest = typed(json!({
                 "sessionId": session, "mode": "form", "message": "Who?",
                 "requestedSchema": {"type": "object", "properties": {"age": {"type": "integer"}, "name": {"type": "string"}}}}))?;
-            say(&connection, &session, &id, told(connection.send_request(request).block_task().await?))?;
+            say(&connection, &session, &id, to_text(connection.send_request(request).block_task().await?))?;
         }
         "wait" => {
             let seen = *cancelled.borrow_and_update();
@@ -265,7 +265,7 @@ fn agent() -> impl ConnectTo<Client> {
         )
         .on_receive_request(
             async move |request: schema::SetSessionConfigOptionRequest, responder, connection: Connection| {
-                say(&connection, &request.session_id, "option", told(&request))?;
+                say(&connection, &request.session_id, "option", to_text(&request))?;
                 responder.respond(typed::<schema::SetSessionConfigOptionResponse>(
                     json!({"configOptions": options(true)}),
                 )?)

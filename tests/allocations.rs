@@ -128,7 +128,7 @@ impl Stream {
                 }
             }
         }
-        if let Some(upto) = marks.last().map(|told| told.mark) {
+        if let Some(upto) = marks.last().map(|mark| mark.mark) {
             let news = StoreNews::Written { key: SessionKey(1), upto, marks };
             fx.extend(self.play(Event::Service(ServiceEvent::Store(Box::new(news)))));
         }

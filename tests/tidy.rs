@@ -257,7 +257,7 @@ fn roots_are_created_only_from_user_input() {
 }
 
 #[test]
-fn all_printing_goes_through_the_printer() {
+fn printing_uses_the_printer_only() {
     // The screen has a separate writer; the demo agent writes its protocol to standard output.
     let homes = ["runtime/print", "runtime/tty", "demo"];
     assert_only_in(

@@ -28,6 +28,7 @@ use sink::Sink;
 /// Maximum bytes of a line in the ring; longer lines are truncated.
 pub const LINE_BYTES: usize = 16 << 10;
 
+/// The direction of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     ToAgent,

@@ -63,6 +63,7 @@ struct Memory {
 }
 
 impl Files {
+    /// Creates a service without state.
     pub fn new() -> Self {
         Self::default()
     }

@@ -89,9 +89,9 @@ fn an_output_that_cannot_be_written_is_an_error() {
         outputs.push((full.into(), "No space left"));
     }
     for (output, why) in outputs {
-        let (is_well, told) = run_into(output, &["demo", "--plain"], "/help\n", folder.path());
+        let (is_well, stderr) = run_into(output, &["demo", "--plain"], "/help\n", folder.path());
         assert!(!is_well, "{why}");
-        assert!(told.contains("cannot write to standard output") && told.contains(why), "{told}");
+        assert!(stderr.contains("cannot write to standard output") && stderr.contains(why), "{stderr}");
     }
 }
 
@@ -102,7 +102,7 @@ fn a_session_that_cannot_be_saved_is_an_error() {
     let output = File::create(&log).unwrap();
     // A folder with the name of the database.
     std::fs::create_dir_all(folder.path().join("data/sessions.db")).unwrap();
-    let (is_well, told) = run_into(output.into(), &["demo", "--plain"], "/help\n", folder.path());
+    let (is_well, stderr) = run_into(output.into(), &["demo", "--plain"], "/help\n", folder.path());
     assert!(read(&log).contains("(Not saved: "), "{}", read(&log));
-    assert!(!is_well && told.contains("could not be saved"), "{told}");
+    assert!(!is_well && stderr.contains("could not be saved"), "{stderr}");
 }

@@ -82,19 +82,19 @@ fn a_replay_can_be_stepped_played_and_quit() {
 #[test]
 fn replay_errors_are_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let told = |args: &[&str]| {
+    let result_of = |args: &[&str]| {
         let done = replay(folder.path(), args);
         (done.status.success(), String::from_utf8(done.stderr).unwrap())
     };
-    let (is_well, text) = told(&["none"]);
+    let (is_well, text) = result_of(&["none"]);
     assert!(!is_well && text.contains("cannot replay none"), "{text}");
     std::fs::write(folder.path().join("text"), "hello\n").unwrap();
-    let (is_well, text) = told(&["text"]);
+    let (is_well, text) = result_of(&["text"]);
     assert!(!is_well && text.contains("line 1: ") && text.contains("--log-file"), "{text}");
-    let (is_well, text) = told(&["."]);
+    let (is_well, text) = result_of(&["."]);
     assert!(!is_well && text.contains("not a regular file"), "{text}");
     let line = r#"{"n":1,"ms":1,"conn":1,"dir":"from","text":"{}"}"#;
     std::fs::write(folder.path().join("torn"), format!("{line}\n{{\"n\":2,\"di\n")).unwrap();
-    let (is_well, text) = told(&["torn", "--frames"]);
+    let (is_well, text) = result_of(&["torn", "--frames"]);
     assert!(is_well && text.contains("skipped line 2"), "{text}");
 }

@@ -32,12 +32,12 @@ fn leaks(folder: &Path, found: &mut Vec<String>) {
         if path.is_dir() {
             leaks(&path, found);
         } else if let Ok(bytes) = fs::read(&path) {
-            found.extend(told(&bytes).map(|secret| format!("{secret} in {}", path.display())));
+            found.extend(secrets_in(&bytes).map(|secret| format!("{secret} in {}", path.display())));
         }
     }
 }
 
-fn told(bytes: &[u8]) -> impl Iterator<Item = &'static str> {
+fn secrets_in(bytes: &[u8]) -> impl Iterator<Item = &'static str> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     [TOKEN, HEADER, SERVER, VARIABLE].into_iter().filter(move |secret| text.contains(secret))
 }
@@ -66,7 +66,7 @@ fn run(folder: &Path, written: &Path, config: &Path, agent: &str) {
     screen.send("hello\r");
     screen.wait_for("It is done.");
     screen.wait_for("ready");
-    assert_eq!(told(process_list().as_bytes()).count(), 0, "in the process list");
+    assert_eq!(secrets_in(process_list().as_bytes()).count(), 0, "in the process list");
     // The connection dialog and its log.
     screen.send("\u{1b}[19~");
     screen.wait_for("Connection");
@@ -75,7 +75,7 @@ fn run(folder: &Path, written: &Path, config: &Path, agent: &str) {
     screen.send("\u{11}");
     screen.send("\u{11}");
     assert!(screen.wait_exit().success());
-    assert_eq!(told(&screen.raw).collect::<Vec<_>>(), Vec::<&str>::new(), "on the screen");
+    assert_eq!(secrets_in(&screen.raw).collect::<Vec<_>>(), Vec::<&str>::new(), "on the screen");
     assert!(fs::read_to_string(&log).unwrap().contains("session/prompt"), "the log was written");
 }
 
@@ -150,10 +150,10 @@ env = {{ FILES_ACCESS = "{SERVER}" }}
             shown.extend(parlor(&["sessions", "export", uid, "--format", form]));
         }
     }
-    assert_eq!(told(&shown).collect::<Vec<_>>(), Vec::<&str>::new(), "in an export");
+    assert_eq!(secrets_in(&shown).collect::<Vec<_>>(), Vec::<&str>::new(), "in an export");
     // The configuration is printed, except values with secret names.
     let configured = parlor(&["config"]);
-    assert_eq!(told(&configured).collect::<Vec<_>>(), [SERVER]);
+    assert_eq!(secrets_in(&configured).collect::<Vec<_>>(), [SERVER]);
     let mut found = Vec::new();
     leaks(written.path(), &mut found);
     assert!(found.is_empty(), "{found:?}");
@@ -194,7 +194,7 @@ fn redirects_do_not_get_the_token() {
         screen.send("\u{11}");
         screen.send("\u{11}");
         assert!(screen.wait_exit().success());
-        assert_eq!(told(&screen.raw).count(), 0);
+        assert_eq!(secrets_in(&screen.raw).count(), 0);
     }
     assert!(heard.lock().unwrap().contains(&format!("Bearer {TOKEN}")), "the server itself gets it");
     assert_eq!(*stolen.lock().unwrap(), "", "no request to the other server");

@@ -27,10 +27,10 @@ fn check(form: Form, line: Line) {
             .map(|(form, line)| scope.spawn(move || played(Part { form, line })))
             .map(|playing| playing.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault)))
     });
-    assert!(twin.told.contains("After the crash."), "{}", twin.told);
-    assert_eq!(own.told, twin.told);
+    assert!(twin.summary.contains("After the crash."), "{}", twin.summary);
+    assert_eq!(own.summary, twin.summary);
     if !line.is_post() && !line.is_deaf() {
-        assert_eq!(cast::without_cause(&own.told), cast::without_cause(&at_home.told));
+        assert_eq!(cast::without_cause(&own.summary), cast::without_cause(&at_home.summary));
     }
 }
 
@@ -97,7 +97,7 @@ parts! {
 
 #[test]
 fn activecontext_gets_a_new_session_and_the_prompt_after_a_cancel_ended_the_session() {
-    let own = play::play(&ActiveContextCode { is_null: true }, Line::Stdio).told;
+    let own = play::play(&ActiveContextCode { is_null: true }, Line::Stdio).summary;
     assert!(own.contains("The agent could not restore this conversation."), "{own}");
     assert!(own.contains("Here again."), "{own}");
     assert_eq!(

@@ -101,8 +101,8 @@ fn invalid_frames_are_reported_and_the_connection_continues() {
     played.rig.ask("go");
     let text = played.rig.text();
     assert!(text.contains("agent: from a listfrom a list and with headers"), "{text}");
-    let told = played.rig.state.anomaly_count - before;
-    assert!(told >= 4, "the long line, the array, the bytes, the truncated one: {told}");
+    let anomalies = played.rig.state.anomaly_count - before;
+    assert!(anomalies >= 4, "the long line, the array, the bytes, the truncated one: {anomalies}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::sdk::sdk_agent;
 pub(super) struct Server {
     child: Child,
     pub(super) port: u16,
-    told: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
@@ -36,17 +36,17 @@ impl Server {
     pub(super) fn of(program: &Path, args: &[&str]) -> Self {
         let mut command = Command::new(program);
         let mut child = command.args(args).stdout(Stdio::piped()).spawn().unwrap();
-        let mut told = BufReader::new(child.stdout.take().unwrap());
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        told.read_line(&mut line).unwrap();
-        Self { child, port: line.trim().parse().unwrap(), told }
+        stdout.read_line(&mut line).unwrap();
+        Self { child, port: line.trim().parse().unwrap(), stdout }
     }
 
     /// Stops the server, and returns its remaining output.
     pub(super) fn last_words(mut self) -> String {
         self.child.kill().unwrap();
         let mut words = String::new();
-        self.told.read_to_string(&mut words).unwrap();
+        self.stdout.read_to_string(&mut words).unwrap();
         words
     }
 

@@ -195,20 +195,20 @@ fn check(live: &str, again: &str) {
 
 #[test]
 fn replay_of_complete_messages_with_their_live_ids() {
-    let told = whole(true).concat();
-    check(&live(true, Offers::Load), &again(Offers::Load, &told, ""));
+    let history = whole(true).concat();
+    check(&live(true, Offers::Load), &again(Offers::Load, &history, ""));
 }
 
 #[test]
 fn replay_of_complete_messages_without_ids() {
-    let told = whole(false).concat();
-    check(&live(false, Offers::Load), &again(Offers::Load, &told, ""));
+    let history = whole(false).concat();
+    check(&live(false, Offers::Load), &again(Offers::Load, &history, ""));
 }
 
 /// The replay has new message ids; calls have the name of their tool as title and are completed at once.
 #[test]
 fn replay_of_complete_messages_with_new_ids() {
-    let told = [
+    let history = [
         user("r1", FIRST),
         thinks("r2", "The lines are to be counted."),
         says("r3", "I count the lines of the file."),
@@ -218,19 +218,19 @@ fn replay_of_complete_messages_with_new_ids() {
         user("r5", SECOND),
         says("r6", "They say:\\n\\n- one\\n- two\\n- three, and that is all"),
     ];
-    check(&live(true, Offers::Load), &again(Offers::Load, &told.concat(), ""));
+    check(&live(true, Offers::Load), &again(Offers::Load, &history.concat(), ""));
 }
 
 /// One message for all of a turn, without thoughts and tool calls.
 #[test]
 fn replay_with_one_message_per_turn() {
-    let told = [
+    let history = [
         user("", FIRST),
         says("", "I count the lines of the file.\\n\\nThere are **three** of them."),
         user("", SECOND),
         says("", "They say:\\n\\n- one\\n- two\\n- three, and that is all"),
     ];
-    check(&live(false, Offers::Load), &again(Offers::Load, &told.concat(), ""));
+    check(&live(false, Offers::Load), &again(Offers::Load, &history.concat(), ""));
 }
 
 /// First the agent's context, then the response, then the history with thoughts in chunks, and with user messages that
@@ -254,8 +254,8 @@ fn replay_that_continues_after_the_response() {
 
 #[test]
 fn replay_on_resume() {
-    let told = whole(false).concat();
-    check(&live(false, Offers::Resume), &again(Offers::Resume, &told, ""));
+    let history = whole(false).concat();
+    check(&live(false, Offers::Resume), &again(Offers::Resume, &history, ""));
 }
 
 /// Messages that the agent adds in each run are not in a replay.
@@ -263,8 +263,8 @@ fn replay_on_resume() {
 fn replay_without_a_warning_of_the_live_session() {
     let warning = says("", "Warning: the model is not known.");
     let live = live(false, Offers::Load).replacen(PROMPT, &format!("{PROMPT}{warning}"), 1);
-    let told = whole(false).concat();
-    check(&live, &again(Offers::Load, &told, ""));
+    let history = whole(false).concat();
+    check(&live, &again(Offers::Load, &history, ""));
 }
 
 /// The rest of the history follows later, after the user has sent a prompt.

@@ -88,10 +88,10 @@ fn a_turn_over_tls_with_a_configured_authority() {
         assert!(rig.text().contains("heard again"), "{}", rig.text());
         assert_eq!(rig.state.anomaly_count, 0, "{scheme}");
         drop(rig);
-        let told = server.last_words();
-        assert!(!told.is_empty() && told.lines().all(|line| line == protocol), "{scheme}: {told:?}");
+        let output = server.last_words();
+        assert!(!output.is_empty() && output.lines().all(|line| line == protocol), "{scheme}: {output:?}");
         if protocol == "h2" {
-            assert_eq!(told.lines().count(), 1, "all streams share one connection");
+            assert_eq!(output.lines().count(), 1, "all streams share one connection");
         }
     }
 }

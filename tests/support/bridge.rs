@@ -48,12 +48,12 @@ const MOST_REQUEST_BYTES: usize = 118_784;
 /// A running server. Dropping it stops it and its agents.
 pub struct Bridge {
     port: u16,
-    house: Arc<House>,
+    server: Arc<ServerState>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct House {
+struct ServerState {
     shape: Shape,
     command: Vec<OsString>,
     token: Option<String>,
@@ -61,7 +61,7 @@ struct House {
     /// Whether the next request gets 503, like from a gateway whose server is down.
     is_down: AtomicBool,
     connections: AtomicUsize,
-    farewells: AtomicUsize,
+    client_closes: AtomicUsize,
 }
 
 struct Agent {
@@ -97,34 +97,34 @@ impl Bridge {
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let house = Arc::new(House {
+        let server = Arc::new(ServerState {
             shape,
             command,
             token: token.map(str::to_owned),
             agents: Lock::default(),
             is_down: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
-            farewells: AtomicUsize::new(0),
+            client_closes: AtomicUsize::new(0),
         });
         let (stop, stopped) = oneshot::channel();
-        let served = Arc::clone(&house);
+        let served = Arc::clone(&server);
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
                 let listener = tokio::net::TcpListener::from_std(listener).unwrap();
                 tokio::select! {
-                    () = welcome(listener, &served) => {}
+                    () = accept_all(listener, &served) => {}
                     _ = stopped => {}
                 }
                 served.agents.lock().unwrap().clear();
             });
         });
-        Self { port, house, stop: Some(stop), thread: Some(thread) }
+        Self { port, server, stop: Some(stop), thread: Some(thread) }
     }
 
     /// The URL in the form that users enter.
     pub fn url(&self) -> String {
-        let (scheme, path) = match self.house.shape {
+        let (scheme, path) = match self.server.shape {
             Shape::RpcSse => ("http", "/acp/rpc"),
             Shape::Socket | Shape::DeafSocket => ("ws", "/acp"),
             Shape::Post | Shape::PostSse | Shape::NamedEvents | Shape::HeldPosts | Shape::OneStream => {
@@ -136,16 +136,16 @@ impl Bridge {
 
     /// The number of connections so far.
     pub fn connections(&self) -> usize {
-        self.house.connections.load(Ordering::SeqCst)
+        self.server.connections.load(Ordering::SeqCst)
     }
 
     /// Waits until a connection was ended by the client; returns whether there was one.
-    pub fn hears_goodbye(&self) -> bool {
+    pub fn is_closed_by_client(&self) -> bool {
         let deadline = Instant::now() + Duration::from_secs(10);
-        while self.house.farewells.load(Ordering::SeqCst) == 0 && Instant::now() < deadline {
+        while self.server.client_closes.load(Ordering::SeqCst) == 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
-        self.house.farewells.load(Ordering::SeqCst) > 0
+        self.server.client_closes.load(Ordering::SeqCst) > 0
     }
 }
 
@@ -158,15 +158,15 @@ impl Drop for Bridge {
     }
 }
 
-async fn welcome(listener: tokio::net::TcpListener, house: &Arc<House>) {
+async fn accept_all(listener: tokio::net::TcpListener, server: &Arc<ServerState>) {
     while let Ok((mut stream, _)) = listener.accept().await {
-        let house = Arc::clone(house);
+        let server = Arc::clone(server);
         tokio::spawn(async move {
             while let Some(request) = read(&mut stream).await {
                 if request.headers.contains_key("upgrade") {
-                    return socket::serve(&house, request, stream).await;
+                    return socket::serve(&server, request, stream).await;
                 }
-                if matches!(house.serve(&request, &mut stream).await, After::Cut) {
+                if matches!(server.serve(&request, &mut stream).await, After::Cut) {
                     return;
                 }
             }
@@ -230,7 +230,7 @@ fn is_request(message: &Value) -> bool {
     message.get("method").is_some() && message.get("id").is_some()
 }
 
-impl House {
+impl ServerState {
     /// The agent of a connection, which is started if necessary.
     fn agent(&self, connection: &str) -> Arc<Agent> {
         let mut agents = self.agents.lock().unwrap();
@@ -323,14 +323,14 @@ impl House {
                 self.forget(connection);
                 return After::Cut;
             };
-            if event(stream, &self.told(&line)).await.is_none() {
+            if event(stream, &self.as_event(&line)).await.is_none() {
                 return After::Cut;
             }
         }
     }
 
     /// A message as an event.
-    fn told(&self, line: &str) -> String {
+    fn as_event(&self, line: &str) -> String {
         let message = message_of(line);
         match (message.get("method").and_then(Value::as_str), message.get("params")) {
             (Some(name), Some(params)) if self.shape == Shape::NamedEvents && !is_request(&message) => {
@@ -403,7 +403,7 @@ impl House {
                 answer(stream, 202, "", "").await
             }
             _ => {
-                self.farewells.fetch_add(1, Ordering::SeqCst);
+                self.client_closes.fetch_add(1, Ordering::SeqCst);
                 self.forget(connection);
                 answer(stream, 202, "", "").await
             }

@@ -149,7 +149,7 @@ impl Case {
         codec
     }
 
-    fn sent(&self, codec: &mut Codec, told: &mut String) {
+    fn sent(&self, codec: &mut Codec, report: &mut String) {
         for (name, form) in &self.send {
             let sent = match name.as_str() {
                 "initialize" => Ok(codec.initialize(*form)),
@@ -158,18 +158,18 @@ impl Case {
                 name => codec.call_in_form(&call_named(name), *form),
             };
             match sent {
-                Ok(Some((method, params))) => writeln!(told, "-> {method} {params}").unwrap(),
-                Ok(None) => writeln!(told, "-> no form {form} of {name}").unwrap(),
-                Err(error) => writeln!(told, "-> {}", digest(&error)).unwrap(),
+                Ok(Some((method, params))) => writeln!(report, "-> {method} {params}").unwrap(),
+                Ok(None) => writeln!(report, "-> no form {form} of {name}").unwrap(),
+                Err(error) => writeln!(report, "-> {}", digest(&error)).unwrap(),
             }
         }
     }
 
     /// Decodes the messages and returns a description of the result.
     pub(super) fn run(&self, codec: &mut Codec) -> String {
-        let mut told = String::new();
+        let mut report = String::new();
         let mut out = Vec::new();
-        self.sent(codec, &mut told);
+        self.sent(codec, &mut report);
         for message in &self.json {
             let text = message.to_string();
             let result = if self.bare {
@@ -185,21 +185,21 @@ impl Case {
                 Some(digest(&codec.reply(&call, &text, &mut out)))
             };
             if let Some(result) = result {
-                writeln!(told, "{result}").unwrap();
+                writeln!(report, "{result}").unwrap();
             }
         }
         for event in &out {
-            writeln!(told, "{}", digest(event)).unwrap();
+            writeln!(report, "{}", digest(event)).unwrap();
         }
         for news in codec.take_turn_news() {
             if !matches!(news, TurnNews::Went(_)) {
-                writeln!(told, "{}", digest(&news)).unwrap();
+                writeln!(report, "{}", digest(&news)).unwrap();
             }
         }
         if self.agent.is_some() {
-            writeln!(told, "quirks: {}", codec.quirks.names().join(" ")).unwrap();
+            writeln!(report, "quirks: {}", codec.quirks.names().join(" ")).unwrap();
         }
-        told
+        report
     }
 }
 
@@ -211,11 +211,11 @@ fn golden_files() {
     settings.set_omit_expression(true);
     settings.bind(|| {
         for (file, text) in GOLDEN {
-            let mut told = String::new();
+            let mut report = String::new();
             for case in cases(text) {
-                write!(told, "=== {}\n{}\n", case.name, case.run(&mut case.codec())).unwrap();
+                write!(report, "=== {}\n{}\n", case.name, case.run(&mut case.codec())).unwrap();
             }
-            insta::assert_snapshot!(*file, told);
+            insta::assert_snapshot!(*file, report);
         }
     });
 }

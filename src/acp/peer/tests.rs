@@ -33,7 +33,7 @@ struct Agent {
 
 impl Agent {
     async fn write(&mut self, text: &str) {
-        timeout(PATIENCE, self.output.write_all(text.as_bytes())).await.expect("no hang").unwrap();
+        timeout(PATIENCE, self.output.write_all(text.as_bytes())).await.expect("timed out").unwrap();
     }
 
     async fn say(&mut self, message: Value) {
@@ -42,7 +42,7 @@ impl Agent {
 
     /// The next line from parlor; `None` at the end.
     async fn hear_line(&mut self) -> Option<String> {
-        timeout(PATIENCE, self.lines.next_line()).await.expect("no hang").unwrap()
+        timeout(PATIENCE, self.lines.next_line()).await.expect("timed out").unwrap()
     }
 
     async fn hear(&mut self) -> Value {
@@ -68,7 +68,7 @@ struct App {
 impl App {
     async fn try_next(&mut self) -> Option<AgentEvent> {
         while self.events.is_empty() {
-            let batch = timeout(PATIENCE, self.connection.events.recv()).await.expect("no hang");
+            let batch = timeout(PATIENCE, self.connection.events.recv()).await.expect("timed out");
             self.events.extend(batch?);
         }
         self.events.pop_front()

@@ -39,7 +39,7 @@ fn run(text: &str) -> Link {
 async fn read_all(link: &mut Link) -> (Vec<String>, LinkEnd) {
     let mut texts = Vec::new();
     loop {
-        let message = timeout(Duration::from_secs(30), link.incoming.recv()).await.expect("no hang");
+        let message = timeout(Duration::from_secs(30), link.incoming.recv()).await.expect("timed out");
         match message.expect("`Closed` is sent before the end") {
             In::Pieces(pieces) => texts.extend(pieces.into_iter().map(|piece| match piece {
                 InboundFrame::Frame(frame) => frame.text().to_owned(),

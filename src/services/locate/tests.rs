@@ -105,11 +105,11 @@ async fn results_are_sent_as_events_and_obsolete_jobs_are_skipped() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.txt");
     fs::write(&path, FILE).unwrap();
-    let (events, mut told) = unbounded_channel();
+    let (events, mut receiver) = unbounded_channel();
     let mut locator = Locator::new(events);
     let diff = texts(&path, "three", "drei");
     locator.look(job(dir.path(), false, vec![ask(diff.clone(), None)]));
-    let event = told.recv().await.unwrap();
+    let event = receiver.recv().await.unwrap();
     let found = vec![LocatedDiff { diff: diff.clone(), place: line(3, false), is_done: false }];
     assert_eq!(event, ServiceEvent::DiffsLocated { session: SessionKey(1), item: ItemId(2), found });
 

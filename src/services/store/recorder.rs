@@ -483,7 +483,7 @@ pub(super) mod tests {
 
     /// Runs the thread's work synchronously.
     pub fn writer(store: &Store) -> (TestWriter, tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) {
-        let (services, told) = tokio::sync::mpsc::unbounded_channel();
+        let (services, received) = tokio::sync::mpsc::unbounded_channel();
         let writer = Writer {
             shared: Arc::default(),
             store: store.clone(),
@@ -495,7 +495,7 @@ pub(super) mod tests {
             is_failing: false,
             growth: Growth::default(),
         };
-        (TestWriter(writer), told)
+        (TestWriter(writer), received)
     }
 
     pub struct TestWriter(Writer);

@@ -60,13 +60,13 @@ pub fn ended(turn: u32) -> Note {
 
 /// A recorder and its events.
 pub fn recorder(store: &Store) -> (Recorder, tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) {
-    let (sender, told) = tokio::sync::mpsc::unbounded_channel();
-    (Recorder::new(store.clone(), sender), told)
+    let (sender, received) = tokio::sync::mpsc::unbounded_channel();
+    (Recorder::new(store.clone(), sender), received)
 }
 
 /// Records the notes of a session and closes it; returns the session's id.
 pub fn record(store: &Store, notes: Vec<Note>) -> String {
-    let (mut recorder, _told) = recorder(store);
+    let (mut recorder, _received) = recorder(store);
     recorder.keep(SessionKey(1), notes);
     assert_eq!(recorder.finish(), None);
     let all = ListFilter { with_children: true, ..ListFilter::default() };

@@ -17,14 +17,14 @@ struct Rig {
     events: UnboundedReceiver<ServiceEvent>,
     dir: tempfile::TempDir,
     /// All reported output.
-    told: Vec<u8>,
+    output: Vec<u8>,
     ended: Vec<(TerminalId, ExitInfo)>,
 }
 
 fn rig() -> Rig {
     let (sender, events) = unbounded_channel();
     let dir = tempfile::tempdir().unwrap();
-    Rig { terminals: Terminals::new(sender), events, dir, told: Vec::new(), ended: Vec::new() }
+    Rig { terminals: Terminals::new(sender), events, dir, output: Vec::new(), ended: Vec::new() }
 }
 
 fn line(command: &str) -> TerminalCommand {
@@ -40,7 +40,7 @@ impl Rig {
                     ServiceEvent::TerminalOutput { terminal, bytes } => {
                         assert!(!self.ended.iter().any(|(id, _)| id == terminal), "output after the end");
                         assert!(bytes.len() <= 300 << 10);
-                        self.told.extend_from_slice(bytes);
+                        self.output.extend_from_slice(bytes);
                     }
                     ServiceEvent::TerminalEnded { terminal, exit } => {
                         assert!(!self.ended.iter().any(|(id, _)| id == terminal), "a second end");
@@ -99,8 +99,8 @@ impl Rig {
     fn run(&mut self, command: &str) -> (String, ExitInfo) {
         let id = self.start(line(command));
         let exit = self.end(&id);
-        let (text, _, told) = self.read(&id).unwrap();
-        assert_eq!(told, Some(exit.clone()));
+        let (text, _, status) = self.read(&id).unwrap();
+        assert_eq!(status, Some(exit.clone()));
         (text, exit)
     }
 
@@ -147,9 +147,9 @@ fn a_program_with_arguments_runs_without_a_shell() {
     let mut rig = rig();
     let mut command = line("printf");
     command.args = vec!["%s\\n".to_owned(), "$HOME; a  b".to_owned()];
-    let (told, id) = rig.try_start(command);
+    let (shown, id) = rig.try_start(command);
     let id = id.unwrap();
-    assert_eq!(told, "printf '%s\\n' '$HOME; a  b'");
+    assert_eq!(shown, "printf '%s\\n' '$HOME; a  b'");
     assert_eq!(rig.end(&id), code(0));
     assert_eq!(rig.read(&id).unwrap(), ("$HOME; a  b\n".to_owned(), false, Some(code(0))));
 }
@@ -194,8 +194,8 @@ fn the_output_is_a_terminal_and_plain_text_for_the_agent() {
     let (text, _) = rig
         .run("test -t 1 && test -t 2 && printf '\\033[1;31mred\\033[0m\\n10%%\\r100%%\\n\\033]0;t\\007end'");
     assert_eq!(text, "red\n100%\nend");
-    let told = String::from_utf8(std::mem::take(&mut rig.told)).unwrap();
-    assert!(told.contains("\x1b[1;31mred\x1b[0m\r\n"), "{told:?}");
+    let output = String::from_utf8(std::mem::take(&mut rig.output)).unwrap();
+    assert!(output.contains("\x1b[1;31mred\x1b[0m\r\n"), "{output:?}");
 }
 
 #[test]
@@ -325,9 +325,9 @@ fn large_output_is_reported_in_few_events_and_truncated_at_its_start() {
     }
     assert!(before.elapsed() < PATIENCE);
     assert!(events < 1000, "{events}");
-    let newlines = memchr::memchr_iter(b'\n', &rig.told).count();
+    let newlines = memchr::memchr_iter(b'\n', &rig.output).count();
     // Each line end has a carriage return in addition.
-    assert_eq!(rig.told.len() - newlines, 5_000_000 + "\ndone\n".len(), "nothing is lost");
+    assert_eq!(rig.output.len() - newlines, 5_000_000 + "\ndone\n".len(), "nothing is lost");
     let (text, is_cut, _) = rig.read(&id).unwrap();
     assert!(is_cut && text.len() <= 1000 && text.len() > 990, "{}", text.len());
     assert!(text.ends_with("\ndone\n"), "{text}");
@@ -354,9 +354,9 @@ fn a_slow_screen_loses_only_its_own_copy() {
         assert!(Instant::now() < deadline, "the command is blocked by the screen");
     }
     rig.end(&id);
-    assert!(rig.told.len() < 12 << 20, "{}", rig.told.len());
-    let told = String::from_utf8_lossy(&rig.told);
-    assert!(told.contains("of output omitted") && told.ends_with("done\r\n"));
+    assert!(rig.output.len() < 12 << 20, "{}", rig.output.len());
+    let output = String::from_utf8_lossy(&rig.output);
+    assert!(output.contains("of output omitted") && output.ends_with("done\r\n"));
 }
 
 #[test]

@@ -115,22 +115,22 @@ impl Form {
     }
 }
 
-type Shelf = Mutex<HashMap<Part, Arc<OnceLock<Arc<Played>>>>>;
+type Results = Mutex<HashMap<Part, Arc<OnceLock<Arc<Played>>>>>;
 
 /// The result of a part.
 pub fn played(part: Part) -> Arc<Played> {
-    static SHELF: LazyLock<Shelf> = LazyLock::new(Shelf::default);
+    static RESULTS: LazyLock<Results> = LazyLock::new(Results::default);
     // The official form is its own twin.
     let part = match part.form {
         Form::First => Part { form: Form::Twin(System::First), ..part },
         _ => part,
     };
-    let place = Arc::clone(SHELF.lock().unwrap().entry(part).or_default());
+    let place = Arc::clone(RESULTS.lock().unwrap().entry(part).or_default());
     Arc::clone(place.get_or_init(|| Arc::new(play(part.form.tongue().as_ref(), part.line))))
 }
 
 /// Removes the cause of a lost connection, which depends on the transport.
-pub fn without_cause(told: &str) -> String {
-    let lines = told.lines().map(|line| if line.starts_with("died: ") { "died" } else { line });
+pub fn without_cause(summary: &str) -> String {
+    let lines = summary.lines().map(|line| if line.starts_with("died: ") { "died" } else { line });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -17,7 +17,7 @@ const FILES: [(&str, System); 6] = [
 ];
 
 /// The messages of one form over a pipe: steps of the agent, messages of parlor, detected quirks, and the screen.
-fn told(part: Part) -> String {
+fn golden_text(part: Part) -> String {
     let tongue = part.form.tongue();
     let played = played(part);
     let mut text = format!("=== {}\n--- the agent\n", form_title(part.form));
@@ -40,7 +40,7 @@ fn golden_files() {
         for (file, system) in FILES {
             let parts = all_parts().into_iter().map(|(_, part)| part);
             let at_home = parts.filter(|part| is_of(part.form.system(), system) && part.line == Line::Stdio);
-            let text: String = at_home.map(told).collect();
+            let text: String = at_home.map(golden_text).collect();
             insta::assert_snapshot!(file, text);
         }
     });

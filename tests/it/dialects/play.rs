@@ -73,7 +73,7 @@ pub enum Ability {
 #[derive(Debug)]
 pub struct Played {
     /// The complete state that the user sees.
-    pub told: String,
+    pub summary: String,
     /// The relevant part of it, so that golden files do not change with every field of the model.
     pub screen: String,
     /// All messages to the agent.
@@ -332,9 +332,9 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
         rig.wait_text("In the copy.");
         seen.insert(Ability::Fork, "yes");
     }
-    let replayed = told(&replayed(&log)).replace(&*root.to_string_lossy(), "/folder");
-    let told = told(&rig.state).replace(&*root.to_string_lossy(), "/folder");
-    assert_eq!(replayed, told, "the log of a session gives the same session");
+    let replayed = summary(&replayed(&log)).replace(&*root.to_string_lossy(), "/folder");
+    let summary = summary(&rig.state).replace(&*root.to_string_lossy(), "/folder");
+    assert_eq!(replayed, summary, "the log of a session gives the same session");
     let screen = screen(&rig.state).replace(&*root.to_string_lossy(), "/folder");
     let conn = rig.state.conns.values().next_back().unwrap();
     let quirks = conn.info.as_ref().unwrap().quirks.clone();
@@ -349,9 +349,9 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     if let Some(bridge) = &bridge
         && matches!(line, Line::Behind(Shape::Socket | Shape::OneStream))
     {
-        assert!(bridge.hears_goodbye(), "{line:?}");
+        assert!(bridge.is_closed_by_client(), "{line:?}");
     }
-    Played { told, screen, sent, quirks, seen }
+    Played { summary, screen, sent, quirks, seen }
 }
 
 fn look_at_the_first_turn(rig: &Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
@@ -428,8 +428,8 @@ fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
 }
 
 /// The state that the user sees, without the agent's ids.
-fn told(state: &State) -> String {
-    let mut told = String::new();
+fn summary(state: &State) -> String {
+    let mut summary = String::new();
     for session in state.sessions.values() {
         let mut is_own = false;
         for line in digest(session).lines() {
@@ -439,20 +439,20 @@ fn told(state: &State) -> String {
                 continue;
             }
             match line.strip_prefix("tool ").and_then(|rest| rest.split_once(" [")) {
-                Some((_, rest)) => writeln!(told, "tool [{rest}").unwrap(),
-                None => writeln!(told, "{}", without_port(line)).unwrap(),
+                Some((_, rest)) => writeln!(summary, "tool [{rest}").unwrap(),
+                None => writeln!(summary, "{}", without_port(line)).unwrap(),
             }
         }
-        writeln!(told, "modes {:?}", session.modes).unwrap();
-        writeln!(told, "models {:?}", session.models).unwrap();
-        writeln!(told, "options {:?}", session.options).unwrap();
+        writeln!(summary, "modes {:?}", session.modes).unwrap();
+        writeln!(summary, "models {:?}", session.models).unwrap();
+        writeln!(summary, "options {:?}", session.options).unwrap();
         let plans: Vec<_> = session.plans.iter().map(|plan| &plan.body).collect();
-        writeln!(told, "plans {plans:?}").unwrap();
-        writeln!(told, "commands {:?}", session.commands).unwrap();
-        writeln!(told, "{:?} {:?} asks {}", session.phase, session.turn, session.asks.len()).unwrap();
+        writeln!(summary, "plans {plans:?}").unwrap();
+        writeln!(summary, "commands {:?}", session.commands).unwrap();
+        writeln!(summary, "{:?} {:?} asks {}", session.phase, session.turn, session.asks.len()).unwrap();
     }
-    writeln!(told, "listed {:?}", state.listed()).unwrap();
-    told
+    writeln!(summary, "listed {:?}", state.listed()).unwrap();
+    summary
 }
 
 /// The state after replaying a log.
@@ -466,34 +466,34 @@ fn replayed(log: &Path) -> State {
 
 /// The relevant part of the state.
 fn screen(state: &State) -> String {
-    let mut told = String::new();
+    let mut summary = String::new();
     for session in state.sessions.values() {
-        writeln!(told, "{}", digest(session)).unwrap();
+        writeln!(summary, "{}", digest(session)).unwrap();
         if let Some(modes) = &session.modes {
-            writeln!(told, "mode {}", modes.current.as_str()).unwrap();
+            writeln!(summary, "mode {}", modes.current.as_str()).unwrap();
         }
         if let Some(models) = &session.models {
-            writeln!(told, "model {}", models.current.as_str()).unwrap();
+            writeln!(summary, "model {}", models.current.as_str()).unwrap();
         }
         for option in &session.options {
             let ConfigKind::Select { current, .. } = &option.kind else { continue };
-            writeln!(told, "option {} {current}", option.id).unwrap();
+            writeln!(summary, "option {} {current}", option.id).unwrap();
         }
         for plan in &session.plans {
             let PlanBody::Entries(entries) = &plan.body else { continue };
             for entry in entries {
-                writeln!(told, "step {} {:?} {:?}", entry.content, entry.status, entry.priority).unwrap();
+                writeln!(summary, "step {} {:?} {:?}", entry.content, entry.status, entry.priority).unwrap();
             }
         }
         for command in &session.commands {
-            writeln!(told, "command {} {}", command.name, command.description).unwrap();
+            writeln!(summary, "command {} {}", command.name, command.description).unwrap();
         }
     }
     for listed in state.listed() {
-        writeln!(told, "listed {} {}", listed.id.as_str(), listed.title.as_deref().unwrap_or_default())
+        writeln!(summary, "listed {} {}", listed.id.as_str(), listed.title.as_deref().unwrap_or_default())
             .unwrap();
     }
-    told
+    summary
 }
 
 /// A line without the port of the server.

@@ -11,22 +11,22 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use super::{Agent, House, Request, Shape, is_request, message_of};
+use super::{Agent, Request, ServerState, Shape, is_request, message_of};
 
-pub(super) async fn serve(house: &House, request: Request, mut stream: TcpStream) {
+pub(super) async fn serve(server: &ServerState, request: Request, mut stream: TcpStream) {
     let Some(key) = request.headers.get("sec-websocket-key") else { return };
     let key = derive_accept_key(key.as_bytes());
-    let welcome = format!(
+    let accept_all = format!(
         "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: {key}\r\n\r\n"
     );
-    if stream.write_all(welcome.as_bytes()).await.is_err() {
+    if stream.write_all(accept_all.as_bytes()).await.is_err() {
         return;
     }
-    house.connections.fetch_add(1, Ordering::SeqCst);
-    let agent = Agent::start(&house.command);
+    server.connections.fetch_add(1, Ordering::SeqCst);
+    let agent = Agent::start(&server.command);
     let mut said = agent.said.lock().await;
     let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
-    let is_deaf = house.shape == Shape::DeafSocket;
+    let is_deaf = server.shape == Shape::DeafSocket;
     // The id of the running prompt.
     let mut turn: Option<Value> = None;
     loop {
@@ -51,7 +51,7 @@ pub(super) async fn serve(house: &House, request: Request, mut stream: TcpStream
                     agent.tell(&text).await;
                 }
                 Some(Ok(Message::Close(_))) => {
-                    house.farewells.fetch_add(1, Ordering::SeqCst);
+                    server.client_closes.fetch_add(1, Ordering::SeqCst);
                     return;
                 }
                 Some(Ok(_)) => {}

@@ -327,22 +327,28 @@ fn acp_v1_unanswered_requests_are_cancelled_or_get_errors() {
 fn remote_quirks_apply_only_to_remote_agents() {
     let answer =
         |name: &str| json!({"protocolVersion": 1, "agentInfo": {"name": name, "version": "1"}}).to_string();
-    let told = |name: &str, remote: bool| {
+    let quirks_of = |name: &str, remote: bool| {
         let remote = remote.then(crate::model::Remote::default);
         let mut codec = Codec::new(&AgentSpec { remote, ..AgentSpec::default() });
         let info = codec.on_initialize(&answer(name)).unwrap();
         (info.capabilities.deaf_in_turn, info.quirks.iter().any(|quirk| quirk.contains("between turns")))
     };
-    assert_eq!((told("Banjo Duet", true), told("Banjo Duet", false)), ((true, false), (false, false)));
-    assert_eq!((told("zeptoclaw", true), told("zeptoclaw", false)), ((false, true), (false, false)));
-    assert_eq!(told("claude", true), (false, false));
+    assert_eq!(
+        (quirks_of("Banjo Duet", true), quirks_of("Banjo Duet", false)),
+        ((true, false), (false, false))
+    );
+    assert_eq!(
+        (quirks_of("zeptoclaw", true), quirks_of("zeptoclaw", false)),
+        ((false, true), (false, false))
+    );
+    assert_eq!(quirks_of("claude", true), (false, false));
 }
 
 #[test]
 fn acp_v1_changes_of_the_sign_in_state_are_reported() {
     let mut out = Vec::new();
-    let told = r#"{"state":"unauthenticated"}"#;
-    assert!(codec().notification("auth/status_update", Some(told), &mut out));
+    let params = r#"{"state":"unauthenticated"}"#;
+    assert!(codec().notification("auth/status_update", Some(params), &mut out));
     let status = crate::model::AuthStatus { state: crate::model::AuthState::SignedOut, accounts: Vec::new() };
     assert_eq!(out, [crate::model::AgentEvent::AuthStatus(status)]);
     out.clear();

@@ -25,9 +25,9 @@ fn able() -> Codec {
         },
         "auth": {}
     });
-    let told =
+    let result =
         json!({"protocolVersion": 2, "info": {"name": "x", "version": "1"}, "capabilities": capabilities});
-    codec.on_initialize(&told.to_string()).unwrap();
+    codec.on_initialize(&result.to_string()).unwrap();
     codec
 }
 
@@ -46,9 +46,9 @@ fn check<T: DeserializeOwned + Serialize>(text: &str) -> Value {
 }
 
 fn updates(codec: &mut Codec, update: schema::SessionUpdate) -> Vec<SessionUpdate> {
-    let told = schema::UpdateSessionNotification::new("s1", update);
+    let result = schema::UpdateSessionNotification::new("s1", update);
     let mut out = Vec::new();
-    assert!(codec.notification("session/update", Some(&serde_json::to_string(&told).unwrap()), &mut out));
+    assert!(codec.notification("session/update", Some(&serde_json::to_string(&result).unwrap()), &mut out));
     out.into_iter()
         .map(|event| match event {
             AgentEvent::Update(_, update) => update,
@@ -131,21 +131,21 @@ fn acp_v2_calls_match_the_official_types() {
     );
     assert_eq!(sent(Call::LogOut), ("auth/logout", "{}".to_owned()));
     let (method, text) = sent(Call::NewSession(place.clone()));
-    let told = check::<schema::NewSessionRequest>(&text);
-    assert_eq!((method, &told["mcpServers"][0]["type"]), ("session/new", &json!("stdio")));
-    assert_eq!(told["additionalDirectories"], json!(["/more"]));
+    let result = check::<schema::NewSessionRequest>(&text);
+    assert_eq!((method, &result["mcpServers"][0]["type"]), ("session/new", &json!("stdio")));
+    assert_eq!(result["additionalDirectories"], json!(["/more"]));
     let (method, text) = sent(Call::LoadSession(session.clone(), place.clone()));
-    let told = check::<schema::ResumeSessionRequest>(&text);
-    assert_eq!((method, &told["replayFrom"]), ("session/resume", &json!({"type": "start"})));
+    let result = check::<schema::ResumeSessionRequest>(&text);
+    assert_eq!((method, &result["replayFrom"]), ("session/resume", &json!({"type": "start"})));
     let (method, text) = sent(Call::ResumeSession(session.clone(), place.clone()));
-    let told = check::<schema::ResumeSessionRequest>(&text);
-    assert_eq!((method, told.get("replayFrom")), ("session/resume", None));
+    let result = check::<schema::ResumeSessionRequest>(&text);
+    assert_eq!((method, result.get("replayFrom")), ("session/resume", None));
     let (method, text) = sent(Call::ForkSession(session.clone(), place, 3));
     check::<schema::ForkSessionRequest>(&text);
     assert_eq!(method, "session/fork");
     let (method, text) = sent(Call::ListSessions { cwd: Some("/w".into()), cursor: Some("c".to_owned()) });
-    let told = check::<schema::ListSessionsRequest>(&text);
-    assert_eq!((method, told), ("session/list", json!({"cwd": "/w", "cursor": "c"})));
+    let result = check::<schema::ListSessionsRequest>(&text);
+    assert_eq!((method, result), ("session/list", json!({"cwd": "/w", "cursor": "c"})));
     let (method, text) = sent(Call::DeleteSession(session.clone()));
     check::<schema::DeleteSessionRequest>(&text);
     assert_eq!(method, "session/delete");
@@ -191,14 +191,14 @@ fn acp_v2_the_response_accepts_the_prompt_and_a_state_ends_the_turn() {
     for reason in [schema::StopReason::EndTurn, schema::StopReason::Cancelled] {
         updates(&mut codec, idle(reason));
     }
-    let told: Vec<String> = codec.take_turn_news().iter().map(|news| format!("{news:?}")).collect();
-    assert!(told[0].starts_with("Went"), "{told:?}");
-    assert!(told[1].contains(&format!("{:?}", StopReason::EndTurn)), "{told:?}");
-    assert!(told[2].contains(&format!("{:?}", StopReason::Cancelled)), "{told:?}");
+    let result: Vec<String> = codec.take_turn_news().iter().map(|news| format!("{news:?}")).collect();
+    assert!(result[0].starts_with("Went"), "{result:?}");
+    assert!(result[1].contains(&format!("{:?}", StopReason::EndTurn)), "{result:?}");
+    assert!(result[2].contains(&format!("{:?}", StopReason::Cancelled)), "{result:?}");
     let error = schema::ErrorStopReason::new().error(schema::Error::new(-32603, "out of luck"));
     updates(&mut codec, idle(schema::StopReason::Error(error)));
-    let told = format!("{:?}", codec.take_turn_news());
-    assert!(told.contains("Err(Agent") && told.contains("out of luck"), "{told}");
+    let result = format!("{:?}", codec.take_turn_news());
+    assert!(result.contains("Err(Agent") && result.contains("out of luck"), "{result}");
 }
 
 #[test]
@@ -212,17 +212,17 @@ fn acp_v2_messages_are_upserts() {
             None => message,
         })
     };
-    let told = updates(&mut codec, message(Some(vec![text("whole")])));
+    let result = updates(&mut codec, message(Some(vec![text("whole")])));
     let content = Patch::Set(vec![ContentBlock::Text("whole".to_owned())]);
-    assert_eq!(told, [SessionUpdate::Message { role: Role::Agent, message: "m1".into(), content }]);
-    let told = updates(&mut codec, message(None));
+    assert_eq!(result, [SessionUpdate::Message { role: Role::Agent, message: "m1".into(), content }]);
+    let result = updates(&mut codec, message(None));
     assert_eq!(
-        told,
+        result,
         [SessionUpdate::Message { role: Role::Agent, message: "m1".into(), content: Patch::Keep }]
     );
     let chunk = schema::ContentChunk::new(text("a"), "m1");
-    let told = updates(&mut codec, schema::SessionUpdate::AgentMessageChunk(chunk));
-    assert!(matches!(&told[..], [SessionUpdate::Chunk { message: Some(id), .. }] if id.as_str() == "m1"));
+    let result = updates(&mut codec, schema::SessionUpdate::AgentMessageChunk(chunk));
+    assert!(matches!(&result[..], [SessionUpdate::Chunk { message: Some(id), .. }] if id.as_str() == "m1"));
     let params =
         r#"{"sessionId":"s1","update":{"sessionUpdate":"user_message","messageId":"m2","content":null}}"#;
     let mut out = Vec::new();
@@ -276,8 +276,8 @@ fn acp_v2_a_diff_has_one_patch_and_a_state_per_file() {
         ],
     );
     let update = schema::ToolCallUpdate::new("t1").content(vec![schema::ToolCallContent::Diff(diff)]);
-    let told = tool(&mut able(), schema::SessionUpdate::ToolCallUpdate(update));
-    let Patch::Set(content) = told.content else { panic!("{told:?}") };
+    let result = tool(&mut able(), schema::SessionUpdate::ToolCallUpdate(update));
+    let Patch::Set(content) = result.content else { panic!("{result:?}") };
     let files: Vec<(PathBuf, String)> = content
         .into_iter()
         .map(|item| match item {
@@ -304,7 +304,7 @@ fn acp_v2_terminal_chunks_are_decoded_separately() {
         .cwd("/w")
         .output(schema::TerminalOutput::new("aGVsbG8="))
         .exit_status(schema::TerminalExitStatus::new().exit_code(2));
-    let told = updates(&mut codec, schema::SessionUpdate::TerminalUpdate(update));
+    let result = updates(&mut codec, schema::SessionUpdate::TerminalUpdate(update));
     let id = || crate::model::TerminalId::from("x");
     let expected = [
         AgentTerminal::About {
@@ -316,14 +316,14 @@ fn acp_v2_terminal_chunks_are_decoded_separately() {
         AgentTerminal::Bytes { id: id(), bytes: b"hello".to_vec(), is_whole: true },
         AgentTerminal::Exit { id: id(), status: ExitInfo { code: Some(2), signal: None } },
     ];
-    assert_eq!(told, expected.map(SessionUpdate::Terminal));
+    assert_eq!(result, expected.map(SessionUpdate::Terminal));
     // Half a character each, with padding in the middle of the stream.
     for (data, byte) in [("w==", 0xc0), ("wyk=", 0xc3)] {
-        let told = updates(
+        let result = updates(
             &mut codec,
             schema::SessionUpdate::TerminalOutputChunk(schema::TerminalOutputChunk::new("x", data)),
         );
-        match &told[..] {
+        match &result[..] {
             [SessionUpdate::Terminal(AgentTerminal::Bytes { bytes, is_whole: false, .. })] => {
                 assert_eq!(bytes[0], byte);
             }
@@ -378,14 +378,14 @@ fn acp_v2_permissions_have_a_title_and_a_subject() {
 #[test]
 fn acp_v2_options_commands_and_plans_are_decoded() {
     let mut codec = able();
-    let told = json!({"sessionId": "s1",
+    let result = json!({"sessionId": "s1",
         "configOptions": [{"configId": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "a",
             "options": [{"groupId": "g", "name": "Group", "options": [{"value": "a", "name": "A"}]}]}],
         "availableCommands": [{"type": "command", "name": "go", "description": "Goes", "input": {"type": "text", "hint": "where"}}]});
-    let official: schema::NewSessionResponse = serde_json::from_value(told.clone()).unwrap();
+    let official: schema::NewSessionResponse = serde_json::from_value(result.clone()).unwrap();
     assert_eq!((official.config_options.len(), official.available_commands.len()), (1, 1));
     let mut out = Vec::new();
-    let Ok(Reply::Session(reply)) = codec.reply(&call_named("new"), &told.to_string(), &mut out) else {
+    let Ok(Reply::Session(reply)) = codec.reply(&call_named("new"), &result.to_string(), &mut out) else {
         panic!("no session");
     };
     assert_eq!((reply.options[0].id.as_str(), reply.id), ("mode", Some("s1".into())));
@@ -395,8 +395,8 @@ fn acp_v2_options_commands_and_plans_are_decoded() {
         schema::PlanEntry::new("Look", schema::PlanEntryPriority::High, schema::PlanEntryStatus::InProgress);
     let plan =
         schema::PlanUpdate::new(schema::PlanUpdateContent::Items(schema::PlanItems::new("p", vec![entry])));
-    let told = updates(&mut codec, schema::SessionUpdate::PlanUpdate(plan));
+    let result = updates(&mut codec, schema::SessionUpdate::PlanUpdate(plan));
     assert!(
-        matches!(&told[..], [SessionUpdate::Plan(plan)] if plan.id.as_ref().is_some_and(|id| id.as_str() == "p"))
+        matches!(&result[..], [SessionUpdate::Plan(plan)] if plan.id.as_ref().is_some_and(|id| id.as_str() == "p"))
     );
 }

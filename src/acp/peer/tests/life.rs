@@ -139,7 +139,7 @@ async fn a_cancellation_is_sent_during_a_flood_while_the_app_is_blocked() {
     // Nothing of the flood is received, so anything that waited for it would wait forever.
     for _ in 0..5 {
         app.send(AgentCommand::Cancel(session()));
-        let line = timeout(PATIENCE, lines.next_line()).await.expect("no hang").unwrap().unwrap();
+        let line = timeout(PATIENCE, lines.next_line()).await.expect("timed out").unwrap().unwrap();
         assert!(line.contains("session/cancel"));
     }
     let before = written.load(Ordering::Relaxed);

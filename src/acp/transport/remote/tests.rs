@@ -178,7 +178,7 @@ impl Peer {
     }
 
     async fn next(&mut self) -> In {
-        timeout(HANG, self.link.incoming.recv()).await.expect("no hang").expect("closed comes first")
+        timeout(HANG, self.link.incoming.recv()).await.expect("timed out").expect("`Closed` is sent first")
     }
 
     /// The lines of parlor in the protocol log.

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// The events of bytes that arrive in these reads, followed by a timeout.
-fn told(pieces: &[&[u8]]) -> Vec<TtyEvent> {
+fn decoded(pieces: &[&[u8]]) -> Vec<TtyEvent> {
     let mut decoder = Decoder::default();
     let mut out = Vec::new();
     for piece in pieces {
@@ -57,24 +57,24 @@ fn letters(text: &str) -> Vec<TtyEvent> {
 
 #[test]
 fn keys_are_decoded() {
-    assert_eq!(told(&["aé日".as_bytes()]), letters("aé日"));
-    assert_eq!(told(&[b"\r"]), [key(KeyCode::Enter, KeyModifiers::NONE)]);
-    assert_eq!(told(&[b"\x1b[A"]), [key(KeyCode::Up, KeyModifiers::NONE)]);
-    assert_eq!(told(&[b"\x1b[1;5C"]), [key(KeyCode::Right, KeyModifiers::CONTROL)]);
-    assert_eq!(told(&[b"\x1b[13;2u"]), [key(KeyCode::Enter, KeyModifiers::SHIFT)]);
-    assert_eq!(told(&[b"\x1b[Z"]), [key(KeyCode::BackTab, KeyModifiers::SHIFT)]);
-    assert_eq!(told(&[b"\x1bx"]), [key(KeyCode::Char('x'), KeyModifiers::ALT)]);
-    assert_eq!(told(&[b"\x11"]), [key(KeyCode::Char('q'), KeyModifiers::CONTROL)]);
-    assert_eq!(told(&[b"\x1b[I"]), [TtyEvent::Input(Event::FocusGained)]);
-    assert!(matches!(told(&[b"\x1b[<0;3;4M"])[..], [TtyEvent::Input(Event::Mouse(_))]));
+    assert_eq!(decoded(&["aé日".as_bytes()]), letters("aé日"));
+    assert_eq!(decoded(&[b"\r"]), [key(KeyCode::Enter, KeyModifiers::NONE)]);
+    assert_eq!(decoded(&[b"\x1b[A"]), [key(KeyCode::Up, KeyModifiers::NONE)]);
+    assert_eq!(decoded(&[b"\x1b[1;5C"]), [key(KeyCode::Right, KeyModifiers::CONTROL)]);
+    assert_eq!(decoded(&[b"\x1b[13;2u"]), [key(KeyCode::Enter, KeyModifiers::SHIFT)]);
+    assert_eq!(decoded(&[b"\x1b[Z"]), [key(KeyCode::BackTab, KeyModifiers::SHIFT)]);
+    assert_eq!(decoded(&[b"\x1bx"]), [key(KeyCode::Char('x'), KeyModifiers::ALT)]);
+    assert_eq!(decoded(&[b"\x11"]), [key(KeyCode::Char('q'), KeyModifiers::CONTROL)]);
+    assert_eq!(decoded(&[b"\x1b[I"]), [TtyEvent::Input(Event::FocusGained)]);
+    assert!(matches!(decoded(&[b"\x1b[<0;3;4M"])[..], [TtyEvent::Input(Event::Mouse(_))]));
 }
 
 #[test]
 fn esc_waits_for_the_rest_of_a_sequence() {
     let esc = || key(KeyCode::Esc, KeyModifiers::NONE);
-    assert_eq!(told(&[b"\x1b"]), [esc()]);
-    assert_eq!(told(&[b"\x1b\x1b"]), [esc(), esc()]);
-    assert_eq!(told(&[b"\x1b\x1b[A"]), [esc(), key(KeyCode::Up, KeyModifiers::NONE)]);
+    assert_eq!(decoded(&[b"\x1b"]), [esc()]);
+    assert_eq!(decoded(&[b"\x1b\x1b"]), [esc(), esc()]);
+    assert_eq!(decoded(&[b"\x1b\x1b[A"]), [esc(), key(KeyCode::Up, KeyModifiers::NONE)]);
     let (mut decoder, mut out) = (Decoder::default(), Vec::new());
     let now = Instant::now();
     decoder.feed(b"\x1b", now, &mut out);
@@ -86,8 +86,8 @@ fn esc_waits_for_the_rest_of_a_sequence() {
 #[test]
 fn pastes_do_not_depend_on_the_reads() {
     let paste = || TtyEvent::Input(Event::Paste("a\nb \u{1b}[A".to_owned()));
-    assert_eq!(told(&[b"\x1b[200~a\nb \x1b[A\x1b[201~x"]), [vec![paste()], letters("x")].concat());
-    assert_eq!(told(&[b"\x1b[20", b"0~a\nb \x1b", b"[A\x1b[201", b"~"]), [paste()]);
+    assert_eq!(decoded(&[b"\x1b[200~a\nb \x1b[A\x1b[201~x"]), [vec![paste()], letters("x")].concat());
+    assert_eq!(decoded(&[b"\x1b[20", b"0~a\nb \x1b", b"[A\x1b[201", b"~"]), [paste()]);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn an_endless_paste_is_split_and_times_out() {
     decoder.give_up(&mut out);
     let texts: String = out
         .iter()
-        .map(|told| match told {
+        .map(|decoded| match decoded {
             TtyEvent::Input(Event::Paste(text)) => text.as_str(),
             other => panic!("{other:?}"),
         })
@@ -119,10 +119,10 @@ fn responses_are_decoded_and_never_typed() {
     for (value, knows) in [(0, false), (1, true), (2, true), (3, true), (4, false)] {
         let answer = format!("a\x1b[?2026;{value}$yb");
         let expected = [letters("a"), vec![TtyEvent::Synchronizes(knows)], letters("b")].concat();
-        assert_eq!(told(&[answer.as_bytes()]), expected);
+        assert_eq!(decoded(&[answer.as_bytes()]), expected);
     }
     for answer in ["\x1b]11;rgb:ffff/8080/0000\x1b\\", "\x1b]11;rgb:ff/80/00\x07", "\x1b]11;#ff8000\x07"] {
-        assert_eq!(told(&[answer.as_bytes()]), [TtyEvent::Background([255, 128, 0])], "{answer:?}");
+        assert_eq!(decoded(&[answer.as_bytes()]), [TtyEvent::Background([255, 128, 0])], "{answer:?}");
     }
     for other in [
         "\x1b[>41;354;0c",
@@ -134,9 +134,9 @@ fn responses_are_decoded_and_never_typed() {
         "\x1b_Gi=31;ENOTSUPPORTED:no\x1b\\",
         "\x1b[6;0;9t",
     ] {
-        assert_eq!(told(&[other.as_bytes(), b"z"]), letters("z"), "{other:?}");
+        assert_eq!(decoded(&[other.as_bytes(), b"z"]), letters("z"), "{other:?}");
         let (a, b) = other.as_bytes().split_at(other.len() / 2);
-        assert_eq!(told(&[a, b, b"z"]), letters("z"), "{other:?}");
+        assert_eq!(decoded(&[a, b, b"z"]), letters("z"), "{other:?}");
     }
 }
 
@@ -161,7 +161,7 @@ fn responses_about_images_do_not_depend_on_the_reads() {
         }
     }
     // A key has the same start.
-    assert_eq!(told(&[b"\x1b[6;2~"]), [key(KeyCode::PageDown, KeyModifiers::SHIFT)]);
+    assert_eq!(decoded(&[b"\x1b[6;2~"]), [key(KeyCode::PageDown, KeyModifiers::SHIFT)]);
 }
 
 #[test]
@@ -212,7 +212,7 @@ proptest! {
             }
             bytes.extend_from_slice(letter.to_string().as_bytes());
         }
-        let typed: Vec<TtyEvent> = told(&[&bytes]).into_iter().filter(|told| matches!(told, TtyEvent::Input(_))).collect();
+        let typed: Vec<TtyEvent> = decoded(&[&bytes]).into_iter().filter(|decoded| matches!(decoded, TtyEvent::Input(_))).collect();
         prop_assert_eq!(typed, letters(&text));
     }
 
@@ -222,7 +222,7 @@ proptest! {
         cuts in proptest::collection::vec((0_usize..400, 1_u64..50), 0..12),
     ) {
         let bytes = corpus.concat();
-        let whole = told(&[&bytes]);
+        let whole = decoded(&[&bytes]);
         let mut pauses: std::collections::BTreeMap<usize, u64> = cuts.into_iter().collect();
         let mut now = Instant::now();
         let (mut decoder, mut out, mut from) = (Decoder::default(), Vec::new(), 0);

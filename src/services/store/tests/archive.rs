@@ -25,20 +25,20 @@ fn prompts_of(store: &Store, uid: &str) -> Vec<String> {
 #[test]
 fn a_session_of_the_agent_continues_its_record() {
     let (dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("theirs", false), prompt(1, "first"), ended(1)]);
     assert_eq!(recorder.finish(), None);
     let first = store.list(&ListFilter::default()).unwrap();
     // Opened from the agent's list by another parlor, without its history.
     let again = another(&dir);
-    let (mut recorder, mut told) = super::recorder(&again);
+    let (mut recorder, mut received) = super::recorder(&again);
     recorder.keep(SessionKey(9), vec![head_of("theirs", true), prompt(2, "second")]);
     assert_eq!(recorder.finish(), None);
     let rows = again.list(&ListFilter::default()).unwrap();
     assert_eq!(rows.len(), 1, "there is no second record");
     assert_eq!((rows[0].uid.as_str(), rows[0].created_ms), (first[0].uid.as_str(), first[0].created_ms));
-    let told = std::iter::from_fn(|| told.try_recv().ok()).collect::<Vec<_>>();
-    assert!(told.iter().any(|event| matches!(event, ServiceEvent::Store(news)
+    let received = std::iter::from_fn(|| received.try_recv().ok()).collect::<Vec<_>>();
+    assert!(received.iter().any(|event| matches!(event, ServiceEvent::Store(news)
         if matches!(&**news, StoreNews::KeptAs { key: SessionKey(9), uid } if *uid == rows[0].uid))));
     assert_eq!(prompts_of(&again, &rows[0].uid), ["first", "second"]);
 }
@@ -46,7 +46,7 @@ fn a_session_of_the_agent_continues_its_record() {
 #[test]
 fn a_session_in_the_agents_list_is_opened_from_its_record() {
     let (_dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("theirs", false), prompt(1, "first"), ended(1)]);
     assert_eq!(recorder.finish(), None);
     let row = store.list(&ListFilter::default()).unwrap().remove(0);
@@ -62,10 +62,10 @@ fn a_session_in_the_agents_list_is_opened_from_its_record() {
         };
         let (conn, agent) = (ConnId(1), agent.to_owned());
         let job = StoreJob::OpenListed { conn, agent, info: Box::new(info), folder: row.folder.clone() };
-        let mut told = None;
+        let mut received = None;
         let export: Export = |_, _, _, _| Err(String::new());
-        store.serve(job, export, &mut |news| told = Some(news));
-        match told {
+        store.serve(job, export, &mut |news| received = Some(news));
+        match received {
             Some(StoreNews::Opened(opening)) => Some(opening.uid),
             Some(StoreNews::NotKept(ConnId(1), info)) if info.id.as_str() == id => None,
             other => panic!("{other:?}"),
@@ -80,13 +80,13 @@ fn a_session_in_the_agents_list_is_opened_from_its_record() {
 fn a_replayed_history_never_replaces_a_record() {
     for holds in [false, true] {
         let (dir, store) = store();
-        let (mut recorder, _told) = recorder(&store);
+        let (mut recorder, _received) = recorder(&store);
         recorder.keep(SessionKey(1), vec![head_of("theirs", false), prompt(1, "walnut"), ended(1)]);
         assert_eq!(recorder.finish(), None);
         let first = store.list(&ListFilter::default()).unwrap().remove(0).uid;
         // Opened from the agent's list by another parlor, with a replayed history.
         let again = another(&dir);
-        let (mut recorder, mut told) = super::recorder(&again);
+        let (mut recorder, mut received) = super::recorder(&again);
         let mut notes = vec![head_of("theirs", true)];
         notes.extend(holds.then_some(Note::Hold));
         notes.extend([event(0, Record::Replaced), prompt(1, "summary"), ended(1)]);
@@ -100,7 +100,7 @@ fn a_replayed_history_never_replaces_a_record() {
         assert_eq!(prompts_of(&again, &second), ["summary"]);
         let search = Search { words: "walnut".to_owned(), limit: 9, ..Search::default() };
         assert_eq!(again.search(&search).unwrap().len(), 1);
-        let last = std::iter::from_fn(|| told.try_recv().ok()).filter_map(|event| match event {
+        let last = std::iter::from_fn(|| received.try_recv().ok()).filter_map(|event| match event {
             ServiceEvent::Store(news) => Some(*news),
             _ => None,
         });
@@ -116,7 +116,7 @@ fn a_replayed_history_never_replaces_a_record() {
 #[test]
 fn inserted_items_are_in_their_turn_and_found() {
     let (_dir, store) = store();
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     let inserted = |words: &str| {
         let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: words.to_owned() };
         Box::new(Record::Inserted { back: 0, updates: vec![update] })
@@ -153,7 +153,7 @@ fn inserted_items_are_in_their_turn_and_found() {
 #[test]
 fn sessions_of_an_agent_that_reuses_ids_are_separate() {
     let (_dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("1", false), prompt(1, "first"), ended(1)]);
     recorder.keep(SessionKey(2), vec![head_of("1", false), prompt(1, "other"), ended(1)]);
     assert_eq!(recorder.finish(), None);
@@ -163,7 +163,7 @@ fn sessions_of_an_agent_that_reuses_ids_are_separate() {
 #[test]
 fn the_continued_session_is_recorded() {
     let (_dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("a", false), prompt(1, "first"), ended(1)]);
     let from = Note::CameFrom { session: SessionKey(1), kept_as: None, copied_turns: None };
     recorder.keep(SessionKey(2), vec![from, head_of("b", false), prompt(1, "second"), ended(1)]);
@@ -182,7 +182,7 @@ fn the_continued_session_is_recorded() {
 #[test]
 fn a_copy_is_complete_after_its_source_is_deleted() {
     let (_dir, store) = store();
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head_of("a", false), prompt(1, "first"), ended(1), prompt(2, "second"), ended(2)]);
     let link = Note::CameFrom { session: SessionKey(1), kept_as: None, copied_turns: Some(1) };
     let unnamed = Note::Head(Box::new(SessionHead { agent: "fake".to_owned(), ..SessionHead::default() }));
@@ -223,7 +223,7 @@ fn a_copy_is_complete_after_its_source_is_deleted() {
 #[test]
 fn replaced_events_are_not_found() {
     let (_dir, store) = store();
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head_of("a", false), prompt(1, "walnut pie"), ended(1)]);
     let replaced = Note::Event { turn: 0, record: Box::new(Record::Replaced) };
     writer.keep_now(vec![replaced, prompt(1, "walnut cake"), ended(1)]);
@@ -305,9 +305,10 @@ fn lists_are_sent_in_pages_and_jobs_get_responses() {
             .unwrap();
     }
     let export: Export = |_, _, _, _| Err("no".to_owned());
-    let mut told = Vec::new();
-    store.serve(StoreJob::List { serial: 7, folder: "/code".into() }, export, &mut |news| told.push(news));
-    let pages: Vec<usize> = told
+    let mut received = Vec::new();
+    store
+        .serve(StoreJob::List { serial: 7, folder: "/code".into() }, export, &mut |news| received.push(news));
+    let pages: Vec<usize> = received
         .iter()
         .map(|news| match news {
             StoreNews::Listed { serial: 7, rows: Ok(rows), .. } => {
@@ -319,10 +320,10 @@ fn lists_are_sent_in_pages_and_jobs_get_responses() {
         .collect();
     assert_eq!(pages, [100, 150]);
     let serve = |job| {
-        let mut told = Vec::new();
-        store.serve(job, export, &mut |news| told.push(news));
-        assert_eq!(told.len(), 1, "{told:?}");
-        told.remove(0)
+        let mut received = Vec::new();
+        store.serve(job, export, &mut |news| received.push(news));
+        assert_eq!(received.len(), 1, "{received:?}");
+        received.remove(0)
     };
     let news = serve(StoreJob::Rename { uid: "s001".into(), title: "Mine".into() });
     assert!(matches!(news, StoreNews::Renamed { result: Ok(_), .. }), "{news:?}");
@@ -363,7 +364,7 @@ fn lists_are_sent_in_pages_and_jobs_get_responses() {
 #[test]
 fn a_session_open_in_another_parlor_can_be_read_but_not_renamed() {
     let (dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("a", false), prompt(1, "first"), ended(1)]);
     assert_eq!(recorder.finish(), None);
     let uid = store.list(&ListFilter::default()).unwrap()[0].uid.clone();
@@ -375,7 +376,7 @@ fn a_session_open_in_another_parlor_can_be_read_but_not_renamed() {
     assert_eq!(store.peek(&uid, None).unwrap().1.open_in, None, "own sessions do not count");
 }
 
-fn told_of(store: &Store, folder: &Path, wants_session: bool) -> (Option<String>, Option<String>) {
+fn last_of_folder(store: &Store, folder: &Path, wants_session: bool) -> (Option<String>, Option<String>) {
     let (mut agent, mut session) = (None, None);
     let job = StoreJob::Folder { folder: folder.to_owned(), wants_session };
     store.serve(job, |_, _, _, _| Err(String::new()), &mut |news| match news {
@@ -390,18 +391,18 @@ fn told_of(store: &Store, folder: &Path, wants_session: bool) -> (Option<String>
 fn the_last_agent_and_the_last_free_session_of_a_folder_are_found() {
     let (dir, store) = store();
     let folder = Path::new("/code/shop");
-    assert_eq!(told_of(&store, folder, true), (None, None));
+    assert_eq!(last_of_folder(&store, folder, true), (None, None));
     let first = record(&store, vec![head("s1"), prompt(1, "one"), ended(1)]);
     std::thread::sleep(std::time::Duration::from_millis(5));
     let second = record(&store, vec![head("s2"), prompt(1, "two"), ended(1)]);
     store.save_agent(folder, "fake").unwrap();
     let agent = || Some("fake".to_owned());
-    assert_eq!(told_of(&store, folder, true), (agent(), Some(second.clone())));
-    assert_eq!(told_of(&store, folder, false), (agent(), None));
+    assert_eq!(last_of_folder(&store, folder, true), (agent(), Some(second.clone())));
+    assert_eq!(last_of_folder(&store, folder, false), (agent(), None));
     let other = another(&dir);
     other.reopen(&second).unwrap();
-    assert_eq!(told_of(&store, folder, true), (agent(), Some(first)));
-    assert_eq!(told_of(&store, Path::new("/code"), true), (None, None));
+    assert_eq!(last_of_folder(&store, folder, true), (agent(), Some(first)));
+    assert_eq!(last_of_folder(&store, Path::new("/code"), true), (None, None));
 }
 
 #[test]
@@ -415,14 +416,14 @@ fn the_session_of_a_renamed_folder_is_found() {
     let uid = record(&store, vec![Note::Head(head), prompt(1, "one"), ended(1)]);
     fs::create_dir(root.join("sibling")).unwrap();
     fs::rename(&before, &after).unwrap();
-    assert_eq!(told_of(&store, &after, true).1, Some(uid));
-    assert_eq!(told_of(&store, &root.join("sibling"), true).1, None);
+    assert_eq!(last_of_folder(&store, &after, true).1, Some(uid));
+    assert_eq!(last_of_folder(&store, &root.join("sibling"), true).1, None);
 }
 
 #[test]
 fn a_session_in_a_read_only_file_is_resumed_and_saved_later() {
     let (dir, first) = store();
-    let (mut recorder, _told) = recorder(&first);
+    let (mut recorder, _received) = recorder(&first);
     // Its parlor dies during the turn.
     recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "first")]);
     let other = another(&dir);
@@ -436,8 +437,8 @@ fn a_session_in_a_read_only_file_is_resumed_and_saved_later() {
         conn
     };
     *locked(&other.inner.conn) = Some(read_only());
-    let told = other.reopen(&uid).unwrap_err();
-    assert!(matches!(told.fault, Fault::InUse(Some(_))), "{told}");
+    let error = other.reopen(&uid).unwrap_err();
+    assert!(matches!(error.fault, Fault::InUse(Some(_))), "{error}");
     fs::remove_file(data.join("locks").join(format!("{token}.lock"))).unwrap();
     *locked(&other.inner.conn) = Some(read_only());
     let kept = other.reopen(&uid).unwrap();
@@ -445,7 +446,7 @@ fn a_session_in_a_read_only_file_is_resumed_and_saved_later() {
     assert_eq!(other.find(&uid).unwrap().owner.as_ref(), Some(&token), "the file is unchanged");
     let Note::Head(mut head) = head("s1") else { unreachable!() };
     head.kept_as = Some(uid.clone());
-    let (mut again, _told) = super::recorder(&other);
+    let (mut again, _received) = super::recorder(&other);
     again.keep(SessionKey(2), vec![Note::Head(head), prompt(2, "second"), ended(2)]);
     assert_eq!(again.finish(), None);
     assert_eq!(other.count().unwrap(), 1, "it is the same session");

@@ -42,7 +42,7 @@ fn pragma(conn: &Connection, name: &str) -> String {
 #[test]
 fn commits_are_durable() {
     let (_dir, store) = store();
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     let check = |conn: &Connection| {
         let found = ["journal_mode", "synchronous", "fullfsync"].map(|name| pragma(conn, name));
         // 2 is FULL: the log is synchronised with every commit. Source: sqlite.org, "PRAGMA synchronous".
@@ -68,7 +68,7 @@ fn a_power_failure_at_any_byte_preserves_earlier_commits() {
     let (dir, store) = store();
     let data = dir.path().join("data");
     let [file, log, _] = db::files(&data);
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     let mut committed = 0;
     // In the first part all data is in the log, in the second one the start is in the database.
     for part in 0..2 {
@@ -128,7 +128,7 @@ fn child_with_a_file_size_limit() {
         return;
     };
     let store = Store::open(PathBuf::from(dir)).unwrap();
-    let (mut recorder, mut told) = recorder(&store);
+    let (mut recorder, mut received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "go"), numbered(0)]);
     super::sessions::wait_for(|| numbers(&store).len() == 1);
     let Rlimit { maximum, .. } = getrlimit(Resource::Fsize);
@@ -136,7 +136,7 @@ fn child_with_a_file_size_limit() {
     for number in 1..=8 {
         recorder.keep(SessionKey(1), vec![says(1, &"word ".repeat(40_000)), numbered(number)]);
     }
-    let trouble = next_trouble(&mut told);
+    let trouble = next_trouble(&mut received);
     assert!(trouble.contains("free disk space") && trouble.contains("your quota"), "{trouble}");
     assert!(trouble.contains("stay in memory"), "{trouble}");
     // Saved sessions can be read and resumed.
@@ -145,7 +145,7 @@ fn child_with_a_file_size_limit() {
     assert_eq!(store.reopen(&uid).unwrap().events.len(), 2);
     recorder.keep(SessionKey(1), vec![numbered(9)]);
     setrlimit(Resource::Fsize, Rlimit { current: maximum, maximum }).unwrap();
-    assert!(next_trouble(&mut told).starts_with("Saving works again"));
+    assert!(next_trouble(&mut received).starts_with("Saving works again"));
     assert_eq!(recorder.finish(), None);
     assert!(numbers(&store).into_iter().eq(0..10));
 }
@@ -163,8 +163,8 @@ fn a_full_quota_is_reported_and_writing_resumes() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let told = [child.stdout, child.stderr].concat();
-    assert!(child.status.success(), "{}", String::from_utf8_lossy(&told));
+    let output = [child.stdout, child.stderr].concat();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&output));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn all_files_of_the_store_are_private_also_existing_ones() {
     use std::os::unix::fs::PermissionsExt as _;
     let (dir, store) = store();
     let keep = |store: &Store, number: &str| {
-        let (mut writer, _told) = recorder::tests::writer(store);
+        let (mut writer, _received) = recorder::tests::writer(store);
         writer.keep_now(vec![head(number), numbered(1)]);
         assert_eq!(store.list(&ListFilter::default()).unwrap().len(), usize::from(number != "a") + 1);
         writer
@@ -212,13 +212,13 @@ fn all_files_of_the_store_are_private_also_existing_ones() {
 fn growth_of_the_store_is_reported_repeatedly() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
-    let (mut writer, mut told) = recorder::tests::writer(&store);
+    let (mut writer, mut received) = recorder::tests::writer(&store);
     writer.tell_growth_each(1 << 20);
     let mut words = Vec::new();
     writer.keep_now(vec![head("flood"), prompt(1, "go")]);
     for _ in 0..10 {
         writer.keep_now(vec![says(1, &"x".repeat(300 << 10))]);
-        while let Ok(event) = told.try_recv() {
+        while let Ok(event) = received.try_recv() {
             words.extend(if let ServiceEvent::Trouble(text) = event { Some(text) } else { None });
         }
     }

@@ -11,9 +11,9 @@ use crate::program::{PARLOR_PID, PARLOR_RUN, Start, StartedBy};
 /// The data folder of the child process of [`killed_writers_lose_nothing_that_was_written`].
 const CHILD_DIR: &str = "PARLOR_TEST_STORE_CHILD";
 
-pub fn next_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> String {
+pub fn next_trouble(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> String {
     loop {
-        match told.blocking_recv() {
+        match received.blocking_recv() {
             Some(ServiceEvent::Trouble(words)) => return words,
             // The id of a recorded session is not an error.
             Some(ServiceEvent::Store(news)) => {
@@ -27,8 +27,8 @@ pub fn next_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent
 }
 
 /// The reported states of saving: an error, or `None` when it works.
-fn savings(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<Option<String>> {
-    let news = std::iter::from_fn(|| told.try_recv().ok()).filter_map(|event| match event {
+fn savings(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<Option<String>> {
+    let news = std::iter::from_fn(|| received.try_recv().ok()).filter_map(|event| match event {
         ServiceEvent::Store(news) => match *news {
             StoreNews::Unsaved(why) => Some(why),
             _ => None,
@@ -38,8 +38,8 @@ fn savings(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec
     news.collect()
 }
 
-fn has_no_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> bool {
-    std::iter::from_fn(|| told.try_recv().ok()).all(|event| matches!(event, ServiceEvent::Store(_)))
+fn has_no_trouble(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> bool {
+    std::iter::from_fn(|| received.try_recv().ok()).all(|event| matches!(event, ServiceEvent::Store(_)))
 }
 
 /// A second connection to the file, like another program.
@@ -53,13 +53,13 @@ fn a_locked_file_is_reported_and_written_later() {
     store.count().unwrap();
     let holder = outside(&dir);
     holder.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let (mut recorder, mut told) = recorder(&store);
+    let (mut recorder, mut received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "one")]);
-    let trouble = next_trouble(&mut told);
+    let trouble = next_trouble(&mut received);
     assert!(trouble.contains("the file is locked by another process"), "{trouble}");
     recorder.keep(SessionKey(1), vec![says(1, "more"), ended(1)]);
     holder.execute_batch("COMMIT").unwrap();
-    let good = next_trouble(&mut told);
+    let good = next_trouble(&mut received);
     assert!(good.starts_with("Saving works again"), "{good}");
     assert_eq!(recorder.finish(), None);
     let row = store.list(&ListFilter::default()).unwrap().remove(0);
@@ -74,12 +74,12 @@ fn the_end_of_a_lock_is_reported_also_without_pending_notes() {
     outside(&dir).execute_batch("UPDATE sessions SET owner = '1-dead', state = 'turn'").unwrap();
     let holder = outside(&dir);
     holder.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let (mut recorder, mut told) = recorder(&store);
+    let (mut recorder, mut received) = recorder(&store);
     recorder.start();
-    assert!(next_trouble(&mut told).contains("locked"));
+    assert!(next_trouble(&mut received).contains("locked"));
     holder.execute_batch("COMMIT").unwrap();
-    assert!(next_trouble(&mut told).starts_with("Saving works again"));
-    wait_for(|| savings(&mut told) == [None]);
+    assert!(next_trouble(&mut received).starts_with("Saving works again"));
+    wait_for(|| savings(&mut received) == [None]);
     assert_eq!(store.list(&ListFilter::default()).unwrap()[0].state, SessionState::Cut);
 }
 
@@ -100,7 +100,7 @@ fn child_that_reads_and_exits() {
 fn a_parlor_that_exits_does_not_affect_others() {
     let (dir, store) = store();
     let data = dir.path().join("data");
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head("s1"), prompt(1, "one")]);
     // A second connection of this process, as for the session list.
     assert_eq!(store.count().unwrap(), 1);
@@ -126,20 +126,20 @@ fn a_parlor_that_exits_does_not_affect_others() {
 #[test]
 fn a_full_disk_loses_no_events() {
     let (_dir, store) = store();
-    let (mut writer, mut told) = recorder::tests::writer(&store);
+    let (mut writer, mut received) = recorder::tests::writer(&store);
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "max_page_count", 60));
     let large = "x".repeat(1 << 20);
     writer.keep_now(vec![head("s1"), prompt(1, "one"), says(1, &large)]);
-    let trouble = next_trouble(&mut told);
+    let trouble = next_trouble(&mut received);
     assert!(trouble.contains("the disk is full"), "{trouble}");
     writer.keep_now(vec![ended(1)]);
     assert_eq!(store.count().unwrap(), 0);
     // Reported once and not with every batch, and valid until saving works.
-    assert_eq!(savings(&mut told), [Some("the disk is full".to_owned())]);
+    assert_eq!(savings(&mut received), [Some("the disk is full".to_owned())]);
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "max_page_count", 1 << 20));
     writer.keep_now(vec![Note::Draft("after".to_owned())]);
-    assert!(next_trouble(&mut told).starts_with("Saving works again"));
-    assert_eq!(savings(&mut told), [None]);
+    assert!(next_trouble(&mut received).starts_with("Saving works again"));
+    assert_eq!(savings(&mut received), [None]);
     let row = store.list(&ListFilter::default()).unwrap().remove(0);
     assert_eq!((store.events(&row.uid).unwrap().0.len(), row.draft.as_str()), (3, "after"));
 }
@@ -147,14 +147,14 @@ fn a_full_disk_loses_no_events() {
 #[test]
 fn a_read_only_file_is_reported() {
     let (_dir, store) = store();
-    let (mut writer, mut told) = recorder::tests::writer(&store);
+    let (mut writer, mut received) = recorder::tests::writer(&store);
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "query_only", true));
     writer.keep_now(vec![head("s1"), prompt(1, "one")]);
-    let trouble = next_trouble(&mut told);
+    let trouble = next_trouble(&mut received);
     assert!(trouble.contains("is read-only"), "{trouble}");
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "query_only", false));
     writer.keep_now(vec![ended(1)]);
-    assert!(next_trouble(&mut told).starts_with("Saving works again"));
+    assert!(next_trouble(&mut received).starts_with("Saving works again"));
     assert_eq!(store.count().unwrap(), 1);
 }
 
@@ -181,7 +181,7 @@ fn a_damaged_file_is_renamed_and_reported() {
 #[test]
 fn a_file_damaged_during_use_loses_no_events_of_the_session() {
     let (dir, store) = store();
-    let (mut writer, mut told) = recorder::tests::writer(&store);
+    let (mut writer, mut received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head("s1"), prompt(1, "one"), says(1, &"word ".repeat(5000))]);
     writer.on_conn_for_test(|conn| conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"));
     writer.drop_conn();
@@ -193,7 +193,7 @@ fn a_file_damaged_during_use_loses_no_events_of_the_session() {
     }
     fs::write(&path, &bytes).unwrap();
     writer.keep_now(vec![says(1, "after the fall"), ended(1)]);
-    let trouble = next_trouble(&mut told);
+    let trouble = next_trouble(&mut received);
     assert!(trouble.contains("It was renamed to"), "{trouble}");
     let fresh = another(&dir);
     let row = fresh.list(&ListFilter::default()).unwrap().remove(0);
@@ -218,14 +218,14 @@ fn two_parlors_record_concurrently() {
         .map(|n| {
             let store = another(&dir);
             thread::spawn(move || {
-                let (mut recorder, mut told) = recorder(&store);
+                let (mut recorder, mut received) = recorder(&store);
                 for turn in 1..=30 {
                     let words = format!("{n} says {turn}");
                     recorder
                         .keep(SessionKey(1), vec![head(&format!("s{n}")), prompt(turn, &words), ended(turn)]);
                 }
                 assert_eq!(recorder.finish(), None);
-                assert!(has_no_trouble(&mut told));
+                assert!(has_no_trouble(&mut received));
             })
         })
         .collect();
@@ -248,7 +248,7 @@ fn child_that_writes_until_it_is_killed() {
         return;
     };
     let store = Store::open(PathBuf::from(dir)).unwrap();
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head("s1"), prompt(1, "go")]);
     for n in 0_u32.. {
         writer.keep_now(vec![
@@ -325,7 +325,7 @@ fn kill_writers(lane: u32, rounds: u32) {
 fn kept_with(dir: &tempfile::TempDir, store: &Store, agent_pid: u32) -> (Recorder, Store) {
     let Note::Head(mut head) = head("s1") else { unreachable!() };
     head.agent_pid = Some(agent_pid);
-    let (mut recorder, _told) = recorder(store);
+    let (mut recorder, _received) = recorder(store);
     recorder.keep(SessionKey(1), vec![Note::Head(head), prompt(1, "one")]);
     let other = another(dir);
     wait_for(|| other.count().unwrap() == 1);
@@ -411,7 +411,7 @@ fn commands_of_a_dead_parlor_are_stopped_with_their_sessions() {
 #[test]
 fn a_file_in_a_read_only_folder_can_be_read() {
     let (dir, first) = store();
-    let (mut writer, _told) = recorder::tests::writer(&first);
+    let (mut writer, _received) = recorder::tests::writer(&first);
     writer.keep_now(vec![head("s1"), prompt(1, "one"), ended(1)]);
     let data = dir.path().join("data");
     let read = || db::open_to_read(&data);

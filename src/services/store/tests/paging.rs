@@ -26,9 +26,9 @@ fn call(id: &str) -> Note {
 }
 
 /// The reported marks.
-fn written(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<(u64, Vec<MarkPlace>)> {
-    let told = std::iter::from_fn(|| told.try_recv().ok());
-    let written = told.filter_map(|event| match event {
+fn written(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<(u64, Vec<MarkPlace>)> {
+    let received = std::iter::from_fn(|| received.try_recv().ok());
+    let written = received.filter_map(|event| match event {
         ServiceEvent::Store(news) => match *news {
             StoreNews::Written { upto, marks, .. } => Some((upto, marks)),
             _ => None,
@@ -54,16 +54,16 @@ fn uid(store: &Store) -> String {
 #[test]
 fn marks_are_reported_once_they_are_on_the_disk() {
     let (_dir, store) = store();
-    let (mut writer, mut told) = writer(&store);
+    let (mut writer, mut received) = writer(&store);
     // A session without content is not on the disk.
     writer.keep_now(vec![head("s"), Note::Mark(1)]);
-    assert_eq!(written(&mut told), []);
+    assert_eq!(written(&mut received), []);
     writer.keep_now(vec![prompt(1, "go"), says(1, "a"), Note::Mark(2), says(1, "b")]);
-    assert_eq!(written(&mut told), [(2, vec![place(1, 0), place(2, 2)])]);
+    assert_eq!(written(&mut received), [(2, vec![place(1, 0), place(2, 2)])]);
     writer.keep_now(vec![says(1, "c")]);
-    assert_eq!(written(&mut told), []);
+    assert_eq!(written(&mut received), []);
     writer.keep_now(vec![late(3, EventPlace::Mark(2), "t")]);
-    assert_eq!(written(&mut told), [(3, vec![])]);
+    assert_eq!(written(&mut received), [(3, vec![])]);
     let page = store.between(&uid(&store), 0, 2).unwrap();
     assert_eq!(texts(&page.events), ["go", "a", "t Some(Completed)"]);
     assert!(store.between(&uid(&store), 20, 30).is_err(), "a missing range is an error");
@@ -72,25 +72,25 @@ fn marks_are_reported_once_they_are_on_the_disk() {
 #[test]
 fn unwritten_marks_are_not_reported() {
     let (_dir, store) = store();
-    let (mut writer, mut told) = writer(&store);
+    let (mut writer, mut received) = writer(&store);
     writer.keep_now(vec![head("s"), prompt(1, "go"), Note::Mark(1)]);
-    assert_eq!(written(&mut told).len(), 1);
+    assert_eq!(written(&mut received).len(), 1);
     writer.on_conn_for_test(|conn| conn.execute_batch("PRAGMA query_only = 1"));
     writer.keep_now(vec![says(1, "a"), Note::Mark(2)]);
-    assert_eq!(written(&mut told), []);
+    assert_eq!(written(&mut received), []);
     writer.drop_conn();
     writer.keep_now(vec![says(1, "b"), Note::Mark(3)]);
-    assert_eq!(written(&mut told), [(3, vec![place(2, 2), place(3, 3)])]);
+    assert_eq!(written(&mut received), [(3, vec![place(2, 2), place(3, 3)])]);
     // A record that was replaced by a notice is not reported as complete.
     writer.keep_now(vec![says(1, &"x".repeat(65 << 20)), Note::Mark(4), says(1, "c"), Note::Mark(5)]);
     let marks = vec![MarkPlace { is_whole: false, ..place(4, 4) }, place(5, 5)];
-    assert_eq!(written(&mut told), [(5, marks)]);
+    assert_eq!(written(&mut received), [(5, marks)]);
 }
 
 #[test]
 fn late_events_are_read_with_their_items() {
     let (_dir, store) = store();
-    let (mut writer, _told) = writer(&store);
+    let (mut writer, _received) = writer(&store);
     writer.keep_now(vec![head("s"), Note::Mark(1), prompt(1, "go"), call("a"), Note::Mark(2), says(1, "x")]);
     writer.keep_now(vec![Note::Mark(3), says(1, "y"), late(4, EventPlace::Seq(2), "a"), says(1, "z")]);
     let uid = uid(&store);
@@ -126,13 +126,13 @@ fn history() -> Vec<Note> {
 fn a_history_applies_once_it_is_complete() {
     for is_whole in [true, false] {
         let (_dir, store) = store();
-        let (mut writer, mut told) = writer(&store);
+        let (mut writer, mut received) = writer(&store);
         writer.keep_now(vec![head("s"), prompt(1, "old"), says(1, "was")]);
         writer.keep_now(history());
         let uid = uid(&store);
         let shown = || texts(&store.peek(&uid, None).unwrap().1.events);
         assert_eq!(shown(), ["old", "was"], "others see the previous events");
-        assert_eq!(written(&mut told), [(8, vec![place(7, 2), place(8, 5)])]);
+        assert_eq!(written(&mut received), [(8, vec![place(7, 2), place(8, 5)])]);
         assert_eq!(
             texts(&store.between(&uid, 3, 5).unwrap().events),
             ["new", "one"],
@@ -162,7 +162,7 @@ fn a_history_applies_once_it_is_complete() {
 #[test]
 fn an_incomplete_history_of_a_dead_parlor_is_discarded() {
     let (dir, store) = store();
-    let (mut writer, _told) = writer(&store);
+    let (mut writer, _received) = writer(&store);
     writer.keep_now(vec![head("s"), prompt(1, "old"), ended(1)]);
     writer.keep_now(history());
     // This session had no events before.
@@ -180,7 +180,7 @@ fn an_incomplete_history_of_a_dead_parlor_is_discarded() {
 #[test]
 fn a_discarded_history_leaves_no_session() {
     let (_dir, store) = store();
-    let (mut writer, _told) = writer(&store);
+    let (mut writer, _received) = writer(&store);
     writer.keep_now([vec![head("s")], history()].concat());
     assert_eq!(store.list(&ListFilter::default()).unwrap().len(), 1);
     writer.keep_now(vec![Note::Closed]);

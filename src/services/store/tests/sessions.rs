@@ -51,7 +51,7 @@ fn a_session_is_saved_and_restored() {
 #[test]
 fn a_session_without_content_is_not_saved() {
     let (_dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     let commands = event(0, Record::Update(SessionUpdate::Commands(Vec::new())));
     recorder.keep(SessionKey(1), vec![head("s1"), commands]);
     assert_eq!(recorder.finish(), None);
@@ -117,7 +117,7 @@ fn a_session_is_open_in_one_parlor_only() {
 #[test]
 fn a_turn_of_a_dead_parlor_is_marked_as_interrupted_once() {
     let (dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "one"), says(1, "half an ans")]);
     let other = another(&dir);
     wait_for(|| other.count().unwrap() == 1);

@@ -84,7 +84,7 @@ async fn redirects_to_another_server_are_not_followed() {
     assert!(!error.contains("hush"), "{error}");
     tokio::select! {
         biased;
-        _ = other.next() => panic!("the other server was asked"),
+        _ = other.next() => panic!("a request to the other server"),
         () = tokio::task::yield_now() => {}
     }
 }

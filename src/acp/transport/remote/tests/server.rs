@@ -69,7 +69,7 @@ impl Server {
     }
 
     pub async fn next(&mut self) -> Exchange {
-        timeout(HANG, self.requests.recv()).await.expect("no hang").expect("the server runs")
+        timeout(HANG, self.requests.recv()).await.expect("timed out").expect("the server runs")
     }
 
     /// The next request, which must have this method and target.
@@ -178,6 +178,6 @@ impl Events {
     /// Waits until the client has closed the connection.
     pub async fn gone(mut self) {
         let mut rest = Vec::new();
-        let _ = timeout(HANG, self.stream.read_to_end(&mut rest)).await.expect("no hang");
+        let _ = timeout(HANG, self.stream.read_to_end(&mut rest)).await.expect("timed out");
     }
 }

@@ -53,7 +53,7 @@ impl Server {
 impl Socket {
     pub async fn hear(&mut self) -> String {
         loop {
-            match timeout(HANG, self.stream.next()).await.expect("no hang").unwrap().unwrap() {
+            match timeout(HANG, self.stream.next()).await.expect("timed out").unwrap().unwrap() {
                 Message::Text(text) => return text.to_string(),
                 Message::Ping(_) => {}
                 other => panic!("{other:?}"),
