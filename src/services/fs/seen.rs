@@ -20,14 +20,14 @@ pub(super) enum Seen {
 }
 
 impl Seen {
-    /// The state of a content.
+    /// The state of a file with this content.
     pub(super) fn content(bytes: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
         hasher.write(bytes);
         Self::Content(hasher.finish())
     }
 
-    /// The state of metadata.
+    /// The state of a file with this metadata.
     pub(super) fn outside(meta: &Metadata) -> Self {
         Self::Outside(unix::stamp(meta))
     }

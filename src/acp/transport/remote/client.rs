@@ -33,7 +33,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Creates the client of an agent, and fetches its token. `is_upgrade`: for connections that are upgraded to a WebSocket.
+    /// Creates the client of an agent, and fetches its token. `is_upgrade`: for connections that are upgraded to a
+    /// WebSocket.
     pub async fn open(remote: &Remote, is_upgrade: bool) -> Result<Arc<Self>, HttpError> {
         let refused = |text: String| HttpError::Refused { text };
         let url = http_url(remote).map_err(refused)?;
