@@ -4,19 +4,19 @@
 #![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
 mod it {
-    mod again;
-    mod beside;
     #[path = "../support/bridge.rs"]
     pub mod bridge;
     mod dialects;
-    mod extras;
-    mod habits;
+    mod draft_features;
+    mod nonstandard;
     mod proxy;
     mod remote;
     mod replays;
+    mod restarts;
     pub mod rig;
     mod sdk;
-    mod second;
-    mod secure;
+    mod sdk_v2;
+    mod single_agents;
     mod ssh;
+    mod tls;
 }

@@ -12,7 +12,7 @@ use parlor::app::{Replay, Session};
 use parlor::model::{SessionKey, SessionPlace};
 use parlor::services::store::{ListFilter, Store};
 
-use super::habits::scripted_agent;
+use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent, digest};
 
 const ANSWER: &str = "< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}\n";

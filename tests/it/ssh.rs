@@ -7,7 +7,7 @@ use std::path::Path;
 use parlor::app::{ChoiceOutcome, ConnPhase, Modal, SessionPhase, State};
 use parlor::model::{AgentSpec, Callbacks, CloseReason, Ssh};
 
-use super::habits::scripted_agent;
+use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent};
 
 /// Runs the command locally. The host name selects the behavior; a file `cut` ends the connection.

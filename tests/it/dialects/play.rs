@@ -15,9 +15,9 @@ use parlor::config::keymap::Keymap;
 use parlor::model::{Action, AgentSpec, Callbacks, ConfigKind, ConfigValue, PlanBody, Remote, TokenSource};
 use parlor::runtime::replay::Replay;
 
-use super::tongues::{Can, Reopen, Tongue, refuse};
+use super::writers::{Can, Reopen, ScriptWriter, refuse};
 use crate::it::bridge::{Bridge, Shape};
-use crate::it::habits::scripted_agent;
+use crate::it::nonstandard::scripted_agent;
 use crate::it::rig::{Rig, agent, digest};
 
 /// The transport.
@@ -92,131 +92,131 @@ const GREETING: [&str; 2] =
     ["Hello to all who read this line, which is so long that it is cut,", " and to you."];
 
 /// The steps of the agent.
-pub fn script(tongue: &dyn Tongue, line: Line) -> String {
-    let can = tongue.can();
-    let mut script = format!(". 1\n{}{}", tongue.initialize(), tongue.new_session());
-    script += &tongue.prompt("one");
+pub fn script(writer: &dyn ScriptWriter, line: Line) -> String {
+    let can = writer.can();
+    let mut script = format!(". 1\n{}{}", writer.initialize(), writer.new_session());
+    script += &writer.prompt("one");
     if can.thinks {
-        script += &tongue.think("hm");
+        script += &writer.think("hm");
     }
-    script += &tongue.say(&GREETING);
+    script += &writer.say(&GREETING);
     if can.tools {
-        script += &tongue.tool_begin("t1");
-        script += &tongue.tool_end("t1", "out");
-        script += &tongue.diff("src/a.rs");
+        script += &writer.tool_begin("t1");
+        script += &writer.tool_end("t1", "out");
+        script += &writer.diff("src/a.rs");
     }
     if can.plans {
-        script += &tongue.plan();
+        script += &writer.plan();
     }
     // parlor offers callbacks only to local agents.
     if line == Line::Stdio {
-        script += &tongue.callbacks();
+        script += &writer.callbacks();
     }
     if can.tools {
-        script += &tongue.say(&["Done."]);
+        script += &writer.say(&["Done."]);
     }
-    script += &tongue.end("end_turn");
-    script += &asking(tongue, line);
-    script += &cancelled(tongue, line);
-    script += &tongue.prompt("four");
-    script += &tongue.say(&["Here again."]);
-    script += &tongue.end("end_turn");
-    script += &choices(tongue);
+    script += &writer.end("end_turn");
+    script += &asking(writer, line);
+    script += &cancelled(writer, line);
+    script += &writer.prompt("four");
+    script += &writer.say(&["Here again."]);
+    script += &writer.end("end_turn");
+    script += &choices(writer);
     if can.lists {
-        script += &tongue.list();
+        script += &writer.list();
     }
-    script += &tongue.prompt("five");
+    script += &writer.prompt("five");
     if can.streams {
-        script += &tongue.say(&["Half a"]);
+        script += &writer.say(&["Half a"]);
     }
     script += "! 3\n. 2\n";
     if line.is_post() {
         // Without a connection, parlor does not detect the restart.
-        script += &(tongue.prompt("six") + &refuse(-32000, "unknown session: s1"));
+        script += &(writer.prompt("six") + &refuse(-32000, "unknown session: s1"));
         if can.reopens == Reopen::Resumes {
-            script += &tongue.reopen_refused();
+            script += &writer.reopen_refused();
         }
-        script += &tongue.new_session();
+        script += &writer.new_session();
     } else {
         // The response does not contain the settings, so they are restored before any prompt.
-        script += &(tongue.initialize() + &tongue.reopen() + &choices(tongue));
+        script += &(writer.initialize() + &writer.reopen() + &choices(writer));
     }
-    script += &tongue.prompt("six");
-    script += &tongue.say(&["After the crash."]);
-    script += &tongue.end("end_turn");
+    script += &writer.prompt("six");
+    script += &writer.say(&["After the crash."]);
+    script += &writer.end("end_turn");
     if can.forks {
-        script += &tongue.fork("s2");
-        let copy = tongue.prompt("seven") + &tongue.say(&["In the copy."]) + &tongue.end("end_turn");
+        script += &writer.fork("s2");
+        let copy = writer.prompt("seven") + &writer.say(&["In the copy."]) + &writer.end("end_turn");
         script += &copy.replace("\"s1\"", "\"s2\"");
     }
     // parlor does not shut down servers.
     if line == Line::Stdio {
-        script += &tongue.shutdown();
+        script += &writer.shutdown();
     }
     // Headers are used on pipes only.
     if line == Line::Stdio { script } else { script.replace("~\n", "") }
 }
 
 /// Selects the second value of each setting.
-fn choices(tongue: &dyn Tongue) -> String {
-    let can = tongue.can();
-    let mut script = can.modes.get(1).map(|(mode, ..)| tongue.mode(mode)).unwrap_or_default();
+fn choices(writer: &dyn ScriptWriter) -> String {
+    let can = writer.can();
+    let mut script = can.modes.get(1).map(|(mode, ..)| writer.mode(mode)).unwrap_or_default();
     if can.models {
-        script += &tongue.model("big");
+        script += &writer.model("big");
     }
     if can.options {
-        script += &tongue.option();
+        script += &writer.option();
     }
     script
 }
 
 /// The turn with two questions. An agent that reads nothing during a turn assumes that they were declined.
-fn asking(tongue: &dyn Tongue, line: Line) -> String {
-    if !tongue.can().asks {
+fn asking(writer: &dyn ScriptWriter, line: Line) -> String {
+    if !writer.can().asks {
         return String::new();
     }
-    let mut script = tongue.prompt("two") + &tongue.ask(7, "t2");
-    let [(yes, _), (no, _)] = tongue.can().choices;
+    let mut script = writer.prompt("two") + &writer.ask(7, "t2");
+    let [(yes, _), (no, _)] = writer.can().choices;
     if line.is_deaf() {
         script += "@ answered\n";
-        script += &tongue.say(&["Nobody answered."]);
-        script += &tongue.end("end_turn");
-        script += &tongue.answered(yes);
+        script += &writer.say(&["Nobody answered."]);
+        script += &writer.end("end_turn");
+        script += &writer.answered(yes);
     } else {
-        script += &tongue.answered(yes);
-        script += &tongue.say(&["It was allowed."]);
-        script += &tongue.ask(7, "t3");
-        script += &tongue.answered(no);
-        script += &tongue.say(&["It was rejected."]);
-        script += &tongue.end("end_turn");
+        script += &writer.answered(yes);
+        script += &writer.say(&["It was allowed."]);
+        script += &writer.ask(7, "t3");
+        script += &writer.answered(no);
+        script += &writer.say(&["It was rejected."]);
+        script += &writer.end("end_turn");
     }
     script
 }
 
 /// The turn that the user cancels.
-fn cancelled(tongue: &dyn Tongue, line: Line) -> String {
-    let mut script = tongue.prompt("three");
-    if !tongue.can().streams {
+fn cancelled(writer: &dyn ScriptWriter, line: Line) -> String {
+    let mut script = writer.prompt("three");
+    if !writer.can().streams {
         // The output is sent at once, after the cancellation.
-        return script + &tongue.cancel() + &tongue.say(&["Working"]) + &tongue.end("cancelled");
+        return script + &writer.cancel() + &writer.say(&["Working"]) + &writer.end("cancelled");
     }
-    script += &tongue.say(&["Working"]);
-    if tongue.can().asks {
-        script += &tongue.ask(8, "t4");
+    script += &writer.say(&["Working"]);
+    if writer.can().asks {
+        script += &writer.ask(8, "t4");
     }
     if line.is_deaf() {
         script += "@ cancelled\n";
-        script += &tongue.end("end_turn");
-        script += &tongue.cancel();
+        script += &writer.end("end_turn");
+        script += &writer.cancel();
     } else {
-        script += &tongue.cancel();
-        script += &tongue.end("cancelled");
+        script += &writer.cancel();
+        script += &writer.end("cancelled");
     }
-    script + &tongue.after_cancel()
+    script + &writer.after_cancel()
 }
 
 /// Starts the agent on a transport; the server ends when the second value is dropped.
-fn reach(tongue: &dyn Tongue, line: Line, file: &Path) -> (AgentSpec, Option<Bridge>) {
+fn reach(writer: &dyn ScriptWriter, line: Line, file: &Path) -> (AgentSpec, Option<Bridge>) {
     let file = file.to_str().unwrap();
     let (mut spec, bridge) = match line {
         Line::Stdio => (agent(scripted_agent(), &[file]), None),
@@ -246,19 +246,19 @@ fn reach(tongue: &dyn Tongue, line: Line, file: &Path) -> (AgentSpec, Option<Bri
             (spec, Some(bridge))
         }
     };
-    spec.wire.profile = tongue.profile();
-    spec.wire.protocol = tongue.protocol();
+    spec.wire.profile = writer.profile();
+    spec.wire.protocol = writer.protocol();
     (spec, bridge)
 }
 
 /// Plays a form over a transport, and returns the result.
-pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
+pub fn play(writer: &dyn ScriptWriter, line: Line) -> Played {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let file = root.join("script");
-    fs::write(&file, script(tongue, line).replace("/folder", &root.to_string_lossy())).unwrap();
-    let (spec, bridge) = reach(tongue, line, &file);
-    let can = tongue.can();
+    fs::write(&file, script(writer, line).replace("/folder", &root.to_string_lossy())).unwrap();
+    let (spec, bridge) = reach(writer, line, &file);
+    let can = writer.can();
     let log = root.join("log");
     let mut rig = Rig::start_logged(&root, spec, &log);
     let mut seen = BTreeMap::new();
@@ -321,7 +321,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     };
     seen.insert(Ability::Reopen, how);
     // The agent responds to no prompt before all settings are restored.
-    if !choices(tongue).is_empty() {
+    if !choices(writer).is_empty() {
         seen.insert(Ability::Choices, "yes");
     }
     if can.forks {

@@ -5,7 +5,7 @@ use std::fs;
 use parlor::app::{ItemBody, SessionPhase, TurnEnd};
 use parlor::model::{Action, AgentSpec, Profile, WireSpec};
 
-use super::habits::scripted_agent;
+use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent};
 
 struct Played {

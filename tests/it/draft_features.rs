@@ -8,7 +8,7 @@ use parlor::model::{
     WireSpec,
 };
 
-use super::habits::scripted_agent;
+use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent};
 
 struct Played {

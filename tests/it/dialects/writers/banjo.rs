@@ -2,7 +2,7 @@
 
 use parlor::model::Profile;
 
-use super::{Can, Mode, Reopen, Tongue, answer, expect, modes_of, options, refuse, update};
+use super::{Can, Mode, Reopen, ScriptWriter, answer, expect, modes_of, options, refuse, update};
 
 const MODES: &[Mode] = &[
     ("default", "Default", "Ask for each dangerous op"),
@@ -58,7 +58,7 @@ fn resumed() -> String {
 
 pub struct BanjoDocument;
 
-impl Tongue for BanjoDocument {
+impl ScriptWriter for BanjoDocument {
     fn can(&self) -> Can {
         CAN
     }
@@ -87,7 +87,7 @@ impl Tongue for BanjoDocument {
 /// According to its code: it requires a client name and the old key of a mode, and sends models in an update.
 pub struct BanjoCode;
 
-impl Tongue for BanjoCode {
+impl ScriptWriter for BanjoCode {
     fn can(&self) -> Can {
         CAN
     }

@@ -2,7 +2,7 @@
 
 use parlor::model::Profile;
 
-use super::{Can, MODELS, Mode, Reopen, Tongue, answer, expect, modes_of, notify, refuse};
+use super::{Can, MODELS, Mode, Reopen, ScriptWriter, answer, expect, modes_of, notify, refuse};
 
 const MODES: &[Mode] = &[
     ("normal", "Normal", "Standard mode"),
@@ -55,7 +55,7 @@ fn terminal() -> String {
 
 pub struct ActiveContextDocument;
 
-impl Tongue for ActiveContextDocument {
+impl ScriptWriter for ActiveContextDocument {
     fn can(&self) -> Can {
         CAN
     }
@@ -155,7 +155,7 @@ pub struct ActiveContextCode {
     pub is_null: bool,
 }
 
-impl Tongue for ActiveContextCode {
+impl ScriptWriter for ActiveContextCode {
     fn can(&self) -> Can {
         CAN
     }

@@ -9,7 +9,7 @@ use parlor::model::{AgentSpec, Callbacks, Remote, Setting};
 use parlor::services::store::{ListFilter, Store};
 
 use super::bridge::{Bridge, Shape};
-use super::habits::scripted_agent;
+use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent};
 
 const HELLO: &str = r#"? "initialize"

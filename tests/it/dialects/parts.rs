@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use super::play::{Line, Played, play};
-use super::tongues::{
+use super::writers::{
     ActiveContextCode, ActiveContextDocument, BanjoCode, BanjoDocument, Can, ElephantCode, ElephantDocument,
-    MODES, Official, OpenOxide, OxideForm, Second, Tongue, ZeptoClawCode, ZeptoClawDocument,
+    MODES, Official, OpenOxide, OxideForm, ScriptWriter, Version2, ZeptoClawCode, ZeptoClawDocument,
 };
 
 /// An agent.
@@ -21,8 +21,8 @@ pub enum System {
     ZeptoClawServed,
     ActiveContext,
     Banjo,
-    First,
-    Second,
+    Version1,
+    Version2,
 }
 
 /// An agent in one of its forms.
@@ -39,8 +39,8 @@ pub enum Form {
     ActiveContextCode,
     BanjoDocument,
     BanjoCode,
-    First,
-    Second,
+    Version1,
+    Version2,
     /// The official protocol, with the abilities of an agent.
     Twin(System),
 }
@@ -54,8 +54,8 @@ pub struct Part {
 
 impl System {
     pub const ALL: [Self; 7] = [
-        Self::First,
-        Self::Second,
+        Self::Version1,
+        Self::Version2,
         Self::OpenOxide,
         Self::Elephant,
         Self::ZeptoClaw,
@@ -72,8 +72,8 @@ impl System {
             Self::ZeptoClawServed => ZeptoClawDocument { is_served: true }.can(),
             Self::ActiveContext => ActiveContextDocument.can(),
             Self::Banjo => BanjoDocument.can(),
-            Self::First => Can { modes: MODES, models: true, ..Second.can() },
-            Self::Second => Second.can(),
+            Self::Version1 => Can { modes: MODES, models: true, ..Version2.can() },
+            Self::Version2 => Version2.can(),
         }
     }
 }
@@ -89,14 +89,14 @@ impl Form {
             Self::ZeptoClawServedDocument | Self::ZeptoClawServedCode => System::ZeptoClawServed,
             Self::ActiveContextDocument | Self::ActiveContextCode => System::ActiveContext,
             Self::BanjoDocument | Self::BanjoCode => System::Banjo,
-            Self::First => System::First,
-            Self::Second => System::Second,
+            Self::Version1 => System::Version1,
+            Self::Version2 => System::Version2,
             Self::Twin(system) => system,
         }
     }
 
     /// The script writer of the form.
-    pub fn tongue(self) -> Box<dyn Tongue> {
+    pub fn writer(self) -> Box<dyn ScriptWriter> {
         match self {
             Self::OpenOxide(form) => Box::new(OpenOxide { form }),
             Self::ElephantDocument => Box::new(ElephantDocument),
@@ -109,8 +109,8 @@ impl Form {
             Self::ActiveContextCode => Box::new(ActiveContextCode { is_null: false }),
             Self::BanjoDocument => Box::new(BanjoDocument),
             Self::BanjoCode => Box::new(BanjoCode),
-            Self::Second => Box::new(Second),
-            Self::First | Self::Twin(_) => Box::new(Official { can: self.system().can() }),
+            Self::Version2 => Box::new(Version2),
+            Self::Version1 | Self::Twin(_) => Box::new(Official { can: self.system().can() }),
         }
     }
 }
@@ -122,11 +122,11 @@ pub fn played(part: Part) -> Arc<Played> {
     static RESULTS: LazyLock<Results> = LazyLock::new(Results::default);
     // The official form is its own twin.
     let part = match part.form {
-        Form::First => Part { form: Form::Twin(System::First), ..part },
+        Form::Version1 => Part { form: Form::Twin(System::Version1), ..part },
         _ => part,
     };
     let place = Arc::clone(RESULTS.lock().unwrap().entry(part).or_default());
-    Arc::clone(place.get_or_init(|| Arc::new(play(part.form.tongue().as_ref(), part.line))))
+    Arc::clone(place.get_or_init(|| Arc::new(play(part.form.writer().as_ref(), part.line))))
 }
 
 /// Removes the cause of a lost connection, which depends on the transport.

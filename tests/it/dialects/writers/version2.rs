@@ -1,8 +1,8 @@
 //! Version 2 of the protocol.
 
-use super::{Can, Reopen, Tongue, answer, expect, update};
+use super::{Can, Reopen, ScriptWriter, answer, expect, update};
 
-pub struct Second;
+pub struct Version2;
 
 const OPTIONS: &str = r#"[{"configId":"route","name":"Route","type":"select","currentValue":"CURRENT","options":[{"value":"a","name":"A"},{"value":"b","name":"B"}]}]"#;
 
@@ -15,7 +15,7 @@ fn id_of(text: &str) -> &str {
     text.split(' ').next().unwrap_or(text)
 }
 
-impl Tongue for Second {
+impl ScriptWriter for Version2 {
     fn can(&self) -> Can {
         Can {
             thinks: true,

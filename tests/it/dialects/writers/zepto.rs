@@ -2,7 +2,7 @@
 
 use parlor::model::Profile;
 
-use super::{Can, Reopen, Tongue, answer, expect, update};
+use super::{Can, Reopen, ScriptWriter, answer, expect, update};
 
 /// Behind a gateway, sessions outlive a connection; those of a process do not.
 fn can(is_served: bool) -> Can {
@@ -34,7 +34,7 @@ pub struct ZeptoClawDocument {
     pub is_served: bool,
 }
 
-impl Tongue for ZeptoClawDocument {
+impl ScriptWriter for ZeptoClawDocument {
     fn can(&self) -> Can {
         can(self.is_served)
     }
@@ -64,7 +64,7 @@ pub struct ZeptoClawCode {
     pub is_served: bool,
 }
 
-impl Tongue for ZeptoClawCode {
+impl ScriptWriter for ZeptoClawCode {
     fn can(&self) -> Can {
         can(self.is_served)
     }

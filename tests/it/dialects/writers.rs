@@ -4,7 +4,7 @@ mod active;
 mod banjo;
 mod elephant;
 mod oxide;
-mod second;
+mod version2;
 mod zepto;
 
 use parlor::model::Profile;
@@ -13,7 +13,7 @@ pub use active::{ActiveContextCode, ActiveContextDocument};
 pub use banjo::{BanjoCode, BanjoDocument};
 pub use elephant::{ElephantCode, ElephantDocument};
 pub use oxide::{OpenOxide, OxideForm};
-pub use second::Second;
+pub use version2::Version2;
 pub use zepto::{ZeptoClawCode, ZeptoClawDocument};
 
 /// How a session is reopened after a crash.
@@ -119,7 +119,7 @@ pub fn expect(word: &str) -> String {
 }
 
 /// Writes the steps of an agent; the default is the official protocol.
-pub trait Tongue {
+pub trait ScriptWriter {
     fn can(&self) -> Can;
 
     fn profile(&self) -> Option<Profile> {
@@ -312,7 +312,7 @@ pub struct Official {
     pub can: Can,
 }
 
-impl Tongue for Official {
+impl ScriptWriter for Official {
     fn can(&self) -> Can {
         self.can
     }

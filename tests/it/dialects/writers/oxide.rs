@@ -2,7 +2,7 @@
 
 use parlor::model::Profile;
 
-use super::{Can, Reopen, Tongue, answer, expect, notify, refuse};
+use super::{Can, Reopen, ScriptWriter, answer, expect, notify, refuse};
 
 /// The envelope of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ impl OpenOxide {
     }
 }
 
-impl Tongue for OpenOxide {
+impl ScriptWriter for OpenOxide {
     fn can(&self) -> Can {
         Can {
             tools: true,
