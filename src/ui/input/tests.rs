@@ -112,7 +112,7 @@ fn letters_go_to_the_prompt_and_come_back_as_the_draft() {
 }
 
 #[test]
-fn releases_do_nothing() {
+fn key_releases_have_no_action() {
     let mut rig = Rig::new(fixture::ready());
     let mut key = KeyEvent::new(KeyCode::Char('x'), KeyModifiers::NONE);
     key.kind = KeyEventKind::Release;
