@@ -9,8 +9,8 @@ use crate::model::{
 };
 use crate::ui::tests::fixture::{self, Stage};
 
-/// What is said of a stage that was said nothing of before.
-fn said(stage: &Stage) -> String {
+/// The output for a state from the start.
+fn output(stage: &Stage) -> String {
     PlainOutput::new(Glyphs::plain()).advance(&stage.state, stage.now)
 }
 
@@ -45,7 +45,7 @@ fn edit_text(stage: &mut Stage, id: ItemId, text: &str, open: bool) {
 }
 
 #[test]
-fn text_is_said_by_whole_lines_and_once() {
+fn text_is_printed_once_by_complete_lines() {
     let mut stage = fixture::ready();
     let mut linear = PlainOutput::new(Glyphs::plain());
     linear.advance(&stage.state, stage.now);
@@ -62,14 +62,14 @@ fn text_is_said_by_whole_lines_and_once() {
 }
 
 #[test]
-fn a_prompt_is_numbered_and_not_said_to_who_typed_it() {
+fn prompts_are_numbered_and_typed_ones_not_repeated() {
     let mut stage = fixture::ready();
     let mut linear = PlainOutput::new(Glyphs::plain());
     linear.advance(&stage.state, stage.now);
     let session = stage.state.active_session().unwrap().clone();
     let number = session.turn_count + 1;
     assert_eq!(linear.prompt(&session), format!("\n[{number}] You: "));
-    assert_eq!(linear.prompt(&session), "", "it stands there already");
+    assert_eq!(linear.prompt(&session), "", "it is shown already");
     linear.note_typed("hello");
     push_message(&mut stage, Role::User, "hello", false);
     assert_eq!(linear.advance(&stage.state, stage.now), "");
@@ -78,7 +78,7 @@ fn a_prompt_is_numbered_and_not_said_to_who_typed_it() {
 }
 
 #[test]
-fn news_do_not_go_behind_an_open_prompt() {
+fn output_ends_an_open_prompt_line() {
     let mut stage = fixture::ready();
     let mut linear = PlainOutput::new(Glyphs::plain());
     linear.advance(&stage.state, stage.now);
@@ -87,12 +87,12 @@ fn news_do_not_go_behind_an_open_prompt() {
     assert_eq!(linear.advance(&stage.state, stage.now), "\n\nclaude:\nBy the way.\n");
     assert!(
         linear.prompt(&stage.state.active_session().unwrap().clone()).contains("You: "),
-        "it comes again"
+        "the prompt is shown again"
     );
 }
 
 #[test]
-fn calls_are_said_when_they_are_over_and_commands_when_they_begin() {
+fn calls_are_printed_when_completed_and_commands_when_started() {
     let mut stage = fixture::ready();
     let mut linear = PlainOutput::new(Glyphs::plain());
     linear.advance(&stage.state, stage.now);
@@ -115,7 +115,7 @@ fn calls_are_said_when_they_are_over_and_commands_when_they_begin() {
 }
 
 #[test]
-fn a_change_is_shown_line_by_line() {
+fn changes_are_printed_line_by_line() {
     let mut stage = fixture::ready();
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Completed);
@@ -124,12 +124,12 @@ fn a_change_is_shown_line_by_line() {
     stage.session(|session| {
         session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
     });
-    let text = said(&stage);
+    let text = output(&stage);
     assert!(text.contains("+ edit    x.txt  +1 -1\n    a\n  - b\n  + c\n"), "{text}");
 }
 
 #[test]
-fn a_rejected_change_is_not_shown_again_but_its_reason_is() {
+fn rejected_changes_show_only_the_reason() {
     let mut stage = fixture::ready();
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Failed);
@@ -142,7 +142,7 @@ fn a_rejected_change_is_not_shown_again_but_its_reason_is() {
     stage.session(|session| {
         session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
     });
-    let text = said(&stage);
+    let text = output(&stage);
     assert!(
         text.contains("edit    x.txt  +1 -1  rejected\n  The file is generated.\nclaude is ready"),
         "{text}"
@@ -150,9 +150,9 @@ fn a_rejected_change_is_not_shown_again_but_its_reason_is() {
 }
 
 #[test]
-fn a_permission_is_a_numbered_question() {
+fn permission_requests_are_numbered_questions() {
     let stage = fixture::permission();
-    let text = said(&stage);
+    let text = output(&stage);
     assert!(text.contains("claude asks: Allow this edit? edit src/auth/token.rs\n"), "{text}");
     assert!(text.contains("+     let line_20 = 20 + SKEW"), "{text}");
     assert!(text.contains("\n1. Yes, this once\n2. "), "{text}");
@@ -166,7 +166,7 @@ fn a_permission_is_a_numbered_question() {
 }
 
 #[test]
-fn a_question_is_said_once_though_the_lines_of_its_change_become_known() {
+fn questions_are_not_repeated_when_line_numbers_become_known() {
     let mut stage = fixture::permission();
     let mut linear = PlainOutput::new(Glyphs::plain());
     let first = linear.advance(&stage.state, stage.now);
@@ -180,11 +180,11 @@ fn a_question_is_said_once_though_the_lines_of_its_change_become_known() {
             tool.places.push(LocatedDiff { diff, place: DiffPlace::Whole, is_done: false });
         });
     });
-    let numbered = said(&stage);
-    assert!(numbered.contains("20 + "), "the numbers are there now: {numbered}");
+    let numbered = output(&stage);
+    assert!(numbered.contains("20 + "), "the line numbers are known now: {numbered}");
     assert_eq!(numbered.matches("SKEW").count(), before);
     assert_eq!(linear.advance(&stage.state, stage.now), "");
-    // The next request reads the same, and is another question.
+    // The next request has the same text but is a new question.
     stage.session(|session| {
         session.asks.pop_front();
     });
@@ -193,7 +193,7 @@ fn a_question_is_said_once_though_the_lines_of_its_change_become_known() {
 }
 
 #[test]
-fn each_turn_is_said_to_be_over_and_what_waits_is_told() {
+fn ends_of_turns_and_queued_prompts_are_printed() {
     let mut stage = fixture::ready();
     let mut linear = PlainOutput::new(Glyphs::plain());
     linear.advance(&stage.state, stage.now);
@@ -217,9 +217,9 @@ fn each_turn_is_said_to_be_over_and_what_waits_is_told() {
 }
 
 #[test]
-fn a_list_is_picked_from_by_number_or_filtered() {
+fn lists_accept_numbers_and_filter_text() {
     let stage = fixture::picker("");
-    let text = said(&stage);
+    let text = output(&stage);
     assert!(text.contains("\n1. ") && text.contains("text to filter"), "{text}");
     let picked = vec![Event::Act(Action::Mark(1)), Event::Act(Action::Accept)];
     assert_eq!(reply(&stage.state, "2"), Reply::Do(picked));
@@ -228,11 +228,11 @@ fn a_list_is_picked_from_by_number_or_filtered() {
 }
 
 #[test]
-fn a_form_is_asked_field_by_field() {
+fn forms_are_asked_field_by_field() {
     let mut stage = fixture::form();
     let now = stage.now;
     crate::app::dialogs::settle(&mut stage.state, now);
-    let first = said(&stage);
+    let first = output(&stage);
     assert!(first.contains("Enter alone leaves the field unchanged."), "{first}");
     let typed = reply(&stage.state, "some text");
     let Reply::Do(events) = typed else { panic!("{typed:?}") };
@@ -242,7 +242,7 @@ fn a_form_is_asked_field_by_field() {
 }
 
 #[test]
-fn a_line_is_a_prompt_and_commands_begin_with_a_colon() {
+fn lines_are_prompts_and_commands_start_with_a_colon() {
     let stage = fixture::ready();
     let prompt = vec![Event::Draft("do it".into()), Event::Act(Action::Submit)];
     assert_eq!(reply(&stage.state, "do it"), Reply::Do(prompt));
@@ -255,7 +255,7 @@ fn a_line_is_a_prompt_and_commands_begin_with_a_colon() {
 }
 
 #[test]
-fn a_look_costs_what_is_open() {
+fn cost_depends_on_open_items() {
     let mut stage = fixture::ready();
     let mut linear = PlainOutput::new(Glyphs::plain());
     for number in 0..5000 {
@@ -263,6 +263,6 @@ fn a_look_costs_what_is_open() {
     }
     let all = linear.advance(&stage.state, stage.now);
     assert_eq!(all.matches("answer").count(), 5000);
-    let told = &linear.sessions[&stage.state.active];
-    assert_eq!((told.first_open, told.begun.len()), (Some(ItemId(5000)), 0));
+    let printed = &linear.sessions[&stage.state.active];
+    assert_eq!((printed.first_open, printed.begun.len()), (Some(ItemId(5000)), 0));
 }
