@@ -45,20 +45,20 @@
 //! 10. No colour is named outside `themes/` and `ui::theme`, no key outside `keymap.toml`.
 //! 11. When idle, no frame is drawn and no timer is set.
 //! 12. The cost of a frame depends on the screen size, and the cost of a chunk on the open block; neither
-//!    grows with the transcript.
+//!     grows with the transcript.
 //! 13. No input uses unlimited memory or more than linear time: queues are `model::Bounded` or bounded
-//!    channels, long texts are laid out only where they are visible, and nesting is limited. Signals end
-//!    parlor even if the event loop is busy.
+//!     channels, long texts are laid out only where they are visible, and nesting is limited. Signals end
+//!     parlor even if the event loop is busy.
 //! 14. Above the memory limit, `State` holds only the end of a transcript (`app::session::paging`). The rest
-//!    is on disk, and changes of an item are saved with its page, so that each page can be read
-//!    independently.
+//!     is on disk, and changes of an item are saved with its page, so that each page can be read
+//!     independently.
 //! 15. Saved records of a session are never removed or moved because of an agent's replay
-//!    (`app::session::reconcile`).
+//!     (`app::session::reconcile`).
 //! 16. Only `program` starts programs, with the party that requested it. Roots of a session are `UserRoot`s,
-//!    constructed only where the user's own input is read. No message of an agent changes a root, or the
-//!    program of a sign-in.
+//!     constructed only where the user's own input is read. No message of an agent changes a root, or the
+//!     program of a sign-in.
 //! 17. The id of an item is never reused (`app::state::transcript`): positions are looked up by id, and never
-//!    stored.
+//!     stored.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests start what they need"))]
 

@@ -21,7 +21,7 @@ struct Client {
     agent: Option<thread::JoinHandle<anyhow::Result<()>>>,
     next_id: u64,
     updates: Vec<Value>,
-    asked: Vec<Value>,
+    requests: Vec<Value>,
     /// The option that is chosen in permission requests; `None` to send no response.
     permission: Option<&'static str>,
     /// The response to an elicitation.
@@ -56,7 +56,7 @@ impl Client {
             agent: Some(agent),
             next_id: 0,
             updates: Vec::new(),
-            asked: Vec::new(),
+            requests: Vec::new(),
             permission: Some("yes"),
             elicitation: json!({"action": "accept", "content": {"kind": "green", "cups": 2}}),
         };
@@ -90,7 +90,7 @@ impl Client {
                 self.updates.push(message["params"]["update"].clone());
             }
             (Some(method), Some(id)) => {
-                self.asked.push(message.clone());
+                self.requests.push(message.clone());
                 if let Some(result) = self.answer_to(method, &message["params"]) {
                     self.write(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
                 }
@@ -124,7 +124,7 @@ impl Client {
             "terminal/wait_for_exit" => json!({"exitCode": 0}),
             "terminal/output" => json!({"output": "ok check 5\n", "truncated": false}),
             "terminal/release" => json!({}),
-            other => panic!("asked for {other}"),
+            other => panic!("unexpected request {other}"),
         })
     }
 
@@ -170,7 +170,7 @@ impl Client {
     /// Sends a prompt and waits; returns the stop reason. Collects the updates of this turn only.
     fn prompt(&mut self, session: &str, text: &str) -> Result<String, Value> {
         self.updates.clear();
-        self.asked.clear();
+        self.requests.clear();
         let id = self.send_prompt(session, text);
         let result = self.wait(id)?;
         let _: v1::PromptResponse = serde_json::from_value(result.clone()).unwrap();
@@ -186,7 +186,7 @@ impl Client {
         self.kind(kind).iter().filter_map(|update| update["content"]["text"].as_str()).collect()
     }
 
-    fn said(&self) -> String {
+    fn reply(&self) -> String {
         self.text("agent_message_chunk")
     }
 
@@ -194,8 +194,8 @@ impl Client {
         self.updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
     }
 
-    fn methods_asked(&self) -> Vec<&str> {
-        self.asked.iter().map(|asked| asked["method"].as_str().unwrap()).collect()
+    fn requested_methods(&self) -> Vec<&str> {
+        self.requests.iter().map(|request| request["method"].as_str().unwrap()).collect()
     }
 
     fn end(mut self) {
@@ -225,8 +225,8 @@ fn assert_preserved(sent: &Value, understood: &Value) {
         (Value::Null, _) => {}
         (Value::Object(sent), Value::Object(understood)) => {
             for (key, value) in sent.iter().filter(|(_, value)| !value.is_null()) {
-                let kept = understood.get(key).unwrap_or_else(|| panic!("{key} is missing in {sent:?}"));
-                assert_preserved(value, kept);
+                let decoded = understood.get(key).unwrap_or_else(|| panic!("{key} is missing in {sent:?}"));
+                assert_preserved(value, decoded);
             }
         }
         (Value::Array(sent), Value::Array(understood)) => {

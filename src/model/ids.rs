@@ -94,7 +94,7 @@ number_id! {
     AskId
 }
 
-/// An item of a transcript. An id is never reused, and an item has the same id after it was unloaded and
+/// An item of a transcript. An id is never reused for another item, even after its item was unloaded and
 /// loaded again.
 ///
 /// It does not encode a position; `Transcript::index_of` returns it. New items are numbered upwards from 0,

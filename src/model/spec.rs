@@ -89,7 +89,7 @@ pub struct WireSpec {
     pub auto_commits: Option<bool>,
     /// Appended to the agent's own system prompt, or replaces it.
     pub system_prompt: Option<SystemPrompt>,
-    /// Whether calls include a trace id.
+    /// Whether requests include a trace context.
     pub is_traced: bool,
     /// The model providers to configure.
     pub providers: Vec<ProviderRequest>,

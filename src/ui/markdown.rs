@@ -80,7 +80,7 @@ pub struct Markdown {
     frozen_languages: usize,
     definitions: Definitions,
     code: CodeState,
-    /// Width of the part of tables beyond the edge, for the tables drawn so far.
+    /// Maximum number of table columns beyond the edge, of the tables drawn so far.
     sideways: u16,
     stats: Stats,
 }
@@ -171,7 +171,7 @@ impl Markdown {
             self.frozen = self.blocks.len();
             self.frozen_languages = self.languages.len();
         }
-        // A definition can change how earlier lines are parsed, so the text is parsed again.
+        // A definition affects the parsing of later lines; blocks that were cut before it arrived ignored it.
         if is_closed && self.len > 0 && !self.definitions.is_empty() {
             *self = Self { stats: self.stats, ..Self::default() };
             self.update(source, true);
@@ -187,7 +187,7 @@ impl Markdown {
         &self.blocks
     }
 
-    /// Maximum horizontal scroll offset of its tables, in columns.
+    /// Maximum horizontal scroll offset of its tables, in table columns.
     pub fn sideways(&self) -> u16 {
         self.sideways
     }
@@ -452,7 +452,7 @@ struct Top {
     start: usize,
     /// Start of its first visible line.
     text: usize,
-    /// Start of its last line that is certain; the parser's end may include definitions after it.
+    /// It extends at least to the line of this offset; the parser's end may include definitions after it.
     sure: usize,
     end: usize,
     is_fence: bool,

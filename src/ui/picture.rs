@@ -114,7 +114,7 @@ pub struct Key {
 
 /// An image at one width.
 struct Entry {
-    /// Weak, to detect that the address was reused.
+    /// A weak reference, which prevents the address from being reused.
     data: Weak<str>,
     state: State,
     /// Counter value of the last use.

@@ -22,7 +22,7 @@ pub struct RenderContext<'a> {
     pub shows_thoughts: bool,
     /// Absolute path of the session's folder; paths below it are shown relative to it.
     pub folder: &'a Path,
-    /// Horizontal scroll offset of wide tables, in columns; `None` shows such tables as lists.
+    /// Horizontal scroll offset of wide tables, in table columns; `None` shows such tables as lists.
     pub sideways: Option<u16>,
     /// Whether code blocks have line numbers.
     pub numbers_code: bool,

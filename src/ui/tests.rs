@@ -1,9 +1,9 @@
 //! Snapshots of screens: text and styles, at three sizes, in the dark and the light theme.
 
 pub(super) mod fixture;
-mod judged;
-mod reached;
+mod remote;
 mod requests;
+mod review;
 
 use std::time::Duration;
 

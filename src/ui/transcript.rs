@@ -78,7 +78,7 @@ pub struct TranscriptView {
     reading: Option<(Place, usize)>,
     /// The first row of the last frame.
     last_top: Place,
-    /// Horizontal scroll offset of tables, in columns.
+    /// Horizontal scroll offset of tables, in table columns.
     sideways: u16,
     heights: Heights,
     /// The active filter.
@@ -163,7 +163,7 @@ impl TranscriptView {
         self.wishes.push(ScrollRequest::Pages(pages));
     }
 
-    /// Scrolls wide tables by columns; negative values scroll left.
+    /// Scrolls wide tables by table columns; negative values scroll left.
     pub fn scroll_sideways(&mut self, columns: i32) {
         self.wishes.push(ScrollRequest::Sideways(columns));
     }

@@ -139,14 +139,14 @@ fn html_export_embeds_images_only() {
         let block = ContentBlock::Image { data: data.into(), mime_type: mime.to_owned(), uri: None };
         Record::Update(SessionUpdate::Block { role: Role::Agent, message: Some("m".into()), block })
     };
-    let said = |text: &str| {
+    let chunk = |text: &str| {
         let (role, text) = (Role::Agent, text.to_owned());
         Record::Update(SessionUpdate::Chunk { role, message: Some("m".into()), text })
     };
     let records = [
-        said("before it"),
+        chunk("before it"),
         image("image/png", "iVBORw0KGgo="),
-        said("after it"),
+        chunk("after it"),
         image("image/svg+xml", "PHN2Zz4="),
         image("image/png", "\"><script>x()</script>"),
     ];

@@ -6,7 +6,7 @@ use super::*;
 fn tour_covers_all_features_step_by_step() {
     let (_dir, mut client, session) = start();
     assert_eq!(client.prompt(&session, "/tour").unwrap(), "end_turn");
-    assert!(client.said().contains("# Welcome") && client.said().contains("**next**"));
+    assert!(client.reply().contains("# Welcome") && client.reply().contains("**next**"));
     assert!(!client.text("agent_thought_chunk").is_empty());
 
     client.prompt(&session, "next").unwrap();
@@ -14,41 +14,40 @@ fn tour_covers_all_features_step_by_step() {
     assert!(plans.len() >= 4, "the plan is updated");
     assert_eq!(plans[0]["entries"][0]["status"], "in_progress");
     assert!(plans.last().unwrap()["entries"].as_array().unwrap().iter().all(|e| e["status"] == "completed"));
-    assert_eq!(client.methods_asked(), ["fs/read_text_file"]);
+    assert_eq!(client.requested_methods(), ["fs/read_text_file"]);
 
     client.prompt(&session, "yes, go on").unwrap();
-    assert_eq!(client.methods_asked(), ["session/request_permission"]);
+    assert_eq!(client.requested_methods(), ["session/request_permission"]);
 
     client.prompt(&session, "next").unwrap();
-    let asked = client.methods_asked();
-    assert_eq!(asked.first(), Some(&"session/request_permission"));
-    assert_eq!(asked.last(), Some(&"terminal/release"));
+    let methods = client.requested_methods();
+    assert_eq!(methods.first(), Some(&"session/request_permission"));
+    assert_eq!(methods.last(), Some(&"terminal/release"));
 
     client.prompt(&session, "Next").unwrap();
-    assert_eq!(client.methods_asked(), ["elicitation/create"]);
-    assert!(client.said().contains("2 cups of green tea") && client.said().contains("the end of the tour"));
+    assert_eq!(client.requested_methods(), ["elicitation/create"]);
+    assert!(client.reply().contains("2 cups of green tea") && client.reply().contains("the end of the tour"));
     client.end();
 }
 
 #[test]
 fn every_offered_command_works() {
     let (_dir, mut client, session) = start();
-    let said = "/help";
-    client.prompt(&session, said).unwrap();
-    let help = client.said();
+    client.prompt(&session, "/help").unwrap();
+    let help = client.reply();
     for (name, ..) in super::super::offers::COMMANDS {
         assert!(help.contains(&format!("`/{name}`")), "{name} is missing in the help");
         if *name == "help" {
             continue;
         }
         let ended = client.prompt(&session, &format!("/{name}"));
-        let said = client.said();
+        let reply = client.reply();
         assert!(ended.is_ok() || *name == "fail", "{name}: {ended:?}");
-        assert!(!said.contains("Unknown command"), "{name}");
-        assert!(!said.is_empty(), "{name} sends nothing");
+        assert!(!reply.contains("Unknown command"), "{name}");
+        assert!(!reply.is_empty(), "{name} sends nothing");
     }
     client.prompt(&session, "/nonsense").unwrap();
-    assert!(client.said().contains("Unknown command `/nonsense`"));
+    assert!(client.reply().contains("Unknown command `/nonsense`"));
     client.end();
 }
 
@@ -93,14 +92,14 @@ fn every_kind_of_update_is_sent() {
 fn clients_without_capabilities_get_fallbacks() {
     let (_dir, mut client, session) = start_with(&json!({}));
     client.prompt(&session, "/run").unwrap();
-    assert_eq!(client.methods_asked(), ["session/request_permission"]);
-    assert!(client.said().contains("Terminals are disabled"));
+    assert_eq!(client.requested_methods(), ["session/request_permission"]);
+    assert!(client.reply().contains("Terminals are disabled"));
     client.prompt(&session, "/edit").unwrap();
-    assert_eq!(client.methods_asked(), ["session/request_permission"]);
-    assert!(client.said().contains("Done."));
+    assert_eq!(client.requested_methods(), ["session/request_permission"]);
+    assert!(client.reply().contains("Done."));
     client.permission = Some("coffee");
     client.prompt(&session, "/ask").unwrap();
-    assert!(client.said().contains("You chose coffee"));
+    assert!(client.reply().contains("You chose coffee"));
     for prompt in ["/notice", "/compact", "/team", "/plan"] {
         client.prompt(&session, prompt).unwrap();
         for kind in ["notice", "compaction_update", "subagent_update", "plan_update"] {
@@ -115,25 +114,25 @@ fn edits_need_permission_and_happen_in_the_scratch_folder() {
     let (dir, mut client, session) = start();
     client.permission = Some("no");
     client.prompt(&session, "/edit").unwrap();
-    assert!(client.said().contains("You rejected"));
-    let asked = &client.asked[0]["params"]["toolCall"];
-    let (path, new) = (asked["content"][0]["path"].clone(), asked["content"][0]["newText"].clone());
+    assert!(client.reply().contains("You rejected"));
+    let call = &client.requests[0]["params"]["toolCall"];
+    let (path, new) = (call["content"][0]["path"].clone(), call["content"][0]["newText"].clone());
     let path = PathBuf::from(path.as_str().unwrap());
     assert_eq!(path.parent().unwrap(), dir.path().join("demo/work").join(&session));
     let old = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(asked["content"][0]["oldText"], json!(old));
+    assert_eq!(call["content"][0]["oldText"], json!(old));
     assert_eq!(client.kind("tool_call_update").last().unwrap()["status"], "failed");
 
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "plan"})).unwrap();
     client.prompt(&session, "/edit").unwrap();
-    assert_eq!((client.methods_asked().len(), std::fs::read_to_string(&path).unwrap()), (0, old.clone()));
+    assert_eq!((client.requested_methods().len(), std::fs::read_to_string(&path).unwrap()), (0, old.clone()));
 
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "ask"})).unwrap();
     client.permission = Some("always");
     client.prompt(&session, "/edit").unwrap();
     assert_eq!(json!(std::fs::read_to_string(&path).unwrap()), new);
     client.prompt(&session, "/edit").unwrap();
-    assert!(client.methods_asked().is_empty(), "the answer \"always\" is saved");
+    assert!(client.requested_methods().is_empty(), "the answer \"always\" is saved");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), old, "the edit is reverted");
 
     let mut names: Vec<_> =
@@ -150,7 +149,7 @@ fn acp_v1_cancel_ends_a_turn_inside_a_permission_request() {
     let (_dir, mut client, session) = start();
     client.permission = None;
     let id = client.send_prompt(&session, "/edit");
-    while client.asked.is_empty() {
+    while client.requests.is_empty() {
         client.next();
     }
     let second = client.send_prompt(&session, "another");
@@ -158,7 +157,7 @@ fn acp_v1_cancel_ends_a_turn_inside_a_permission_request() {
     client.cancel(&session);
     assert_eq!(client.wait(id).unwrap()["stopReason"], "cancelled");
     // The client's response to the permission request arrives late.
-    let late = json!({"jsonrpc": "2.0", "id": client.asked[0]["id"], "result": {"outcome": {"outcome": "cancelled"}}});
+    let late = json!({"jsonrpc": "2.0", "id": client.requests[0]["id"], "result": {"outcome": {"outcome": "cancelled"}}});
     client.write(&late);
     client.permission = Some("yes");
     assert_eq!(client.prompt(&session, "/edit").unwrap(), "end_turn");
@@ -171,12 +170,12 @@ fn cancel_in_a_command_releases_its_terminal() {
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
     client.permission = Some("never ends");
     let id = client.send_prompt(&session, "/run");
-    while client.methods_asked().last() != Some(&"terminal/wait_for_exit") {
+    while client.requested_methods().last() != Some(&"terminal/wait_for_exit") {
         client.next();
     }
     client.cancel(&session);
     assert_eq!(client.wait(id).unwrap()["stopReason"], "cancelled");
-    assert!(client.methods_asked().contains(&"terminal/release"));
+    assert!(client.requested_methods().contains(&"terminal/release"));
     client.end();
 }
 
@@ -216,10 +215,10 @@ fn elicitations_can_be_declined_cancelled_or_sent_as_url() {
     ] {
         client.elicitation = answer;
         client.prompt(&session, "/ask").unwrap();
-        assert!(client.said().contains(words), "{}", client.said());
+        assert!(client.reply().contains(words), "{}", client.reply());
     }
     client.prompt(&session, "/ask link").unwrap();
-    assert_eq!(client.asked[0]["params"]["mode"], "url");
+    assert_eq!(client.requests[0]["params"]["mode"], "url");
     client.end();
 }
 
@@ -254,11 +253,11 @@ fn fix_scene_plans_and_fixes_the_bug() {
     let (_dir, mut client, session) = start();
     client.prompt(&session, "the total is wrong").unwrap();
     assert!(
-        client.methods_asked().starts_with(&["session/request_permission", "session/request_permission"])
+        client.requested_methods().starts_with(&["session/request_permission", "session/request_permission"])
     );
     let plans = client.kind("plan");
     assert!(plans.last().unwrap()["entries"].as_array().unwrap().iter().all(|e| e["status"] == "completed"));
-    assert!(client.said().contains("370"));
+    assert!(client.reply().contains("370"));
     client.end();
 }
 

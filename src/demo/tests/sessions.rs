@@ -25,10 +25,10 @@ fn list(client: &mut Client, params: Value) -> Vec<v1::SessionInfo> {
 fn acp_v1_load_replays_the_history_in_another_process() {
     let (dir, mut client, session) = start();
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
-    let mut said = String::new();
+    let mut reply = String::new();
     for prompt in ["/think", "/run", "/edit"] {
         client.prompt(&session, prompt).unwrap();
-        said.push_str(&client.said());
+        reply.push_str(&client.reply());
     }
     client.end();
 
@@ -36,7 +36,7 @@ fn acp_v1_load_replays_the_history_in_another_process() {
     let result = client.call("session/load", place(&session, dir.path())).unwrap();
     assert_eq!(result["modes"]["currentModeId"], "auto");
     let _: v1::LoadSessionResponse = serde_json::from_value(result).unwrap();
-    assert_eq!(client.said(), said);
+    assert_eq!(client.reply(), reply);
     assert_eq!(client.text("user_message_chunk"), "/think/run/edit");
     let terminals: Vec<_> = client
         .kind("tool_call_update")
@@ -62,7 +62,7 @@ fn acp_v1_resume_does_not_replay() {
     client.end();
     let mut client = Client::start(dir.path(), &everything());
     client.call("session/resume", place(&session, dir.path())).unwrap();
-    assert_eq!(client.said(), "");
+    assert_eq!(client.reply(), "");
     assert_eq!(client.prompt(&session, "hello").unwrap(), "end_turn");
     client.end();
 }
@@ -88,7 +88,7 @@ fn sessions_are_listed_by_folder_and_page() {
 fn sessions_can_be_renamed_forked_closed_and_deleted() {
     let (dir, mut client, session) = start();
     client.prompt(&session, "hello").unwrap();
-    let said = client.said();
+    let reply = client.reply();
     client.updates.clear();
     let titled = client.call("session/set_title", json!({"sessionId": session, "title": " Mine "})).unwrap();
     assert_eq!(titled["title"], "Mine");
@@ -99,7 +99,7 @@ fn sessions_can_be_renamed_forked_closed_and_deleted() {
     assert_ne!(copy, session);
     client.updates.clear();
     client.call("session/load", place(&copy, dir.path())).unwrap();
-    assert_eq!(client.said(), said);
+    assert_eq!(client.reply(), reply);
     client.prompt(&copy, "/think").unwrap();
 
     client.call("session/close", json!({"sessionId": session})).unwrap();
@@ -128,7 +128,7 @@ fn closing_a_session_cancels_its_turn() {
     let (_dir, mut client, session) = start();
     client.permission = None;
     let id = client.send_prompt(&session, "/edit");
-    while client.asked.is_empty() {
+    while client.requests.is_empty() {
         client.next();
     }
     let close = client.send("session/close", &json!({"sessionId": session}));
@@ -177,7 +177,7 @@ fn modes_and_models_are_also_config_options() {
     client.call("session/set_model", json!({"sessionId": session, "modelId": "terse"})).unwrap();
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
     client.prompt(&session, "/modes").unwrap();
-    assert!(client.said().contains("mode is `auto`") && client.said().contains("model is `terse`"));
+    assert!(client.reply().contains("mode is `auto`") && client.reply().contains("model is `terse`"));
     assert_eq!(
         client.call("session/set_mode", json!({"sessionId": session, "modeId": "x"})).unwrap_err()["code"],
         -32602

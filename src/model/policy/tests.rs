@@ -104,8 +104,8 @@ fn every_write_needs_confirmation_if_the_root_is_home_or_a_parent() {
         let protection = protection_of(Path::new("/home/u/notes.txt"), Some(root), &policy);
         assert_eq!(protection, Some(Protection::WideRoot), "{root:?}");
         let facts = Facts { protection, ..INSIDE };
-        let asked = decide(&policy, &write("/home/u/notes.txt"), &facts);
-        assert_eq!(asked, Verdict::Ask(AskReason::Protected(Protection::WideRoot)));
+        let verdict = decide(&policy, &write("/home/u/notes.txt"), &facts);
+        assert_eq!(verdict, Verdict::Ask(AskReason::Protected(Protection::WideRoot)));
         let covered = decide(&policy, &write("/home/u/notes.txt"), &Facts { is_covered: true, ..facts });
         assert_eq!(covered, Verdict::Allow(AllowedBy::ApprovedCall));
     }
@@ -314,8 +314,8 @@ proptest! {
             prop_assert_eq!(words.len(), 3);
             prop_assert_eq!(&words[2], &other);
         }
-        let asked = shell_line(&TerminalCommand { command: approved.clone(), ..TerminalCommand::default() });
-        prop_assert_eq!(asked, approved);
+        let line = shell_line(&TerminalCommand { command: approved.clone(), ..TerminalCommand::default() });
+        prop_assert_eq!(line, approved);
     }
 
     /// Everything below `.git` is protected, in any case.

@@ -26,7 +26,7 @@ const LEAST_TEXT_COLS: usize = 4;
 /// increase the cost of each row.
 const DEPTH_MAX: usize = PROSE_COLS as usize / 2;
 
-/// Draws one top-level block. Also returns its maximum horizontal scroll offset.
+/// Draws one top-level block. Also returns the maximum horizontal scroll offset of its tables.
 pub(super) fn draw(
     text: &str,
     links: &Definitions,
@@ -79,7 +79,7 @@ struct Writer<'a> {
     table: Option<Table>,
     code: Option<(String, String)>,
     formulas: &'a Formulas<'a>,
-    /// Width of table columns beyond the edge.
+    /// Number of table columns beyond the edge.
     sideways: u16,
 }
 

@@ -47,46 +47,46 @@ fn edit_text(stage: &mut Stage, id: ItemId, text: &str, open: bool) {
 #[test]
 fn text_is_printed_once_by_complete_lines() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    linear.advance(&stage.state, stage.now);
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(&stage.state, stage.now);
     let id = push_message(&mut stage, Role::Agent, "One line", true);
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
     edit_text(&mut stage, id, "One line.\n\nTwo", true);
-    assert_eq!(linear.advance(&stage.state, stage.now), "\nclaude:\nOne line.\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "\nclaude:\nOne line.\n");
     edit_text(&mut stage, id, "One line.\n\nTwo lines.\n\n", true);
-    assert_eq!(linear.advance(&stage.state, stage.now), "\nTwo lines.\n");
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "\nTwo lines.\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
     edit_text(&mut stage, id, "One line.\n\nTwo lines.\n\nThe \u{1b}[31mend\u{7}", false);
-    assert_eq!(linear.advance(&stage.state, stage.now), "\nThe end\u{2407}\n");
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "\nThe end\u{2407}\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
 }
 
 #[test]
 fn prompts_are_numbered_and_typed_ones_not_repeated() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    linear.advance(&stage.state, stage.now);
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(&stage.state, stage.now);
     let session = stage.state.active_session().unwrap().clone();
     let number = session.turn_count + 1;
-    assert_eq!(linear.prompt(&session), format!("\n[{number}] You: "));
-    assert_eq!(linear.prompt(&session), "", "it is shown already");
-    linear.note_typed("hello");
+    assert_eq!(plain.prompt(&session), format!("\n[{number}] You: "));
+    assert_eq!(plain.prompt(&session), "", "it is shown already");
+    plain.note_typed("hello");
     push_message(&mut stage, Role::User, "hello", false);
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
     push_message(&mut stage, Role::User, "from the queue", false);
-    assert_eq!(linear.advance(&stage.state, stage.now), "\n[2] You: from the queue\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "\n[2] You: from the queue\n");
 }
 
 #[test]
 fn output_ends_an_open_prompt_line() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    linear.advance(&stage.state, stage.now);
-    linear.prompt(&stage.state.active_session().unwrap().clone());
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(&stage.state, stage.now);
+    plain.prompt(&stage.state.active_session().unwrap().clone());
     push_message(&mut stage, Role::Agent, "By the way.", false);
-    assert_eq!(linear.advance(&stage.state, stage.now), "\n\nclaude:\nBy the way.\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "\n\nclaude:\nBy the way.\n");
     assert!(
-        linear.prompt(&stage.state.active_session().unwrap().clone()).contains("You: "),
+        plain.prompt(&stage.state.active_session().unwrap().clone()).contains("You: "),
         "the prompt is shown again"
     );
 }
@@ -94,15 +94,15 @@ fn output_ends_an_open_prompt_line() {
 #[test]
 fn calls_are_printed_when_completed_and_commands_when_started() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    linear.advance(&stage.state, stage.now);
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(&stage.state, stage.now);
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Execute, ToolStatus::InProgress);
     tool.input.command = Some("make test".into());
     let mut id = ItemId(0);
     stage.session(|session| id = session.transcript.push(1, ItemBody::Tool(Box::new(tool))));
-    assert_eq!(linear.advance(&stage.state, stage.now), "... run make test\n");
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "... run make test\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
     stage.session(|session| {
         session.transcript.edit(id, |item| {
             if let ItemBody::Tool(tool) = &mut item.body {
@@ -111,7 +111,7 @@ fn calls_are_printed_when_completed_and_commands_when_started() {
             }
         });
     });
-    assert_eq!(linear.advance(&stage.state, stage.now), "+ run     make test\n  all well\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "+ run     make test\n  all well\n");
 }
 
 #[test]
@@ -168,8 +168,8 @@ fn permission_requests_are_numbered_questions() {
 #[test]
 fn questions_are_not_repeated_when_line_numbers_become_known() {
     let mut stage = fixture::permission();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    let first = linear.advance(&stage.state, stage.now);
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    let first = plain.advance(&stage.state, stage.now);
     assert!(first.contains("asks: Allow this edit?"), "{first}");
     let before = first.matches("SKEW").count();
     stage.session(|session| {
@@ -183,37 +183,37 @@ fn questions_are_not_repeated_when_line_numbers_become_known() {
     let numbered = output(&stage);
     assert!(numbered.contains("20 + "), "the line numbers are known now: {numbered}");
     assert_eq!(numbered.matches("SKEW").count(), before);
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
     // The next request has the same text but is a new question.
     stage.session(|session| {
         session.asks.pop_front();
     });
-    let second = linear.advance(&stage.state, stage.now);
+    let second = plain.advance(&stage.state, stage.now);
     assert!(second.contains("asks: Allow this edit?"), "{second}");
 }
 
 #[test]
 fn ends_of_turns_and_queued_prompts_are_printed() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    linear.advance(&stage.state, stage.now);
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(&stage.state, stage.now);
     let (now, since) = (stage.now, fixture::ago(stage.now, 5));
     stage.session(|session| {
         session.turn_count = 1;
         session.turn = Turn::Running { since, last_news: now };
     });
-    assert_eq!(linear.advance(&stage.state, now), "");
+    assert_eq!(plain.advance(&stage.state, now), "");
     stage.session(|session| session.queue.push_back("then this".into()));
-    assert_eq!(linear.advance(&stage.state, now), "(1 prompt queued.)\n");
+    assert_eq!(plain.advance(&stage.state, now), "(1 prompt queued.)\n");
     stage.session(|session| {
         session.queue.clear();
         session.turn_count = 2;
         session.turn = Turn::Running { since: now, last_news: now };
     });
     push_message(&mut stage, Role::User, "then this", false);
-    assert_eq!(linear.advance(&stage.state, now), "[1] Over after 5 s.\n\n[2] You: then this\n");
+    assert_eq!(plain.advance(&stage.state, now), "[1] Over after 5 s.\n\n[2] You: then this\n");
     stage.session(|session| session.turn = Turn::Idle);
-    assert_eq!(linear.advance(&stage.state, now), "[2] Over.\n");
+    assert_eq!(plain.advance(&stage.state, now), "[2] Over.\n");
 }
 
 #[test]
@@ -257,12 +257,12 @@ fn lines_are_prompts_and_commands_start_with_a_colon() {
 #[test]
 fn cost_depends_on_open_items() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
+    let mut plain = PlainOutput::new(Glyphs::plain());
     for number in 0..5000 {
         push_message(&mut stage, Role::Agent, &format!("answer {number}"), false);
     }
-    let all = linear.advance(&stage.state, stage.now);
+    let all = plain.advance(&stage.state, stage.now);
     assert_eq!(all.matches("answer").count(), 5000);
-    let printed = &linear.sessions[&stage.state.active];
+    let printed = &plain.sessions[&stage.state.active];
     assert_eq!((printed.first_open, printed.begun.len()), (Some(ItemId(5000)), 0));
 }
