@@ -57,7 +57,7 @@ const DEFAULT_MEMORY_MIB: u64 = 16;
 
 /// The effective configuration.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a separate setting")]
 pub struct Config {
     /// Configured agents by name, with their callbacks.
     pub agents: BTreeMap<String, AgentSpec>,

@@ -79,6 +79,7 @@ impl Paths {
         vec![config, self.theme_dir.clone(), self.data_dir.clone(), self.log_dir.clone()]
     }
 
+    /// The folder of the configuration file.
     pub fn config_folder(&self) -> PathBuf {
         self.config_file.parent().unwrap_or(Path::new("/")).to_owned()
     }

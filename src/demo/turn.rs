@@ -137,7 +137,7 @@ impl Turn {
             let kept = &mut self.live.state().kept;
             let (_, price) = offers::model_size_and_price(&kept.model);
             kept.used_tokens += tokens;
-            #[expect(clippy::cast_precision_loss, reason = "a pretended price")]
+            #[expect(clippy::cast_precision_loss, reason = "simulated price")]
             let cost = tokens as f64 / 1000.0 * price;
             kept.cost += cost;
             usage_update(kept)

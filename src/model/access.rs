@@ -22,6 +22,7 @@ pub struct AccessRecord {
     pub is_told: bool,
 }
 
+/// Whether a request was served, and who decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessOutcome {
@@ -72,6 +73,7 @@ impl AccessRecord {
         self.change.as_ref()?.diff.as_ref()
     }
 
+    /// The command; `None` for other accesses.
     pub fn command(&self) -> Option<&CommandAccess> {
         match &self.access {
             Access::Run(command) => Some(command),
@@ -79,6 +81,7 @@ impl AccessRecord {
         }
     }
 
+    /// Whether the request was refused.
     pub fn is_refused(&self) -> bool {
         matches!(self.outcome, AccessOutcome::Refused(_))
     }

@@ -98,6 +98,7 @@ pub struct AuthStatus {
     pub accounts: Vec<String>,
 }
 
+/// The sign-in state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuthState {
     SignedIn,

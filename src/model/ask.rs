@@ -6,7 +6,7 @@ use super::{ExitInfo, Raw, SessionId, TerminalId, ToolCallId, ToolCallPatch};
 
 /// A request of an agent. parlor responds to each exactly once.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "an event boxes it as a whole")]
+#[expect(clippy::large_enum_variant, reason = "an event boxes it")]
 pub enum AgentRequest {
     /// `session/request_permission`.
     Permission(PermissionRequest),
@@ -104,6 +104,7 @@ pub enum PermissionKind {
 }
 
 impl PermissionKind {
+    /// Whether the option allows the request.
     pub fn is_allow(self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways)
     }
@@ -264,6 +265,7 @@ pub struct FieldChoice {
     pub description: Option<String>,
 }
 
+/// The value of a field in a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldValue {
     /// Text, or one choice.
@@ -331,6 +333,7 @@ impl RpcError {
     /// `-32022`, from version 2.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
 
+    /// An error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }

@@ -13,6 +13,7 @@ pub struct Capacity {
     pub bytes: usize,
 }
 
+/// A queue with limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounded<T> {
     items: VecDeque<(T, usize)>,
@@ -21,6 +22,7 @@ pub struct Bounded<T> {
 }
 
 impl<T> Bounded<T> {
+    /// An empty queue with these limits.
     pub fn new(capacity: Capacity) -> Self {
         Self { items: VecDeque::new(), bytes: 0, capacity }
     }
@@ -65,10 +67,12 @@ impl<T> Bounded<T> {
         taken.into_iter().map(|(item, _)| item).collect()
     }
 
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
+    /// Whether the queue has no items.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

@@ -28,6 +28,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
+    /// All classes.
     pub const ALL: [Self; 6] =
         [Self::Line, Self::Protocol, Self::Agent, Self::Busy, Self::Gone, Self::Unsent];
 

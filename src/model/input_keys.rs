@@ -3,6 +3,7 @@
 //! One table per fact, in order of preference. `acp` extracts the facts with them, and `ui` uses them to find
 //! out which keys it already shows.
 
+/// A command line.
 pub const COMMAND: &[&str] = &["command", "cmd", "commandLine", "command_line", "shell_command", "script"];
 /// The working directory.
 pub const CWD: &[&str] = &[
@@ -16,6 +17,7 @@ pub const CWD: &[&str] = &[
     "dir_path",
     "dir",
 ];
+/// A file or folder.
 pub const PATH: &[&str] = &[
     "file_path",
     "filePath",
@@ -40,6 +42,7 @@ pub const QUERY: &[&str] =
 pub const URL: &[&str] = &["url", "uri", "href"];
 /// The agent's explanation.
 pub const DESCRIPTION: &[&str] = &["description", "explanation", "reason", "justification", "purpose"];
+/// A patch.
 pub const PATCH: &[&str] =
     &["patch", "input", "diff", "unified_diff", "unifiedDiff", "patchText", "patch_text"];
 /// The text that is replaced.

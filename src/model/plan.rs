@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PlanId;
 
+/// The contents of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanBody {
@@ -21,6 +22,7 @@ pub struct PlanEntry {
     pub status: PlanStatus,
 }
 
+/// The priority of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPriority {
@@ -31,6 +33,7 @@ pub enum PlanPriority {
     Low,
 }
 
+/// The status of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {

@@ -197,7 +197,7 @@ pub enum EventPlace {
 
 /// The metadata of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct SessionHead {
     /// The store's id if the session was saved before; `None` if it is new.
     pub kept_as: Option<String>,
@@ -266,17 +266,17 @@ pub struct RecordedEvent {
     pub record: Record,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_at_end(back: &u32) -> bool {
     *back == 0
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(value: &u64) -> bool {
     *value == 0
 }

@@ -69,6 +69,7 @@ pub enum Carrier {
 }
 
 impl Carrier {
+    /// All carriers.
     pub const ALL: [Self; 5] =
         [Self::StreamableHttp, Self::WebSocket, Self::RpcSse, Self::Post, Self::PostSse];
 

@@ -122,6 +122,7 @@ pub enum Profile {
 }
 
 impl Profile {
+    /// All profiles.
     pub const ALL: [Self; 6] =
         [Self::Official, Self::OpenOxide, Self::Elephant, Self::ZeptoClaw, Self::ActiveContext, Self::Banjo];
 
@@ -183,6 +184,7 @@ pub struct FolderServers {
 }
 
 impl McpServer {
+    /// The name of the server.
     pub fn name(&self) -> &str {
         match self {
             Self::Stdio { name, .. } | Self::Http { name, .. } | Self::Sse { name, .. } => name,

@@ -137,7 +137,7 @@ fn percent_decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    #[expect(clippy::unnecessary_wraps, reason = "what it is compared with is optional")]
+    #[expect(clippy::unnecessary_wraps, reason = "compared with an Option")]
     fn file(path: &str, line: Option<u32>) -> Option<Target> {
         Some(Target::File(Location { path: path.into(), line }))
     }

@@ -239,6 +239,7 @@ pub enum AgentTerminal {
 }
 
 impl AgentTerminal {
+    /// The id of the terminal.
     pub fn id(&self) -> &TerminalId {
         match self {
             Self::Info { id, .. }

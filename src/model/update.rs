@@ -129,6 +129,7 @@ pub struct TurnUsage {
     pub cached_write_tokens: Option<u64>,
 }
 
+/// The severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {

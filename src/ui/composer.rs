@@ -86,6 +86,7 @@ fn text_area(lines: Vec<String>) -> TextArea<'static> {
 }
 
 impl Composer {
+    /// The entire text.
     pub fn text(&self) -> String {
         self.area.lines().join("\n")
     }

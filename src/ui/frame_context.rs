@@ -86,6 +86,7 @@ impl Marks {
 }
 
 impl<'a> FrameContext<'a> {
+    /// The style of a role in the current theme.
     pub fn style(&self, role: Role) -> Style {
         self.look.theme.style(role)
     }

@@ -47,6 +47,7 @@ struct HighlightQueue {
     callbacks: Vec<Box<dyn Fn() + Send>>,
 }
 
+/// Whether the grammars are loaded.
 pub fn is_ready() -> bool {
     READY.get().is_some()
 }

@@ -65,6 +65,7 @@ pub struct Leaf<'t> {
     pub raw: &'t str,
 }
 
+/// A step on a path into a JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     Key(String),

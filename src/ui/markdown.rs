@@ -192,6 +192,7 @@ impl Markdown {
         self.sideways
     }
 
+    /// The counters so far.
     pub fn stats(&self) -> Stats {
         self.stats
     }
@@ -446,7 +447,7 @@ impl Markdown {
 }
 
 /// A top-level block as parsed.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 struct Top {
     /// Start offset, including a definition directly before it that affects its first line.
     start: usize,

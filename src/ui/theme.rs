@@ -20,6 +20,7 @@ macro_rules! roles {
         }
 
         impl Role {
+            /// All roles, in the order of their definition.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
             /// The name in theme files.
@@ -169,6 +170,7 @@ impl Theme {
         Self { name: "plain".to_owned(), is_dark: true, styles: styles.collect() }
     }
 
+    /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }

@@ -32,7 +32,7 @@ use super::transcript::TranscriptView;
 pub const SPINNER_STEP: Duration = Duration::from_millis(100);
 
 /// The state of the screen.
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct ViewState {
     pub now: Instant,
     /// The frame number of the spinner.

@@ -29,6 +29,7 @@ pre { overflow-x: auto; padding: .6rem .8rem; border-radius: .4rem; background: 
 .plus { color: #2a8a3e; } .minus { color: #c33; }
 ";
 
+/// Renders the page.
 pub fn page(row: &SessionRow, pieces: &[Section], unreadable_count: u64) -> String {
     let title = escaped(row.name().lines().next().unwrap_or_default());
     let mut page = format!(

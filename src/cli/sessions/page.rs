@@ -45,6 +45,7 @@ pub struct Picture {
     pub words: String,
 }
 
+/// A tool call with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Call {
     pub title: String,

@@ -18,6 +18,7 @@ pub(super) enum Ends {
 }
 
 impl Ends {
+    /// Detects the line ends of a text.
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut found = Self::None;

@@ -78,6 +78,7 @@ impl ThemeSet {
         problems
     }
 
+    /// All names, in the order of the picker.
     pub fn names(&self) -> Vec<String> {
         self.sources.iter().map(|(name, _)| name.clone()).collect()
     }

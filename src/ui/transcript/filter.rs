@@ -64,6 +64,7 @@ impl Filter {
         self.seen = items.len();
     }
 
+    /// Whether an item matches.
     pub fn has(&self, item: usize) -> bool {
         self.shown.binary_search(&item).is_ok()
     }

@@ -88,6 +88,7 @@ impl Heights {
         usize::try_from(rows).unwrap_or(0)
     }
 
+    /// Rows of all items.
     pub fn total(&self) -> usize {
         self.before(self.guesses.len())
     }

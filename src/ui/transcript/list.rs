@@ -19,6 +19,7 @@ pub(super) struct List<'a> {
 }
 
 impl<'a> List<'a> {
+    /// The list of a session's items.
     pub fn new(
         session: &'a Session,
         view: &'a mut TranscriptView,

@@ -213,6 +213,7 @@ impl TranscriptView {
         rows.find_map(|seen| Some((seen.id, self.gap_at(seen.item, seen.piece, seen.row?)?)))
     }
 
+    /// Whether text is selected.
     pub fn has_selection(&self) -> bool {
         self.select.selected.is_some()
     }
