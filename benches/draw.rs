@@ -95,7 +95,7 @@ fn streaming(c: &mut Criterion) {
     group.finish();
 }
 
-/// The whole screen and the bytes for the terminal, over the frame before and on nothing.
+/// The whole screen with its terminal output, with and without the previous frame.
 fn screens(c: &mut Criterion) {
     let mut group = c.benchmark_group("screen 120x40 with a chunk of 24 bytes");
     for (name, is_kept) in [("over the last one", true), ("on nothing", false)] {

@@ -1,4 +1,4 @@
-//! Markdown: one chunk at the end of a long message, and a whole text.
+//! Markdown: one chunk at the end of a long message, and a complete text.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use parlor::ui::markdown::Markdown;
 use parlor::ui::render_context::RenderContext;
 use parlor::ui::theme::Theme;
 
-/// Prose, lists, tables and code as models write them.
+/// Prose, lists, tables and code as in typical responses.
 fn text(paragraphs: usize) -> String {
     let mut out = String::new();
     for n in 0..paragraphs {

@@ -1,7 +1,7 @@
 //! The cost of updates in the reducer.
 //!
-//! `chunks` feeds one message; the time of each chunk must not grow with the message, so both sizes should show
-//! the same throughput. `mixed` is what a busy turn looks like: thoughts, text, calls, their output, usage.
+//! `chunks` is one message; the time of a chunk must not grow with the message, so both sizes should have the same
+//! throughput. `mixed` resembles a typical turn: thoughts, text, tool calls with output, usage.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ impl Bench {
             now,
             &mut fx,
         );
-        assert!(call_of(&fx).is_some(), "the turn runs");
+        assert!(call_of(&fx).is_some(), "the turn is running");
         bench
     }
 
@@ -66,7 +66,7 @@ fn chunks(count: usize) -> Vec<SessionUpdate> {
     (0..count).map(|_| chunk(Role::Agent, "a few words more ")).collect()
 }
 
-/// Rounds of a busy turn, ten updates each.
+/// Rounds of a typical turn, with ten updates each.
 fn mixed(rounds: usize) -> Vec<SessionUpdate> {
     let mut updates = Vec::with_capacity(rounds * 10);
     for round in 0..rounds {

@@ -1,7 +1,7 @@
-//! What kept sessions cost: opening one of 100,000 updates, writing what happened in half a second, and finding a
-//! word among 100,000 updates of 1,000 sessions.
+//! The session store: opening a session of 100,000 updates, writing half a second of events, and searching a word among
+//! 100,000 updates of 1,000 sessions.
 
-#![allow(clippy::unwrap_used, reason = "a measurement, no part of the program")]
+#![allow(clippy::unwrap_used, reason = "a benchmark")]
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use parlor::model::{
 };
 use parlor::services::store::{ListFilter, Recorder, Search, SessionRow, Store};
 
-/// Updates of a session: turns of a prompt, calls with their output, an answer.
+/// The updates of a session: turns with a prompt, tool calls with output, and a response.
 fn events(count: usize) -> Vec<RecordedEvent> {
     (0..count)
         .map(|n| {
@@ -63,7 +63,7 @@ fn opening(c: &mut Criterion) {
     store.import(&row("large"), &events(100_000)).unwrap();
     c.bench_function("store/open a session of 100,000 updates", |b| {
         b.iter(|| {
-            // As at the start of the program: a new connection, the end of the session, its transcript.
+            // As at the start of parlor: a new connection, the end of the session, its transcript.
             let store = Store::open(dir.path()).unwrap();
             let kept = store.reopen("large").unwrap();
             let mut session = Session::new(SessionKey(1), SessionPlace::default());

@@ -1,5 +1,4 @@
-//! What else is looked at: tool calls, all changes, output, pictures and their decoding, lists, search, selection,
-//! themes, lines.
+//! Other views: tool calls, all changes, output, images, lists, search, selection, themes, lines.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -36,7 +35,7 @@ mod rig;
 
 use rig::{Rig, look, message};
 
-/// Wide enough for changes side by side.
+/// Wide enough for side-by-side diffs.
 const AREA: Rect = Rect { x: 0, y: 0, width: 160, height: 40 };
 
 fn session() -> Session {
@@ -63,7 +62,7 @@ fn edit(id: usize, lines: usize) -> ToolCall {
     tool
 }
 
-/// A whole screen with this session in front.
+/// A screen with this session in the active tab.
 fn stage(session: Session) -> (State, ViewState) {
     let now = Instant::now();
     let (mut state, _) = parlor::app::start(Setup::default(), now);
@@ -197,7 +196,7 @@ fn pictures(c: &mut Criterion) {
     picture::show(None);
 }
 
-/// What a thread of its own does before a picture of a screen can be seen.
+/// Decoding of an image, which happens on a separate thread.
 fn decoding(c: &mut Criterion) {
     let (width, height) = (1600, 1000);
     let pixel = |x: u32, y: u32| image::Rgb([x, y, x ^ y].map(|part| part.to_le_bytes()[0]));

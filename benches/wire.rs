@@ -1,5 +1,5 @@
-//! How fast messages of an agent become events: text chunks, which are nine tenths of the traffic, and
-//! the other updates. The limit that a test pins is allocations; times are compared by hand.
+//! Decoding messages of an agent: text chunks, which are nine tenths of the traffic, and other updates. Tests limit
+//! allocations; times are only compared.
 
 use std::hint::black_box;
 
@@ -9,7 +9,7 @@ use parlor::model::{AgentEvent, AgentSpec};
 
 const BATCH: usize = 1000;
 
-/// Chunks of some 40 bytes; `messages` of them begin a new message each time.
+/// Chunks of about 40 bytes, of one message or of one message each.
 fn chunks(are_joined: bool) -> Vec<String> {
     (0..BATCH)
         .map(|at| {
@@ -21,7 +21,7 @@ fn chunks(are_joined: bool) -> Vec<String> {
         .collect()
 }
 
-/// One turn's worth of updates that are no text.
+/// The updates of a turn that are not text.
 fn mixed() -> Vec<String> {
     let session = "d931ce22-bc2c-4f10-87f0-872bc0e994f4";
     [

@@ -1,11 +1,11 @@
-//! Puts an agent that speaks over stdio behind one of the remote transports, to try them by hand:
+//! Serves an agent with stdio over one of the remote transports, for manual tests:
 //!
 //! ```sh
 //! cargo run --example bridge -- post-sse 8123 my-agent --acp
 //! parlor --connect http://127.0.0.1:8123/acp
 //! ```
 
-#![allow(clippy::unwrap_used, reason = "a server for tries by hand fails by panicking")]
+#![allow(clippy::unwrap_used, reason = "a server for manual tests fails by panicking")]
 
 #[path = "../tests/support/bridge.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]

@@ -1,17 +1,18 @@
-//! An agent that plays a script, for tests of habits that no well-behaved library has.
+//! An agent that plays a script, for tests of behavior that the SDK cannot produce.
 //!
 //! A script is a text file; each line is a step:
-//! - `> WORD` reads messages until one contains WORD; its `id` becomes `$id`, and the `terminalId` of an answer
+//! - `> WORD` reads messages until one contains WORD; its `id` becomes `$id`, and the `terminalId` of a response
 //!   `$terminal`
-//! - `? WORD` the same, but ends with code 9 if the next message does not contain WORD; kept names are replaced in it
-//! - `= NAME` keeps `$id` under a name, for `$NAME`
-//! - `< TEXT` writes a line, with `$id` and kept names replaced
-//! - `% HEX` writes these bytes, and `+ COUNT` so many letters; no line end follows
-//! - `~` from here on, messages go both ways with `Content-Length` headers
-//! - `@ NAME` waits until there is a file of this name beside the script
-//! - `. WORD` what follows is played only in the life of this number, counted in the file `lives` beside the script
-//! - `! CODE` ends with this exit code
-//! - `# …` and blank lines are for the reader
+//! - `? WORD` the same, but exits with code 9 if the next message does not contain WORD; saved names in it are replaced
+//! - `= NAME` saves `$id` under a name, for `$NAME`
+//! - `< TEXT` writes a line, with `$id` and saved names replaced
+//! - `% HEX` writes these bytes, and `+ COUNT` this number of letters, without a line end
+//! - `~` from here on, messages in both directions have `Content-Length` headers
+//! - `@ NAME` waits until a file with this name exists next to the script
+//! - `. WORD` the following steps are played only in the run with this number, counted in the file `lives` next to the
+//!   script
+//! - `! CODE` exits with this code
+//! - `# …` and blank lines are comments
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read, Write};
@@ -23,18 +24,18 @@ fn id_of(line: &str) -> Option<String> {
     message.get("id").map(ToString::to_string)
 }
 
-/// The terminal that an answer names.
+/// The terminal in a response.
 fn terminal_of(line: &str) -> Option<String> {
     let message: serde_json::Value = serde_json::from_str(line).ok()?;
     Some(message.get("result")?.get("terminalId")?.as_str()?.to_owned())
 }
 
-/// A text with the kept names replaced.
+/// Replaces the saved names in a text.
 fn fill(text: &str, kept: &BTreeMap<String, String>) -> String {
     kept.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value))
 }
 
-/// The next message: a line, or what stands behind a header.
+/// The next message: a line, or the body after a header.
 fn read(input: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     if input.read_line(&mut line).ok()? == 0 {
@@ -53,7 +54,7 @@ fn read(input: &mut impl BufRead) -> Option<String> {
     String::from_utf8(body).ok()
 }
 
-/// Counts the lives of this script and gives the number of this one, from 1.
+/// Counts the runs of this script, and returns the number of this one, from 1.
 fn count_life(script: &Path) -> usize {
     let file = script.with_file_name("lives");
     let lives = std::fs::read_to_string(&file).map_or(0, |text| text.len()) + 1;
@@ -61,7 +62,7 @@ fn count_life(script: &Path) -> usize {
     lives
 }
 
-/// Waits for a file, for at most half a minute.
+/// Waits for a file, for half a minute at most.
 fn wait_for(file: &Path) {
     for _ in 0..3000 {
         if file.exists() {
@@ -135,6 +136,6 @@ fn main() {
             _ => {}
         }
     }
-    // A script that ends keeps the pipe open, as an agent at rest does.
+    // At its end, the script keeps the pipe open, like an idle agent.
     while read(&mut input).is_some() {}
 }

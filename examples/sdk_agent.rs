@@ -1,5 +1,5 @@
-//! An agent made with the official SDK, for the conformance tests: its decoders are strict, and it answers every
-//! stable method. What it got from the client it says in its messages, so that a test can read it.
+//! An agent with the official SDK, for the conformance tests: its decoders are strict, and it supports every stable
+//! method. It sends what it receives as messages, so that a test can check it.
 
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
@@ -33,7 +33,7 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T> {
     serde_json::from_value(value).map_err(Error::into_internal_error)
 }
 
-fn told(value: impl Serialize) -> String {
+fn to_text(value: impl Serialize) -> String {
     serde_json::to_string(&value).unwrap_or_default()
 }
 
@@ -64,7 +64,7 @@ fn modes() -> Value {
         {"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code", "description": "Writes"}]})
 }
 
-/// Every kind of update, once.
+/// Every kind of update.
 fn updates() -> Value {
     json!([
         {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "from before"}},
@@ -102,7 +102,7 @@ async fn turn(
     let session = prompt.session_id.clone();
     let word = match prompt.prompt.first() {
         Some(ContentBlock::Text(text)) => text.text.clone(),
-        other => told(other),
+        other => to_text(other),
     };
     let (verb, rest) = word.split_once(' ').unwrap_or((word.as_str(), ""));
     match verb {
@@ -118,19 +118,19 @@ async fn turn(
                 "sessionId": session, "toolCall": {"toolCallId": "p1", "title": "Run rm", "kind": "execute"},
                 "options": [{"optionId": "yes", "name": "Yes", "kind": "allow_once"},
                             {"optionId": "no", "name": "No", "kind": "reject_once"}]}))?;
-            say(connection, &session, told(connection.send_request(request).block_task().await?))?;
+            say(connection, &session, to_text(connection.send_request(request).block_task().await?))?;
         }
         "read" => {
             let request = ReadTextFileRequest::new(session.clone(), rest);
             match connection.send_request(request).block_task().await {
                 Ok(read) => say(connection, &session, read.content)?,
-                Err(error) => say(connection, &session, format!("error {}", told(error)))?,
+                Err(error) => say(connection, &session, format!("error {}", to_text(error)))?,
             }
         }
         "write" => {
             let (path, content) = rest.split_once(' ').unwrap_or((rest, ""));
             let request = WriteTextFileRequest::new(session.clone(), path, content);
-            say(connection, &session, told(connection.send_request(request).block_task().await?))?;
+            say(connection, &session, to_text(connection.send_request(request).block_task().await?))?;
         }
         "terminal" => {
             let request: CreateTerminalRequest = typed(json!({"sessionId": session, "command": rest}))?;
@@ -149,14 +149,14 @@ async fn turn(
             connection.send_request(kill).block_task().await?;
             let release = ReleaseTerminalRequest::new(session.clone(), id);
             connection.send_request(release).block_task().await?;
-            say(connection, &session, format!("{} {}", told(exit), told(output)))?;
+            say(connection, &session, format!("{} {}", to_text(exit), to_text(output)))?;
         }
         "elicit" => {
             let request: CreateElicitationRequest = typed(json!({
                 "sessionId": session, "mode": "form", "message": "Who are you?",
                 "requestedSchema": {"type": "object", "required": ["name"], "properties": {
                     "name": {"type": "string", "title": "Name"}, "age": {"type": "integer"}}}}))?;
-            say(connection, &session, told(connection.send_request(request).block_task().await?))?;
+            say(connection, &session, to_text(connection.send_request(request).block_task().await?))?;
         }
         "wait" => {
             let _ = cancelled.changed().await;
@@ -168,8 +168,8 @@ async fn turn(
     Ok(json!({"stopReason": "end_turn", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}}))
 }
 
-/// On stdin and stdout; or with `--http [PORT]` behind the official HTTP and web socket server, whose port it tells;
-/// with a certificate and its key behind the port (DER files), over TLS.
+/// Uses stdin and stdout; with `--http [PORT]` the official HTTP and WebSocket server, whose port it prints; with a
+/// certificate and its key after the port (DER files), TLS.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
@@ -193,7 +193,7 @@ async fn main() -> Result<()> {
     served.map_err(Error::into_internal_error)
 }
 
-/// A listener over TLS. It tells which protocol each connection agreed on.
+/// A TLS listener. It prints the protocol that each connection negotiated.
 struct Tls {
     listener: tokio::net::TcpListener,
     acceptor: TlsAcceptor,
@@ -321,7 +321,7 @@ fn agent() -> impl ConnectTo<Client> {
         )
         .on_receive_request(
             async move |request: SetSessionConfigOptionRequest, responder, connection: Connection| {
-                say(&connection, &request.session_id, told(&request))?;
+                say(&connection, &request.session_id, to_text(&request))?;
                 responder.respond(typed::<SetSessionConfigOptionResponse>(json!({"configOptions": options()}))?)
             },
             agent_client_protocol::on_receive_request!(),

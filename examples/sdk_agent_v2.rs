@@ -1,5 +1,5 @@
-//! An agent made with the official SDK that speaks the draft of version 2, for the conformance tests: its decoders
-//! read what we send, and its types make what we read. What it got it says in its messages.
+//! An agent with the official SDK for the draft of version 2, for the conformance tests. It sends what it receives as
+//! messages, so that a test can check it.
 
 use agent_client_protocol::v2::{ConnectionTo, schema};
 use agent_client_protocol::{Agent, Client, ConnectTo, Error, Result, Stdio};
@@ -11,14 +11,14 @@ use tokio::sync::watch;
 
 type Connection = ConnectionTo<Client>;
 
-/// `hello\n` in the encoding of terminals.
+/// `hello\n` in base64.
 const OUTPUT: &str = "aGVsbG8K";
 
 fn typed<T: DeserializeOwned>(value: Value) -> Result<T> {
     serde_json::from_value(value).map_err(Error::into_internal_error)
 }
 
-fn told(value: impl Serialize) -> String {
+fn to_text(value: impl Serialize) -> String {
     serde_json::to_string(&value).unwrap_or_default()
 }
 
@@ -27,7 +27,7 @@ fn update(connection: &Connection, session: &schema::SessionId, update: Value) -
     connection.send_notification(schema::UpdateSessionNotification::new(session.clone(), update))
 }
 
-/// A whole message; each has an id of its own.
+/// A complete message; each has a unique id.
 fn say(
     connection: &Connection,
     session: &schema::SessionId,
@@ -51,7 +51,7 @@ fn options(loud: bool) -> Value {
     ])
 }
 
-/// Every kind of update, once.
+/// Every kind of update.
 fn updates() -> Value {
     let patch = "diff --git a/w/a.txt b/w/a.txt\n--- a/w/a.txt\n+++ b/w/a.txt\n@@ -1 +1 @@\n-one\n+two\n";
     json!([
@@ -87,7 +87,7 @@ fn updates() -> Value {
     ])
 }
 
-/// A terminal of the agent's own, from its start to its exit.
+/// A terminal of the agent, from its start to its exit.
 fn terminal() -> Value {
     json!([
         {"sessionUpdate": "terminal_update", "terminalId": "x", "command": "make", "cwd": "/w"},
@@ -110,9 +110,9 @@ async fn turn(
     let session = prompt.session_id.clone();
     let word = match prompt.prompt.first() {
         Some(schema::ContentBlock::Text(text)) => text.text.clone(),
-        other => told(other),
+        other => to_text(other),
     };
-    // Unique in all lives of the agent: a client keeps what it has.
+    // Unique across runs of the agent, because clients keep earlier messages.
     let id = format!("answer-{}-{number}", std::process::id());
     update(&connection, &session, json!({"sessionUpdate": "state_update", "state": "running"}))?;
     let mut end = json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"});
@@ -138,13 +138,13 @@ async fn turn(
                 &session,
                 json!({"sessionUpdate": "state_update", "state": "requires_action"}),
             )?;
-            say(&connection, &session, &id, told(connection.send_request(request).block_task().await?))?;
+            say(&connection, &session, &id, to_text(connection.send_request(request).block_task().await?))?;
         }
         "elicit" => {
             let request: schema::CreateElicitationRequest = typed(json!({
                 "sessionId": session, "mode": "form", "message": "Who?",
                 "requestedSchema": {"type": "object", "properties": {"age": {"type": "integer"}, "name": {"type": "string"}}}}))?;
-            say(&connection, &session, &id, told(connection.send_request(request).block_task().await?))?;
+            say(&connection, &session, &id, to_text(connection.send_request(request).block_task().await?))?;
         }
         "wait" => {
             let seen = *cancelled.borrow_and_update();
@@ -161,7 +161,7 @@ async fn turn(
     update(&connection, &session, end)
 }
 
-/// On stdin and stdout; or with `--http` behind the official HTTP and web socket server, whose port it tells.
+/// Uses stdin and stdout; with `--http` the official HTTP and WebSocket server, whose port it prints.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     if std::env::args().nth(1).as_deref() != Some("--http") {
@@ -265,7 +265,7 @@ fn agent() -> impl ConnectTo<Client> {
         )
         .on_receive_request(
             async move |request: schema::SetSessionConfigOptionRequest, responder, connection: Connection| {
-                say(&connection, &request.session_id, "option", told(&request))?;
+                say(&connection, &request.session_id, "option", to_text(&request))?;
                 responder.respond(typed::<schema::SetSessionConfigOptionResponse>(
                     json!({"configOptions": options(true)}),
                 )?)

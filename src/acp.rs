@@ -1,8 +1,8 @@
-//! The Agent Client Protocol (ACP). Only this folder knows JSON-RPC and the protocol's names.
+//! The Agent Client Protocol (ACP). JSON-RPC and the names of the protocol are used in this folder only.
 //!
 //! A connection works on one agent: a transport reads bytes, `frame` cuts them into messages, the peer matches
 //! requests with responses, and the codec decodes them into [`AgentEvent`]s, which go to the app in wire order
-//! through a bounded channel. [`AgentCommand`]s come back through an unbounded channel and are written immediately.
+//! through a bounded channel. [`AgentCommand`]s are sent through an unbounded channel and are written immediately.
 //! `app` decides about events; `services` executes requests.
 //! Invariants: every request of the agent gets exactly one response, even when the connection ends; invalid input
 //! becomes an anomaly and neither panics nor ends the connection.
@@ -27,13 +27,13 @@ use gate::Gate;
 pub use peer::{Deadlines, Limits};
 pub use transport::kill_all;
 
-/// Starts an agent and talks to it. Never fails: what goes wrong comes as an event, `Closed` at last.
-/// Must be called on a tokio runtime; the connection's tasks run there.
+/// Starts an agent and connects to it. Errors are reported as events; `Closed` is always the last one. Must be called
+/// on a tokio runtime; the connection's tasks run there.
 pub fn connect(options: ConnectOptions) -> Connection {
     connect_gated(options, Gate::default())
 }
 
-/// The same, with updates that wait for a gate.
+/// Like [`connect`]; the gate can delay session updates.
 pub fn connect_gated(options: ConnectOptions, gate: Gate) -> Connection {
     let transport: Box<dyn transport::Transport> = match &options.spec.remote {
         Some(remote) => {
@@ -45,7 +45,7 @@ pub fn connect_gated(options: ConnectOptions, gate: Gate) -> Connection {
     spawn(transport, options, Limits::default(), gate)
 }
 
-/// The same over any transport. Dropping the [`Connection`] or all its [`Commands`] stops the agent.
+/// Connects over the given transport. Dropping the [`Connection`] or all its [`Commands`] stops the agent.
 pub fn connect_with(
     transport: Box<dyn transport::Transport>,
     options: ConnectOptions,
@@ -64,7 +64,7 @@ fn spawn(
     let (sender, commands) = mpsc::unbounded_channel();
     let peer = tokio::spawn(peer::run(transport, options, limits, (event_sender.clone(), gate), commands));
     tokio::spawn(async move {
-        // The promise that `Closed` comes holds for our own faults too.
+        // `Closed` is promised also if the peer panics.
         if peer.await.is_err_and(|error| error.is_panic()) {
             let error = "The connection ended because of a bug in parlor. Please report it.".to_owned();
             let events = vec![AgentEvent::Closed(CloseReason::Lost { error })];
@@ -74,43 +74,41 @@ fn spawn(
     Connection { events, commands: Commands { sender } }
 }
 
-/// What is needed to connect.
+/// The parameters of a connection.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
-    /// How to start the agent.
     pub spec: AgentSpec,
-    /// The session's folder: the process's own, unless the spec names another.
+    /// The session's folder: that of parlor's process, unless the spec names another.
     pub cwd: PathBuf,
-    /// Sees every frame, both ways.
+    /// Receives every frame in both directions.
     pub tap: tap::Tap,
-    /// Where the agent's stderr is kept; `None`: only in memory.
+    /// The file that the agent's stderr is written to; `None`: memory only.
     pub stderr_log: Option<PathBuf>,
 }
 
-/// A connection: what it tells, and the way to command it.
+/// A connection: its events and a sender for commands.
 #[derive(Debug)]
 pub struct Connection {
     /// Batches of events in wire order; ends after `Closed`.
     pub events: mpsc::Receiver<Batch>,
-    /// The way to command it.
     pub commands: Commands,
 }
 
-/// The way to command a connection; cheap to clone. Nothing here blocks or fails: a command to a closed
-/// connection does nothing, because `Closed` has told already.
+/// Sends commands to a connection; cheap to clone. Sending never blocks or fails: commands to a closed connection are
+/// dropped, because `Closed` has already been reported.
 #[derive(Debug, Clone)]
 pub struct Commands {
     sender: mpsc::UnboundedSender<Command>,
 }
 
-/// What the connection's task is told.
+/// A command to the connection's task.
 #[derive(Debug)]
 pub enum Command {
-    /// Write this.
+    /// Sends a message to the agent.
     Agent(AgentCommand),
-    /// Stop the agent: close stdin, 2 s, TERM, 3 s, KILL, all to the group; `force`: KILL at once.
+    /// Stops the agent's process group: close stdin, TERM after 2 s, KILL after another 3 s.
     Stop {
-        /// Without waiting.
+        /// Sends KILL immediately.
         force: bool,
     },
 }

@@ -206,7 +206,7 @@ pub enum AgentsJob {
 pub struct Session {
     /// The folder, absolute, links resolved.
     pub folder: PathBuf,
-    /// The agent to start; `None`: that of the resumed session, or the user chooses.
+    /// The agent to start; `None` for that of the resumed session, or for the user's choice.
     pub agent: Option<AgentSpec>,
     /// Whether the agent was named on the command line; it then replaces that of a resumed session.
     pub is_agent_named: bool,
@@ -222,11 +222,8 @@ pub struct Session {
     pub demo: AgentSpec,
     /// The file of the protocol log.
     pub log_file: Option<PathBuf>,
-    /// Paths of the configuration and data.
     pub paths: Paths,
-    /// The effective configuration.
     pub config: Config,
-    /// Problems of the configuration.
     pub problems: Vec<Problem>,
 }
 
@@ -376,7 +373,7 @@ impl Cli {
 }
 
 impl Options {
-    /// Lays these options over the configuration.
+    /// Applies these options to the configuration.
     pub fn apply(&self, config: &mut Config) {
         let mut forced = Vec::new();
         if let Some(theme) = &self.theme {
@@ -408,7 +405,7 @@ impl Options {
     }
 }
 
-/// Permissions that are saved, each with the file that holds it.
+/// The saved permissions, each with its file.
 fn permissions(grants: &[grants::GrantFile]) -> String {
     use std::fmt::Write as _;
     if grants.is_empty() {
@@ -423,7 +420,7 @@ fn permissions(grants: &[grants::GrantFile]) -> String {
     text
 }
 
-/// Prints a text. A reader that has seen enough (`parlor config | head`) is no error.
+/// Prints a text. A closed pipe (`parlor config | head`) is not an error.
 fn print(out: &mut Printer<'_>, text: &str) -> anyhow::Result<()> {
     match out.print(text) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("cannot print"),
@@ -431,7 +428,7 @@ fn print(out: &mut Printer<'_>, text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The known agents that a thread has looked for. One that could not be asked has found none.
+/// The known agents that a thread has found; empty if the thread failed.
 fn found(looking: JoinHandle<Vec<(AgentSpec, String)>>, config: &Config) -> Vec<(AgentSpec, String)> {
     let mut found = looking.join().unwrap_or_default();
     for (spec, _) in &mut found {

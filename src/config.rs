@@ -43,7 +43,7 @@ const TOP_KEYS: &[&str] = &[
     "sessions",
 ];
 
-/// Values of `ui.images`. `auto`: detected; `off`: described as text.
+/// Values of `ui.images`. `auto` detects the protocol; `off` describes images as text.
 pub const IMAGE_WAYS: [&str; 6] = ["auto", "kitty", "iterm2", "sixel", "blocks", "off"];
 
 /// Default of `handover.max_bytes`.
@@ -57,7 +57,7 @@ const DEFAULT_MEMORY_MIB: u64 = 16;
 
 /// The effective configuration.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a separate setting")]
 pub struct Config {
     /// Configured agents by name, with their callbacks.
     pub agents: BTreeMap<String, AgentSpec>,
@@ -71,7 +71,7 @@ pub struct Config {
     pub additional_directories: Vec<PathBuf>,
     /// Theme name, or `auto` to match the terminal's background.
     pub theme: String,
-    /// The command that opens a file, with `{path}` and `{line}`; `None`: `$VISUAL`, then `$EDITOR`.
+    /// The command that opens a file, with `{path}` and `{line}`; `None` for `$VISUAL`, then `$EDITOR`.
     pub editor: Option<String>,
     /// Callbacks of agents without their own switches.
     pub callbacks: Callbacks,
@@ -83,7 +83,8 @@ pub struct Config {
     pub mouse: bool,
     /// Whether a mouse selection is copied on release.
     pub copy_on_select: bool,
-    /// Whether hyperlinks are sent to the terminal; `None`: if it is known to support them.
+    /// Whether hyperlinks are sent to the terminal; `None` to send them if the terminal is known to support
+    /// them.
     pub hyperlinks: Option<bool>,
     /// Image protocol: one of [`IMAGE_WAYS`].
     pub images: String,
@@ -95,17 +96,18 @@ pub struct Config {
     pub code_line_numbers: bool,
     /// Whether the terminal bell rings for events in the background.
     pub bell: bool,
-    /// Whether the terminal shows a notification (OSC 9) for them.
+    /// Whether the terminal shows a notification (OSC 9) for events in the background.
     pub notify: bool,
     /// How tool calls are folded.
     pub folds: FoldRules,
     /// Maximum size of a conversation that is handed over to another agent, in bytes.
     pub handover_bytes: usize,
-    /// Size of the saved sessions in MiB that causes a warning; 0: never.
+    /// Size of the saved sessions in MiB that causes a warning; 0 disables it.
     pub sessions_warn_mib: u64,
-    /// Approximate size of a transcript in memory in MiB; the rest is read from the disk. 0: no limit.
+    /// Approximate size of a transcript in memory in MiB; older parts are read from disk. 0 disables the
+    /// limit.
     pub sessions_memory_mib: u64,
-    /// Origins of values by dotted name; others are defaults.
+    /// Origins of values by dotted name; values without an entry are defaults.
     pub origins: BTreeMap<String, Origin>,
 }
 
@@ -169,9 +171,7 @@ pub struct Problem {
     pub file: PathBuf,
     /// The line, from 1, if known.
     pub line: Option<usize>,
-    /// The problem.
     pub text: String,
-    /// The remedy.
     pub fix: String,
 }
 

@@ -24,7 +24,7 @@ mod tests;
 use agent::Agent;
 use peer::Peer;
 
-/// Longest input line; prompts with images are far below.
+/// Maximum length of an input line in bytes; prompts with images are far smaller.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// Environment variable with the folder of the demo agent.
@@ -42,8 +42,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// From the environment: [`DIR_VARIABLE`] (else `dir`), `PARLOR_DEMO_PACE=0`, and `PARLOR_DEMO_SCRATCH`, a
-    /// folder that is there and stays.
+    /// Reads the environment: [`DIR_VARIABLE`] (otherwise `dir`), `PARLOR_DEMO_PACE=0`, and
+    /// `PARLOR_DEMO_SCRATCH`, an existing folder that is not removed.
     pub fn from_env(dir: PathBuf) -> Self {
         let dir = std::env::var_os(DIR_VARIABLE).filter(|dir| !dir.is_empty()).map_or(dir, PathBuf::from);
         let scratch_dir =
@@ -53,13 +53,13 @@ impl Settings {
     }
 }
 
-/// Runs the agent on standard input and output until the input ends. Its folder is `dir` unless the environment
-/// names another.
+/// Runs the agent on standard input and output until the input ends. Its folder is `dir` unless the
+/// environment sets another one.
 pub fn run(dir: PathBuf) -> anyhow::Result<()> {
     serve(io::stdin().lock(), io::stdout(), Settings::from_env(dir))
 }
 
-/// Runs the agent until `input` ends. Fails when it cannot be read.
+/// Runs the agent until `input` ends. Fails if it cannot be read.
 pub fn serve(
     mut input: impl BufRead,
     output: impl Write + Send + 'static,

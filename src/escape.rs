@@ -1,27 +1,28 @@
-//! Escaping of characters that act on a terminal or are invisible.
+//! Escaping of characters that affect a terminal or are invisible.
 //!
-//! For text that must stay exact and may still be shown by any program: JSON, where the escaped form is the same
-//! value, logs, and what the user judges in a dialog. Text that is only to be read is sanitised instead
+//! For text that must remain exact and may be shown by any program: JSON, where the escaped form has the same
+//! value, logs, and text that the user reviews in a dialog. Text for reading is sanitised instead
 //! (`ui::text::sanitize`).
-//! Invariant: [`is_plain`] holds for no character that the sanitiser would change, so printing escaped text changes
-//! nothing (`runtime::print` tests it).
+//!
+//! Invariants: [`is_plain`] is false for every character that the sanitiser changes, so that printing escaped
+//! text does not change it (`runtime::print` tests it).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// Whether a character is seen and does nothing but stand where it was put. Line ends and tabs count as plain.
+/// Whether a character is visible and has no side effect on a terminal. Includes line ends and tabs.
 pub fn is_plain(c: char) -> bool {
     match c {
         '\n' | '\t' | ' '..='~' => true,
-        // Private use: terminals and parlor give some of them meanings of their own.
+        // Private use: terminals and parlor assign special meanings to some of them.
         '\u{10eeee}' | '\u{10fff0}'..='\u{10ffff}' => false,
         _ => !c.is_control() && !is_format(c) && !is_blank(c) && c.width() != Some(0),
     }
 }
 
-/// Whether a character is a separator, of Unicode's category `Cf`, or ignored by default when drawn.
+/// Whether a character is a separator, in Unicode's category `Cf`, or ignorable by default.
 pub fn is_format(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
@@ -40,8 +41,8 @@ pub fn is_blank(c: char) -> bool {
     )
 }
 
-/// Text on one line for dialogs in which the user judges it: control characters, line ends, format characters and
-/// unusual blanks are written as `⟨U+202E⟩`.
+/// Text on one line, for dialogs in which the user reviews it: control characters, line ends, format
+/// characters and unusual blanks are written as `⟨U+202E⟩`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let is_hidden = |c: char| {
         c.is_control()
@@ -55,7 +56,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// JSON text in which every character that is not plain is written as `\uXXXX`: the same value.
+/// JSON text with the same value, in which every character that is not plain is written as `\uXXXX`.
 pub fn json(text: &str) -> Cow<'_, str> {
     escaped(
         text,
@@ -68,7 +69,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// Text for a log: every character that is not plain is written as `\u{X}`.
+/// Text for a log, in which every character that is not plain is written as `\u{X}`.
 pub fn log(text: &str) -> Cow<'_, str> {
     escaped(
         text,
@@ -101,14 +102,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_stay_and_what_acts_or_hides_is_escaped() {
+    fn letters_are_unchanged_and_control_characters_are_escaped() {
         assert_eq!(log("Grüße, 日本 🙂\tx\n"), "Grüße, 日本 🙂\tx\n");
         assert_eq!(log("a\u{1b}[31mb\r\u{9d}\u{7f}"), "a\\u{1b}[31mb\\u{d}\\u{9d}\\u{7f}");
         assert_eq!(json("\"\u{9b}\u{7f}\u{202e}\u{e0041}\""), r#""\u009b\u007f\u202e\udb40\udc41""#);
     }
 
     #[test]
-    fn hidden_characters_are_shown_by_their_number() {
+    fn hidden_characters_are_shown_by_code_point() {
         assert_eq!(visible("ls -l größe 試験 e\u{301}"), "ls -l größe 試験 e\u{301}");
         assert_eq!(visible("a\nb\tc\0"), "a⟨U+000A⟩b⟨U+0009⟩c⟨U+0000⟩");
         assert_eq!(visible("\u{202e}x\u{200b}\u{e0041}\u{a0}"), "⟨U+202E⟩x⟨U+200B⟩⟨U+E0041⟩⟨U+00A0⟩");
@@ -116,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escaped_json_is_the_same_value(text in any::<String>()) {
+        fn escaped_json_has_the_same_value(text in any::<String>()) {
             let plain = serde_json::to_string(&text).unwrap();
             let escaped = json(&plain);
             prop_assert!(escaped.chars().all(is_plain));

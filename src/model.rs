@@ -1,9 +1,8 @@
-//! Plain data that every layer shares: what an agent tells, asks and is told.
+//! Plain data that every layer shares: session updates, requests, responses and commands.
 //!
-//! Duty: one vocabulary, shaped like ACP v2 (items upserted by id, three-state patches, the end of a
-//! turn apart from the reply to the prompt), so that v1, v2 and the dialects are adapters of it.
-//! Not its duty: the wire (`acp`), behaviour (`app`), drawing (`ui`).
-//! Everything here can be cloned, compared and printed; nothing here does IO.
+//! The types are shaped like ACP v2 (items upserted by id, three-state patches, the end of a turn separate
+//! from the response to the prompt), so that v1, v2 and the dialects are adapters to them. They can be
+//! cloned, compared and printed; nothing here does IO.
 
 pub mod access;
 pub mod action;
@@ -65,25 +64,25 @@ pub use update::*;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A field of an update: left alone, emptied, or given a new value.
+/// A field of an update: unchanged, cleared, or set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Patch<T> {
     /// The update does not mention the field.
     #[default]
     Keep,
-    /// The update empties the field (`null` where the protocol says that this means "clear").
+    /// The update clears the field (`null` where the protocol defines it as "clear").
     Clear,
     /// The update replaces the value.
     Set(T),
 }
 
 impl<T> Patch<T> {
-    /// Whether nothing is said; such a field is left out where a record is kept.
+    /// Whether the field is unchanged; records omit such a field.
     pub fn is_keep(&self) -> bool {
         matches!(self, Self::Keep)
     }
 
-    /// `Set` for a value, `Keep` for none: the reading of v1, where `null` and absent mean "unchanged".
+    /// `Set` for a value, `Keep` for none, as in v1, where `null` and absent both mean "unchanged".
     pub fn from_option(value: Option<T>) -> Self {
         value.map_or(Self::Keep, Self::Set)
     }
@@ -118,7 +117,7 @@ impl<T> Patch<T> {
     }
 }
 
-/// As kept on disk: a field that is missing means `Keep`, `null` means `Clear`.
+/// On disk, a missing field means `Keep` and `null` means `Clear`.
 impl<T: Serialize> Serialize for Patch<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.as_set().serialize(serializer)

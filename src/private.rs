@@ -1,8 +1,8 @@
 //! Files and folders that only their owner may read: everything that parlor writes for itself.
 //!
-//! All layers that write logs, records, settings or exports open their files here, so that the mode of each is decided
-//! in one place: 0600 for files, 0700 for folders. A file that exists with a wider mode is restricted when it is opened.
-//! Files that parlor writes on behalf of an agent belong to the user's project and keep the modes of that
+//! All modules that write logs, records, settings or exports open their files here, so that the modes are set
+//! in one place: 0600 for files, 0700 for folders. An existing file with a wider mode is restricted when it
+//! is opened. Files that parlor writes for an agent belong to the user's project and get the usual modes
 //! (`services::fs`).
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -12,32 +12,32 @@ use std::path::Path;
 
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
-/// The permission bits of everybody but the owner.
+/// The permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
-/// Makes a folder and those above it. Existing folders keep their modes: they may be the user's own.
+/// Creates a folder and its parents. Existing folders keep their modes, because they may be the user's.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)
 }
 
-/// Makes a folder that only parlor uses, and restricts it if it exists.
+/// Creates a folder that only parlor uses, and restricts it if it exists.
 pub fn make_own_folder(path: &Path) -> io::Result<()> {
     make_folder(path)?;
     restrict(path);
     Ok(())
 }
 
-/// Opens a file to append to, and makes it if it is missing.
+/// Opens a file for appending, and creates it if it does not exist.
 pub fn append(path: &Path) -> io::Result<File> {
     opened(OpenOptions::new().create(true).append(true), path)
 }
 
-/// Makes a file. Fails if it exists.
+/// Creates a file. Fails if it exists.
 pub fn create_new(path: &Path) -> io::Result<File> {
     opened(OpenOptions::new().write(true).create_new(true), path)
 }
 
-/// Opens a file to be locked, and makes it if it is missing. Its contents stay.
+/// Opens a lock file, and creates it if it does not exist. Its contents are not changed.
 pub fn open_lock(path: &Path) -> io::Result<File> {
     opened(OpenOptions::new().write(true).create(true).truncate(false), path)
 }
@@ -45,14 +45,14 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
 fn opened(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.mode(FILE_MODE).open(path)?;
     let facts = file.metadata()?;
-    // Where the mode cannot be changed, the file belongs to another user or its file system has no modes.
+    // This fails for files of other users and on file systems without modes.
     if facts.is_file() && facts.permissions().mode() & OTHERS != 0 {
         let _ = file.set_permissions(Permissions::from_mode(FILE_MODE));
     }
     Ok(file)
 }
 
-/// Restricts a file or folder without opening it. Does nothing for links, devices and what is missing.
+/// Restricts a file or folder without opening it. Ignores links, devices and missing files.
 pub fn restrict(path: &Path) {
     let Ok(facts) = fs::symlink_metadata(path) else { return };
     let mode = match facts.file_type() {
@@ -65,13 +65,13 @@ pub fn restrict(path: &Path) {
     }
 }
 
-/// Writes a file whole or not at all, in place of one that exists. Its folder is made if it is missing.
+/// Writes a file atomically, replacing an existing one. Creates its folder if needed.
 pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     make_folder(path.parent().unwrap_or(Path::new("/")))?;
     staged(path, contents)?.persist(path).map(drop).map_err(|refused| refused.error)
 }
 
-/// A file beside `path` with these contents, written to the disk, that is yet to be given its name. Temporary files
+/// A temporary file next to `path` with these contents, synced to disk and not yet renamed. Temporary files
 /// have the mode 0600.
 pub fn staged(path: &Path, contents: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn new_files_and_folders_are_the_owners_alone() {
+    fn new_files_and_folders_are_private() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("a/b");
         make_folder(&folder).unwrap();
@@ -109,11 +109,11 @@ mod tests {
     }
 
     #[test]
-    fn existing_ones_are_restricted_and_keep_their_contents() {
+    fn existing_files_are_restricted_and_keep_their_contents() {
         let root = tempfile::tempdir().unwrap();
         let wide = |name: &str| {
             let path = root.path().join(name);
-            fs::write(&path, "kept").unwrap();
+            fs::write(&path, "old").unwrap();
             fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
             path
         };
@@ -122,20 +122,20 @@ mod tests {
         open_lock(&lock).unwrap();
         restrict(&db);
         replace(&config, b"new").unwrap();
-        for (path, text) in [(&log, "kept!"), (&lock, "kept"), (&db, "kept"), (&config, "new")] {
+        for (path, text) in [(&log, "old!"), (&lock, "old"), (&db, "old"), (&config, "new")] {
             assert_eq!((mode(path), fs::read_to_string(path).unwrap().as_str()), (0o600, text), "{path:?}");
         }
         let folder = root.path().join("logs");
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
         make_folder(&folder).unwrap();
-        assert_eq!(mode(&folder), 0o755, "it may be the user's own");
+        assert_eq!(mode(&folder), 0o755, "the folder may be the user's");
         make_own_folder(&folder).unwrap();
         assert_eq!(mode(&folder), 0o700);
     }
 
     #[test]
-    fn devices_and_targets_of_links_keep_their_modes() {
+    fn devices_and_link_targets_keep_their_modes() {
         let root = tempfile::tempdir().unwrap();
         let (target, link) = (root.path().join("target"), root.path().join("link"));
         fs::write(&target, "").unwrap();

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_entries_of_the_search_path_pick_nothing_of_the_folder() {
+    fn relative_path_entries_select_no_program_of_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         program(folder.path(), "helper");
         std::fs::create_dir(folder.path().join("bin")).unwrap();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_started_has_no_relative_entries_either() {
+    fn started_programs_get_no_relative_path_entries() {
         let env = [("PATH".to_owned(), ".:/usr/bin::/bin:sub".to_owned())];
         let output = Start::find(StartedBy::User, "sh", None, &env)
             .unwrap()
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_counts_from_the_folder_and_helpers_have_none() {
+    fn paths_are_relative_to_the_folder_except_for_helpers() {
         let folder = tempfile::tempdir().unwrap();
         program(folder.path(), "helper");
         let here = |by| Start::find(by, "./helper", Some(folder.path()), &[]).map(|_| ());
@@ -293,20 +293,20 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_in_sets_no_variable_that_changes_what_runs() {
+    fn sign_ins_cannot_set_unsafe_variables() {
         let start = Start::find(StartedBy::User, "sh", None, &[]).unwrap();
         let set = |by, name: &str| {
             start.clone().with_variables(by, &[(name.to_owned(), "/bin".to_owned())]).map(|_| ())
         };
         for name in ["PATH", "LD_PRELOAD", "NODE_OPTIONS", "GIT_SSH_COMMAND"] {
             assert_eq!(set(StartedBy::SignIn, name), Err(Refusal::Variable(name.to_owned())));
-            assert_eq!(set(StartedBy::User, name), Ok(()), "the user may");
+            assert_eq!(set(StartedBy::User, name), Ok(()), "the user is allowed to");
         }
         assert_eq!(set(StartedBy::SignIn, "ACCOUNT"), Ok(()));
     }
 
     #[test]
-    fn variables_without_a_name_do_not_hinder_a_start() {
+    fn variables_with_invalid_names_are_ignored() {
         let odd = [("", "x"), ("A=B", "x"), ("A\0B", "x")].map(|(name, value)| (name.into(), value.into()));
         let start = Start::find(StartedBy::Agent, "sh", None, &odd).unwrap().args(["-c", "exit 0"]);
         assert!(start.command().status().unwrap().success());

@@ -48,85 +48,83 @@ use pictures::Pictures;
 use signals::Signals;
 use tty::Tty;
 
-/// How long agents and services may keep the loop before it looks at the keys again and draws.
+/// How long agents and services may occupy the loop before it checks for keys and draws.
 const BUDGET: Duration = Duration::from_millis(4);
 
-/// A terminal that tells its background later than this after the start is not followed any more: it would change
-/// the looks of what is being read.
+/// Time after the start until which a reported background changes the theme. Later, the change would be distracting.
 const SURPRISE: Duration = Duration::from_secs(2);
 
-/// Chooses a theme's name by a background, in three parts of 255.
+/// Selects the name of a theme by a background color in RGB.
 pub type ThemeFor = fn([u8; 3]) -> String;
 
-/// An interrupt that comes so soon after parlor took the terminal back was meant for what had it before.
+/// An interrupt within this time after parlor took the terminal back was meant for the previous program.
 const LATE_INTERRUPT: Duration = Duration::from_millis(500);
 
-/// What is needed to run a session in the terminal.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+/// The parameters of a session in the terminal.
+#[expect(clippy::struct_excessive_bools, reason = "independent settings")]
 pub struct Launch {
-    /// What the app starts with.
+    /// The initial state of the app.
     pub setup: Setup,
-    /// All keys.
     pub keymap: Keymap,
-    /// Finds a theme by name.
+    /// Returns a theme by name.
     pub themes: Box<dyn Fn(&str) -> Theme>,
-    /// Whether what the mouse selects is copied when its button goes up.
+    /// Whether text selected with the mouse is copied when the button is released.
     pub copies_on_select: bool,
-    /// What is known about clipboards here.
+    /// The environment for clipboards.
     pub clipboard: clipboard::Surroundings,
-    /// Finds the name of the theme that suits a background; `None`: the user chose one.
+    /// Returns the name of the theme for a background; `None`: the user selected a theme.
     pub theme_for: Option<ThemeFor>,
-    /// Whether nothing moves by itself.
+    /// Whether animations are disabled.
     pub reduced_motion: bool,
-    /// Whether lines of code blocks are numbered.
+    /// Whether code blocks have line numbers.
     pub numbers_code: bool,
-    /// How the user is called.
+    /// How the user is notified.
     pub calls: Calls,
-    /// Whether the terminal shows marks beyond ASCII.
+    /// Whether the terminal supports symbols beyond ASCII.
     pub has_rich_glyphs: bool,
-    /// Whether the terminal shows links (OSC 8).
+    /// Whether the terminal supports links (OSC 8).
     pub has_links: bool,
-    /// What is known about pictures here.
+    /// The environment for images.
     pub pictures: pictures::Around,
-    /// The user's home, shown as `~`.
+    /// The user's home folder, displayed as `~`.
     pub home: Option<PathBuf>,
-    /// Where parlor keeps its data.
+    /// The data folder.
     pub data_dir: PathBuf,
     /// The command of the user's editor; `None`: `vi`.
     pub editor: Option<String>,
-    /// Finds the MCP servers that a folder names.
+    /// Reads the MCP servers of a folder.
     pub find_servers: effects::FindServers,
-    /// What parlor keeps on disk; `None`: nothing is kept.
+    /// The session store; `None`: nothing is saved.
     pub store: Option<Store>,
-    /// Writes a kept session to a file.
+    /// Exports a saved session to a file.
     pub export: Export,
-    /// Sees every frame of the wire.
+    /// Records every frame of the protocol.
     pub tap: Tap,
-    /// Where logs of agents are kept.
+    /// The folder of the agents' logs.
     pub log_dir: PathBuf,
 }
 
-/// Runs until the user leaves. Fails if the terminal cannot be used.
+/// Runs until the user quits. Fails if the terminal cannot be used.
 pub fn run(launch: Launch) -> anyhow::Result<()> {
     in_runtime(async { Loop::new(launch)?.run().await })
 }
 
-/// Runs to the end of a task.
+/// Runs a task to its end.
 fn in_runtime(task: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    // One thread for the loop and all pipes: with more of them, an update costs more in wake-ups than in work.
-    // What may block (files, git) has threads of its own, which soon go.
+    // A single thread for the loop and all pipes: with more threads, wake-ups cost more than the work of an update.
+    // Blocking work (files, git) runs on separate threads, which end soon.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .thread_keep_alive(Duration::from_millis(500))
         .enable_all()
         .build()
         .context("cannot start the async runtime")?;
     let outcome = runtime.block_on(task);
-    // A blocking job (a file on a dead network drive, say) must not keep the program from ending.
+    // A blocking job, such as a file on an unreachable network drive, must not delay the exit.
     runtime.shutdown_timeout(Duration::from_millis(200));
     outcome
 }
 
-/// Everything that the loop owns.
+/// The state of the event loop.
 struct Loop {
     state: State,
     view: ViewState,
@@ -142,26 +140,26 @@ struct Loop {
     gate: GateKeeper,
     pictures: Pictures,
     comparer: compare::Comparer,
-    /// Something outside the state changed what is to be seen (a grammar was loaded).
+    /// Notified when something outside the state changes the screen, such as a loaded grammar.
     repaint: Arc<Notify>,
     log_stand: effects::LogStand,
-    /// Something else has the terminal: nothing is drawn, no key is read.
+    /// Whether another program has the terminal, so that nothing is drawn or read.
     is_away: bool,
-    /// The app was notified that the terminal is gone.
+    /// Whether the app was notified that the terminal is closed.
     is_lost: bool,
     began: Instant,
-    /// Chooses a theme by the terminal's background, once.
+    /// Selects a theme for the terminal's background, once.
     theme_for: Option<ThemeFor>,
-    /// When parlor last took the terminal back.
+    /// Time when parlor last took the terminal back.
     back_since: Option<Instant>,
-    /// The budget ended before what was ready.
+    /// Whether the budget was exhausted before all ready events were processed.
     has_more: bool,
     calls: Calls,
-    /// The title that the terminal was told last.
+    /// The title that was last sent to the terminal.
     title: String,
 }
 
-/// What woke the loop.
+/// The event that woke the loop.
 enum Wake {
     Input(std::io::Result<TtyEvent>),
     InputEnded,
@@ -231,7 +229,7 @@ impl Loop {
             calls: launch.calls,
             title: String::new(),
         };
-        // The first frame comes before any agent is started and before anything is read from disk.
+        // The first frame is drawn before any agent is started and before anything is read from disk.
         this.draw(now);
         this.input = Some(Keys::listen()?);
         this.doer.start_recording();
@@ -247,11 +245,11 @@ impl Loop {
             let was_busy = self.has_more;
             self.drain(is_input);
             if is_input {
-                // The key's frame shows what came since the last one too.
+                // The frame after the key shows pending updates too.
                 self.gate.open_at(Instant::now().into());
             }
             if is_input || self.has_more {
-                // What the user wants goes to the agent before a frame is drawn, and in the midst of a flood.
+                // The user's commands are sent to the agent before a frame is drawn, also during a flood.
                 tokio::task::yield_now().await;
             }
             if is_input
@@ -304,7 +302,7 @@ impl Loop {
             () = self.repaint.notified() => Wake::Repaint,
             Some(done) = self.pictures.next() => Wake::Picture(done),
             () = clock::sleep_until(deadline) => Wake::Deadline,
-            // A slice of a picture goes out in each round in which nothing else is to be done.
+            // A slice of an image is sent in each iteration without other work.
             () = std::future::ready(()), if self.pictures.has_more_to_send() && !self.is_away => Wake::Deadline,
         }
     }
@@ -328,14 +326,14 @@ impl Loop {
             Wake::Signal(signal) => self.on_signal(signal, now),
             Wake::Agent(conn, batch) => self.on_batch(conn, batch, now),
             Wake::Service(event) => self.on_service(event, now),
-            // Colours of a page that was just turned should not come a frame later than they could.
+            // Highlighting of a visible page must not be delayed by a frame.
             Wake::Repaint => self.clock.want_frame_at_once(),
             Wake::Deadline => {}
         }
     }
 
-    /// Takes what else is ready: all keys first, then agents and services as long as the budget lasts. After a key
-    /// its echo comes first: agents have their turn in the next round, also when that begins with a key.
+    /// Processes all other ready events: first all keys, then agents and services within the budget. After a key the
+    /// frame is drawn first; agents are processed in the next iteration, even if that starts with a key.
     fn drain(&mut self, is_input: bool) {
         let begun = Instant::now();
         let is_turn_of_agents = !is_input || self.has_more;
@@ -364,7 +362,7 @@ impl Loop {
 
     fn on_input(&mut self, event: &crossterm::event::Event, now: Instant) {
         if self.doer.is_leaving {
-            // The second wish to leave does not wait for agents that take their time.
+            // A second request to quit does not wait for agents.
             if let crossterm::event::Event::Key(key) = event
                 && key.modifiers.contains(crossterm::event::KeyModifiers::CONTROL)
             {
@@ -383,19 +381,19 @@ impl Loop {
 
     fn on_resize(&mut self) {
         self.pictures.choose(tty::cell_size(), None);
-        // Several changes may end at the size of the last frame, and the terminal has lost cells meanwhile.
+        // The size may be the same after several changes, but the terminal has lost cells in between.
         self.tty.clear();
         self.clock.want_frame_at_once();
     }
 
-    /// Follows the terminal's background, if it tells it while that still is no surprise.
+    /// Selects a theme for the terminal's background, if it is reported soon after the start.
     fn on_background(&mut self, color: [u8; 3], now: Instant) {
         if let Some(choose) = self.theme_for.take().filter(|_| now < self.began + SURPRISE) {
             self.apply(Event::Theme(choose(color)), now);
         }
     }
 
-    /// The terminal says what pictures it shows.
+    /// Handles the terminal's response about its image protocols.
     fn on_answer(&mut self, answer: TtyEvent) {
         self.pictures.note(|known| match answer {
             TtyEvent::Kitty(pictures::Answers::COMPRESSED_QUESTION) => known.compressed = true,
@@ -408,7 +406,7 @@ impl Loop {
         self.clock.want_frame();
     }
 
-    /// Sends the terminal a piece of what it is to keep.
+    /// Sends a slice of the image data to the terminal.
     fn send_pictures(&mut self) {
         if self.is_away || self.tty.is_gone() {
             return;
@@ -422,12 +420,12 @@ impl Loop {
         }
     }
 
-    /// Once the terminal is gone, agents are stopped in order.
+    /// Stops the agents once the terminal is closed.
     fn notice_loss(&mut self, now: Instant) {
         if self.tty.is_gone() && !self.is_lost {
             self.is_lost = true;
             self.input = None;
-            // A window that is closed sends a signal too; a second request to quit would give agents no time.
+            // Closing a window also sends a signal; a second request to quit would kill the agents immediately.
             if !self.doer.is_leaving {
                 self.apply(Event::Terminate, now);
             }
@@ -435,7 +433,7 @@ impl Loop {
     }
 
     fn on_signal(&mut self, signal: signals::Signal, now: Instant) {
-        // Ctrl+C in a command that had the terminal reaches parlor too, at times only after the command's end.
+        // Ctrl+C in a command that had the terminal is sent to parlor too, sometimes only after the command has ended.
         let is_late =
             self.back_since.is_some_and(|back| now.saturating_duration_since(back) < LATE_INTERRUPT);
         match signal {
@@ -476,7 +474,7 @@ impl Loop {
         self.apply(Event::Service(event), now);
     }
 
-    /// Copies what is selected on the screen. Where a key was needed for that, the selection is over.
+    /// Copies the selected text. If a key was required for that, the selection is cleared.
     fn copy_selection(&mut self, now: Instant) {
         let text = ui::selected_text(&self.state, &mut self.view, &self.theme).unwrap_or_default();
         let (lines, letters) = (text.lines().count(), text.chars().count());
@@ -516,7 +514,7 @@ impl Loop {
                 Effect::CopySelection => self.copy_selection(now),
                 Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures),
                 Effect::SetTheme(name) => {
-                    // Whoever has begun to choose is not to be surprised by a choice of ours.
+                    // The user has started to select a theme, so it must not be changed automatically.
                     self.theme_for = None;
                     self.theme = (self.doer.themes)(&name);
                     self.pictures.choose(None, self.theme.ground());

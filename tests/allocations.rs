@@ -1,5 +1,4 @@
-//! Allocations per text chunk, which is a limit of the wire, and live heap under the ceiling of a transcript: counted in
-//! a process of its own.
+//! Allocations per text chunk, and live heap with the memory limit of a transcript; measured in a separate process.
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
@@ -38,7 +37,7 @@ fn allocations(params: impl Fn(u64) -> String) -> f64 {
     }
     let blocks = HeapStats::get().total_blocks - before;
     assert!(!out.is_empty());
-    #[expect(clippy::cast_precision_loss, reason = "some thousands at most")]
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand at most")]
     let per_chunk = blocks as f64 / CHUNKS as f64;
     per_chunk
 }
@@ -49,37 +48,37 @@ fn chunk(message: u64, text: &str) -> String {
     )
 }
 
-// One test: the counters are of the whole process.
+// One test, because the counters are global.
 #[test]
-fn chunks_cost_few_allocations_and_a_long_session_no_more_heap_than_a_short_one() {
+fn chunks_need_few_allocations_and_long_sessions_bounded_heap() {
     let _profiler = dhat::Profiler::builder().testing().build();
-    a_chunk_costs_few_allocations_and_a_joined_one_hardly_any();
-    a_ceiling_holds_the_heap();
+    check_allocations_per_chunk();
+    check_heap_with_the_memory_limit();
 }
 
-fn a_chunk_costs_few_allocations_and_a_joined_one_hardly_any() {
+fn check_allocations_per_chunk() {
     let apart = allocations(|at| chunk(at, "forty bytes of text, more or less, plain"));
     // The JSON reader unescapes into a buffer that grows by doubling.
     let escaped = allocations(|_| chunk(1, r#"a line\nand a \"quote\" that must be unescaped"#));
     let joined = allocations(|_| chunk(1, "forty bytes of text, more or less, plain"));
     println!("apart {apart}, escaped {escaped}, joined {joined}");
-    assert!(apart <= 4.0, "{apart} allocations per chunk of its own message");
+    assert!(apart <= 4.0, "{apart} allocations per chunk of a new message");
     assert!(escaped <= 6.0, "{escaped} allocations per chunk with escapes");
     assert!(joined <= 0.5, "{joined} allocations per joined chunk");
 }
 
-/// A session whose agent streams, whose disk is fast, and which is on a screen.
+/// A session whose agent streams, with a fast disk and a screen.
 struct Stream {
     state: State,
     view: ViewState,
     buf: Buffer,
     now: Instant,
     count: u64,
-    /// Events that were handed to the disk.
+    /// Number of events that were sent to the store.
     written: i64,
 }
 
-/// The ceiling, and the page that follows from it.
+/// The memory limit, and the resulting page size.
 const LIMIT: usize = 1 << 20;
 const PAGE: usize = LIMIT / 8;
 
@@ -113,7 +112,7 @@ impl Stream {
         stream
     }
 
-    /// Plays an event; what is to be kept is written at once.
+    /// Plays an event; its notes count as written immediately.
     fn play(&mut self, event: Event) -> Vec<Effect> {
         let mut fx = update(&mut self.state, event, self.now);
         let mut marks = Vec::new();
@@ -129,14 +128,14 @@ impl Stream {
                 }
             }
         }
-        if let Some(upto) = marks.last().map(|told| told.mark) {
+        if let Some(upto) = marks.last().map(|mark| mark.mark) {
             let news = StoreNews::Written { key: SessionKey(1), upto, marks };
             fx.extend(self.play(Event::Service(ServiceEvent::Store(Box::new(news)))));
         }
         fx
     }
 
-    /// Messages, thoughts, calls with output and with changes, all within one turn.
+    /// Messages, thoughts, tool calls with output and with changes, in one turn.
     fn stream(&mut self, updates: u64) {
         for _ in 0..updates {
             let n = self.count;
@@ -177,7 +176,7 @@ impl Stream {
         }
     }
 
-    /// Goes on until pages have just gone, so that two lengths are compared at the same moment.
+    /// Streams until pages were just removed, so that two lengths are compared at the same point.
     fn stream_until_pages_go(&mut self) {
         let mut before = self.items();
         loop {
@@ -195,14 +194,13 @@ impl Stream {
     }
 }
 
-/// So many updates come after the first measurement.
+/// Number of updates after the first measurement.
 const MORE: u32 = 45_000;
-/// What is remembered of a call or message that is only on the disk, so that an update finds it: at most one of them
-/// comes with each update.
+/// Memory for an item that is only on the disk, so that an update finds it; at most one per update.
 const THING_BYTES: usize = 16;
 
-/// Live heap after some updates and after four times as many.
-fn a_ceiling_holds_the_heap() {
+/// Compares the live heap after some updates and after four times as many.
+fn check_heap_with_the_memory_limit() {
     let mut stream = Stream::new();
     stream.stream(15_000);
     stream.stream_until_pages_go();
@@ -213,5 +211,5 @@ fn a_ceiling_holds_the_heap() {
     println!("{short} bytes with {items} items, {long} bytes with {now} items");
     assert!(items.abs_diff(now) < 200, "{items} items, then {now}");
     assert!(long <= short + PAGE + MORE as usize * THING_BYTES, "{short} bytes, then {long}");
-    assert!(long < 8 * LIMIT, "{long} bytes for a ceiling of {LIMIT}");
+    assert!(long < 8 * LIMIT, "{long} bytes for a limit of {LIMIT}");
 }

@@ -1,13 +1,13 @@
-//! The documents: links, the files and functions that they name, and the Rust version that they state.
+//! Checks the documentation: links, named files and functions, and the stated Rust version.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "cargo knows the dependencies")]
+#![allow(clippy::disallowed_methods, reason = "cargo lists the dependencies")]
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The documents that people read, with their paths.
+/// The documents for users and contributors, with their paths.
 fn documents() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let in_docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
@@ -17,7 +17,7 @@ fn documents() -> Vec<(String, String)> {
     paths.map(|path| (relative(&path), fs::read_to_string(&path).unwrap())).collect()
 }
 
-/// The anchor of a heading, as GitHub makes it.
+/// The anchor of a heading on GitHub.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     let kept = kept.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-'));
@@ -64,7 +64,7 @@ fn files_and_functions_named_in_documents_exist() {
             let is_made_by_use = |file: &str| file.starts_with("fuzz/corpus");
             let absent = files.iter().filter(|file| !root.join(file).exists() && !is_made_by_use(file));
             missing.extend(absent.map(|file| format!("{path}: {file}")));
-            // Steps of the walks: `| 1 | file | function | … |`.
+            // Steps of the walkthroughs: `| 1 | file | function | … |`.
             let is_step =
                 line.strip_prefix("| ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
             let [file, function, ..] = code.as_slice() else { continue };

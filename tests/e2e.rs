@@ -1,7 +1,7 @@
-//! The real program in a pseudo terminal, from the first frame to a clean shell.
+//! End-to-end tests of the binary in a pseudo terminal.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "tests start what they need")]
+#![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
 mod e2e {
     #[path = "../support/bridge.rs"]

@@ -1,22 +1,22 @@
-//! The client without its screen: real processes, the real wire, the real services, the real reducer.
+//! Integration tests without the screen: real processes, protocol, services and reducer.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "tests start what they need")]
+#![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
 mod it {
-    mod again;
-    mod beside;
     #[path = "../support/bridge.rs"]
     pub mod bridge;
     mod dialects;
-    mod extras;
-    mod habits;
+    mod draft_features;
+    mod nonstandard;
     mod proxy;
     mod remote;
     mod replays;
+    mod restarts;
     pub mod rig;
     mod sdk;
-    mod second;
-    mod secure;
+    mod sdk_v2;
+    mod single_agents;
     mod ssh;
+    mod tls;
 }

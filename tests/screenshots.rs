@@ -1,10 +1,10 @@
-//! The pictures of the README, from the real program with the built-in agent in a pseudo terminal.
+//! The screenshots of the README, from the binary with the demo agent in a pseudo terminal.
 //!
-//! `PARLOR_SCREENSHOTS=write cargo test --test screenshots` writes them. Without the variable they are
-//! compared, so that no picture shows a program of the past.
+//! `PARLOR_SCREENSHOTS=write cargo test --test screenshots` writes them. Without the variable they are compared, so
+//! that they are up to date.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "tests start what they need")]
+#![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ mod svg;
 use screen::Screen;
 
 const PROMPT: &str = "The total of the receipt is wrong, three apples cost as much as one.";
-/// Agents for the picker.
+/// Agents in the picker.
 const CONFIG: &str = "\
 [agents.claude]
 title = \"Claude\"
@@ -37,7 +37,7 @@ const ALL_CHANGES: &str = "\u{1b}d";
 const PLAN: &str = "\u{1b}p";
 const F1: &str = "\u{1b}OP";
 
-/// A program in a home of its own, in `~/code/shop` on the branch main.
+/// An isolated environment, in `~/code/shop` on the branch main.
 struct Stage {
     home: tempfile::TempDir,
 }
@@ -49,10 +49,10 @@ impl Stage {
         fs::create_dir_all(git.join("objects")).unwrap();
         fs::create_dir_all(git.join("refs/heads")).unwrap();
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-        // Clean for a machine with git as for one without.
+        // The repository is clean on machines with and without git.
         fs::create_dir_all(git.join("info")).unwrap();
         fs::write(git.join("info/exclude"), "*\n").unwrap();
-        // Only a shell is on the search path, so that no agent of this machine is found.
+        // Only a shell is on the search path, so that no agents of this machine are found.
         fs::create_dir(home.path().join("bin")).unwrap();
         std::os::unix::fs::symlink("/bin/sh", home.path().join("bin/sh")).unwrap();
         fs::write(home.path().join("config.toml"), CONFIG).unwrap();
@@ -75,7 +75,7 @@ impl Stage {
 
     fn demo(&self, size: (u16, u16)) -> Screen {
         let mut screen = self.start(&["demo", "--config", "../../config.toml"], size);
-        // The mode in the title says that the session is open.
+        // The mode in the title means that the session is open.
         screen.wait_for("Ask first");
         screen
     }
@@ -96,7 +96,7 @@ fn answer(screen: &mut Screen, title: &str, key: &str) {
     screen.wait_gone(title);
 }
 
-/// Compares a picture with the one that is kept, or keeps it.
+/// Compares a screenshot with the saved one, or saves it.
 fn check(name: &str, title: &str, screen: &mut Screen) {
     screen.wait_quiet();
     let picture = svg::picture(screen.cells(), title);
@@ -111,13 +111,13 @@ fn check(name: &str, title: &str, screen: &mut Screen) {
     let difference = kept.lines().zip(drawn.lines()).find(|(kept, drawn)| kept != drawn);
     assert!(
         kept == drawn,
-        "screenshots/{name}.svg is out of date. If the new look is meant, run:\n\
+        "screenshots/{name}.svg is out of date. If the change is intended, run:\n\
          PARLOR_SCREENSHOTS=write cargo test --test screenshots\nFirst difference: {difference:?}\nThe screen:\n{}",
         screen.text()
     );
 }
 
-/// A picture without how long things took: digits before ` s`, with the spaces that they are aligned by.
+/// A screenshot without durations: digits before ` s`, with their alignment.
 fn timeless(picture: &str) -> String {
     let mut rest = picture;
     let mut text = String::new();

@@ -1,6 +1,6 @@
-//! The invariants of the house, as tests: what may be named where, how long a file may be.
+//! Checks the invariants of the code base: layers, allowed names by folder, file length.
 //!
-//! `src/lib.rs` says what the layers are; here it is checked on the source text, tests left out.
+//! `src/lib.rs` describes the layers; they are checked in the source text, without tests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -46,8 +46,8 @@ impl Source {
     }
 }
 
-/// The lines of a file without the items after `#[cfg(test)]`. Relies on the layout of rustfmt: an item ends with the first
-/// line at its own indentation that closes it.
+/// The lines of a file without the items after `#[cfg(test)]`. Relies on the layout of rustfmt: an item ends with the
+/// first line at its indentation that closes it.
 fn without_tests(text: &str) -> Vec<&str> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut lines = text.lines();
@@ -67,13 +67,13 @@ fn without_tests(text: &str) -> Vec<&str> {
     kept
 }
 
-/// The top modules of this crate that code names, in paths and in `use crate::{…}`.
+/// The top-level modules of this crate that code uses, in paths and in `use crate::{…}`.
 fn modules_named(code: &str) -> Vec<String> {
-    names_behind(code, "crate::")
+    names_after(code, "crate::")
 }
 
-/// The names behind a prefix of a path; `prefix{a, b::c}` gives `a` and `b`.
-fn names_behind(code: &str, prefix: &str) -> Vec<String> {
+/// The names after a prefix of a path; `prefix{a, b::c}` yields `a` and `b`.
+fn names_after(code: &str, prefix: &str) -> Vec<String> {
     let mut named = Vec::new();
     for (at, _) in code.match_indices(prefix) {
         if code[..at].ends_with("::") {
@@ -133,7 +133,7 @@ fn sources() -> Vec<Source> {
         .collect()
 }
 
-/// Fails for each source outside `homes` whose code holds one of `words`.
+/// Fails for each source outside of `homes` whose code contains one of `words`.
 fn assert_only_in(words: &[&str], homes: &[&str]) {
     let mut strays = Vec::new();
     for source in sources() {
@@ -148,7 +148,7 @@ fn assert_only_in(words: &[&str], homes: &[&str]) {
     assert!(strays.is_empty(), "these belong in {homes:?} only:\n{}", strays.join("\n"));
 }
 
-/// Fails for each source of `layer` whose code names one of the layers in `forbidden`.
+/// Fails for each source of `layer` whose code uses one of the layers in `forbidden`.
 fn assert_does_not_use(layer: &str, forbidden: &[&str]) {
     let mut strays = Vec::new();
     for source in sources() {
@@ -167,7 +167,7 @@ fn assert_does_not_use(layer: &str, forbidden: &[&str]) {
 }
 
 #[test]
-fn the_wire_stays_in_acp() {
+fn the_protocol_is_used_in_acp_only() {
     assert_only_in(
         &["serde_json", "agent_client_protocol_schema"],
         &[
@@ -183,17 +183,17 @@ fn the_wire_stays_in_acp() {
 }
 
 #[test]
-fn toml_stays_in_config_and_themes() {
+fn toml_is_used_in_config_and_themes_only() {
     assert_only_in(&["toml::", "toml_edit::"], &["config", "ui/theme"]);
 }
 
 #[test]
-fn the_terminal_stays_in_ui_and_runtime() {
+fn the_terminal_is_used_in_ui_and_runtime_only() {
     assert_only_in(&["ratatui::", "crossterm::"], &["ui", "runtime", "config/keymap"]);
 }
 
 #[test]
-fn tasks_stay_in_their_layers() {
+fn tasks_are_used_in_some_layers_only() {
     assert_only_in(
         &["tokio::", ".await", "thread::spawn"],
         &["runtime", "acp", "services", "program", "cli", "main", "demo", "ui/highlight"],
@@ -201,7 +201,7 @@ fn tasks_stay_in_their_layers() {
 }
 
 #[test]
-fn layers_use_only_what_lies_below_them() {
+fn layers_use_only_lower_layers() {
     assert_does_not_use(
         "model",
         &["program", "config", "app", "acp", "services", "ui", "runtime", "cli", "demo"],
@@ -222,14 +222,14 @@ fn the_app_reads_no_clock_and_does_no_io() {
     for source in sources().iter().filter(|source| source.is_in(&["app"]) && !source.is_test()) {
         let code = source.code();
         for word in words {
-            assert!(!code.contains(word), "{} names {word}: the reducer is pure", source.path);
+            assert!(!code.contains(word), "{} uses {word}: the reducer is pure", source.path);
         }
     }
 }
 
 #[test]
 fn the_environment_is_read_in_few_places() {
-    // What a child inherits is asked where it is started; the demo agent is a program of its own.
+    // The variables of a child process are read where it is started; the demo agent is a separate program.
     let homes = [
         "config",
         "program",
@@ -245,14 +245,14 @@ fn the_environment_is_read_in_few_places() {
 
 #[test]
 fn programs_are_found_and_started_in_one_place() {
-    // The URL opener of the system is looked up there too; the library only says which ones there are.
+    // The URL opener of the system is started there too; the library only lists the candidates.
     let words = ["Command::new(", "CommandBuilder::new(", "which::", "open::that", "open::with"];
     assert_only_in(&words, &["program"]);
 }
 
 #[test]
-fn roots_are_made_where_the_users_words_are_read() {
-    // The store holds what was recorded here; a session of an agent's list has been shown and agreed to.
+fn roots_are_created_only_from_user_input() {
+    // The store contains sessions of the user; a session of an agent's list was confirmed.
     assert_only_in(
         &["UserRoot::given"],
         &["cli/start", "services/store/rows", "app/lifecycle/from_list", "model/root"],
@@ -260,8 +260,8 @@ fn roots_are_made_where_the_users_words_are_read() {
 }
 
 #[test]
-fn all_printing_goes_through_the_printer() {
-    // The screen has a writer of its own; the demo agent speaks its protocol on standard output.
+fn printing_uses_the_printer_only() {
+    // The screen has a separate writer; the demo agent writes its protocol to standard output.
     let homes = ["runtime/print", "runtime/tty", "demo"];
     assert_only_in(
         &[
@@ -284,8 +284,9 @@ fn all_printing_goes_through_the_printer() {
 }
 
 #[test]
-fn files_of_parlor_are_made_in_one_place() {
-    // These write files of the user's project: `services::fs` for an agent, and the folder of one agent that needs it.
+fn files_of_parlor_are_created_in_one_module() {
+    // These write files of the user's project: `services::fs` for an agent, and the folder of one agent that requires
+    // it.
     let homes = ["private", "services/fs", "services/unix", "acp/workspace"];
     assert_only_in(
         &["OpenOptions::new", "File::create", "fs::write(", "create_dir", "NamedTempFile::new", "DirBuilder"],
@@ -294,28 +295,28 @@ fn files_of_parlor_are_made_in_one_place() {
 }
 
 #[test]
-fn clocks_are_read_where_things_happen() {
-    // What is decided and drawn is given the time; one guess at a terminal's speed is measured while it is read.
+fn clocks_are_read_in_some_layers_only() {
+    // The app gets the time as a parameter; `ui/terminal` measures the parsing speed.
     let homes = ["runtime", "acp", "services", "demo", "ui/terminal", "cli/sessions"];
     assert_only_in(&["Instant::now", "SystemTime::now"], &homes);
 }
 
 #[test]
-fn keys_are_named_in_the_keymap_only() {
-    // The prompt's own editing keys are those of its text area; what the terminal sends becomes keys in one place.
+fn keys_are_used_in_the_keymap_only() {
+    // The editing keys of the prompt are those of its text area; terminal input is decoded in one module.
     assert_only_in(&["KeyCode::"], &["config/keymap", "ui/composer", "runtime/keys"]);
 }
 
 #[test]
-fn no_colour_is_named_outside_the_theme() {
+fn colours_are_used_in_the_theme_only() {
     let words = ["Color::Rgb", "Color::Red", "Color::Green", "Color::Blue", "Color::Yellow", "Color::Cyan"];
-    // Command output has colours of its own, which vt100 tells; the painter spells any colour for the terminal.
-    // The number of a link, or of a row of a picture, travels as a colour that nobody sees.
+    // Command output has colours from vt100, and the painter encodes all colours. Link and image row numbers are
+    // encoded as colours that are not visible.
     assert_only_in(&words, &["ui/theme", "ui/terminal", "runtime/paint", "ui/text/link", "ui/picture/strip"]);
 }
 
 #[test]
-fn no_file_is_too_long_and_each_module_says_what_it_is_for() {
+fn files_are_bounded_and_modules_are_documented() {
     let mut strays = Vec::new();
     for source in sources() {
         let lines = source.text.lines().count();
@@ -356,7 +357,7 @@ fn public_items_are_documented() {
             if item.is_some() && !is_documented {
                 strays.push(format!("{}: {line}", source.path));
             }
-            // Attributes may stand between a comment and its item.
+            // Attributes may be between a comment and its item.
             let is_attribute = line.starts_with("#[") || line.starts_with(')') || line.starts_with(']');
             is_documented =
                 line.starts_with("///") || line.starts_with("$(#[") || (is_documented && is_attribute);
@@ -372,13 +373,13 @@ fn code_after_test_items_is_checked() {
 }
 
 #[test]
-fn modules_are_seen_in_groups_of_imports() {
+fn modules_are_found_in_import_groups() {
     let code = "use crate::{escape, model::{a, b},\n    ui};\nlet x = crate::app::run();";
     assert_eq!(modules_named(code), ["escape", "model", "ui", "app"]);
 }
 
 #[test]
-fn nothing_is_left_undone() {
+fn there_are_no_todo_marks() {
     let marks =
         [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("unimpl", "emented!"), concat!("#[ign", "ore")];
     for source in sources() {
@@ -389,16 +390,16 @@ fn nothing_is_left_undone() {
 }
 
 #[test]
-fn every_test_that_the_threat_model_names_exists() {
+fn tests_named_in_the_threat_model_exist() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md")).unwrap();
     let sources = sources();
-    // In the tables, what stands in backticks and has several underscores is a test.
+    // In the tables, code with several underscores is the name of a test.
     let named =
         page.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('`').skip(1).step_by(2));
     let tests: Vec<&str> = named.filter(|name| name.matches('_').count() > 1).collect();
     assert!(tests.len() > 50, "{tests:?}");
     for test in tests {
         let head = format!("fn {test}(");
-        assert!(sources.iter().any(|source| source.text.contains(&head)), "{test} is no test");
+        assert!(sources.iter().any(|source| source.text.contains(&head)), "test {test} not found");
     }
 }

@@ -1,4 +1,4 @@
-//! What benches of frames share: messages, and a transcript drawn into cells.
+//! Helpers of the frame benchmarks: messages, and a transcript that is drawn into a buffer.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -13,7 +13,7 @@ use parlor::ui::transcript::{self, TranscriptView};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// A message that is over.
+/// A complete message.
 pub fn message(role: Role, text: &str) -> ItemBody {
     ItemBody::Message(Message {
         role,
@@ -26,12 +26,12 @@ pub fn message(role: Role, text: &str) -> ItemBody {
     })
 }
 
-/// Everything as it is at first; tables can be moved sideways.
+/// The default render context; tables can be scrolled horizontally.
 pub fn look(theme: &Theme) -> RenderContext<'_> {
     RenderContext { sideways: Some(0), ..RenderContext::new(theme, Path::new("/"), Instant::now()) }
 }
 
-/// A transcript's place on a screen.
+/// A transcript view with its buffer.
 pub struct Rig {
     pub theme: Theme,
     pub view: TranscriptView,
@@ -39,12 +39,12 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Room for frames of so many cells.
+    /// Creates a buffer for frames of this size.
     pub fn new(area: Rect) -> Self {
         Self { theme: Theme::plain(), view: TranscriptView::default(), buf: Buffer::empty(area) }
     }
 
-    /// Draws one frame on nothing.
+    /// Draws one frame into an empty buffer.
     pub fn frame(&mut self, session: &Session, area: Rect) {
         let look = look(&self.theme);
         self.buf.reset();
@@ -52,7 +52,7 @@ impl Rig {
         black_box(&self.buf);
     }
 
-    /// Goes a page up, or back to the end from the beginning.
+    /// Scrolls a page up, or from the start back to the end.
     pub fn page_up(&mut self, session: &Session, area: Rect) {
         self.view.scroll_pages(-1);
         self.frame(session, area);

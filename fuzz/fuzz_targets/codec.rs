@@ -1,4 +1,4 @@
-//! The codec, in both versions and in every dialect. Each line is a message; its first byte says for whom.
+//! The codec, in both versions and in every dialect. Each line is a message; its first byte selects the decoder.
 
 #![no_main]
 

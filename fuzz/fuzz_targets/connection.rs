@@ -1,4 +1,4 @@
-//! A whole connection: whatever an agent writes, each call gets one reply, and the end is told once and last.
+//! A complete connection: for any input, each call gets one reply, and the end is reported once and last.
 
 #![no_main]
 
@@ -46,7 +46,7 @@ async fn play(bytes: &[u8]) {
     }
     assert!(matches!(events.pop(), Some(AgentEvent::Closed(_))), "the end is the last event");
     let is_closed = |event: &AgentEvent| matches!(event, AgentEvent::Closed(_));
-    assert!(!events.iter().any(is_closed), "the end is told once");
+    assert!(!events.iter().any(is_closed), "the end is reported once");
     for number in [1, 2] {
         let is_reply = |event: &&AgentEvent| matches!(event, AgentEvent::Replied(tag, _) if tag.number == number);
         assert_eq!(events.iter().filter(is_reply).count(), 1, "one reply to call {number}");

@@ -1,4 +1,4 @@
-//! The frame reader: what it cuts does not depend on the reads, and it holds no more than its limit.
+//! The frame reader: the frames do not depend on the reads, and the buffer is bounded.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ fn read(bytes: &[u8], size: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for part in bytes.chunks(size) {
         let space = reader.space();
-        assert!(space.capacity() <= 3 * READ_BYTES, "{} bytes are held", space.capacity());
+        assert!(space.capacity() <= 3 * READ_BYTES, "{} bytes are buffered", space.capacity());
         space.extend_from_slice(part);
         reader.cut(&mut pieces);
     }

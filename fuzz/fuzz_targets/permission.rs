@@ -1,5 +1,5 @@
-//! Requests for permission, from the wire to the screen: no panic, nothing hidden is drawn unmarked, every key of the
-//! input is shown, listed or reported as left out, and the way to refuse is on the smallest screen.
+//! Permission requests, from the protocol to the screen: no panic, hidden characters are marked, every key of the input
+//! is shown, listed or reported as omitted, and the option to refuse is visible on the smallest screen.
 //!
 //! The input is the tool call of a request.
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 const CONN: ConnId = ConnId(1);
 
-/// A session whose agent is ready.
+/// A session with a ready agent.
 fn session(now: Instant) -> State {
     let spec = AgentSpec { name: "fuzz".into(), command: "fuzz".into(), ..AgentSpec::default() };
     let setup = Setup { folder: "/w".into(), start_with: Some(spec), ..Setup::default() };

@@ -1,4 +1,4 @@
-//! Text of an agent on its way to the terminal: no control character survives, and what is clean stays.
+//! Sanitisation of agent text for the terminal: no control character remains, and clean text is unchanged.
 
 #![no_main]
 

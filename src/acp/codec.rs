@@ -168,7 +168,7 @@ impl Codec {
         updates::decode_event("", Some(text), &mut self.memory, &mut self.quirks, out)
     }
 
-    /// Takes the turn events of the last messages.
+    /// Removes and returns the turn events of the last messages.
     pub(crate) fn take_turn_news(&mut self) -> Vec<TurnNews> {
         let news = std::mem::take(&mut self.memory.turn_news);
         self.memory.tells_ends |= news.iter().any(|news| matches!(news, TurnNews::Ended(..)));
@@ -257,8 +257,8 @@ impl Codec {
         calls::encode(call, &self.can)
     }
 
-    /// The same in the agent's dialect: form 0 first, the others if [`Self::has_other_form`] says so. `None`: no such
-    /// form.
+    /// Method and params of a request in the agent's dialect: form 0 first, further forms if [`Self::has_other_form`]
+    /// says so. `None`: no such form.
     ///
     /// # Errors
     /// [`CallError::NotSent`] for a request over a known limit of the agent.

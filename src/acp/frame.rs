@@ -1,4 +1,4 @@
-//! Cuts the bytes of an agent into messages.
+//! Splits the bytes of an agent into messages.
 //!
 //! Supports newline-delimited JSON, incoming `Content-Length` frames and arrays of messages; tolerates blank lines,
 //! byte order marks, carriage returns and invalid UTF-8, and enforces a size limit. Bytes are read into
@@ -13,36 +13,35 @@ mod tests;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// The longest frame that is read unless a connection says otherwise, in bytes.
+/// Default maximum frame size in bytes.
 pub const DEFAULT_FRAME_BYTES: usize = 64 << 20;
 
-/// How much is read at once, in bytes.
+/// Size of a read in bytes.
 pub const READ_BYTES: usize = 256 << 10;
 
-/// Below this much free space the buffer is renewed.
+/// Minimum free space in the buffer before it is grown.
 const MIN_SPACE_BYTES: usize = 64 << 10;
 
-/// How much of a frame over the limit is kept.
+/// How many bytes of an oversized frame are saved for the report.
 const HEAD_BYTES: usize = 4 << 10;
 
-/// What the bytes were cut into.
+/// A part of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InboundFrame {
-    /// A message, or what looks like one.
+    /// A message; it begins like JSON.
     Frame(Frame),
-    /// A line that is no JSON: a banner, a log line.
+    /// A line that is not JSON, such as a banner or a log line.
     Noise(Bytes),
-    /// A frame over the limit; it was skipped.
+    /// A frame over the size limit, which was skipped.
     Oversize {
-        /// Its whole length.
         len_bytes: u64,
-        /// How it began.
+        /// The first bytes of the frame.
         head: Bytes,
     },
 }
 
 impl InboundFrame {
-    /// What it holds.
+    /// The number of bytes that are stored.
     pub fn len_bytes(&self) -> usize {
         match self {
             Self::Frame(frame) => frame.bytes.len(),
@@ -51,10 +50,10 @@ impl InboundFrame {
     }
 }
 
-/// How a frame came.
+/// How a message was framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// On a line of its own.
+    /// As a line.
     Line,
     /// After a `Content-Length` header.
     Header,
@@ -62,18 +61,17 @@ pub enum Form {
     Array,
 }
 
-/// One message as text; whether it is JSON is not known yet.
+/// One message as text, which is not parsed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     bytes: Bytes,
-    /// Whether bytes that are no UTF-8 were replaced.
+    /// Whether invalid UTF-8 was replaced.
     pub is_lossy: bool,
-    /// How it came.
     pub form: Form,
 }
 
 impl Frame {
-    /// Takes bytes as a frame; bad UTF-8 is replaced and marked.
+    /// Creates a frame; invalid UTF-8 is replaced.
     pub fn new(bytes: Bytes, form: Form) -> Self {
         if std::str::from_utf8(&bytes).is_ok() {
             return Self { bytes, is_lossy: false, form };
@@ -84,42 +82,41 @@ impl Frame {
 
     /// The text of the message.
     pub fn text(&self) -> &str {
-        // Checked by `new`; checking again costs nanoseconds and spares an unsafe block.
+        // Already validated by `new`; validating again is cheap and avoids an unsafe block.
         std::str::from_utf8(&self.bytes).unwrap_or_default()
     }
 }
 
-/// Where in the stream the reader stands.
 #[derive(Debug)]
 enum State {
-    /// At or in a line.
+    /// Reading a line.
     Line,
-    /// Behind a `Content-Length` line, before the blank line.
+    /// After a `Content-Length` line, before the blank line.
     Headers { length: u64, line: Bytes },
-    /// In the body of a header frame.
+    /// Reading the body of a frame with a header.
     Body { length: usize },
-    /// In a line over the limit.
+    /// Skipping an oversized line.
     SkipLine { len_bytes: u64, head: BytesMut },
-    /// In a header frame over the limit.
+    /// Skipping the body of an oversized frame with a header.
     SkipBody { len_bytes: u64, left: u64, head: BytesMut },
 }
 
-/// Cuts a stream of bytes into pieces.
+/// Splits a stream of bytes into messages.
 #[derive(Debug)]
 pub struct FrameReader {
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no line end.
+    /// Length of the prefix of the buffer that contains no line end.
     scanned: usize,
-    /// Whether a long line made the buffer grow.
+    /// Whether the buffer was grown for a long line.
     is_grown: bool,
     state: State,
     max_bytes: usize,
-    /// Whether the first message came with a header; `None` before it.
+    /// Whether the first message had a header; `None` before it.
     began_with_header: Option<bool>,
 }
 
 impl FrameReader {
-    /// A reader at the start of a stream, for frames of at most `max_bytes`.
+    /// Creates a reader for frames of at most `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -131,34 +128,34 @@ impl FrameReader {
         }
     }
 
-    /// Where to append what was read, with room for more.
+    /// The buffer to append to, with free space.
     pub fn space(&mut self) -> &mut BytesMut {
         if self.is_grown && self.buffer.len() < READ_BYTES {
-            // Gives the memory of a long line back; `reserve` would keep it.
+            // Releases the memory of a long line, which `reserve` would not do.
             self.is_grown = false;
             let mut fresh = BytesMut::with_capacity(2 * READ_BYTES);
             fresh.extend_from_slice(&self.buffer);
             self.buffer = fresh;
         }
         if self.buffer.capacity() - self.buffer.len() < MIN_SPACE_BYTES {
-            // A long line grows the buffer by half, so that copying stays proportional to its length.
+            // Growing by half makes the cost of copying proportional to the length of the line.
             self.is_grown |= self.buffer.len() > READ_BYTES;
             self.buffer.reserve(READ_BYTES.max(self.buffer.len() / 2));
         }
         &mut self.buffer
     }
 
-    /// Whether the agent's first message came with a header: it wants to be written to in the same way.
+    /// Whether the agent's first message had a header, so that messages to it need one too.
     pub fn began_with_header(&self) -> bool {
         self.began_with_header == Some(true)
     }
 
-    /// Cuts all that is complete into pieces.
+    /// Splits all complete messages off the buffer.
     pub fn cut(&mut self, out: &mut Vec<InboundFrame>) {
         while self.step(out) {}
     }
 
-    /// The stream ended: cuts what is left, whole or not.
+    /// Splits off the rest at the end of the stream, complete or not.
     pub fn finish(&mut self, out: &mut Vec<InboundFrame>) {
         self.cut(out);
         let rest = self.buffer.split().freeze();
@@ -184,7 +181,7 @@ impl FrameReader {
         }
     }
 
-    /// Takes one step through the buffer; false when it needs more bytes.
+    /// Handles the next part of the buffer; returns `false` if it needs more bytes.
     fn step(&mut self, out: &mut Vec<InboundFrame>) -> bool {
         match &mut self.state {
             State::Line | State::Headers { .. } => self.step_line(out),
@@ -273,7 +270,7 @@ impl FrameReader {
         } else if is_header(&line) {
             self.state = State::Headers { length, line: first };
         } else {
-            // It only looked like a header: a log line, say. The message behind it must not be lost.
+            // The line only looked like a header, such as a log line; the message after it must not be lost.
             out.push(InboundFrame::Noise(first));
             self.emit(line, Form::Line, out);
         }
@@ -295,7 +292,7 @@ impl FrameReader {
     }
 }
 
-/// Sorts a message that came whole, from a carrier that keeps messages apart itself.
+/// Classifies a complete message of a transport that delimits messages.
 pub fn sort_whole(bytes: &Bytes, out: &mut Vec<InboundFrame>) {
     let bytes = trim(bytes);
     match bytes.first() {
@@ -311,20 +308,20 @@ fn push_noise(bytes: Bytes, out: &mut Vec<InboundFrame>) {
     }
 }
 
-/// Lets the kept head of a skipped frame grow up to its limit.
+/// Saves the first bytes of a skipped frame, up to the limit.
 fn keep_head(head: &mut BytesMut, part: &[u8]) {
     let wanted = HEAD_BYTES.saturating_sub(head.len()).min(part.len());
     head.extend_from_slice(part.get(..wanted).unwrap_or_default());
 }
 
-/// Without a byte order mark in front and white space around.
+/// Removes a byte order mark and surrounding whitespace.
 fn trim(line: &Bytes) -> Bytes {
     let text = line.as_ref().trim_ascii();
     let text = text.strip_prefix(b"\xEF\xBB\xBF").map_or(text, <[u8]>::trim_ascii_start);
     if text.is_empty() { Bytes::new() } else { line.slice_ref(text) }
 }
 
-/// The number of a `Content-Length` line.
+/// The value of a `Content-Length` line.
 fn content_length(line: &[u8]) -> Option<u64> {
     const NAME: &[u8] = b"content-length";
     let (name, value) = line.split_at_checked(NAME.len())?;
@@ -335,7 +332,7 @@ fn content_length(line: &[u8]) -> Option<u64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
-/// Whether a line reads `Name: value`.
+/// Whether a line has the form `Name: value`.
 fn is_header(line: &[u8]) -> bool {
     memchr::memchr(b':', line).and_then(|colon| line.get(..colon)).is_some_and(|name| {
         !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')

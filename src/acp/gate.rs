@@ -1,46 +1,49 @@
-//! When updates of agents are looked at again: the loop says it, each connection keeps to it.
+//! Delays session updates until the next frame is due.
 //!
-//! Nobody sees an update before the next frame, so what comes until then is read at once, with one wake-up. An agent
-//! that waits for an answer, or that writes as fast as it can, is read as it comes.
-//! Invariants: only updates wait; an idle connection sets no timer.
+//! Updates are not visible before the next frame, so they are read together with one wake-up. The event loop sets the
+//! time with [`GateKeeper`], and each connection waits for its [`Gate`]. Agents that wait for a response, or that write
+//! as fast as they can, are read immediately.
+//!
+//! Invariants: only updates are delayed; an idle connection sets no timer.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// Bytes are counted for so long.
+/// Window in which bytes are counted.
 const WINDOW: Duration = Duration::from_millis(32);
-/// An agent that writes more in a window would fill its pipe (64 KiB) before the next frame, and would have to wait.
+/// Maximum bytes per window. A faster agent would fill its pipe (64 KiB) before the next frame, and block.
 const MOST_BYTES: u128 = 24 << 10;
-/// Updates wait after so many reads of nothing else: an agent that sends an update with each request is not held up.
+/// Minimum number of consecutive reads with updates only, so that an agent that sends an update with each request is
+/// not delayed.
 const STREAK: u32 = 4;
 
-/// Says when updates are looked at again.
+/// Sets the time at which gates open.
 #[derive(Debug)]
 pub struct GateKeeper {
     opens_at: watch::Sender<Instant>,
 }
 
 impl GateKeeper {
-    /// A keeper, and the gate that its connections get.
+    /// Creates a keeper and the gate for its connections.
     pub fn new() -> (Self, Gate) {
         let (opens_at, gate) = watch::channel(Instant::now());
         (Self { opens_at }, Gate(Some(gate)))
     }
 
-    /// Updates that come before this wait for it.
+    /// Delays updates that arrive before this time.
     pub fn open_at(&self, at: Instant) {
         self.opens_at.send_if_modified(|opens_at| std::mem::replace(opens_at, at) != at);
     }
 }
 
-/// Opens when updates are looked at again; the default is always open.
+/// A gate for updates; the default is always open.
 #[derive(Debug, Clone, Default)]
 pub struct Gate(Option<watch::Receiver<Instant>>);
 
 impl Gate {
-    /// Waits until it is open: at the latest when it would open now, however often that is put off meanwhile.
+    /// Waits until the gate is open. If the time is postponed while waiting, the first time counts.
     pub async fn open(&mut self) {
         let mut latest = None;
         while let Some(gate) = &mut self.0 {
@@ -58,7 +61,7 @@ impl Gate {
     }
 }
 
-/// Knows whether a connection's updates may wait for the gate.
+/// Decides whether the updates of a connection may be delayed.
 #[derive(Debug)]
 pub(super) struct Stream {
     since: Instant,
@@ -68,12 +71,12 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Nothing has come.
+    /// Creates the state of a new connection.
     pub fn new(now: Instant) -> Self {
         Self { since: now, bytes: 0, reads: 0, is_slow: false }
     }
 
-    /// A read brought so many bytes, and nothing but updates or more than that. Whether what comes next may wait.
+    /// Records a read, and returns whether the next updates may be delayed. `only_updates`: it contained only updates.
     pub fn may_wait(&mut self, bytes: usize, only_updates: bool, now: Instant) -> bool {
         if !only_updates {
             *self = Self::new(now);
@@ -97,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gate_opens_when_it_is_told_and_when_nobody_keeps_it() {
+    fn a_gate_opens_at_its_time_and_when_its_keeper_is_dropped() {
         let (keeper, mut gate) = GateKeeper::new();
         assert!(gate.open().now_or_never().is_some());
         let later = Instant::now() + Duration::from_secs(60);
@@ -120,7 +123,7 @@ mod tests {
         assert!(Instant::now() < later);
     }
 
-    /// Whether updates may wait after a second in which so many reads brought so many bytes each.
+    /// Whether updates may be delayed after one second with this number of reads of `bytes` each.
     fn waits(reads: u32, bytes: usize) -> bool {
         let begun = Instant::now();
         let mut stream = Stream::new(begun);
@@ -129,15 +132,15 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_waits_and_what_fills_the_pipe_does_not() {
+    fn slow_streams_are_delayed_and_fast_ones_are_not() {
         assert!(waits(10, 200));
         assert!(waits(1000, 200));
         assert!(!waits(1000, 2000));
-        assert!(!waits(3, 200), "not before some have come");
+        assert!(!waits(3, 200), "not before a streak of updates");
     }
 
     #[test]
-    fn an_agent_that_waits_for_answers_is_not_held_up() {
+    fn agents_that_wait_for_responses_are_not_delayed() {
         let mut now = Instant::now();
         let mut stream = Stream::new(now);
         for _ in 0..50 {

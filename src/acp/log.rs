@@ -1,6 +1,6 @@
 //! The file format of the protocol log, and its reader.
 //!
-//! A log is untrusted because it may come with a bug report: unreadable lines are counted and reported by number, sizes
+//! A log is untrusted, because it may be part of a bug report: invalid lines are counted and reported by number, sizes
 //! and times are bounded. `docs/debugging.md` documents the format; `tap` writes it.
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ const MAX_REPORTED: usize = 10;
 /// Longest accepted time, so that a forged timestamp cannot overflow the clock.
 const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How messages of a connection are decoded: the text of a line `"dir":"start"`.
+/// How messages of a connection are decoded: the text of a line with `"dir":"start"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the format")]
@@ -44,7 +44,7 @@ pub struct Start {
     headers: bool,
     /// The newest version of the protocol that was offered to it.
     protocol: u16,
-    /// Whether it is behind a URL.
+    /// Whether the agent is remote.
     remote: bool,
     fs_read: bool,
     fs_write: bool,
@@ -118,7 +118,7 @@ impl Start {
     }
 }
 
-/// Why a connection ended: the text of a line `"dir":"end"`.
+/// Why a connection ended: the text of a line with `"dir":"end"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum End {
@@ -136,9 +136,9 @@ pub enum End {
         #[serde(default)]
         stderr: Vec<String>,
     },
-    /// The stream ended or broke.
+    /// The stream ended or failed.
     Lost { error: String },
-    /// The server was not reached.
+    /// The server could not be reached.
     Unreachable { error: String },
     /// The server refused the connection.
     Refused { error: String },
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_log_is_refused_with_the_line() {
+    fn files_that_are_not_logs_are_rejected_with_the_line() {
         assert!(read("", None).unwrap_err().starts_with("the log is empty"));
         let error = read("hello\n", None).unwrap_err();
         assert!(error.starts_with("line 1: ") && error.contains("--log-file"), "{error}");
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_to_decode_is_written_and_read_back() {
+    fn decoding_settings_are_saved_without_secrets() {
         let spec = AgentSpec {
             name: "mine".to_owned(),
             command: "/opt/gemini".to_owned(),

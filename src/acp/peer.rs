@@ -1,6 +1,6 @@
 //! JSON-RPC between one agent and the app.
 //!
-//! One task per connection owns all its state. It takes commands, writes messages immediately, sorts incoming
+//! One task per connection owns all its state. It receives commands, writes messages immediately, sorts incoming
 //! messages, and sends one batch of events to the app per read.
 //! Invariants: the task never waits only for the app or only for the agent, so a cancellation is written while
 //! events are pending; reading waits for the app, so a flood blocks the agent's pipe; commands are checked between
@@ -113,7 +113,7 @@ async fn drive(
                 if let Some(command) = command {
                     peer.on_command(command, Instant::now());
                 } else {
-                    // No one can respond to the agent any more.
+                    // Without a sender, requests of the agent cannot be answered.
                     has_commander = false;
                     peer.stop(false);
                 }
@@ -148,7 +148,7 @@ async fn drive(
             },
             () = peer.outgoing_drained(), if is_full => {}
             () = next_look(events, gate), if is_waiting && !has_events => is_waiting = false,
-            // Not while events are pending: the response may be in the pipe, and only the app is late.
+            // Not while events are pending: the response may already be in the pipe if the app is late.
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() && !has_events => {
                 peer.on_deadline(Instant::now());
             }
@@ -160,7 +160,7 @@ async fn drive(
     }
 }
 
-/// Starts the transport on another thread: until the program of an agent runs, the thread that starts it stands still.
+/// Starts the transport on a blocking thread, because spawning a program blocks until it runs.
 async fn start(transport: Box<dyn Transport>, setup: Setup) -> Result<Link, CloseReason> {
     let started = tokio::task::spawn_blocking(move || transport.start(setup)).await;
     started.unwrap_or_else(|error| match error.try_into_panic() {
@@ -169,7 +169,7 @@ async fn start(transport: Box<dyn Transport>, setup: Setup) -> Result<Link, Clos
     })
 }
 
-/// Waits until the app has taken what it was sent, and then for the gate, which the app sets meanwhile.
+/// Waits until the app has received all events, and then for the gate, which the app sets after handling them.
 async fn next_look(events: &mpsc::Sender<Batch>, gate: &mut Gate) {
     let _ = events.reserve_many(events.max_capacity()).await;
     gate.open().await;

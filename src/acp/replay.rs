@@ -194,7 +194,7 @@ impl LoggedAgent {
         self.is_closed
     }
 
-    /// Takes the events for the app.
+    /// Removes and returns the events for the app.
     pub fn take_events(&mut self) -> Vec<AgentEvent> {
         self.peer.take_events()
     }
@@ -244,7 +244,7 @@ fn user_action(request: &Request, params: &Map<String, Value>) -> UserAction {
     match request.method.as_str() {
         "session/prompt" | "prompt/send" => {
             let blocks = params.get("prompt").or_else(|| params.get("content")).and_then(Value::as_array);
-            // The text of the user comes last, after a summary of an earlier conversation.
+            // The text of the user is last, after a summary of an earlier conversation.
             let typed = blocks.into_iter().flatten().rev().find_map(|block| block.get("text")?.as_str());
             UserAction::Prompt(typed.unwrap_or_default().to_owned())
         }
@@ -307,7 +307,7 @@ fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer
             result.get("exitStatus").and_then(Value::as_object).map(exit),
         ),
         RequestKind::TerminalWait => LoggedAnswer::Exit(exit(&result)),
-        // The app answers these at once.
+        // The app responds to these immediately.
         RequestKind::TerminalKill | RequestKind::TerminalRelease => return None,
     })
 }

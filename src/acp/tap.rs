@@ -25,15 +25,14 @@ pub use redact::redact;
 use ring::Ring;
 use sink::Sink;
 
-/// Of a longer line only this much is kept in the ring, in bytes.
+/// Maximum bytes of a line in the ring; longer lines are truncated.
 pub const LINE_BYTES: usize = 16 << 10;
 
-/// Which way a line went.
+/// The direction of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     ToAgent,
     FromAgent,
-    /// From the agent's stderr.
     Stderr,
 }
 
@@ -51,35 +50,32 @@ impl Direction {
 /// A line for the log view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapLine {
-    /// Number of the line, from 1, without gaps.
+    /// The number of the line, from 1 without gaps.
     pub sequence: u64,
-    /// Time since the tap was made.
+    /// Time since the tap was created.
     pub at: Duration,
-    /// The number of its connection.
+    /// The number of the connection.
     pub conn: u64,
     pub direction: Direction,
-    /// The line, or how it begins; secrets are hidden, nothing else is cleaned.
+    /// The line, possibly truncated; secrets are redacted, but it is not sanitised.
     pub text: String,
-    /// Its whole length in bytes; more than the text's where the line was cut.
+    /// The length of the complete line in bytes.
     pub len_bytes: usize,
 }
 
-/// Which lines are wanted.
+/// Selects lines for the log view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapFilter {
-    /// Lines to the agent.
     pub to_agent: bool,
-    /// Lines from the agent.
     pub from_agent: bool,
-    /// Lines of its stderr.
     pub stderr: bool,
-    /// Only lines of these connections; `None`: of all.
+    /// Connections; `None`: all.
     pub conns: Option<Vec<u64>>,
-    /// Only lines that hold this text, in any case; empty: all.
+    /// Text that the lines contain, ignoring case; empty: all lines.
     pub text: String,
-    /// Only lines after this sequence number; 0: all.
+    /// Only lines after this sequence number; 0: all lines.
     pub after: u64,
-    /// At most so many, the newest.
+    /// Maximum number of lines; older ones are omitted.
     pub max_lines: usize,
 }
 
@@ -109,10 +105,10 @@ impl TapFilter {
     }
 }
 
-/// A shared ring of raw lines; a clone is the same tap.
+/// A shared ring of raw lines; clones share it.
 #[derive(Debug, Clone)]
 pub struct Tap {
-    /// What its lines are marked with.
+    /// The connection of the lines that are recorded with this clone.
     conn: u64,
     shared: Arc<Shared>,
 }
@@ -123,7 +119,7 @@ struct Shared {
     version: AtomicU64,
     ring: Mutex<Ring>,
     has_sink: AtomicBool,
-    /// A lock of its own: a slow disk must not hold up the log view.
+    /// A separate lock, so that a slow disk does not block the log view.
     sink: Mutex<Option<Sink>>,
 }
 
@@ -143,15 +139,15 @@ impl Default for Tap {
 }
 
 impl Tap {
-    /// The same tap for a connection, whose number its lines are marked with.
+    /// The same tap for a connection.
     #[must_use]
     pub fn of_conn(&self, conn: u64) -> Self {
         Self { conn, shared: Arc::clone(&self.shared) }
     }
 
-    /// Keeps a line, without its line end.
+    /// Records a line without its line end.
     pub fn record(&self, direction: Direction, line: &[u8]) {
-        // Locked before the line gets its number, so that the lines of the file are in order.
+        // Locked before the sequence number is assigned, so that the lines of the file are in order.
         let sink = self.sink();
         let at = self.shared.start.elapsed();
         let sequence = lock(&self.shared.ring).push(at, self.conn, direction, line);
@@ -161,12 +157,12 @@ impl Tap {
         });
     }
 
-    /// Writes to the file, and only there, how messages of this connection are to be decoded.
+    /// Writes to the file only how messages of this connection are decoded.
     pub fn begin(&self, spec: &AgentSpec) {
         self.mark("start", || Start::of(spec).to_json());
     }
 
-    /// Writes to the file, and only there, why this connection ended.
+    /// Writes to the file only why this connection ended.
     pub fn end(&self, reason: &CloseReason) {
         self.mark("end", || End::of(reason).to_json());
     }
@@ -177,15 +173,15 @@ impl Tap {
         });
     }
 
-    /// Changes with every line: the sequence number of the newest one, 0 before the first.
+    /// The sequence number of the newest line, 0 before the first one; it changes with every line.
     pub fn version(&self) -> u64 {
         self.shared.version.load(Ordering::Acquire)
     }
 
-    /// The lines that are wanted, oldest first, with secrets hidden.
+    /// The lines that match a filter, oldest first, with secrets redacted.
     pub fn snapshot(&self, filter: &TapFilter) -> Vec<TapLine> {
         let needle = filter.text.to_lowercase();
-        // Copies first, so that the lock is not held while texts are searched.
+        // Copied first, so that the lock is not held during the search.
         let copies =
             lock(&self.shared.ring).copy(filter.after, |conn, direction| filter.takes(conn, direction));
         let mut lines: Vec<TapLine> = copies
@@ -206,8 +202,8 @@ impl Tap {
         lines
     }
 
-    /// Writes all lines from now on to a file too, one JSON object a line, whole, with secrets hidden.
-    /// The file is appended to; a new one can be read by its owner only.
+    /// Also writes all further lines to a file, untruncated, one JSON object per line, with secrets redacted. An
+    /// existing file is appended to; a new one is readable only by its owner.
     pub fn log_to(&self, path: &Path) -> io::Result<()> {
         let sink = Sink::open(path)?;
         *lock(&self.shared.sink) = Some(sink);
@@ -215,17 +211,17 @@ impl Tap {
         Ok(())
     }
 
-    /// Brings the file up to date. Cheap when there is none.
+    /// Flushes the file; cheap without one.
     pub fn flush(&self) {
         self.write(self.sink(), Sink::flush);
     }
 
-    /// The file, locked. Cheap when there is none.
+    /// The locked file; cheap without one.
     fn sink(&self) -> Option<MutexGuard<'_, Option<Sink>>> {
         self.shared.has_sink.load(Ordering::Acquire).then(|| lock(&self.shared.sink))
     }
 
-    /// A write error closes the file, but not the connection.
+    /// Writes to the file. After an error the file is closed, but the connection continues.
     fn write(
         &self,
         sink: Option<MutexGuard<'_, Option<Sink>>>,

@@ -39,8 +39,8 @@ pub const UNDELIVERED: &str = r#"{"parlor":"undelivered"}"#;
 /// `data` of the error for a request that was not sent because it is over the server's limit.
 pub const UNSENT: &str = r#"{"parlor":"unsent"}"#;
 
-/// What comes in. Asks the other end for more only while something is waited for: a pipe that nobody waits for is not
-/// read, and wakes nobody.
+/// The receiving end of a link. It requests more data only while the peer waits for it, so that a pipe is not read, and
+/// does not wake parlor, in the meantime.
 #[derive(Debug)]
 pub struct Incoming {
     messages: mpsc::Receiver<In>,
@@ -49,7 +49,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The next message; `None` after the last one. Nothing is lost when this is dropped before its end.
+    /// The next message; `None` after the last one. Cancel safe: no message is lost when the future is dropped.
     pub async fn recv(&mut self) -> Option<In> {
         if !std::mem::replace(&mut self.has_asked, true) {
             self.demand.notify_one();
@@ -60,11 +60,11 @@ impl Incoming {
     }
 }
 
-/// Where a transport sends what comes in.
+/// The sending end for incoming messages.
 #[derive(Debug, Clone)]
 struct Sink {
     messages: mpsc::Sender<In>,
-    /// Notified when a message is waited for.
+    /// Notified when the peer waits for a message.
     demand: Arc<Notify>,
 }
 
@@ -129,7 +129,7 @@ pub enum LinkEnd {
     Eof,
     /// The stream failed.
     Io(String),
-    /// A server was not reached; a retry may help. Full sentences.
+    /// A server could not be reached; a retry may help. Full sentences.
     Unreachable(String),
     /// A server rejected the connection; a retry does not help. Full sentences.
     Refused(String),
@@ -139,14 +139,14 @@ pub enum LinkEnd {
     NotStarted(String),
 }
 
-/// A connection that is already closed.
+/// A link whose process does not exist.
 #[cfg(test)]
 pub fn test_link() -> (Outgoing, queue::OutgoingFrames, Stopper) {
     let (outgoing, frames) = queue::queue();
     (outgoing, frames, Stopper::new().0)
 }
 
-/// How a connection is to be ended.
+/// How a connection is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum StopLevel {
     Run,

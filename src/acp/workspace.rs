@@ -17,43 +17,42 @@ use tokio::time::{Instant, sleep, timeout};
 use super::codec::profile_of;
 use crate::model::{AgentSpec, CloseReason, Profile, SessionId};
 
-/// Where the system keeps its sessions, within the folder.
+/// The folder in which the agent stores its sessions.
 const STORAGE: &str = ".openoxide";
-/// The folder with the last session's id, within the storage, and the file.
+/// The folder in the storage, and the file in it, with the id of the last session.
 const SESSIONS: &str = "sessions";
 const CURRENT: &str = ".current";
-/// The file whose lock says that an agent of parlor's runs, within the storage.
+/// The lock file in the storage, which parlor holds while the agent runs.
 const LOCK: &str = "parlor.lock";
-/// How long a former agent may take to end: as long as its stop takes at most.
+/// How long parlor waits for a previous agent to exit; stopping one takes at most this long.
 const PATIENCE: Duration = Duration::from_secs(6);
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long the id may be waited for; a folder may lie on a network that is gone.
+/// Timeout of reading the id; the folder may be on an unreachable network.
 const READ_TIME: Duration = Duration::from_millis(500);
-/// Longest id that is read, in bytes.
+/// Maximum length of the id in bytes.
 const MAX_ID_BYTES: u64 = 512;
-/// Longest process id, in digits.
+/// Maximum length of a process id in digits.
 const MAX_PID_CHARS: usize = 20;
 
-/// The folder of one agent, for as long as the agent runs in it.
+/// The folder of an agent; the lock is held while this exists.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    /// The folder itself.
     folder: Option<PathBuf>,
-    /// Held, never read.
+    /// Held for the lock, never read.
     _lock: Option<File>,
 }
 
 impl Workspace {
-    /// Enters the folder. Waits for a former agent to end where only one may run.
+    /// Locks the folder for agents of which only one instance may run. Waits for a previous one to exit.
     ///
     /// # Errors
-    /// Another parlor runs this agent there, or the storage cannot be written.
+    /// Another parlor runs this agent in the folder, or the storage is not writable.
     pub async fn enter(spec: &AgentSpec, cwd: &Path) -> Result<Self, CloseReason> {
         Self::enter_within(spec, cwd, PATIENCE).await
     }
 
     async fn enter_within(spec: &AgentSpec, cwd: &Path, patience: Duration) -> Result<Self, CloseReason> {
-        // On another machine, nobody here can see to it.
+        // The lock does not work across machines.
         if profile_of(spec) != Some(Profile::OpenOxide) || spec.is_elsewhere() {
             return Ok(Self::default());
         }
@@ -77,7 +76,7 @@ impl Workspace {
         Ok(Self { folder: Some(cwd.to_owned()), _lock: Some(file) })
     }
 
-    /// The session that the system had last here.
+    /// The id of the agent's last session in this folder.
     pub async fn last_session(&self) -> Option<SessionId> {
         let folder = self.folder.clone()?;
         let read = tokio::task::spawn_blocking(move || read_current(&folder).ok());
@@ -86,7 +85,7 @@ impl Workspace {
         (!id.is_empty() && !id.contains(char::is_control)).then(|| SessionId::from(id))
     }
 
-    /// Keeps the id of the session that was opened last.
+    /// Saves the id of the last opened session.
     pub fn keep(&self, id: &SessionId) {
         let Some(folder) = self.folder.clone() else { return };
         let id = id.as_str().to_owned();
@@ -96,7 +95,7 @@ impl Workspace {
     }
 }
 
-/// Opens a folder within another one, made if it is missing. A link is not followed.
+/// Opens a folder in another one, and creates it if it does not exist. Links are not followed.
 fn open_folder(parent: &File, name: &str) -> io::Result<File> {
     match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
         Ok(()) | Err(Errno::EXIST) => {}
@@ -106,7 +105,7 @@ fn open_folder(parent: &File, name: &str) -> io::Result<File> {
     Ok(File::from(rustix::fs::openat(parent, name, flags, Mode::empty())?))
 }
 
-/// Opens a regular file in a folder. Fails for links and anything else.
+/// Opens a regular file in a folder. Fails for links and other kinds of files.
 fn open_file(folder: &File, name: &str, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(0o600))?);
@@ -125,7 +124,8 @@ fn read_current(folder: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Replaces the file atomically: a torn id could name another session. A link of that name is replaced too.
+/// Replaces the file atomically, because a partial id could name another session. A link with that name is replaced
+/// too.
 fn write_current(folder: &Path, id: &str) -> io::Result<()> {
     let sessions = open_folder(&open_folder(&File::open(folder)?, STORAGE)?, SESSIONS)?;
     let new = format!("{CURRENT}.{}", std::process::id());
@@ -135,7 +135,8 @@ fn write_current(folder: &Path, id: &str) -> io::Result<()> {
     Ok(rustix::fs::renameat(&sessions, &new, &sessions, CURRENT)?)
 }
 
-/// Reads the process id in a lock, or an empty text. Fails for a file that holds anything else, which is not parlor's.
+/// Reads the process id in a lock file, or an empty text. Fails for any other content, because the file is not
+/// parlor's.
 fn read_pid(file: &mut File) -> io::Result<String> {
     let mut text = String::new();
     file.rewind()?;
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_second_agent_of_the_system_is_refused_and_others_leave_no_trace() {
+    async fn a_second_instance_is_rejected_and_other_agents_leave_no_files() {
         let folder = tempfile::tempdir().unwrap();
         let other = Workspace::enter(&spec("claude"), folder.path()).await.unwrap();
         other.keep(&SessionId::from("s"));
@@ -188,7 +189,7 @@ mod tests {
         let Err(CloseReason::NotStarted { error, is_missing: false }) =
             Workspace::enter_within(&spec("openoxide"), folder.path(), Duration::ZERO).await
         else {
-            panic!("two in one folder");
+            panic!("two instances in one folder");
         };
         assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
         drop(first);
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_id_is_kept_and_read_again() {
+    async fn the_last_session_id_is_saved_and_read() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::enter(&spec("openoxide"), folder.path()).await.unwrap();
         assert_eq!(workspace.last_session().await, None);
@@ -204,7 +205,7 @@ mod tests {
         let file = folder.path().join(STORAGE).join(SESSIONS).join(CURRENT);
         let end = std::time::Instant::now() + Duration::from_secs(10);
         while !file.exists() {
-            assert!(std::time::Instant::now() < end, "nothing was kept");
+            assert!(std::time::Instant::now() < end, "the id was not saved");
             sleep(Duration::from_millis(10)).await;
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "sess_1");
@@ -212,14 +213,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_link_of_the_folder_is_followed() {
+    async fn links_in_the_folder_are_not_followed() {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let precious = elsewhere.path().join("bashrc");
         fs::write(&precious, "sess_9").unwrap();
         let storage = folder.path().join(STORAGE);
         let spec = spec("openoxide");
         let enter = || Workspace::enter_within(&spec, folder.path(), Duration::ZERO);
-        // The storage, the lock, the folder of the id, the id.
+        // The storage, the lock, the folder of the id, and the id.
         symlink(elsewhere.path(), &storage).unwrap();
         assert!(enter().await.is_err());
         fs::remove_file(&storage).unwrap();
@@ -237,11 +238,11 @@ mod tests {
         write_current(folder.path(), "sess_1").unwrap();
         assert_eq!(workspace.last_session().await, Some(SessionId::from("sess_1")));
         assert_eq!(fs::read_to_string(&precious).unwrap(), "sess_9");
-        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1, "nothing was written there");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1, "no files were written there");
     }
 
     #[tokio::test]
-    async fn a_file_that_is_no_lock_stays_as_it_is() {
+    async fn a_file_that_is_not_a_lock_is_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let storage = folder.path().join(STORAGE);
         fs::create_dir(&storage).unwrap();

@@ -73,7 +73,7 @@ pub fn import(file: &Path, paths: &Paths) -> anyhow::Result<String> {
     let settings = std::fs::read_to_string(file).with_context(|| {
         format!("cannot read {}; pass Zed's settings.json or JetBrains' acp.json", file.display())
     })?;
-    // A link is kept; its target is replaced.
+    // A link is preserved; its target is replaced.
     let target = paths.config_file.canonicalize().unwrap_or_else(|_| paths.config_file.clone());
     let text = match std::fs::read_to_string(&target) {
         Ok(text) => text,

@@ -39,7 +39,7 @@ pub fn demo(program: &Path, paths: &Paths, callbacks: Callbacks) -> AgentSpec {
     }
 }
 
-/// The agent of the command line, or the configured default; `None`: the user chooses.
+/// The agent of the command line, or the configured default; `None` if the user has to choose.
 ///
 /// `found` are the installed agents. Fails for an unknown name or an invalid command line; an unknown default is
 /// reported by [`default_agent_problem`].

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_without_such_a_file_has_no_servers_and_a_wrong_one_is_told() {
+    fn missing_file_has_no_servers_and_invalid_file_is_reported() {
         let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let find = || find(folder.path(), data.path());
         assert_eq!(find(), Ok(None));
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_answered_holds_until_the_file_changes() {
+    fn answers_are_valid_until_the_file_changes() {
         let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let file = folder.path().join(".mcp.json");
         std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "sh", "args": ["-c", "true"]}}}"#).unwrap();

@@ -233,8 +233,8 @@ pub(super) fn theme_name(configured: &str, colors: ColorSupport) -> &str {
         return configured;
     }
     // rxvt and others set COLORFGBG to "foreground;background", as indices of the 16 colours.
-    let told = config::environment("COLORFGBG").map(|value| value.to_string_lossy().into_owned());
-    let background = told.as_deref().and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
+    let value = config::environment("COLORFGBG").map(|value| value.to_string_lossy().into_owned());
+    let background = value.as_deref().and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
     match (ThemeSet::default_name(colors), background) {
         ("dark", Some(7 | 15)) => "light",
         (name, _) => name,

@@ -1,4 +1,4 @@
-//! The command line: what it means, what it refuses, and the subcommands that need no terminal.
+//! The command line: its meaning, errors, and the subcommands that need no terminal.
 
 use std::fs;
 
@@ -7,11 +7,11 @@ use clap::CommandFactory as _;
 use super::*;
 use crate::model::{Callbacks, Carrier, TokenSource};
 
-struct Place {
+struct Fixture {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl Fixture {
     fn new(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("config.toml"), config).unwrap();
@@ -46,56 +46,60 @@ impl Place {
 const AGENT: &str = "[agents.mine]\ncommand = \"/opt/mine\"\nargs = [\"--acp\"]\n";
 
 #[test]
-fn the_definition_is_sound() {
+fn command_definition_is_valid() {
     Cli::command().debug_assert();
 }
 
 #[test]
-fn any_command_can_be_the_agent() {
-    let place = Place::new("");
-    let spec = place.session(&["--", "gemini", "--acp", "two words"]).agent.unwrap();
+fn any_command_line_can_start_an_agent() {
+    let fixture = Fixture::new("");
+    let spec = fixture.session(&["--", "gemini", "--acp", "two words"]).agent.unwrap();
     assert_eq!((spec.name.as_str(), spec.command_line().as_str()), ("gemini", "gemini --acp 'two words'"));
-    let spec = place.session(&["--agent-command", "my-agent --flag 'two words'"]).agent.unwrap();
+    let spec = fixture.session(&["--agent-command", "my-agent --flag 'two words'"]).agent.unwrap();
     assert_eq!(spec.command_line(), "my-agent --flag 'two words'");
-    let spec = place.session(&["--", "./agents/x.sh"]).agent.unwrap();
+    let spec = fixture.session(&["--", "./agents/x.sh"]).agent.unwrap();
     assert!(std::path::Path::new(&spec.command).is_absolute(), "the agent may run in another folder");
     assert_eq!(spec.name, "x");
-    let spec = place.session(&["--", "config"]).agent.unwrap();
-    assert_eq!(spec.command, "config", "behind -- nothing is a command of parlor");
-    assert!(place.error(&["--agent-command", "a 'b"]).contains("unclosed quote"));
-    assert!(place.error(&["--agent-command", "  "]).contains("is empty"));
+    let spec = fixture.session(&["--", "config"]).agent.unwrap();
+    assert_eq!(spec.command, "config", "after -- there are no subcommands of parlor");
+    assert!(fixture.error(&["--agent-command", "a 'b"]).contains("unclosed quote"));
+    assert!(fixture.error(&["--agent-command", "  "]).contains("is empty"));
 }
 
 #[test]
-fn agents_go_by_their_names() {
-    let place = Place::new(AGENT);
-    assert_eq!(place.session(&["--agent", "mine"]).agent.unwrap().command_line(), "/opt/mine --acp");
-    assert_eq!(place.session(&[]).agent, None, "nothing named: the user is asked");
-    let demo = place.session(&["--agent", "demo"]);
+fn agents_are_selected_by_name() {
+    let fixture = Fixture::new(AGENT);
+    assert_eq!(fixture.session(&["--agent", "mine"]).agent.unwrap().command_line(), "/opt/mine --acp");
+    assert_eq!(fixture.session(&[]).agent, None, "without a name the user chooses");
+    let demo = fixture.session(&["--agent", "demo"]);
     assert_eq!(demo.agent, Some(demo.demo));
-    let demo = place.session(&["demo"]);
+    let demo = fixture.session(&["demo"]);
     assert_eq!(demo.agent.unwrap().args, ["demo-agent"]);
     let folder = demo.paths.data_dir.join("demo").to_string_lossy().into_owned();
-    assert_eq!(demo.demo.env, [("PARLOR_DEMO_DIR".to_owned(), folder)], "its files lie beside parlor's");
-    let error = place.error(&["--agent", "mien"]);
+    assert_eq!(
+        demo.demo.env,
+        [("PARLOR_DEMO_DIR".to_owned(), folder)],
+        "its files are in parlor's data folder"
+    );
+    let error = fixture.error(&["--agent", "mien"]);
     assert!(
         error.contains("unknown agent `mien`")
             && error.contains("mine")
             && error.contains("parlor agents list"),
         "{error}"
     );
-    let cli = place.parse(&["--agent", "openoxide"]);
+    let cli = fixture.parse(&["--agent", "openoxide"]);
     let error =
         choose::agent_from(&cli, &Config::default(), &[], &AgentSpec::default()).unwrap_err().to_string();
     assert!(error.contains("is not installed; install it so that `openoxide` can be run"), "{error}");
 }
 
 #[test]
-fn known_agents_on_this_machine_go_by_any_of_their_names() {
-    let place = Place::new("");
+fn installed_agents_are_found_by_any_alias() {
+    let fixture = Fixture::new("");
     let found = [(catalogue::known("claude").unwrap().spec(Callbacks::default()), "Claude".to_owned())];
     for name in ["claude", "claude-acp", "Claude-Code"] {
-        let cli = place.parse(&["--agent", name]);
+        let cli = fixture.parse(&["--agent", name]);
         let spec =
             choose::agent_from(&cli, &Config::default(), &found, &AgentSpec::default()).unwrap().unwrap();
         assert_eq!(spec.command, "claude-agent-acp");
@@ -103,11 +107,15 @@ fn known_agents_on_this_machine_go_by_any_of_their_names() {
 }
 
 #[test]
-fn the_configured_default_is_taken_and_a_wrong_one_is_told() {
-    let place = Place::new(&format!("agent = \"mine\"\n{AGENT}"));
-    assert_eq!(place.session(&[]).agent.unwrap().name, "mine");
-    assert_eq!(place.session(&["--agent", "demo"]).agent.unwrap().name, "demo", "the command line wins");
-    let session = Place::new(&format!("agent = \"mien\"\n{AGENT}")).session(&[]);
+fn configured_default_agent_is_used_and_unknown_one_is_reported() {
+    let fixture = Fixture::new(&format!("agent = \"mine\"\n{AGENT}"));
+    assert_eq!(fixture.session(&[]).agent.unwrap().name, "mine");
+    assert_eq!(
+        fixture.session(&["--agent", "demo"]).agent.unwrap().name,
+        "demo",
+        "the command line takes precedence"
+    );
+    let session = Fixture::new(&format!("agent = \"mien\"\n{AGENT}")).session(&[]);
     assert_eq!(session.agent, None);
     let problems: Vec<String> = session.problems.iter().map(ToString::to_string).collect();
     assert!(
@@ -117,47 +125,49 @@ fn the_configured_default_is_taken_and_a_wrong_one_is_told() {
 }
 
 #[test]
-fn folders_are_checked() {
-    let place = Place::new("");
-    let inner = place.folder.path().join("demo");
+fn invalid_folders_are_rejected() {
+    let fixture = Fixture::new("");
+    let inner = fixture.folder.path().join("demo");
     fs::create_dir(&inner).unwrap();
-    let session = place.session(&[inner.to_str().unwrap()]);
+    let session = fixture.session(&[inner.to_str().unwrap()]);
     assert_eq!(
         (session.folder, session.agent),
         (inner.canonicalize().unwrap(), None),
         "a folder named like a command"
     );
-    let session = place.session(&["demo", inner.to_str().unwrap()]);
+    let session = fixture.session(&["demo", inner.to_str().unwrap()]);
     assert_eq!(session.folder, inner.canonicalize().unwrap());
-    let session = place.session(&[inner.to_str().unwrap(), "--", "agent"]);
+    let session = fixture.session(&[inner.to_str().unwrap(), "--", "agent"]);
     assert_eq!(
         (session.folder, session.agent.unwrap().name),
         (inner.canonicalize().unwrap(), "agent".to_owned())
     );
-    assert!(place.error(&["confg"]).contains("did you mean `parlor config`"));
-    assert!(place.error(&[place.folder.path().join("config.toml").to_str().unwrap()]).contains("is a file"));
-    assert!(place.error(&[inner.to_str().unwrap(), "config"]).contains("before the command"));
+    assert!(fixture.error(&["confg"]).contains("did you mean `parlor config`"));
+    assert!(
+        fixture.error(&[fixture.folder.path().join("config.toml").to_str().unwrap()]).contains("is a file")
+    );
+    assert!(fixture.error(&[inner.to_str().unwrap(), "config"]).contains("before the command"));
 }
 
 #[test]
-fn options_lie_over_the_configuration_wherever_they_stand() {
-    let place = Place::new(&format!("theme = \"light\"\n{AGENT}fs = true\n"));
-    let session = place.session(&["--theme", "dark", "--no-fs", "--no-terminal", "--agent", "mine"]);
+fn options_override_the_configuration_in_any_position() {
+    let fixture = Fixture::new(&format!("theme = \"light\"\n{AGENT}fs = true\n"));
+    let session = fixture.session(&["--theme", "dark", "--no-fs", "--no-terminal", "--agent", "mine"]);
     assert_eq!(session.config.theme, "dark");
     let none = Callbacks { fs_read: false, fs_write: false, terminal: false };
     assert_eq!(session.agent.unwrap().callbacks, none);
     assert_eq!((session.config.callbacks, session.demo.callbacks), (none, none));
     for args in [["config", "--no-fs"], ["--no-fs", "config"]] {
-        let text = place.run(&args).1;
+        let text = fixture.run(&args).1;
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("fs_read = false")).collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert!(lines.iter().all(|line| line.ends_with("# command line")), "{text}");
     }
-    assert_eq!(place.session(&["--agent", "mine"]).config.theme, "light");
+    assert_eq!(fixture.session(&["--agent", "mine"]).config.theme, "light");
 }
 
 #[test]
-fn agents_exclude_each_other() {
+fn agent_options_are_mutually_exclusive() {
     for args in [
         vec!["parlor", "--agent", "a", "--agent-command", "b"],
         vec!["parlor", "--agent", "a", "--", "b"],
@@ -168,52 +178,52 @@ fn agents_exclude_each_other() {
 }
 
 #[test]
-fn a_wrong_configuration_stops_nothing() {
-    let session = Place::new("theme = 3\nnonsense").session(&[]);
+fn invalid_configuration_does_not_prevent_startup() {
+    let session = Fixture::new("theme = 3\nnonsense").session(&[]);
     assert!(session.problems.len() >= 2, "{:?}", session.problems);
     assert_eq!(session.config.theme, "auto");
 }
 
 #[test]
-fn config_prints_what_is_in_force() {
-    let place = Place::new(AGENT);
-    let text = place.run(&["config"]).1;
+fn config_prints_effective_values() {
+    let fixture = Fixture::new(AGENT);
+    let text = fixture.run(&["config"]).1;
     assert!(text.contains("[agents.mine]") && text.contains("# config.toml:2"), "{text}");
     assert!(text.contains("(command line)"), "{text}");
 }
 
 #[test]
-fn config_tells_names_of_nothing() {
-    let text = Place::new("theme = \"darkk\"\nagent = \"nobody\"\n").run(&["config"]).1;
-    let told: Vec<&str> = text.lines().filter(|line| line.contains("config.toml:")).collect();
-    assert!(told.iter().any(|line| line.contains(":1: unknown theme \"darkk\"; use one of")), "{text}");
-    assert!(told.iter().any(|line| line.contains(":2: ") && line.contains("nobody")), "{text}");
+fn config_reports_unknown_names() {
+    let text = Fixture::new("theme = \"darkk\"\nagent = \"unknown\"\n").run(&["config"]).1;
+    let problems: Vec<&str> = text.lines().filter(|line| line.contains("config.toml:")).collect();
+    assert!(problems.iter().any(|line| line.contains(":1: unknown theme \"darkk\"; use one of")), "{text}");
+    assert!(problems.iter().any(|line| line.contains(":2: ") && line.contains("unknown")), "{text}");
 }
 
 #[test]
 fn agents_are_listed_with_their_source() {
-    let place = Place::new(AGENT);
-    let text = place.run(&["agents", "list"]).1;
+    let fixture = Fixture::new(AGENT);
+    let text = fixture.run(&["agents", "list"]).1;
     let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
     assert!(row("mine").contains("config.toml:2") && row("mine").ends_with("/opt/mine …"), "{text}");
     assert!(row("demo").contains("built in"), "{text}");
     let known: Vec<&str> = text.lines().filter(|line| line.starts_with("claude ")).collect();
-    assert_eq!(known.len(), 1, "one row per agent, here or not:\n{text}");
+    assert_eq!(known.len(), 1, "one row per agent, installed or not:\n{text}");
 }
 
 #[test]
-fn an_import_extends_the_file_and_keeps_its_mode() {
-    let place = Place::new("# mine\n");
-    let settings = place.folder.path().join("settings.json");
+fn import_extends_the_file_and_preserves_its_mode() {
+    let fixture = Fixture::new("# mine\n");
+    let settings = fixture.folder.path().join("settings.json");
     fs::write(&settings, r#"{ "agent_servers": { "New": { "command": "new", "args": ["acp"] }, }, } // ok"#)
         .unwrap();
-    let config = place.folder.path().join("config.toml");
+    let config = fixture.folder.path().join("config.toml");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(&config, fs::Permissions::from_mode(0o600)).unwrap();
     }
-    let (next, out) = place.run(&["agents", "import", settings.to_str().unwrap()]);
+    let (next, out) = fixture.run(&["agents", "import", settings.to_str().unwrap()]);
     assert!(matches!(next.unwrap(), Next::Nothing));
     assert!(out.contains("added new: new acp") && out.contains("Try `parlor --agent new`."), "{out}");
     assert!(fs::read_to_string(&config).unwrap().starts_with("# mine\n\n[agents.new]\n"));
@@ -222,57 +232,57 @@ fn an_import_extends_the_file_and_keeps_its_mode() {
         use std::os::unix::fs::PermissionsExt as _;
         assert_eq!(fs::metadata(&config).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    assert_eq!(place.session(&["--agent", "new"]).agent.unwrap().command_line(), "new acp");
-    let (_, out) = place.run(&["agents", "import", settings.to_str().unwrap()]);
+    assert_eq!(fixture.session(&["--agent", "new"]).agent.unwrap().command_line(), "new acp");
+    let (_, out) = fixture.run(&["agents", "import", settings.to_str().unwrap()]);
     assert!(out.contains("No agents added"), "{out}");
-    assert!(place.error(&["agents", "import", "/nowhere.json"]).contains("cannot read /nowhere.json"));
+    assert!(fixture.error(&["agents", "import", "/nowhere.json"]).contains("cannot read /nowhere.json"));
 }
 
 #[test]
-fn an_import_makes_the_configuration_where_there_is_none() {
-    let place = Place::new("");
-    let settings = place.folder.path().join("acp.json");
+fn import_creates_a_missing_configuration() {
+    let fixture = Fixture::new("");
+    let settings = fixture.folder.path().join("acp.json");
     fs::write(&settings, r#"{ "agent_servers": { "a": { "command": "a" } } }"#).unwrap();
-    let config = place.folder.path().join("new/folder/config.toml");
-    let paths = Paths::find(Some(config.clone()), Some(place.folder.path().to_owned())).unwrap();
+    let config = fixture.folder.path().join("new/folder/config.toml");
+    let paths = Paths::find(Some(config.clone()), Some(fixture.folder.path().to_owned())).unwrap();
     agents::import(&settings, &paths).unwrap();
     assert_eq!(fs::read_to_string(config).unwrap(), "[agents.a]\ncommand = \"a\"\n");
 }
 
 #[test]
-fn the_demo_agent_needs_nothing_else() {
+fn demo_agent_command_is_hidden_and_uses_the_data_folder() {
     let cli = Cli::try_parse_from(["parlor", "demo-agent", "--data-dir", "/data"]).unwrap();
     match run(&cli, &mut Printer::new(std::io::sink())) {
         Ok(Next::DemoAgent(dir)) => assert_eq!(dir, Path::new("/data/demo")),
         other => panic!("{other:?}"),
     }
     let help = Cli::command().render_long_help().to_string();
-    assert!(!help.contains("demo-agent"), "it is nobody's command");
+    assert!(!help.contains("demo-agent"), "the command is hidden");
     for wanted in
         ["parlor demo", "--agent-command", "PARLOR_CONFIG", "PARLOR_DATA_DIR", "agents", "--log-file"]
     {
-        assert!(help.contains(wanted), "{wanted} is not in the help");
+        assert!(help.contains(wanted), "{wanted} is missing in the help");
     }
 }
 
 #[test]
-fn an_agent_behind_a_url_gets_nothing_of_this_machine() {
-    let place = Place::new("[agents.far]\nurl = \"https://far/acp\"\ntoken_env = \"FAR\"\nfs = true\n");
-    let spec = place.session(&["--connect", "wss://host:8/acp?key=1"]).agent.unwrap();
+fn remote_agents_get_no_local_access() {
+    let fixture = Fixture::new("[agents.far]\nurl = \"https://far/acp\"\ntoken_env = \"FAR\"\nfs = true\n");
+    let spec = fixture.session(&["--connect", "wss://host:8/acp?key=1"]).agent.unwrap();
     assert_eq!((spec.name.as_str(), spec.callbacks), ("host:8", Callbacks::NONE));
     assert_eq!(spec.command_line(), "wss://host:8/acp");
-    let spec = place
+    let spec = fixture
         .session(&["--connect", "http://h", "--transport", "post", "--token-file", "token"])
         .agent
         .unwrap();
     let remote = spec.remote.unwrap();
     assert_eq!(remote.carrier, Some(Carrier::Post));
     assert!(matches!(remote.token, Some(TokenSource::File(path)) if path.is_absolute()));
-    // One that is configured keeps what its configuration says.
-    let spec = place.session(&["--connect", "https://far/acp"]).agent.unwrap();
+    // A configured agent with this URL keeps its settings.
+    let spec = fixture.session(&["--connect", "https://far/acp"]).agent.unwrap();
     assert_eq!((spec.name.as_str(), spec.callbacks.fs_read), ("far", true));
     assert_eq!(spec.remote.unwrap().token, Some(TokenSource::Env("FAR".to_owned())));
-    let spec = place
+    let spec = fixture
         .session(&["--connect", "https://h", "--token-command", "pass 'my agent'", "--ca-file", "ca.pem"])
         .agent
         .unwrap();
@@ -280,39 +290,39 @@ fn an_agent_behind_a_url_gets_nothing_of_this_machine() {
     let words = ["pass", "my agent"].map(str::to_owned).to_vec();
     assert_eq!(remote.token, Some(TokenSource::Command(words)));
     assert!(remote.ca_file.is_some_and(|path| path.is_absolute() && path.ends_with("ca.pem")));
-    assert!(place.error(&["--connect", "https://h", "--token-command", "'"]).contains("unclosed quote"));
-    assert!(place.error(&["--connect", "https://h", "--token-command", ""]).contains("is empty"));
-    let goes_on = place.session(&["--connect", "https://h", "--continue"]);
-    assert!(goes_on.is_agent_named, "the session goes on with the agent that was named");
-    // A token that anybody can read on the way is told, and goes all the same.
-    let told = |url: &str| {
-        let problems = place.session(&["--connect", url, "--token-env", "FAR"]).problems;
+    assert!(fixture.error(&["--connect", "https://h", "--token-command", "'"]).contains("unclosed quote"));
+    assert!(fixture.error(&["--connect", "https://h", "--token-command", ""]).contains("is empty"));
+    let resumed = fixture.session(&["--connect", "https://h", "--continue"]);
+    assert!(resumed.is_agent_named, "the session continues with the named agent");
+    // An unencrypted token causes a warning, not an error.
+    let warns = |url: &str| {
+        let problems = fixture.session(&["--connect", url, "--token-env", "FAR"]).problems;
         problems.iter().any(|problem| problem.to_string().contains("unencrypted connection"))
     };
-    assert!(told("http://host/acp") && !told("http://127.0.0.1/acp") && !told("https://host/acp"));
-    let error = place.error(&["--connect", "https://me:hush@host"]);
+    assert!(warns("http://host/acp") && !warns("http://127.0.0.1/acp") && !warns("https://host/acp"));
+    let error = fixture.error(&["--connect", "https://me:hush@host"]);
     assert!(error.contains("contains credentials") && !error.contains("hush"), "{error}");
-    assert!(place.error(&["--connect", "host"]).contains("use https://host/path"));
-    let list = place.run(&["agents", "list"]).1;
+    assert!(fixture.error(&["--connect", "host"]).contains("use https://host/path"));
+    let list = fixture.run(&["agents", "list"]).1;
     assert!(list.contains("https://far/acp"), "{list}");
 }
 
 #[test]
-fn the_words_for_transports_are_those_of_the_model() {
+fn transport_names_match_the_carriers() {
     assert_eq!(CARRIERS, Carrier::ALL.map(Carrier::word));
 }
 
 #[test]
-fn more_folders_come_from_the_configuration_and_the_command_line() {
-    let place = Place::new("");
-    let (lib, docs) = (place.folder.path().join("lib"), place.folder.path().join("docs"));
+fn additional_folders_are_merged_from_configuration_and_command_line() {
+    let fixture = Fixture::new("");
+    let (lib, docs) = (fixture.folder.path().join("lib"), fixture.folder.path().join("docs"));
     for folder in [&lib, &docs] {
         fs::create_dir(folder).unwrap();
     }
     let (lib, docs) = (lib.canonicalize().unwrap(), docs.canonicalize().unwrap());
     let config = format!("additional_directories = [\"{}\", \"/no/such\"]\n", lib.display());
-    fs::write(place.folder.path().join("config.toml"), config).unwrap();
-    let session = place.session(&["--add-dir", docs.to_str().unwrap(), "--add-dir", lib.to_str().unwrap()]);
+    fs::write(fixture.folder.path().join("config.toml"), config).unwrap();
+    let session = fixture.session(&["--add-dir", docs.to_str().unwrap(), "--add-dir", lib.to_str().unwrap()]);
     assert_eq!(session.more_folders, [lib.clone(), docs.clone()]);
     assert!(
         session
@@ -320,28 +330,28 @@ fn more_folders_come_from_the_configuration_and_the_command_line() {
             .iter()
             .any(|problem| problem.text.contains("/no/such in `additional_directories` is not a folder"))
     );
-    let shown = place.run(&["config"]).1;
+    let shown = fixture.run(&["config"]).1;
     assert!(shown.contains("additional_directories = [") && shown.contains("config.toml:1"), "{shown}");
-    // The session's own folder is no other one.
-    assert_eq!(place.session(&[lib.to_str().unwrap()]).more_folders, Vec::<PathBuf>::new());
-    assert!(place.error(&["--add-dir", "/no/such"]).contains("pass an existing folder to --add-dir"));
-    let file = place.folder.path().join("config.toml");
-    assert!(place.error(&["--add-dir", file.to_str().unwrap()]).contains("is a file"));
+    // The session's folder is not also an additional one.
+    assert_eq!(fixture.session(&[lib.to_str().unwrap()]).more_folders, Vec::<PathBuf>::new());
+    assert!(fixture.error(&["--add-dir", "/no/such"]).contains("pass an existing folder to --add-dir"));
+    let file = fixture.folder.path().join("config.toml");
+    assert!(fixture.error(&["--add-dir", file.to_str().unwrap()]).contains("is a file"));
 }
 
 #[test]
-fn what_is_printed_of_agents_and_settings_is_sanitised_and_holds_no_secret_argument() {
-    let place = Place::new(
+fn printed_configuration_is_sanitised_and_hides_secret_arguments() {
+    let fixture = Fixture::new(
         "agent = \"x\\u001b]52;c;a\\u0007\"\n[agents.keyed]\ncommand = \"keyed\"\n\
          args = [\"--api-key\", \"sk-SECRET\", \"--token=SECRET2\", \"--header\", \"Authorization: Bearer SECRET3\", \"--acp\"]\n\
          [agents.\"odd\\u001b[31m\\u202e\"]\ncommand = \"odd\\u009b1m\"\n",
     );
     for args in [&["config"][..], &["agents", "list"]] {
-        let text = place.run(args).1;
+        let text = fixture.run(args).1;
         assert!(text.contains("keyed") && text.contains("odd"), "{text}");
         assert!(!text.contains("SECRET"), "{text}");
         assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7}']), "{text:?}");
     }
-    assert!(place.run(&["config"]).1.contains("\"--acp\""), "others are shown");
-    assert!(place.run(&["agents", "list"]).1.contains("keyed …"));
+    assert!(fixture.run(&["config"]).1.contains("\"--acp\""), "other arguments are shown");
+    assert!(fixture.run(&["agents", "list"]).1.contains("keyed …"));
 }

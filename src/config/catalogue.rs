@@ -15,13 +15,12 @@ use crate::program;
 pub struct Known {
     /// Short name, for `--agent`.
     pub name: &'static str,
-    /// Name for people.
+    /// Name for display.
     pub title: &'static str,
-    /// Program.
     pub command: &'static str,
-    /// Arguments that make it speak ACP.
+    /// Arguments that start it in ACP mode.
     pub args: &'static [&'static str],
-    /// Its ids in the public registry, and names that editors give it.
+    /// Ids in the public registry, and names in editors.
     pub aliases: &'static [&'static str],
 }
 
@@ -74,7 +73,7 @@ known! {
 }
 
 impl Known {
-    /// How to start it.
+    /// The spec to start it.
     pub fn spec(&self, callbacks: Callbacks) -> AgentSpec {
         AgentSpec {
             name: self.name.to_owned(),
@@ -86,16 +85,15 @@ impl Known {
     }
 }
 
-/// A known agent by its name or one of its aliases; case does not count.
+/// A known agent by its name or one of its aliases, ignoring case.
 pub fn known(name: &str) -> Option<&'static Known> {
     let is_it = |other: &&'static str| other.eq_ignore_ascii_case(name);
     KNOWN.iter().find(|known| is_it(&known.name) || known.aliases.iter().any(is_it))
 }
 
-/// The known agents whose command is on the search path, each with its name for people.
+/// The known agents whose command is in `path`, a value of `PATH`, each with its display name.
 ///
-/// `path` is the value of `PATH`. The specs carry the default callbacks; the caller lays the configured
-/// ones on them.
+/// The specs have the default callbacks; the caller applies the configured ones.
 pub fn found_on_path(path: Option<OsString>) -> Vec<(AgentSpec, String)> {
     let Some(path) = path else { return Vec::new() };
     let mut names = BTreeSet::new();
@@ -112,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_commands_and_aliases_lead_to_one_agent() {
+    fn names_and_aliases_are_unique() {
         for known in KNOWN {
             assert!(
                 !known.title.is_empty() && !known.command.contains(char::is_whitespace),
@@ -132,7 +130,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_programs_on_the_path_are_found() {
+    fn only_executables_in_path_are_found() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         for (name, mode) in
@@ -144,7 +142,11 @@ mod tests {
         }
         let found = found_on_path(Some(folder.path().as_os_str().to_owned()));
         let lines: Vec<String> = found.iter().map(|(spec, _)| spec.command_line()).collect();
-        assert_eq!(lines, ["claude-agent-acp", "gemini --acp"], "goose cannot be run; claude is listed once");
+        assert_eq!(
+            lines,
+            ["claude-agent-acp", "gemini --acp"],
+            "goose is not executable; claude is listed once"
+        );
         assert_eq!(found_on_path(None), []);
         assert_eq!(found_on_path(Some(OsString::from("/nowhere"))), []);
     }

@@ -1,4 +1,4 @@
-//! `[fold]`: how much of tool calls is shown, by kind, result and size.
+//! Parses `[fold]`: how much of a tool call is shown, by kind, result and size.
 
 use toml::de::DeTable;
 
@@ -6,14 +6,14 @@ use super::nearest::advice;
 use super::read::Reader;
 use crate::model::{Fold, FoldRules};
 
-/// Keys beside the kinds.
+/// Keys other than the kinds.
 const OTHER_KEYS: [&str; 5] = ["changes", "failed", "open_up_to_lines", "closed_above_lines", "groups"];
 
-/// How much is shown, by its name.
+/// Fold settings with their names.
 pub(super) const FOLDS: [(&str, Fold); 3] =
     [("closed", Fold::Closed), ("preview", Fold::Preview), ("open", Fold::Open)];
 
-/// Reads the table. What is wrong is told, and has its default.
+/// Parses the table. Invalid values are reported and replaced by their defaults.
 pub(super) fn read(reader: &mut Reader<'_>, table: &DeTable<'_>) -> FoldRules {
     let keys: Vec<&str> = FoldRules::KINDS.iter().map(|(name, _)| *name).chain(OTHER_KEYS).collect();
     reader.unknown_keys(table, "[fold]", &keys);
@@ -56,7 +56,7 @@ fn lines(reader: &mut Reader<'_>, table: &DeTable<'_>, key: &str) -> Option<u32>
     number
 }
 
-/// The name of a way to fold.
+/// The name of a fold setting.
 pub(super) fn name_of(fold: Fold) -> &'static str {
     FOLDS.iter().find(|(_, known)| *known == fold).map_or("closed", |(name, _)| *name)
 }

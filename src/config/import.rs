@@ -15,18 +15,17 @@ use toml::de::DeTable;
 use super::catalogue::known;
 use super::show::key;
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Import {
-    /// The configuration's new text.
     pub text: String,
-    /// The agents that were added, by their names in the configuration.
+    /// The names of the added agents in the configuration.
     pub added: Vec<String>,
-    /// What was done, left out or changed, and why: one sentence each, in the file's order.
+    /// What was added, skipped or changed, with reasons: one sentence each, in the file's order.
     pub notes: Vec<String>,
 }
 
-/// An agent as an editor's settings tell it.
+/// An agent in an editor's settings.
 struct Found {
     command: String,
     args: Vec<String>,
@@ -35,8 +34,8 @@ struct Found {
 
 /// Appends the agents of `settings` to the configuration `text`.
 ///
-/// Fails if the settings are no JSON or name no agents, or if the configuration cannot be extended safely;
-/// nothing is lost then, for the text is only returned.
+/// Fails if the settings are not JSON or contain no agents, or if the configuration cannot be extended
+/// safely. Only returns the new text and writes nothing.
 pub fn import(settings: &str, text: &str) -> anyhow::Result<Import> {
     let servers = read_servers(settings)?;
     let (existing, is_inline) = read_names(text)?;
@@ -62,7 +61,7 @@ pub fn import(settings: &str, text: &str) -> anyhow::Result<Import> {
         import.notes.push(format!("added {name}: {}", command_line(&found)));
         import.added.push(name);
     }
-    // The result must be read by the same parser that will read it at the next start.
+    // The result must be valid for the parser that reads it on the next start.
     DeTable::parse(&import.text)
         .context("the resulting configuration would be invalid; nothing was changed")?;
     Ok(import)
@@ -84,7 +83,7 @@ fn read_servers(settings: &str) -> anyhow::Result<Vec<(String, Value)>> {
         Some(ast::Value::Object(_)) => bail!("`agent_servers` is empty; nothing to import"),
         Some(_) => bail!("`agent_servers` is not an object; pass Zed's settings.json or JetBrains' acp.json"),
         None => {
-            // The block alone, pasted into a file of its own.
+            // The object may be pasted without the `agent_servers` key.
             let bare = entries(&root);
             if bare.is_empty() || !bare.iter().all(|(_, value)| looks_like_agent(value)) {
                 bail!("no `agent_servers` in the file; pass Zed's settings.json or JetBrains' acp.json");
@@ -114,7 +113,7 @@ fn read_names(text: &str) -> anyhow::Result<(BTreeSet<String>, bool)> {
     Ok((entries.keys().map(|name| name.get_ref().trim().to_owned()).collect(), is_inline))
 }
 
-/// Reads one entry. The error is a sentence without its beginning.
+/// Parses one entry. The error completes the sentence "skipped NAME: …".
 fn read_agent(label: &str, value: &Value, notes: &mut Vec<String>) -> Result<Found, String> {
     let Value::Object(entry) = value else { return Err("not an object".to_owned()) };
     let kind = entry.get("type").and_then(Value::as_str).unwrap_or("custom");
@@ -153,7 +152,7 @@ fn read_agent(label: &str, value: &Value, notes: &mut Vec<String>) -> Result<Fou
                 key(&slug(label))
             )),
         },
-        // Zed's older settings only adjusted its built-in agents.
+        // Older settings of Zed only adjusted its built-in agents.
         (None, _) => match known(label) {
             Some(known) if !outer_env.is_empty() => Ok(Found {
                 command: known.command.to_owned(),
@@ -197,7 +196,7 @@ fn read_env(label: &str, entry: &Map<String, Value>, notes: &mut Vec<String>) ->
     pairs
 }
 
-/// A name that is easy to type: lower case, with a dash for everything that is no letter or digit.
+/// A name that is easy to type: lower case, with dashes instead of other characters.
 fn slug(label: &str) -> String {
     let mut slug = String::new();
     for letter in label.trim().chars() {

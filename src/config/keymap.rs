@@ -1,10 +1,10 @@
-//! Keys: which one does what, where.
+//! Key bindings: maps a key press in the focused context to an [`Action`] or a [`LineEdit`], and lists the
+//! keys of an action for help, hints and the palette.
 //!
-//! Duty: turns a key press into an [`Action`] (or a [`LineEdit`]) by the place that has the focus, and tells
-//! the keys of an action for help, hints and palette. Not its duty: deciding which place has the focus (`ui`),
-//! doing anything (`app`).
-//! The defaults are `keymap.toml`, embedded; `[keys.PLACE]` tables of the configuration change them.
-//! Invariants: no key is named anywhere else; a wrong binding becomes a problem and leaves the others alone.
+//! The defaults are in the embedded `keymap.toml`; `[keys.CONTEXT]` tables of the configuration change them.
+//! `ui` determines the focused context, and `app` runs the actions.
+//!
+//! Invariants: no key is named elsewhere; an invalid binding is reported and does not affect the others.
 
 pub mod actions;
 pub mod chord;
@@ -25,44 +25,44 @@ use crate::model::{Action, LineEdit};
 /// The embedded defaults.
 pub const DEFAULTS: &str = include_str!("keymap/keymap.toml");
 
-/// The place that has the focus.
+/// The focused part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Context {
     /// The prompt and the transcript.
     Main,
-    /// The same while the prompt is empty; what is not bound here is looked up in `Main`.
+    /// `Main` while the prompt is empty; unbound keys are looked up in `Main`.
     EmptyPrompt,
-    /// The transcript while it has the keys; what is not bound here is looked up in `Main`.
+    /// The transcript while it has the focus; unbound keys are looked up in `Main`.
     Browse,
-    /// The line of the search.
+    /// The search bar.
     Search,
-    /// A list with a filter: keys that type a character belong to the filter.
+    /// A list with a filter: typing keys edit the filter.
     List,
-    /// The list of sessions: keys that type a character belong to its line.
+    /// The list of sessions: typing keys edit its filter or search.
     Sessions,
-    /// The agent asks for permission.
+    /// A permission request of the agent.
     Permission,
-    /// A question of parlor's own.
+    /// A confirmation or choice of parlor.
     Choice,
-    /// A form of the agent. While the field holds text, keys that type a character and the horizontal
-    /// arrows belong to it: routing asks [`Keymap::edit`] first there.
+    /// A form of the agent. In a text field, typing keys and the horizontal arrows edit the text: routing
+    /// calls [`Keymap::edit`] first.
     Form,
-    /// Help, log, details of the connection; typed characters belong to the filter where there is one.
+    /// Help, log and connection details; typing keys edit the filter, if there is one.
     Text,
-    /// A single line to be given.
+    /// A single-line text input.
     Line,
-    /// The prompts that wait.
+    /// The queued prompts.
     Queue,
-    /// Text that was selected with the mouse; what is not bound here is looked up in `Main`.
+    /// Text that is selected with the mouse; unbound keys are looked up in `Main`.
     Selection,
-    /// All changes of the session.
+    /// The changes of the session.
     Changes,
-    /// Everywhere; looked up last from every place.
+    /// Bindings for all contexts, looked up last.
     Global,
 }
 
 impl Context {
-    /// All places, in the order of the help.
+    /// All contexts, in the order of the help.
     pub const ALL: &'static [Self] = &[
         Self::Main,
         Self::EmptyPrompt,
@@ -81,7 +81,7 @@ impl Context {
         Self::Changes,
     ];
 
-    /// Its name in `[keys.NAME]`.
+    /// The name in `[keys.NAME]`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Main => "main",
@@ -102,7 +102,7 @@ impl Context {
         }
     }
 
-    /// Its name for people.
+    /// The name for display.
     pub fn title(self) -> &'static str {
         match self {
             Self::Main => "Prompt and transcript",
@@ -123,7 +123,7 @@ impl Context {
         }
     }
 
-    /// The places that are asked for a key, one after the other.
+    /// The contexts in which a key is looked up, in order.
     fn chain(self) -> &'static [Self] {
         match self {
             Self::Main => &[Self::Main, Self::Global],
@@ -138,14 +138,14 @@ impl Context {
             Self::Text => &[Self::Text, Self::Global],
             Self::Line => &[Self::Line, Self::Global],
             Self::Queue => &[Self::Queue, Self::Global],
-            // Routing goes on in `Main` by itself.
+            // Routing looks it up in `Main` itself.
             Self::Selection => &[Self::Selection],
             Self::Changes => &[Self::Changes, Self::Global],
             Self::Global => &[Self::Global],
         }
     }
 
-    /// Whether keys that type a character must stay free here.
+    /// Whether typing keys must not be bound here.
     fn is_for_typing(self) -> bool {
         matches!(
             self,
@@ -154,16 +154,13 @@ impl Context {
     }
 }
 
-/// One binding.
+/// A key binding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Binding {
-    /// Where it holds.
     pub context: Context,
-    /// The key.
     pub chord: Chord,
-    /// What it does; `None`: nothing, also not what a later place of the chain would do.
+    /// The action; `None` disables the key, also in later contexts of the chain.
     pub action: Option<Action>,
-    /// Where it comes from.
     pub origin: Origin,
 }
 
@@ -175,27 +172,27 @@ struct EditBinding {
     origin: Origin,
 }
 
-/// All keys in force.
+/// All key bindings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Keymap {
     bindings: Vec<Binding>,
     edits: Vec<EditBinding>,
-    /// The keys of each action in each place, for people: hints ask for them in every frame.
+    /// Labels of the keys per context and action, cached because hints need them in each frame.
     labels: HashMap<(Context, Action), Vec<String>>,
 }
 
-/// A row of the help: an action with its keys in one place.
+/// A row of the help: an action with its keys in one context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelpRow {
     pub context: Context,
-    /// The action; choices by number share one row, under the first of them.
+    /// The action; numbered choices share one row under the first.
     pub action: Action,
-    /// Its keys for people, `Ctrl+P`.
+    /// Labels of its keys: `Ctrl+P`.
     pub keys: Vec<String>,
     pub text: &'static str,
 }
 
-/// Changes to a line of text that can be bound: name and change.
+/// Text edits that can be bound, by name.
 const EDITS: &[(&str, LineEdit)] = &[
     ("delete-before", LineEdit::Backspace),
     ("delete-after", LineEdit::Delete),
@@ -208,7 +205,7 @@ const EDITS: &[(&str, LineEdit)] = &[
 ];
 
 impl Keymap {
-    /// The keys of `keymap.toml`.
+    /// The default bindings of `keymap.toml`.
     pub fn defaults() -> Self {
         let mut keymap = Self::default();
         let (mut reader, table) = Reader::parse(Path::new("keymap.toml"), DEFAULTS);
@@ -218,12 +215,12 @@ impl Keymap {
         keymap
     }
 
-    /// What a key press does in a place. Releases do nothing.
+    /// The action of a key press in a context. Key releases have none.
     pub fn lookup(&self, context: Context, key: &KeyEvent) -> Option<Action> {
         self.find(context, Chord::of(key)?)
     }
 
-    /// What a key press changes in a line of text; also text that it types.
+    /// The edit of a key press in a text field, including typed text.
     pub fn edit(&self, key: &KeyEvent) -> Option<LineEdit> {
         let chord = Chord::of(key)?;
         let bound = self.edits.iter().find(|binding| binding.chord == chord);
@@ -232,19 +229,19 @@ impl Keymap {
             .or_else(|| chord.typed().map(|text| LineEdit::Insert(text.into())))
     }
 
-    /// The keys of an action in a place, for people, those of the place itself first.
+    /// Labels of an action's keys in a context, those of the context itself first.
     pub fn keys_for(&self, context: Context, action: Action) -> &[String] {
         self.labels.get(&(context, action)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Writes down the keys of all actions, once all bindings are known.
+    /// Rebuilds the cached labels from all bindings.
     fn label(&mut self) {
         self.labels.clear();
         for context in Context::ALL {
             let mut taken = HashSet::new();
             for place in context.chain() {
                 for binding in self.bindings.iter().filter(|binding| binding.context == *place) {
-                    // A key does what the first place of the chain says.
+                    // The first context of the chain that binds a key wins.
                     if let (true, Some(action)) = (taken.insert(binding.chord), binding.action) {
                         self.labels.entry((*context, action)).or_default().push(binding.chord.label());
                     }
@@ -253,7 +250,7 @@ impl Keymap {
         }
     }
 
-    /// All bindings, by place, in the order of the help.
+    /// All bindings by context, in the order of the help.
     pub fn help(&self) -> Vec<HelpRow> {
         let mut rows: Vec<HelpRow> = Vec::new();
         for context in Context::ALL {
@@ -286,7 +283,7 @@ impl Keymap {
         rows
     }
 
-    /// The actions of the palette: action, what it does, its keys in the main place (empty: none).
+    /// The commands of the palette: action, text, and key in the main context (empty if unbound).
     pub fn palette(&self) -> Vec<(Action, String, String)> {
         all()
             .filter(|info| info.is_in_palette)
@@ -297,8 +294,8 @@ impl Keymap {
             .collect()
     }
 
-    /// The help as a Markdown table, for the documentation. Left out is what every dialog has: arrows, page
-    /// keys, Home, End, Enter, Tab.
+    /// The help as a Markdown table for the documentation, without the keys that all dialogs share: arrows,
+    /// page keys, Home, End, Enter, Tab.
     pub fn markdown(&self) -> String {
         let mut text = "| Where | Keys | What |\n| --- | --- | --- |\n".to_owned();
         let mut place = None;
@@ -311,7 +308,7 @@ impl Keymap {
         text
     }
 
-    /// All bindings as they stand in a configuration: place, key, action (or `none`), origin.
+    /// All bindings for the configuration: context, key, action (or `none`), origin.
     pub fn entries(&self) -> Vec<(&'static str, String, &'static str, Origin)> {
         let mut entries = Vec::new();
         for context in Context::ALL {
@@ -346,7 +343,7 @@ fn is_plain_motion(action: Action) -> bool {
     )
 }
 
-/// `1`, `2`, `3` as `1…3`, `Alt+1` to `Alt+9` as `Alt+1…9`; other keys stay as they are, behind it.
+/// Shortens `1`, `2`, `3` to `1…3`, and `Alt+1` to `Alt+9` to `Alt+1…9`; other keys follow unchanged.
 fn shorten_digits(keys: &[String]) -> Vec<String> {
     let mut digits: Vec<&String> = keys.iter().filter(|key| digit_of(key).is_some()).collect();
     digits.sort();

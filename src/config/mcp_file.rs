@@ -1,11 +1,12 @@
 //! Parses the MCP servers of a folder's `.mcp.json`.
 //!
-//! The result has the servers, and lines that describe them for the question whether they may be used. The format
-//! is that of other clients: `{"mcpServers": {NAME: {command, args, env} | {type, url, headers}}}`, with `${NAME}`
-//! and `${NAME:-else}` for environment variables. The lines show the variables unexpanded and marked, because their
-//! values may be secrets.
-//! Invariants: each argument, variable and header has its own line, with visible control characters; a server that
-//! cannot be used is listed with the reason.
+//! The result contains the servers, and lines that describe them in the dialog that asks whether they may be
+//! used. The format is that of other clients: `{"mcpServers": {NAME: {command, args, env} | {type, url,
+//! headers}}}`, with `${NAME}` and `${NAME:-default}` for environment variables. The lines show the variables
+//! unexpanded and labelled, because their values may be secrets.
+//!
+//! Invariants: each argument, variable and header has its own line, with visible control characters; an
+//! invalid server is listed with the reason.
 
 use std::path::{Path, PathBuf};
 
@@ -17,20 +18,20 @@ use crate::model::McpServer;
 /// The file's name, in the session's folder.
 pub const NAME: &str = ".mcp.json";
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Found {
-    /// The servers that can be used.
+    /// The valid servers.
     pub servers: Vec<McpServer>,
-    /// What is run or reached, a line for each program, argument, variable, address and header.
+    /// The programs, arguments, variables, URLs and headers, one per line.
     pub lines: Vec<String>,
-    /// What is left out, and why.
+    /// The ignored servers with the reasons.
     pub notes: Vec<String>,
 }
 
-/// Reads the text of a file in this folder. `variable` reads the environment; `find` finds a program.
+/// Parses the text of a file in this folder. `variable` reads the environment; `find` looks up a program.
 ///
-/// Fails with the reason if the text is no such file at all.
+/// Fails if the text is not JSON or has no object of servers.
 pub fn read(
     text: &str,
     folder: &Path,
@@ -90,7 +91,7 @@ fn read_server(
             let filled = fill(command, variable)?;
             let program = find(&filled).ok_or_else(|| format!("program {command} not found"))?;
             let args = args.iter().map(|arg| fill(arg, variable)).collect::<Result<_, _>>()?;
-            // A program of the folder is found from wherever the agent starts it.
+            // The agent may start it in another folder, so the path must be absolute.
             let command = folder.join(program);
             Ok((McpServer::Stdio { name, command, args, env: fill_pairs(env, variable)? }, lines))
         }
@@ -130,7 +131,7 @@ fn pairs(table: &Map<String, Value>, key: &str) -> Result<Vec<(String, String)>,
         .collect()
 }
 
-/// A text as it stands in the file; one that takes values from the environment says so.
+/// The unexpanded text for display, labelled if it uses environment variables.
 fn shown(text: &str) -> String {
     let quoted = shell_words::quote(text);
     match text.split_once("${") {
@@ -146,7 +147,7 @@ fn fill_pairs(
     pairs.into_iter().map(|(name, value)| Ok((name, fill(&value, variable)?))).collect()
 }
 
-/// Fills variables in. What they hold is not looked at again.
+/// Expands variables once; their values are not expanded again.
 fn fill(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn all_three_kinds_are_read_and_shown_without_secrets() {
+    fn all_server_types_are_parsed_and_shown_without_secrets() {
         let found = parse(
             r#"{"mcpServers": {
                 "files": {"command": "npx", "args": ["-y", "files mcp", "${NONE:-.}"], "env": {"TOKEN": "${KEY}"}},
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_cannot_be_used_is_named_with_the_reason() {
+    fn invalid_servers_are_listed_with_the_reason() {
         let found = parse(
             r#"{"mcpServers": {
                 "a": {}, "b": 1, "c": {"command": "gone"}, "d": {"command": "npx", "args": "x"},
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_a_server_is_hidden_from_who_judges_it() {
+    fn every_part_of_a_server_is_shown_to_the_user() {
         let found = parse(
             r#"{"mcpServers": {
                 "tests": {"command": "npx", "args": ["--version"],
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_brace_is_text() {
+    fn unclosed_braces_are_literal_text() {
         assert_eq!(fill("a${b", &|_| None), Ok("a${b".to_owned()));
         assert_eq!(fill("$a ${KEY}", &|_| Some("1".to_owned())), Ok("$a 1".to_owned()));
     }

@@ -1,9 +1,9 @@
 //! Suggestions for mistyped names.
 
-/// The candidates that are near enough to be what was meant, nearest first, at most three.
+/// Up to three similar candidates, most similar first.
 ///
-/// Case does not count. Near enough: at most a third of the longer word's characters differ (and always
-/// one), or one word begins with the other.
+/// Case is ignored. A candidate is similar if at most a third of the longer word's characters differ (at
+/// least one is allowed), or if one word is a prefix of the other.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted: Vec<char> = name.to_lowercase().chars().collect();
     let mut scored: Vec<(usize, &str)> = candidates
@@ -21,7 +21,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
 }
 
-/// "did you mean `a`?", "did you mean `a` or `b`?", or `otherwise` without a similar name.
+/// "did you mean `a`?", "did you mean `a` or `b`?", or `otherwise` if no name is similar.
 pub fn advice<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
     let near = nearest(name, candidates);
     if near.is_empty() {
@@ -31,7 +31,7 @@ pub fn advice<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, oth
     format!("did you mean {}?", quoted.join(" or "))
 }
 
-/// Edits (insert, remove, replace, swap neighbours) that turn one word into the other.
+/// Number of edits (insert, remove, replace, swap neighbours) between two words.
 fn distance(left: &[char], right: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=right.len()).collect();
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mistyped_names_find_the_right_one() {
+    fn similar_names_are_found() {
         let names = ["theme", "agents", "agent", "callbacks", "mcp_servers"];
         assert_eq!(nearest("themes", names), ["theme"]);
         assert_eq!(nearest("thmee", names), ["theme"]);

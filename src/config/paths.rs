@@ -1,7 +1,5 @@
-//! Where parlor's files lie.
-//!
-//! Duty: one decision for the whole program: command line, then environment, then the platform's folders.
-//! Not its duty: creating anything.
+//! Paths of parlor's files and folders: from the command line, otherwise the environment, otherwise the
+//! platform's defaults. Nothing is created here.
 
 use std::path::{Path, PathBuf};
 
@@ -10,33 +8,33 @@ use directories::ProjectDirs;
 
 use super::Origin;
 
-/// Names another configuration file.
+/// Overrides the configuration file.
 pub const CONFIG_VARIABLE: &str = "PARLOR_CONFIG";
-/// Names another data folder.
+/// Overrides the data folder.
 pub const DATA_VARIABLE: &str = "PARLOR_DATA_DIR";
 
-/// Where files lie; all absolute. None of them need exist.
+/// Absolute paths of files and folders, which may not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
-    /// The configuration.
+    /// The configuration file.
     pub config_file: PathBuf,
-    /// What parlor keeps: prompt history, choices by folder.
+    /// Saved sessions, prompt history and settings per folder.
     pub data_dir: PathBuf,
-    /// Logs, among them what agents write to stderr.
+    /// Log files, including the agents' stderr.
     pub log_dir: PathBuf,
-    /// The user's own themes: `themes` beside the configuration.
+    /// The user's themes: `themes` next to the configuration file.
     pub theme_dir: PathBuf,
-    /// Who named the configuration file.
+    /// Origin of the configuration file's path.
     pub config_origin: Origin,
-    /// Who named the data folder.
+    /// Origin of the data folder's path.
     pub data_origin: Origin,
 }
 
 impl Paths {
-    /// Decides where files lie. What is given wins over `PARLOR_CONFIG` and `PARLOR_DATA_DIR` (an empty
-    /// variable counts as none), these over the platform's folders.
+    /// Determines the paths. Arguments take precedence over `PARLOR_CONFIG` and `PARLOR_DATA_DIR` (empty
+    /// variables are ignored), and these over the platform's folders.
     ///
-    /// Fails only where the platform has no home folder and something was not given.
+    /// Fails if the platform has no home folder and a path is not given.
     pub fn find(config: Option<PathBuf>, data_dir: Option<PathBuf>) -> anyhow::Result<Self> {
         Self::choose(config, data_dir, |name| super::environment(name).map(PathBuf::from))
     }
@@ -73,8 +71,8 @@ impl Paths {
         Ok(Self { config_file, data_dir, log_dir, theme_dir, config_origin, data_origin })
     }
 
-    /// The files and folders of parlor, which an agent may change only with the user's consent. A configuration file
-    /// that the user named may be in any folder, so that folder is not included.
+    /// The files and folders of parlor, which an agent must not change without the user's consent. If the
+    /// user chose the configuration file's path, its folder is not included.
     pub fn own(&self) -> Vec<PathBuf> {
         let is_default = self.config_origin == Origin::Default;
         let config = if is_default { self.config_folder() } else { self.config_file.clone() };
@@ -97,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_file_is_parlors_where_the_user_named_it() {
+    fn custom_config_path_protects_only_the_file() {
         let find = |config: Option<&str>| {
             let home = |name: &str| (name == DATA_VARIABLE).then(|| PathBuf::from("/data"));
             Paths::choose(config.map(PathBuf::from), None, home).unwrap().own()
@@ -105,11 +103,11 @@ mod tests {
         let named = find(Some("/home/u/code/parlor.toml"));
         assert!(named.contains(&"/home/u/code/parlor.toml".into()) && named.contains(&"/data".into()));
         assert!(!named.contains(&"/home/u/code".into()));
-        assert!(find(None).iter().any(|own| own.ends_with("parlor")), "the default folder is all parlor's");
+        assert!(find(None).iter().any(|own| own.ends_with("parlor")), "the default folder is included");
     }
 
     #[test]
-    fn the_command_line_wins_over_the_environment() {
+    fn command_line_takes_precedence_over_environment() {
         let variable = |name: &str| Some(PathBuf::from(format!("/from/{name}")));
         let paths = Paths::choose(Some("/given/config.toml".into()), None, variable).unwrap();
         assert_eq!(paths.config_file, Path::new("/given/config.toml"));
@@ -120,12 +118,12 @@ mod tests {
         assert_eq!(
             paths.log_dir,
             Path::new("/from/PARLOR_DATA_DIR/logs"),
-            "a run apart keeps its logs apart"
+            "logs are in the custom data folder"
         );
     }
 
     #[test]
-    fn empty_variables_count_as_none_and_relative_paths_become_absolute() {
+    fn empty_variables_are_ignored_and_paths_are_absolute() {
         let variable = |_: &str| Some(PathBuf::new());
         let paths = Paths::choose(Some("here.toml".into()), Some("data".into()), variable).unwrap();
         assert!(paths.config_file.is_absolute() && paths.config_file.ends_with("here.toml"));

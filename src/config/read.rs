@@ -1,7 +1,5 @@
-//! Reads TOML leniently: every wrong value is told with its line, and everything else still counts.
-//!
-//! Duty: typed access to a parsed table, with problems collected on the way and the line of each value kept.
-//! Not its duty: which keys there are and what they mean (`config`, `agents`, `keymap`).
+//! Lenient access to parsed TOML: typed readers that report each invalid value with its line and continue,
+//! and record the line of each valid one.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

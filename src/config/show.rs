@@ -13,7 +13,7 @@ use crate::model::{
     AgentSpec, Callbacks, Carrier, FoldRules, McpServer, Remote, TokenSource, WireSpec, shown_url,
 };
 
-/// Everything in force. Each value carries its origin as a comment.
+/// Formats all effective values, each with its origin as a comment.
 pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     let mut out = Out { text: String::new(), config, paths };
     out.paths();
@@ -152,7 +152,7 @@ impl Out<'_> {
     }
 
     fn remote(&mut self, place: &str, remote: &Remote) {
-        // What stands behind the `?` may be a secret.
+        // The query of a URL may contain a secret.
         self.value(&format!("{place}.url"), "url", remote.shown_url());
         let carrier = remote.carrier.map_or("auto", Carrier::word);
         self.value(&format!("{place}.transport"), "transport", carrier);
@@ -178,7 +178,7 @@ impl Out<'_> {
         self.value(&format!("{place}.mcp"), "mcp", remote.gets_servers);
     }
 
-    /// Only what is said: nothing of it is needed for most agents.
+    /// Formats only the values that are set, because most agents need none.
     fn wire(&mut self, place: &str, wire: &WireSpec) {
         let prompt = wire.system_prompt.as_ref();
         let rows: [(&str, Option<Value>); 10] = [
@@ -262,7 +262,7 @@ impl Out<'_> {
             ("fs_write", callbacks.fs_write),
             ("terminal", callbacks.terminal),
         ] {
-            // The command line decides over all; else the finest switch, its own table first.
+            // The command line takes precedence; then the most specific key, first in the agent's own table.
             let mut names = vec![format!("{place}.{name}")];
             let coarse = name.split_once('_').map(|(coarse, _)| coarse);
             names.extend(coarse.map(|coarse| format!("{place}.{coarse}")));
@@ -271,7 +271,8 @@ impl Out<'_> {
                 names.extend(coarse.map(|coarse| format!("callbacks.{coarse}")));
             }
             let origin_of = |name: &String| match self.config.origin(name) {
-                // The general switches do not reach an agent on another machine, but for the command line's.
+                // The general keys do not apply to an agent on another machine, unless they are on the
+                // command line.
                 Origin::File { .. } if is_remote && !name.starts_with(place) => Origin::Default,
                 origin => origin,
             };
@@ -323,7 +324,7 @@ impl Out<'_> {
     }
 }
 
-/// Whether a variable or header of this name holds a secret, as far as a name can tell.
+/// Whether a variable or header holds a secret, by its name.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_uppercase();
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "AUTH", "CREDENTIAL", "COOKIE"]
@@ -331,13 +332,13 @@ pub fn is_secret(name: &str) -> bool {
         .any(|mark| name.contains(mark))
 }
 
-/// Arguments without the values of those whose names say that they hold a secret: `--api-key X`, `--token=X`.
+/// The arguments with secret values hidden, by the names of options: `--api-key X`, `--token=X`.
 fn shown_arguments(arguments: &[String]) -> Vec<String> {
     let mut hides_next = false;
     let mut shown = Vec::with_capacity(arguments.len());
     for argument in arguments {
         let is_option = argument.starts_with('-');
-        // `--token=X`, `Authorization: X`.
+        // Matches `--token=X` and `Authorization: X`.
         let value = argument.find(['=', ':']).map(|at| argument.split_at(at + 1));
         shown.push(match value {
             Some((name, value)) if is_secret(name) => format!("{name}{}", hidden(value)),
@@ -353,7 +354,7 @@ fn hidden(value: &str) -> String {
     format!("(hidden, {} characters)", value.chars().count())
 }
 
-/// A key as TOML writes it: bare where it can be, else in quotes.
+/// A TOML key: bare if possible, otherwise quoted.
 pub fn key(name: &str) -> String {
     let is_bare = !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');

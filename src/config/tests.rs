@@ -1,4 +1,4 @@
-//! The configuration file: values, origins, problems, and how it is shown.
+//! The configuration file: values, origins, problems, and the output of `parlor config`.
 
 use std::path::Path;
 
@@ -63,7 +63,7 @@ url = "http://localhost:1234/sse"
 "#;
 
 #[test]
-fn a_whole_file_is_read() {
+fn a_complete_file_is_parsed() {
     let (config, problems) = parse(WHOLE);
     assert_eq!(problems, Vec::<String>::new());
     assert_eq!((config.theme.as_str(), config.default_agent.as_deref()), ("light", Some("mine")));
@@ -89,9 +89,9 @@ fn a_whole_file_is_read() {
     let other = config.agents.get("other").unwrap();
     assert_eq!(
         other.command, "/etc/parlor/tools/agent",
-        "a relative path belongs to the configuration's folder"
+        "relative paths are resolved in the configuration's folder"
     );
-    assert_eq!(other.callbacks, config.callbacks, "the general switches hold where an agent has none");
+    assert_eq!(other.callbacks, config.callbacks, "the general callbacks apply if the agent sets none");
     let [
         McpServer::Stdio { command, args, .. },
         McpServer::Http { headers, .. },
@@ -106,7 +106,7 @@ fn a_whole_file_is_read() {
 }
 
 #[test]
-fn an_editor_is_a_command_line() {
+fn editor_is_parsed_as_a_command_line() {
     let (config, problems) = parse("editor = \"code -g {path}:{line}\"");
     assert_eq!((config.editor.as_deref(), problems), (Some("code -g {path}:{line}"), Vec::new()));
     assert_eq!(parse("").0.editor, None);
@@ -116,7 +116,7 @@ fn an_editor_is_a_command_line() {
 }
 
 #[test]
-fn each_value_knows_its_line() {
+fn values_have_line_numbers() {
     let (config, _) = parse(WHOLE);
     assert_eq!(config.origin("theme"), Origin::File { line: 2 });
     assert_eq!(config.origin("agents.mine.command"), Origin::File { line: 13 });
@@ -126,14 +126,14 @@ fn each_value_knows_its_line() {
 }
 
 #[test]
-fn code_is_numbered_on_request() {
+fn code_line_numbers_can_be_enabled() {
     assert!(!parse("").0.code_line_numbers);
     let (config, problems) = parse("[ui]\ncode_line_numbers = true\n");
     assert_eq!((config.code_line_numbers, problems), (true, Vec::new()));
 }
 
 #[test]
-fn tool_calls_are_folded_by_kind_result_and_size() {
+fn fold_rules_are_parsed_and_shown() {
     use crate::model::Fold;
     let text = "[fold]\nread = \"preview\"\nfailed = \"open\"\nclosed_above_lines = 200\ngroups = false\n";
     let (config, problems) = parse(text);
@@ -147,14 +147,14 @@ fn tool_calls_are_folded_by_kind_result_and_size() {
 }
 
 #[test]
-fn an_empty_file_is_the_default() {
+fn an_empty_file_has_default_values() {
     for text in ["", "\u{feff}", "# nothing\n"] {
         assert_eq!(parse(text), (Config::default(), Vec::new()));
     }
 }
 
 #[test]
-fn a_wrong_value_is_told_with_its_line_and_leaves_the_others_in_force() {
+fn invalid_values_are_reported_with_their_line_and_others_apply() {
     for (text, wanted) in [
         (
             "theme = 3",
@@ -238,7 +238,7 @@ fn a_wrong_value_is_told_with_its_line_and_leaves_the_others_in_force() {
 }
 
 #[test]
-fn bad_syntax_is_told_and_the_rest_is_read() {
+fn syntax_errors_are_reported_and_the_rest_is_parsed() {
     let (config, problems) = parse("theme = \n[ui]\nmouse = false\n[agents.a]\ncommand = \"a\"\n");
     assert!(problems.iter().any(|problem| problem.contains("config.toml:1: invalid TOML")), "{problems:?}");
     assert!(!config.mouse);
@@ -251,13 +251,13 @@ fn bad_syntax_is_told_and_the_rest_is_read() {
 }
 
 #[test]
-fn an_argument_line_is_split_although_it_is_told() {
+fn a_command_with_arguments_is_split() {
     let (config, _) = parse("[agents.x]\ncommand = \"gemini --acp 'two words'\"\n");
     assert_eq!(config.agents.get("x").unwrap().args, ["--acp", "two words"]);
 }
 
 #[test]
-fn files_that_cannot_be_read_leave_the_defaults() {
+fn unreadable_files_fall_back_to_defaults() {
     let folder = tempfile::tempdir().unwrap();
     let at = |path: &Path, origin| {
         let mut paths = Paths::find(Some(path.to_owned()), Some(folder.path().to_owned())).unwrap();
@@ -265,12 +265,19 @@ fn files_that_cannot_be_read_leave_the_defaults() {
         load(&paths)
     };
     let missing = folder.path().join("missing.toml");
-    assert_eq!(at(&missing, Origin::Default), (Config::default(), Vec::new()), "no file is no problem");
+    assert_eq!(
+        at(&missing, Origin::Default),
+        (Config::default(), Vec::new()),
+        "a missing default file is not a problem"
+    );
     let (_, problems) = at(&missing, Origin::CommandLine);
-    assert!(problems.iter().any(|problem| problem.text == "file not found"), "but a named one must be there");
+    assert!(
+        problems.iter().any(|problem| problem.text == "file not found"),
+        "a missing custom file is a problem"
+    );
 
     let (config, problems) = at(folder.path(), Origin::Default);
-    assert_eq!((config, problems.len()), (Config::default(), 1), "a folder is no file");
+    assert_eq!((config, problems.len()), (Config::default(), 1), "a folder is not a file");
 
     let binary = folder.path().join("binary.toml");
     std::fs::write(&binary, b"theme = 'dark'\n\xff\n").unwrap();
@@ -280,13 +287,13 @@ fn files_that_cannot_be_read_leave_the_defaults() {
 }
 
 #[test]
-fn what_is_shown_can_be_pasted_back() {
+fn shown_configuration_can_be_parsed_again() {
     let (mut config, _) =
         parse(&format!("{WHOLE}\n[keys.main]\n\"ctrl+z\" = \"none\"\n\"alt+x\" = \"kill-command\"\n"));
     let text = show(&config, &paths(), &[]);
     let (mut again, problems) = parse(&text);
     assert_eq!(problems, Vec::<String>::new(), "{text}");
-    // Origins differ by nature, secrets on purpose.
+    // Origins differ, and secrets are hidden.
     assert_eq!(again.keymap.entries().len(), config.keymap.entries().len());
     for config in [&mut config, &mut again] {
         config.origins.clear();
@@ -302,13 +309,13 @@ fn what_is_shown_can_be_pasted_back() {
 }
 
 #[test]
-fn what_is_shown_tells_origins_and_hides_secrets() {
+fn shown_configuration_has_origins_and_no_secrets() {
     let (config, _) = parse(WHOLE);
     let problem = Problem { file: "/f".into(), line: Some(1), text: "a".to_owned(), fix: "b".to_owned() };
     let text = show(&config, &paths(), &[problem]);
     let has = |left: &str, right: &str| {
         let found = text.lines().any(|line| line.starts_with(left) && line.ends_with(right));
-        assert!(found, "{left} … {right} is not in:\n{text}");
+        assert!(found, "{left} … {right} is missing in:\n{text}");
     };
     has("theme = \"light\"", "# config.toml:2");
     has("reduced_motion = false", "# default");
@@ -319,7 +326,7 @@ fn what_is_shown_tells_origins_and_hides_secrets() {
     has("# config  /etc/parlor/config.toml (command line", ")");
     has("# /f:1: a; b", "");
     has("# Actions without a key:", "");
-    assert!(!text.contains("xyz"), "a header's secret is shown");
+    assert!(!text.contains("xyz"), "a header's value is shown");
 }
 
 /// The TOML blocks of a document.
@@ -333,7 +340,7 @@ fn examples_in_the_documentation_are_valid() {
         let all = examples(document);
         assert!(!all.is_empty(), "{name}");
         for example in all {
-            // Whether the example's programs are installed here says nothing about the example.
+            // Replaces a program that may not be installed on the test machine.
             let (_, problems) = parse(&example.replace("command = \"npx\"", "command = \"sh\""));
             assert_eq!(problems, Vec::<String>::new(), "{name}:\n{example}");
         }

@@ -9,7 +9,6 @@ use super::nearest::advice;
 use super::read::{Reader, Value};
 use crate::model::{Profile, ProviderRequest, ProviderTarget, SystemPrompt, WireSpec};
 
-/// The keys.
 pub(super) const KEYS: &[&str] = &[
     "profile",
     "strict",
@@ -24,10 +23,10 @@ pub(super) const KEYS: &[&str] = &[
     "providers",
 ];
 
-/// How messages may be framed towards an agent.
+/// The framings of messages to an agent.
 const FRAMINGS: &[&str] = &["lines", "content-length"];
 
-/// Reads them out of an agent's table; `place` is its name.
+/// Parses the keys of an agent's table; `place` is its dotted name.
 pub(super) fn read_wire(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) -> WireSpec {
     let profiles = Profile::ALL.map(Profile::name);
     let profile = word(reader, place, table, "profile", &profiles);
@@ -63,7 +62,7 @@ pub(super) fn read_wire(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_
     }
 }
 
-/// `[[agents.NAME.providers]]`: where the agent's models are to come from. One that cannot be used is told.
+/// Parses `[[agents.NAME.providers]]`. An invalid provider is reported and ignored.
 fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Vec<ProviderRequest> {
     const PROVIDER_KEYS: &[&str] = &["id", "api_type", "base_url", "headers", "off"];
     let Some(items) = value.get_ref().as_array() else {
@@ -101,7 +100,7 @@ fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Ve
     wishes
 }
 
-/// One of several words, or a problem.
+/// Reads one of the known words, or reports a problem.
 fn word(
     reader: &mut Reader<'_>,
     place: &str,
@@ -119,7 +118,7 @@ fn word(
     None
 }
 
-/// One of two numbers, or a problem.
+/// Reads one of two numbers, or reports a problem.
 fn number(
     reader: &mut Reader<'_>,
     place: &str,
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_read() {
+    fn every_protocol_key_is_parsed() {
         let (wire, problems) = read(
             "profile = \"banjo\"\nstrict = true\nframing = \"content-length\"\nprotocol = 2\n\
              model = \"m\"\nauto_commits = false\nfirst_turn = 1\ntrace = true\n\
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told_with_what_can() {
+    fn invalid_values_are_reported_with_a_fix() {
         let (_, problems) = read("[[providers]]\nid = \"main\"\n");
         assert!(problems[0].contains("incomplete provider"), "{}", problems[0]);
         let (wire, problems) =

@@ -18,10 +18,9 @@ use super::shelf::DemoSessions;
 use super::turn::Turn;
 use super::{Settings, offers, scenes};
 
-/// How many sessions one page of the list has.
+/// Number of sessions per page of the list.
 const PAGE: usize = 20;
 
-/// The agent.
 #[derive(Debug)]
 pub(super) struct Agent {
     pub(super) peer: Arc<Peer>,
@@ -32,7 +31,6 @@ pub(super) struct Agent {
     next_session: AtomicU64,
 }
 
-/// Why a request failed.
 struct Refusal {
     code: i64,
     message: String,
@@ -63,7 +61,7 @@ impl Agent {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder that it may write into on behalf of a session; it is there after this.
+    /// The scratch folder of a session; created if it does not exist.
     pub(super) fn scratch(&self, session: &str) -> std::io::Result<PathBuf> {
         match &self.settings.scratch_dir {
             Some(dir) => Ok(dir.clone()),
@@ -71,7 +69,7 @@ impl Agent {
         }
     }
 
-    /// The input ended: turns stop.
+    /// Cancels all turns after the end of the input.
     pub(super) fn end(&self) {
         let lives: Vec<_> = self.sessions().values().cloned().collect();
         for live in lives {
@@ -80,7 +78,7 @@ impl Agent {
     }
 
     pub(super) fn on_message(self: &Arc<Self>, message: Value) {
-        // An array is a batch, which v1 has not; its parts are clear enough.
+        // v1 has no batches, but each message of one can be handled separately.
         if let Value::Array(parts) = message {
             for part in parts {
                 self.on_message(part);
@@ -138,7 +136,7 @@ impl Agent {
         }
     }
 
-    /// What follows an answer: the commands of a session that was opened, and its usage.
+    /// Sends the updates that follow a response: commands and usage of an opened session.
     fn after(&self, method: &str, result: &Value, params: &Value) {
         let session = match method {
             "session/new" | "session/fork" => result.get("sessionId"),
@@ -185,7 +183,7 @@ impl Agent {
         format!("demo-{nanos:x}-{}", self.next_session.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Takes a session into use; the result of new, load, resume and fork.
+    /// Registers a session; returns the result of new, load, resume and fork.
     fn insert(&self, kept: Kept, with_id: bool) -> Value {
         let mut result = json!({
             "modes": offers::modes(&kept),
@@ -255,7 +253,7 @@ impl Agent {
             self.cancel(&live);
             self.sessions().remove(id);
         }
-        // Idempotent: an unknown one is as good as deleted.
+        // Idempotent: an unknown session counts as deleted.
         let _ = self.shelf.delete(id);
         Ok(json!({}))
     }
@@ -265,7 +263,7 @@ impl Agent {
         if let Ok(live) = self.live(params) {
             self.give_title(&live, &title);
         } else {
-            // One of its list need not be open for that.
+            // A session can be renamed without being open.
             let mut kept = self.find(params)?;
             kept.title = Some(title.clone());
             self.save(&kept)?;
@@ -273,7 +271,7 @@ impl Agent {
         Ok(json!({"title": title}))
     }
 
-    /// Keeps a title and tells it.
+    /// Saves a title and sends it to the client.
     pub(super) fn give_title(&self, live: &Live, title: &str) {
         let kept = {
             let mut state = live.state();
@@ -372,7 +370,7 @@ impl Agent {
             if !is_saved {
                 turn.warn_unsaved();
             }
-            // The next prompt may come as soon as the answer is out.
+            // The client may send the next prompt right after the response.
             here.state().turn = None;
             match answer {
                 Ok(result) => agent.peer.answer(&answer_id, &result),
@@ -388,7 +386,7 @@ impl Agent {
     fn cancel(&self, live: &Live) {
         let turn = live.state().turn.clone();
         if let Some(turn) = turn {
-            // First the word, then the waking: a request that is made in between sees the word.
+            // Set before waking the turn, so that a request in between sees the cancel.
             turn.set();
             self.peer.cancel_waiting(&live.id);
         }
@@ -406,7 +404,7 @@ impl Agent {
         self.sessions().get(id).cloned().ok_or_else(|| unknown(id))
     }
 
-    /// In use, or kept.
+    /// A session that is open or saved.
     fn find(&self, params: &Value) -> Result<Kept, Refusal> {
         let id = id_of(params)?;
         let live = self.sessions().get(id).cloned();
@@ -418,7 +416,7 @@ impl Agent {
     }
 }
 
-/// Context and cost of a session.
+/// Context size and cost of a session.
 pub(super) fn usage_update(kept: &Kept) -> Value {
     let (size, _) = offers::model_size_and_price(&kept.model);
     let cost = (kept.cost * 10_000.0).round() / 10_000.0;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What the client can do, as it said.
+/// The relevant client capabilities.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "the protocol has that many independent capabilities")]
 pub(super) struct Client {
@@ -18,7 +18,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Reads `clientCapabilities`; what is not there is off.
+    /// Parses `clientCapabilities`; missing ones are off.
     pub(super) fn read(capabilities: &Value) -> Self {
         let flag = |path: &str| capabilities.pointer(path).and_then(Value::as_bool).unwrap_or(false);
         let marker = |path: &str| capabilities.pointer(path).is_some_and(Value::is_object);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::session::Kept;
 
-/// A slash command: name, what it does, hint for its argument.
+/// A slash command: name, description, hint for its argument.
 pub(super) const COMMANDS: &[(&str, &str, Option<&str>)] = &[
     ("tour", "Take a guided tour in five steps", None),
     ("fix", "Fix a small bug in a scratch folder: plan, read, edit, run", None),
@@ -25,21 +25,21 @@ pub(super) const COMMANDS: &[(&str, &str, Option<&str>)] = &[
     ("help", "List all commands", None),
 ];
 
-/// A mode: id, name, what it means.
+/// A mode: id, name, description.
 const MODES: &[(&str, &str, &str)] = &[
     ("ask", "Ask first", "Asks before edits and commands"),
     ("auto", "Auto", "Edits and runs without asking"),
     ("plan", "Plan only", "Plans without making changes"),
 ];
 
-/// A model: id, name, what it is, its context, its price per 1000 tokens in US dollars. None of them exists.
+/// A model: id, name, description, context size, price per 1000 tokens in US dollars. All are fictional.
 const MODELS: &[(&str, &str, &str, u64, f64)] = &[
     ("chatty", "Chatty", "Friendly and detailed", 32_000, 0.002),
     ("terse", "Terse", "Short answers", 32_000, 0.001),
     ("careful", "Careful", "Large context, higher cost", 200_000, 0.02),
 ];
 
-/// How it talks: id, name, milliseconds between chunks.
+/// The output speed: id, name, milliseconds between chunks.
 const SPEEDS: &[(&str, &str, u64)] =
     &[("calm", "Calm", 40), ("natural", "Natural", 16), ("brisk", "Brisk", 4)];
 
@@ -55,12 +55,12 @@ pub(super) fn is_speed(id: &str) -> bool {
     SPEEDS.iter().any(|(speed, ..)| *speed == id)
 }
 
-/// Size of the context in tokens, and the price per 1000 tokens.
+/// Context size in tokens, and price per 1000 tokens.
 pub(super) fn model_size_and_price(id: &str) -> (u64, f64) {
     MODELS.iter().find(|(model, ..)| *model == id).map_or((32_000, 0.002), |model| (model.3, model.4))
 }
 
-/// Milliseconds between chunks: the natural speed is about 60 chunks a second.
+/// Milliseconds between chunks; the natural speed is about 60 chunks per second.
 pub(super) fn chunk_ms(speed: &str) -> u64 {
     SPEEDS.iter().find(|(id, ..)| *id == speed).map_or(16, |speed| speed.2)
 }
@@ -92,7 +92,7 @@ pub(super) fn models(kept: &Kept) -> Value {
     json!({"currentModelId": kept.model, "availableModels": models})
 }
 
-/// All options with their values. A boolean one only for a client that knows it.
+/// All options with their values; the boolean one only for a client that supports it.
 pub(super) fn options(kept: &Kept, with_boolean: bool) -> Vec<Value> {
     let choice = |value: &str, name: &str, description: &str| json!({"value": value, "name": name, "description": description});
     let modes: Vec<Value> = MODES.iter().map(|(id, name, text)| choice(id, name, text)).collect();

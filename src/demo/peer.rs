@@ -9,24 +9,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-/// JSON-RPC's and ACP's codes.
+/// Error codes of JSON-RPC and ACP.
 pub(super) const INVALID_REQUEST: i64 = -32600;
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 pub(super) const INVALID_PARAMS: i64 = -32602;
 pub(super) const INTERNAL: i64 = -32603;
 pub(super) const NOT_FOUND: i64 = -32002;
 
-/// What became of a request.
+/// The outcome of a request to the client.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Answered(Value),
-    /// Answered with an error; its message.
+    /// The message of an error response.
     Refused(String),
-    /// The turn was cancelled; the answer, should it come, is ignored.
+    /// The turn was cancelled; a later response is ignored.
     Cancelled,
 }
 
-/// The client's end of the wire.
+/// The connection to the client.
 pub(super) struct Peer {
     out: Mutex<Box<dyn Write + Send>>,
     waiting: Mutex<HashMap<u64, Waiting>>,
@@ -49,14 +49,14 @@ impl Peer {
         Self { out: Mutex::new(out), waiting: Mutex::default(), next_id: AtomicU64::new(1) }
     }
 
-    /// Writes a message. A client that is gone is noticed by the end of the input.
+    /// Writes a message. Errors are ignored, because a client that exits also closes the input.
     pub(super) fn send(&self, message: &Value) {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
         self.send_bytes(&line);
     }
 
-    /// Writes bytes as they are; for what is meant to be no message.
+    /// Writes raw bytes, for output that is not a message.
     pub(super) fn send_bytes(&self, bytes: &[u8]) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = out.write_all(bytes).and_then(|()| out.flush());
@@ -82,12 +82,12 @@ impl Peer {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
     }
 
-    /// Answers a line that is no JSON, as JSON-RPC wants it: without an id.
+    /// Reports a line that is not JSON; the id of the error is null, as JSON-RPC requires.
     pub(super) fn refuse_line(&self, error: &serde_json::Error) {
         self.refuse(&Value::Null, -32700, &format!("Invalid JSON: {error}"), None);
     }
 
-    /// Asks the client something; the answer comes through the receiver.
+    /// Sends a request to the client; the receiver gets the outcome.
     pub(super) fn request(&self, session: &str, method: &str, params: &Value) -> Receiver<Outcome> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = mpsc::channel();
@@ -96,7 +96,7 @@ impl Peer {
         receiver
     }
 
-    /// An answer came. One that nobody waits for is ignored.
+    /// Handles a response; an unexpected one is ignored.
     pub(super) fn on_answer(&self, message: &Value) {
         let id = message.get("id").and_then(Value::as_u64);
         let Some(waiting) = id.and_then(|id| self.waiting().remove(&id)) else { return };
@@ -110,7 +110,7 @@ impl Peer {
         let _ = waiting.sender.send(outcome);
     }
 
-    /// Ends all waiting of a session's turn.
+    /// Cancels all requests of a session.
     pub(super) fn cancel_waiting(&self, session: &str) {
         for (_, waiting) in self.waiting().extract_if(|_, waiting| waiting.session == session) {
             let _ = waiting.sender.send(Outcome::Cancelled);

@@ -6,19 +6,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 
-/// Columns and rows of points.
+/// Width and height in pixels.
 const SIZE: (u32, u32) = (192, 96);
 
-/// The picture in base64.
+/// The image in base64.
 pub(super) fn evening() -> String {
     let image = RgbImage::from_fn(SIZE.0, SIZE.1, |x, y| Rgb(tone(x, y)));
     let mut bytes = Cursor::new(Vec::new());
-    // Writing into memory cannot fail; an agent that has no picture sends an empty one.
+    // Writing to memory cannot fail; otherwise the image would be empty.
     let _ = DynamicImage::ImageRgb8(image).write_to(&mut bytes, ImageFormat::Png);
     STANDARD.encode(bytes.into_inner())
 }
 
-/// The tone of a point: hills from the front to the back, then the sun, then the sky.
+/// The colour of a pixel: hills from front to back, then the sun, then the sky.
 fn tone(x: u32, y: u32) -> [u8; 3] {
     let hills: [(u32, u32, u32, [u8; 3]); 3] =
         [(22, 12, 97, [24, 38, 52]), (38, 16, 61, [43, 66, 82]), (52, 10, 43, [82, 98, 122])];
@@ -35,7 +35,7 @@ fn tone(x: u32, y: u32) -> [u8; 3] {
     [blend(72, 250), blend(84, 158), blend(140, 120)]
 }
 
-/// Up and down again between 0 and 100, rounded at both ends.
+/// A smooth wave between 0 and 100.
 fn wave(x: u32, length: u32) -> u32 {
     let step = x % length * 200 / length;
     let slope = if step > 100 { 200 - step } else { step };
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_a_png_with_sky_and_hills() {
+    fn image_is_a_png_with_sky_and_hills() {
         let bytes = STANDARD.decode(evening()).unwrap();
         let image = image::load_from_memory_with_format(&bytes, ImageFormat::Png).unwrap().to_rgb8();
         assert_eq!(image.dimensions(), SIZE);

@@ -18,13 +18,13 @@ mod work;
 #[derive(Debug)]
 pub(super) enum Ending {
     Done,
-    /// With another stop reason.
+    /// With a stop reason other than `end_turn`.
     Stopped(&'static str),
-    /// With an error instead of an answer: its message and its details.
+    /// With an error response: its message and data.
     Failed(String, Value),
 }
 
-/// Plays a prompt. Gives the result of `session/prompt`, or the message and the data of its error.
+/// Plays the scene of a prompt. Returns the result of `session/prompt`, or the message and data of its error.
 pub(super) fn play(turn: &Turn, params: &Value) -> Result<Value, (String, Value)> {
     let prompt = Prompt::read(params);
     let before = turn.live.state().kept.counter;
@@ -38,7 +38,7 @@ pub(super) fn play(turn: &Turn, params: &Value) -> Result<Value, (String, Value)
     let steps = turn.live.state().kept.counter - before;
     let input = 300 + u64::try_from(prompt.text.len() / 4).unwrap_or_default();
     let output = steps * 180;
-    // After a cancel there is no step any more, and the count is not worth one.
+    // After a cancel no step runs, and the usage does not matter.
     let _ = turn.count_usage(input + output);
     Ok(json!({
         "stopReason": reason,
@@ -46,7 +46,7 @@ pub(super) fn play(turn: &Turn, params: &Value) -> Result<Value, (String, Value)
     }))
 }
 
-/// A prompt: its text, and what came with it.
+/// A prompt with its content blocks.
 struct Prompt {
     text: String,
     blocks: Vec<Value>,
@@ -67,7 +67,7 @@ impl Prompt {
         Some((name, argument.trim()))
     }
 
-    /// What came beside the text, in words.
+    /// Descriptions of the blocks other than text.
     fn attachments(&self) -> Vec<String> {
         self.blocks
             .iter()
@@ -88,7 +88,7 @@ impl Prompt {
     }
 }
 
-/// Puts the prompt into the history, and names the session after its first one.
+/// Records the prompt in the history, and titles the session after its first prompt.
 fn take_prompt(turn: &Turn, prompt: &Prompt) {
     let message = turn.new_id("prompt");
     for block in &prompt.blocks {
@@ -135,7 +135,7 @@ fn scene(turn: &Turn, prompt: &Prompt) -> Step<Ending> {
     Ok(Ending::Done)
 }
 
-/// The scene that a free text asks for; `""` for none.
+/// The scene for a free text; `""` if none matches.
 fn guess(turn: &Turn, text: &str) -> &'static str {
     let text = text.to_lowercase();
     let words: Vec<&str> =

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What is kept of a session.
+/// The saved state of a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Kept {
     pub(super) id: String,
@@ -19,17 +19,17 @@ pub(super) struct Kept {
     pub(super) model: String,
     pub(super) speed: String,
     pub(super) has_thoughts: bool,
-    /// How far the tour is.
+    /// The current step of the tour.
     #[serde(default)]
     pub(super) tour: usize,
-    /// For the ids of messages and tool calls, which are never used twice.
+    /// Counter for the ids of messages and tool calls, which are never reused.
     #[serde(default)]
     pub(super) counter: u64,
     #[serde(default)]
     pub(super) used_tokens: u64,
     #[serde(default)]
     pub(super) cost: f64,
-    /// All updates, as they are to be replayed.
+    /// All updates for a replay.
     #[serde(default)]
     pub(super) history: Vec<Value>,
 }
@@ -53,14 +53,14 @@ impl Kept {
         }
     }
 
-    /// A number that this session has not given out.
+    /// A number that is unique in this session.
     pub(super) fn next_number(&mut self) -> u64 {
         self.counter += 1;
         self.counter
     }
 
-    /// Adds an update to the history. Chunks of one message are joined; what shows a terminal of the client
-    /// is left out, because that terminal will not exist at a replay.
+    /// Adds an update to the history. Chunks of one message are merged; references to a client's terminal are
+    /// omitted, because it does not exist in a replay.
     pub(super) fn record(&mut self, update: &Value) {
         if let Some(last) = self.history.last_mut()
             && join_chunk(last, update)
@@ -79,7 +79,7 @@ impl Kept {
     }
 }
 
-/// Appends a chunk of text to one of the same message; `false` if it is none.
+/// Appends a text chunk to another one of the same message; returns false if it is not one.
 fn join_chunk(last: &mut Value, update: &Value) -> bool {
     let key = |value: &Value| {
         let kind = value.get("sessionUpdate")?.as_str()?.to_owned();
@@ -97,7 +97,7 @@ fn join_chunk(last: &mut Value, update: &Value) -> bool {
     }
 }
 
-/// A session in use.
+/// An open session.
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) id: String,
@@ -109,7 +109,7 @@ pub(super) struct State {
     pub(super) kept: Kept,
     /// The running turn.
     pub(super) turn: Option<Arc<Cancel>>,
-    /// What the user allowed once and for all.
+    /// Kinds of actions that the user always allows.
     pub(super) always: HashSet<&'static str>,
 }
 
@@ -124,7 +124,7 @@ impl Live {
     }
 }
 
-/// Says that a turn is to end.
+/// The cancellation flag of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Cancel {
     is_set: Mutex<bool>,
@@ -141,7 +141,7 @@ impl Cancel {
         *self.is_set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits; `true` if cancelled meanwhile.
+    /// Waits; returns true if the turn was cancelled.
     pub(super) fn wait(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         let mut is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +156,7 @@ impl Cancel {
     }
 }
 
-/// The time in ISO 8601, with milliseconds so that it sorts.
+/// The current time in ISO 8601, with milliseconds so that it sorts.
 pub(super) fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());
@@ -166,7 +166,7 @@ pub(super) fn now() -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// The date of a day since 1970. Years are counted from March, so that the leap day comes last.
+/// The date of a day since 1970. Years are counted from March, so that the leap day is the last day.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -1,7 +1,9 @@
 //! The folder of the demo agent: a JSON file per session, and scratch folders.
 //!
-//! A scratch folder outlives the agent, so that a resumed session finds its files; old ones are removed.
-//! Invariant: no id leads to a path outside of the folder.
+//! Scratch folders remain after the agent exits, so that a resumed session finds its files; old ones are
+//! removed.
+//!
+//! Invariants: no session id leads to a path outside the folder.
 
 use std::fs;
 use std::io;
@@ -13,9 +15,9 @@ use crate::private;
 
 const WORK: &str = "work";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// A scratch folder in which nothing was made for so long goes. All in it can be made again.
+/// Scratch folders that were not modified for this time are removed. Their files can be recreated.
 const KEEP_WORK: Duration = DAY.saturating_mul(30);
-/// A session in which nothing was said goes after this.
+/// Empty sessions are removed after this time.
 const KEEP_UNUSED: Duration = DAY;
 
 #[derive(Debug)]
@@ -36,27 +38,27 @@ impl DemoSessions {
         read(&self.file(id).ok()?).filter(|kept| kept.id == id)
     }
 
-    /// All of them, the latest first.
+    /// All sessions, latest first.
     pub(super) fn list(&self) -> Vec<Kept> {
         let mut all: Vec<Kept> = self.files().iter().filter_map(|path| read(path)).collect();
         all.sort_by(|a, b| (&b.updated_at, &b.id).cmp(&(&a.updated_at, &a.id)));
         all
     }
 
-    /// Forgets a session and its scratch folder. That they are gone already is fine.
+    /// Deletes a session and its scratch folder, if they exist.
     pub(super) fn delete(&self, id: &str) -> io::Result<()> {
         is_fine_if_gone(fs::remove_dir_all(self.work(id)?))?;
         is_fine_if_gone(fs::remove_file(self.file(id)?))
     }
 
-    /// The scratch folder of a session; it is there after this.
+    /// The scratch folder of a session; created if it does not exist.
     pub(super) fn scratch(&self, id: &str) -> io::Result<PathBuf> {
         let dir = self.work(id)?;
         private::make_folder(&dir)?;
         Ok(dir)
     }
 
-    /// Clears away old scratch folders and sessions in which nothing was ever said. What cannot be removed stays.
+    /// Removes old scratch folders and empty sessions. Errors are ignored.
     pub(super) fn prune(&self, now: SystemTime) {
         let is_old = |path: &Path, age: Duration| {
             let changed = fs::symlink_metadata(path).and_then(|meta| meta.modified());
@@ -96,7 +98,7 @@ fn read(file: &Path) -> Option<Kept> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
-/// An id comes from outside and must not lead elsewhere.
+/// Rejects ids with path characters, because they come from the client.
 fn name_of(id: &str) -> io::Result<&str> {
     if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a valid session id"));
@@ -117,48 +119,49 @@ mod tests {
 
     use super::*;
 
-    fn kept(id: &str, is_used: bool) -> Kept {
+    fn session(id: &str, is_used: bool) -> Kept {
         let mut kept = Kept::new(id.to_owned(), "/".to_owned());
         kept.history.extend(is_used.then(|| json!({"sessionUpdate": "agent_message_chunk"})));
         kept
     }
 
     #[test]
-    fn a_session_goes_with_its_scratch_folder_and_nothing_else() {
+    fn deleting_a_session_removes_only_its_scratch_folder() {
         let dir = tempfile::tempdir().unwrap();
-        let shelf = DemoSessions::new(dir.path().join("demo"));
+        let sessions = DemoSessions::new(dir.path().join("demo"));
         for id in ["demo-1", "demo-2"] {
-            shelf.save(&kept(id, true)).unwrap();
-            fs::write(shelf.scratch(id).unwrap().join("greeting.rs"), "hello").unwrap();
+            sessions.save(&session(id, true)).unwrap();
+            fs::write(sessions.scratch(id).unwrap().join("greeting.rs"), "hello").unwrap();
         }
-        shelf.delete("demo-1").unwrap();
-        shelf.delete("demo-1").unwrap();
+        sessions.delete("demo-1").unwrap();
+        sessions.delete("demo-1").unwrap();
         let scratch = dir.path().join("demo").join(WORK);
-        assert!(shelf.load("demo-1").is_none() && !scratch.join("demo-1").exists());
-        assert!(shelf.load("demo-2").is_some() && scratch.join("demo-2").join("greeting.rs").exists());
+        assert!(sessions.load("demo-1").is_none() && !scratch.join("demo-1").exists());
+        assert!(sessions.load("demo-2").is_some() && scratch.join("demo-2").join("greeting.rs").exists());
         for id in ["", "..", "../demo-2", "/", "work/demo-2"] {
-            assert!(shelf.delete(id).is_err() && shelf.scratch(id).is_err(), "{id}");
+            assert!(sessions.delete(id).is_err() && sessions.scratch(id).is_err(), "{id}");
         }
     }
 
     #[test]
-    fn what_nobody_comes_back_to_is_cleared_away() {
+    fn old_scratch_folders_and_empty_sessions_are_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let shelf = DemoSessions::new(dir.path().to_owned());
-        shelf.prune(SystemTime::now());
-        shelf.save(&kept("demo-1", true)).unwrap();
-        shelf.save(&kept("demo-2", false)).unwrap();
-        let work = shelf.scratch("demo-1").unwrap();
+        let sessions = DemoSessions::new(dir.path().to_owned());
+        sessions.prune(SystemTime::now());
+        sessions.save(&session("demo-1", true)).unwrap();
+        sessions.save(&session("demo-2", false)).unwrap();
+        let work = sessions.scratch("demo-1").unwrap();
         fs::write(work.join("greeting.rs"), "hello").unwrap();
-        let ids = || shelf.list().into_iter().map(|kept| kept.id).collect::<std::collections::BTreeSet<_>>();
+        let ids =
+            || sessions.list().into_iter().map(|kept| kept.id).collect::<std::collections::BTreeSet<_>>();
 
-        shelf.prune(SystemTime::now());
-        assert_eq!(ids().len(), 2, "an unused one may be about to be used");
-        shelf.prune(SystemTime::now() + DAY * 2);
+        sessions.prune(SystemTime::now());
+        assert_eq!(ids().len(), 2, "a new empty session may still be used");
+        sessions.prune(SystemTime::now() + DAY * 2);
         assert_eq!(ids(), ["demo-1".to_owned()].into());
         assert!(work.is_dir());
-        shelf.prune(SystemTime::now() + DAY * 31);
-        assert_eq!(ids(), ["demo-1".to_owned()].into(), "what was said is kept");
+        sessions.prune(SystemTime::now() + DAY * 31);
+        assert_eq!(ids(), ["demo-1".to_owned()].into(), "sessions with history are preserved");
         assert!(!work.exists());
     }
 }

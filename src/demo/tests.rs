@@ -12,21 +12,19 @@ use super::*;
 mod scenes;
 mod sessions;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A client at the other end of two pipes.
+/// A client that is connected to the agent through two pipes.
 struct Client {
     to_agent: Option<PipeWriter>,
     lines: Receiver<Vec<u8>>,
     agent: Option<thread::JoinHandle<anyhow::Result<()>>>,
     next_id: u64,
-    /// All updates so far.
     updates: Vec<Value>,
-    /// All requests so far.
-    asked: Vec<Value>,
-    /// Which option a permission request is answered with; `None`: not at all.
+    requests: Vec<Value>,
+    /// The option that is chosen in permission requests; `None` to send no response.
     permission: Option<&'static str>,
-    /// What an elicitation is answered with.
+    /// The response to an elicitation.
     elicitation: Value,
 }
 
@@ -58,14 +56,14 @@ impl Client {
             agent: Some(agent),
             next_id: 0,
             updates: Vec::new(),
-            asked: Vec::new(),
+            requests: Vec::new(),
             permission: Some("yes"),
             elicitation: json!({"action": "accept", "content": {"kind": "green", "cups": 2}}),
         };
         let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
         let result = client.call("initialize", params).unwrap();
         let typed: v1::InitializeResponse = serde_json::from_value(result.clone()).unwrap();
-        assert_kept(&result, &serde_json::to_value(typed).unwrap());
+        assert_preserved(&result, &serde_json::to_value(typed).unwrap());
         client
     }
 
@@ -78,10 +76,10 @@ impl Client {
     }
 
     fn next_line(&self) -> Vec<u8> {
-        self.lines.recv_timeout(PATIENCE).expect("the agent says something")
+        self.lines.recv_timeout(TIMEOUT).expect("no message from the agent")
     }
 
-    /// The next message; checks that it is what the protocol's own decoder takes, and answers requests.
+    /// Reads the next message, checks that the protocol's own types decode it, and responds to requests.
     fn next(&mut self) -> Value {
         let line = self.next_line();
         let message: Value = serde_json::from_slice(&line).unwrap();
@@ -92,7 +90,7 @@ impl Client {
                 self.updates.push(message["params"]["update"].clone());
             }
             (Some(method), Some(id)) => {
-                self.asked.push(message.clone());
+                self.requests.push(message.clone());
                 if let Some(result) = self.answer_to(method, &message["params"]) {
                     self.write(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
                 }
@@ -111,7 +109,7 @@ impl Client {
             }
             "elicitation/create" => {
                 let typed: v1::CreateElicitationRequest = serde_json::from_value(params.clone()).unwrap();
-                assert_kept(&params, &serde_json::to_value(typed).unwrap());
+                assert_preserved(&params, &serde_json::to_value(typed).unwrap());
                 self.elicitation.clone()
             }
             "fs/read_text_file" => {
@@ -126,11 +124,11 @@ impl Client {
             "terminal/wait_for_exit" => json!({"exitCode": 0}),
             "terminal/output" => json!({"output": "ok check 5\n", "truncated": false}),
             "terminal/release" => json!({}),
-            other => panic!("asked for {other}"),
+            other => panic!("unexpected request {other}"),
         })
     }
 
-    /// Calls and waits; the updates before the answer are kept.
+    /// Sends a request and waits for the response; collects the updates before it.
     #[expect(clippy::needless_pass_by_value, reason = "each call writes its parameters in place")]
     fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         let id = self.send(method, &params);
@@ -169,10 +167,10 @@ impl Client {
         self.send("session/prompt", &json!({"sessionId": session, "prompt": prompt}))
     }
 
-    /// Prompts and waits; gives the stop reason. The updates are of this turn only.
+    /// Sends a prompt and waits; returns the stop reason. Collects the updates of this turn only.
     fn prompt(&mut self, session: &str, text: &str) -> Result<String, Value> {
         self.updates.clear();
-        self.asked.clear();
+        self.requests.clear();
         let id = self.send_prompt(session, text);
         let result = self.wait(id)?;
         let _: v1::PromptResponse = serde_json::from_value(result.clone()).unwrap();
@@ -183,12 +181,12 @@ impl Client {
         self.write(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}));
     }
 
-    /// All text of one kind of chunk.
+    /// The text of all chunks of one kind.
     fn text(&self, kind: &str) -> String {
         self.kind(kind).iter().filter_map(|update| update["content"]["text"].as_str()).collect()
     }
 
-    fn said(&self) -> String {
+    fn reply(&self) -> String {
         self.text("agent_message_chunk")
     }
 
@@ -196,8 +194,8 @@ impl Client {
         self.updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
     }
 
-    fn methods_asked(&self) -> Vec<&str> {
-        self.asked.iter().map(|asked| asked["method"].as_str().unwrap()).collect()
+    fn requested_methods(&self) -> Vec<&str> {
+        self.requests.iter().map(|request| request["method"].as_str().unwrap()).collect()
     }
 
     fn end(mut self) {
@@ -206,45 +204,45 @@ impl Client {
     }
 }
 
-/// An update is one that the protocol's own decoder takes, and it loses nothing on the way.
+/// Checks that the protocol's own types decode an update and preserve all of its fields.
 fn check_update(params: &Value) {
     let typed: v1::SessionNotification =
         serde_json::from_value(params.clone()).unwrap_or_else(|error| panic!("{error}: {params}"));
     let mut wanted = params.clone();
-    // Left out where it is the default.
+    // The types omit default values.
     for (key, default) in [("kind", "other"), ("status", "pending")] {
         let update = wanted["update"].as_object_mut().unwrap();
         if update["sessionUpdate"] == "tool_call" && update.get(key) == Some(&json!(default)) {
             update.remove(key);
         }
     }
-    assert_kept(&wanted, &serde_json::to_value(typed).unwrap());
+    assert_preserved(&wanted, &serde_json::to_value(typed).unwrap());
 }
 
-/// All that was sent is in what was understood.
-fn assert_kept(sent: &Value, understood: &Value) {
+/// Checks that all fields that were sent were also decoded.
+fn assert_preserved(sent: &Value, understood: &Value) {
     match (sent, understood) {
         (Value::Null, _) => {}
         (Value::Object(sent), Value::Object(understood)) => {
             for (key, value) in sent.iter().filter(|(_, value)| !value.is_null()) {
-                let kept = understood.get(key).unwrap_or_else(|| panic!("{key} is lost from {sent:?}"));
-                assert_kept(value, kept);
+                let decoded = understood.get(key).unwrap_or_else(|| panic!("{key} is missing in {sent:?}"));
+                assert_preserved(value, decoded);
             }
         }
         (Value::Array(sent), Value::Array(understood)) => {
-            assert_eq!(sent.len(), understood.len(), "items are lost from {sent:?}");
-            sent.iter().zip(understood).for_each(|(sent, understood)| assert_kept(sent, understood));
+            assert_eq!(sent.len(), understood.len(), "items are missing in {sent:?}");
+            sent.iter().zip(understood).for_each(|(sent, understood)| assert_preserved(sent, understood));
         }
         (Value::Number(sent), Value::Number(understood)) => assert_eq!(sent.as_f64(), understood.as_f64()),
         (sent, understood) => assert_eq!(sent, understood),
     }
 }
 
-fn rig() -> (tempfile::TempDir, Client, String) {
-    rig_with(&everything())
+fn start() -> (tempfile::TempDir, Client, String) {
+    start_with(&everything())
 }
 
-fn rig_with(capabilities: &Value) -> (tempfile::TempDir, Client, String) {
+fn start_with(capabilities: &Value) -> (tempfile::TempDir, Client, String) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("README.md"), "# Read me\n").unwrap();
     let mut client = Client::start(dir.path(), capabilities);
@@ -253,8 +251,8 @@ fn rig_with(capabilities: &Value) -> (tempfile::TempDir, Client, String) {
 }
 
 #[test]
-fn bad_input_is_answered_and_survived() {
-    let (_dir, mut client, session) = rig();
+fn invalid_input_gets_an_error_response() {
+    let (_dir, mut client, session) = start();
     client.write_bytes(b"no json\n\n  \n\xff\xfe\n");
     for _ in 0..2 {
         let answer = loop {
@@ -267,8 +265,8 @@ fn bad_input_is_answered_and_survived() {
     }
     assert_eq!(client.call("no/such", json!({})).unwrap_err()["code"], -32601);
     assert_eq!(client.call("session/new", json!({"cwd": "relative"})).unwrap_err()["code"], -32602);
-    let gone = client.call("session/prompt", json!({"sessionId": "nope", "prompt": []})).unwrap_err();
-    assert_eq!((&gone["code"], &gone["data"]["sessionId"]), (&json!(-32002), &json!("nope")));
+    let error = client.call("session/prompt", json!({"sessionId": "nope", "prompt": []})).unwrap_err();
+    assert_eq!((&error["code"], &error["data"]["sessionId"]), (&json!(-32002), &json!("nope")));
     let lead_out = json!({"sessionId": "../../etc/passwd", "cwd": "/", "mcpServers": []});
     assert_eq!(client.call("session/load", lead_out).unwrap_err()["code"], -32002);
     client.write(&json!({"jsonrpc": "2.0", "id": 77, "result": {}}));

@@ -19,20 +19,18 @@ use super::session::{Cancel, Live};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stop;
 
-/// What a step of a scene gives.
+/// The result of a step.
 pub(super) type Step<T = ()> = Result<T, Stop>;
 
-/// What the user chose.
+/// The outcome of a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
     Allowed,
-    /// Do not.
     Rejected,
-    /// Not asked: the mode forbids it.
+    /// The mode forbids it, so the user was not asked.
     Forbidden,
 }
 
-/// A turn.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) agent: Arc<Agent>,
@@ -53,7 +51,7 @@ impl Turn {
         PathBuf::from(&self.live.state().kept.cwd)
     }
 
-    /// The folder that it may write into.
+    /// The scratch folder of the session.
     pub(super) fn scratch(&self) -> std::io::Result<PathBuf> {
         self.agent.scratch(&self.live.id)
     }
@@ -66,7 +64,7 @@ impl Turn {
         self.live.state().kept.model.clone()
     }
 
-    /// A fresh id for a message or a call.
+    /// A new id for a message or a tool call.
     pub(super) fn new_id(&self, kind: &str) -> String {
         format!("{kind}-{}", self.live.state().kept.next_number())
     }
@@ -75,13 +73,13 @@ impl Turn {
         if self.cancel.is_set() { Err(Stop) } else { Ok(()) }
     }
 
-    /// Waits; not at all where pauses are off.
+    /// Waits, if pacing is enabled.
     pub(super) fn pause(&self, ms: u64) -> Step {
         let time = if self.agent.settings.is_paced { Duration::from_millis(ms) } else { Duration::ZERO };
         if self.cancel.wait(time) { Err(Stop) } else { Ok(()) }
     }
 
-    /// An update that belongs to the history.
+    /// Sends an update and records it in the history.
     pub(super) fn update(&self, update: &Value) -> Step {
         self.check()?;
         self.live.state().kept.record(update);
@@ -89,31 +87,31 @@ impl Turn {
         Ok(())
     }
 
-    /// An update that is of the moment.
+    /// Sends an update that is not part of the history.
     pub(super) fn tell(&self, update: &Value) -> Step {
         self.check()?;
         self.agent.peer.update(&self.live.id, update);
         Ok(())
     }
 
-    /// Something for the history that the client has seen in another form.
+    /// Records an update that the client received in another form.
     pub(super) fn record(&self, update: &Value) {
         self.live.state().kept.record(update);
     }
 
-    /// Keeps the session as it is now, for a turn that does not end well. At the end of a turn it is kept
-    /// anyway, and a failure told.
+    /// Saves the session for a turn that may fail. It is saved again at the end of a turn, with errors
+    /// reported.
     pub(super) fn save(&self) {
         let kept = self.live.state().kept.clone();
         let _ = self.agent.shelf.save(&kept);
     }
 
-    /// Says something, in small chunks.
+    /// Sends a message in small chunks.
     pub(super) fn say(&self, text: &str) -> Step {
         self.chunks("agent_message_chunk", text)
     }
 
-    /// Thinks something, if thoughts are wanted.
+    /// Sends a thought, if thoughts are enabled.
     pub(super) fn think(&self, text: &str) -> Step {
         if !self.live.state().kept.has_thoughts {
             return self.check();
@@ -133,13 +131,13 @@ impl Turn {
         Ok(())
     }
 
-    /// Tells what the turn so far has cost.
+    /// Counts tokens of the turn and reports the usage.
     pub(super) fn count_usage(&self, tokens: u64) -> Step {
         let update = {
             let kept = &mut self.live.state().kept;
             let (_, price) = offers::model_size_and_price(&kept.model);
             kept.used_tokens += tokens;
-            #[expect(clippy::cast_precision_loss, reason = "a pretended price")]
+            #[expect(clippy::cast_precision_loss, reason = "simulated price")]
             let cost = tokens as f64 / 1000.0 * price;
             kept.cost += cost;
             usage_update(kept)
@@ -147,7 +145,7 @@ impl Turn {
         self.tell(&update)
     }
 
-    /// A notice, or the same as a message where the client has no notices.
+    /// Sends a notice, or a message if the client has no notices.
     pub(super) fn notice(&self, severity: &str, title: &str, description: &str) -> Step {
         if self.client().has_notices {
             return self.tell(&json!({
@@ -157,7 +155,7 @@ impl Turn {
         self.say(&format!("> **{title}** {description}\n\n"))
     }
 
-    /// Tells that the session could not be kept; also after a cancel.
+    /// Reports that the session could not be saved; also after a cancel.
     pub(super) fn warn_unsaved(&self) {
         if self.client().has_notices {
             let dir = self.agent.shelf.dir().display();
@@ -172,15 +170,15 @@ impl Turn {
         }
     }
 
-    /// Asks the client for something and waits for the answer, or for a cancel. The inner error is the
-    /// client's refusal.
+    /// Sends a request to the client and waits for the response or a cancel. The inner error is the client's
+    /// error response.
     pub(super) fn request(&self, method: &str, mut params: Value) -> Step<Result<Value, String>> {
         self.check()?;
         if let Some(params) = params.as_object_mut() {
             params.insert("sessionId".to_owned(), json!(self.live.id));
         }
         let answer = self.agent.peer.request(&self.live.id, method, &params);
-        // A cancel between the check and the request has found nothing to wake.
+        // A cancel before the request was registered did not wake it.
         self.check()?;
         match answer.recv() {
             Ok(Outcome::Answered(result)) => Ok(Ok(result)),
@@ -189,7 +187,7 @@ impl Turn {
         }
     }
 
-    /// Whether something may be done: by the mode, by an earlier "always", or by asking.
+    /// Whether an action is permitted: by the mode, by an earlier "always", or by a permission request.
     pub(super) fn may(&self, what: &'static str, tool: &Value, always: &str) -> Step<Choice> {
         match self.mode().as_str() {
             "auto" => return Ok(Choice::Allowed),
@@ -208,7 +206,7 @@ impl Turn {
         let chosen = answer.ok().and_then(|answer| {
             answer.pointer("/outcome/optionId").and_then(Value::as_str).map(ToOwned::to_owned)
         });
-        // The client says "cancelled" for a dialog that was closed as well as for a turn that was cancelled.
+        // The outcome `cancelled` also means that the user closed the dialog.
         self.check()?;
         Ok(match chosen.as_deref() {
             Some("yes") => Choice::Allowed,
@@ -220,7 +218,7 @@ impl Turn {
         })
     }
 
-    /// Announces a tool call; gives its id.
+    /// Announces a tool call and returns its id.
     pub(super) fn tool(&self, title: &str, kind: &str, more: Value) -> Step<String> {
         let id = self.new_id("call");
         let mut update = json!({
@@ -231,7 +229,7 @@ impl Turn {
         Ok(id)
     }
 
-    /// Changes a tool call.
+    /// Updates a tool call.
     pub(super) fn tool_update(&self, id: &str, status: &str, more: Value) -> Step {
         let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status});
         merge(&mut update, more);
@@ -246,7 +244,7 @@ fn merge(object: &mut Value, more: Value) {
     }
 }
 
-/// A text as the content of a tool call.
+/// A text block as the content of a tool call.
 pub(super) fn text_content(text: &str) -> Value {
     json!({"type": "content", "content": {"type": "text", "text": text}})
 }

@@ -1,118 +1,118 @@
-//! What the user wants, however it was said: by a key, the mouse or the palette.
+//! User actions, triggered by a key, the mouse or the palette.
 
 use super::{Gap, ItemId};
 
-/// A wish of the user. The unit-like ones can be bound to keys under their kebab-case name
-/// (`ScrollPageUp` is `scroll-page-up`); `config::keymap` holds that table and the help texts.
+/// A user action. Actions without data can be bound to keys by their kebab-case name (`ScrollPageUp` is
+/// `scroll-page-up`); `config::keymap` holds the table of names and help texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Sends the prompt; queues it while a turn runs.
+    /// Sends the prompt, or queues it while a turn is running.
     Submit,
-    /// A new line in the prompt.
+    /// Inserts a line break into the prompt.
     NewLine,
-    /// Closes the top dialog, else cancels the running turn, else leaves a selection.
+    /// Closes the top dialog; otherwise cancels the running turn; otherwise clears the selection.
     Escape,
-    /// Clears the prompt, else cancels; twice within a second quits.
+    /// Clears the prompt, otherwise cancels the turn. Twice within a second quits.
     ClearOrQuit,
-    /// Quits; asks once while a turn runs.
+    /// Quits, with a confirmation while a turn is running.
     Quit,
-    /// The prompt before, in this folder's history (or the line above).
+    /// Goes to the previous prompt in the folder's history, or moves the cursor up one line.
     HistoryPrevious,
-    /// The prompt after.
+    /// Goes to the next prompt in the history, or moves the cursor down one line.
     HistoryNext,
-    /// Takes the offered completion.
+    /// Accepts the selected completion.
     Complete,
 
     ScrollLineUp,
     ScrollLineDown,
-    /// Scrolls by a screen.
+    /// Scrolls up by one screen.
     ScrollPageUp,
-    /// Scrolls by a screen.
+    /// Scrolls down by one screen.
     ScrollPageDown,
-    /// To the beginning.
+    /// Scrolls to the start.
     ScrollTop,
-    /// To the end, and follows it.
+    /// Scrolls to the end and follows new output.
     ScrollEnd,
-    /// Moves tables that are too wide to the columns before.
+    /// Scrolls wide tables left.
     ScrollLeft,
-    /// Moves tables that are too wide to the columns behind.
+    /// Scrolls wide tables right.
     ScrollRight,
-    /// By so many lines, from the wheel (negative: up).
+    /// Scrolls by this number of lines with the wheel; negative values scroll up.
     Scroll(i16),
 
-    /// Opens the line of the search.
+    /// Opens the search bar.
     OpenSearch,
-    /// In a search: to the next hit.
+    /// In a search: goes to the next match.
     NextHit,
-    /// In a search: to the hit before.
+    /// In a search: goes to the previous match.
     PreviousHit,
-    /// In a search: takes what is typed as a regular expression, or literally again.
+    /// In a search: toggles between regular expression and literal text.
     ToggleRegex,
-    /// To the prompt above.
+    /// Goes to the previous prompt.
     PreviousPrompt,
-    /// To the prompt below.
+    /// Goes to the next prompt.
     NextPrompt,
-    /// To the tool call above.
+    /// Goes to the previous tool call.
     PreviousCall,
-    /// To the tool call below.
+    /// Goes to the next tool call.
     NextCall,
-    /// To the failure above.
+    /// Goes to the previous failure.
     PreviousFailure,
-    /// To the failure below.
+    /// Goes to the next failure.
     NextFailure,
-    /// A list of prompts, edits, commands and failures to go to.
+    /// Opens the outline: a list of prompts, edits, commands and failures.
     OpenOutline,
-    /// Offers to show only prompts, edits, commands or failures.
+    /// Opens the filter menu: prompts, edits, commands or failures only.
     OpenFilter,
-    /// A list of files and pages that are named, to open one.
+    /// Lists the files and URLs that the session mentions.
     OpenPlaces,
-    /// Gives the keys to the transcript, or back to the prompt.
+    /// Moves the keyboard focus to the transcript, or back to the prompt.
     Browse,
 
-    /// Marks the item above.
+    /// Selects the previous item.
     SelectPrevious,
-    /// Marks the item below.
+    /// Selects the next item.
     SelectNext,
-    /// Opens or folds the marked item.
+    /// Expands or folds the selected item.
     ToggleFold,
-    /// Opens or folds this item (a click).
+    /// Expands or folds this item (a click).
     ToggleItem(ItemId),
-    /// Opens or folds all items.
+    /// Expands or folds all items.
     ToggleAllFolds,
     /// Shows or hides thoughts.
     ToggleThoughts,
-    /// Opens or folds the plan panel.
+    /// Expands or folds the plan panel.
     TogglePlan,
-    /// Shows or hides the unchanged lines of the marked change.
+    /// Shows or hides the unchanged lines of the selected change.
     ToggleContext,
-    /// Shows the lines that one gap of a change leaves out: of the marked item, on the screen.
+    /// Expands a gap of unchanged lines in the selected item that is visible on the screen.
     OpenGap,
-    /// Shows the lines that this gap leaves out.
+    /// Expands this gap of unchanged lines.
     OpenThisGap(ItemId, Gap),
-    /// Shows the marked call as it came over the wire.
+    /// Shows the protocol messages of the selected tool call.
     InspectItem,
-    /// Opens what the marked call works on in the editor.
+    /// Opens the file of the selected tool call in the editor.
     OpenLocation,
-    /// Diffs: side by side, unified, by width.
+    /// Cycles the diff layout: side by side, unified, by width.
     ToggleDiffLayout,
-    /// Ends the command that runs in the marked item, or the only one.
+    /// Kills the running command of the selected item, or the only one.
     KillCommand,
 
-    /// Copies the text that is selected on the screen.
+    /// Copies the selected text.
     CopySelection,
-    /// Leaves the selected text.
+    /// Clears the text selection.
     ClearSelection,
-    /// Copies the marked item, else the last reply, as it came.
+    /// Copies the source text of the selected item, or of the last reply.
     CopyItem,
     /// Copies the last reply as Markdown.
     CopyReply,
-    /// Copies the last reply as one reads it.
+    /// Copies the last reply as plain text.
     CopyReplyPlain,
-    /// Copies the last block of code.
+    /// Copies the last code block.
     CopyCode,
     /// Copies the last command.
     CopyCommand,
-    /// Copies what the last command wrote.
+    /// Copies the output of the last command.
     CopyOutput,
     /// Copies the last change as a patch.
     CopyPatch,
@@ -120,151 +120,149 @@ pub enum Action {
     CopyTurnPatch,
     /// Lists what can be copied.
     OpenCopy,
-    /// Takes the mouse, or leaves it to the terminal.
+    /// Toggles mouse capture.
     ToggleMouse,
 
-    /// Lists permissions that were granted, to revoke them.
+    /// Lists the permissions that were granted, to revoke them.
     OpenGrants,
     OpenPalette,
     OpenHelp,
-    /// All changes of the session.
+    /// Shows all changes of the session.
     OpenChanges,
-    /// The log of the wire.
+    /// Shows the protocol log.
     OpenLog,
-    /// Facts about the connection.
+    /// Shows details of the connection.
     OpenConnection,
     OpenAgents,
-    /// The sessions: those open here, those that parlor kept, and those that the agent lists.
+    /// Lists sessions: open ones, saved ones, and those that the agent lists.
     OpenSessions,
-    /// Go on with the last session of the folder, which was offered at the start.
+    /// Resumes the last session of the folder, which was offered at startup.
     ContinueLast,
-    /// Searches everything that was said and done in kept sessions; in the list: between names and that.
+    /// Searches the contents of saved sessions; in the list, toggles between names and contents.
     SearchSessions,
     OpenModes,
     NextMode,
     OpenModels,
-    /// The config options.
     OpenOptions,
     OpenThemes,
-    /// The ways to sign in.
     OpenSignIn,
     SignOut,
-    /// The queue of prompts.
+    /// Opens the queue of prompts.
     OpenQueue,
 
-    /// A new session with the same agent.
+    /// Starts a new session with the same agent.
     NewSession,
-    /// A copy of this session, if the agent can.
+    /// Forks this session, if the agent supports it.
     ForkSession,
-    /// A new title for this session.
+    /// Renames this session.
     RenameSession,
-    /// This session as a file.
+    /// Exports this session to a file.
     ExportSession,
-    /// Hands this conversation over to another agent, or to its own that has forgotten it.
+    /// Hands this conversation over to another agent, or back to its own after it lost the session.
     HandOver,
-    /// Shows a part of the session from before.
+    /// Loads earlier events of the session.
     LoadEarlier,
-    /// Shows a part of a session that is only read from behind what is shown.
+    /// Loads later events of a session that is open read-only.
     LoadLater,
-    /// Closes this session; another one is shown.
+    /// Closes this session and shows another one.
     CloseSession,
-    /// Starts the agent again and resumes.
+    /// Restarts the agent and resumes its sessions.
     RestartAgent,
-    /// Ends the agent's process.
+    /// Kills the agent's process.
     ForceStop,
 
-    /// What waits in all tabs.
+    /// Lists the open requests of all tabs.
     OpenAttention,
     /// Chooses an agent for a new tab in this folder.
     NewTab,
     /// Chooses a folder for a new tab, then an agent.
     NewTabElsewhere,
-    /// The next tab; behind the last one comes the first.
+    /// Shows the next tab, and the first one after the last.
     NextTab,
-    /// The tab before.
+    /// Shows the previous tab.
     PreviousTab,
-    /// Moves this tab one place to the left.
+    /// Moves this tab left.
     MoveTabLeft,
-    /// Moves this tab one place to the right.
+    /// Moves this tab right.
     MoveTabRight,
-    /// The tab that was in front before.
+    /// Shows the tab that was active before this one.
     FormerTab,
-    /// The tab at this place, from 1.
+    /// Shows the tab at this position, from 1.
     ShowTab(u8),
 
-    /// In all changes: the next changed place.
+    /// In all changes: goes to the next hunk.
     NextHunk,
-    /// In all changes: the changed place before.
+    /// In all changes: goes to the previous hunk.
     PreviousHunk,
-    /// In the list of sessions: shows the marked one without its agent.
+    /// In the list of sessions: opens the selected one read-only, without its agent.
     ReadSession,
-    /// In the list of sessions: those of this folder, of its repository, all.
+    /// In the list of sessions: cycles between this folder, its repository and all.
     NextScope,
-    /// In the list of sessions: another order.
+    /// In the list of sessions: cycles the sort order.
     NextSort,
-    /// In a dialog that has letters for keys: letters go into its filter.
+    /// In a dialog with letter keys: starts typing in the filter.
     Filter,
 
-    /// In a dialog: up.
+    /// In a dialog: moves up.
     Up,
-    /// In a dialog: down.
+    /// In a dialog: moves down.
     Down,
-    /// In a dialog: left (a choice, the cursor).
+    /// In a dialog: moves left (a choice, the cursor).
     Left,
-    /// In a dialog: right.
+    /// In a dialog: moves right.
     Right,
-    /// In a dialog: a page up.
+    /// In a dialog: moves up one page.
     PageUp,
-    /// In a dialog: a page down.
+    /// In a dialog: moves down one page.
     PageDown,
-    /// In a dialog: to the first.
+    /// In a dialog: goes to the first entry.
     First,
-    /// In a dialog: to the last.
+    /// In a dialog: goes to the last entry.
     Last,
-    /// In a dialog: takes the marked one.
+    /// In a dialog: accepts the selected entry.
     Accept,
-    /// In a dialog: the choice at this place, from 1.
+    /// In a dialog: chooses the option at this position, from 1.
     Choose(u8),
-    /// In a dialog: marks or unmarks one of several.
+    /// In a dialog: toggles one of several choices.
     ToggleChoice,
-    /// In a form: the next field.
+    /// In a form: goes to the next field.
     NextField,
-    /// In a form: the field before.
+    /// In a form: goes to the previous field.
     PreviousField,
-    /// In a form: declines (an elicitation's third answer).
+    /// In a form: declines (the third response to an elicitation).
     Decline,
-    /// In a dialog: the whole screen.
+    /// In a dialog: toggles full screen.
     FullScreen,
-    /// Show or hide the secrets of a form.
+    /// Shows or hides the secrets of a form.
     ToggleSecret,
-    /// In a dialog that lists things that can go: removes the marked one.
+    /// In a list: removes the selected entry.
     Remove,
-    /// In a list: edits the marked one.
+    /// In a list: edits the selected entry.
     Edit,
-    /// In a list that has an order: moves the marked one up.
+    /// In an ordered list: moves the selected entry up.
     MoveUp,
-    /// In a list that has an order: moves the marked one down.
+    /// In an ordered list: moves the selected entry down.
     MoveDown,
-    /// In a dialog or in the offered completions: marks the row at this place, from 0 (a click).
+    /// In a dialog or in the completions: selects the row at this index, from 0 (a click).
     Mark(u16),
-    /// In a dialog that asks yes or no: yes.
+    /// In a confirmation: yes.
     Yes,
-    /// In a dialog that asks yes or no: no.
+    /// In a confirmation: no.
     No,
-    /// Takes the session off the agent's list, or puts it back there.
+    /// Archives the session in the agent's list, or restores it.
     ArchiveSession,
-    /// Opens the list of the places that the agent's models come from.
+    /// Opens the list of model providers.
     OpenProviders,
-    /// Sends the prompt again whose turn failed.
+    /// Resends the prompt of the failed turn.
     SendAgain,
-    /// Repaints everything.
+    /// Repaints the screen.
     Redraw,
-    /// Stops parlor as a job of the shell.
+    /// Suspends parlor as a job of the shell.
     Suspend,
 }
 
 impl Action {
-    /// Whether it counts from what is on the screen, and so means nothing while nothing is there.
+    /// Whether the action depends on what the screen shows, and does nothing before a session is shown.
     pub fn counts_from_screen(self) -> bool {
         matches!(
             self,
@@ -284,25 +282,25 @@ impl Action {
     }
 }
 
-/// A change to a single line of text in a dialog (a filter, a field).
+/// An edit of a single-line text field in a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineEdit {
-    /// Puts text in at the cursor (a key, a paste).
+    /// Inserts text at the cursor (a key, a paste).
     Insert(String),
-    /// Removes what is before the cursor.
+    /// Deletes the character before the cursor.
     Backspace,
-    /// Removes what is behind the cursor.
+    /// Deletes the character after the cursor.
     Delete,
-    /// Removes the word before the cursor.
+    /// Deletes the word before the cursor.
     DeleteWord,
-    /// Removes all.
+    /// Deletes all text.
     Clear,
-    /// Cursor left.
+    /// Moves the cursor left.
     Left,
-    /// Cursor right.
+    /// Moves the cursor right.
     Right,
-    /// Cursor to the beginning.
+    /// Moves the cursor to the start.
     Home,
-    /// Cursor to the end.
+    /// Moves the cursor to the end.
     End,
 }

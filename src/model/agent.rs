@@ -1,28 +1,26 @@
-//! What an agent says of itself.
+//! What an agent reports about itself.
 
 use super::ExitInfo;
 
-/// What came out of `initialize`.
+/// The result of `initialize`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentInfo {
-    /// Programmatic name.
+    /// Name for programs.
     pub name: Option<String>,
-    /// Name for people.
+    /// Name for display.
     pub title: Option<String>,
     pub version: Option<String>,
-    /// Protocol version in force.
+    /// Negotiated protocol version.
     pub protocol_version: u16,
-    /// What it can do.
     pub capabilities: AgentCapabilities,
-    /// How to sign in.
     pub auth_methods: Vec<AuthMethod>,
-    /// Quirks in force, each as a short sentence.
+    /// Active quirks, each as a short sentence.
     pub quirks: Vec<String>,
-    /// Slash commands told at the handshake (one dialect does).
+    /// Slash commands sent with the handshake (one dialect does this).
     pub commands: Vec<super::SlashCommand>,
-    /// The system that the agent is taken for, if it is one that differs from the protocol.
+    /// The detected agent product, if it differs from the protocol.
     pub profile: Option<super::Profile>,
-    /// The session that the agent had last in this folder, if it keeps that there.
+    /// The agent's last session in this folder, if it stores one there.
     pub last_session: Option<super::SessionId>,
 }
 
@@ -42,7 +40,7 @@ pub struct AgentCapabilities {
     pub can_close: bool,
     /// `sessionCapabilities.fork` (unstable).
     pub can_fork: bool,
-    /// Whether a copy can be made up to a turn: an extension of one system.
+    /// Whether a session can be forked at a turn: an extension of one product.
     pub can_fork_at_turn: bool,
     /// `sessionCapabilities.title` (unstable).
     pub can_set_title: bool,
@@ -54,7 +52,7 @@ pub struct AgentCapabilities {
     pub prompt_audio: bool,
     /// `promptCapabilities.embeddedContext`.
     pub prompt_embedded_context: bool,
-    /// Whether it takes no MCP servers that are processes: in version 1 every agent does.
+    /// Whether it rejects MCP servers over stdio. In version 1 every agent accepts them.
     pub mcp_stdio_off: bool,
     /// `mcpCapabilities.http`.
     pub mcp_http: bool,
@@ -66,106 +64,102 @@ pub struct AgentCapabilities {
     pub can_archive: bool,
     /// `sessionCapabilities.status` (unstable).
     pub tells_status: bool,
-    /// `sessionCapabilities.systemPrompt` (unstable): one may be added to the agent's own.
+    /// `sessionCapabilities.systemPrompt` (unstable): a prompt can be appended to the agent's own.
     pub system_prompt: bool,
-    /// The same, instead of the agent's own.
+    /// The same, but the prompt replaces the agent's own.
     pub system_prompt_override: bool,
     /// `auth.status` (unstable).
     pub tells_auth: bool,
     /// `providers` (unstable).
     pub has_providers: bool,
-    /// A quirk, no capability: a missing file is to be read as an empty one, because the agent takes any
-    /// error for the end of its work.
+    /// A quirk, not a capability: a missing file is served as an empty one, because the agent treats any
+    /// error as fatal.
     pub missing_file_reads_empty: bool,
-    /// A quirk: after a cancelled turn the session is gone and is to be opened again.
+    /// A quirk: the session is lost after a cancelled turn and must be reopened.
     pub dies_on_cancel: bool,
-    /// A quirk: the agent reads nothing while a turn runs.
+    /// A quirk: the agent reads no messages while a turn is running.
     pub deaf_in_turn: bool,
-    /// A quirk: how many seconds the agent waits for an answer to a permission request.
+    /// A quirk: how long the agent waits for the response to a permission request, in seconds.
     pub permission_limit_secs: Option<u32>,
 }
 
 impl AgentCapabilities {
-    /// Whether it takes this system prompt.
+    /// Whether the agent accepts this system prompt.
     pub fn takes(&self, prompt: &super::SystemPrompt) -> bool {
         self.system_prompt && (!prompt.replaces || self.system_prompt_override)
     }
 }
 
-/// How the user is signed in, as the agent says. Source: unstable `auth/status`.
+/// The sign-in status that the agent reports. Source: unstable `auth/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuthStatus {
     pub state: AuthState,
-    /// With which accounts; never written to a log.
+    /// The account names; never logged.
     pub accounts: Vec<String>,
 }
 
-/// Whether the user is signed in.
+/// The sign-in state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuthState {
     SignedIn,
     SignedOut,
-    /// There is nothing to sign in to.
+    /// No sign-in is required.
     NotNeeded,
-    /// The agent does not know.
     #[default]
     Unknown,
 }
 
-/// Where an agent's models come from. Source: unstable `providers/list`.
+/// A source of the agent's models. Source: unstable `providers/list`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provider {
     pub id: String,
-    /// Whether it cannot be switched off.
+    /// Whether it cannot be disabled.
     pub is_required: bool,
-    /// The API that is spoken to it now; `None`: it is off.
+    /// The current API; `None` if the provider is disabled.
     pub api_type: Option<String>,
-    /// Where it is now.
+    /// The current base URL.
     pub base_url: Option<String>,
-    /// The APIs that can be spoken to it.
+    /// The supported APIs.
     pub supported: Vec<String>,
 }
 
-/// What the user wants of a provider.
+/// A change of a provider by the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProviderRequest {
     pub id: String,
-    /// Where it is to be; `None`: it is to be off.
+    /// The new configuration; `None` disables the provider.
     pub target: Option<ProviderTarget>,
 }
 
-/// Where a provider is to be.
+/// The configuration of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProviderTarget {
-    /// The API to speak.
     pub api_type: String,
-    /// The address.
     pub base_url: String,
-    /// Headers; may hold secrets.
+    /// Headers; may contain secrets.
     pub headers: Vec<(String, String)>,
 }
 
-/// A way to sign in. Source: ACP v1 authentication.
+/// A sign-in method. Source: ACP v1 authentication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthMethod {
     pub id: String,
     pub name: String,
     pub description: Option<String>,
-    /// How it works.
     pub kind: AuthKind,
 }
 
-/// How a sign-in works.
+/// How a sign-in method works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthKind {
-    /// `authenticate` does it, perhaps through a browser.
+    /// The agent handles `authenticate`, possibly through a browser.
     Agent,
-    /// A command that is run interactively.
+    /// A command that runs interactively in the terminal.
     Terminal(super::SignInCommand),
-    /// Variables that the user must give (removed from the protocol, still seen).
+    /// Environment variables that the user sets (removed from the protocol, still in use).
     EnvVar {
         vars: Vec<AuthVar>,
-        /// Where to get them.
+        /// Where to get the values.
         link: Option<String>,
     },
 }
@@ -175,9 +169,8 @@ pub enum AuthKind {
 pub struct AuthVar {
     pub name: String,
     pub label: Option<String>,
-    /// Whether it must not be shown.
+    /// Whether its value must be hidden.
     pub is_secret: bool,
-    /// Whether it may be left empty.
     pub is_optional: bool,
 }
 
@@ -186,7 +179,7 @@ pub struct AuthVar {
 pub enum CloseReason {
     /// The program could not be started.
     NotStarted {
-        /// Why, in the system's words.
+        /// The error of the system.
         error: String,
         /// Whether the program does not exist.
         is_missing: bool,
@@ -197,23 +190,23 @@ pub enum CloseReason {
         /// The last lines of its stderr, oldest first, at most 20.
         stderr_tail: Vec<String>,
     },
-    /// The stream ended or broke, and the process lives (or is not ours).
+    /// The stream ended or failed while the process is running or is not a child of parlor.
     Lost { error: String },
-    /// The agent behind a URL could not be reached; trying again may help.
+    /// The agent behind a URL could not be reached; a retry may help.
     Unreachable {
-        /// What happened and what to do, in whole sentences.
+        /// What happened and what to do, in full sentences.
         error: String,
     },
-    /// The server of an agent behind a URL refused us; trying again would change nothing.
+    /// The server of an agent behind a URL refused the connection; a retry will not help.
     Refused {
-        /// What happened and what to do, in whole sentences.
+        /// What happened and what to do, in full sentences.
         error: String,
     },
-    /// The host of the agent wants a sign-in that needs the user's terminal.
+    /// The agent's host requires a sign-in in the user's terminal.
     SignInFirst {
-        /// What happened, in whole sentences.
+        /// What happened, in full sentences.
         error: String,
     },
-    /// We stopped it.
+    /// parlor stopped it.
     Stopped,
 }

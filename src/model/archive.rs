@@ -1,380 +1,363 @@
-//! Kept sessions as the app knows them: what it asks the store for, and what comes back.
+//! Messages between the reducer and the store of saved sessions: lists, previews, pages of events, search and
+//! folders.
 //!
-//! Duty: the vocabulary between reducer and store for lists, previews, pages of old events, search and folders.
-//! Not its duty: what is recorded (`record`). Jobs are served off the UI thread; each has exactly one answer,
-//! a list comes in pages.
+//! Jobs run off the UI thread. Each has exactly one response; lists are sent in pages.
 
 use std::path::PathBuf;
 
 use super::{ConnId, RecordedEvent, RecordedSession, SessionId, SessionInfo, SessionKey};
 
-/// How near a folder is to the one that the user is in.
+/// How close a folder is to the user's current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Nearness {
-    /// It is that folder.
+    /// The same folder.
     Here,
-    /// It belongs to the same repository: another worktree of it, or another folder within.
+    /// In the same repository: another worktree, or another folder in it.
     SameRepository,
     #[default]
     Elsewhere,
 }
 
-/// A kept session in a list.
+/// A saved session in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArchiveRow {
     /// The store's id.
     pub uid: String,
-    /// The agent's name.
     pub agent: String,
-    /// The agent's program with its arguments.
+    /// The agent's program and arguments.
     pub command: String,
-    /// The agent's name for the session.
+    /// The agent's id of the session.
     pub agent_session: Option<SessionId>,
-    /// Where it works.
+    /// The session's folder.
     pub folder: PathBuf,
-    /// The branch when it was last open.
+    /// The branch when the session was last open.
     pub branch: Option<String>,
-    /// The title; empty if none.
+    /// The title; empty if it has none.
     pub title: String,
-    /// The beginning of the first prompt; empty if none.
+    /// The start of the first prompt; empty if there is none.
     pub first_prompt: String,
-    /// Whether its agent has not been told the title that the user gave it.
+    /// Whether the title that the user set has not been sent to the agent.
     pub owes_title: bool,
     /// Unix milliseconds of the last event.
     pub updated_ms: i64,
-    /// The same for people.
+    /// `updated_ms` for display.
     pub when: String,
-    /// How many turns it has.
+    /// Number of turns.
     pub turn_count: u32,
-    /// Whether its last turn was cut by the end of its parlor.
+    /// Whether parlor ended during its last turn.
     pub was_cut: bool,
-    /// Another parlor that has it open now: its process; 0 if unknown.
+    /// Process id of another parlor that has the session open; 0 if unknown.
     pub open_in: Option<u32>,
-    /// The session that it goes on from, by the store's id.
+    /// The store's id of the session that it continues.
     pub came_from: Option<String>,
-    /// How near its folder is.
     pub nearness: Nearness,
-    /// Whether its folder is there no more.
+    /// Whether its folder no longer exists.
     pub is_folder_gone: bool,
 }
 
 impl ArchiveRow {
-    /// Its title, else its first prompt.
+    /// The title, otherwise the first prompt.
     pub fn name(&self) -> &str {
         let names = [self.title.as_str(), self.first_prompt.as_str()];
         names.into_iter().map(str::trim).find(|name| !name.is_empty()).unwrap_or("No prompt yet")
     }
 }
 
-/// The form of an export.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
-    /// To be read.
+    /// For readers.
     Markdown,
-    /// All events, to be imported elsewhere.
+    /// All events, for import.
     Json,
-    /// One page that needs nothing else.
+    /// One self-contained page.
     Html,
 }
 
-/// A full-text search over all kept sessions. Times are Unix milliseconds.
+/// A full-text search of all saved sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArchiveSearch {
-    /// Words that must all be there; the last one may be a beginning.
+    /// Words that must all occur; the last one may be a prefix.
     pub words: String,
-    /// Only this agent's.
+    /// Only sessions of this agent.
     pub agent: Option<String>,
-    /// Only below this folder.
+    /// Only sessions in this folder or below it.
     pub folder: Option<PathBuf>,
-    /// Only of so many days.
+    /// Only sessions of the last days, by their number.
     pub days: Option<u32>,
-    /// Only these kinds of places: `prompt`, `answer`, `thought`, `edit`, `command`, `tool`, `error`, `notice`.
+    /// Only these kinds of events: `prompt`, `answer`, `thought`, `edit`, `command`, `tool`, `error`,
+    /// `notice`.
     pub kinds: Vec<&'static str>,
-    /// Only what failed.
+    /// Only failures.
     pub only_errors: bool,
 }
 
-/// A place that a search found.
+/// A match of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveHit {
-    /// The session.
+    /// The store's id of the session.
     pub uid: String,
     /// Its title or first prompt.
     pub name: String,
     pub agent: String,
     pub folder: PathBuf,
-    /// The number of the event.
+    /// The sequence number of the event.
     pub seq: i64,
-    /// What it is, in a word.
+    /// The kind of the event.
     pub kind: String,
-    /// When, for people.
+    /// Its time, for display.
     pub when: String,
-    /// Whether it failed.
     pub is_error: bool,
-    /// The words in their surroundings, each between `\u{2}` and `\u{3}`.
+    /// The matches with their context, each between `\u{2}` and `\u{3}`.
     pub snippet: String,
 }
 
-/// Another folder in which a session whose own is gone may go on, and why it is named.
+/// A folder in which a session can continue after its own was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderOffer {
     pub folder: PathBuf,
-    /// Why, as words for the user.
+    /// Why it is offered.
     pub why: FolderReason,
 }
 
 /// Why a folder is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FolderReason {
-    /// It is the very folder, by its number on the disk, under another name.
+    /// The same folder under another name, by its inode.
     Moved,
-    /// It is a worktree of the same repository.
+    /// A worktree of the same repository.
     Worktree,
-    /// Its repository has the same remote.
+    /// A repository with the same remote.
     SameRemote,
-    /// It has the same name.
+    /// A folder with the same name.
     SameName,
-    /// The user is in it.
+    /// The user's current folder.
     Current,
-    /// A file that was imported names it.
+    /// A folder that an imported file names.
     Imported,
 }
 
-/// What the app asks of the store.
+/// A request to the store.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoreJob {
-    /// What a folder was last used with; asked once, by a parlor that starts in it.
+    /// Loads what a folder was last used with; requested once, at startup.
     Folder {
-        /// The user's folder.
         folder: PathBuf,
-        /// Whether its last session is wanted too.
+        /// Whether to look for its last session too.
         wants_session: bool,
     },
-    /// All sessions, latest first, in pages; nearness is to this folder.
+    /// Lists all sessions in pages, latest first; nearness is relative to `folder`.
     List {
-        /// Comes back with each page.
+        /// Returned with each page.
         serial: u64,
-        /// The user's folder.
         folder: PathBuf,
     },
-    /// The end of a session, to be looked at.
-    Preview { uid: String },
-    /// A session, to be shown.
+    /// Loads the end of a session for a preview.
+    Preview {
+        uid: String,
+    },
+    /// Loads a session.
     Open {
         uid: String,
-        /// Whether it is to be gone on with: then no other parlor may have it.
+        /// Whether the session will be continued, so that no other parlor may have it open.
         takes: bool,
-        /// The event that is to be shown.
+        /// The event to show.
         at: Option<i64>,
-        /// The user's folder.
         folder: PathBuf,
     },
-    /// A session that an agent listed, to be opened from the archive if it is there.
+    /// Opens a session from the agent's list, from the archive if it is saved there.
     OpenListed {
-        /// The agent that listed it.
         conn: ConnId,
-        /// The name of the agent.
         agent: String,
-        /// The entry of the agent's list.
         info: Box<SessionInfo>,
-        /// The user's folder.
         folder: PathBuf,
     },
-    /// A session that is being read here is to be gone on with.
+    /// Continues a session that is open read-only.
     Take {
-        /// Its number here.
         key: SessionKey,
         uid: String,
     },
-    /// The events before this one.
+    /// Loads the events before this one.
     Earlier {
-        /// Its number here.
         key: SessionKey,
         uid: String,
-        /// Only those before this event.
+        /// Loads only events before this one.
         before: i64,
-        /// All from this one on; `None`: as many as a page holds.
+        /// Loads all events from this one; `None` loads one page.
         from: Option<i64>,
     },
-    /// The events from this one on.
+    /// Loads the events from this one on.
     Later {
-        /// Its number here.
         key: SessionKey,
         uid: String,
-        /// The first of them.
+        /// The first event.
         from: i64,
     },
-    /// What is around an event that is shown already.
+    /// Loads the surroundings of an event that is already shown.
     Around {
-        /// Its number here.
         key: SessionKey,
         uid: String,
-        /// The event.
         at: i64,
     },
-    /// A title of the user's own.
-    Rename { uid: String, title: String },
-    /// The agent knows the title of the user's own now.
-    TitleKnown { uid: String, title: String },
-    /// Its end, for good.
-    Delete { uid: String },
-    /// A file.
+    /// Saves a title that the user chose.
+    Rename {
+        uid: String,
+        title: String,
+    },
+    TitleKnown {
+        uid: String,
+        title: String,
+    },
+    /// Deletes a session.
+    Delete {
+        uid: String,
+    },
+    /// Exports a session.
     Export {
         uid: String,
         form: ExportForm,
-        /// The file goes into this folder.
+        /// The folder for the file.
         folder: PathBuf,
     },
-    /// A full-text search.
+    /// Runs a full-text search.
     Search {
-        /// Comes back with the answer.
+        /// Returned with the response.
         serial: u64,
         search: ArchiveSearch,
     },
 }
 
-/// What the store answers. Errors are whole sentences with what to do next.
+/// A message from the store. Errors are full sentences with a next step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoreNews {
     /// The agent that the folder was last used with.
     FolderAgent(String),
-    /// The last session of the folder that can be gone on with.
+    /// The last session of the folder that can be continued.
     FolderSession(Box<ArchiveRow>),
-    /// Something happened to what is kept, in a sentence: it stands until it is read.
+    /// A notice about saved sessions, shown until it is dismissed.
     Told(String),
-    /// Why what happens cannot be saved now, in a few words; `None`: it can be again, and all that waited is written.
+    /// Why events cannot be saved now, in a few words; `None` once all pending events are written.
     Unsaved(Option<String>),
     /// A page of the list.
     Listed {
         serial: u64,
-        /// The rows, or why there are none.
+        /// The rows, or an error.
         rows: Result<Vec<ArchiveRow>, String>,
-        /// Whether it was the last page.
         is_last: bool,
     },
-    /// The end of a session.
-    Previewed { uid: String, kept: Result<Box<RecordedSession>, String> },
-    /// A session, to be shown.
-    Opened(Box<ArchiveOpening>),
-    /// A session that the agent listed is not in the archive.
-    NotKept(ConnId, Box<SessionInfo>),
-    /// A session that is read here may be gone on with: as kept now.
-    Taken {
-        /// Its number here.
-        key: SessionKey,
-        /// As kept now.
+    Previewed {
+        uid: String,
         kept: Result<Box<RecordedSession>, String>,
     },
-    /// Events from before.
+    Opened(Box<ArchiveOpening>),
+    /// A session of the agent's list is not in the archive.
+    NotKept(ConnId, Box<SessionInfo>),
+    /// The result of `Take`: the session as it is saved now.
+    Taken {
+        key: SessionKey,
+        kept: Result<Box<RecordedSession>, String>,
+    },
+    /// The result of `Earlier`.
     Earlier {
         key: SessionKey,
-        /// The events, or why there are none.
         page: Result<EarlierPage, String>,
     },
-    /// Events behind those that are shown.
+    /// The result of `Later`.
     Later {
         key: SessionKey,
-        /// The events, or why there are none.
         window: Result<Window, String>,
     },
-    /// What is around an event that is shown already.
+    /// The result of `Around`.
     Around {
-        /// In this session.
         key: SessionKey,
-        /// The events, or why there are none.
         window: Result<Window, String>,
     },
-    /// A title was kept, or not.
+    /// The result of `Rename`.
     Renamed {
         uid: String,
         title: String,
-        /// The agent with its name for the session, if it has one; or why not.
         result: Result<Option<(String, SessionId)>, String>,
     },
-    /// That the agent knows the title was kept, or not.
+    /// The result of `TitleKnown`.
     TitleKnown {
         uid: String,
-        /// Why not.
         result: Result<(), String>,
     },
-    /// A session was deleted, or not.
+    /// The result of `Delete`.
     Deleted {
         uid: String,
-        /// Why not.
         result: Result<(), String>,
     },
-    /// A file was written, or not.
+    /// The result of `Export`.
     Exported(Result<PathBuf, String>),
-    /// What a search found.
+    /// The result of `Search`.
     Found {
         serial: u64,
-        /// The places, best first.
+        /// The matches, best first.
         hits: Result<Vec<ArchiveHit>, String>,
     },
-    /// What was handed over of a session is on the disk.
+    /// Events of a session were written to disk.
     Written {
-        /// The session.
         key: SessionKey,
-        /// All up to this mark, or to what came late with this number.
+        /// Everything up to this mark, or up to the late record with this number.
         upto: u64,
-        /// Where marks stand.
+        /// The positions of marks in the file.
         marks: Vec<MarkPlace>,
     },
-    /// What is recorded of a session is kept under this id from now on.
+    /// A session is saved under this id from now on.
     KeptAs {
-        /// The session.
         key: SessionKey,
         /// The store's id.
         uid: String,
     },
 }
 
-/// Where a mark of a session stands.
+/// The position of a mark in a saved session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MarkPlace {
     pub mark: u64,
-    /// The number of the event behind it.
+    /// The sequence number of the event after the mark.
     pub seq: i64,
-    /// Whether all between the mark before and this one was kept in whole.
+    /// Whether all events between the previous mark and this one were saved.
     pub is_whole: bool,
 }
 
-/// A session that was read to be shown.
+/// A session that was loaded to be shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArchiveOpening {
     pub uid: String,
-    /// Whether it is to be gone on with.
+    /// Whether it will be continued.
     pub takes: bool,
-    /// The event that is to be shown.
+    /// The event to show.
     pub at: Option<i64>,
-    /// As kept, or why it cannot be had.
+    /// The saved session, or an error.
     pub kept: Result<RecordedSession, String>,
-    /// If its folder is gone: where it may go on.
+    /// Folders in which it can continue, if its own no longer exists.
     pub offers: Option<Vec<FolderOffer>>,
 }
 
-/// Events before those that are shown, oldest first.
+/// Events before the loaded ones, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EarlierPage {
     pub events: Vec<RecordedEvent>,
-    /// The number of the first of them.
+    /// The sequence number of the first one.
     pub first_seq: i64,
-    /// How many are left before them.
+    /// Number of events before them.
     pub left_out_count: u64,
 }
 
-/// Events somewhere in a session, oldest first.
+/// Events from the middle of a session, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Window {
     pub events: Vec<RecordedEvent>,
-    /// The number of the first of them.
+    /// The sequence number of the first one.
     pub first_seq: i64,
-    /// How many are kept before them; 0 where nobody asked.
+    /// Number of saved events before them; 0 where it was not requested.
     pub left_out_count: u64,
-    /// The number behind the last of them.
+    /// The sequence number after the last one.
     pub next_seq: i64,
-    /// How many are kept behind them.
+    /// Number of saved events after them.
     pub later_count: u64,
-    /// The place of the event that was looked for among `events`.
+    /// The index of the requested event in `events`.
     pub mark: Option<usize>,
 }

@@ -1,12 +1,12 @@
-//! Requests of an agent, and their answers.
+//! Requests of an agent, and the responses to them.
 
 use std::path::PathBuf;
 
 use super::{ExitInfo, Raw, SessionId, TerminalId, ToolCallId, ToolCallPatch};
 
-/// A request of an agent that parlor must answer exactly once.
+/// A request of an agent. parlor responds to each exactly once.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "an event boxes it as a whole")]
+#[expect(clippy::large_enum_variant, reason = "an event boxes it")]
 pub enum AgentRequest {
     /// `session/request_permission`.
     Permission(PermissionRequest),
@@ -16,22 +16,13 @@ pub enum AgentRequest {
         path: PathBuf,
         /// First line, from 1; 0 reads as 1.
         line: Option<u32>,
-        /// How many lines.
+        /// Number of lines.
         limit: Option<u32>,
     },
     /// `fs/write_text_file`.
-    WriteFile {
-        session: Option<SessionId>,
-        path: PathBuf,
-        /// Its new content.
-        content: String,
-    },
+    WriteFile { session: Option<SessionId>, path: PathBuf, content: String },
     /// `terminal/create`.
-    TerminalCreate {
-        session: Option<SessionId>,
-        /// What to run.
-        command: TerminalCommand,
-    },
+    TerminalCreate { session: Option<SessionId>, command: TerminalCommand },
     /// `terminal/output`.
     TerminalOutput(TerminalId),
     /// `terminal/wait_for_exit`.
@@ -44,18 +35,17 @@ pub enum AgentRequest {
     Elicitation(ElicitationRequest),
 }
 
-/// What `terminal/create` wants to run.
+/// The command of a `terminal/create` request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TerminalCommand {
     /// Program, or a whole shell line when `args` is empty.
     pub command: String,
-    /// Arguments.
     pub args: Vec<String>,
     /// Variables to add.
     pub env: Vec<(String, String)>,
-    /// Where; `None` or relative: the session's folder.
+    /// The folder; `None` or a relative path is resolved in the session's folder.
     pub cwd: Option<PathBuf>,
-    /// How much output to keep for the agent, in bytes, cut from the front.
+    /// Output retained for the agent, in bytes; the start is cut.
     pub output_limit_bytes: Option<u64>,
 }
 
@@ -63,28 +53,28 @@ pub struct TerminalCommand {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionRequest {
     pub session: Option<SessionId>,
-    /// The tool call, perhaps only its id; to be merged with the known one.
+    /// The tool call, possibly only its id; merged with the known one.
     pub tool: ToolCallPatch,
-    /// The agent's options, in its order and words. May be empty: only a cancel fits then.
+    /// The agent's options, in its order. If empty, the request can only be cancelled.
     pub options: Vec<PermissionOption>,
 }
 
 impl PermissionRequest {
-    /// Whether the option at this place has the id of another one, so that its answer could mean either. It is never
+    /// Whether another option has the same id, which makes the response ambiguous. Such an option is never
     /// sent.
     pub fn is_ambiguous(&self, place: usize) -> bool {
         let same = |id: &str| self.options.iter().filter(|option| option.id == id).take(2).count();
         self.options.get(place).is_some_and(|option| same(&option.id) > 1)
     }
 
-    /// The place of the option that refuses this request only; `None`: only a cancel refuses it.
+    /// The index of the option that rejects only this request; `None` if only a cancel rejects it.
     pub fn refusal(&self) -> Option<usize> {
         let is_it = |(_, option): &(usize, &PermissionOption)| option.kind == PermissionKind::RejectOnce;
         let mut all = self.options.iter().enumerate().filter(is_it);
         all.find(|(place, _)| !self.is_ambiguous(*place)).map(|(place, _)| place)
     }
 
-    /// The place of the option that is marked at first: never one that decides for good.
+    /// The index of the option that is selected initially: never one with a permanent effect.
     pub fn first_marked(&self) -> Option<usize> {
         let is_once = |option: &PermissionOption| {
             matches!(option.kind, PermissionKind::AllowOnce | PermissionKind::RejectOnce)
@@ -97,62 +87,54 @@ impl PermissionRequest {
 /// An option of a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionOption {
-    /// What to answer with.
+    /// The id to send in the response.
     pub id: String,
-    /// The agent's words.
+    /// The agent's label.
     pub name: String,
     pub kind: PermissionKind,
 }
 
-/// What a permission option means. Source: ACP v1 tool-calls, `PermissionOptionKind`.
+/// The effect of a permission option. Source: ACP v1 tool-calls, `PermissionOptionKind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PermissionKind {
-    /// Yes, now.
     AllowOnce,
-    /// Yes, and remember.
     AllowAlways,
-    /// No, now.
     RejectOnce,
-    /// No, and remember.
     RejectAlways,
 }
 
 impl PermissionKind {
-    /// Whether it allows.
+    /// Whether the option allows the request.
     pub fn is_allow(self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways)
     }
 }
 
-/// A question to the user. Source: ACP v1 elicitation.
+/// A form or page for the user. Source: ACP v1 elicitation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ElicitationRequest {
-    /// Whose session, if it belongs to one.
+    /// The session, if there is one.
     pub session: Option<SessionId>,
     /// The tool call that it belongs to.
     pub tool: Option<ToolCallId>,
-    /// What the agent says.
+    /// The agent's explanation.
     pub message: String,
     pub mode: ElicitationMode,
 }
 
-/// What an elicitation wants.
+/// The kind of an elicitation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitationMode {
-    /// A form to fill in.
     Form {
-        /// Title of the form.
         title: Option<String>,
-        /// Description of the form.
         description: Option<String>,
-        /// Its fields, in order.
+        /// The fields, in order.
         fields: Vec<FormField>,
     },
-    /// A page to visit.
+    /// A web page to visit.
     Url {
-        /// Id that `elicitation/complete` will name.
+        /// The id that `elicitation/complete` refers to.
         id: String,
-        /// The page.
         url: String,
     },
 }
@@ -160,19 +142,17 @@ pub enum ElicitationMode {
 /// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormField {
-    /// Key in the answer.
+    /// Key in the response.
     pub key: String,
-    /// Label; the key where the agent gives none.
+    /// The label; the key if the agent sends none.
     pub title: String,
-    /// Help.
+    /// The help text.
     pub description: Option<String>,
-    /// Whether it must be filled in.
     pub is_required: bool,
-    /// What it takes.
     pub kind: FieldKind,
 }
 
-/// Words in the name of a field that takes a secret.
+/// Words that mark a field as a secret if they occur in its name.
 const SECRET_WORDS: [&str; 16] = [
     "password",
     "passwords",
@@ -192,12 +172,12 @@ const SECRET_WORDS: [&str; 16] = [
     "key",
 ];
 
-/// Words beside which a key in a description is a secret.
+/// Words before "key" in a description that mark it as a secret.
 const KEY_WORDS: [&str; 8] =
     ["api", "access", "private", "secret", "ssh", "license", "recovery", "encryption"];
 
 impl FormField {
-    /// Whether what is typed here looks like a secret, by the words of the field or its format `password`.
+    /// Whether the field looks like it holds a secret, by its words or its format `password`.
     pub fn is_secret(&self) -> bool {
         let format = match &self.kind {
             FieldKind::Text { format, .. } => format.as_deref(),
@@ -215,7 +195,7 @@ impl FormField {
     }
 }
 
-/// `apikey` and `accesstoken` are words too.
+/// Compound words such as `apikey` and `accesstoken` match by their ending.
 fn is_secret_word(word: &str) -> bool {
     SECRET_WORDS.contains(&word)
         || ["apikey", "password", "passphrase", "secret", "token", "secretkey", "privatekey", "accesskey"]
@@ -223,7 +203,7 @@ fn is_secret_word(word: &str) -> bool {
             .any(|end| word.ends_with(end))
 }
 
-/// The words of a name or a sentence in small letters; `apiKey` and `API_KEY` are two each.
+/// The words of a name or a sentence in lower case; `apiKey` and `API_KEY` have two each.
 fn words(text: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut was_small = false;
@@ -242,86 +222,70 @@ fn words(text: &str) -> Vec<String> {
     out
 }
 
-/// What a field takes.
+/// The type of a field's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldKind {
     Text {
-        /// Fewest characters.
         min_chars: Option<u32>,
-        /// Most characters.
         max_chars: Option<u32>,
-        /// A regular expression that it must match.
         pattern: Option<String>,
         /// `email`, `uri`, `date`, `date-time` or `password`.
         format: Option<String>,
-        /// What to begin with.
         default: Option<String>,
     },
-    /// One of several texts.
+    /// One of several values.
     Choice {
         choices: Vec<FieldChoice>,
-        /// The one to begin with.
         default: Option<String>,
     },
-    /// Several of several texts.
+    /// Any number of several values.
     Choices {
         choices: Vec<FieldChoice>,
-        /// Fewest.
         min_items: Option<u32>,
-        /// Most.
         max_items: Option<u32>,
-        /// Those to begin with.
         default: Vec<String>,
     },
     Number {
-        /// Whether only whole numbers do.
         is_integer: bool,
-        /// Least.
         minimum: Option<f64>,
-        /// Greatest.
         maximum: Option<f64>,
-        /// What to begin with.
         default: Option<f64>,
     },
-    /// Yes or no.
     Boolean {
-        /// What to begin with.
         default: Option<bool>,
     },
 }
 
-/// A choice of a field.
+/// A choice in a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldChoice {
     pub value: String,
-    /// What to show.
+    /// The label.
     pub title: String,
     pub description: Option<String>,
 }
 
-/// A value of a field.
+/// The value of a field in a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldValue {
-    /// Text, or a choice.
+    /// Text, or one choice.
     Text(String),
     /// Several choices.
     Texts(Vec<String>),
-    /// Whole number.
     Integer(i64),
     Number(f64),
-    /// Yes or no.
     Bool(bool),
 }
 
-/// Our answer to a request. Its form must fit the request's.
+/// parlor's response to a request. Its type must fit the request's.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Response {
-    /// Permission: this option.
+    /// Permission: the id of the chosen option.
     Selected(String),
     PermissionCancelled,
     /// `fs/read_text_file`: the text.
     FileContent(String),
-    /// Done, with nothing to tell (`{}`): write, kill, release.
+    /// An empty result (`{}`): write, kill, release.
     Done,
     /// `terminal/create`.
     TerminalCreated(TerminalId),
@@ -329,9 +293,9 @@ pub enum Response {
     TerminalOutput {
         /// The output so far, without escape sequences.
         output: String,
-        /// Whether something was cut.
+        /// Whether output was cut.
         is_truncated: bool,
-        /// How it ended, if it has.
+        /// The exit status, if the command ended.
         exit: Option<ExitInfo>,
     },
     /// `terminal/wait_for_exit`.
@@ -347,9 +311,9 @@ pub enum Response {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcError {
     pub code: i64,
-    /// Message, for people: the best text that was found, also in `data`.
+    /// The message for display: the most specific text that was found, including `data`.
     pub message: String,
-    /// `data`, as it came or is to be sent.
+    /// The raw `data`.
     pub data: Option<Raw>,
 }
 
@@ -366,7 +330,7 @@ impl RpcError {
     pub const CANCELLED: i64 = -32800;
     /// `-32000`.
     pub const AUTH_REQUIRED: i64 = -32000;
-    /// `-32022`, of version 2.
+    /// `-32022`, from version 2.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
 
     /// An error without data.
@@ -387,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_look_secret_are_known() {
+    fn secret_fields_are_detected() {
         for (key, title, description, format) in [
             ("password", "", "", None),
             ("x", "Your PIN", "", None),
@@ -415,11 +379,11 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_shares_its_id_refuses_nothing() {
+    fn options_with_duplicate_ids_are_never_chosen() {
         let option = |id: &str, kind| PermissionOption { id: id.to_owned(), name: String::new(), kind };
-        let ask =
+        let request =
             |options| PermissionRequest { session: None, tool: ToolCallPatch::new("t".into()), options };
-        let shared = ask(vec![
+        let shared = request(vec![
             option("a", PermissionKind::AllowAlways),
             option("b", PermissionKind::AllowOnce),
             option("b", PermissionKind::RejectOnce),
@@ -427,7 +391,7 @@ mod tests {
         assert_eq!((shared.refusal(), shared.first_marked()), (None, None));
         assert_eq!([0, 1, 2, 3].map(|place| shared.is_ambiguous(place)), [false, true, true, false]);
         let plain =
-            ask(vec![option("a", PermissionKind::AllowAlways), option("c", PermissionKind::RejectOnce)]);
+            request(vec![option("a", PermissionKind::AllowAlways), option("c", PermissionKind::RejectOnce)]);
         assert_eq!((plain.refusal(), plain.first_marked()), (Some(1), Some(1)));
     }
 }

@@ -1,19 +1,19 @@
-//! A queue that cannot grow without limit.
+//! A FIFO queue with limits on its items and bytes.
 //!
-//! First in, first out, within limits in items and in bytes. The owner of the queue decides what happens at the limit:
-//! wait, drop the oldest, or end the connection.
+//! The owner of the queue decides what happens at the limit: wait, drop the oldest item, or end the
+//! connection.
 
 use std::collections::VecDeque;
 
-/// The most that a queue may hold.
+/// The limits of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
     pub items: usize,
-    /// Bytes of all items together. A single item may have more.
+    /// Total size of all items. A single item may be larger.
     pub bytes: usize,
 }
 
-/// The queue.
+/// A queue with limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounded<T> {
     items: VecDeque<(T, usize)>,
@@ -22,12 +22,12 @@ pub struct Bounded<T> {
 }
 
 impl<T> Bounded<T> {
-    /// An empty queue.
+    /// An empty queue with these limits.
     pub fn new(capacity: Capacity) -> Self {
         Self { items: VecDeque::new(), bytes: 0, capacity }
     }
 
-    /// Appends an item of so many bytes, or returns it if there is no room. An empty queue always has room.
+    /// Appends an item of this size, or returns it if the queue is full. An empty queue accepts any item.
     pub fn push(&mut self, item: T, bytes: usize) -> Result<(), T> {
         let fits =
             self.items.len() < self.capacity.items && self.bytes.saturating_add(bytes) <= self.capacity.bytes;
@@ -39,14 +39,14 @@ impl<T> Bounded<T> {
         Ok(())
     }
 
-    /// Takes the oldest item.
+    /// Removes the oldest item.
     pub fn pop(&mut self) -> Option<T> {
         let (item, bytes) = self.items.pop_front()?;
         self.bytes -= bytes;
         Some(item)
     }
 
-    /// Lets the newest item grow by so many bytes, if there is room for them and `grow` says that it did.
+    /// Adds bytes to the newest item, if there is room and `grow` returns true.
     pub fn grow_last(&mut self, bytes: usize, grow: impl FnOnce(&mut T) -> bool) -> bool {
         let has_room = self.bytes.saturating_add(bytes) <= self.capacity.bytes;
         let Some((item, weight)) = self.items.back_mut().filter(|_| has_room) else { return false };
@@ -58,7 +58,7 @@ impl<T> Bounded<T> {
         true
     }
 
-    /// Takes the items that fit, in order.
+    /// Removes the items that match, in order.
     pub fn take_where(&mut self, mut fits: impl FnMut(&T) -> bool) -> Vec<T> {
         let (taken, left): (VecDeque<_>, VecDeque<_>) =
             std::mem::take(&mut self.items).into_iter().partition(|(item, _)| fits(item));
@@ -67,17 +67,17 @@ impl<T> Bounded<T> {
         taken.into_iter().map(|(item, _)| item).collect()
     }
 
-    /// How many items.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there is none.
+    /// Whether the queue has no items.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Bytes of all items.
+    /// Total size of all items.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -92,7 +92,7 @@ mod tests {
     const CAPACITY: Capacity = Capacity { items: 4, bytes: 100 };
 
     #[test]
-    fn one_item_fits_whatever_it_weighs_and_no_other_beside_it() {
+    fn an_empty_queue_accepts_an_item_of_any_size() {
         let mut queue = Bounded::new(CAPACITY);
         assert_eq!(queue.push('a', 1000), Ok(()));
         assert_eq!(queue.push('b', 0), Err('b'));
@@ -102,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_never_holds_more_than_its_capacity(weights in prop::collection::vec((0_usize..60, any::<bool>()), 0..60)) {
+        fn queue_never_exceeds_its_capacity(weights in prop::collection::vec((0_usize..60, any::<bool>()), 0..60)) {
             let mut queue = Bounded::new(CAPACITY);
             let mut known: VecDeque<(usize, usize)> = VecDeque::new();
             for (number, (bytes, pops)) in weights.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What parlor tells an agent, and what comes back.
+//! Messages from parlor to an agent, and the results.
 
 use std::path::{Path, PathBuf};
 
@@ -10,89 +10,83 @@ use super::{
     UserRoot,
 };
 
-/// Something to be written to an agent.
+/// A message to an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentCommand {
-    /// A request; its reply comes back with the tag.
+    /// A request; the reply carries the same tag.
     Call(CallTag, Call),
     /// `session/cancel`, a notification.
     Cancel(SessionId),
-    /// The answer to a request of the agent.
+    /// The response to a request of the agent.
     Respond(AskId, Response),
-    /// `$/cancel_request` for a request of ours that takes too long.
+    /// `$/cancel_request` for a call that exceeded its timeout.
     CancelCall(CallTag),
 }
 
-/// Says what a reply belongs to: the continuation as data.
+/// Identifies a call, so that the reducer knows how to continue with its reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CallTag {
-    /// Number of the call, given by the reducer; unique per connection.
+    /// Number of the call, assigned by the reducer; unique per connection.
     pub number: u64,
-    /// Why it was made.
     pub purpose: Purpose,
 }
 
-/// Why a call was made.
+/// The purpose of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// A sign-in.
     Authenticate,
-    /// A sign-out.
     LogOut,
-    /// A session for this place.
+    /// A new session under this key.
     NewSession(SessionKey),
-    /// The old session, with its history.
+    /// Loads a session with its history.
     LoadSession(SessionKey),
-    /// The old session, without its history.
+    /// Resumes a session without its history.
     ResumeSession(SessionKey),
     ListSessions,
-    /// A session's end in the agent's list.
+    /// Deletes a session from the agent's list.
     DeleteSession(SessionId),
-    /// A session's end.
+    /// Closes a session.
     CloseSession(SessionId),
-    /// A copy of a session, for this place.
+    /// Forks a session under this key.
     ForkSession(SessionKey),
     SetTitle(SessionKey),
-    /// A title of a session that is not open.
+    /// Sets the title of a session that is not open.
     TitleKept(Box<TitleRequest>),
-    /// A turn.
     Prompt(SessionKey),
     SetMode(SessionKey),
-    /// A config option.
     SetOption(SessionKey),
     SetModel(SessionKey),
-    /// The end of a part of the work.
+    /// Cancels one tool call or terminal.
     StopPart(SessionKey),
-    /// A session out of the agent's list.
+    /// Archives a session, or restores it.
     Archive(SessionKey),
-    /// How the user is signed in.
     AuthStatus,
-    /// Where models come from.
+    /// Lists the model providers.
     ListProviders,
-    /// A place that models are to come from, by its id.
+    /// Configures the provider with this id at startup.
     SetProvider(String),
-    /// The same, changed by the user while the agent runs.
+    /// Configures a provider on the user's request.
     ChangeProvider(Box<ProviderRequest>),
-    /// Whether the agent has a session in memory.
+    /// Asks whether the agent has the session in memory.
     SessionStatus(SessionId),
 }
 
-/// A title for a session that parlor keeps and that is not open.
+/// A title for a saved session that is not open.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TitleRequest {
-    /// Its id in the store.
+    /// The store's id of the session.
     pub uid: String,
     pub title: String,
-    /// Its agent's name.
+    /// Name of the session's agent.
     pub agent: String,
 }
 
-/// A request to an agent. `acp` builds it from the official types.
+/// A request to an agent. `acp` encodes it with the official types.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Call {
     /// `authenticate`.
     Authenticate {
-        /// An advertised id.
+        /// The id of an advertised method.
         method_id: String,
     },
     /// `logout`.
@@ -103,13 +97,13 @@ pub enum Call {
     LoadSession(SessionId, SessionPlace),
     /// `session/resume`.
     ResumeSession(SessionId, SessionPlace),
-    /// `session/fork` (unstable), with the number of turns that the session has had.
+    /// `session/fork` (unstable), with the number of turns so far.
     ForkSession(SessionId, SessionPlace, u32),
     /// `session/list`.
     ListSessions {
-        /// Only those of this folder.
+        /// Lists only sessions of this folder.
         cwd: Option<PathBuf>,
-        /// Where the page before ended.
+        /// Cursor of the previous page.
         cursor: Option<String>,
     },
     /// `session/delete`.
@@ -124,13 +118,13 @@ pub enum Call {
     SetMode(SessionId, ModeId),
     /// `session/set_config_option`.
     SetOption(SessionId, String, ConfigValue),
-    /// `session/set_model` (off the schema, used by many).
+    /// `session/set_model` (not in the schema, used by many agents).
     SetModel(SessionId, super::ModelId),
     /// `tool_call/cancel`. Source: ACP v2 tool-calls.
     StopTool(SessionId, ToolCallId),
     /// `terminal/cancel`. Source: ACP v2 tool-calls.
     StopTerminal(SessionId, TerminalId),
-    /// `session/archive` (unstable), or `session/unarchive`.
+    /// `session/archive` (unstable) if true, otherwise `session/unarchive`.
     Archive(SessionId, bool),
     /// `session/status` (unstable).
     SessionStatus(SessionId),
@@ -142,96 +136,94 @@ pub enum Call {
     SetProvider(ProviderRequest),
 }
 
-/// Where a session works.
+/// The folders and MCP servers of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionPlace {
-    /// Its folder on this machine, absolute and normalised. Sessions are kept by it.
+    /// The folder on this machine, absolute and normalised. Saved sessions are indexed by it.
     pub cwd: PathBuf,
-    /// Its folder on another machine, if the agent runs there and all its paths are of that machine.
+    /// The folder on another machine, if the agent runs there; all its paths are on that machine.
     pub far: Option<FarPlace>,
-    /// More roots; sent only to agents that take them.
+    /// Additional roots; sent only to agents that support them.
     pub additional_directories: Vec<UserRoot>,
-    /// MCP servers; those whose transport the agent does not take are left out by `acp`.
+    /// MCP servers; `acp` omits those whose transport the agent does not support.
     pub mcp_servers: Vec<McpServer>,
 }
 
 impl SessionPlace {
-    /// The folder as the agent knows it.
+    /// The folder as the agent sees it.
     pub fn folder(&self) -> &Path {
         self.far.as_ref().map_or(&self.cwd, |far| &far.folder)
     }
 
-    /// The folders in which the agent's file requests are confined.
+    /// The folders that the agent's file requests are limited to.
     pub fn roots(&self) -> Vec<PathBuf> {
         let more = self.additional_directories.iter().map(|root| root.to_path_buf());
         std::iter::once(self.folder().to_owned()).chain(more).collect()
     }
 }
 
-/// What a call brought.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// `new`, `load`, `resume`, `fork`.
     Session(SessionReply),
     /// `list`.
     Sessions {
-        /// This page.
         sessions: Vec<SessionInfo>,
-        /// How to get the next one.
+        /// Cursor of the next page.
         next_cursor: Option<String>,
     },
-    /// `prompt`: the turn ended.
+    /// `prompt`: the end of the turn.
     TurnEnded {
         reason: StopReason,
-        /// Tokens of the turn, if told.
+        /// Token usage of the turn, if reported.
         usage: Option<TurnUsage>,
     },
-    /// `set_config_option`: all options anew.
+    /// `set_config_option`: all options.
     Options(Vec<ConfigOption>),
-    /// `set_title`: the title as stored.
+    /// `set_title`: the stored title.
     Title(String),
     /// `session/status`.
     SessionStatus {
-        /// Whether the agent has it in memory, for whomever.
+        /// Whether the agent has the session in memory, for any client.
         is_live: bool,
     },
     /// `auth/status`.
     AuthStatus(AuthStatus),
     /// `providers/list`.
     Providers(Vec<Provider>),
-    /// Done, with nothing to tell.
+    /// An empty result.
     Done,
 }
 
-/// What a session begins with.
+/// The initial state of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionReply {
-    /// Its id; `None` where the call named it (load, resume).
+    /// The id; `None` if the call contained it (load, resume).
     pub id: Option<SessionId>,
-    /// Modes, if it has any.
+    /// The modes, if there are any.
     pub modes: Option<Modes>,
-    /// Legacy models, if told.
+    /// The legacy models, if reported.
     pub models: Option<Models>,
-    /// Options; empty if it has none.
+    /// The config options; may be empty.
     pub options: Vec<ConfigOption>,
-    /// Whether the agent said so little that the session may not be there: the first prompt shows it.
+    /// Whether the response does not prove that the session exists; the first prompt shows it.
     pub is_provisional: bool,
 }
 
-/// A row of the agent's list.
+/// An entry of the agent's session list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
     pub id: SessionId,
-    /// Its folder.
     pub cwd: PathBuf,
     pub title: Option<String>,
-    /// Last change, ISO 8601.
+    /// Time of the last change, in ISO 8601.
     pub updated_at: Option<String>,
-    /// Its more roots.
+    /// Additional roots.
     pub additional_directories: Vec<PathBuf>,
-    /// Whether the agent keeps it out of its usual list.
+    /// Whether the agent hides it from its default list.
     pub is_archived: bool,
-    /// Whether the agent has it in memory, for whomever; `None`: not asked yet.
+    /// Whether the agent has it in memory, for any client; `None` if not asked yet.
     pub is_live: Option<bool>,
 }
 
@@ -239,21 +231,21 @@ pub struct SessionInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// The agent is done.
     EndTurn,
-    /// The token limit.
+    /// The token limit was reached.
     MaxTokens,
-    /// The limit of model requests.
+    /// The limit of model requests was reached.
     MaxTurnRequests,
-    /// The agent refused; the prompt and all after it are not in its context.
+    /// The agent refused; the prompt and everything after it is dropped from its context.
     Refusal,
     Cancelled,
-    /// A word of the agent's own.
+    /// An unknown reason.
     Other(String),
 }
 
 impl StopReason {
-    /// What it means, as the beginning of a sentence. A word of the agent's own is in it as it came.
+    /// The reason for display, as the start of a sentence. Contains an unknown reason verbatim and
+    /// unsanitised.
     pub fn words(&self) -> String {
         match self {
             Self::EndTurn => "Turn finished".to_owned(),
@@ -266,33 +258,30 @@ impl StopReason {
     }
 }
 
-/// Why a call brought nothing.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallError {
-    /// The agent answered with an error.
+    /// The agent returned an error.
     Agent(RpcError),
-    /// The agent's answer could not be read.
-    Malformed {
-        /// What was wrong with it.
-        error: String,
-    },
-    /// It was not sent, because the agent cannot take it.
+    /// The response could not be decoded.
+    Malformed { error: String },
+    /// The request was not sent, because the agent does not support it.
     NotSent {
-        /// Why, with what to do next.
+        /// Why, with a next step.
         error: String,
     },
-    /// No answer within this many seconds.
+    /// No response within this number of seconds.
     TimedOut(u64),
-    /// The connection ended first.
+    /// The connection ended before the response.
     Lost,
-    /// The agent speaks another version of the protocol than parlor was told to speak.
+    /// The agent supports only another version of the protocol.
     OtherVersion {
-        /// Its version.
+        /// The agent's version.
         theirs: String,
     },
-    /// The line failed under this one call; the connection stays.
+    /// Delivery of this request failed; the connection remains open.
     Undelivered {
-        /// What happened, with what to do next.
+        /// What happened, with a next step.
         error: String,
     },
 }

@@ -1,10 +1,10 @@
-//! Content blocks: what messages and tool results are made of.
+//! Content blocks of messages and tool results.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A JSON value that parlor shows or keeps without reading it, as compact JSON text.
+/// A JSON value that parlor shows or saves without interpreting it, as compact JSON text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raw(pub Arc<str>);
 
@@ -12,42 +12,41 @@ pub struct Raw(pub Arc<str>);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentBlock {
-    /// Text, to be read as Markdown.
+    /// Markdown text.
     Text(String),
-    /// An image, still in base64.
+    /// An image.
     Image {
         /// Base64 data.
         data: Arc<str>,
-        /// MIME type as told.
+        /// MIME type as sent.
         mime_type: String,
-        /// Where it came from, if told.
+        /// The source, if sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
     },
-    /// A sound, still in base64.
+    /// A sound.
     Audio {
         /// Base64 data.
         data: Arc<str>,
-        /// MIME type as told.
+        /// MIME type as sent.
         mime_type: String,
     },
-    /// A link to something that the reader can fetch.
+    /// A link to a resource that the reader can fetch.
     ResourceLink(ResourceLink),
-    /// A resource with its contents.
+    /// An embedded resource.
     Resource {
         uri: String,
-        /// MIME type, if told.
+        /// MIME type, if sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
-        /// The contents.
         body: ResourceBody,
     },
-    /// A block that parlor does not know, shown as it came.
+    /// An unknown block, shown as raw JSON.
     Unknown(Raw),
 }
 
 impl ContentBlock {
-    /// Whether it is a picture, by what it claims to be.
+    /// Whether the block is an image, by its declared type.
     pub fn is_picture(&self) -> bool {
         match self {
             Self::Image { .. } => true,
@@ -85,16 +84,16 @@ pub struct ResourceLink {
     pub size_bytes: Option<u64>,
 }
 
-/// Who speaks in a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The user: an echo of a prompt, or replayed history.
     User,
-    /// The agent's answer.
+    /// The agent.
     Agent,
     /// The agent's reasoning.
     Thought,
-    /// What a session and its subagents write to each other, seen from that session.
+    /// A message between a session and its subagents, from the view of that session.
     Letter,
 }

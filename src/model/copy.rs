@@ -1,51 +1,49 @@
-//! Something to be copied, and what became of it.
+//! Clipboard requests and their results.
 
 use std::path::PathBuf;
 
 use super::FileDiff;
 
-/// A wish to put something on the clipboard.
+/// A request to copy something to the clipboard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CopyJob {
-    /// What it is, for people: `the reply`, `3 lines`.
+    /// Label for display: `the reply`, `3 lines`.
     pub what: String,
     pub content: CopyContent,
 }
 
-/// What is to be copied, as it came; made into text away from the screen.
+/// The source of a copy; converted to text off the UI thread.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CopyContent {
     Text(String),
-    /// Markdown, to be copied as one reads it.
+    /// Markdown, to be copied as plain text.
     MarkdownAsPlain(String),
-    /// What a command wrote, escape sequences and all.
+    /// The output of a command, with escape sequences.
     Output {
         bytes: Vec<u8>,
-        /// Whether lines end with a return, as a pseudo terminal has it.
+        /// Whether lines end with a carriage return, as in a pseudo terminal.
         has_returns: bool,
     },
-    /// Changes of files, to be copied as one unified diff.
+    /// File changes, to be copied as one unified diff.
     Patch {
         changes: Vec<FileDiff>,
-        /// Paths are written relative to this folder.
+        /// Paths are relative to this folder.
         folder: PathBuf,
     },
 }
 
-/// Which way a text went. None of them proves that it can be pasted; each says what is known.
+/// How a text was copied. None of the variants proves that it can be pasted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CopyOutcome {
-    /// A program took it and ended well.
+    /// A clipboard program accepted it and exited successfully.
     Program(&'static str),
-    /// tmux took it into its buffer.
+    /// tmux stored it in its buffer.
     TmuxBuffer,
-    /// It goes to the terminal as OSC 52, which is never answered.
+    /// Sent to the terminal as OSC 52, which has no response.
     Terminal {
-        /// The bytes to write.
         sequence: String,
     },
-    /// It went nowhere; why, and what to do.
+    /// The copy failed; contains the reason and a next step.
     Failed(String),
-    /// There was nothing to copy.
     Nothing,
 }

@@ -1,7 +1,6 @@
-//! Where changes of files stand in the files on disk.
+//! Positions of changes in the files on disk: the request (texts, and a line to start from) and its result.
 //!
-//! Duty: the question (which texts, near which line) and its answer. Not its duty: reading files
-//! (`services::locate`), deciding when to ask (`app`), numbering lines (`ui::diff`).
+//! `app` sends the requests, `services::locate` reads the files, and `ui::diff` numbers the lines.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,78 +10,72 @@ use serde::{Deserialize, Serialize};
 use super::patch::{PatchFate, PatchLine, PatchLines};
 use super::{DiffChange, FileDiff, ItemId, SessionKey};
 
-/// A part of a change that stands in one place of its file: both texts of a snippet, or one hunk of a patch.
+/// A contiguous part of a change: both texts of a snippet, or one hunk of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffPiece {
-    /// Its lines before.
     pub old: Arc<str>,
-    /// Its lines after.
     pub new: Arc<str>,
 }
 
-/// Where the changes of one tool call stand in their files, asked at once.
+/// A request to locate all changes of one tool call in their files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocateJob {
     pub session: SessionKey,
-    /// The tool call's item.
     pub item: ItemId,
-    /// Folders that bound access.
+    /// The folders that may be read.
     pub roots: Vec<PathBuf>,
-    /// Whether the changes should be in the files by now.
+    /// Whether the changes should have been applied.
     pub is_done: bool,
-    /// The changes.
     pub asks: Vec<LocateRequest>,
 }
 
-/// One change to be located.
+/// A request to locate one change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocateRequest {
-    /// The change; the answer comes back with it.
+    /// The change; returned with the result.
     pub diff: FileDiff,
-    /// Its file, absolute.
+    /// Absolute path of the file.
     pub path: PathBuf,
-    /// What to look for.
+    /// The texts to look for.
     pub pieces: Vec<DiffPiece>,
-    /// The line that the agent named, from 1.
+    /// The line that the agent reported, from 1.
     pub near: Option<u32>,
 }
 
-/// A change and where it stands.
+/// A change and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocatedDiff {
-    /// The change.
     pub diff: FileDiff,
-    /// Where it stands.
     pub place: DiffPlace,
-    /// Whether the file was read after the call was done.
+    /// Whether the file was read after the call completed.
     pub is_done: bool,
 }
 
-/// Where a change stands.
+/// The position of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffPlace {
-    /// One of its texts is the whole file.
+    /// One of its texts is the entire file.
     Whole,
     /// The file does not exist.
     Gone,
-    /// The file cannot be read: it is outside, no ordinary file, or too large.
+    /// The file cannot be read: it is outside the roots, not a regular file, or too large.
     Unreadable,
-    /// Where each piece begins; `None` where it was not found, or in several places.
+    /// Where each piece starts; `None` if it has no match or several.
     Lines(Vec<Option<PieceStart>>),
 }
 
-/// Where a piece begins.
+/// Where a piece starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PieceStart {
     /// The line, from 1.
     pub line: u32,
-    /// Whether the text after the change was found there, not the one before.
+    /// Whether the new text was found, not the old one.
     pub is_new: bool,
 }
 
 impl FileDiff {
-    /// What to look for in the file to learn where the change stands. Nothing for a patch that tells its lines.
+    /// The texts to look for. Empty for a patch with line numbers.
     pub fn pieces(&self) -> Vec<DiffPiece> {
         match &self.change {
             DiffChange::Texts { old, new } => {
@@ -94,7 +87,7 @@ impl FileDiff {
     }
 }
 
-/// The hunks of a patch whose heads tell no lines (`apply_patch`).
+/// The hunks of a patch without line numbers (`apply_patch`).
 fn hunks(text: &str) -> Vec<DiffPiece> {
     let mut pieces = Vec::new();
     let mut open: Option<(String, String)> = None;
@@ -116,7 +109,7 @@ fn hunks(text: &str) -> Vec<DiffPiece> {
             }
         };
         let (old, new) = open.get_or_insert_default();
-        // The sign goes, the line end stays.
+        // Removes the sign and retains the line end.
         let end = text.len().min(range.end + 1);
         let body = text.get(range.start + 1..end).unwrap_or("\n");
         for (side, is_on) in [(old, is_old), (new, is_new)] {
@@ -138,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn hunks_without_lines_have_both_texts() {
+    fn hunks_without_line_numbers_have_both_texts() {
         let diff = patch("*** Update File: a.rs\n@@ fn a()\n keep\n-x\n+y\n@@\n-z\n*** End of File\n");
         let pieces = diff.pieces();
         let texts: Vec<(&str, &str)> = pieces.iter().map(|piece| (&*piece.old, &*piece.new)).collect();
@@ -146,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_tells_its_lines_asks_for_nothing() {
+    fn patches_with_line_numbers_have_no_pieces() {
         assert!(patch("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n").pieces().is_empty());
         assert!(patch("*** Add File: a.rs\n+x\n").pieces().is_empty());
     }

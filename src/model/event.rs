@@ -1,46 +1,44 @@
-//! What a connection tells the app, in wire order.
+//! Events of a connection, in wire order.
 
 use super::{
     AgentInfo, AgentRequest, AskId, AuthStatus, CallError, CallTag, CloseReason, Reply, RpcError, SessionId,
     SessionUpdate,
 };
 
-/// One thing that happened on a connection.
+/// An event of a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentEvent {
-    /// The process runs; `initialize` was written.
+    /// The process is running; `initialize` was sent.
     Started {
-        /// Its process id, if it is ours.
+        /// The process id, if it is a child of parlor.
         pid: Option<u32>,
     },
-    /// `initialize` was answered.
+    /// `initialize` succeeded.
     Ready(Box<AgentInfo>),
-    /// `initialize` failed for good. `Closed` follows when the process ends.
+    /// `initialize` failed permanently. `Closed` follows when the process ends.
     InitializeFailed(CallError),
-    /// An update of a session.
     Update(SessionId, SessionUpdate),
-    /// A request that needs an answer.
+    /// A request that needs a response.
     Request(AskId, Box<AgentRequest>),
-    /// The agent withdrew a request (`$/cancel_request`); it still gets an answer.
+    /// The agent withdrew a request (`$/cancel_request`); parlor still responds to it.
     AskWithdrawn(AskId),
-    /// `elicitation/complete`: the page of this elicitation id was dealt with.
+    /// `elicitation/complete` for this elicitation id.
     ElicitationComplete(String),
-    /// The user is signed in otherwise than before.
+    /// The sign-in status changed.
     AuthStatus(AuthStatus),
-    /// A call of ours came back.
+    /// The response to a call.
     Replied(CallTag, Result<Reply, CallError>),
-    /// Something irregular; shown in the log view and counted in the status line.
+    /// A protocol anomaly; shown in the log view and counted in the status line.
     Anomaly(Anomaly),
-    /// The end. Sent once, last.
     Closed(CloseReason),
 }
 
-/// What an agent told at once.
+/// Events that are delivered together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
-    /// In wire order.
+    /// The events, in wire order.
     pub events: Vec<AgentEvent>,
-    /// How many messages they came in: chunks that belong together are one event.
+    /// Number of messages they arrived in; adjacent chunks are merged into one event.
     pub messages: u32,
 }
 
@@ -53,36 +51,36 @@ impl IntoIterator for Batch {
     }
 }
 
-/// Something irregular that was survived.
+/// An irregular message that did not end the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anomaly {
     pub kind: AnomalyKind,
-    /// One sentence with the facts.
+    /// The details, in one sentence.
     pub text: String,
 }
 
-/// Kinds of irregular input.
+/// Kinds of anomalies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnomalyKind {
-    /// A line on stdout that is no JSON.
+    /// A line on stdout that is not JSON.
     Noise,
     /// A frame over the size limit.
     Oversize,
-    /// Bytes that are no UTF-8 in a frame.
+    /// A frame that is not valid UTF-8.
     BadUtf8,
-    /// A frame that is no JSON, or no JSON-RPC.
+    /// A frame that is not JSON, or not JSON-RPC.
     BadFrame,
-    /// A message whose form was not understood.
+    /// A message that could not be decoded.
     BadMessage,
-    /// Items of a list that were not understood.
+    /// List entries that could not be decoded.
     LostItems,
-    /// A response to nothing that was asked, or a second one.
+    /// A response without a request, or a second one.
     StrayResponse,
-    /// A request or notification that parlor does not know.
+    /// An unknown request or notification.
     UnknownMethod,
-    /// A form that only a dialect has (header frames, an array, another name).
+    /// A form that only a dialect uses (header frames, an array, another name).
     Dialect,
-    /// Something about the way to an agent behind a URL: a stream that broke and was opened again.
+    /// A problem of the connection to an agent behind a URL: a stream failed and was reopened.
     Carrier,
 }
 

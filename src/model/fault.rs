@@ -1,30 +1,29 @@
-//! Classes of failure, so that each is told with its own remedy.
+//! Kinds of failures of a turn, each with its heading and the next step for the user.
 //!
-//! Duty: the classes, the heading of each, and what to do next; what a second sending may do. Not its duty: which error
-//! is of which class (`app`).
-//! A failed tool is one more class; it is told at its call, and the agent goes on by itself.
+//! `app` classifies the errors. A failed tool call is not a failure of the turn: it is shown at the call, and
+//! the turn continues.
 
 use serde::{Deserialize, Serialize};
 
-/// Said wherever a prompt is offered to be sent again whose answer was lost, not the prompt.
+/// Shown wherever a prompt is offered to be resent although only its response may have been lost.
 pub const MAY_RUN_TWICE: &str = "The prompt may have been received; resending may run it twice.";
 
-/// Which part failed.
+/// The part that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// The way to the agent: a pipe, a socket, a server, or no answer at all.
+    /// The connection: a pipe, a socket, a server, or a missing response.
     Line,
-    /// What the agent said is not the protocol.
+    /// The agent sent an invalid message.
     Protocol,
-    /// The agent refused, or what it needs is missing.
+    /// The agent returned an error, or a requirement of it is missing.
     #[default]
     Agent,
-    /// The agent or the service behind it is busy; the same may succeed a little later.
+    /// The agent or its service is busy; a retry may succeed.
     Busy,
-    /// The agent has lost the session; it is opened again, and the prompt sent once more.
+    /// The agent lost the session; it is reopened and the prompt is resent.
     Gone,
-    /// Nothing was sent, because the agent cannot take it.
+    /// The prompt was not sent, because the agent does not support it.
     Unsent,
 }
 
@@ -33,7 +32,7 @@ impl FaultKind {
     pub const ALL: [Self; 6] =
         [Self::Line, Self::Protocol, Self::Agent, Self::Busy, Self::Gone, Self::Unsent];
 
-    /// What failed, as a heading.
+    /// The heading.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Line => "The connection failed",
@@ -44,7 +43,7 @@ impl FaultKind {
         }
     }
 
-    /// What to do after a turn that failed so.
+    /// The next step for the user.
     pub fn next(self) -> &'static str {
         match self {
             Self::Line => MAY_RUN_TWICE,
@@ -56,12 +55,12 @@ impl FaultKind {
         }
     }
 
-    /// Whether it is what an error is taken for of which nothing is known.
+    /// Whether it is the class of unknown errors.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether sending the same prompt once more may help.
+    /// Whether resending the prompt may help.
     pub fn may_pass(self) -> bool {
         matches!(self, Self::Line | Self::Busy)
     }

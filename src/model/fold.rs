@@ -1,36 +1,36 @@
-//! How much of a tool call is shown unless the user said otherwise, as the configuration has it.
+//! Default folding of tool calls, from the configuration.
 
 use super::ToolKind;
 
 /// How much of a call is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fold {
-    /// Its head line.
+    /// The header line.
     Closed,
-    /// The first lines of its changes, the last lines of its output.
+    /// The first lines of changes, the last lines of output.
     Preview,
     Open,
 }
 
-/// Rules of folding, by kind, result and size.
+/// Folding rules by kind, result and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoldRules {
-    /// By kind, in the order of [`FoldRules::KINDS`]; `None`: as parlor thinks best.
+    /// By kind, in the order of [`FoldRules::KINDS`]; `None` uses parlor's default.
     pub kinds: [Option<Fold>; FoldRules::KINDS.len()],
-    /// Calls that tell changes of files, unless their kind has a rule.
+    /// Calls with file changes, unless their kind has a rule.
     pub changes: Fold,
-    /// Calls that failed, whatever their kind.
+    /// Failed calls of any kind.
     pub failed: Fold,
-    /// Results of at most so many lines are open; 0: none.
+    /// Results up to this number of lines are expanded; 0 disables the rule.
     pub open_up_to_lines: u32,
-    /// Results of more lines are closed; 0: none.
+    /// Results with more lines are closed; 0 disables the rule.
     pub closed_above_lines: u32,
-    /// Whether runs of reads and of searches stand on one line.
+    /// Whether consecutive reads and searches are grouped on one line.
     pub groups: bool,
 }
 
 impl FoldRules {
-    /// The kinds, by the names that the configuration has for them.
+    /// The kinds with their names in the configuration.
     pub const KINDS: [(&'static str, ToolKind); 10] = [
         ("read", ToolKind::Read),
         ("edit", ToolKind::Edit),
@@ -44,7 +44,7 @@ impl FoldRules {
         ("tool", ToolKind::Other),
     ];
 
-    /// The rule for a kind, if there is one.
+    /// The rule for a kind.
     pub fn of_kind(&self, kind: ToolKind) -> Option<Fold> {
         let place = Self::KINDS.iter().position(|(_, known)| *known == kind)?;
         self.kinds.get(place).copied().flatten()
@@ -64,11 +64,11 @@ impl Default for FoldRules {
     }
 }
 
-/// Unchanged lines that a change leaves out, by where they begin.
+/// Hidden unchanged lines of a change, by their first line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Gap {
-    /// Which of the changes that a call tells, from 0.
+    /// Index of the change in its call.
     pub change: u32,
-    /// The first line that is left out, in the new text from 0.
+    /// Index of the first hidden line in the new text.
     pub line: u32,
 }

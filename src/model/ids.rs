@@ -1,4 +1,4 @@
-//! Identifiers. An id that a peer made is an opaque string; an id that we made is a number.
+//! Identifiers. An id from a peer is an opaque string; an id from parlor is a number.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ macro_rules! text_id {
         pub struct $name(pub Arc<str>);
 
         impl $name {
-            /// The id as the peer spelled it; not sanitised for display.
+            /// The id as the peer sent it; not sanitised for display.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -53,23 +53,23 @@ macro_rules! number_id {
 }
 
 text_id! {
-    /// A session, as the agent names it.
+    /// The agent's id of a session.
     SessionId
 }
 text_id! {
-    /// A tool call, as the agent names it. Unique within a turn only: some agents start again each turn.
+    /// The agent's id of a tool call. Unique only within a turn: some agents restart the numbers each turn.
     ToolCallId
 }
 text_id! {
-    /// A message of which chunks are parts.
+    /// The message that a chunk belongs to.
     MessageId
 }
 text_id! {
-    /// A terminal: ours (`terminal/create`) or one that the agent owns and tells about.
+    /// A terminal: created with `terminal/create`, or owned and reported by the agent.
     TerminalId
 }
 text_id! {
-    /// A plan, where an agent keeps several.
+    /// A plan, if an agent has several.
     PlanId
 }
 text_id! {
@@ -82,11 +82,11 @@ text_id! {
 }
 
 number_id! {
-    /// One life of one agent process (a restart makes a new one).
+    /// One run of an agent process; a restart has a new id.
     ConnId
 }
 number_id! {
-    /// A session as parlor counts it: it exists before the agent has named it, and outlives a restart.
+    /// parlor's id of a session. It exists before the agent assigns an id, and survives a restart.
     SessionKey
 }
 number_id! {
@@ -94,15 +94,16 @@ number_id! {
     AskId
 }
 
-/// An item of a transcript: a name that is given once and never reused, also after the item went and came back.
+/// An item of a transcript. An id is never reused for another item, even after its item was unloaded and
+/// loaded again.
 ///
-/// It says nothing about where the item stands; `Transcript::index_of` does. Items are numbered upwards from 0 as they
-/// come, and downwards from -1 where they are put in front.
+/// It does not encode a position; `Transcript::index_of` returns it. New items are numbered upwards from 0,
+/// and items that are inserted at the start downwards from -1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ItemId(pub i64);
 
 impl ItemId {
-    /// The line above all items that says how much is not shown.
+    /// The line above all items that shows how much is not loaded.
     pub const HEAD: Self = Self(i64::MIN);
 }
 

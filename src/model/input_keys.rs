@@ -1,11 +1,11 @@
-//! Names of the keys in raw inputs of tools, which differ between agents.
+//! Names of the keys in the raw input of tools, which differ between agents.
 //!
-//! One table for each fact, in the order in which keys are tried. `acp` reads the facts by them, `ui` finds out which keys
-//! are already shown.
+//! One table per fact, in order of preference. `acp` extracts the facts with them, and `ui` uses them to find
+//! out which keys it already shows.
 
 /// A command line.
 pub const COMMAND: &[&str] = &["command", "cmd", "commandLine", "command_line", "shell_command", "script"];
-/// The folder that it runs in.
+/// The working directory.
 pub const CWD: &[&str] = &[
     "cwd",
     "workdir",
@@ -35,22 +35,22 @@ pub const PATH: &[&str] = &[
     "dir_path",
     "directory",
 ];
-/// What is searched for.
+/// A search query.
 pub const QUERY: &[&str] =
     &["query", "pattern", "regex", "search", "search_term", "searchTerm", "glob_pattern", "glob", "q"];
-/// An address.
+/// A URL.
 pub const URL: &[&str] = &["url", "uri", "href"];
-/// Why, in the agent's words.
+/// The agent's explanation.
 pub const DESCRIPTION: &[&str] = &["description", "explanation", "reason", "justification", "purpose"];
 /// A patch.
 pub const PATCH: &[&str] =
     &["patch", "input", "diff", "unified_diff", "unifiedDiff", "patchText", "patch_text"];
-/// A text that is replaced.
+/// The text that is replaced.
 pub const OLD: &[&str] = &["old_string", "oldString", "old_str", "oldStr", "oldText", "old_text", "search"];
-/// What it is replaced by.
+/// The replacement.
 pub const NEW: &[&str] = &["new_string", "newString", "new_str", "newStr", "newText", "new_text", "replace"];
-/// The whole new text of a file.
+/// The entire new text of a file.
 pub const WHOLE: &[&str] = &["content", "contents", "file_text", "fileText"];
 
-/// Shells that run the word after `-c` or `-lc`.
+/// Shells that run the argument after `-c` or `-lc`.
 pub const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "fish"];

@@ -1,4 +1,4 @@
-//! What an agent lets the user choose: modes, models, config options, slash commands.
+//! Choices that an agent offers: modes, models, config options, slash commands.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +15,7 @@ pub struct Mode {
 /// The modes of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Modes {
-    /// The one in force.
     pub current: ModeId,
-    /// All that can be chosen.
     pub available: Vec<Mode>,
 }
 
@@ -32,9 +30,7 @@ pub struct Model {
 /// The models of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Models {
-    /// The one in force.
     pub current: ModelId,
-    /// All that can be chosen.
     pub available: Vec<Model>,
 }
 
@@ -45,27 +41,22 @@ pub struct ConfigOption {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// `mode`, `model`, `model_config`, `thought_level`, …: a hint for the place, never more.
+    /// `mode`, `model`, `model_config`, `thought_level`, …: only a hint where to show the option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
-    /// Kind and value.
     pub kind: ConfigKind,
 }
 
-/// Kind and value of an option.
+/// The type of an option, with its current value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigKind {
-    /// One of several.
     Select {
-        /// The chosen value.
         current: String,
-        /// All choices, in order, each with its group's name if it is in one.
+        /// All choices, in order.
         choices: Vec<ConfigChoice>,
     },
-    /// On or off.
     Boolean {
-        /// Whether it is on.
         current: bool,
     },
 }
@@ -77,28 +68,27 @@ pub struct ConfigChoice {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The group's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
 
-/// A value to be set.
+/// A new value of an option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigValue {
-    /// For a select.
+    /// A value of a select option.
     Text(String),
-    /// For a boolean.
+    /// A value of a boolean option.
     Bool(bool),
 }
 
-/// What was chosen for a session, and is to hold when it is opened again. Kept on disk: names are a format.
+/// A choice of the user that is restored when the session is resumed. Saved on disk: names are a format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
     Mode(ModeId),
     Model(ModelId),
-    /// A config option, and its value.
+    /// A config option by its id, with its value.
     Option(String, ConfigValue),
 }
 
@@ -108,7 +98,7 @@ pub struct SlashCommand {
     /// Name without the slash.
     pub name: String,
     pub description: String,
-    /// What to type behind it; `None` when it takes nothing.
+    /// Placeholder for the arguments; `None` if it accepts none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -1,11 +1,12 @@
-//! The one reading of a patch: unified diffs, also git's, and `apply_patch` texts, line by line.
+//! Line-by-line parser of patches: unified diffs, including git's, and `apply_patch` texts.
 //!
-//! Classifies each line. A hunk that states its lines is counted, so that a removed `-- x` (`--- x`) or an
-//! added `++ x` (`+++ x`) is never taken for the head of a file; a hunk without line numbers ends with the first
-//! line that cannot belong to it. Applying a patch and drawing it are done elsewhere.
-//! Invariant: every line comes out once, in order, so nothing of a patch is lost.
+//! Classifies each line. The line counts of a hunk are respected, so that a removed `-- x` (`--- x`) or an
+//! added `++ x` (`+++ x`) is not mistaken for a file header; a hunk without line numbers ends with the first
+//! line that cannot be part of it. Applying and drawing patches is done elsewhere.
+//!
+//! Invariants: every line is returned once, in order, so no part of a patch is lost.
 
-/// What a line of a patch is.
+/// The classification of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchLine<'t> {
     /// `*** Begin Patch`, `*** End Patch` or `*** End of File`.
@@ -14,15 +15,15 @@ pub enum PatchLine<'t> {
     Section(PatchFate, &'t str),
     /// `*** Move to: `, with the path.
     MoveTo(&'t str),
-    /// `diff --git `, with what follows.
+    /// `diff --git `, with the rest of the line.
     Git(&'t str),
-    /// `--- `, with the path; `None` for no file.
+    /// `--- `, with the path; `None` for `/dev/null`.
     OldFile(Option<&'t str>),
-    /// `+++ `, with the path; `None` for no file.
+    /// `+++ `, with the path; `None` for `/dev/null`.
     NewFile(Option<&'t str>),
-    /// Another line between the head of a file and its first hunk (`rename from`, `index`, `new file mode`).
+    /// Another line between a file header and its first hunk (`rename from`, `index`, `new file mode`).
     Head(&'t str),
-    /// `@@`; first line and count of lines on both sides where they are given.
+    /// `@@`, with start line and line count of both sides if they are given.
     Hunk(Option<HunkRange>),
     /// A removed line, without its sign.
     Removed(&'t str),
@@ -34,30 +35,28 @@ pub enum PatchLine<'t> {
     NoNewline,
     /// A blank line outside a hunk.
     Blank,
-    /// Anything else, unchanged.
+    /// Any other line, unchanged.
     Other(&'t str),
 }
 
-/// What an `apply_patch` text does to a file.
+/// The operation of an `apply_patch` section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchFate {
     Add,
-    /// Deletes it.
     Delete,
-    /// Changes it.
     Update,
 }
 
-/// The lines of a hunk, from 1.
+/// The line range of a hunk, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HunkRange {
-    /// First line and count before.
+    /// Old start line and line count.
     pub old: (u32, u32),
-    /// First line and count after.
+    /// New start line and line count.
     pub new: (u32, u32),
 }
 
-/// Heads of git's that stand between the name of a file and its hunks.
+/// Prefixes of git's header lines between the name of a file and its hunks.
 const HEADS: [&str; 15] = [
     "index ",
     "similarity index ",
@@ -82,14 +81,14 @@ const SECTIONS: [(&str, PatchFate); 3] = [
     ("*** Update File: ", PatchFate::Update),
 ];
 
-/// Where the reader stands.
+/// State of the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// Between hunks and files.
+    /// Outside a hunk.
     Nothing,
-    /// In a hunk of which so many old and new lines are left.
+    /// In a hunk with this number of old and new lines left.
     Counted(u32, u32),
-    /// In a hunk without line numbers: it ends with a line that cannot belong to it.
+    /// In a hunk without line numbers; it ends at the first line that cannot be part of it.
     Open,
 }
 
@@ -99,17 +98,17 @@ pub struct PatchLines<'t> {
     text: &'t str,
     at: usize,
     within: Within,
-    /// In an `apply_patch` text `---` and `+++` name no files.
+    /// Whether it is an `apply_patch` text, in which `---` and `+++` are not file headers.
     is_apply: bool,
-    /// The line before was `--- `, the head of a file.
+    /// Whether the previous line was a `--- ` file header.
     names_new: bool,
 }
 
-/// A line of a patch and where it lies in the text: `start..end` without the line end.
+/// A line of a patch with its byte range, without the line end.
 pub type PlacedLine<'t> = (std::ops::Range<usize>, PatchLine<'t>);
 
 impl<'t> PatchLines<'t> {
-    /// Reads a patch from its first line.
+    /// A parser at the start of a patch.
     pub fn new(text: &'t str) -> Self {
         let is_apply = text
             .lines()
@@ -130,14 +129,14 @@ impl<'t> PatchLines<'t> {
         })
     }
 
-    /// A line of a counted hunk; `None` if it does not belong to it, so the count was wrong.
+    /// Reads a line of a counted hunk; `None` if it cannot be part of it, so that the count was wrong.
     fn read_counted(&mut self, line: &'t str, old: u32, new: u32) -> Option<PatchLine<'t>> {
         let (read, old, new) = match line.as_bytes().first() {
             Some(b'-') if old > 0 => (PatchLine::Removed(line.get(1..)?), old - 1, new),
             Some(b'+') if new > 0 => (PatchLine::Added(line.get(1..)?), old, new - 1),
             Some(b' ') if old > 0 && new > 0 => (PatchLine::Context(line.get(1..)?), old - 1, new - 1),
             Some(b'\\') => (PatchLine::NoNewline, old, new),
-            // Some tools cut the blank at the end of an empty line.
+            // Some tools trim the space of an empty context line.
             None if old > 0 && new > 0 => (PatchLine::Context(""), old - 1, new - 1),
             _ => return None,
         };
@@ -145,7 +144,7 @@ impl<'t> PatchLines<'t> {
         Some(read)
     }
 
-    /// A line of an uncounted hunk, by its sign alone.
+    /// Reads a line of an uncounted hunk, by its sign alone.
     fn read_open(&mut self, line: &'t str) -> Option<PatchLine<'t>> {
         Some(match line.as_bytes().first() {
             Some(b'-') => PatchLine::Removed(line.get(1..)?),
@@ -183,7 +182,7 @@ impl<'t> PatchLines<'t> {
             return PatchLine::Git(rest);
         }
         if !self.is_apply {
-            // Both lines name a file, or neither does.
+            // Requires both header lines, so that a removed `-- x` is not read as a header.
             let is_pair = self.next_line().is_some_and(|next| next.starts_with("+++ "));
             if let Some(path) = line.strip_prefix("--- ").filter(|_| is_pair) {
                 return PatchLine::OldFile(file_name(path));
@@ -205,7 +204,6 @@ impl<'t> PatchLines<'t> {
         }
     }
 
-    /// The line after the current one.
     fn next_line(&self) -> Option<&'t str> {
         let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
         rest.split('\n').next()
@@ -228,7 +226,7 @@ impl<'t> Iterator for PatchLines<'t> {
         let line = whole.strip_suffix('\r').unwrap_or(whole);
         let read = self.read(line);
         self.names_new = matches!(read, PatchLine::OldFile(_));
-        // A `\r` belongs to the text of a line of a hunk.
+        // In a hunk, a `\r` is part of the line's text.
         let text = || whole.get(1..).unwrap_or_default();
         let read = match read {
             PatchLine::Removed(_) => PatchLine::Removed(text()),
@@ -244,7 +242,8 @@ fn section(line: &str) -> Option<(PatchFate, &str)> {
     SECTIONS.iter().find_map(|(begin, fate)| Some((*fate, line.strip_prefix(begin)?)))
 }
 
-/// The file that a `---` or `+++` line names, without the time after a tab and git's `a/`; `None` for no file.
+/// The file name of a `---` or `+++` line, without a timestamp and the prefix `a/` or `b/`; `None` for
+/// `/dev/null`.
 fn file_name(text: &str) -> Option<&str> {
     let name = text.split('\t').next().unwrap_or_default().trim();
     if name == "/dev/null" || name.is_empty() {
@@ -253,7 +252,7 @@ fn file_name(text: &str) -> Option<&str> {
     Some(name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name))
 }
 
-/// `@@ -41,6 +42,7 @@ fn refresh`; `None` for the bare `@@ fn refresh` of `apply_patch`.
+/// Parses `@@ -41,6 +42,7 @@ fn refresh`; `None` for the bare `@@ fn refresh` of `apply_patch`.
 fn hunk_range(line: &str) -> Option<HunkRange> {
     let numbers = |mark: char| -> Option<(u32, u32)> {
         let word = line.split(' ').find_map(|word| word.strip_prefix(mark))?;
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counted_hunk_has_no_heads_in_it() {
+    fn lines_of_a_counted_hunk_are_not_file_headers() {
         let text = "--- a/s.sql\n+++ b/s.sql\n@@ -1,3 +1,3 @@\n a\n--- old\n+++ new\n b\n--- c\n+++ c\n@@ -1 +1 @@\n-x\n+y\n";
         let lines = read(text);
         assert_eq!(
@@ -300,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn apply_patch_has_no_heads_of_that_form_at_all() {
+    fn apply_patch_texts_have_no_unified_file_headers() {
         let text = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n--- y\n+++ import os\n*** End Patch\n";
         let lines = read(text);
         assert_eq!(lines.get(3..6).unwrap(), [Removed("x"), Removed("-- y"), Added("++ import os")]);
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hunk_without_numbers_ends_with_what_cannot_be_one_of_its_lines() {
+    fn uncounted_hunk_ends_at_the_first_foreign_line() {
         let text = "--- a/x\n+++ b/x\n@@\n-1\n--- 2\n+++ 3\ndiff --git a/y b/y\n--- a/y\n+++ /dev/null\n";
         assert_eq!(
             read(text).get(3..).unwrap(),
@@ -320,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_count_loses_no_line() {
+    fn wrong_line_counts_lose_no_line() {
         let more = "@@ -1 +1 @@\n-a\n+b\n+c\n--- d\n";
         assert_eq!(read(more).get(1..).unwrap(), [Removed("a"), Added("b"), Added("c"), Removed("-- d")]);
         let less = "@@ -1,9 +1,9 @@\n-a\n\\ No newline at end of file\ndiff --git a/y b/y\n";
@@ -328,14 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn returns_belong_to_lines_of_hunks_only() {
+    fn carriage_returns_are_preserved_in_hunk_lines_only() {
         let text = "--- a/x\r\n+++ b/x\r\n@@ -1 +1 @@\r\n-a\r\n+a\n";
         let (old, new) = (OldFile(Some("x")), NewFile(Some("x")));
         let range = HunkRange { old: (1, 1), new: (1, 1) };
         assert_eq!(read(text), [old, new, PatchLine::Hunk(Some(range)), Removed("a\r"), Added("a")]);
     }
 
-    /// A file with some lines replaced, and the patch that says so, with all of the file as context.
+    /// A file with replaced lines, and the patch for it with the entire file as context.
     fn edit() -> impl Strategy<Value = (Vec<String>, Vec<String>, String)> {
         let line = prop::sample::select(vec![
             "-- a",
@@ -368,11 +367,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_texts_are_read_from_any_counted_patch((old, new, patch) in edit(), more in 1..3_usize) {
+        fn both_texts_are_restored_from_any_counted_patch((old, new, patch) in edit(), more in 1..3_usize) {
             let text = patch.repeat(more);
             let side = |skips: fn(&PatchLine<'_>) -> bool| -> Vec<String> {
-                let kept = read(&text).into_iter().filter(|line| !skips(line));
-                kept.filter_map(|line| match line {
+                let lines = read(&text).into_iter().filter(|line| !skips(line));
+                lines.filter_map(|line| match line {
                     Removed(text) | Added(text) | Context(text) => Some(text.to_owned()),
                     _ => None,
                 }).collect()
@@ -382,7 +381,7 @@ mod tests {
         }
 
         #[test]
-        fn every_byte_comes_out_once(text in "(([-+ @*\\\\]{0,4}|--- |\\+\\+\\+ |@@ -1,2 \\+1 @@|\\*\\*\\* Add File: |diff --git )[ab\r]{0,2}\n){0,12}.{0,3}") {
+        fn every_byte_is_returned_once(text in "(([-+ @*\\\\]{0,4}|--- |\\+\\+\\+ |@@ -1,2 \\+1 @@|\\*\\*\\* Add File: |diff --git )[ab\r]{0,2}\n){0,12}.{0,3}") {
             let mut at = 0;
             for (range, _) in PatchLines::new(&text) {
                 prop_assert_eq!(range.start, at);

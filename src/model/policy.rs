@@ -1,10 +1,12 @@
-//! Who may do what: the one place that decides about files, commands and sign-ins that go through parlor.
+//! The policy for files, commands and sign-ins that go through parlor.
 //!
-//! [`decide`] is pure: it gets what an agent asks for ([`Access`]), what is known of it ([`Facts`]) and what the user
-//! set and granted ([`Policy`]), and says whether it is allowed, asked or refused, with the reason as data. Services
-//! call it with paths whose links were followed, the app with command lines.
-//! Invariants: a protected file is never written unless the user saw its new content and that it is protected; an allowed
-//! command is the exact command line that the user saw, unless the user allowed all commands of a session.
+//! [`decide`] is pure: from a request ([`Access`]), the facts about it ([`Facts`]) and the user's settings
+//! and grants ([`Policy`]) it decides whether the request is allowed, needs confirmation or is refused, with
+//! the reason as data. Services call it with resolved paths, the app with command lines.
+//!
+//! Invariants: a protected file is never written unless the user saw its new content and that it is
+//! protected; an allowed command is the exact command line that the user saw, unless the user allowed all
+//! commands of a session.
 
 mod command;
 mod protected;
@@ -17,62 +19,58 @@ use serde::{Deserialize, Serialize};
 pub use command::{CommandAccess, approved_lines, is_plain_environment, shell_line};
 pub use protected::{Protection, is_repository, protection_of, reason_for_root};
 
-/// Something that an agent asks parlor to do.
+/// An action that an agent requests from parlor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// Read a file.
     Read {
-        /// The file, with all links followed.
+        /// The file, with all links resolved.
         path: PathBuf,
     },
     /// Create or replace a file.
     Write {
-        /// The file, with all links followed.
+        /// The file, with all links resolved.
         path: PathBuf,
     },
-    /// Run a command.
     Run(CommandAccess),
-    /// Run a program that signs the user in.
+    /// Run a sign-in program.
     SignIn {
-        /// Its command line.
         line: String,
     },
 }
 
-/// What is known about an access.
+/// Facts about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// Whether the file or the working directory is inside the folders that the user gave.
+    /// Whether the file or the working directory is inside the session's folders.
     pub is_inside: bool,
     /// Why the file is protected, if it is.
     pub protection: Option<Protection>,
-    /// Whether an approved tool call of the running turn shows exactly this. For a protected file: with its real path,
-    /// in a dialog that marked it as protected.
+    /// Whether an approved tool call of the current turn shows exactly this. For a protected file: with its
+    /// real path, in a dialog that showed it as protected.
     pub is_covered: bool,
 }
 
-/// What the user set and granted, for one agent in one session.
+/// The user's settings and grants for one agent in one session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
-    /// Settings of the configuration.
     pub rules: PolicyRules,
     /// Whether the agent runs on another machine.
     pub is_remote: bool,
     /// The user's home folder.
     pub home: Option<PathBuf>,
-    /// Where parlor keeps its configuration and data.
+    /// Folders of parlor's configuration and data.
     pub own_folders: Vec<PathBuf>,
-    /// What was granted for good or for this session.
+    /// The user's grants.
     pub grants: Vec<(Grant, GrantScope)>,
 }
 
-/// Settings of `[policy]` in the configuration.
+/// The section `[policy]` of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicyRules {
-    /// Whether each write is asked for, also inside the session's folders.
+    /// Whether every write needs confirmation, also inside the session's folders.
     pub ask_writes: bool,
-    /// Whether commands are asked for. Commands of remote agents always are.
+    /// Whether commands need confirmation. Commands of remote agents always do.
     pub ask_commands: bool,
 }
 
@@ -82,13 +80,13 @@ impl Default for PolicyRules {
     }
 }
 
-/// A permission that covers more than one request; as narrow as what was asked.
+/// A permission for more than one request, as narrow as the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grant {
     /// This exact command line, in this folder and with this environment.
     Run(CommandAccess),
-    /// Commands in the session's folders, unless their variables can change what they execute.
+    /// All commands in the session's folders, unless their variables can change what they execute.
     AnyCommand,
     /// Writes to this file.
     WriteFile(PathBuf),
@@ -100,7 +98,7 @@ pub enum Grant {
     ReadIn(PathBuf),
 }
 
-/// How long a grant holds.
+/// The lifetime of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantScope {
@@ -110,29 +108,26 @@ pub enum GrantScope {
     Folder,
 }
 
-/// A grant as it is stored: for one agent in one folder.
+/// A saved grant, for one agent in one folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredGrant {
-    /// The agent: its name and its command line or address.
+    /// The agent's name and its command line or URL.
     pub agent: String,
     /// The folder of the session.
     pub folder: PathBuf,
-    /// What is granted.
     pub grant: Grant,
 }
 
-/// What [`decide`] says.
+/// The result of [`decide`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is done.
     Allow(AllowedBy),
-    /// The user is asked.
     Ask(AskReason),
-    /// It is not done, and nobody is asked.
+    /// It is refused without asking the user.
     Refuse(RefusedBy),
 }
 
-/// Why something was allowed.
+/// Why a request was allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllowedBy {
@@ -142,9 +137,9 @@ pub enum AllowedBy {
     ApprovedCall,
     /// The configuration allows it.
     Configuration,
-    /// The user granted it before.
+    /// The user granted it earlier.
     Grant(GrantScope),
-    /// The user allowed it when asked, once.
+    /// The user allowed this one request.
     You,
 }
 
@@ -155,29 +150,29 @@ pub enum AskReason {
     Outside,
     /// The file is protected.
     Protected(Protection),
-    /// The configuration wants every write asked.
+    /// The configuration requires confirmation of writes.
     Write,
     /// No approved tool call shows this command.
     Command,
     /// The command runs outside the session's folders.
     CommandOutside,
-    /// A program would sign the user in.
+    /// It is a sign-in program.
     SignIn,
 }
 
-/// Why something was refused.
+/// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusedBy {
     /// The user refused it.
     You,
-    /// The turn was cancelled, or the request was withdrawn.
+    /// The turn was cancelled, or the agent withdrew the request.
     Cancelled,
-    /// Programs are never started for a remote agent's sign-in.
+    /// Sign-ins of remote agents never start a local program.
     RemoteSignIn,
 }
 
-/// Decides about an access.
+/// Decides on a request.
 pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
     let verdict = match access {
         Access::Read { .. } if facts.is_inside => return Verdict::Allow(AllowedBy::InsideRoots),
@@ -196,7 +191,7 @@ pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
 
 fn decide_write(policy: &Policy, facts: Facts) -> Verdict {
     match facts.protection {
-        // What parlor itself obeys is asked about in parlor's own dialog only.
+        // Files that control parlor are confirmed in parlor's own dialog only.
         Some(protection) if !facts.is_covered || protection == Protection::Own => {
             Verdict::Ask(AskReason::Protected(protection))
         }
@@ -220,9 +215,9 @@ fn decide_run(policy: &Policy, facts: Facts) -> Verdict {
 }
 
 impl Grant {
-    /// The narrowest grant that covers an access again; `None` for what is asked each time.
+    /// The narrowest grant that covers this request in the future; `None` if it always needs confirmation.
     pub fn of(access: &Access, why: AskReason, home: Option<&Path>) -> Option<Self> {
-        // A folder that holds more than one purpose is not granted as a whole.
+        // The home folder and `/` are too broad to be granted as a whole.
         let is_wide = |folder: &Path| folder.parent().is_none() || Some(folder) == home;
         let folder = |path: &Path| path.parent().filter(|folder| !is_wide(folder)).map(Path::to_owned);
         match access {
@@ -237,7 +232,7 @@ impl Grant {
         }
     }
 
-    /// Whether it covers an access.
+    /// Whether the grant covers a request.
     pub fn covers(&self, access: &Access, facts: &Facts) -> bool {
         let is_ordinary = facts.protection.is_none_or(|protection| protection == Protection::WideRoot);
         match (self, access) {
@@ -253,7 +248,7 @@ impl Grant {
         }
     }
 
-    /// What it grants, for people: `run "cargo test" in /code`.
+    /// Text for display: `run "cargo test" in /code`.
     pub fn words(&self) -> String {
         match self {
             Self::Run(command) => {
@@ -275,7 +270,7 @@ impl Grant {
 }
 
 impl AllowedBy {
-    /// For people: `allowed once by you`.
+    /// Text for display: `allowed once by you`.
     pub fn words(self) -> &'static str {
         match self {
             Self::InsideRoots => "allowed: in the session's folders",
@@ -289,7 +284,7 @@ impl AllowedBy {
 }
 
 impl RefusedBy {
-    /// For people: `refused by you`.
+    /// Text for display: `refused by you`.
     pub fn words(self) -> &'static str {
         match self {
             Self::You => "refused by you",
@@ -300,7 +295,7 @@ impl RefusedBy {
 }
 
 impl AskReason {
-    /// The heading of the question.
+    /// The heading of the dialog.
     pub fn heading(self, access: &Access) -> &'static str {
         match (self, access) {
             (_, Access::SignIn { .. }) => "Run a sign-in program?",
@@ -314,7 +309,7 @@ impl AskReason {
         }
     }
 
-    /// Why the user is asked, in a sentence.
+    /// The explanation in the dialog, as a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Self::Outside => "The file is outside the session's folders.",

@@ -1,8 +1,8 @@
-//! What parlor keeps of a session, so that it can be read and gone on with later.
+//! Records of a session, from which it can be shown and continued later.
 //!
-//! Duty: the vocabulary between the reducer, which says what is worth keeping, and the store.
-//! A [`Record`] is one event of a session; played again in order they make its transcript. Records are kept on
-//! disk for years: names of variants and fields are a format, and tests of the store pin them.
+//! The reducer decides what to record, and the store saves it. A [`Record`] is one event of a session;
+//! replaying all of them in order rebuilds its transcript. Records are kept for years: names of variants and
+//! fields are a file format, and tests of the store pin them.
 
 use std::path::PathBuf;
 
@@ -18,91 +18,84 @@ use super::{ToolCallPatch, TurnUsage, Usage};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
-    /// The user sent a prompt from here; a turn begins.
+    /// The user sent a prompt; a turn starts.
     Prompt {
         text: String,
-        /// Whether it was shown before already: it is sent once more, after a sign-in.
+        /// Whether the prompt is already in the transcript: it is resent after a sign-in.
         #[serde(default, skip_serializing_if = "is_false")]
         is_again: bool,
     },
-    /// The agent told something.
+    /// A session update of the agent.
     Update(SessionUpdate),
-    /// The agent asked for a permission and told this of the call.
+    /// A permission request, with the details of its tool call.
     Asked(Box<ToolCallPatch>),
-    /// A permission was answered.
+    /// A permission request was decided.
     Decided {
-        /// For this call.
         tool: ToolCallId,
-        /// The chosen option's name; `None`: cancelled.
+        /// The name of the chosen option; `None` if it was cancelled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         option: Option<String>,
-        /// Whether it allows.
+        /// Whether the option allows the tool call.
         is_allow: bool,
     },
-    /// Where changes that a call tells stood in their files when they were looked for.
+    /// The positions of a tool call's changes in their files, when they were located.
     Located {
-        /// The call.
         tool: ToolCallId,
-        /// Each change by its place among those that the call told then, and where it stood.
+        /// One entry per located change.
         places: Vec<RecordPlace>,
     },
-    /// A question was answered.
+    /// A question of the agent was answered.
     Answered {
         question: String,
-        /// What was said.
         answer: String,
     },
-    /// Something went through parlor for the agent, or was refused.
+    /// parlor served or refused a request of the agent.
     Access(Box<AccessRecord>),
-    /// A command that parlor ran for the agent ended; what it had written then.
+    /// A command that parlor ran for the agent ended.
     Command {
         terminal: TerminalId,
-        /// The command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<String>,
-        /// Where it ran.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<PathBuf>,
-        /// Its last output, escape sequences and all.
+        /// The end of its output, with escape sequences.
         output: String,
-        /// How many bytes are missing at the front.
+        /// Number of bytes that were cut from the start.
         #[serde(default, skip_serializing_if = "is_zero")]
         dropped_bytes: u64,
-        /// How it ended.
         exit: ExitInfo,
     },
-    /// parlor said something to the user.
+    /// A message of parlor.
     Notice {
         #[serde(default, skip_serializing_if = "NoticeKind::is_other")]
         kind: NoticeKind,
         severity: Severity,
-        /// The message.
         title: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
     TurnEnded(TurnOutcome),
-    /// What was kept before is replaced by what follows: the agent's own history of a session in which nothing was
-    /// said here. Older files have it behind turns too; these are shown as they were then.
+    /// The records before this one are replaced by those after it: the agent's own history of a session
+    /// without local turns. Older files have it after turns too, and are shown as they were then.
     Replaced,
-    /// The agent's own history has an item that was not recorded when it came. It begins no turn.
+    /// An item of the agent's own history that was not recorded live. It does not start a turn.
     Inserted {
-        /// It stands before the last so many items of what comes before this record.
+        /// Insert before this number of items at the end of the preceding records.
         #[serde(default, skip_serializing_if = "is_at_end")]
         back: u32,
-        /// What makes the item.
+        /// The updates that create the item.
         updates: Vec<SessionUpdate>,
     },
-    /// The next prompt tells the agent a conversation that it does not know.
+    /// The next prompt contains a conversation that the agent does not have.
     HandedOver {
-        /// Whose conversation it was.
+        /// The agent that had the conversation.
         agent: String,
-        /// The document: Markdown.
+        /// The conversation as Markdown.
         text: String,
     },
-    /// The agent put the session into its archive, or took it out.
+    /// The agent archived the session, or restored it.
     Archived {
-        /// Whether it lies there now.
+        /// Whether it is archived now.
         is_away: bool,
     },
 }
@@ -114,14 +107,13 @@ impl Record {
     }
 }
 
-/// Where a change stood in its file.
+/// The position of a change in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordPlace {
-    /// Which of the call's changes, from 0.
+    /// Index of the change in its tool call.
     pub nth: usize,
-    /// Where it stood.
     pub place: DiffPlace,
-    /// Whether the file was read after the call was done.
+    /// Whether the file was read after the call completed.
     pub is_done: bool,
 }
 
@@ -129,157 +121,152 @@ pub struct RecordPlace {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
-    /// With a stop reason.
+    /// The agent returned a stop reason.
     Stopped {
         reason: StopReason,
-        /// Tokens.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<TurnUsage>,
-        /// How long it took.
         took_ms: u64,
     },
-    /// By an error of the agent.
+    /// The agent returned an error.
     Failed {
-        /// What it said.
         error: String,
-        /// Which part failed.
         #[serde(default, skip_serializing_if = "FaultKind::is_default")]
         fault: FaultKind,
     },
-    /// By the end of the agent.
+    /// The agent's process ended.
     AgentDied {
         cause: String,
-        /// The last lines of its stderr.
+        /// The last lines of the agent's stderr.
         #[serde(default)]
         stderr_tail: Vec<String>,
     },
-    /// By the end of parlor; whoever finds the session notes it.
+    /// parlor ended during the turn; recorded when the session is opened again.
     Cut,
 }
 
-/// What the reducer wants kept, in order.
+/// A message from the reducer to the recorder, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Note {
-    /// Whose session it is and where it works, whenever that becomes known or changes.
+    /// The session's metadata, sent whenever it changes.
     Head(Box<SessionHead>),
-    /// Something happened. The turn is counted from 1; 0 is before the first.
+    /// An event. Turns are counted from 1; 0 is before the first.
     Event { turn: u32, record: Box<Record> },
-    /// What comes behind begins another page of the transcript. [`super::StoreNews::Written`] tells its place.
+    /// The next event starts a new page of the transcript. [`super::StoreNews::Written`] returns its
+    /// position.
     Mark(u64),
-    /// Something happened to what stands further up: it is kept there, so that each page can be read by itself.
+    /// A change of an earlier item, saved with that item's page, so that each page can be read independently.
     Late {
-        /// Counted with the marks: once it is on disk, [`super::StoreNews::Written`] says so.
+        /// Numbered together with the marks; confirmed by [`super::StoreNews::Written`].
         serial: u64,
-        /// Behind the events before this place.
+        /// Where to insert the record.
         before: EventPlace,
         turn: u32,
         record: Box<Record>,
     },
-    /// Something is kept behind the last event of a turn: see [`Record::Inserted`].
+    /// A record after the last event of a turn: see [`Record::Inserted`].
     Inserted {
-        /// Counted with the marks.
+        /// Numbered together with the marks.
         serial: u64,
         turn: u32,
         record: Box<Record>,
     },
-    /// What follows is a history that counts only if it comes to its end.
+    /// The following records are a history that is discarded unless it is complete.
     Hold,
-    /// It has come to its end, or to none.
+    /// The end of that history.
     Release {
-        /// Whether it is whole.
+        /// Whether it is complete.
         is_whole: bool,
     },
-    /// What stands in the prompt.
+    /// The text in the prompt.
     Draft(String),
-    /// The prompts that wait.
+    /// The queued prompts.
     Queue(Vec<String>),
-    /// The session goes on from another one: a copy of it, or its conversation handed over.
+    /// The session continues another one: a fork of it, or a handover of its conversation.
     CameFrom {
-        /// That session's number here.
+        /// The key of that session.
         session: SessionKey,
-        /// Its id in the store, if that is known.
+        /// Its id in the store, if known.
         kept_as: Option<String>,
-        /// What is kept of it up to this turn is this session's beginning too; `None`: nothing of it.
+        /// Its records up to this turn are also the start of this session; `None` for none of them.
         copied_turns: Option<u32>,
     },
-    /// The session was closed here; others may open it.
+    /// The session was closed and can be opened by others.
     Closed,
 }
 
-/// A place between two events of a session.
+/// A position between two events of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventPlace {
-    /// Where this mark was made; the store has not told its number yet.
+    /// The position of this mark, before the store has returned its number.
     Mark(u64),
-    /// Before the event of this number.
+    /// Before the event with this number.
     Seq(i64),
 }
 
-/// Whose session it is and where it works.
+/// The metadata of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct SessionHead {
-    /// The store's id of a session that was kept before; `None`: a new one.
+    /// The store's id if the session was saved before; `None` if it is new.
     pub kept_as: Option<String>,
-    /// The agent's name.
     pub agent: String,
-    /// The agent's program.
     pub command: String,
-    /// The program's arguments.
     pub args: Vec<String>,
-    /// The agent's process, while it runs.
+    /// The agent's process id, while it runs.
     pub agent_pid: Option<u32>,
-    /// The agent's name for the session.
+    /// The agent's id of the session.
     pub session: Option<SessionId>,
-    /// Where it works. Servers are not kept.
+    /// The session's folders. MCP servers are not saved.
     pub place: SessionPlace,
-    /// The branch of that folder.
+    /// The branch of the folder.
     pub branch: Option<String>,
     pub title: Option<String>,
-    /// Whether the user gave the title; the agent's own then counts no more.
+    /// Whether the user chose the title, so that titles of the agent are ignored.
     pub has_own_title: bool,
-    /// Whether the agent does not know that title.
+    /// Whether the title has not been sent to the agent.
     pub owes_title: bool,
-    /// Whether it is a subagent's.
+    /// Whether it is a subagent's session.
     pub is_child: bool,
-    /// Whether the agent had the session before: what is kept under its name is this one then.
+    /// Whether the agent had the session before; saved events under its id are then part of this session.
     pub goes_on: bool,
-    /// What was chosen in it.
+    /// The settings that the user chose.
     pub chosen: Vec<Setting>,
 }
 
-/// A session as it was kept, to be shown and gone on with.
+/// A saved session, to be shown or continued.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecordedSession {
-    /// Whose and where; `kept_as` is its id.
+    /// The metadata; `kept_as` is the store's id.
     pub head: SessionHead,
-    /// Context and cost, as last told.
+    /// The last reported context size and cost.
     pub usage: Option<Usage>,
-    /// What stood in the prompt.
+    /// The text in the prompt.
     pub draft: String,
-    /// The prompts that waited.
+    /// The queued prompts.
     pub queue: Vec<String>,
-    /// Its last events, oldest first.
+    /// The last events, oldest first.
     pub events: Vec<RecordedEvent>,
-    /// How many events before these are kept, but not given here.
+    /// Number of saved events before `events`.
     pub left_out_count: u64,
-    /// How many events could not be read.
+    /// Number of events that could not be read.
     pub unreadable_count: u64,
-    /// The number of the first event that is given.
+    /// The sequence number of the first of `events`.
     pub first_seq: i64,
-    /// The number behind the last event.
+    /// The sequence number after the last saved event.
     pub end_seq: i64,
-    /// The place among `events` of the one that was looked for.
+    /// The index of the requested event in `events`.
     pub mark: Option<usize>,
-    /// If the events are not the last ones: the number of the next one, and how many there are from there on.
+    /// If `events` does not include the last ones: the sequence number of the next event, and how many
+    /// follow.
     pub later: Option<(i64, u64)>,
-    /// The session that it goes on from: its id in the store, and its name.
+    /// The session that it continues: the store's id and the name.
     pub came_from: Option<(String, String)>,
-    /// Another parlor that has it open: its process; 0 if unknown.
+    /// Process id of another parlor that has the session open; 0 if unknown.
     pub open_in: Option<u32>,
 }
 
-/// An event with its place.
+/// An event with its time and turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedEvent {
     /// Unix time in milliseconds.
@@ -288,17 +275,17 @@ pub struct RecordedEvent {
     pub record: Record,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_at_end(back: &u32) -> bool {
     *back == 0
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(value: &u64) -> bool {
     *value == 0
 }

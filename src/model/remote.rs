@@ -1,4 +1,4 @@
-//! Where an agent is that parlor reaches over the network instead of starting it.
+//! Agents that parlor connects to over the network instead of starting them.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,23 +6,23 @@ use std::path::PathBuf;
 /// An agent behind a URL.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Remote {
-    /// Its address: `http`, `https`, `ws` or `wss`.
+    /// The URL: `http`, `https`, `ws` or `wss`.
     pub url: String,
-    /// How messages are carried; `None`: detected.
+    /// The transport; `None` to detect it.
     pub carrier: Option<Carrier>,
-    /// Where the event stream is, for carriers that have one apart; `None`: where such servers have it.
+    /// The URL of the event stream, for transports with a separate one; `None` for the usual one.
     pub events_url: Option<String>,
     /// Headers for every request.
     pub headers: Vec<(String, String)>,
-    /// Where the token comes from that is sent as `Authorization: Bearer`.
+    /// The source of the token for `Authorization: Bearer`.
     pub token: Option<TokenSource>,
-    /// A file, in PEM form, with authorities that are trusted besides those of the system.
+    /// A PEM file with certificate authorities to trust in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// Whether the user's MCP servers are passed to it, with their headers and variables.
     pub gets_servers: bool,
 }
 
-/// Header values may be secrets, and a URL may hold one behind its `?`.
+/// Omits header values and the URL's query, which may be secrets.
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
@@ -36,7 +36,7 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// The URL for people: without what may be a secret.
+    /// The URL for display, without parts that may be secrets.
     pub fn shown_url(&self) -> String {
         shown_url(&self.url)
     }
@@ -52,27 +52,28 @@ pub fn shown_url(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// How messages are carried to an agent behind a URL.
+/// The transport for an agent behind a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Carrier {
-    /// The protocol's own: POST for what we say, event streams for the connection and each session.
+    /// The protocol's own transport: POST for outgoing messages, event streams for the connection and each
+    /// session.
     StreamableHttp,
-    /// A web socket, one message per text frame.
+    /// A WebSocket with one message per text frame.
     WebSocket,
-    /// POST for what we say, one event stream by a client id for all that the agent says (`/acp/rpc`, `/acp/sse`).
+    /// POST for outgoing messages, one event stream per client id for incoming ones (`/acp/rpc`, `/acp/sse`).
     RpcSse,
-    /// The answer comes in the POST itself, as JSON or as an event stream.
+    /// The response is in the body of the POST, as JSON or as an event stream.
     Post,
-    /// POST for what we say, one event stream at the same URL for all that the agent says.
+    /// POST for outgoing messages, one event stream at the same URL for incoming ones.
     PostSse,
 }
 
 impl Carrier {
-    /// All of them.
+    /// All carriers.
     pub const ALL: [Self; 5] =
         [Self::StreamableHttp, Self::WebSocket, Self::RpcSse, Self::Post, Self::PostSse];
 
-    /// The word in the configuration.
+    /// The name in the configuration.
     pub fn word(self) -> &'static str {
         match self {
             Self::StreamableHttp => "http",
@@ -83,12 +84,12 @@ impl Carrier {
         }
     }
 
-    /// The carrier of a word.
+    /// The carrier with this name in the configuration.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|carrier| carrier.word() == word)
     }
 
-    /// A few words for people.
+    /// A short description for display.
     pub fn title(self) -> &'static str {
         match self {
             Self::StreamableHttp => "streamable HTTP",
@@ -100,14 +101,14 @@ impl Carrier {
     }
 }
 
-/// Where a token comes from. It is asked anew for every connection, and kept nowhere.
+/// The source of a token. It is read again for each connection, and never stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenSource {
-    /// A variable of the environment.
+    /// An environment variable.
     Env(String),
-    /// The text of a file, without white space around it.
+    /// The contents of a file, trimmed.
     File(PathBuf),
-    /// The first line that a program writes, run without a shell.
+    /// The first line of a program's output; the program runs without a shell.
     Command(Vec<String>),
 }
 
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shown_url_holds_no_secret() {
+    fn shown_urls_contain_no_secrets() {
         for (url, shown) in [
             ("https://me:pass@host:8/acp?key=1#x", "https://host:8/acp"),
             ("wss://host", "wss://host"),
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_holds_no_secret() {
+    fn debug_output_contains_no_secrets() {
         let remote = Remote {
             url: "https://host/?key=hush".to_owned(),
             headers: vec![("X-Key".to_owned(), "hush".to_owned())],
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_carrier_has_its_word() {
+    fn carriers_are_parsed_from_their_names() {
         for carrier in Carrier::ALL {
             assert_eq!(Carrier::of_word(carrier.word()), Some(carrier));
         }

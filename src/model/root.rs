@@ -1,16 +1,16 @@
-//! Folders in which an agent works without being asked for each file.
+//! Folders in which an agent can work without a confirmation for each file.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-/// A root that the user gave. Made only where the user's own words are read: configuration, command line, answers in
-/// dialogs, and sessions that were recorded here; never of what an agent, a server or an imported file says
-/// (`tests/tidy.rs` checks the places).
+/// A root that the user chose. Constructed only where the user's own input is read: configuration, command
+/// line, dialogs, and sessions that were recorded here; never from data of an agent, a server or an imported
+/// file (`tests/tidy.rs` checks the places).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UserRoot(PathBuf);
 
 impl UserRoot {
-    /// A folder that the user named, absolute.
+    /// An absolute path that the user entered.
     pub fn given(folder: impl Into<PathBuf>) -> Self {
         Self(folder.into())
     }

@@ -1,4 +1,4 @@
-//! Work for the local services (files, terminals, git), and what they tell.
+//! Jobs for the local services (files, terminals, git), and their events.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,37 +8,33 @@ use super::{
     RpcError, ServedFile, SessionKey, StoredGrant, TerminalCommand, TerminalId,
 };
 
-/// A file request with all that is needed to serve it.
+/// A file request with everything needed to serve it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileJob {
     pub conn: ConnId,
     pub ask: AskId,
-    /// The file, absolute (a relative one was resolved against the session's folder).
+    /// Absolute path of the file (a relative one was resolved against the session's folder).
     pub path: PathBuf,
-    /// Folders that bound access.
+    /// The folders that may be accessed.
     pub roots: Vec<PathBuf>,
-    /// What decides whether it is served, asked or refused.
     pub policy: Arc<Policy>,
-    /// Who allowed the path that was asked about; `None`: nobody was asked yet.
+    /// Who allowed the path after a confirmation; `None` before one.
     pub allowed: Option<AllowedBy>,
     /// Whether a missing file reads as empty (a quirk of some agents).
     pub missing_reads_empty: bool,
     pub op: FileOp,
 }
 
-/// What to do with a file.
+/// A file operation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileOp {
-    /// Read it, or a part of it.
     Read {
         /// First line, from 1; 0 reads as 1.
         line: Option<u32>,
-        /// How many lines.
+        /// Number of lines.
         limit: Option<u32>,
     },
-    /// Replace it.
     Write {
-        /// The new content.
         content: String,
     },
 }
@@ -46,124 +42,108 @@ pub enum FileOp {
 /// A terminal request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TerminalJob {
-    /// Run a command; comes back as [`ServiceEvent::TerminalStarted`].
+    /// Run a command; returns [`ServiceEvent::TerminalStarted`].
     Create {
         conn: ConnId,
         ask: AskId,
         session: SessionKey,
-        /// What to run; `cwd` is absolute.
+        /// The command; `cwd` is absolute.
         command: TerminalCommand,
-        /// The folders that must hold the real working directory, else it comes back as
-        /// [`ServiceEvent::TerminalOutside`]; `None`: the user allowed it as it is.
+        /// The folders that must contain the real working directory, otherwise
+        /// [`ServiceEvent::TerminalOutside`] is returned; `None` if the user allowed any folder.
         within: Option<Vec<PathBuf>>,
     },
-    /// Read the output for the agent; comes back as [`ServiceEvent::TerminalRead`].
+    /// Read the output for the agent; returns [`ServiceEvent::TerminalRead`].
     Output { conn: ConnId, ask: AskId, terminal: TerminalId },
-    /// Kill the command with all that it started; its end comes as [`ServiceEvent::TerminalEnded`].
+    /// Kill the command and its child processes; [`ServiceEvent::TerminalEnded`] follows.
     Kill(TerminalId),
-    /// Kill if it runs, and forget it.
+    /// Kill the command if it is running, and remove its terminal.
     Release(TerminalId),
-    /// Kill and forget all of a connection.
+    /// Kill and remove all terminals of a connection.
     ReleaseAll(ConnId),
 }
 
-/// What services tell.
+/// Events of the services.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServiceEvent {
     /// A file request was served.
     FileDone {
         conn: ConnId,
         ask: AskId,
-        /// The text that was read, `None` for a write; or the error to answer with.
+        /// The text that was read, `None` for a write; or the error to respond with.
         result: Result<Option<String>, RpcError>,
-        /// What it was, unless it is not worth an item of the transcript: a read inside the session's folders.
+        /// The access for the transcript; `None` for a read inside the session's folders, which is not shown.
         served: Option<Box<ServedFile>>,
     },
-    /// The user must be asked about a file.
+    /// A file request needs the user's confirmation.
     FileAsks {
-        /// The job, to be sent again with `allowed`, or answered with an error.
+        /// The job, to be sent again with `allowed`, or to respond to with an error.
         job: FileJob,
-        /// What it would do.
         asked: Box<AskedFile>,
     },
-    /// The real working directory of a command is outside the folders that must hold it.
+    /// The real working directory of a command is outside the allowed folders.
     TerminalOutside {
         conn: ConnId,
         ask: AskId,
         session: SessionKey,
-        /// What was to run; `cwd` is the real folder.
+        /// The command; `cwd` is the real folder.
         command: TerminalCommand,
     },
-    /// A command runs, or could not be started.
+    /// A command was started, or failed to start.
     TerminalStarted {
         conn: ConnId,
         ask: AskId,
         session: SessionKey,
-        /// The command line for people.
+        /// The command line for display.
         command: String,
         result: Result<TerminalId, RpcError>,
     },
-    /// New output, as the command wrote it; several writes may come joined.
-    TerminalOutput {
-        terminal: TerminalId,
-        /// What it wrote.
-        bytes: Vec<u8>,
-    },
+    /// New raw output of a command; several writes may be joined.
+    TerminalOutput { terminal: TerminalId, bytes: Vec<u8> },
     /// A command ended. Sent once, after its last output.
     TerminalEnded { terminal: TerminalId, exit: ExitInfo },
-    /// The output that was asked for.
+    /// The result of [`TerminalJob::Output`].
     TerminalRead {
         conn: ConnId,
         ask: AskId,
-        /// The text without escape sequences, whether it was cut, and how it ended, if it has.
+        /// The text without escape sequences, whether it was cut, and the exit status if the command ended.
         result: Result<(String, bool, Option<ExitInfo>), RpcError>,
     },
-    /// Where the changes of a tool call stand in their files.
-    DiffsLocated {
-        session: SessionKey,
-        /// The tool call's item.
-        item: ItemId,
-        /// The changes, each with its place.
-        found: Vec<LocatedDiff>,
-    },
-    /// Which MCP servers a folder names; else what is wrong with its file.
+    /// The positions of a tool call's changes in their files.
+    DiffsLocated { session: SessionKey, item: ItemId, found: Vec<LocatedDiff> },
+    /// The MCP servers that a folder configures, or the error in its file.
     ServersFound(PathBuf, Result<Option<FolderServers>, String>),
     /// Branch and state of a session's folder; `None` outside a repository.
     Git(SessionKey, Option<GitInfo>),
-    /// Folders that were used before and are there, the latest first.
+    /// Recently used folders that exist, latest first.
     Folders(Vec<PathBuf>),
-    /// The real path of a folder that was named, or why it cannot be used, for the user.
+    /// The resolved path of a folder that the user entered, or an error for display.
     FolderFound {
-        /// As it was named.
+        /// The path as entered.
         text: String,
         found: Result<PathBuf, String>,
     },
-    /// The history of prompts of the session's folder, oldest first.
+    /// The prompt history of the session's folder, oldest first.
     History(SessionKey, Vec<String>),
-    /// A login command ended; `Err` says why it failed.
+    /// A sign-in command ended; `Err` contains the failure.
     LoginDone(ConnId, Result<(), String>),
-    /// An editor that had the terminal ended; `Err` says how it failed.
+    /// An editor that used the terminal ended; `Err` contains the failure.
     EditorDone(Result<(), String>),
-    /// Something was to be copied.
-    Copied {
-        /// What it was, for people.
-        what: String,
-        /// Which way it went.
-        outcome: CopyOutcome,
-    },
-    /// What was granted for good, to all agents.
+    /// A copy request finished.
+    Copied { what: String, outcome: CopyOutcome },
+    /// The saved grants of all agents.
     Grants(Vec<StoredGrant>),
-    /// The store has something to tell of kept sessions.
+    /// An event of the session store.
     Store(Box<super::StoreNews>),
-    /// Something went wrong that the user should know.
+    /// A problem to show to the user.
     Trouble(String),
 }
 
 /// Branch and state of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitInfo {
-    /// Branch, or the short commit when detached.
+    /// Branch, or the short commit hash if detached.
     pub branch: String,
-    /// Whether something is changed.
+    /// Whether there are uncommitted changes.
     pub is_dirty: bool,
 }

@@ -1,37 +1,38 @@
-//! Sign-ins by a command: which one runs, decided before anything is started.
+//! Sign-in commands: decides which program runs before anything is started.
 //!
-//! The program is always the one of the agent's own specification, which the user configured; a method adds arguments
-//! and variables. Source: ACP v1 authentication, methods of type `terminal`, and the older `_meta["terminal-auth"]`.
+//! The program is always the one that the user configured for the agent; a method only adds arguments and
+//! variables. Source: ACP v1 authentication, methods of type `terminal`, and the older
+//! `_meta["terminal-auth"]`.
 
 use std::path::Path;
 
 use super::AgentSpec;
 use crate::escape;
 
-/// The command that a sign-in method names.
+/// The command of a sign-in method.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SignInCommand {
-    /// Another program than the agent's own (legacy `_meta["terminal-auth"]`).
+    /// A program other than the agent's own (legacy `_meta["terminal-auth"]`).
     pub program: Option<String>,
-    /// Arguments: added to the agent's own, or all of them with `program`.
+    /// Arguments: appended to the agent's own, or the complete list if `program` is set.
     pub args: Vec<String>,
-    /// Variables to add.
+    /// Environment variables to add.
     pub env: Vec<(String, String)>,
 }
 
 /// Why parlor does not run a sign-in command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignInRefusal {
-    /// The agent is reached by a URL: nothing that it says runs here.
+    /// The agent is behind a URL and cannot run programs here.
     Remote,
-    /// The command is not the agent's own.
+    /// The command is not the agent's own program.
     OtherProgram,
-    /// It sets a variable that changes which code runs, or that has no proper name.
+    /// It sets a variable that can change which code runs, or that has an invalid name.
     Variable(String),
 }
 
 impl SignInRefusal {
-    /// Why, as a sentence.
+    /// The reason as a sentence.
     pub fn reason(&self) -> String {
         match self {
             Self::Remote => {
@@ -47,11 +48,11 @@ impl SignInRefusal {
 }
 
 impl SignInCommand {
-    /// What runs to sign in to the agent of this spec: its own program, its arguments and those of the method. The
-    /// variables of the method are added to its own when it starts.
+    /// The spec of the process that signs in: the agent's program with its own arguments and those of the
+    /// method. The caller adds the method's variables when it starts the process.
     ///
     /// # Errors
-    /// The agent is behind a URL, the command is another program, or a variable may not be set.
+    /// The agent is behind a URL, the command is another program, or a variable is not allowed.
     pub fn spec_for(&self, spec: &AgentSpec) -> Result<AgentSpec, SignInRefusal> {
         if spec.remote.is_some() {
             return Err(SignInRefusal::Remote);
@@ -65,7 +66,7 @@ impl SignInCommand {
         Ok(AgentSpec { args, ..spec.clone() })
     }
 
-    /// The command as the agent names it, for the user to run by hand: quoted, hidden characters visible.
+    /// The agent's sign-in command for the user to run manually: quoted, with hidden characters escaped.
     pub fn as_text(&self, spec: &AgentSpec) -> String {
         let own = std::iter::once(&spec.command).chain(&spec.args).filter(|_| self.program.is_none());
         let words = own.chain(&self.program).chain(&self.args);
@@ -75,10 +76,10 @@ impl SignInCommand {
     }
 }
 
-/// Refuses variables of a sign-in that change which code runs.
+/// Rejects variables that can change which code runs.
 ///
 /// # Errors
-/// Names the first of them.
+/// Returns the first rejected variable.
 pub fn check_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), SignInRefusal> {
     let is_bad = |name: &&str| !is_name(name) || is_refused_variable(name);
     match names.into_iter().find(is_bad) {
@@ -87,10 +88,10 @@ pub fn check_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(
     }
 }
 
-/// Whether a legacy command is the agent's own program: its file has the same name, so that the configured program can
-/// run instead, and its arguments begin with the configured ones. Those may be left out where they are only options
-/// and the word `acp` (`kimi acp` signs in by `kimi login`): anything else may name the program that really runs
-/// (`node cli.js`, `npx package`, a wrapper that confines it).
+/// Whether a legacy command runs the agent's own program: its file name is the same, so that the configured
+/// program can run instead, and its arguments start with the configured ones. The configured arguments may be
+/// missing if they are only options and the word `acp` (`kimi acp` signs in with `kimi login`); any other
+/// argument may name the program that actually runs (`node cli.js`, `npx package`, a sandbox wrapper).
 fn is_own(program: &str, args: &[String], spec: &AgentSpec) -> bool {
     let is_switch = |arg: &String| arg.starts_with('-') || arg == "acp";
     let is_same = !spec.command.is_empty()
@@ -105,7 +106,7 @@ fn is_name(name: &str) -> bool {
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
 }
 
-/// Whether a variable changes which code runs, what it trusts, or where it sends what it is given.
+/// Whether a variable can change which code runs, what that code trusts, or where it sends data.
 pub fn is_refused_variable(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "PATH",
@@ -178,7 +179,7 @@ pub fn is_refused_variable(name: &str) -> bool {
         "ELECTRON_",
     ];
     const ENDS: &[&str] = &["_OPTIONS", "_OPTS", "_PROXY", "_COMMAND", "_WRAPPER", "_PRELOAD"];
-    // Some programs read them in small letters too.
+    // Some programs read the lower-case form too.
     let name = name.to_ascii_uppercase();
     NAMES.contains(&name.as_str())
         || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
@@ -199,7 +200,7 @@ mod tests {
         }
     }
 
-    fn told(program: Option<&str>, args: &[&str]) -> SignInCommand {
+    fn command(program: Option<&str>, args: &[&str]) -> SignInCommand {
         SignInCommand {
             program: program.map(str::to_owned),
             args: args.iter().map(ToString::to_string).collect(),
@@ -208,21 +209,21 @@ mod tests {
     }
 
     #[test]
-    fn a_method_adds_arguments_to_the_agents_own_command() {
-        let runs = told(None, &["--login"]).spec_for(&spec(&["node", "cli.js", "--acp"])).unwrap();
+    fn sign_in_adds_arguments_to_the_agents_own_command() {
+        let runs = command(None, &["--login"]).spec_for(&spec(&["node", "cli.js", "--acp"])).unwrap();
         assert_eq!(runs.command_line(), "node cli.js --acp --login");
     }
 
     #[test]
-    fn the_older_form_runs_the_configured_program_or_nothing() {
+    fn legacy_sign_in_runs_only_the_configured_program() {
         for (agent, program, args) in [
             (vec!["kimi", "acp"], "kimi", vec!["login"]),
             (vec!["kimi", "acp"], "/tmp/other/kimi", vec!["login"]),
             (vec!["/opt/bin/copilot", "--acp"], "copilot", vec!["login"]),
             (vec!["node", "/opt/cli.js"], "/usr/bin/node", vec!["/opt/cli.js", "/login"]),
         ] {
-            let runs = told(Some(program), &args).spec_for(&spec(&agent)).unwrap();
-            assert_eq!(runs.command, agent[0], "never the program that the agent names");
+            let runs = command(Some(program), &args).spec_for(&spec(&agent)).unwrap();
+            assert_eq!(runs.command, agent[0], "not the program that the agent sent");
             assert_eq!(runs.args, args);
         }
         for (agent, program, args) in [
@@ -236,24 +237,26 @@ mod tests {
             (vec!["agent"], "..", vec![]),
             (vec![""], "", vec![]),
         ] {
-            let refused = told(Some(program), &args).spec_for(&spec(&agent));
+            let refused = command(Some(program), &args).spec_for(&spec(&agent));
             assert_eq!(refused, Err(SignInRefusal::OtherProgram), "{agent:?} {program} {args:?}");
         }
     }
 
     #[test]
-    fn an_agent_behind_a_url_runs_nothing() {
+    fn agents_behind_urls_run_no_sign_in_command() {
         let far = AgentSpec { remote: Some(Remote::default()), ..AgentSpec::default() };
-        for command in [told(None, &[]), told(None, &["login"]), told(Some("sh"), &[]), told(Some(""), &[])] {
+        for command in
+            [command(None, &[]), command(None, &["login"]), command(Some("sh"), &[]), command(Some(""), &[])]
+        {
             assert_eq!(command.spec_for(&far), Err(SignInRefusal::Remote));
         }
         let by_ssh = AgentSpec { ssh: Some(Ssh::default()), ..spec(&["agent"]) };
-        assert!(told(None, &["login"]).spec_for(&by_ssh).is_ok(), "it runs on that host");
-        assert!(told(Some("sh"), &[]).spec_for(&by_ssh).is_err());
+        assert!(command(None, &["login"]).spec_for(&by_ssh).is_ok(), "it runs on the SSH host");
+        assert!(command(Some("sh"), &[]).spec_for(&by_ssh).is_err());
     }
 
     #[test]
-    fn variables_that_change_what_runs_are_refused() {
+    fn unsafe_variables_are_rejected() {
         for name in [
             "PATH",
             "path",
@@ -281,8 +284,9 @@ mod tests {
             "1A",
             "SSL_CERT_FILE",
         ] {
-            let command = SignInCommand { env: vec![(name.to_owned(), "x".to_owned())], ..told(None, &[]) };
-            let refused = command.spec_for(&spec(&["agent"]));
+            let sign_in =
+                SignInCommand { env: vec![(name.to_owned(), "x".to_owned())], ..command(None, &[]) };
+            let refused = sign_in.spec_for(&spec(&["agent"]));
             assert_eq!(refused, Err(SignInRefusal::Variable(name.to_owned())), "{name}");
         }
         for name in ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MODE", "OPENAI_BASE_URL", "KIMI_SHARE_DIR"] {
@@ -291,10 +295,10 @@ mod tests {
     }
 
     #[test]
-    fn the_text_to_run_by_hand_hides_nothing() {
-        let mut command = told(Some("/bin/sh"), &["-c", "echo \u{202e}a\nb"]);
-        command.env = vec![("PATH".to_owned(), "/tmp/e vil".to_owned())];
-        let text = command.as_text(&spec(&["agent"]));
+    fn sign_in_text_shows_hidden_characters() {
+        let mut sign_in = command(Some("/bin/sh"), &["-c", "echo \u{202e}a\nb"]);
+        sign_in.env = vec![("PATH".to_owned(), "/tmp/e vil".to_owned())];
+        let text = sign_in.as_text(&spec(&["agent"]));
         assert_eq!(text, "PATH='/tmp/e vil' /bin/sh -c 'echo ⟨U+202E⟩a⟨U+000A⟩b'");
     }
 }

@@ -1,56 +1,56 @@
-//! What is needed to start an agent.
+//! The specification of an agent, with everything needed to start it.
 
 use std::path::{Path, PathBuf};
 
 use super::{FarPlace, ProviderRequest, Remote, Ssh};
 
-/// How to start one agent; what configuration, catalogue or command line came to.
+/// How to start one agent, resolved from configuration, catalogue or command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentSpec {
-    /// Short name: the key in the configuration, or made from the command.
+    /// Short name: the key in the configuration, or derived from the command.
     pub name: String,
-    /// Program: a path, or a name to be looked up on PATH.
+    /// Program: a path, or a name to look up in `PATH`.
     pub command: String,
-    /// Arguments.
     pub args: Vec<String>,
-    /// Variables to add.
+    /// Environment variables to add.
     pub env: Vec<(String, String)>,
-    /// Where the process runs; `None`: the session's folder.
+    /// Working directory of the process; `None` for the session's folder.
     pub cwd: Option<PathBuf>,
-    /// Which callbacks are offered to it.
     pub callbacks: Callbacks,
-    /// How to speak to it.
+    /// Protocol settings.
     pub wire: WireSpec,
-    /// Where it is reached instead of being started; then command, arguments, variables and folder mean nothing.
+    /// The remote endpoint, if parlor connects to the agent instead of starting it; command, arguments,
+    /// variables and folder are then unused.
     pub remote: Option<Remote>,
-    /// The host that it is started on; then command and folder are that host's.
+    /// The host that the agent is started on; command and folder are then on that host.
     pub ssh: Option<Ssh>,
-    /// The command that opens its files, with `{path}` and `{line}`; `None`: the general one, if its files are here.
+    /// The command to open the agent's files, with `{path}` and `{line}`; `None` for the general one, if the
+    /// files are local.
     pub editor: Option<String>,
 }
 
 impl AgentSpec {
-    /// Whether it runs on another machine, as far as is known.
+    /// Whether the agent is configured to run on another machine.
     pub fn is_elsewhere(&self) -> bool {
         self.remote.is_some() || self.ssh.is_some()
     }
 
-    /// Whether MCP servers are passed to it, with their headers and variables. For an agent on another machine only if
-    /// the user enabled that for it by name.
+    /// Whether MCP servers are passed to the agent, with their headers and variables. For an agent on another
+    /// machine, the user must enable it for that agent.
     pub fn gets_servers(&self) -> bool {
         let of_url = self.remote.as_ref().is_none_or(|remote| remote.gets_servers);
         of_url && self.ssh.as_ref().is_none_or(|ssh| ssh.gets_servers)
     }
 
-    /// Where a session of this folder works, if that is on another machine: in the folder of the agent, else in one
-    /// of the same name.
+    /// The remote folder for a session in this local folder, if the agent runs over SSH: the agent's
+    /// configured folder, otherwise the one with the same path.
     pub fn far_place(&self, folder: &Path) -> Option<FarPlace> {
         let ssh = self.ssh.as_ref()?;
         let folder = self.cwd.as_deref().unwrap_or(folder).to_owned();
         Some(FarPlace { host: ssh.host.clone(), folder })
     }
 
-    /// The command line for people: words that need it are quoted. For an agent behind a URL, the URL.
+    /// The command line for display, quoted where needed. For an agent behind a URL, the URL.
     pub fn command_line(&self) -> String {
         if let Some(remote) = &self.remote {
             return remote.shown_url();
@@ -72,45 +72,45 @@ impl AgentSpec {
     }
 }
 
-/// How to speak to an agent, as far as the user says it; the rest is learned from what it does.
+/// The protocol settings that the user configured; the rest is detected.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WireSpec {
-    /// The system that it is; `None`: told by its name.
+    /// The agent product; `None` to detect it by name.
     pub profile: Option<Profile>,
-    /// Whether only the protocol's own forms are understood, and nothing is mended.
+    /// Whether only the protocol's own forms are accepted, without compatibility workarounds.
     pub is_strict: bool,
-    /// Whether messages to it are written with a `Content-Length` header from the first one on.
+    /// Whether messages are sent with a `Content-Length` header from the start.
     pub has_headers: bool,
-    /// The newest version of the protocol that is offered to it; 0 reads as 1.
+    /// The newest protocol version to offer; 0 reads as 1.
     pub protocol: u16,
-    /// The model to begin with, for systems that take it when a session is created.
+    /// The initial model, for agents that accept it in `session/new`.
     pub model: Option<String>,
-    /// Whether it makes commits by itself, for systems that take it when a session is created.
+    /// Whether the agent commits its changes, for agents that accept it in `session/new`.
     pub auto_commits: Option<bool>,
-    /// What is added to the agent's own system prompt, or stands in its place.
+    /// Appended to the agent's own system prompt, or replaces it.
     pub system_prompt: Option<SystemPrompt>,
-    /// Whether calls carry the trace that they belong to.
+    /// Whether requests include a trace context.
     pub is_traced: bool,
-    /// Where its models are to come from.
+    /// The model providers to configure.
     pub providers: Vec<ProviderRequest>,
-    /// The number of a session's first turn where an agent wants to be told turns by number: 0 or 1.
+    /// The number of a session's first turn, for agents that require turn numbers: 0 or 1.
     pub first_turn: u32,
 }
 
-/// A system prompt of the user's. Source: unstable `sessionCapabilities.systemPrompt`.
+/// A system prompt from the user. Source: unstable `sessionCapabilities.systemPrompt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemPrompt {
     pub text: String,
-    /// Whether it stands in the place of the agent's own.
+    /// Whether it replaces the agent's own.
     pub replaces: bool,
 }
 
-/// Systems that are known to differ from the protocol.
+/// Agent products that are known to differ from the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// None of them: nothing is guessed by a name.
+    /// None of them: disables detection by name.
     Official,
-    /// `OpenOxide`: a protocol of its own, version "0.1".
+    /// `OpenOxide`: its own protocol, version "0.1".
     OpenOxide,
     /// elephant.ai (`alex acp`).
     Elephant,
@@ -122,11 +122,11 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// All of them.
+    /// All profiles.
     pub const ALL: [Self; 6] =
         [Self::Official, Self::OpenOxide, Self::Elephant, Self::ZeptoClaw, Self::ActiveContext, Self::Banjo];
 
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Official => "official",
@@ -138,13 +138,13 @@ impl Profile {
         }
     }
 
-    /// The one of this name.
+    /// The profile with this name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|profile| profile.name().eq_ignore_ascii_case(name))
     }
 }
 
-/// Callbacks offered to an agent, each its own switch.
+/// Callbacks that are offered to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Callbacks {
     /// `fs/read_text_file`.
@@ -156,7 +156,7 @@ pub struct Callbacks {
 }
 
 impl Callbacks {
-    /// None of them: what an agent gets that is not on this machine, unless the user trusts it by name.
+    /// No callbacks: the default for agents on another machine.
     pub const NONE: Self = Self { fs_read: false, fs_write: false, terminal: false };
 }
 
@@ -166,25 +166,25 @@ impl Default for Callbacks {
     }
 }
 
-/// The MCP servers that the session's folder names in a file of its own.
+/// The MCP servers that a file in the session's folder configures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderServers {
     pub file: PathBuf,
     pub folder: PathBuf,
-    /// Those that can be used.
+    /// The valid ones.
     pub servers: Vec<McpServer>,
-    /// What is run or reached, to be judged by: a line for each program, argument, variable, address and header.
+    /// The programs, arguments, variables, URLs and headers, one per line, for the user's review.
     pub lines: Vec<String>,
-    /// What is left out, and why.
+    /// The omitted entries with the reasons.
     pub notes: Vec<String>,
-    /// What was said about this very text before.
+    /// The user's earlier answer about this exact text.
     pub answer: Option<bool>,
-    /// Where that is kept.
+    /// The file in which the answer is saved.
     pub answer_file: PathBuf,
 }
 
 impl McpServer {
-    /// Its name.
+    /// The name of the server.
     pub fn name(&self) -> &str {
         match self {
             Self::Stdio { name, .. } | Self::Http { name, .. } | Self::Sse { name, .. } => name,
@@ -192,31 +192,19 @@ impl McpServer {
     }
 }
 
-/// An MCP server that the agent is to use. Source: ACP v1 session-setup, `McpServer`.
+/// An MCP server for the agent. Source: ACP v1 session-setup, `McpServer`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum McpServer {
-    /// A process.
+    /// A local process.
     Stdio {
         name: String,
-        /// Program, absolute.
+        /// Absolute path of the program.
         command: PathBuf,
-        /// Arguments.
         args: Vec<String>,
-        /// Variables.
         env: Vec<(String, String)>,
     },
-    /// Streamable HTTP; only for agents that take it.
-    Http {
-        name: String,
-        /// Its address.
-        url: String,
-        headers: Vec<(String, String)>,
-    },
-    /// Server-sent events; only for agents that take it.
-    Sse {
-        name: String,
-        /// Its address.
-        url: String,
-        headers: Vec<(String, String)>,
-    },
+    /// Streamable HTTP; only for agents that support it.
+    Http { name: String, url: String, headers: Vec<(String, String)> },
+    /// Server-sent events; only for agents that support it.
+    Sse { name: String, url: String, headers: Vec<(String, String)> },
 }

@@ -1,10 +1,11 @@
-//! Agents on a host that ssh leads to.
+//! Agents on an SSH host: the command lines for the system's `ssh` that run an agent, run it in a terminal,
+//! or sign in.
 //!
-//! Duty: the command lines for the system's `ssh`: to run an agent there, to run it with a terminal, to sign in.
-//! Not its duty: running them (`acp`, `services`), what the end of one means (`acp`).
-//! Invariants: nothing of the agent's command, folder or variables is read by a shell as anything but itself; a host
-//! is never read as an option. Values of variables go through the agent's input where that can be, because a
-//! command line can be read by all who share a machine.
+//! `acp` and `services` run them.
+//!
+//! Invariants: no shell interprets any part of the agent's command, folder or variables; a host is never read
+//! as an option. Values of variables are sent through the agent's stdin where possible, because other users
+//! of a machine can read command lines.
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,55 +13,55 @@ use std::path::{Path, PathBuf};
 
 use super::AgentSpec;
 
-/// What the far shell says when the folder is not there; the folder's name follows.
+/// Error text of the remote shell for a missing folder; followed by the folder's path.
 pub const NO_FOLDER: &str = "parlor: there is no folder ";
-/// And what it ends with then.
+/// The exit code of the remote shell for a missing folder.
 pub const NO_FOLDER_CODE: i32 = 66;
-/// What `ssh` itself ends with when it fails. Source: ssh(1), EXIT STATUS.
+/// The exit code of `ssh` if it fails. Source: ssh(1), EXIT STATUS.
 pub const SSH_FAILED_CODE: i32 = 255;
 
-/// A host that ssh leads to.
+/// An SSH host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ssh {
-    /// As ssh takes it: a name of the user's configuration, `user@host`, or `ssh://user@host:port`.
+    /// The host as ssh accepts it: an alias of the user's configuration, `user@host`, or
+    /// `ssh://user@host:port`.
     pub host: String,
-    /// More arguments for ssh, before the host.
+    /// Additional arguments for ssh, before the host.
     pub args: Vec<String>,
-    /// The ssh to use; `None`: the one on the search path.
+    /// The ssh program; `None` for the one in `PATH`.
     pub program: Option<String>,
-    /// Whether the agent is told the user's MCP servers, with their headers and variables.
+    /// Whether the user's MCP servers are passed to the agent, with their headers and variables.
     pub gets_servers: bool,
 }
 
 /// The folder of a session on another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FarPlace {
-    /// The host, as the user wrote it.
+    /// The host as the user entered it.
     pub host: String,
-    /// The folder there, absolute.
+    /// Absolute path on the host.
     pub folder: PathBuf,
 }
 
-/// How an agent is run through ssh.
+/// How to run an agent through ssh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshRun {
-    /// Arguments of ssh.
     pub args: Vec<String>,
-    /// What its input begins with: the values of variables, a line each.
+    /// The start of its stdin: the values of variables, one per line.
     pub first_lines: Vec<u8>,
 }
 
 impl Ssh {
-    /// The program to run.
+    /// The ssh program.
     pub fn program(&self) -> &str {
         self.program.as_deref().unwrap_or("ssh")
     }
 
-    /// Runs the agent of this spec in a folder of the host, with its pipes and without a terminal. Nothing is asked:
-    /// who would answer has the screen. `socket`: a line to the host that is open already.
+    /// Runs the agent in a folder of the host, with pipes and without a terminal. ssh must not prompt,
+    /// because parlor uses the screen. `socket` is the control socket of an open connection.
     pub fn run(&self, spec: &AgentSpec, folder: &Path, socket: Option<&Path>) -> SshRun {
         let mut args = words(&["-T", "-o", "BatchMode=yes"]);
-        // A line that is gone without a word, as after a laptop's sleep, is noticed within a minute.
+        // Detects a dead connection within a minute, such as after the laptop's sleep.
         if !self.args.iter().any(|word| word.contains("ServerAlive")) {
             args.extend(words(&["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]));
         }
@@ -80,15 +81,15 @@ impl Ssh {
         SshRun { args, first_lines }
     }
 
-    /// Runs the program of this spec with the user's terminal.
+    /// Runs the agent's program in the user's terminal.
     pub fn run_in_terminal(&self, spec: &AgentSpec, folder: &Path) -> Vec<String> {
         let mut args = words(&["-t"]);
         args.extend(self.at_host(&start(spec, folder, &spec.env)));
         args
     }
 
-    /// Signs in with the user's terminal and leaves the line open for [`Self::run`], where a place for its socket is
-    /// known; without one, what is learned (a host's key, an unlocked key) still helps.
+    /// Signs in using the user's terminal, and leaves the connection open for [`Self::run`] if `socket` is
+    /// set. Without it, the sign-in still saves the host key or unlocks a key.
     pub fn sign_in(&self, socket: Option<&Path>) -> Vec<String> {
         let mut args = Vec::new();
         if let Some(socket) = socket {
@@ -99,7 +100,7 @@ impl Ssh {
         args
     }
 
-    /// Where the socket of an open line lies, in a folder that only the user can read. `variable` reads the
+    /// The path of the control socket, in a folder that only the user can read. `variable` reads the
     /// environment.
     pub fn socket(&self, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         let mut hasher = DefaultHasher::new();
@@ -110,12 +111,12 @@ impl Ssh {
     }
 
     fn at_host(&self, script: &str) -> Vec<String> {
-        // The login shell of the user may be any: it is asked for no more than quotes.
+        // The user's login shell may be any, so it only has to parse quotes.
         let line = format!("exec sh -c {}", quote(script));
         self.args.iter().cloned().chain(["--".to_owned(), self.host.clone(), line]).collect()
     }
 
-    /// What is wrong with a host; `None`: nothing.
+    /// The error in a host name, if it is invalid.
     pub fn problem_of(host: &str) -> Option<&'static str> {
         let bare = host.strip_prefix("ssh://").unwrap_or(host);
         let name = bare.rsplit_once('@').map_or(bare, |(_, name)| name);
@@ -135,7 +136,7 @@ impl Ssh {
     }
 }
 
-/// What starts a program in a folder, for a POSIX shell.
+/// The POSIX shell line that starts a program in a folder.
 fn start(spec: &AgentSpec, folder: &Path, env: &[(String, String)]) -> String {
     let folder = folder.to_string_lossy();
     let mut line = format!(
@@ -162,12 +163,12 @@ fn start(spec: &AgentSpec, folder: &Path, env: &[(String, String)]) -> String {
     line
 }
 
-/// A word that every shell reads as itself.
+/// Quotes a word for any shell.
 fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Whether a shell can have a variable of this name.
+/// Whether it is a valid name of a shell variable.
 fn is_shell_name(name: &str) -> bool {
     let mut letters = name.bytes();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
@@ -189,8 +190,8 @@ mod tests {
         Ssh { host: "ada@build".to_owned(), args: words(&["-p", "2222"]), ..Ssh::default() }
     }
 
-    /// What the far shell would make of the last argument, with this input.
-    fn played(args: &[String], input: &[u8]) -> (String, String, Option<i32>) {
+    /// Runs the last argument as the remote shell would, with this input.
+    fn run_locally(args: &[String], input: &[u8]) -> (String, String, Option<i32>) {
         let line = args.last().unwrap();
         let mut child = Command::new("sh")
             .args(["-c", line])
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn words_folders_and_variables_reach_the_program_as_they_are() {
+    fn arguments_folders_and_variables_are_passed_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let odd = folder.path().join("it's \"$HOME\" `x` \\ é");
         std::fs::create_dir(&odd).unwrap();
@@ -227,25 +228,25 @@ mod tests {
         assert_eq!(run.first_lines, b"a 'b' $c\n");
         assert!(!run.args.iter().any(|arg| arg.contains("a 'b' $c")), "{:?}", run.args);
         let input = [run.first_lines.as_slice(), b"{\"id\":1}\n"].concat();
-        let (told, _, code) = played(&run.args, &input);
+        let (output, _, code) = run_locally(&run.args, &input);
         assert_eq!(code, Some(0));
         assert_eq!(
-            told,
+            output,
             format!("{}\n'; exit 9|$(id)||a 'b' $c|two\nlines|{{\"id\":1}}\n", odd.display()),
-            "the rest of the input is the agent's"
+            "the agent reads the rest of stdin"
         );
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
+    fn missing_folder_is_reported() {
         let spec = AgentSpec { command: "true".to_owned(), ..AgentSpec::default() };
-        let (_, error, code) = played(&ssh().run(&spec, Path::new("/no such'folder"), None).args, b"");
+        let (_, error, code) = run_locally(&ssh().run(&spec, Path::new("/no such'folder"), None).args, b"");
         assert_eq!(code, Some(NO_FOLDER_CODE));
         assert!(error.contains("parlor: there is no folder /no such'folder"), "{error}");
     }
 
     #[test]
-    fn the_home_of_the_host_is_meant_and_the_host_is_no_option() {
+    fn tilde_is_expanded_on_the_host_and_host_is_not_an_option() {
         let spec = AgentSpec { command: "~/bin/my agent".to_owned(), ..AgentSpec::default() };
         let args = ssh().run(&spec, Path::new("/w"), Some(Path::new("/run/s"))).args;
         let (last, head) = args.split_last().unwrap();
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_is_asked_for_only_where_there_is_one() {
+    fn a_terminal_is_allocated_for_sign_ins_only() {
         let spec = AgentSpec { command: "agent".to_owned(), args: words(&["login"]), ..AgentSpec::default() };
         let args = ssh().run_in_terminal(&spec, Path::new("/w"));
         assert_eq!(args.first().map(String::as_str), Some("-t"));
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_ssh_would_misread_are_refused() {
+    fn hosts_that_ssh_would_misread_are_rejected() {
         for host in ["build", "ada@build", "ssh://ada@build:22", "10.0.0.1", "fe80::1"] {
             assert_eq!(Ssh::problem_of(host), None, "{host}");
         }

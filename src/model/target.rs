@@ -1,30 +1,30 @@
-//! What can be opened: a page, or a place in a file.
+//! Targets that can be opened: a URL, or a place in a file.
 //!
-//! Duty: reads the target of a link as one of both, and refuses everything else. Not its duty: opening (`runtime`),
-//! asking first (`app`), finding places in text (`app::places`).
-//! Invariant: an address here has printable ASCII only, so it can neither hide where it leads nor end the escape
-//! sequence that carries it to the terminal.
+//! Parses link targets and rejects everything else. `runtime` opens them after `app` asked the user.
+//!
+//! Invariants: a URL consists of printable ASCII only, so it can neither hide its destination nor end the
+//! escape sequence that sends it to the terminal.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::Location;
 
-/// Longest address that is kept; terminals cut links at about this length.
+/// Maximum length of a URL; terminals cut links at about this length.
 const MOST_BYTES: usize = 2_000;
 
 /// Something that can be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A place in a file. A relative path counts from the session's folder.
+    /// A place in a file. A relative path is resolved in the session's folder.
     File(Location),
-    /// An address: `http`, `https` or `mailto`.
+    /// A URL: `http`, `https` or `mailto`.
     Url(String),
 }
 
 impl Target {
-    /// Reads the target of a link. Only `http`, `https`, `mailto`, `file` and plain paths are taken; a `#L12`
-    /// behind a path is its line.
+    /// Parses a link target. Accepts only `http`, `https`, `mailto`, `file` and plain paths; a `#L12` after a
+    /// path is its line.
     pub fn of_link(text: &str) -> Option<Self> {
         let text = text.trim();
         let is_hidden =
@@ -50,7 +50,7 @@ impl Target {
         }
     }
 
-    /// The address as a terminal may be told it; `None` for a relative path, which the terminal cannot place.
+    /// The URL for the terminal; `None` for a relative path, which the terminal cannot resolve.
     pub fn address(&self) -> Option<String> {
         match self {
             Self::Url(url) => Some(url.clone()),
@@ -110,13 +110,13 @@ fn number(text: &str) -> Option<u32> {
     text.get(..digits).filter(|digits| !digits.is_empty()).and_then(|digits| digits.parse().ok())
 }
 
-/// Whether what stands behind the first colon is a line.
+/// Whether the first colon is followed by a line number.
 fn is_number_behind(text: &str) -> bool {
     text.split_once(':')
         .is_some_and(|(_, rest)| rest.bytes().next().is_some_and(|byte| byte.is_ascii_digit()))
 }
 
-/// `None` when it decodes to what no path should hold.
+/// `None` if the result contains control characters or is not UTF-8.
 fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -137,13 +137,13 @@ fn percent_decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    #[expect(clippy::unnecessary_wraps, reason = "what it is compared with is optional")]
+    #[expect(clippy::unnecessary_wraps, reason = "compared with an Option")]
     fn file(path: &str, line: Option<u32>) -> Option<Target> {
         Some(Target::File(Location { path: path.into(), line }))
     }
 
     #[test]
-    fn web_and_mail_addresses_are_taken() {
+    fn web_and_mail_urls_are_accepted() {
         let url = |text: &str| Some(Target::Url(text.to_owned()));
         assert_eq!(Target::of_link("https://a.org/x?y#z"), url("https://a.org/x?y#z"));
         assert_eq!(Target::of_link("mailto:a@b.org"), url("mailto:a@b.org"));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn other_schemes_and_tricks_are_refused() {
+    fn other_schemes_and_hidden_characters_are_rejected() {
         for text in [
             "javascript:alert(1)",
             "data:text/html,x",
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_have_lines() {
+    fn lines_of_paths_are_parsed() {
         assert_eq!(Target::of_link("src/a.rs"), file("src/a.rs", None));
         assert_eq!(Target::of_link("./src/a.rs#L12-L20"), file("./src/a.rs", Some(12)));
         assert_eq!(Target::of_link("src/a.rs:12:3"), file("src/a.rs", Some(12)));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_terminal_is_told_is_printable_ascii() {
+    fn urls_for_the_terminal_are_printable_ascii() {
         let long = format!("https://a.org/{}", "ä".repeat(2_000));
         assert_eq!(Target::of_link(&long), None);
         for text in ["https://ä.org/\u{202e}x", "/tmp/ä b;c", "file:///x%1by"] {

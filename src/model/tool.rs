@@ -1,4 +1,4 @@
-//! Tool calls, their content, and the terminals they show.
+//! Tool calls, their content, and their terminals.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,32 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use super::{ContentBlock, Patch, Raw, TerminalId, ToolCallId};
 
-/// What a tool does. Source: ACP v1 tool-calls, `ToolKind`; unknown kinds read as `Other`.
+/// The category of a tool. Source: ACP v1 tool-calls, `ToolKind`; unknown kinds read as `Other`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
-    /// Reads files or data.
     Read,
-    /// Changes a file.
     Edit,
-    /// Deletes.
     Delete,
-    /// Moves or renames.
     Move,
     Search,
-    /// Runs a command.
     Execute,
-    /// Reasons.
     Think,
-    /// Fetches from elsewhere.
+    /// Fetches external data.
     Fetch,
-    /// Switches the session's mode.
     SwitchMode,
     #[default]
     Other,
 }
 
-/// How far a tool call is. `Cancelled` is v2's; in v1 parlor sets it itself when a turn is cancelled.
+/// The status of a tool call. `Cancelled` is from v2; in v1, parlor sets it when a turn is cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
@@ -42,57 +35,55 @@ pub enum ToolStatus {
     InProgress,
     Completed,
     Failed,
-    /// Cut off by a cancel, or still open when its turn ended.
+    /// Interrupted by a cancel, or not completed when its turn ended.
     Cancelled,
 }
 
 impl ToolStatus {
-    /// Whether nothing more is expected.
+    /// Whether no further update is expected.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
-/// One piece of a tool call's result.
+/// A part of a tool call's result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolContent {
-    /// A content block.
     Block(ContentBlock),
     /// A change of a file.
     Diff(FileDiff),
-    /// The output of a terminal, ours or the agent's.
+    /// The output of a terminal, of parlor's or the agent's.
     Terminal(TerminalId),
-    /// Something that parlor does not know, shown as it came.
+    /// An unknown part, shown as raw JSON.
     Unknown(Raw),
 }
 
 /// A change of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDiff {
-    /// The file as the agent names it (absolute by the protocol, relative in some dialects).
+    /// The path as the agent sent it (absolute by the protocol, relative in some dialects).
     pub path: PathBuf,
-    /// What changed.
     pub change: DiffChange,
 }
 
-/// The two forms in which agents tell a change.
+/// The two forms of file changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffChange {
-    /// Before and after; either the whole file or only a snippet of it.
+    /// The texts before and after the change: the entire file or an excerpt.
     Texts {
-        /// Text before; `None` for a new file (some agents send an empty text instead).
+        /// The old text; `None` for a new file (some agents send an empty text instead).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         old: Option<Arc<str>>,
-        /// Text after.
+        /// The new text.
         new: Arc<str>,
     },
     /// A unified diff or an `apply_patch` text.
     Patch(Arc<str>),
 }
 
-/// A place in a file that a tool works on.
+/// A place in a file that a tool call refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     pub path: PathBuf,
@@ -101,16 +92,14 @@ pub struct Location {
     pub line: Option<u32>,
 }
 
-/// What could be read out of a tool's raw input, whatever its keys are called.
+/// The known fields of a tool's raw input, whatever its keys are called.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToolInput {
-    /// The command line of a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Where it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// The file or folder it works on.
+    /// The file or folder that the tool works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// A search pattern or query.
@@ -119,76 +108,76 @@ pub struct ToolInput {
     /// A URL to fetch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Why, in the agent's words.
+    /// The agent's explanation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Changes told in the input only (a patch, `old_str` and `new_str`, or the whole new text).
+    /// Changes that only the input contains (a patch, `old_str` and `new_str`, or the entire new text).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
 }
 
-/// A create, an update, or the tool call inside a permission request: all the same upsert.
+/// A create, an update, or the tool call inside a permission request: all are the same upsert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCallPatch {
     pub id: ToolCallId,
-    /// Whether the agent sent `tool_call` (an announcement), not an update.
+    /// Whether the agent sent `tool_call` (a new call), not an update.
     pub is_announcement: bool,
-    /// Title, in the agent's words.
+    /// The agent's title.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub title: Patch<String>,
-    /// The tool's programmatic name.
+    /// The tool's name for programs.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub name: Patch<String>,
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub kind: Patch<ToolKind>,
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub status: Patch<ToolStatus>,
-    /// Content; replaces, never extends.
+    /// Content; replaces the previous content.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub content: Patch<Vec<ToolContent>>,
-    /// Pieces to append to the content.
+    /// Parts to append to the content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more_content: Vec<ToolContent>,
-    /// Locations; replaces, never extends.
+    /// Locations; replaces the previous ones.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub locations: Patch<Vec<Location>>,
-    /// Input as it came.
+    /// The raw input.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub raw_input: Patch<Raw>,
-    /// What was understood of the input. `Set` whenever `raw_input` is.
+    /// The parsed input. `Set` whenever `raw_input` is.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub input: Patch<ToolInput>,
-    /// Output as it came.
+    /// The raw output.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub raw_output: Patch<Raw>,
-    /// The output's text where it is a string, or has one under a usual key. `Set` whenever it was found.
+    /// The output as text, if it is a string or has one under a known key.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub output_text: Patch<String>,
     /// Exit code found in the output or in `_meta`.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub exit_code: Patch<i32>,
-    /// The call that this one is a part of (a subagent's call).
+    /// The parent call (for calls of a subagent).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ToolCallId>,
-    /// What the agent tells of its own terminals beside the call (`_meta.terminal_*`).
+    /// Updates of the agent's own terminals that were sent with the call (`_meta.terminal_*`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub terminals: Vec<AgentTerminal>,
-    /// Whether the status is parlor's guess, in what is kept.
+    /// Whether parlor assumed the status, in saved records.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_assumed: bool,
-    /// What the agent says beside the call in a permission request. Source: ACP v2 `title`, `description`.
+    /// The agent's explanation in a permission request. Source: ACP v2 `title`, `description`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// `_meta` and unknown keys, for the inspector and the permission dialog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Raw>,
-    /// Whether it can be stopped by itself; means nothing once kept.
+    /// Whether it can be cancelled separately. Not saved.
     #[serde(skip)]
     pub can_cancel: Patch<bool>,
 }
 
 impl ToolCallPatch {
-    /// A patch that changes nothing.
+    /// A patch without changes.
     pub fn new(id: ToolCallId) -> Self {
         Self {
             id,
@@ -215,49 +204,42 @@ impl ToolCallPatch {
     }
 }
 
-/// News of a terminal that the agent owns: codex, pi and claude tell their commands' output this way.
+/// An update of a terminal that the agent owns; codex, pi and claude report command output this way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentTerminal {
-    /// It exists.
+    /// The terminal was created.
     Info {
-        /// Its id, as `content` names it.
+        /// The id, as in `content`.
         id: TerminalId,
-        /// Where it runs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<PathBuf>,
     },
-    /// What runs in it, as far as it is told; the rest stays. Source: ACP v2 `terminal_update`.
+    /// Changed properties of the terminal; `None` and `Keep` mean unchanged. Source: ACP v2
+    /// `terminal_update`.
     About {
         id: TerminalId,
-        /// The command line.
         command: Option<String>,
-        /// Where it runs.
         cwd: Option<PathBuf>,
-        /// Whether it can be stopped by itself; means nothing once kept.
+        /// Whether it can be cancelled separately. Not saved.
         #[serde(skip)]
         can_cancel: Patch<bool>,
     },
-    /// It wrote these bytes, which may end within a character. Source: ACP v2 `terminal_output_chunk`.
+    /// Output bytes, which may end within a character. Source: ACP v2 `terminal_output_chunk`.
     Bytes {
         id: TerminalId,
-        /// What was written.
         bytes: Vec<u8>,
-        /// Whether they replace all that was told before.
+        /// Whether they replace all previous output.
         is_whole: bool,
     },
-    /// It wrote something; bytes as a terminal would get them.
-    Output {
-        id: TerminalId,
-        /// What was written.
-        data: String,
-    },
-    /// It ended.
+    /// Output text, as sent to a terminal.
+    Output { id: TerminalId, data: String },
+    /// The command ended.
     Exit { id: TerminalId, status: ExitInfo },
 }
 
 impl AgentTerminal {
-    /// The terminal that it is about.
+    /// The id of the terminal.
     pub fn id(&self) -> &TerminalId {
         match self {
             Self::Info { id, .. }
@@ -269,13 +251,13 @@ impl AgentTerminal {
     }
 }
 
-/// How a command ended. Source: ACP v1 terminals, `TerminalExitStatus`.
+/// The exit status of a command. Source: ACP v1 terminals, `TerminalExitStatus`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ExitInfo {
-    /// Exit code; `None` when a signal ended it.
+    /// Exit code; `None` if the command was killed by a signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
-    /// Name of the signal, for example `SIGKILL`.
+    /// Name of the signal, such as `SIGKILL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
 }

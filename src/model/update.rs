@@ -1,4 +1,4 @@
-//! What an agent tells about a session.
+//! Session updates of an agent.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,49 +7,47 @@ use super::{
     SessionId, SlashCommand, ToolCallPatch,
 };
 
-/// One update of a session.
+/// A session update.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionUpdate {
-    /// Text to append to a message. Adjacent chunks of one message may come joined.
+    /// Text to append to a message. Adjacent chunks of one message may be merged.
     Chunk {
         role: Role,
-        /// Which message, if the agent says it.
+        /// The message id, if the agent sends one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
         text: String,
     },
-    /// A block that is no text, to append to a message.
+    /// A block other than text, to append to a message.
     Block {
         role: Role,
-        /// Which message, if the agent says it.
+        /// The message id, if the agent sends one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<MessageId>,
         block: ContentBlock,
     },
-    /// A whole message, made or changed; its content replaces what was told of it.
+    /// A complete message, new or changed; its content replaces the previous one.
     Message {
         role: Role,
         message: MessageId,
-        /// All of its blocks.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         content: Patch<Vec<ContentBlock>>,
     },
-    /// News of a terminal that the agent owns.
+    /// An update of a terminal that the agent owns.
     Terminal(AgentTerminal),
-    /// A tool call was made or changed.
+    /// A tool call was created or changed.
     Tool(Box<ToolCallPatch>),
-    /// A plan was made or replaced.
+    /// A plan was created or replaced.
     Plan(Plan),
-    /// A plan is gone.
+    /// A plan was removed.
     PlanRemoved(PlanId),
-    /// All slash commands; replaces.
+    /// The complete list of slash commands.
     Commands(Vec<SlashCommand>),
-    /// The mode changed.
     Mode(ModeId),
-    /// The model changed (a dialect of one system).
+    /// The model changed (an extension of one agent).
     Model(ModelId),
-    /// All config options; replaces.
+    /// The complete list of config options.
     Options(Vec<ConfigOption>),
     /// Title and time of the last change.
     Info {
@@ -59,14 +57,13 @@ pub enum SessionUpdate {
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         updated_at: Patch<String>,
     },
-    /// Context and cost.
+    /// Context size and cost.
     Usage(Usage),
-    /// A live message for the user, no part of the history.
+    /// A live message for the user, not part of the history.
     Notice {
         #[serde(default, skip_serializing_if = "NoticeKind::is_other")]
         kind: NoticeKind,
         severity: Severity,
-        /// The message.
         title: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
@@ -74,36 +71,37 @@ pub enum SessionUpdate {
     /// The context is being compacted, or was.
     Compaction {
         id: String,
-        /// `in_progress`, `completed`, `failed`, `cancelled` or a word of the agent's own.
+        /// `in_progress`, `completed`, `failed`, `cancelled` or an unknown status.
         status: String,
         /// Summary as Markdown.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         summary: Patch<String>,
-        /// Why it failed.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         error: Patch<String>,
     },
     /// Text to append to a compaction's summary.
-    CompactionChunk { id: String, text: String },
-    /// A child session was announced or changed.
+    CompactionChunk {
+        id: String,
+        text: String,
+    },
+    /// A child session was created or changed.
     Subagent(SubagentPatch),
-    /// Something that parlor does not know; shown grey, as it came.
+    /// An unknown update; shown dimmed as raw JSON.
     Unknown {
-        /// The update's own name, `?` if it has none.
+        /// The name of the update, `?` if it has none.
         name: String,
-        /// The whole update.
+        /// The entire update.
         raw: Raw,
     },
 }
 
-/// Context and cost. Source: ACP v1 `usage_update`.
+/// Context size and cost. Source: ACP v1 `usage_update`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens in the context.
+    /// Number of tokens in the context.
     pub used_tokens: u64,
-    /// Size of the context in tokens; 0 when unknown.
+    /// Size of the context window in tokens; 0 if unknown.
     pub size_tokens: u64,
-    /// Cost of the session so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
@@ -111,21 +109,18 @@ pub struct Usage {
 /// An amount of money, or of credits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// How much.
     pub amount: f64,
-    /// ISO 4217, or a unit of the agent's own.
+    /// ISO 4217, or a unit of the agent.
     pub currency: String,
 }
 
-/// Tokens of one turn. Source: unstable `PromptResponse.usage`.
+/// Token usage of one turn. Source: unstable `PromptResponse.usage`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TurnUsage {
     pub total_tokens: u64,
-    /// Read.
     pub input_tokens: u64,
-    /// Written.
     pub output_tokens: u64,
-    /// Of these, reasoning.
+    /// Part of the output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_tokens: Option<u64>,
     /// Read from a cache.
@@ -164,31 +159,28 @@ impl NoticeKind {
     }
 }
 
-/// How bad a notice is.
+/// The severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// For information.
     Info,
-    /// Be aware.
     Warning,
     Error,
 }
 
-/// News of a child session. Source: unstable `subagent_update`.
+/// An update of a child session. Source: unstable `subagent_update`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentPatch {
-    /// The child session.
     pub session: SessionId,
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub title: Patch<String>,
-    /// What it is to do.
+    /// The task.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub description: Patch<String>,
-    /// `running`, `idle`, … in the agent's words.
+    /// `running`, `idle`, … as the agent sent it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub state: Patch<String>,
-    /// Whether it can be cancelled by itself.
+    /// Whether it can be cancelled separately.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub can_cancel: Patch<bool>,
 }

@@ -1,4 +1,4 @@
-//! The open connections: waits fairly for the next batch of any of them.
+//! The open connections; waits fairly for the next batch of any of them.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
@@ -7,14 +7,14 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::model::{Batch, ConnId};
 
-/// What one agent told; `None` says that its connection ended and is gone from here.
+/// A batch of events; `None`: the connection ended and was removed.
 pub type LinkEvent = (ConnId, Option<Batch>);
 
-/// The event channels of all connections that have not ended.
+/// The event channels of all open connections.
 #[derive(Debug, Default)]
 pub struct Agents {
     channels: Vec<(ConnId, Receiver<Batch>)>,
-    /// Where the next look begins, so that one flooding agent cannot starve another.
+    /// The index at which the next poll starts, so that a flooding agent cannot starve others.
     turn: usize,
 }
 
@@ -24,12 +24,12 @@ impl Agents {
         self.channels.push((conn, events));
     }
 
-    /// Whether all have ended.
+    /// Whether there are no open connections.
     pub fn is_empty(&self) -> bool {
         self.channels.is_empty()
     }
 
-    /// The next batch.
+    /// Waits for the next batch.
     pub async fn next(&mut self) -> LinkEvent {
         poll_fn(|cx| self.poll(cx)).await
     }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn two_busy_agents_take_turns_and_an_ended_one_goes() {
+    fn busy_agents_take_turns_and_ended_ones_are_removed() {
         let mut agents = Agents::default();
         let (one, events) = mpsc::channel(8);
         agents.add(ConnId(1), events);

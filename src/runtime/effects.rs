@@ -33,33 +33,32 @@ use crate::ui::{self, ViewState};
 
 use super::agents::Agents;
 
-/// How many lines the log view shows at the most.
+/// Maximum number of lines in the log view.
 const LOG_LINES: usize = 4_000;
 
-/// Which lines the log view has: those up to a number, of these connections.
+/// The lines that the log view contains: the last sequence number, and the connections.
 pub type LogStand = (u64, Option<Vec<u64>>);
 
-/// Finds the MCP servers that a folder names; `Err` says what is wrong with its file. May block.
+/// Reads the MCP servers of a folder; the error describes an invalid file. May block.
 pub type FindServers = Arc<dyn Fn(&Path) -> Result<Option<FolderServers>, String> + Send + Sync>;
 
-/// The hands of the loop.
+/// Executes effects.
 pub struct EffectRunner {
-    /// Finds a theme by name.
+    /// Returns a theme by name.
     pub themes: Box<dyn Fn(&str) -> Theme>,
-    /// Whether parlor is leaving: once all agents have ended, the loop ends.
+    /// Whether parlor is quitting; the loop ends once all agents have ended.
     pub is_leaving: bool,
-    /// The command of the user's editor; `None`: the one that is always there.
+    /// The command of the user's editor; `None`: `vi`.
     pub editor: Option<String>,
-    /// Finds the MCP servers that a folder names.
+    /// Reads the MCP servers of a folder.
     pub find_servers: FindServers,
-    /// The user's home.
     pub home: Option<PathBuf>,
-    /// Where parlor keeps its data; `None`: nowhere.
+    /// The data folder; `None`: there is none.
     pub data_dir: Option<PathBuf>,
-    /// Where updates of agents wait for the next frame.
+    /// Delays updates of agents until the next frame.
     pub gate: Gate,
     conns: BTreeMap<ConnId, Commands>,
-    /// Agents that are to be started later, after a crash.
+    /// Agents that are restarted after a delay.
     delayed: Vec<Delayed>,
     files: Files,
     locator: Locator,
@@ -68,9 +67,9 @@ pub struct EffectRunner {
     recorder: Option<Recorder>,
     tap: Tap,
     log_dir: PathBuf,
-    /// Writes a kept session to a file.
+    /// Exports a saved session to a file.
     pub export: Export,
-    /// What is known about clipboards here.
+    /// The environment for clipboards.
     pub clipboard: Surroundings,
     services: UnboundedSender<ServiceEvent>,
 }
@@ -83,7 +82,7 @@ struct Delayed {
 }
 
 impl EffectRunner {
-    /// A doer without agents.
+    /// Creates a runner without agents.
     pub fn new(
         services: UnboundedSender<ServiceEvent>,
         store: Option<Store>,
@@ -114,7 +113,7 @@ impl EffectRunner {
         }
     }
 
-    /// Carries out one effect. Never blocks.
+    /// Executes one effect. Never blocks.
     pub fn carry_out(&mut self, effect: Effect, agents: &mut Agents, now: Instant) {
         match effect {
             Effect::Connect { conn, spec, cwd, delay } if delay > Duration::ZERO => {
@@ -203,7 +202,7 @@ impl EffectRunner {
                     commands.stop(false);
                 }
             }
-            // The loop itself carries these out, because they need the screen or the clock.
+            // Executed by the loop, because they need the screen or the clock.
             Effect::View(_)
             | Effect::Timer(..)
             | Effect::StopTimer(_)
@@ -217,12 +216,12 @@ impl EffectRunner {
         }
     }
 
-    /// Runs an agent's sign-in in the terminal, which has been left to it.
+    /// Runs an agent's sign-in command in the terminal, which was released before.
     pub fn login(&self, conn: ConnId, spec: AgentSpec, env: Vec<(String, String)>) {
         self.work(move || Some(ServiceEvent::LoginDone(conn, login::run(&spec, &env))));
     }
 
-    /// How the editor, the general one or this one, is started for a place; when that cannot be told, the user is told why.
+    /// The command of an editor (`own`, or the configured one) for a location; an error is reported to the user.
     pub fn editor_for(&self, place: &Location, own: Option<&str>) -> Option<editor::Launch> {
         let launch = editor::Launch::of(own.or(self.editor.as_deref()), place);
         launch
@@ -232,7 +231,8 @@ impl EffectRunner {
             .ok()
     }
 
-    /// Runs the editor; one without a window has been left the terminal. `is_far`: the file need not be here.
+    /// Runs the editor; the terminal was released before, unless the editor has a window. `is_far`: the file may be on
+    /// another machine.
     pub fn edit(&self, launch: editor::Launch, path: PathBuf, folder: PathBuf, is_far: bool) {
         self.work(move || {
             let done = if is_far || path.exists() {
@@ -248,12 +248,12 @@ impl EffectRunner {
         });
     }
 
-    /// When the next delayed agent is to be started.
+    /// When the next delayed agent is started.
     pub fn next_connect(&self) -> Option<Instant> {
         self.delayed.iter().map(|delayed| delayed.at).min()
     }
 
-    /// Starts the agents whose delay is over.
+    /// Starts the agents whose delay has passed.
     pub fn connect_due(&mut self, agents: &mut Agents, now: Instant) {
         let (due, later): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.delayed).into_iter().partition(|delayed| delayed.at <= now);
@@ -263,19 +263,19 @@ impl EffectRunner {
         }
     }
 
-    /// A connection ended and told everything.
+    /// Removes a connection that has ended.
     pub fn forget(&mut self, conn: ConnId) {
         self.conns.remove(&conn);
     }
 
-    /// Ends all agents at once.
+    /// Kills all agents.
     pub fn force_all(&mut self) {
         for commands in self.conns.values() {
             commands.stop(true);
         }
     }
 
-    /// Looks which folders were used before and are still there.
+    /// Loads the previously used folders that still exist.
     fn list_folders(&self) {
         let Some(store) = self.store.clone() else { return };
         self.work(move || {
@@ -284,14 +284,14 @@ impl EffectRunner {
         });
     }
 
-    /// Reads a folder's history of prompts.
+    /// Loads the prompt history of a folder.
     fn load_history(&self, session: SessionKey, folder: &Path) {
         let Some(store) = self.store.clone() else { return };
         let folder = folder.to_owned();
         self.work(move || Some(ServiceEvent::History(session, store.history(&folder))));
     }
 
-    /// Serves a job of the store off this thread; a list sends its pages as they come.
+    /// Executes a job of the store on another thread; a list is sent in pages.
     fn ask_store(&self, job: StoreJob) {
         let services = self.services.clone();
         let Some(store) = self.store.clone() else {
@@ -311,7 +311,7 @@ impl EffectRunner {
         });
     }
 
-    /// Gives the log view the lines of these connections (`None`: of all) if they are other ones than at the last time.
+    /// Updates the lines of the log view for these connections (`None`: all) if they changed.
     pub fn refresh_log(&self, view: &mut ViewState, last: &mut LogStand, conns: Option<Vec<u64>>) {
         let stand = (self.tap.version(), conns.clone());
         if *last == stand {
@@ -331,21 +331,22 @@ impl EffectRunner {
         view.set_log(lines.collect());
     }
 
-    /// Tells the terminals that their output was taken, so that they may send on.
+    /// Reports received output to the terminals, so that they can send more.
     pub fn note_taken(&self, event: &ServiceEvent) {
         if let ServiceEvent::TerminalOutput { bytes, .. } = event {
             self.terminals.taken(bytes.len());
         }
     }
 
-    /// Looks after sessions that another parlor left open when it died, in the background.
+    /// Starts the recorder, which first closes sessions of dead parlors, in the background.
     pub fn start_recording(&mut self) {
         if let Some(recorder) = &mut self.recorder {
             recorder.start();
         }
     }
 
-    /// Ends all commands, and writes the log and what is to be kept to their ends. Says what was not kept.
+    /// Stops all commands, flushes the log, and saves pending changes. Returns an error if something could not be
+    /// saved.
     pub fn shut_down(&mut self) -> Option<String> {
         self.terminals.shut_down();
         self.tap.flush();
@@ -371,7 +372,7 @@ impl EffectRunner {
         });
     }
 
-    /// Does something in the data folder, if there is one.
+    /// Runs a job with the data folder, if there is one.
     fn on_data(&self, job: impl FnOnce(&Path) -> Option<ServiceEvent> + Send + 'static) {
         let Some(data_dir) = self.data_dir.clone() else { return };
         self.work(move || job(&data_dir));
@@ -383,7 +384,7 @@ impl EffectRunner {
     }
 }
 
-/// What is to be copied, as text. Nothing in it may act on a terminal that it is pasted into.
+/// The text to copy, without characters that could control a terminal.
 fn text_to_copy(content: CopyContent, now: Instant) -> String {
     let text = match content {
         CopyContent::Text(text) => text,
@@ -394,7 +395,7 @@ fn text_to_copy(content: CopyContent, now: Instant) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t' | '\r')).collect()
 }
 
-/// A name that is safe as part of a file name.
+/// Replaces characters that are not safe in a file name.
 fn file_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).collect()
 }

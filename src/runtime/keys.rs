@@ -18,47 +18,47 @@ use std::io;
 use crossterm::event::Event;
 use tokio::sync::mpsc::{Receiver, channel};
 
-/// How much input waits for a busy loop; more stays with the terminal.
+/// Maximum number of pending events; further input stays in the terminal's buffer.
 const WAITING_MAX: usize = 64;
 
-/// What the terminal told.
+/// An event of the terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TtyEvent {
-    /// A key, a click, a paste, a change of focus or size.
+    /// A key, mouse, paste, focus or resize event.
     Input(Event),
-    /// Whether it knows synchronized updates (the private mode 2026).
+    /// Whether synchronized updates (private mode 2026) are supported.
     Synchronizes(bool),
-    /// Its background, as three parts of 255.
+    /// The background color in RGB.
     Background([u8; 3]),
-    /// It knows kitty's graphics: the number of the question that it answers.
+    /// The kitty graphics protocol is supported; the number of the answered query.
     Kitty(u32),
-    /// It shows sixel or not (primary device attributes).
+    /// Whether sixel is supported (primary device attributes).
     Sixel(bool),
-    /// The points of a cell, across and down.
+    /// Width and height of a cell in pixels.
     CellSize(u16, u16),
-    /// Its name and version.
+    /// Name and version of the terminal.
     Name(String),
 }
 
-/// What the terminal tells, until this is dropped.
+/// Reads events of the terminal until it is dropped.
 pub struct Keys {
     told: Receiver<io::Result<TtyEvent>>,
     _waker: source::Waker,
 }
 
 impl Keys {
-    /// Begins to listen. Fails if the system has no thread to give, or no terminal.
+    /// Starts the thread. Fails if the thread cannot be started or there is no terminal.
     pub fn listen() -> io::Result<Self> {
         let (sender, told) = channel(WAITING_MAX);
         Ok(Self { told, _waker: source::listen(sender)? })
     }
 
-    /// What is told next; `None`: the terminal is gone.
+    /// Waits for the next event; `None`: the terminal is closed.
     pub async fn next(&mut self) -> Option<io::Result<TtyEvent>> {
         self.told.recv().await
     }
 
-    /// What is told next, if it is there.
+    /// The next event, if one is ready.
     pub fn try_next(&mut self) -> Option<io::Result<TtyEvent>> {
         self.told.try_recv().ok()
     }

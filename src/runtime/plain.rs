@@ -25,13 +25,13 @@ use super::print::Printer;
 use super::signals::{Signal, Signals};
 use super::{Launch, in_runtime};
 
-/// Runs until the user leaves, or until all lines of a pipe were served. Fails if the output cannot be written,
-/// or if lines are left that nobody can take.
+/// Runs until the user quits, or until all lines of a pipe were processed. Fails if the output cannot be written, or if
+/// lines remain that cannot be processed.
 pub fn run(launch: Launch) -> anyhow::Result<()> {
     in_runtime(async { Lines::new(launch)?.run().await })
 }
 
-/// How many lines are read ahead; more wait in the pipe.
+/// Maximum number of lines that are read ahead; more stay in the pipe.
 const TYPED_MAX: usize = 1024;
 
 struct Lines {
@@ -43,14 +43,14 @@ struct Lines {
     signals: Signals,
     clock: Clock,
     typing: mpsc::Receiver<io::Result<String>>,
-    /// Lines that nobody wanted yet, with the time when they came.
+    /// Lines that were not processed yet, with their times.
     typed: VecDeque<(Instant, String)>,
-    /// The beginning of a prompt whose line ended with a backslash.
+    /// The start of a prompt whose line ended with a backslash.
     begun: String,
     is_over: bool,
     is_script: bool,
     has_prompts: bool,
-    /// Since when the question stands that is asked now.
+    /// Since when the current question is shown.
     asked_at: Option<Instant>,
 }
 
@@ -121,8 +121,8 @@ impl Lines {
         }
     }
 
-    /// Waits for the next thing to do. Lines were taken as of `now`: a question that may be answered since then
-    /// wakes at once.
+    /// Waits for the next event. Lines were processed as of `now`: a question that can be answered since then wakes
+    /// immediately.
     async fn wait(&mut self, now: Instant) -> Wake {
         let grace = dialogs::takes_input_from(&self.state).filter(|at| *at > now);
         let other = [self.doer.next_connect(), grace].into_iter().flatten().min();
@@ -141,7 +141,7 @@ impl Lines {
         match wake {
             Wake::Typed(Some(Ok(line))) => self.typed.push_back((now, line)),
             Wake::Typed(Some(Err(_)) | None) => self.is_over = true,
-            // The first stops the turn, a second one soon after leaves.
+            // The first interrupt cancels the turn, a second one soon after quits.
             Wake::Signal(signal @ (Signal::Interrupt | Signal::Terminate)) => {
                 let is_interrupt = signal == Signal::Interrupt;
                 self.apply(
@@ -168,7 +168,7 @@ impl Lines {
         dialogs::focus(&self.state) != Focus::Main
     }
 
-    /// Whether a line would be taken as a prompt now, and begin a turn.
+    /// Whether a line would be accepted as a prompt and start a turn.
     fn is_idle(&self) -> bool {
         let session = self.state.active_session();
         session.is_some_and(|session| {
@@ -176,7 +176,7 @@ impl Lines {
         })
     }
 
-    /// Whether no prompt can be taken any more unless the user does something.
+    /// Whether no prompt can be accepted without an action of the user.
     fn is_stuck(&self) -> bool {
         let phase = self.state.active_session().map(|session| &session.phase);
         let is_waiting = self.doer.next_connect().is_some();
@@ -192,7 +192,7 @@ impl Lines {
             )
     }
 
-    /// Takes the lines that are wanted now. Fails if there are some that nobody can take.
+    /// Processes the lines that are currently accepted. Fails if lines remain that cannot be processed.
     fn take_lines(&mut self, now: Instant) -> anyhow::Result<()> {
         while !self.doer.is_leaving && !self.state.is_quitting {
             if self.is_asked() {
@@ -213,7 +213,7 @@ impl Lines {
         Ok(())
     }
 
-    /// The next line that is wanted, if there is one.
+    /// The next line that is currently accepted.
     fn next_line(&mut self) -> Option<String> {
         let is_command = |line: &str| line.trim_start().starts_with(':');
         let place = match self.asked_at {
@@ -221,7 +221,7 @@ impl Lines {
             Some(_) => Some(0),
             None if self.is_idle() => Some(0),
             None if self.is_stuck() => self.typed.front().filter(|(_, line)| is_command(line)).map(|_| 0),
-            // A terminal's user may go on typing while a turn runs: the reducer keeps such prompts.
+            // In a terminal, prompts can be typed during a turn; the reducer queues them.
             None if !self.is_script && self.is_ready() => Some(0),
             None => self.typed.iter().position(|(_, line)| is_command(line)).filter(|_| !self.is_script),
         };
@@ -232,15 +232,15 @@ impl Lines {
         self.state.active_session().is_some_and(|session| session.phase == SessionPhase::Ready)
     }
 
-    /// All lines were served: leaves once nothing runs any more. Says whether something changed by it, so that
-    /// there may be more to do at once: nothing else might wake parlor.
+    /// Quits after all lines were processed and nothing is running. Returns whether this changed the state, in which
+    /// case it must be called again, because nothing else may wake the loop.
     fn end(&mut self, now: Instant) -> anyhow::Result<bool> {
         let is_vain = self.is_script && self.is_stuck() && !self.is_asked();
         if !self.is_over && !is_vain {
             return Ok(false);
         }
         if self.is_asked() && self.typed.is_empty() {
-            // Nobody is there to answer: the mildest no.
+            // Declines the question, because there is no more input.
             let before = (self.state.modals.len(), self.state.ask_view.clone());
             let is_start = matches!(self.state.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
             self.apply(Event::Act(Action::Escape), now);
@@ -276,7 +276,7 @@ impl Lines {
             Reply::Do(events) => {
                 for event in events {
                     let is_prompt = event == Event::Act(Action::Submit);
-                    // Names of commands that might be meant are no help to a line that is whole.
+                    // Completions are not applicable to a complete line.
                     if is_prompt && !dialogs::completions(&self.state).is_empty() {
                         self.apply(Event::Act(Action::Escape), now);
                     }
@@ -284,7 +284,7 @@ impl Lines {
                 }
             }
         }
-        // The next question is another one, although it may come at once.
+        // The next question is a different one, even if it follows immediately.
         self.asked_at = None;
     }
 
@@ -299,7 +299,7 @@ impl Lines {
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::RunLogin { conn, spec, .. } => {
-                    // It would read the lines that are meant for parlor.
+                    // The command would read the lines that are meant for parlor.
                     let why = format!("Run `{}` in another terminal first.", spec.command_line());
                     self.apply(Event::Service(ServiceEvent::LoginDone(conn, Err(why))), now);
                 }
@@ -319,7 +319,7 @@ impl Lines {
         write(&text)
     }
 
-    /// Shows where to type, when a prompt is wanted.
+    /// Prints the prompt marker when a prompt is accepted.
     fn prompt(&mut self) -> anyhow::Result<()> {
         let is_wanted = self.has_prompts && self.is_idle() && !self.is_asked() && !self.doer.is_leaving;
         match self.state.active_session().filter(|_| is_wanted) {
@@ -333,7 +333,7 @@ fn write(text: &str) -> anyhow::Result<()> {
     Printer::stdout().print(text).context("cannot write to standard output")
 }
 
-/// Lines of standard input, from a thread of its own: reading one cannot be broken off.
+/// Reads lines of standard input on a separate thread, because reading cannot be interrupted.
 fn read_lines() -> io::Result<mpsc::Receiver<io::Result<String>>> {
     let (sender, lines) = mpsc::channel(1);
     std::thread::Builder::new().name("lines".to_owned()).spawn(move || {

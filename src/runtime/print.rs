@@ -1,19 +1,19 @@
 //! Standard output and standard error outside of the screen.
 //!
-//! All output goes through [`Printer`], which sanitises it: names, titles, messages and paths come from agents,
+//! All output goes through [`Printer`], which sanitises it: names, titles, messages and paths may be from agents,
 //! imported files and folders, and standard output may be a terminal even if it is meant for a file.
 
 use std::io::{self, Write};
 
 use crate::ui::text::sanitize;
 
-/// A place to print to.
+/// A destination for output.
 pub struct Printer<'a> {
     out: Box<dyn Write + 'a>,
 }
 
 impl<'a> Printer<'a> {
-    /// Prints to this.
+    /// Prints to a writer.
     pub fn new(out: impl Write + 'a) -> Self {
         Self { out: Box::new(out) }
     }
@@ -28,12 +28,12 @@ impl<'a> Printer<'a> {
         Printer::new(io::stderr())
     }
 
-    /// The same place, for a while.
+    /// Borrows the destination.
     pub fn by_ref(&mut self) -> Printer<'_> {
         Printer::new(&mut self.out)
     }
 
-    /// Prints a text, sanitised, and hands it to the system.
+    /// Sanitises a text, prints it, and flushes.
     pub fn print(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -57,13 +57,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_printed_acts_on_a_terminal() {
+    fn printed_text_cannot_control_the_terminal() {
         let text = "a\u{1b}]52;c;UFdORUQ=\u{7}\u{9d}0;own\u{9c}\u{202e}b\u{7f}\r\nc";
         assert_eq!(printed(text), "a\u{fffd}0;own\u{fffd}b\u{2421}\nc");
     }
 
     #[test]
-    fn a_plain_character_is_printed_as_it_is() {
+    fn plain_characters_are_printed_unchanged() {
         for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| escape::is_plain(*c)) {
             let text = format!("a{c}é{c}");
             assert_eq!(sanitize(&text), text, "{:x}", u32::from(c));

@@ -33,16 +33,17 @@ use super::clock::Clock;
 
 pub use screen::{Screen, run};
 
-/// Most timers that fire between two lines, because a timer that re-arms itself for the same moment would never stop.
+/// Maximum number of timers that fire between two lines, because a timer that re-arms itself for the same time would
+/// never stop.
 const MAX_TIMERS: usize = 1_000;
 
-/// Most dialogs that are closed before a user action of the log.
+/// Maximum number of dialogs that are closed before a user action of the log.
 const MAX_DIALOGS: usize = 4;
 
-/// Most connections of a log that are played: each opens a tab or replaces an agent.
+/// Maximum number of connections of a log that are played: each opens a tab or replaces an agent.
 const MAX_CONNS: usize = 64;
 
-/// Most comparisons of one change for a frame.
+/// Maximum number of diffs that are computed for a frame.
 const MAX_COMPARED: usize = 16;
 
 /// A request to the services that waits for its result in the log.
@@ -80,7 +81,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// A log before its first line.
+    /// Creates a replay before the first line of a log.
     pub fn new(log: Log, keymap: &Keymap) -> Self {
         let began = Instant::now();
         let first = log.entries.first().map_or(1, |entry| entry.conn);
@@ -267,7 +268,7 @@ impl Replay {
         self.settle(now);
     }
 
-    /// The session with this id, else the first one of the connection.
+    /// The session with this id, otherwise the first one of the connection.
     fn session_of(&self, conn: ConnId, id: Option<&SessionId>) -> SessionKey {
         let of_conn = || self.state.sessions.values().filter(|session| session.conn == Some(conn));
         let named = of_conn().find(|session| id.is_some() && session.id.as_ref() == id);

@@ -1,5 +1,4 @@
-//! Releases the terminal to an editor or a sign-in command and takes it back; notifies a user who is in another
-//! window.
+//! Releases the terminal to an editor or a sign-in command and takes it back; notifies a user who is in another window.
 
 use std::time::Instant;
 
@@ -8,7 +7,7 @@ use super::keys::Keys;
 use crate::ui;
 
 impl Loop {
-    /// Calls the user, as configured. What else has the terminal is not disturbed.
+    /// Notifies the user, as configured, unless another program has the terminal.
     pub(super) fn announce(&mut self, line: &str) {
         if self.is_away {
             return;
@@ -21,7 +20,7 @@ impl Loop {
         }
     }
 
-    /// Leaves the screen to something else that needs the terminal.
+    /// Releases the screen to another program.
     pub(super) fn step_aside(&mut self) {
         self.is_away = true;
         self.input = None;
@@ -29,11 +28,11 @@ impl Loop {
         self.tty.leave();
     }
 
-    /// Takes the screen again.
+    /// Takes the screen back.
     pub(super) fn come_back(&mut self) {
         self.is_away = false;
         self.back_since = Some(Instant::now());
-        // A SIGCONT that arrived meanwhile was not meant for parlor.
+        // A SIGCONT that arrived in the meantime was not meant for parlor.
         self.signals.forget();
         self.tty.reenter();
         self.title.clear();

@@ -21,53 +21,52 @@ use ratatui::layout::Position;
 use super::paint::Painter;
 use crate::ui::RowCache;
 
-/// How the user is called when something waits that is not in view.
+/// How the user is notified when attention is required.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Calls {
     pub bell: bool,
-    /// By words that the terminal may show as a notification (OSC 9).
+    /// With a desktop notification of the terminal (OSC 9).
     pub notify: bool,
 }
 
-/// Whether the screen is ours; the panic hook and `Drop` must not restore twice.
+/// Whether parlor has the screen; the panic hook and `Drop` must not restore it twice.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 
-/// The terminal while parlor has it. When it is gone (its window was closed), everything sent to it is dropped:
-/// its owner checks [`Tty::is_gone`].
+/// The terminal while parlor has it. After it was closed, output is discarded; the owner checks [`Tty::is_gone`].
 pub struct Tty {
     painter: Painter,
     mouse: bool,
     is_gone: bool,
 }
 
-/// Whether it knows synchronized updates (DECRQM), and its background (OSC 11). The answers come among the keys,
-/// sooner or later or never.
+/// Queries for synchronized updates (DECRQM) and the background (OSC 11). Responses arrive as input at any time, or
+/// never.
 const QUESTIONS: &str = "\x1b[?2026$p\x1b]11;?\x1b\\";
 
-/// The largest screen that is drawn: a bogus size must not cost gigabytes.
+/// Maximum size of the screen: an invalid size must not allocate gigabytes.
 const COLS_MAX: u16 = 2048;
 const ROWS_MAX: u16 = 1024;
 
-/// Puts the window's title on the terminal's own stack, and takes it back from there (XTWINOPS).
+/// Saves and restores the window title on the terminal's stack (XTWINOPS).
 const KEEP_TITLE: &str = "\x1b[22;2t";
 const FORMER_TITLE: &str = "\x1b[23;2t";
 
 impl Tty {
-    /// Takes the screen, and asks the terminal what else is to be asked. Fails if standard output is no terminal.
+    /// Takes the screen and sends queries to the terminal. Fails if standard output is not a terminal.
     pub fn enter(mouse: bool, questions: &str) -> anyhow::Result<Self> {
         install_panic_hook();
-        // Terminals that do not know a question may print a part of it: the first frame clears that.
+        // Terminals that do not support a query may print part of it, which the first frame overwrites.
         take_screen(mouse, &format!("{QUESTIONS}{questions}"))?;
         let (cols, rows) = size().context("cannot read the terminal size")?;
         Ok(Self { painter: Painter::new(cols, rows), mouse, is_gone: false })
     }
 
-    /// Whether the terminal has refused something.
+    /// Whether the terminal is closed: a call has failed.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
 
-    /// Counts the terminal as gone.
+    /// Marks the terminal as closed.
     pub fn lose(&mut self) {
         self.is_gone = true;
     }
@@ -77,17 +76,17 @@ impl Tty {
         done.ok()
     }
 
-    /// The buffer for the next frame, and whether it holds what the last one left there; `None`: the terminal is gone.
+    /// The buffer for the next frame, and whether it contains the previous frame; `None`: the terminal is closed.
     pub fn begin(&mut self) -> Option<(&mut Buffer, bool)> {
-        // The size is asked for each time, which is cheap: a change may come before the event that tells it.
+        // The size is queried for each frame, which is cheap, because a change may precede its event.
         let (cols, rows) = self.note(size())?;
         let (cols, rows) = (cols.min(COLS_MAX), rows.min(ROWS_MAX));
         self.painter.resize(cols, rows);
         Some(self.painter.begin())
     }
 
-    /// Shows the buffer, inside a synchronized update and in one piece: no half frame is seen, and one system call is
-    /// enough. `rows` says what was drawn, `cursor` where the cursor is to be seen.
+    /// Draws the buffer in a synchronized update with a single write, so that no partial frame is visible. `rows`: the
+    /// rendered rows; `cursor`: the position of the visible cursor.
     pub fn finish(&mut self, cursor: Option<Position>, rows: &RowCache) {
         let frame = self.painter.finish(cursor, rows);
         if !frame.is_empty() {
@@ -96,7 +95,7 @@ impl Tty {
         }
     }
 
-    /// Whether frames are synchronized updates from now on.
+    /// Sets whether frames use synchronized updates.
     pub fn synchronize(&mut self, does: bool) {
         self.painter.synchronize(does);
     }
@@ -106,7 +105,7 @@ impl Tty {
         self.painter.clear();
     }
 
-    /// Takes the mouse, or leaves it to the terminal.
+    /// Sets whether mouse events are captured.
     pub fn capture_mouse(&mut self, captures: bool) {
         self.mouse = captures;
         let mut out = io::stdout().lock();
@@ -115,25 +114,25 @@ impl Tty {
         self.note(queued.and_then(|()| out.flush()));
     }
 
-    /// Sends a sequence that shows nothing.
+    /// Sends a sequence without visible output.
     pub fn send(&mut self, sequence: &str) {
         self.note(write(sequence.as_bytes()));
     }
 
-    /// Names the terminal's window; the text has no control characters.
+    /// Sets the window title; the text must not contain control characters.
     pub fn set_title(&mut self, title: &str) {
         let mut out = io::stdout().lock();
         self.note(queue!(out, SetTitle(title)).and_then(|()| out.flush()));
     }
 
-    /// Restores the screen. If that fails, the terminal is gone.
+    /// Restores the screen. If that fails, the terminal is marked as closed.
     pub fn leave(&mut self) {
         self.note(restore());
     }
 
-    /// Takes the screen again after [`Tty::leave`], or after the process was stopped and went on.
+    /// Takes the screen again after [`Tty::leave`], or after the process was stopped and continued.
     pub fn reenter(&mut self) {
-        // A shell that stopped us may have changed the modes; only from the original ones raw mode is set anew.
+        // A shell that stopped parlor may have changed the modes; raw mode must be enabled from the original ones.
         let _ = disable_raw_mode();
         let taken = take_screen(self.mouse, "");
         self.note(taken);
@@ -141,7 +140,7 @@ impl Tty {
     }
 }
 
-/// The points of a cell, across and down, as the system knows them.
+/// Width and height of a cell in pixels, as reported by the system.
 #[cfg(unix)]
 pub fn cell_size() -> Option<(u16, u16)> {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
@@ -149,7 +148,7 @@ pub fn cell_size() -> Option<(u16, u16)> {
     (cell.0 > 0 && cell.1 > 0).then_some(cell)
 }
 
-/// The points of a cell, which no system but Unix tells.
+/// Width and height of a cell in pixels, which is available on Unix only.
 #[cfg(not(unix))]
 pub fn cell_size() -> Option<(u16, u16)> {
     None
@@ -160,7 +159,7 @@ pub fn cell_size() -> Option<(u16, u16)> {
 fn size() -> io::Result<(u16, u16)> {
     match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Ok((size.ws_col, size.ws_row)),
-        // Standard output may be something else than the terminal.
+        // Standard output may not be the terminal.
         _ => crossterm::terminal::size(),
     }
 }
@@ -193,7 +192,7 @@ fn take_screen(mouse: bool, questions: &str) -> anyhow::Result<()> {
         EnableFocusChange,
         Print(KEEP_TITLE),
         SetTitle("parlor"),
-        // Terminals that do not know the kitty protocol ignore this; those that do tell Shift+Enter apart.
+        // Terminals without the kitty protocol ignore this; others distinguish Shift+Enter.
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
     )?;
     if mouse {
@@ -204,7 +203,7 @@ fn take_screen(mouse: bool, questions: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Gives the screen back, once.
+/// Restores the screen, once.
 pub fn restore() -> io::Result<()> {
     if !IS_ENTERED.swap(false, Ordering::SeqCst) {
         return Ok(());
@@ -225,11 +224,11 @@ pub fn restore() -> io::Result<()> {
     disable_raw_mode().and(written)
 }
 
-/// Restores the screen while the loop may be blocked writing to it, and waits at most so long.
+/// Restores the screen while the loop may be blocked writing to it, and waits for `time` at most.
 pub fn restore_within(time: Duration) {
     let (done, is_done) = std::sync::mpsc::channel();
     let restorer = std::thread::Builder::new().name("restore".to_owned()).spawn(move || {
-        // The modes need no room in the terminal's buffer.
+        // Changing the modes needs no space in the terminal's buffer.
         let _ = disable_raw_mode();
         let _ = restore();
         let _ = done.send(());
@@ -239,7 +238,7 @@ pub fn restore_within(time: Duration) {
     }
 }
 
-/// Restores the terminal before a panic's message is printed, so that it can be read.
+/// Restores the terminal before the message of a panic is printed, so that it is readable.
 fn install_panic_hook() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,4 @@
-//! Opens a page in the user's browser, after the user agreed.
+//! Opens a URL in the user's browser; the user has confirmed it.
 
 use std::io;
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::program::{Start, StartedBy};
 
-/// Opens an address with the first of the system's openers that starts, and does not wait for it.
+/// Opens a URL with the first opener of the system that starts, and does not wait for it.
 pub fn open(url: &str) -> io::Result<()> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for opener in open::commands(url) {

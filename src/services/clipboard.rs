@@ -16,32 +16,28 @@ use crate::model::CopyOutcome;
 
 use super::process;
 
-/// Most bytes of text in one OSC 52: 100,000 characters of base64, which is the limit of several terminals.
+/// Maximum size of text in an OSC 52 sequence, in bytes: 100,000 characters of base64, which is the limit of several
+/// terminals.
 const TERMINAL_MAX_BYTES: usize = 74_994;
 
-/// Bytes of a sequence that GNU screen passes on at a time; its limit is 768.
+/// Bytes of a sequence in one GNU screen escape; its limit is 768.
 const SCREEN_CHUNK_BYTES: usize = 480;
 
-/// Where parlor runs, as far as a clipboard is concerned.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+/// The environment, as far as the clipboard is concerned.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Surroundings {
-    /// Over a network: the machine's own clipboard is not the user's.
+    /// Whether parlor runs over SSH, so that the clipboard of this machine is not the user's.
     pub is_remote: bool,
-    /// Inside tmux.
     pub is_in_tmux: bool,
-    /// Inside GNU screen.
     pub is_in_screen: bool,
-    /// There is a Wayland display.
     pub has_wayland: bool,
-    /// There is an X display.
     pub has_x11: bool,
-    /// The system is macOS.
     pub is_macos: bool,
 }
 
 impl Surroundings {
-    /// Judges by the usual variables, which `variable` gives.
+    /// Detects the environment from the usual variables.
     pub fn judge(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
         Self {
@@ -54,7 +50,7 @@ impl Surroundings {
         }
     }
 
-    /// Programs that may take a text, in the order in which they are tried.
+    /// The clipboard programs to try, in order.
     fn programs(self) -> Vec<&'static [&'static str]> {
         let mut programs: Vec<&[&str]> = Vec::new();
         if !self.is_remote {
@@ -70,14 +66,14 @@ impl Surroundings {
             }
         }
         if self.is_in_tmux {
-            // tmux keeps it, and passes it on to its terminal where it may.
+            // tmux stores the text, and passes it on to its terminal if configured.
             programs.push(&["tmux", "load-buffer", "-w", "-"]);
         }
         programs
     }
 }
 
-/// Copies a text. May take seconds when a program hangs; never longer than its limit.
+/// Copies a text. Blocks for up to two seconds per program.
 pub fn copy(text: &str, around: Surroundings) -> CopyOutcome {
     copy_by(text, around, |command| match command.split_first() {
         Some((program, args)) => process::feed(program, args, text.as_bytes()),
@@ -111,9 +107,9 @@ fn copy_by(text: &str, around: Surroundings, feed: impl Fn(&[&str]) -> io::Resul
     CopyOutcome::Terminal { sequence: sequence(text, around) }
 }
 
-/// The bytes that ask the terminal to copy a text, so that they get through what lies in between.
+/// The OSC 52 sequence that copies a text, escaped for tmux or screen.
 fn sequence(text: &str, around: Surroundings) -> String {
-    // It ends with BEL: the other end, ESC \, would end the wrapping too.
+    // Terminated with BEL, because the alternative, ESC \, would also end the outer sequence.
     let bare = format!("\x1b]52;c;{}\x07", BASE64_STANDARD.encode(text));
     if around.is_in_tmux {
         return format!("\x1bPtmux;{}\x1b\\", bare.replace('\x1b', "\x1b\x1b"));
@@ -152,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machines_own_clipboard_is_used_only_where_the_user_sits() {
+    fn the_clipboard_of_the_machine_is_not_used_over_ssh() {
         let local = [("WAYLAND_DISPLAY", "wayland-0"), ("DISPLAY", ":0"), ("TMUX", "x")];
         assert_eq!(first_words(judged(&local)), ["wl-copy", "xclip", "xsel", "tmux"]);
         let remote = [("SSH_TTY", "/dev/pts/1"), ("DISPLAY", "localhost:10"), ("TMUX", "x")];
@@ -161,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_program_that_takes_it_is_named() {
+    fn the_first_program_that_succeeds_is_reported() {
         let around = judged(&[("DISPLAY", ":0"), ("TMUX", "x")]);
         let by_xsel = |command: &[&str]| if command[0] == "xsel" { Ok(()) } else { refuse(command) };
         assert_eq!(copy_by("text", around, by_xsel), CopyOutcome::Program("xsel"));
@@ -170,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_terminal_is_asked_last_and_through_what_lies_between() {
+    fn osc_52_is_the_last_resort_and_is_escaped_for_multiplexers() {
         let sequence = |around| match copy_by("text", around, refuse) {
             CopyOutcome::Terminal { sequence } => sequence,
             other => panic!("{other:?}"),
@@ -181,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn screen_gets_pieces_that_it_can_pass_on() {
+    fn sequences_for_screen_are_split() {
         let CopyOutcome::Terminal { sequence } = copy_by(&"x".repeat(3000), judged(&[("STY", "x")]), refuse)
         else {
             panic!("no sequence");
@@ -193,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_cannot_take_is_refused_with_advice() {
+    fn text_over_the_terminal_limit_is_rejected_with_advice() {
         let long = "x".repeat(TERMINAL_MAX_BYTES + 1);
         let CopyOutcome::Failed(why) = copy_by(&long, judged(&[("DISPLAY", ":0")]), refuse) else {
             panic!("copied");

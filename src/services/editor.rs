@@ -1,9 +1,8 @@
 //! Opens a file in the user's editor, at a line.
 //!
-//! Duty: the command line from a template, and running it. Not its duty: which file (`app`), giving the screen
-//! back (`runtime`).
-//! A template is split as a shell would, and only then are `{path}` and `{line}` filled in: a path is never read
-//! as anything but one argument. Without them the arguments are appended in the way that the editor knows.
+//! Builds the command line from a template and runs it. The template is split like a shell command before `{path}` and
+//! `{line}` are replaced, so that a path is always a single argument. Without placeholders, the arguments are appended
+//! in the editor's own format. `runtime` releases the screen first.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -11,7 +10,7 @@ use std::process::Stdio;
 use crate::model::Location;
 use crate::program::{Start, StartedBy};
 
-/// Editors with a window of their own: parlor keeps the screen.
+/// Editors with their own window, for which parlor does not release the screen.
 const WINDOWED: &[&str] = &[
     "code",
     "code-insiders",
@@ -36,18 +35,17 @@ const WINDOWED: &[&str] = &[
     "open",
 ];
 
-/// How to start the editor.
+/// An editor command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// Program and arguments.
     pub words: Vec<String>,
-    /// Whether it has a window of its own and leaves the terminal alone.
+    /// Whether the editor has its own window and does not use the terminal.
     pub is_windowed: bool,
 }
 
 impl Launch {
-    /// The command for a place. `template` is the configured command, or that of the environment; none: `vi`.
-    /// `Err` says what is wrong with the template.
+    /// The command for a location. `template`: the configured command, or that of the environment; `None`: `vi`. Fails
+    /// if the template is invalid.
     pub fn of(template: Option<&str>, place: &Location) -> Result<Self, String> {
         let template = template.filter(|text| !text.trim().is_empty()).unwrap_or("vi");
         let mut words = shell_words::split(template)
@@ -68,7 +66,7 @@ impl Launch {
         Ok(Self { is_windowed: WINDOWED.contains(&program.as_str()), words })
     }
 
-    /// Runs it: to its end in the terminal, or in the background if it has a window. `Err` says how it failed.
+    /// Runs the editor: until it exits in the terminal, or in the background if it has its own window.
     pub fn run(&self, folder: &Path) -> Result<(), String> {
         let Some((program, arguments)) = self.words.split_first() else { return Ok(()) };
         let start = Start::find(StartedBy::User, program, Some(folder), &[]);
@@ -91,7 +89,7 @@ impl Launch {
     }
 }
 
-/// Fills both in at once, so that a path which holds `{line}` stays as it is.
+/// Replaces both placeholders in one pass, so that a path with `{line}` is unchanged.
 fn fill(word: &str, path: &str, line: &str) -> String {
     let mut out = String::new();
     let mut rest = word;
@@ -112,7 +110,7 @@ fn fill(word: &str, path: &str, line: &str) -> String {
     out + rest
 }
 
-/// How an editor is told of a line.
+/// The arguments for a path and line in the format of an editor.
 fn arguments(program: &str, path: &str, line: Option<u32>) -> Vec<String> {
     let Some(line) = line else { return vec![path.to_owned()] };
     match program {
@@ -143,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_filled_in_word_by_word() {
+    fn placeholders_are_replaced_within_arguments() {
         assert_eq!(
             words("code -g {path}:{line}", "/a b/{line}.rs", Some(7)),
             ["code", "-g", "/a b/{line}.rs:7"]
@@ -153,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn editors_are_told_of_the_line_in_their_own_way() {
+    fn the_line_is_passed_in_the_format_of_the_editor() {
         assert_eq!(words("vim", "/a.rs", Some(3)), ["vim", "+3", "/a.rs"]);
         assert_eq!(words("/usr/bin/nvim -R", "/a.rs", Some(3)), ["/usr/bin/nvim", "-R", "+3", "/a.rs"]);
         assert_eq!(words("hx", "/a.rs", Some(3)), ["hx", "/a.rs:3"]);
@@ -166,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_with_a_window_leaves_the_terminal_alone() {
+    fn editors_with_windows_are_detected() {
         let is_windowed = |template| Launch::of(Some(template), &place("/a", None)).map(|it| it.is_windowed);
         assert_eq!(is_windowed("/opt/bin/code -g"), Ok(true));
         assert_eq!(is_windowed("nvim"), Ok(false));
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_the_program() {
+    fn errors_contain_the_program() {
         let folder = std::env::temp_dir();
         let run = |template| Launch::of(Some(template), &place("/a", None)).and_then(|it| it.run(&folder));
         assert_eq!(run("true"), Ok(()));

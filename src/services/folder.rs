@@ -1,11 +1,11 @@
-//! Folders by name: what a user types for one.
+//! Resolves folders that the user enters.
 
 use std::path::{Path, PathBuf};
 
-/// The real path of the folder that is meant: `~` is the home, a relative path counts from `base`.
+/// The canonical path of a folder: `~` is the home folder, and relative paths are resolved against `base`.
 ///
 /// # Errors
-/// It is not there, or no folder, in one sentence with what to do next.
+/// The path does not exist or is not a folder; one sentence with the remedy.
 pub fn find(text: &str, base: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
     let path = match (text.strip_prefix('~'), home) {
         (Some(""), Some(home)) => home.to_owned(),
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn home_and_relative_paths_are_understood_and_what_is_no_folder_is_told() {
+    fn home_and_relative_paths_are_resolved_and_files_are_rejected() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("home/code")).unwrap();

@@ -1,9 +1,8 @@
-//! Folders of sessions: whether two belong together, and where one that is gone may be now.
+//! Finds the folder of a session after it was renamed, moved or deleted.
 //!
-//! Duty: what tells a folder again ([`mark`]), how near two folders are ([`Kin`]), and what to offer for a folder
-//! that was renamed, moved or deleted ([`offers`]). Not its duty: branch and state (`git`).
-//! Blocks on the disk. Starts no program: a repository is read from its own files. Everything but the number on
-//! the disk is a guess, and is named as what it is.
+//! [`mark`] records what identifies a folder, [`Kin`] classifies how close two folders are, and [`offers`] lists
+//! candidates for a missing folder. Blocks on the disk. Starts no program: repositories are read from their files. Only
+//! the inode is certain; all other matches are guesses and are labelled with their reason.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,31 +13,29 @@ use serde::{Deserialize, Serialize};
 use super::{git, unix};
 use crate::model::{FolderOffer, FolderReason, Nearness};
 
-/// How many entries of folders are looked at for one that was moved.
+/// Maximum number of folder entries that are searched for a moved folder.
 const MOST_LOOKED_AT: usize = 4_000;
 
-/// How many folders are offered at the most.
+/// Maximum number of offers.
 const MOST_OFFERS: usize = 6;
 
-/// What tells a folder again under another name.
+/// What identifies a folder independently of its path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FolderMark {
-    /// Its disk.
     pub device: u64,
-    /// Its number there.
     pub inode: u64,
-    /// When it was made, in Unix microseconds, if its disk says so: a number is given anew.
+    /// Creation time in Unix microseconds, if the file system has it; inodes are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_us: Option<i64>,
-    /// The storage that all worktrees of its repository share.
+    /// The git folder that all worktrees of its repository share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_dir: Option<PathBuf>,
-    /// Where its repository comes from (`origin`).
+    /// The URL of the repository's `origin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
 }
 
-/// The mark of a folder; `None` if it is not there.
+/// The mark of a folder; `None`: not a folder.
 pub fn mark(folder: &Path) -> Option<FolderMark> {
     let (device, inode) = unix::identity(folder).filter(|_| folder.is_dir())?;
     let common_dir = common_dir(folder);
@@ -47,7 +44,7 @@ pub fn mark(folder: &Path) -> Option<FolderMark> {
 }
 
 impl FolderMark {
-    /// Whether it is that of this very folder, whatever it is called now.
+    /// Whether this is the mark of the given folder, under any path.
     pub fn is_of(&self, folder: &Path) -> bool {
         let is_made_then = || match (self.made_us, unix::made_us(folder)) {
             (Some(then), Some(made)) => then == made,
@@ -57,13 +54,13 @@ impl FolderMark {
     }
 }
 
-/// The storage of a folder's repository, the same for all of its worktrees.
+/// The git folder of a repository, which all of its worktrees share.
 pub fn common_dir(folder: &Path) -> Option<PathBuf> {
     let git_dir = folder.ancestors().find_map(git::git_dir_of)?;
     git::common_dir_of(&git_dir).canonicalize().ok()
 }
 
-/// The address of `origin` in a repository's own configuration.
+/// The URL of `origin` in the configuration of a repository.
 fn remote(common_dir: &Path) -> Option<String> {
     let config = git::read_text(&common_dir.join("config"))?;
     let lines = config.lines().map(str::trim);
@@ -73,7 +70,7 @@ fn remote(common_dir: &Path) -> Option<String> {
         .find_map(|line| Some(line.strip_prefix("url")?.trim_start().strip_prefix('=')?.trim().to_owned()))
 }
 
-/// How near folders are to one. Each folder is looked at once.
+/// Classifies folders by their distance to one; results are cached.
 #[derive(Debug)]
 pub struct Kin {
     folder: PathBuf,
@@ -82,12 +79,12 @@ pub struct Kin {
 }
 
 impl Kin {
-    /// For this folder.
+    /// Creates a classifier for a folder.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), common_dir: common_dir(folder), known: HashMap::new() }
     }
 
-    /// How near another folder is, and whether it is gone; a mark of it says where it belonged.
+    /// How close another folder is, and whether it is missing; its mark has the repository of a missing folder.
     pub fn of(&mut self, folder: &Path, mark: Option<&FolderMark>) -> (Nearness, bool) {
         if let Some(known) = self.known.get(folder) {
             return *known;
@@ -108,8 +105,8 @@ impl Kin {
     }
 }
 
-/// Where a session may go on whose folder is gone: best first, the user's own folder last. `known` are folders of
-/// other sessions.
+/// Candidates for a session whose folder is missing: best first, the current folder last. `known`: the folders of other
+/// sessions.
 pub fn offers(gone: &Path, mark: Option<&FolderMark>, current: &Path, known: &[PathBuf]) -> Vec<FolderOffer> {
     let mut found: Vec<FolderOffer> = Vec::new();
     let mut add = |folder: PathBuf, why: FolderReason| {
@@ -157,7 +154,7 @@ fn worktrees(common_dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Folders in which one that was moved is looked for: those around its old place, the user's, those of other
+/// Folders that are searched for a moved one: those near its old path and near the current folder, and those of other
 /// sessions.
 fn neighbours(gone: &Path, current: &Path, known: &[PathBuf]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = known.to_vec();
@@ -165,7 +162,7 @@ fn neighbours(gone: &Path, current: &Path, known: &[PathBuf]) -> Vec<PathBuf> {
     let around = gone.ancestors().skip(1).find(|folder| folder.is_dir());
     let roots = around.into_iter().chain(current.parent());
     let mut level: Vec<PathBuf> = roots.map(Path::to_owned).collect();
-    // A folder that was moved is mostly beside its old place, or one deeper.
+    // A moved folder is usually next to its old path, or one level deeper.
     for _ in 0..2 {
         let mut below = Vec::new();
         for folder in level {

@@ -1,10 +1,11 @@
-//! Serves the agent's file requests, bounded by the session's roots.
+//! Executes the agent's file requests within the session's roots.
 //!
-//! Duty: reads and replaces text files. Takes a [`FileJob`], gives back one [`ServiceEvent`].
-//! Not its duty: asking the user (`app` does, on `FileAsks`), resolving relative paths.
-//! Invariants: the policy decides about the path with all links followed, and exactly that path is opened, without
-//! following a link, so one that is swapped in after the decision leads to an error; a file is replaced whole or not at
-//! all; a file that changed since this agent read it is not overwritten.
+//! Reads and replaces text files: takes a [`FileJob`], returns one [`ServiceEvent`]. For `FileAsks`, `app` asks the
+//! user.
+//!
+//! Invariants: the policy decides about the path with all links resolved, and exactly that path is opened without
+//! following links, so a link that is created after the decision leads to an error; a file is replaced completely or
+//! not at all; a file that changed since this agent read it is not overwritten.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,51 +29,51 @@ use fs_error::FsError;
 use place::Place;
 use seen::Seen;
 
-/// The largest file that is read whole, and the largest part of a larger one. Agents put what they read
-/// into a model's context, where a hundredth of this does not fit.
+/// Maximum size of a file that is read completely, and of a part of a larger one. Agents put the text into a model's
+/// context, which is much smaller.
 const MAX_READ_BYTES: u64 = 32 << 20;
 
-/// How many questions about outside paths are remembered at most.
+/// Maximum number of open questions about paths outside of the roots.
 const MAX_SHOWN: usize = 256;
 
-/// Larger files are not read to show what a write changes.
+/// Maximum size of a file for which the change of a write is shown.
 const MAX_OLD_BYTES: u64 = 4 << 20;
 
-/// So many folders above a file are looked at.
+/// Maximum number of parent folders that are checked for a repository.
 const MAX_DEPTH: usize = 64;
 
-/// How often a path is resolved anew when it changes under our hands.
+/// How often a path is resolved again when it changes during the request.
 const MAX_TRIES: usize = 3;
 
-/// Serves file requests. Cheap to clone: all clones share one memory of what was read.
+/// Executes file requests. Cheap to clone: clones share the state.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
     memory: Arc<Mutex<Memory>>,
-    /// Held from the check "unchanged since it was read" until the file is replaced, so that two writes of
-    /// ours cannot pass between each other's check and replacement.
+    /// Held from the check that the file is unchanged until it is replaced, so that concurrent writes cannot
+    /// interleave.
     writing: Arc<Mutex<()>>,
 }
 
 #[derive(Debug, Default)]
 struct Memory {
-    /// What each agent last saw of each file, by its real path.
+    /// The last known state of each file, by agent and canonical path.
     seen: HashMap<ConnId, HashMap<PathBuf, Seen>>,
-    /// Which real path the user was shown for an open question.
+    /// The canonical path that was shown to the user for an open question.
     shown: HashMap<AskId, PathBuf>,
 }
 
 impl Files {
-    /// A service with an empty memory.
+    /// Creates a service without state.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Serves one request. Blocks on the disk: call it on a thread where that is fine.
+    /// Executes one request. Blocks on the disk.
     ///
-    /// Errors for the agent are in the event: `-32002` with `data.uri` for a missing file, `-32602` for what
-    /// cannot be a text file (a folder, a device), `-32603` for the rest.
+    /// The event contains errors for the agent: `-32002` with `data.uri` for a missing file, `-32602` for a path that
+    /// is not a file (a folder, a device), `-32603` for others.
     pub fn serve(&self, job: FileJob) -> ServiceEvent {
-        // Where the user's yes leads, in each round: what the user was not shown is not touched.
+        // The user's permission covers only the path that was shown.
         let allowed = self.memory().shown.remove(&job.ask).zip(job.allowed);
         for _ in 0..MAX_TRIES {
             let place = match Self::locate(&job) {
@@ -104,7 +105,7 @@ impl Files {
                 }
             };
             return match result {
-                // A link was swapped in between: where it leads now is for the next round to say.
+                // A link changed in between; the next round decides about its new target.
                 Err(FsError::Escaped) => continue,
                 Err(trouble) => failed(&job, &trouble, served(None)),
                 Ok((text, change)) => ServiceEvent::FileDone {
@@ -118,7 +119,7 @@ impl Files {
         failed(&job, &FsError::Unsteady, None)
     }
 
-    /// Forgets what an agent has read; for when its connection ended.
+    /// Removes the state of an agent whose connection has ended.
     pub fn forget(&self, conn: ConnId) {
         self.memory().seen.remove(&conn);
     }
@@ -130,7 +131,7 @@ impl Files {
         place::locate(&job.path, &job.roots)
     }
 
-    /// Remembers which real path the user is about to be shown.
+    /// Records the canonical path that is shown to the user.
     fn note_shown(&self, ask: AskId, real: &Path) {
         let mut memory = self.memory();
         if memory.shown.len() >= MAX_SHOWN {
@@ -139,7 +140,7 @@ impl Files {
         memory.shown.insert(ask, real.to_owned());
     }
 
-    /// What a write would change, for the user to judge by.
+    /// The change of a write, to show it to the user.
     fn preview(job: &FileJob, place: &Place) -> Option<WriteChange> {
         match &job.op {
             FileOp::Write { content } => Some(change_of(place, content)),
@@ -185,18 +186,18 @@ impl Files {
     }
 }
 
-/// What a look at a file showed.
+/// Content of a file that parlor reads for itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Glance {
-    /// Its bytes, all of them.
+    /// The complete content.
     Text(Vec<u8>),
-    /// There is none.
     Missing,
-    /// It is outside the roots, no ordinary file, too large, or cannot be read.
+    /// Outside of the roots, not a regular file, too large, or not readable.
     Refused,
 }
 
-/// Looks at a file for parlor itself, inside the roots only. Nothing is remembered of it, and nothing asked.
+/// Reads a file for parlor itself, within the roots only. The state for the agent is not updated, and the user is not
+/// asked.
 pub(super) fn glance(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Glance {
     let looked = || -> Result<Glance, FsError> {
         let place = place::locate(path, roots)?;
@@ -216,7 +217,7 @@ pub(super) fn glance(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Glance {
     }
 }
 
-/// What a job would do, and what is known of that.
+/// The access of a job, and the facts for the policy.
 fn describe(job: &FileJob, place: &Place) -> (Access, Facts) {
     let path = place.real().to_owned();
     let is_inside = place.root().is_some();
@@ -235,7 +236,7 @@ fn describe(job: &FileJob, place: &Place) -> (Access, Facts) {
     }
 }
 
-/// Whether a file lies in the data of a git repository that is not called `.git`.
+/// Whether a file is in the data of a git repository that is not named `.git`.
 fn is_in_repository_data(path: &Path, root: Option<&Path>) -> bool {
     let mut below = path;
     for folder in path.ancestors().skip(1).take(MAX_DEPTH) {
@@ -251,7 +252,7 @@ fn is_in_repository_data(path: &Path, root: Option<&Path>) -> bool {
     false
 }
 
-/// The change from what is in the file now; the new content alone where that cannot be read.
+/// The change from the current content; only the size if that cannot be read.
 fn change_of(place: &Place, content: &str) -> WriteChange {
     let old = read::open(place).and_then(|(file, meta)| {
         if meta.len() > MAX_OLD_BYTES {

@@ -1,7 +1,7 @@
 //! Branch and state of a folder's git repository.
 //!
 //! Both are read from the repository's files. git itself is not started: `git status` runs programs that a
-//! repository names (filters, `core.fsmonitor`, hooks), and the repository comes with the folder or is written by
+//! repository names (filters, `core.fsmonitor`, hooks), and the repository is part of the folder or written by
 //! an agent. Blocks for up to about two seconds.
 //! A repository is changed if a tracked file differs from the index, or the index from the last commit as far as
 //! git recorded it. If this is unknown, the repository counts as unchanged: untracked files, split indexes, work
@@ -21,13 +21,13 @@ mod state;
 #[cfg(test)]
 pub(super) mod tests;
 
-/// How many digits of a commit stand for a branch when there is none.
+/// Number of digits of a commit that is shown instead of a branch.
 const SHORT_COMMIT_CHARS: usize = 7;
 
-/// Larger files of a repository are not read, but for its index.
+/// Maximum size of files in a repository, except the index.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The repository that a folder lies in; `None` outside a repository, and where references are kept in tables.
+/// The repository of a folder; `None`: no repository, or one with references in tables.
 pub fn read(folder: &Path) -> Option<GitInfo> {
     let (root, git_dir) =
         folder.ancestors().find_map(|root| git_dir_of(root).map(|git_dir| (root, git_dir)))?;
@@ -35,7 +35,7 @@ pub fn read(folder: &Path) -> Option<GitInfo> {
     Some(GitInfo { branch, is_dirty: state::is_dirty(root, &git_dir) })
 }
 
-/// The `.git` of a folder: a folder, or a file that names one (worktrees, submodules).
+/// The `.git` of a folder: a folder, or a file with its path (worktrees, submodules).
 pub(super) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let found =
@@ -43,7 +43,7 @@ pub(super) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
     found.join("HEAD").is_file().then_some(found)
 }
 
-/// The storage that all worktrees of a repository share.
+/// The git folder that all worktrees of a repository share.
 pub(super) fn common_dir_of(git_dir: &Path) -> PathBuf {
     match read_text(&git_dir.join("commondir")) {
         Some(path) => git_dir.join(path.trim()),
@@ -51,7 +51,7 @@ pub(super) fn common_dir_of(git_dir: &Path) -> PathBuf {
     }
 }
 
-/// Reads a small text file of a repository. Pipes and anything else that is not a file are not read.
+/// Reads a small text file of a repository; only regular files.
 pub(super) fn read_text(path: &Path) -> Option<String> {
     String::from_utf8(read_file(path, MAX_FILE_BYTES)?).ok()
 }
@@ -73,7 +73,7 @@ fn branch(git_dir: &Path) -> Option<String> {
     let Some(reference) = head.strip_prefix("ref:").map(str::trim) else {
         return Some(head.chars().take(SHORT_COMMIT_CHARS).collect());
     };
-    // Repositories that keep their references in tables have a HEAD that says nothing.
+    // Repositories with references in tables have a placeholder in HEAD.
     (reference != "refs/heads/.invalid")
         .then(|| reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned())
 }

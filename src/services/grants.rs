@@ -1,7 +1,8 @@
 //! Saved permissions of an agent in a folder.
 //!
-//! Each is a small file in the data folder, named by what it permits and readable only by the user.
-//! Invariant: a file that cannot be read permits nothing.
+//! Each is a small file in the data folder, named by the hash of its content and readable only by the user.
+//!
+//! Invariant: an invalid file grants nothing.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,16 +14,16 @@ use ring::digest::{SHA256, digest};
 use crate::model::StoredGrant;
 use crate::private;
 
-/// The folder of the grants, within the data folder.
+/// The folder of the grants in the data folder.
 const FOLDER: &str = "grants";
 
-/// More than these are not read.
+/// Maximum number of grants that are read.
 const MOST: usize = 2_000;
 
-/// A grant with the file that holds it.
+/// A grant and its file.
 pub type GrantFile = (PathBuf, StoredGrant);
 
-/// All grants, by agent and folder.
+/// All grants, sorted by agent and folder.
 pub fn list(data_dir: &Path) -> Vec<GrantFile> {
     let Ok(entries) = fs::read_dir(data_dir.join(FOLDER)) else { return Vec::new() };
     let mut found: Vec<GrantFile> = entries
@@ -31,7 +32,7 @@ pub fn list(data_dir: &Path) -> Vec<GrantFile> {
         .filter_map(|entry| {
             let text = fs::read_to_string(entry.path()).ok()?;
             let grant: StoredGrant = serde_json::from_str(&text).ok()?;
-            // A file under another name would outlive its removal.
+            // A file with another name would remain after its removal.
             (entry.path() == place(data_dir, &grant)?).then(|| (entry.path(), grant))
         })
         .collect();
@@ -39,7 +40,7 @@ pub fn list(data_dir: &Path) -> Vec<GrantFile> {
     found
 }
 
-/// Saves a grant: whole or not at all. `Err` says why not, with what that means.
+/// Saves a grant atomically. The error describes the consequence.
 pub fn save(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
     let write = || {
         private::make_own_folder(&data_dir.join(FOLDER))?;
@@ -51,7 +52,7 @@ pub fn save(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
         .map_err(|error| format!("Could not save the permission; it applies to this session only: {error}."))
 }
 
-/// Removes a grant. One that is gone already is no error.
+/// Removes a grant. A missing file is not an error.
 pub fn remove(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
     let Some(place) = place(data_dir, grant) else { return Ok(()) };
     match fs::remove_file(&place) {
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_grant_grants_nothing() {
+    fn invalid_files_grant_nothing() {
         let data = tempfile::tempdir().unwrap();
         save(data.path(), &grant("a", "ls")).unwrap();
         let (path, _) = list(data.path()).remove(0);
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_that_cannot_be_saved_is_told() {
+    fn a_grant_that_cannot_be_saved_is_reported() {
         let data = tempfile::tempdir().unwrap();
         fs::write(data.path().join(FOLDER), "").unwrap();
         assert!(save(data.path(), &grant("a", "ls")).unwrap_err().contains("this session only"));

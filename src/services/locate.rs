@@ -1,9 +1,10 @@
 //! Finds the line numbers of changes in files on disk.
 //!
-//! One thread handles one tool call after another, so that a replayed history of thousands of edits does not block
-//! a thread pool; of several pending jobs for one call only the last is executed.
-//! Invariants: only regular files in the session's folders are read, at most [`MAX_FILE_BYTES`] of each; a text
-//! that occurs several times has no line number, unless the agent named one near it.
+//! One thread processes the tool calls in order, so that a replayed history of thousands of edits does not block a
+//! thread pool; of several pending jobs for one call only the last is executed.
+//!
+//! Invariants: only regular files in the session's folders are read, at most [`MAX_FILE_BYTES`] of each; a text that
+//! occurs several times has no line number, unless the agent sent one near it.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,13 +16,13 @@ use crate::model::{DiffPiece, DiffPlace, LocateJob, LocateRequest, LocatedDiff, 
 
 use super::fs::{Glance, glance};
 
-/// Larger files are not searched.
+/// Maximum size of a file that is searched.
 pub const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// More places than this are not compared.
+/// Maximum number of occurrences that are compared.
 const MAX_PLACES: usize = 1000;
 
-/// The thread that looks, started with the first job.
+/// Runs the thread, which is started with the first job.
 #[derive(Debug)]
 pub struct Locator {
     events: UnboundedSender<ServiceEvent>,
@@ -29,18 +30,18 @@ pub struct Locator {
 }
 
 impl Locator {
-    /// A locator that tells its findings to `events`.
+    /// Creates a locator that sends results to `events`.
     pub fn new(events: UnboundedSender<ServiceEvent>) -> Self {
         Self { events, jobs: None }
     }
 
-    /// Looks for the changes of a call. Never blocks.
+    /// Queues a job. Never blocks.
     pub fn look(&mut self, job: LocateJob) {
         let events = self.events.clone();
         let jobs = self.jobs.get_or_insert_with(|| {
             let (sender, receiver) = channel();
             let work = move || work(&receiver, &events);
-            // Without a thread there are no numbers, and nothing else is lost.
+            // Without a thread there are no line numbers; nothing else depends on it.
             let _ = std::thread::Builder::new().name("locate".to_owned()).spawn(work);
             sender
         });
@@ -70,7 +71,7 @@ fn latest(batch: Vec<LocateJob>) -> Vec<LocateJob> {
     kept
 }
 
-/// Looks for all changes of a call. Blocks on the disk.
+/// Locates all changes of a call. Blocks on the disk.
 pub fn serve(job: LocateJob) -> Vec<LocatedDiff> {
     let LocateJob { roots, is_done, asks, .. } = job;
     let mut last: Option<(PathBuf, Glance)> = None;
@@ -90,7 +91,7 @@ pub fn serve(job: LocateJob) -> Vec<LocatedDiff> {
     found
 }
 
-/// The file with plain line ends.
+/// Reads a file and converts its line ends to LF.
 fn read(path: &Path, roots: &[PathBuf]) -> Glance {
     match glance(path, roots, MAX_FILE_BYTES) {
         Glance::Text(text) => Glance::Text(plain_ends(text)),
@@ -106,7 +107,8 @@ fn plain_ends(text: Vec<u8>) -> Vec<u8> {
     text.iter().enumerate().filter(|(at, _)| is_kept(*at)).map(|(_, byte)| *byte).collect()
 }
 
-/// Nothing stands above the first line, so where the agent names it, it is believed unread.
+/// A change at line 1 does not depend on the text before it, so the agent's line number is used without reading the
+/// file.
 fn unread(ask: &LocateRequest) -> DiffPlace {
     match ask.pieces.as_slice() {
         [piece] if ask.near == Some(1) && !piece.old.is_empty() && !piece.new.is_empty() => {
@@ -128,24 +130,24 @@ fn place_in(file: &[u8], ask: &LocateRequest, is_done: bool) -> DiffPlace {
     let mut starts = Vec::new();
     for piece in &ask.pieces {
         let start = start_of(file, piece, hint, is_done);
-        // Hunks follow one another.
+        // Hunks are in order.
         hint = start.map(|start| Hint::Below(start.line)).or(hint);
         starts.push(start);
     }
     DiffPlace::Lines(starts)
 }
 
-/// Which one of several places is meant.
+/// How to choose among several occurrences.
 #[derive(Debug, Clone, Copy)]
 enum Hint {
-    /// The one nearest to this line.
+    /// The one closest to this line.
     Near(u32),
-    /// The first one below this line.
+    /// The first one after this line.
     Below(u32),
 }
 
-/// Looks for the text that should be there first: the one after the change once it is done, else the one
-/// before. Where one of them holds the other, finding the longer one says more.
+/// Searches first for the text that is expected in the file: the new one after the change, the old one before it. If
+/// one contains the other, the longer one is searched first.
 fn start_of(file: &[u8], piece: &DiffPiece, hint: Option<Hint>, is_done: bool) -> Option<PieceStart> {
     let (old, new) = (needle(&piece.old), needle(&piece.new));
     let holds = |text: &[u8], part: &[u8]| !part.is_empty() && memmem::find(text, part).is_some();
@@ -160,7 +162,7 @@ fn start_of(file: &[u8], piece: &DiffPiece, hint: Option<Hint>, is_done: bool) -
     })
 }
 
-/// What is searched: without the last line end, which the file may lack.
+/// The text to search for, without the last line end, which the file may lack.
 fn needle(text: &str) -> Vec<u8> {
     let mut text = plain_ends(text.as_bytes().to_vec());
     if text.last() == Some(&b'\n') {
@@ -169,8 +171,8 @@ fn needle(text: &str) -> Vec<u8> {
     if text.trim_ascii().is_empty() { Vec::new() } else { text }
 }
 
-/// The line where a text begins: the only one, or the one that the hint means. Text that begins and
-/// ends with a line counts before text inside of one.
+/// The line where a text begins: the only occurrence, or the one that the hint selects. Occurrences of complete lines
+/// take precedence.
 fn line_of(file: &[u8], text: &[u8], hint: Option<Hint>) -> Option<u32> {
     if text.is_empty() {
         return None;

@@ -7,8 +7,7 @@ use std::process::Command;
 use crate::model::{AgentSpec, SignInRefusal, check_variables};
 use crate::program::{Refusal, Start, StartedBy};
 
-/// Runs the command to its end, with the variables that the sign-in method adds. `Err` says how it failed, in words for
-/// the user.
+/// Runs the command until it exits, with the variables of the sign-in method. The error is a message for the user.
 pub fn run(spec: &AgentSpec, env: &[(String, String)]) -> Result<(), String> {
     match command(spec, env)?.status() {
         Ok(status) if status.success() => Ok(()),
@@ -17,8 +16,8 @@ pub fn run(spec: &AgentSpec, env: &[(String, String)]) -> Result<(), String> {
     }
 }
 
-/// The command of a spec; on another machine by ssh, with the terminal. Without a command it only signs in to the
-/// host. An agent behind a URL has none.
+/// The sign-in command of an agent; on another machine it runs in the terminal over ssh. Without a command, only the
+/// SSH connection is authenticated. Agents at URLs have no command.
 fn command(spec: &AgentSpec, env: &[(String, String)]) -> Result<Command, String> {
     if spec.remote.is_some() {
         return Err(SignInRefusal::Remote.reason());
@@ -59,19 +58,19 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_decides() {
+    fn the_exit_code_determines_the_result() {
         assert_eq!(run(&shell("exit 0"), &[]), Ok(()));
         assert!(run(&shell("exit 3"), &[]).is_err_and(|error| error.contains('3')));
     }
 
     #[test]
-    fn a_missing_program_is_named() {
+    fn errors_contain_the_missing_program() {
         let spec = AgentSpec { command: "no-such-sign-in".to_owned(), ..AgentSpec::default() };
         assert!(run(&spec, &[]).is_err_and(|error| error.contains("no-such-sign-in")));
     }
 
     #[test]
-    fn the_method_adds_variables_but_none_that_change_what_runs() {
+    fn the_method_cannot_set_variables_that_change_the_program() {
         let env = |name: &str| vec![(name.to_owned(), "/tmp".to_owned())];
         let own = AgentSpec { env: env("NODE_OPTIONS"), ..shell("[ \"$ACCOUNT$NODE_OPTIONS\" = /tmp/tmp ]") };
         assert_eq!(run(&own, &env("ACCOUNT")), Ok(()), "the user's own variables are set");
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_runs_for_an_agent_behind_a_url() {
+    fn remote_agents_have_no_sign_in_command() {
         let far = AgentSpec { remote: Some(Remote::default()), ..shell("exit 0") };
         assert!(run(&far, &[]).is_err_and(|error| error.contains("runs on another machine")));
     }

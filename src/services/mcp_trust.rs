@@ -1,7 +1,9 @@
-//! Saved answers whether the MCP servers of a folder may be used.
+//! Saved answers to the question whether the MCP servers of a folder may be used.
 //!
-//! Each answer is a small file, named by the contents that it was given for, so that a changed file asks again.
-//! Invariant: a file that cannot be read is no answer.
+//! Each answer is a small file, named by the hash of the file that it was given for, so that a changed file requires a
+//! new answer.
+//!
+//! Invariant: an invalid file counts as no answer.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,12 +13,12 @@ use ring::digest::{SHA256, digest};
 
 use crate::private;
 
-/// The folder of the answers, within the data folder.
+/// The folder of the answers in the data folder.
 const FOLDER: &str = "mcp";
 const YES: &str = "yes";
 const NO: &str = "no";
 
-/// Where the answer about this text in this folder is kept.
+/// The file with the answer for a text in a folder.
 pub fn place(data_dir: &Path, folder: &Path, text: &str) -> PathBuf {
     let mut asked = folder.as_os_str().as_encoded_bytes().to_vec();
     asked.push(0);
@@ -28,7 +30,7 @@ pub fn place(data_dir: &Path, folder: &Path, text: &str) -> PathBuf {
     data_dir.join(FOLDER).join(name)
 }
 
-/// The answer that is kept there, if there is one.
+/// Reads the answer in a file.
 pub fn read(place: &Path) -> Option<bool> {
     match fs::read_to_string(place).ok()?.lines().next()? {
         YES => Some(true),
@@ -37,12 +39,12 @@ pub fn read(place: &Path) -> Option<bool> {
     }
 }
 
-/// Keeps an answer: whole or not at all. `Err` says why not, with what that means.
+/// Saves an answer atomically. The error describes the consequence.
 pub fn keep(place: &Path, allows: bool, about: &Path) -> Result<(), String> {
     let folder = place.parent().unwrap_or(place);
     let write = || {
         private::make_own_folder(folder)?;
-        // The second line is for people.
+        // The second line is informational.
         let answer = format!("{}\n{}\n", if allows { YES } else { NO }, about.display());
         private::replace(place, answer.as_bytes())
     };
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_holds_for_this_text_in_this_folder() {
+    fn an_answer_applies_to_one_text_in_one_folder() {
         let data = tempfile::tempdir().unwrap();
         let at = |folder: &str, text: &str| place(data.path(), Path::new(folder), text);
         let asked = at("/w", "{}");
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_cannot_be_kept_is_told() {
+    fn an_answer_that_cannot_be_saved_is_reported() {
         let data = tempfile::tempdir().unwrap();
         fs::write(data.path().join(FOLDER), "").unwrap();
         let error = keep(&place(data.path(), Path::new("/w"), ""), true, Path::new("/w")).unwrap_err();

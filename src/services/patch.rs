@@ -1,6 +1,6 @@
-//! File changes as a unified diff for `patch` and `git apply`.
+//! Encodes file changes as a unified diff for `patch` and `git apply`.
 //!
-//! A change that the agent sent as a patch is unchanged.
+//! Changes that the agent sent as patches are unchanged.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,11 +10,11 @@ use similar::{Algorithm, ChangeTag, TextDiff};
 
 use crate::model::{DiffChange, FileDiff};
 
-/// How long the search for the smallest diff of a file may take; what is found by then is written.
+/// Time limit of the diff of a file; afterwards a larger diff is accepted.
 const DEADLINE: Duration = Duration::from_secs(1);
 
-/// The changes as text. Paths below `folder` are written relative to it. Numbers of lines are those of the texts
-/// that the agent told, which may be parts of files.
+/// Encodes changes as text. Paths below `folder` are relative to it. Line numbers refer to the texts of the agent,
+/// which may be parts of files.
 pub fn unified(changes: &[FileDiff], folder: &Path) -> String {
     let mut out = String::new();
     for change in changes {
@@ -41,7 +41,7 @@ pub fn unified(changes: &[FileDiff], folder: &Path) -> String {
     out
 }
 
-/// A name as git writes it: quoted where a character of it would end the line or the name.
+/// Quotes a name like git, if it contains special characters.
 fn quoted(name: &str) -> String {
     if !name.contains(|letter: char| letter.is_control() || matches!(letter, '"' | '\\')) {
         return name.to_owned();
@@ -60,7 +60,7 @@ fn quoted(name: &str) -> String {
     out
 }
 
-/// The hunks of one file. Only `\n` ends a line, as for git: `\r` is a character of it.
+/// Writes the hunks of one file. Like in git, only `\n` ends a line.
 fn write_hunks(out: &mut String, names: (&str, &str), old: &str, new: &str) {
     let (old, new): (Vec<&str>, Vec<&str>) =
         (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_a_patch_with_paths_below_the_folder() {
+    fn paths_are_relative_to_the_folder() {
         let change = texts(Some("one\ntwo\n"), "one\nthree");
         assert_eq!(
             unified(&[change], Path::new("/home/ada/shop")),
@@ -121,21 +121,21 @@ mod tests {
     }
 
     #[test]
-    fn new_and_deleted_files_have_no_other_side() {
+    fn new_and_deleted_files_use_dev_null() {
         let folder = Path::new("/home/ada/shop");
         assert!(unified(&[texts(None, "x\n")], folder).starts_with("--- /dev/null\n+++ b/src/a.rs\n"));
         assert!(unified(&[texts(Some("x\n"), "")], folder).starts_with("--- a/src/a.rs\n+++ /dev/null\n"));
     }
 
     #[test]
-    fn a_patch_stays_as_it_came() {
+    fn patches_are_unchanged() {
         let patch =
             FileDiff { path: "x".into(), change: DiffChange::Patch(Arc::from("@@ -1 +1 @@\n-a\n+b")) };
         assert_eq!(unified(&[patch.clone(), patch], Path::new("/")), "@@ -1 +1 @@\n-a\n+b\n".repeat(2));
     }
 
     #[test]
-    fn a_name_that_would_break_a_line_is_quoted() {
+    fn names_with_line_breaks_are_quoted() {
         let mut change = texts(Some("a\n"), "b\n");
         change.path = "/w/x\n--- y\"".into();
         let patch = unified(&[change], Path::new("/w"));
@@ -145,9 +145,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-        /// Where git is there: what is written applies to the old text and gives the new one, byte for byte.
+        /// If git is installed: applying the patch to the old text yields the new text.
         #[test]
-        fn git_applies_what_is_written(
+        fn git_applies_the_patch(
             old in "([abc]\r?\n|-- a\n|\\+\\+ b\n|@@ -1 \\+1 @@\n|diff --git a/f b/f\n|\r|\\\\ x\n){1,12}[a]{0,1}",
             new in "([abc]\r?\n|-- a\n|\\+\\+ b\n|@@ -1 \\+1 @@\n|diff --git a/f b/f\n|\r|\\\\ x\n){1,12}[a]{0,1}",
         ) {

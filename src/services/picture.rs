@@ -9,26 +9,25 @@ use std::io::Cursor;
 use base64::Engine as _;
 use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits};
 
-/// The longest base64 text that is read.
+/// Maximum size of the base64 text in bytes.
 const MOST_TEXT_BYTES: usize = 48 * 1024 * 1024;
-/// Most points: a photograph of the largest cameras in common use.
+/// Maximum number of pixels; covers photos of common cameras.
 const MOST_POINTS: u64 = 40_000_000;
-/// Most memory that a picture may take while it is read.
+/// Maximum memory for decoding an image.
 const MOST_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 
-/// A picture that was read.
+/// A decoded image.
 #[derive(Debug, Clone)]
 pub struct Picture {
-    /// Its points.
     pub image: DynamicImage,
     pub format: &'static str,
-    /// Bytes that came.
+    /// Size of the encoded image.
     pub bytes: u64,
 }
 
-/// Reads a picture. Fails in words for the user.
+/// Decodes an image. The error is a message for the user.
 pub fn read(base64: &str) -> Result<Picture, String> {
-    // Some agents send what stands in web pages.
+    // Some agents send `data:` URLs.
     let text = match base64.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
         Some((_, data)) => data,
         None => base64,
@@ -46,7 +45,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let engine = GeneralPurpose::new(&STANDARD, config);
     engine.decode(text).ok().or_else(|| {
-        // Broken into lines, as mail does it.
+        // Some agents send base64 with line breaks, as in MIME.
         let text: String = text.chars().filter(|letter| !letter.is_ascii_whitespace()).collect();
         engine.decode(text).ok()
     })
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_agents_send_is_read_whatever_they_call_it() {
+    fn images_are_decoded_independently_of_the_declared_type() {
         for (format, name) in [
             (ImageFormat::Png, "png"),
             (ImageFormat::Jpeg, "jpeg"),
@@ -116,16 +115,16 @@ mod tests {
             assert_eq!((whole.format, whole.image.width(), whole.image.height()), (name, 30, 20));
             assert_eq!(whole.bytes, bytes.len() as u64);
             let (head, tail) = text.split_at(40);
-            assert!(read(&format!("{head}\r\n{tail}\n")).is_ok(), "in lines");
+            assert!(read(&format!("{head}\r\n{tail}\n")).is_ok(), "with line breaks");
             assert!(
                 read(&format!("data:image/x;base64,{}", text.trim_end_matches('='))).is_ok(),
-                "as a page has it"
+                "as a data URL"
             );
         }
     }
 
     #[test]
-    fn what_is_none_is_refused_in_words() {
+    fn invalid_images_are_rejected_with_a_message() {
         let why = |text: &str| read(text).unwrap_err();
         assert_eq!(why("&&&"), "not shown: invalid base64");
         assert_eq!(why(&STANDARD.encode("<svg/>")), "not shown: not a PNG, JPEG, GIF or WebP image");
@@ -135,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_refused_before_it_is_read() {
-        // The size stands in the header; a few bytes may promise thousands of millions of points.
+    fn decompression_bombs_are_rejected_before_decoding() {
+        // The size is in the header, so a few bytes can declare billions of pixels.
         let mut bytes = bytes_of(4, 4, ImageFormat::Png);
         bytes[16..20].copy_from_slice(&60_000_u32.to_be_bytes());
         bytes[20..24].copy_from_slice(&60_000_u32.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Runs a helper program of parlor to its end, with bounded input, output and time.
+//! Runs a helper program with bounded input, output and time.
 //!
 //! A helper that takes too long is killed with its child processes.
 
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use super::unix;
 use crate::program::{Start, StartedBy};
 
-/// How long a helper may take.
+/// Time limit of a helper.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// How much of its output is kept.
+/// Maximum size of the output in bytes; the rest is discarded.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
-/// Runs a program and gives its output. Fails when it cannot be started, does not succeed, or takes longer
-/// than two seconds.
+/// Runs a program and returns its output. Fails if it cannot be started, exits with an error, or takes longer than two
+/// seconds.
 pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -> io::Result<Vec<u8>> {
     let mut command = Start::find(StartedBy::Parlor, program, folder, &[])?.args(args).command();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -44,7 +44,7 @@ pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -
         }
         return Err(io::Error::other(format!("{program} ended with {status}")));
     }
-    // An unreaped child keeps the group's id its own.
+    // The group id cannot be reused while the child is not reaped.
     if child.try_wait()?.is_none()
         && let Some(group) = group
     {
@@ -54,15 +54,15 @@ pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -
     Err(io::Error::new(io::ErrorKind::TimedOut, format!("{program} took too long")))
 }
 
-/// Gives a program some bytes to read. Fails when it cannot be started, does not succeed, or takes longer than
-/// two seconds. What it prints is dropped; what it leaves behind when it ends well may go on.
+/// Writes bytes to the stdin of a program. Fails if it cannot be started, exits with an error, or takes longer than two
+/// seconds. Its output is discarded; child processes that it leaves running are not stopped.
 pub(super) fn feed(program: &str, args: &[&str], input: &[u8]) -> io::Result<()> {
     let mut command = Start::find(StartedBy::Parlor, program, None, &[])?.args(args).command();
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn()?;
     let stdin = child.stdin.take();
     let input = input.to_vec();
-    // A program that reads nothing must not hold this up; its end breaks the pipe.
+    // A separate thread, because a program may not read; its exit breaks the pipe.
     thread::Builder::new().name("helper input".to_owned()).spawn(move || {
         if let Some(mut stdin) = stdin {
             let _ = stdin.write_all(&input);
@@ -86,7 +86,7 @@ pub(super) fn feed(program: &str, args: &[&str], input: &[u8]) -> io::Result<()>
     Err(io::Error::new(io::ErrorKind::TimedOut, format!("{program} took too long")))
 }
 
-/// Reads to the end, so that the writer is never cut off, and keeps the beginning.
+/// Reads to the end, so that the writer is not interrupted, and returns the beginning.
 fn read_bounded(mut from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.by_ref().take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes)?;
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_fed_and_its_end_is_told() {
+    fn input_is_written_and_errors_are_reported() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let script = format!("cat > '{}'", file.path().display());
         feed("sh", &["-c", &script], b"some text").unwrap();

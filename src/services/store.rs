@@ -206,7 +206,7 @@ impl Store {
         self.with(|conn| folders::save_agent(conn, &folder.to_string_lossy(), agent, unix_ms()))
     }
 
-    /// Takes the problems since the last call, as messages for the user.
+    /// Removes and returns the problems since the last call, as messages for the user.
     pub fn take_troubles(&self) -> Vec<String> {
         std::mem::take(&mut *locked(&self.inner.troubles)).into_iter().map(|trouble| trouble.words).collect()
     }

@@ -1,11 +1,11 @@
 //! Runs commands of agents in pseudo terminals.
 //!
-//! Starts, reads, kills and releases commands ([`TerminalJob`]), and reports their output and end. For the agent,
-//! the output is kept as bounded plain text, truncated at the beginning. `app` checks permissions; `ui` draws the
-//! output.
+//! Starts, reads, kills and releases commands ([`TerminalJob`]), and reports their output and end. For the agent, the
+//! output is stored as bounded plain text, truncated at the beginning. `app` checks permissions; `ui` draws the output.
+//!
 //! Invariants: [`Terminals::run`] never blocks; the end is reported exactly once, after the last output and at most
-//! half a second after the command itself ended; child processes of a killed command are killed; unread output does
-//! not accumulate.
+//! half a second after the command itself ended; child processes of a killed command are killed; unread output does not
+//! accumulate.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -34,16 +34,16 @@ mod tests;
 use backlog::Backlog;
 use live::Live;
 
-/// How long commands get between the polite signal and the last one, when they are killed one by one.
+/// Timeout between TERM and KILL for a single command.
 const KILL_GRACE: Duration = Duration::from_secs(1);
 
-/// The same when the program ends and someone waits.
+/// Timeout between TERM and KILL when parlor exits.
 const SHUT_DOWN_GRACE: Duration = Duration::from_millis(500);
 
-/// Counts terminals over the life of the process, so that no two share an id.
+/// The number of the next terminal, so that ids are unique in this process.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// All terminals. Cheap to clone; when the last clone goes, all commands are killed.
+/// All terminals. Cheap to clone; all commands are killed when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Terminals {
     inner: Arc<Inner>,
@@ -58,13 +58,13 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// Those that the agents know.
+    /// Terminals that were not released.
     known: HashMap<TerminalId, Arc<Live>>,
-    /// Released ones of which something may still run.
+    /// Released terminals with processes that may still be running.
     released: Vec<Arc<Live>>,
-    /// Connections that ended, for commands that are just being started.
+    /// Connections that ended, for commands that are being started.
     closed: HashSet<ConnId>,
-    /// How many commands are being started and not in `known` yet.
+    /// Number of commands that are being started and not in `known` yet.
     starting: usize,
     is_shut_down: bool,
 }
@@ -76,20 +76,20 @@ impl Table {
 }
 
 impl Terminals {
-    /// Terminals that tell what happens through `out`.
+    /// Creates terminals that report events to `out`.
     pub fn new(out: UnboundedSender<ServiceEvent>) -> Self {
         let table = Mutex::new(Table::default());
         Self { inner: Arc::new(Inner { out, backlog: Arc::default(), table }) }
     }
 
-    /// Does a job. Never blocks: what takes time happens on threads of its own.
+    /// Executes a job. Never blocks: slow work is done on other threads.
     pub fn run(&self, job: TerminalJob) {
         match job {
             TerminalJob::Create { conn, ask, session, mut command, within } => {
                 let inner = Arc::clone(&self.inner);
                 let line = start::line_for_people(&command);
                 let started = thread::Builder::new().name("terminal".to_owned()).spawn(move || {
-                    // A folder that is missing cannot be a working directory, and is told as that.
+                    // A missing folder is reported as a start error.
                     if let Some(roots) = within
                         && let Some(real) = command.cwd.as_ref().and_then(|cwd| cwd.canonicalize().ok())
                     {
@@ -101,7 +101,8 @@ impl Terminals {
                         }
                     }
                     let created = create(&inner, Asked { conn, ask, session }, &command);
-                    // A command that runs must not keep the table alive whose end would kill it.
+                    // The thread of a running command must not keep `Inner` alive, because dropping it kills the
+                    // command.
                     drop(inner);
                     if let Some((live, output)) = created {
                         live::read_output(&live, output);
@@ -134,21 +135,20 @@ impl Terminals {
         }
     }
 
-    /// Tells that so many bytes of [`ServiceEvent::TerminalOutput`] were taken off the queue. Then commands
-    /// that write a lot are shown as fast as they are taken; without it they are shown in a trickle once
-    /// eight megabytes were told.
+    /// Records that `bytes` of [`ServiceEvent::TerminalOutput`] were received, which allows more output to be sent.
+    /// Without it, output is throttled after eight megabytes.
     pub fn taken(&self, bytes: usize) {
         self.inner.backlog.taken(bytes);
     }
 
-    /// Kills all commands, with what they started, and starts no more. Blocks for at most about half a
-    /// second; at once when nothing runs. For the end of the program, also after a panic.
+    /// Kills all commands with their child processes, and prevents new ones. Blocks for about half a second at most.
+    /// For the exit of parlor, also after a panic.
     pub fn shut_down(&self) {
         self.inner.shut_down();
     }
 
-    /// Forgets a terminal, and kills its command if it runs. What an ended command left running (a server
-    /// in the background) lives until the connection ends.
+    /// Removes a terminal, and kills its command if it is running. Background processes of a command that has ended run
+    /// until the connection ends.
     fn release(&self, terminal: &TerminalId) {
         let live = {
             let mut table = self.inner.table();
@@ -174,7 +174,7 @@ impl Terminals {
             table.closed.insert(conn);
             let mut lives: Vec<_> = table.released.extract_if(.., |live| live.conn() == conn).collect();
             lives.extend(table.known.extract_if(|_, live| live.conn() == conn).map(|(_, live)| live));
-            // Kept until they are dead, for a shut-down in the meantime.
+            // Remain in the table until they have ended, for a concurrent shutdown.
             table.released.extend(lives.iter().cloned());
             lives
         };
@@ -201,7 +201,7 @@ impl Inner {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// That nobody listens any more is fine: the program is ending.
+    /// Sends an event. The receiver may be dropped when parlor exits.
     fn tell(&self, event: ServiceEvent) {
         let _ = self.out.send(event);
     }
@@ -213,7 +213,7 @@ impl Inner {
             let known: Vec<_> = table.known.drain().map(|(_, live)| live).collect();
             table.released.drain(..).chain(known).collect()
         };
-        // A command that is just being started is killed by its own thread, which must get to that.
+        // A command that is being started is killed by its own thread, which needs some time.
         let deadline = Instant::now() + SHUT_DOWN_GRACE;
         while self.table().starting > 0 && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(1));
@@ -231,7 +231,7 @@ impl Drop for Inner {
     }
 }
 
-/// Who wants a terminal.
+/// The origin of a terminal.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     conn: ConnId,
@@ -239,7 +239,7 @@ struct Asked {
     session: SessionKey,
 }
 
-/// Starts a command and what watches it; gives back what remains to be read.
+/// Starts a command and its watcher threads; returns the output that must be read.
 fn create(
     inner: &Arc<Inner>,
     asked: Asked,
@@ -279,7 +279,7 @@ fn create(
     if is_wanted {
         table.known.insert(id.clone(), Arc::clone(&live));
     } else {
-        // Nobody knows it, so nobody else would kill it; done before a shut-down goes on.
+        // The command is killed here because it is not in the table; before a shutdown continues.
         stop::kill(&[Arc::clone(&live)], Duration::ZERO);
         live.let_reap();
     }
@@ -295,7 +295,7 @@ fn create(
     Some((live, running.output))
 }
 
-/// An id that no other run of parlor gives: sessions are kept on disk, with the ids of their terminals.
+/// An id that is unique across runs of parlor, because ids are saved with sessions.
 fn new_id() -> TerminalId {
     static RUN: LazyLock<u64> = LazyLock::new(|| {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -311,7 +311,7 @@ fn unknown(terminal: &TerminalId) -> RpcError {
     RpcError { code: RpcError::RESOURCE_NOT_FOUND, message, data }
 }
 
-/// Runs something that takes time. Without a thread it is done here: late is better than never.
+/// Runs slow work on a thread, or directly if no thread can be started.
 fn background(work: impl FnOnce() + Send + 'static) {
     let work = Arc::new(Mutex::new(Some(work)));
     let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use crate::model::ExitInfo;
 use crate::program::{PARLOR_COMMAND, PARLOR_RUN};
 
-/// A file's outside: enough to notice that it was replaced or changed.
+/// Metadata that detects whether a file was replaced or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileStamp {
     device: u64,
@@ -23,7 +23,6 @@ pub(super) struct FileStamp {
     changed: (i64, i64),
 }
 
-/// The stamp of a file.
 pub(super) fn stamp(meta: &Metadata) -> FileStamp {
     FileStamp {
         device: meta.dev(),
@@ -34,20 +33,19 @@ pub(super) fn stamp(meta: &Metadata) -> FileStamp {
     }
 }
 
-/// What a file or folder is on its disk, whatever its name: device and inode.
+/// The device and inode of a file or folder, which do not depend on its name.
 pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     let meta = std::fs::metadata(path).ok()?;
     Some((std::os::unix::fs::MetadataExt::dev(&meta), std::os::unix::fs::MetadataExt::ino(&meta)))
 }
 
-/// When a file or folder was made, in Unix microseconds, where its disk keeps that: its number may be given to another
-/// one when it is gone.
+/// Creation time of a file or folder in Unix microseconds, if the file system has it. Inodes can be reused.
 pub(super) fn made_us(path: &Path) -> Option<i64> {
     let made = std::fs::metadata(path).ok()?.created().ok()?;
     i64::try_from(made.duration_since(std::time::UNIX_EPOCH).ok()?.as_micros()).ok()
 }
 
-/// Opens a folder of a folder, but no link to one.
+/// Opens a folder in another one. Links are not followed.
 pub(super) fn open_folder(parent: &Dir, name: &OsStr) -> io::Result<Dir> {
     // Folders above a file need not be readable.
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -59,7 +57,7 @@ pub(super) fn open_folder(parent: &Dir, name: &OsStr) -> io::Result<Dir> {
     Ok(Dir::from_std_file(File::from(folder)))
 }
 
-/// Opens a file of a folder, but no link to one, without waiting for a writer or reader.
+/// Opens a file in a folder, without blocking on pipes. Links are not followed.
 pub(super) fn open_file(parent: &Dir, name: &OsStr, writes: bool) -> io::Result<cap_std::fs::File> {
     let access = if writes { OFlags::WRONLY } else { OFlags::RDONLY };
     let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -67,27 +65,27 @@ pub(super) fn open_file(parent: &Dir, name: &OsStr, writes: bool) -> io::Result<
     Ok(cap_std::fs::File::from_std(File::from(file)))
 }
 
-/// Whether an error says that a link was met where none is followed.
+/// Whether an error means that a link was not followed.
 pub(super) fn is_link_error(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
-/// Makes an open return at once where it would wait: a pipe without a writer.
+/// Makes `open` return immediately for a pipe without a writer.
 const NEVER_WAIT: i32 = OFlags::NONBLOCK.bits().cast_signed();
 
-/// Opens a file to read it, without waiting for a writer where it is a pipe.
+/// Opens a file for reading, without blocking on pipes.
 pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
     std::fs::OpenOptions::new().read(true).custom_flags(NEVER_WAIT).open(path)
 }
 
-/// Opens a file below a folder to read it, likewise. Links that lead out of the folder are not followed.
+/// Opens a file below a folder for reading, without blocking. Links out of the folder are not followed.
 pub(super) fn open_at_once_in(folder: &cap_std::fs::Dir, path: &Path) -> io::Result<cap_std::fs::File> {
     let mut options = cap_std::fs::OpenOptions::new();
     cap_std::fs::OpenOptionsExt::custom_flags(options.read(true), NEVER_WAIT);
     folder.open_with(path, &options)
 }
 
-/// Gives a new file the owner and group of the old one, as far as the system lets us.
+/// Sets the owner and group of a new file to those of the old one, if permitted.
 pub(super) fn keep_owner(file: &cap_std::fs::File, old: &Metadata) {
     let Ok(new) = file.metadata() else { return };
     let uid = (new.uid() != old.uid()).then(|| Uid::from_raw(old.uid()));
@@ -97,13 +95,13 @@ pub(super) fn keep_owner(file: &cap_std::fs::File, old: &Metadata) {
     }
 }
 
-/// Writes a folder's entries to the disk, where the file system can.
+/// Flushes the entries of a folder to the disk, if the file system supports it.
 pub(super) fn sync_folder(folder: &Dir) {
     let _ = rustix::fs::openat(folder, ".", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
         .and_then(rustix::fs::fsync);
 }
 
-/// Tries to lock a file for this open file alone; the lock ends with the file. `false`: someone has it.
+/// Tries to lock a file; the lock ends when the file is closed. `false`: another process holds it.
 pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
@@ -112,17 +110,17 @@ pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// A process id as the system calls take it; `None` for 0 and what does not fit.
+/// Converts a process id; `None` for 0 and ids out of range.
 pub(super) fn process_id(id: u32) -> Option<Pid> {
     i32::try_from(id).ok().and_then(Pid::from_raw)
 }
 
-/// Signals a process group; that it is gone is no error.
+/// Signals a process group; a missing group is not an error.
 pub(super) fn signal_group(leader: Pid, signal: Signal) {
     let _ = rustix::process::kill_process_group(leader, signal);
 }
 
-/// Signals a process if it (still) belongs to this session.
+/// Signals a process if it still belongs to a session.
 pub(super) fn signal_member(session: Pid, process: Pid, signal: Signal) {
     let is_member = read_stat(process).map_or_else(
         || rustix::process::getsid(Some(process)) == Ok(session),
@@ -133,8 +131,8 @@ pub(super) fn signal_member(session: Pid, process: Pid, signal: Signal) {
     }
 }
 
-/// Waits until a child ends and leaves it a zombie, so that its id, and the id of its group and session,
-/// stay its own until [`reap`].
+/// Waits until a child exits, without reaping it, so that its process, group and session ids are not reused until
+/// [`reap`].
 pub(super) fn wait_unreaped(child: Pid) -> Option<ExitInfo> {
     loop {
         match rustix::process::waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
@@ -148,12 +146,12 @@ pub(super) fn wait_unreaped(child: Pid) -> Option<ExitInfo> {
     }
 }
 
-/// Takes an ended child off the process table; its id may name another process from now on.
+/// Reaps a child that has exited; its id may be reused afterwards.
 pub(super) fn reap(child: Pid) {
     let _ = rustix::process::waitid(WaitId::Pid(child), WaitIdOptions::EXITED);
 }
 
-/// The living processes of a session but for its leader.
+/// The running processes of a session except its leader.
 pub(super) fn session_members(session: Pid) -> Vec<Pid> {
     if read_stat(rustix::process::getpid()).is_none() {
         return members_by_ps(session);
@@ -169,7 +167,7 @@ pub(super) fn session_members(session: Pid) -> Vec<Pid> {
         .collect()
 }
 
-/// The living processes of a group; none where there is no `/proc`.
+/// The running processes of a group; empty without `/proc`.
 pub(super) fn group_members(group: Pid) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -178,15 +176,15 @@ pub(super) fn group_members(group: Pid) -> Vec<Pid> {
         .collect()
 }
 
-/// Whether a process was started with this `NAME=VALUE` in its environment; `false` where that cannot be known.
+/// Whether a process was started with this `NAME=VALUE` in its environment; `false` if unknown.
 pub(super) fn has_variable(process: Pid, variable: &str) -> bool {
     let environment =
         std::fs::read(format!("/proc/{}/environ", process.as_raw_nonzero())).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
 }
 
-/// The sessions that commands of this run of parlor lead and that still have a process: one that was started with the
-/// run's mark and the number of the session that it is in. Empty without `/proc`.
+/// The sessions of commands of a run of parlor that still have a process: one whose environment has the mark of the run
+/// and the id of its session. Empty without `/proc`.
 pub(super) fn sessions_of_run(mark: &str) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -207,23 +205,23 @@ pub(super) fn sessions_of_run(mark: &str) -> Vec<Pid> {
     sessions
 }
 
-/// Signals a process; that it is gone is no error.
+/// Signals a process; a missing process is not an error.
 pub(super) fn signal_process(process: Pid, signal: Signal) {
     let _ = rustix::process::kill_process(process, signal);
 }
 
-/// What Linux tells of a process.
+/// Fields of `/proc/PID/stat`.
 struct Stat {
     group: Option<Pid>,
-    /// `None`: its leader lives outside this container, where Linux writes 0.
+    /// `None`: the leader is outside of this container, where Linux writes 0.
     session: Option<Pid>,
     is_alive: bool,
 }
 
-/// Reads it; `None` where there is no `/proc` or no such process.
+/// Reads `/proc/PID/stat`; `None`: no `/proc`, or no such process.
 fn read_stat(process: Pid) -> Option<Stat> {
     let stat = std::fs::read(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
-    // "pid (name) state parent group session …", where the name can hold anything.
+    // "pid (name) state parent group session …", where the name can contain any character.
     let rest = String::from_utf8_lossy(stat.get(memchr::memrchr(b')', &stat)? + 1..)?).into_owned();
     let mut fields = rest.split_ascii_whitespace();
     let is_alive = !matches!(fields.next()?, "Z" | "X");
@@ -232,7 +230,7 @@ fn read_stat(process: Pid) -> Option<Stat> {
     Some(Stat { group, session, is_alive })
 }
 
-/// The same where there is no `/proc`.
+/// The members of a session on systems without `/proc`.
 fn members_by_ps(session: Pid) -> Vec<Pid> {
     let listed = super::process::read_output("ps", &["-A", "-o", "pid=,state="], None);
     let Ok(listed) = listed else { return Vec::new() };
@@ -245,8 +243,8 @@ fn members_by_ps(session: Pid) -> Vec<Pid> {
         .collect()
 }
 
-/// When a living process began, in the system's ticks since it started: with its id that names it for good.
-/// `None` where there is no `/proc` or no such process.
+/// Start time of a running process in clock ticks since boot, which identifies it together with its id. `None`: no
+/// `/proc`, or no such process.
 pub(super) fn birth(process: u32) -> Option<u64> {
     let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
     let rest = String::from_utf8_lossy(stat.get(memchr::memrchr(b')', &stat)? + 1..)?).into_owned();
@@ -257,7 +255,7 @@ pub(super) fn birth(process: u32) -> Option<u64> {
     is_alive.then_some(began)
 }
 
-/// The name of a signal, `SIG…`; a number for those without one.
+/// The name of a signal, `SIG…`; `SIG` and the number for others.
 pub(super) fn signal_name(number: i32) -> String {
     const NAMES: &[(Signal, &str)] = &[
         (Signal::HUP, "SIGHUP"),
@@ -286,8 +284,8 @@ pub(super) fn signal_name(number: i32) -> String {
         .map_or_else(|| format!("SIG{number}"), |(_, name)| (*name).to_owned())
 }
 
-/// Makes a terminal one that can be opened by its name for writing only, and says whether it can be. It does
-/// not become parlor's own. (A superuser's programs can still read from it.)
+/// Restricts a terminal so that it can be opened for writing only; returns whether it can be opened. It does not become
+/// parlor's controlling terminal. (Programs of a superuser can still read from it.)
 pub(super) fn make_write_only(name: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     let _ = std::fs::set_permissions(name, std::fs::Permissions::from_mode(0o200));

@@ -6,7 +6,7 @@ use jiff::{Timestamp, Zoned};
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// A time as it stands in lists: how long ago if that is less than a week, else the date. Unix milliseconds.
+/// A time in lists: relative if it is less than a week ago, otherwise the date. Unix milliseconds.
 pub fn ago(at_ms: i64, now_ms: i64) -> String {
     let past = now_ms.saturating_sub(at_ms);
     match past {
@@ -18,7 +18,7 @@ pub fn ago(at_ms: i64, now_ms: i64) -> String {
     }
 }
 
-/// A time in whole. Unix milliseconds.
+/// Date and time. Unix milliseconds.
 pub fn full(at_ms: i64) -> String {
     local(at_ms).map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M").to_string())
 }

@@ -1,9 +1,9 @@
-//! All changes of the session: the files at the left, the changes of one of them at the right.
+//! The page with all changes of the session: the files on the left, the changes of one of them on the right.
 //!
-//! Duty: draws the page, finds its rows, keeps computed diffs while the page is open. Not its duty: which calls
-//! count and how their changes are joined (`app::changes`).
-//! Invariant: a frame compares nothing that could be noticed; counts of files that are left come with later frames,
-//! and only lines on the screen are drawn.
+//! Draws the page and caches its computed diffs while it is open. `app::changes` collects the changes.
+//!
+//! Invariants: a frame never blocks on comparing texts, so that the counts of some files appear in later
+//! frames; only visible lines are drawn.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -30,20 +30,20 @@ use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, ViewState};
 
-/// From this width on the files stand beside the changes.
+/// Minimum width at which the files are shown next to the changes, in columns.
 const LIST_FROM_COLS: u16 = 84;
-/// Least and most columns of the files.
+/// Minimum and maximum width of the file list.
 const LEAST_LIST: u16 = 24;
 const MOST_LIST: u16 = 44;
-/// Texts of so many bytes may be compared for their counts in one frame.
+/// Total size of texts that are compared in one frame, in bytes.
 const COUNTED_BYTES: usize = 1 << 18;
-/// Rows that stay above a changed place that was jumped to.
+/// Rows above a hunk after jumping to it.
 const ROWS_ABOVE: usize = 3;
 
-/// What the page remembers between frames.
+/// State of the page between frames.
 #[derive(Default)]
 pub(super) struct ChangesView {
-    /// Revisions of the session and its helpers: as long as they stay, nothing changed.
+    /// Revisions of the session and its subagents, to detect changes.
     revisions: Vec<(SessionKey, u64)>,
     key: ChangesKey,
     files: Vec<ChangedFile>,
@@ -54,7 +54,7 @@ pub(super) struct ChangesView {
     jump: i32,
 }
 
-/// The shown diffs, counted in lines.
+/// The line layout of the shown diffs.
 struct Laid {
     of: Diffs,
     layout: Layout,
@@ -62,17 +62,17 @@ struct Laid {
     theme: String,
     epoch: u32,
     pages: Vec<Pages>,
-    /// The changed place that was jumped to: the line of its first row.
+    /// The first line of the hunk that was jumped to.
     at: Option<usize>,
 }
 
 impl ChangesView {
-    /// So many changed places on, with the next frame (negative: back).
+    /// Jumps by a number of hunks in the next frame (negative values go back).
     pub fn jump(&mut self, steps: i32) {
         self.jump = self.jump.saturating_add(steps);
     }
 
-    /// Follows the session.
+    /// Updates the list of files after changes of the session.
     fn update(&mut self, state: &State, root: SessionKey, shows_context: bool) {
         if self.shows_context != shows_context {
             self.shows_context = shows_context;
@@ -104,7 +104,8 @@ impl ChangesView {
         self.files = files;
     }
 
-    /// The diffs of a file, unless they are being compared. `at_once`: they may be compared now, if that is quick.
+    /// The diffs of a file; `None` while they are computed. With `at_once`, small changes are compared
+    /// immediately.
     fn compare(&mut self, file: &ChangedFile, at_once: bool) -> Option<Diffs> {
         if let Some(known) = self.diffs.get(&file.path) {
             return Some(Diffs::clone(known));
@@ -118,7 +119,7 @@ impl ChangesView {
         Some(diffs)
     }
 
-    /// The diffs in lines of a width; what was counted before stays as long as it is good.
+    /// The diffs laid out for a width; reuses the previous layout if it is still valid.
     fn lay(&mut self, diffs: &Diffs, layout: Layout, look: &RenderContext<'_>, cols: u16) -> Laid {
         let epoch = highlight::epoch();
         let known = self
@@ -142,7 +143,7 @@ impl ChangesView {
     }
 }
 
-/// Draws it over the whole screen and returns the cursor's place, while the filter is typed.
+/// Draws the page on the full screen; returns the cursor position while the filter is edited.
 pub(super) fn draw(
     scene: &FrameContext,
     dialog: &ChangesDialog,
@@ -194,7 +195,7 @@ pub(super) fn draw(
     draw_foot(scene, dialog, right.width.saturating_sub(3), area, buf)
 }
 
-/// Sees to the diffs of listed files: as far as a frame allows at once, then one at a time.
+/// Computes the diffs of listed files: up to a limit immediately, the others one at a time.
 fn count(page: &mut ChangesView, files: &[&ChangedFile]) {
     let mut left = COUNTED_BYTES;
     for file in files {
@@ -222,7 +223,7 @@ fn counts(page: &ChangesView, file: &ChangedFile) -> Option<(usize, usize)> {
     Some(diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed)))
 }
 
-/// `  +12 −3`.
+/// Formats `  +12 −3`.
 fn counts_line(scene: &FrameContext, counts: (usize, usize)) -> Line<'static> {
     let mut line = Line::default();
     if counts.0 > 0 {
@@ -235,7 +236,7 @@ fn counts_line(scene: &FrameContext, counts: (usize, usize)) -> Line<'static> {
     line
 }
 
-/// Title, and how much there is; without a list beside it also which file is shown.
+/// The title with the counts; without a file list, also the name of the shown file.
 fn draw_head(
     scene: &FrameContext,
     page: &ChangesView,
@@ -306,7 +307,7 @@ fn draw_list(
     }
 }
 
-/// Whether a line goes before a diff: one that says what happens to the file, or that lines are left out.
+/// Whether a line precedes a diff: for a change of the file itself, or for omitted lines.
 fn has_head(diffs: &[Diff], index: usize) -> bool {
     index > 0 || diffs.get(index).is_some_and(says_more)
 }
@@ -316,13 +317,13 @@ fn says_more(diff: &Diff) -> bool {
 }
 
 impl Laid {
-    /// Lines in all.
+    /// Total number of lines.
     fn len(&self) -> usize {
         let heads = (0..self.of.len()).filter(|index| has_head(&self.of, *index)).count();
         heads + self.pages.iter().map(Pages::len).sum::<usize>()
     }
 
-    /// The lines of the first changed rows.
+    /// The first lines of all hunks.
     fn hunks(&self) -> Vec<usize> {
         let mut begin = 0;
         let mut out = Vec::new();
@@ -334,7 +335,7 @@ impl Laid {
         out
     }
 
-    /// So many lines from one on.
+    /// A range of lines.
     fn lines(&mut self, scene: &FrameContext, top: usize, height: usize) -> Vec<Line<'static>> {
         let (mut begin, end) = (0, top + height);
         let mut out = Vec::new();
@@ -361,7 +362,7 @@ impl Laid {
     }
 }
 
-/// What stands between two changes of a file: lines that did not change, their number where it is known.
+/// The separator between two changes of a file, with the number of unchanged lines if it is known.
 fn left_out(scene: &FrameContext, before: Option<&Diff>, diff: &Diff) -> String {
     let fold = scene.look.glyphs.fold;
     let end = before.and_then(Diff::last_line);
@@ -397,7 +398,7 @@ fn draw_file(
     }
     view.dialog.page = height;
     *scroll = (*scroll).min(all.saturating_sub(height));
-    // Whoever has scrolled away from it is somewhere else.
+    // Scrolling the hunk out of view ends the jump.
     laid.at = laid.at.filter(|at| (*scroll..*scroll + height).contains(at));
     if page.jump != 0 {
         laid.at = jumped(&laid.hunks(), laid.at, *scroll, page.jump);
@@ -418,8 +419,8 @@ fn draw_file(
     modals::draw_bar(scene, bar, top, height, all, buf);
 }
 
-/// The changed place after a jump over so many of them, from the one that was jumped to before, else from the top row;
-/// at the end of them it is the last one.
+/// The hunk after a jump by a number of steps, counted from the last jump or from the top row. Stops at the
+/// last hunk.
 fn jumped(hunks: &[usize], at: Option<usize>, top: usize, steps: i32) -> Option<usize> {
     let mut at = at;
     for _ in 0..steps.unsigned_abs() {

@@ -1,10 +1,11 @@
-//! The prompt's text: several lines, undo, word motions, soft wrapping.
+//! The text area of the prompt: multi-line editing, undo, word motions, soft wrapping, and the list of
+//! completions above it.
 //!
-//! Duty: edits of the text area, its height, its cursor, and the list of completions above it.
-//! Not its duty: which keys send or begin a line (the keymap), what is completed (`app::dialogs`).
-//! Data: keys and pastes come in from `input`; the whole text leaves by [`Composer::text`].
-//! Invariants: no control characters but line breaks and tabs get in; the cursor never stands inside a
-//! character that people see as one.
+//! Receives keys and pastes from `input`; [`Composer::text`] returns the text. The keymap decides which keys
+//! send it, and `app::dialogs` provides the completions.
+//!
+//! Invariants: the text contains no control characters except line breaks and tabs; the cursor is never
+//! inside a grapheme.
 
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -27,13 +28,13 @@ use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
-/// Most rows that the composer grows to.
+/// Maximum number of text rows.
 pub(super) const MOST_ROWS: u16 = 8;
 
-/// Most completions shown at once.
+/// Maximum number of completions shown.
 const MOST_COMPLETIONS: usize = 6;
 
-/// Keys of the text itself, for the help; they are the text area's own and cannot be bound.
+/// Editing keys for the help; they are fixed in the text area and cannot be bound.
 pub(super) const TEXT_KEYS: &[(&str, &str)] = &[
     ("Ctrl+Left  Ctrl+Right", "Move by word"),
     ("Ctrl+A  Ctrl+E", "Move to start or end of line"),
@@ -43,19 +44,18 @@ pub(super) const TEXT_KEYS: &[(&str, &str)] = &[
     ("Ctrl+_  Alt+_", "Undo, redo"),
 ];
 
-/// The text area.
 #[derive(Debug, Clone)]
 pub(super) struct Composer {
     area: TextArea<'static>,
-    /// Where it was drawn last.
+    /// The area in which it was last drawn.
     place: Rect,
-    /// Rows for this width; `None` after each edit.
+    /// Width and number of rows; `None` after an edit.
     rows: Option<(u16, u16)>,
-    /// How it was drawn; `None` after each key.
+    /// The cached cells; `None` after a key press.
     drawn: Option<Drawn>,
 }
 
-/// The text as cells: the text area wraps all of it for each drawing, and while an agent streams nothing changes here.
+/// The drawn cells, cached because the text area wraps all of its text whenever it is drawn.
 #[derive(Debug, Clone)]
 struct Drawn {
     style: Style,
@@ -69,7 +69,7 @@ impl Default for Composer {
     }
 }
 
-/// Whether a key types a letter, rather than being a command.
+/// Whether a key types a character.
 pub fn types_letter(key: &KeyEvent) -> bool {
     matches!(key.code, KeyCode::Char(_))
         && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
@@ -86,17 +86,17 @@ fn text_area(lines: Vec<String>) -> TextArea<'static> {
 }
 
 impl Composer {
-    /// All of the text.
+    /// The entire text.
     pub fn text(&self) -> String {
         self.area.lines().join("\n")
     }
 
-    /// Whether nothing is typed.
+    /// Whether the prompt is empty.
     pub fn is_empty(&self) -> bool {
         self.area.is_empty()
     }
 
-    /// Replaces the text; the cursor goes to its end.
+    /// Replaces the text and moves the cursor to its end.
     pub fn set_text(&mut self, text: &str) {
         let clean = clean(text);
         self.area = text_area(clean.split('\n').map(str::to_owned).collect());
@@ -105,37 +105,37 @@ impl Composer {
         self.forget();
     }
 
-    /// Empties it, as one step of undo.
+    /// Clears the text as one undo step.
     pub fn clear(&mut self) {
         self.area.select_all();
         self.area.cut();
-        // A line of more than 65,535 characters cannot be selected as a whole.
+        // The text area cannot select a line of more than 65,535 characters.
         if !self.area.is_empty() {
             self.set_text("");
         }
         self.forget();
     }
 
-    /// What was drawn and counted is over.
+    /// Invalidates the caches.
     fn forget(&mut self) {
         self.rows = None;
         self.drawn = None;
     }
 
-    /// Puts text in at the cursor, as one step of undo.
+    /// Inserts text at the cursor as one undo step.
     pub fn insert(&mut self, text: &str) -> bool {
         let clean = clean(text);
         self.forget();
         !clean.is_empty() && self.area.insert_str(clean)
     }
 
-    /// Begins a new line.
+    /// Inserts a line break.
     pub fn new_line(&mut self) {
         self.area.insert_newline();
         self.forget();
     }
 
-    /// A key that nothing else wanted. Returns whether the text changed.
+    /// Handles a key without a binding. Returns whether the text changed.
     pub fn on_key(&mut self, key: &KeyEvent) -> bool {
         let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let is_alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -147,10 +147,10 @@ impl Composer {
             (KeyCode::Delete, false, false) => self.erase(1),
             (KeyCode::Backspace, true, _) => self.area.delete_word(),
             (KeyCode::Char('u'), true, false) => self.area.delete_line_by_head(),
-            // Terminals tell Ctrl+_ in several ways.
+            // Terminals report Ctrl+_ in several ways.
             (KeyCode::Char('_' | '/' | '7'), true, false) => self.area.undo(),
             (KeyCode::Char('_'), false, true) => self.area.redo(),
-            // What the text area would do with these belongs to the keymap or to nobody.
+            // Disables keys of the text area that the keymap handles or that have no use here.
             (
                 KeyCode::Enter
                 | KeyCode::Esc
@@ -167,7 +167,8 @@ impl Composer {
         }
     }
 
-    /// Moves a row up or down; `false` at the first or last row, where the history takes over.
+    /// Moves the cursor one row up or down; returns false at the first or last row, where the prompt history
+    /// is used.
     pub fn step_row(&mut self, is_up: bool) -> bool {
         let before = self.area.screen_cursor().row;
         let is_edge_line = if is_up {
@@ -187,7 +188,7 @@ impl Composer {
         true
     }
 
-    /// Sets the cursor where it was clicked.
+    /// Moves the cursor to a clicked position.
     pub fn click(&mut self, at: Position) {
         let (top, left) = self.area.scroll_offset();
         let row = usize::from(at.y.saturating_sub(self.place.y) + top);
@@ -198,13 +199,13 @@ impl Composer {
         self.drawn = None;
     }
 
-    /// How many rows it wants at this width, from 1 to [`MOST_ROWS`].
+    /// Number of rows at this width, from 1 to [`MOST_ROWS`].
     pub fn rows(&mut self, cols: u16) -> u16 {
         if let Some((_, rows)) = self.rows.filter(|(width, _)| *width == cols) {
             return rows;
         }
-        // The text area counts its rows only while it is drawn, so a copy is drawn into nothing. More lines
-        // than fit need no wrapping to be known as too many.
+        // The text area counts its rows only when it is drawn, so a copy is drawn into a discarded buffer.
+        // This is skipped if the number of lines already exceeds the limit.
         let rows = if self.area.lines().len() >= usize::from(MOST_ROWS) {
             MOST_ROWS
         } else {
@@ -219,7 +220,7 @@ impl Composer {
         rows
     }
 
-    /// Draws the text and returns the cursor's place.
+    /// Draws the text and returns the cursor position.
     pub fn draw(
         &mut self,
         scene: &FrameContext,
@@ -257,7 +258,7 @@ impl Composer {
         drawn.cursor
     }
 
-    /// The cursor's cell. The text area counts columns by `char`; terminals draw whole graphemes.
+    /// The cell of the cursor. The text area counts columns by `char`, terminals by grapheme.
     fn cursor_place(&self, place: Rect) -> Position {
         let screen = self.area.screen_cursor();
         let (top, _) = self.area.scroll_offset();
@@ -271,7 +272,7 @@ impl Composer {
         Position::new(place.x + x, place.y + y.min(place.height.saturating_sub(1)))
     }
 
-    /// Goes to the next or the last grapheme boundary.
+    /// Moves the cursor to the next or previous grapheme boundary.
     fn step(&mut self, direction: i8) -> bool {
         let (ahead, step) = if direction < 0 {
             (self.before(), CursorMove::Back)
@@ -294,7 +295,7 @@ impl Composer {
         is_change
     }
 
-    /// How many chars the grapheme before the cursor has; 0 at the beginning of a line.
+    /// Number of chars in the grapheme before the cursor; 0 at the start of a line.
     fn before(&self) -> usize {
         let DataCursor(row, col) = self.area.cursor();
         let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
@@ -310,13 +311,13 @@ impl Composer {
     }
 }
 
-/// Text as it may stand in the prompt: line breaks of any system become one, other control characters go.
+/// Text for the prompt: normalises line breaks and removes other control characters.
 pub(super) fn clean(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
 }
 
-/// What the empty prompt says.
+/// The placeholder of the empty prompt.
 fn placeholder(scene: &FrameContext) -> String {
     let agent = scene.agent();
     if scene.state.user.is_browsing {
@@ -374,7 +375,7 @@ fn placeholder(scene: &FrameContext) -> String {
     }
 }
 
-/// Draws the offered completions above the composer, over what is there.
+/// Draws the completions above the composer, over the transcript.
 pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let offered = completions(scene.state);
     let most = MOST_COMPLETIONS.min(usize::from(above.height.saturating_sub(1)));
@@ -420,7 +421,7 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Buff
     }
 }
 
-/// Empties an area: cells below a panel must not show through.
+/// Clears an area before a panel is drawn over it.
 pub(super) fn blank(area: Rect, buf: &mut Buffer, style: Style) {
     for place in area.positions() {
         if let Some(cell) = buf.cell_mut(place) {
@@ -447,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn typing_and_erasing_go_by_what_people_see() {
+    fn editing_works_by_grapheme() {
         let mut composer = typed("a");
         composer.insert("👨‍👩‍👧e\u{301}");
         assert!(composer.on_key(&key(KeyCode::Backspace, KeyModifiers::NONE)));
@@ -458,19 +459,16 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_keeps_its_lines_and_nothing_else_that_is_invisible() {
+    fn pasted_text_has_line_breaks_but_no_control_characters() {
         let mut composer = Composer::default();
         assert!(composer.insert("one\r\ntwo\rthree\u{1b}[31m\u{7}"));
         assert_eq!(composer.text(), "one\ntwo\nthree[31m");
-        assert!(
-            composer.on_key(&key(KeyCode::Char('_'), KeyModifiers::CONTROL)),
-            "undo takes the paste back"
-        );
+        assert!(composer.on_key(&key(KeyCode::Char('_'), KeyModifiers::CONTROL)), "undo removes the paste");
         assert_eq!(composer.text(), "");
     }
 
     #[test]
-    fn a_cleared_text_comes_back_by_one_undo() {
+    fn one_undo_restores_cleared_text() {
         let mut composer = typed("one");
         composer.insert("\ntwo\nthree");
         composer.clear();
@@ -483,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn grows_with_lines_and_with_wrapping() {
+    fn row_count_includes_wrapped_lines() {
         let mut composer = typed("short");
         assert_eq!(composer.rows(20), 1);
         composer.set_text("some words that do not fit into twenty columns");
@@ -493,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_left_only_at_the_edge() {
+    fn vertical_motion_stops_at_the_first_and_last_row() {
         let mut composer = Composer::default();
         composer.set_text("one\ntwo");
         assert!(!composer.step_row(false), "the last row");
@@ -503,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_deleted_and_put_back() {
+    fn deleted_words_can_be_pasted() {
         let mut composer = typed("one two");
         assert!(composer.on_key(&key(KeyCode::Char('w'), KeyModifiers::CONTROL)));
         assert_eq!(composer.text(), "one ");
@@ -514,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_send_or_leave_do_nothing_here() {
+    fn command_keys_do_not_edit_the_text() {
         let mut composer = typed("x");
         for code in [KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::PageUp, KeyCode::F(1)] {
             assert!(!composer.on_key(&key(code, KeyModifiers::NONE)), "{code:?}");

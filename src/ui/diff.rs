@@ -1,9 +1,10 @@
-//! Changes of files as rows that can be drawn one by one.
+//! File changes as rows that can be drawn individually.
 //!
-//! Duty: computes the rows of a change once (from two texts, a unified diff or an `apply_patch` text): kinds,
-//! line numbers, folded context, pairs of changed lines, counts. Not its duty: drawing (`diff::draw`), deciding
-//! how much is shown (`cells`). Rows hold byte ranges into the texts they came from, which are shared, not
-//! copied. Invariant: drawing rows costs by the rows drawn, whatever the size of the change.
+//! [`Diff`] computes the rows of a change once, from two texts, a unified diff or an `apply_patch` text:
+//! kinds, line numbers, folded context, pairs of changed lines, counts. Rows refer to byte ranges of the
+//! shared source texts. `diff::draw` renders them, and `cells` decides how many are shown.
+//!
+//! Invariants: the cost of drawing depends on the number of drawn rows, not on the size of the change.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -24,76 +25,77 @@ mod patch;
 pub use draw::Layout;
 pub(crate) use pages::Pages;
 
-/// Unchanged lines that are shown around changes.
+/// Number of unchanged lines around changes.
 const CONTEXT_LINES: usize = 3;
 
-/// As long as it is not known, a change with so many unchanged lines is taken for a whole file; agents cut snippets close to the change.
+/// If the position is unknown, a change with at least this number of unchanged lines is assumed to be an
+/// entire file; agents send short excerpts otherwise.
 const WHOLE_FILE_LINES: usize = 20;
 
-/// How long the search for the smallest diff may take; what is found by then is shown. Nobody waits for it (`cache`).
+/// Timeout for computing the smallest diff; after it, the best result is used. Runs outside of frames
+/// (`cache`).
 const DEADLINE: Duration = Duration::from_millis(500);
 
-/// Of texts with more lines than this, what lies between the first and the last difference is replaced as a whole.
+/// For longer texts, everything between the first and the last difference counts as replaced.
 const COMPARED_MAX_LINES: usize = 100_000;
 
-/// A change of one file, ready to be drawn.
+/// A change of one file, ready for drawing.
 #[derive(Debug, Clone)]
 pub struct Diff {
-    /// The file, as the agent names it.
+    /// The path as the agent sent it.
     pub path: PathBuf,
-    /// Where it was before, when it moved.
+    /// The old path, if the file was moved.
     pub moved_from: Option<PathBuf>,
-    /// What happens to the file as a whole.
     pub fate: FileStatus,
-    /// Whether most of what it holds are characters; otherwise it is shown escaped and labelled as binary.
+    /// Whether most of the content is text; otherwise it is shown escaped and labelled as binary.
     pub is_text: bool,
-    /// Its mode before and after, where a patch tells (`100644`).
+    /// Old and new file mode, if the patch contains them (`100644`).
     pub modes: Option<(String, String)>,
-    /// Lines added.
     pub added: usize,
-    /// Lines removed.
     pub removed: usize,
     old: Arc<str>,
     new: Arc<str>,
     rows: Vec<Row>,
-    /// Rows beside each other, for two columns; left and right.
+    /// Pairs of rows for the side-by-side layout.
     sides: Vec<Side>,
 }
 
-/// What happens to a file as a whole.
+/// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileStatus {
-    /// It is made.
     New,
-    /// It goes.
     Deleted,
     Changed,
-    /// It is no text.
+    /// It is not a text file.
     Binary,
 }
 
-/// What a row is.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowKind {
     Context,
     Minus,
     Plus,
-    /// So many lines are left out; 0 when it is not known how many.
+    /// This number of lines is hidden; 0 if it is unknown.
     Gap(u32),
-    /// What is not seen in the lines themselves.
+    /// A remark about line ends.
     Note(Note),
 }
 
-/// What changes at the ends of lines.
+/// A change of line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Note {
-    /// All lines end with `\n`, no longer with `\r\n`.
+    /// All lines change from `\r
+    /// ` to `
+    /// `.
     EndsToLf,
-    /// All lines end with `\r\n`, no longer with `\n`.
+    /// All lines change from `
+    /// ` to `\r
+    /// `.
     EndsToCrlf,
-    /// The last line has an end now.
+    /// A newline is added to the last line.
     LastEndAdded,
-    /// The last line has no end any more.
+    /// The newline of the last line is removed.
     LastEndRemoved,
 }
 
@@ -101,18 +103,18 @@ pub(crate) enum Note {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
     kind: RowKind,
-    /// Line numbers from 1; 0 where none is known.
+    /// Line numbers from 1; 0 if unknown.
     old_line: u32,
     new_line: u32,
-    /// Bytes in the old text (minus) or the new one, without the line end.
+    /// Byte range in the old text (for `Minus`) or the new text, without the line end.
     start: u32,
     end: u32,
-    /// The row that this changed line replaces or is replaced by, for word marks; of a gap that can be opened, the
-    /// first line of the new text that it leaves out, from 0.
+    /// For a changed line, the row of its counterpart, for word highlighting. For a gap that can be expanded,
+    /// the index of its first line in the new text.
     pair: Option<u32>,
 }
 
-/// One row of two columns: indexes of rows.
+/// A row of the side-by-side layout: indexes of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Side {
     left: Option<u32>,
@@ -120,18 +122,18 @@ pub(crate) struct Side {
 }
 
 impl Diff {
-    /// Computes a change that stands at this place of its file, if that is known. A patch may hold several
-    /// files, so several diffs can come.
+    /// Computes the diffs of a change at a position in its file, if it is known. A patch may contain several
+    /// files.
     pub fn of(change: &FileDiff, place: Option<&DiffPlace>) -> Vec<Self> {
         Self::with_context(change, place, CONTEXT_LINES, &[])
     }
 
-    /// The same with the unchanged lines of gaps that begin at these lines of the new text, from 0.
+    /// Like [`Self::of`], with the gaps expanded that start at these lines of the new text, from 0.
     pub fn of_open(change: &FileDiff, place: Option<&DiffPlace>, open: &[u32]) -> Vec<Self> {
         Self::with_context(change, place, CONTEXT_LINES, open)
     }
 
-    /// The same with all unchanged lines that were told.
+    /// Like [`Self::of`], with all unchanged lines.
     pub fn of_whole(change: &FileDiff, place: Option<&DiffPlace>) -> Vec<Self> {
         Self::with_context(change, place, usize::MAX, &[])
     }
@@ -146,7 +148,7 @@ impl Diff {
                 let is_part = matches!(place, Some(DiffPlace::Lines(_)));
                 let fate = match old {
                     None => FileStatus::New,
-                    // A piece that was put in, or cut out, leaves the rest of the file there.
+                    // An inserted or removed excerpt is only a part of the file.
                     Some(_) if is_part => FileStatus::Changed,
                     Some(old) if old.is_empty() && !new.is_empty() => FileStatus::New,
                     Some(_) if new.is_empty() => FileStatus::Deleted,
@@ -166,8 +168,8 @@ impl Diff {
         }
     }
 
-    /// Fills in the rows. `first`: the line of the file that both texts begin on; `context`: how many unchanged
-    /// lines stay around changes; `open`: the gaps that are none.
+    /// Computes the rows. `first` is the line at which both texts start in the file; `context` is the number
+    /// of unchanged lines around changes; `open` lists expanded gaps.
     fn compare(&mut self, first: Option<u32>, context: usize, open: &[u32]) {
         self.is_text = is_text(&self.old) && is_text(&self.new);
         let texts = (Arc::clone(&self.old), Arc::clone(&self.new));
@@ -198,7 +200,7 @@ impl Diff {
         let first = first.or_else(|| (same >= WHOLE_FILE_LINES).then_some(1));
         for row in &mut self.rows {
             for line in [&mut row.old_line, &mut row.new_line] {
-                // Of a snippet, numbers that count from its first line would mislead.
+                // Numbers relative to an excerpt would be misleading.
                 *line = first.map_or(0, |first| if *line > 0 { line.saturating_add(first - 1) } else { 0 });
             }
         }
@@ -221,7 +223,8 @@ impl Diff {
         }
     }
 
-    /// Unchanged lines: some at both ends, the rest as a gap. A gap of one line would save nothing.
+    /// Adds unchanged lines: context at both ends, and a gap between them. A gap of a single line is shown
+    /// instead.
     fn push_context(
         &mut self,
         ranges: &[Range<u32>],
@@ -259,7 +262,7 @@ impl Diff {
         }
     }
 
-    /// Counts, pairs lines that replace one another, and puts rows beside each other.
+    /// Counts changes, pairs replaced lines, and aligns rows for the side-by-side layout.
     fn finish(&mut self) {
         let mut at = 0;
         while at < self.rows.len() {
@@ -297,7 +300,7 @@ impl Diff {
         self.sides.shrink_to_fit();
     }
 
-    /// Puts removed rows beside added ones.
+    /// Aligns removed rows with added ones.
     fn push_beside(&mut self, old: Range<usize>, new: Range<usize>) {
         for offset in 0..old.len().max(new.len()) {
             let left = (offset < old.len()).then(|| index(old.start + offset));
@@ -306,19 +309,18 @@ impl Diff {
         }
     }
 
-    /// Where the run of rows of a kind that begins at `at` ends.
+    /// The end of the run of rows of one kind that starts at `at`.
     fn run(&self, at: usize, kind: RowKind) -> usize {
         let rows = self.rows.get(at..).unwrap_or_default();
         at + rows.iter().take_while(|row| row.kind == kind).count()
     }
 
-    /// The text of a row.
     fn text(&self, row: &Row) -> &str {
         let source = if row.kind == RowKind::Minus { &self.old } else { &self.new };
         source.get(row.start as usize..row.end as usize).unwrap_or_default()
     }
 
-    /// The lines of the new text, from 0, at which gaps begin that can be opened and lie in these rows of a layout.
+    /// The first lines, in the new text from 0, of gaps that can be expanded in a range of rows.
     pub fn gaps(&self, rows: Range<usize>, layout: Layout) -> Vec<u32> {
         let row_of = |at: usize| match layout {
             Layout::Unified => self.rows.get(at),
@@ -328,17 +330,17 @@ impl Diff {
         rows.filter_map(row_of).filter_map(gap).collect()
     }
 
-    /// The first line of the new file that is shown, where the numbers are known.
+    /// The first line of the new file that is shown, if known.
     pub fn first_line(&self) -> Option<u32> {
         self.rows.iter().map(|row| row.new_line).find(|line| *line > 0)
     }
 
-    /// The last line of the new file that is shown, where the numbers are known.
+    /// The last line of the new file that is shown, if known.
     pub fn last_line(&self) -> Option<u32> {
         self.rows.iter().rev().map(|row| row.new_line).find(|line| *line > 0)
     }
 
-    /// The first rows of runs of changed lines, in a layout.
+    /// The first rows of all hunks in a layout.
     pub fn hunks(&self, layout: Layout) -> Vec<usize> {
         let is_changed = |row: u32| {
             self.rows.get(row as usize).is_some_and(|row| matches!(row.kind, RowKind::Minus | RowKind::Plus))
@@ -355,7 +357,7 @@ impl Diff {
         (0..self.len(layout)).filter(begins).collect()
     }
 
-    /// How many rows there are to draw in a layout.
+    /// Number of rows in a layout.
     pub fn len(&self, layout: Layout) -> usize {
         match layout {
             Layout::Unified => self.rows.len(),
@@ -363,18 +365,18 @@ impl Diff {
         }
     }
 
-    /// Bytes of the new text, or of the old one of a file that goes.
+    /// Size of the new text in bytes, or of the old one for a deleted file.
     pub fn len_bytes(&self) -> u64 {
         (if self.new.is_empty() { &self.old } else { &self.new }).len() as u64
     }
 
-    /// Whether there is nothing to draw.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 }
 
-/// How the new lines come out of the old ones. Of very many lines only the ends are compared.
+/// The operations from old to new lines. For very long texts, only the common start and end are compared.
 fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     if old.len().max(new.len()) <= COMPARED_MAX_LINES {
         let diff =
@@ -393,7 +395,7 @@ fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     ops.into_iter().filter(|op| !op.old_range().is_empty() || !op.new_range().is_empty()).collect()
 }
 
-/// Line number of an index.
+/// The line number of an index.
 fn number(line: usize) -> u32 {
     u32::try_from(line + 1).unwrap_or(0)
 }
@@ -402,10 +404,10 @@ fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// How much is sampled to find out whether content is text.
+/// Number of characters that are checked to detect binary content.
 const SAMPLED_BYTES: usize = 64 * 1024;
 
-/// Whether most of a text are characters that can be read.
+/// Whether most characters of a text are printable.
 fn is_text(text: &str) -> bool {
     let is_noise = |letter: &char| *letter == '\u{fffd}' || letter.is_control() && !letter.is_whitespace();
     let (mut all, mut noise) = (0_usize, 0_usize);

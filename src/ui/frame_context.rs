@@ -1,7 +1,7 @@
-//! What every part of the chrome is given: the state, the look, and the few words that several parts share.
+//! The data that all parts of a frame share: the state, the style, and common texts such as the names of
+//! agent, model and mode, key hints and short numbers.
 //!
-//! Duty: names (agent, model, mode), hints from the keymap, short numbers. Not its duty: layout.
-//! Invariant: every text of an agent that leaves here went through `text`.
+//! Invariants: every text of an agent that is returned here was sanitised by `text`.
 
 use crate::app::state::tab;
 use std::path::Path;
@@ -18,10 +18,10 @@ use super::render_context::{Glyphs, RenderContext, duration};
 use super::text;
 use super::theme::Role;
 
-/// After so long without an answer a start wants words: most agents take up to 25 s.
+/// After this time without a response, a start is shown as slow; most agents need up to 25 s.
 const SLOW_START: Duration = Duration::from_secs(30);
 
-/// One frame's view of things.
+/// The context of one frame.
 pub(super) struct FrameContext<'a> {
     pub state: &'a State,
     pub session: &'a Session,
@@ -31,7 +31,7 @@ pub(super) struct FrameContext<'a> {
     pub marks: Marks,
 }
 
-/// Marks that only the chrome uses, each one cell wide.
+/// Symbols outside of the transcript, each one cell wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
     pub prompt: &'static str,
@@ -50,7 +50,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Those that go with the marks of the transcript.
+    /// The symbols that match the glyphs of the transcript.
     pub fn beside(glyphs: &Glyphs) -> Self {
         if *glyphs == Glyphs::plain() {
             return Self {
@@ -86,17 +86,17 @@ impl Marks {
 }
 
 impl<'a> FrameContext<'a> {
-    /// The style of a role.
+    /// The style of a role in the current theme.
     pub fn style(&self, role: Role) -> Style {
         self.look.theme.style(role)
     }
 
-    /// A text in the style of a role.
+    /// A span in the style of a role.
     pub fn span(&self, role: Role, text: impl Into<String>) -> Span<'static> {
         Span::styled(text.into(), self.style(role))
     }
 
-    /// How many anomalies there were on the connections of the tab in front, if there were any.
+    /// The number of anomalies on the connections of the active tab, if there are any.
     pub fn anomalies(&self) -> Option<String> {
         let root = self.state.sessions.get(&tab::front(self.state)).unwrap_or(self.session);
         match root.anomaly_count {
@@ -106,7 +106,7 @@ impl<'a> FrameContext<'a> {
         }
     }
 
-    /// The agent's short name, as the user knows it.
+    /// The agent's short name.
     pub fn agent(&self) -> String {
         let conn = self.state.conn_of(self.session.key);
         let name = conn.map(|conn| {
@@ -117,23 +117,23 @@ impl<'a> FrameContext<'a> {
         text::one_line(name.or(kept).filter(|name| !name.is_empty()).unwrap_or("the agent"))
     }
 
-    /// Whether the agent is reached, not started: then it is not known whether it has ended.
+    /// Whether parlor connects to the agent instead of starting it, so that its state is unknown.
     pub fn is_reached(&self) -> bool {
         self.state.conn_of(self.session.key).is_some_and(|conn| conn.spec.remote.is_some())
     }
 
-    /// The model in force, in the agent's words.
+    /// The name of the current model.
     pub fn model(&self) -> Option<String> {
         let listed = || {
             let models = self.session.models.as_ref()?;
             let known = models.available.iter().find(|model| model.id == models.current);
             Some(known.map_or(models.current.as_str(), |model| model.name.as_str()))
         };
-        // An agent that has both changes the option alone.
+        // An agent that has both updates only the option.
         self.option_of("model").or_else(listed).map(text::one_line).filter(|name| !name.is_empty())
     }
 
-    /// The mode in force, in the agent's words.
+    /// The name of the current mode.
     pub fn mode(&self) -> Option<String> {
         let listed = || {
             let modes = self.session.modes.as_ref()?;
@@ -143,7 +143,7 @@ impl<'a> FrameContext<'a> {
         self.option_of("mode").or_else(listed).map(text::one_line).filter(|name| !name.is_empty())
     }
 
-    /// The chosen value of the option of a category.
+    /// The current value of the option in a category.
     fn option_of(&self, category: &str) -> Option<&'a str> {
         let option =
             self.session.options.iter().find(|option| option.category.as_deref() == Some(category))?;
@@ -152,17 +152,17 @@ impl<'a> FrameContext<'a> {
         Some(known.map_or(current.as_str(), |choice| choice.name.as_str()))
     }
 
-    /// The first key of an action, written as hints write it.
+    /// The first key of an action, as shown in hints.
     pub fn key(&self, context: Context, action: Action) -> Option<String> {
         self.keymap.keys_for(context, action).first().map(|key| self.key_name(key))
     }
 
-    /// `esc stops`, or nothing where no key does it.
+    /// A hint such as `esc stops`, if the action has a key.
     pub fn hint(&self, context: Context, action: Action, does: &str) -> Option<(String, String)> {
         Some((self.key(context, action)?, does.to_owned()))
     }
 
-    /// A key's name in running text: `esc`, `enter`, `↑`, `Ctrl+P`.
+    /// The name of a key in hints: `esc`, `enter`, `↑`, `Ctrl+P`.
     pub fn key_name(&self, key: &str) -> String {
         let is_rich = self.look.glyphs != Glyphs::plain();
         match key.to_ascii_lowercase().as_str() {
@@ -179,7 +179,7 @@ impl<'a> FrameContext<'a> {
         }
     }
 
-    /// The same frame, looked at from another session.
+    /// The context of the same frame for another session.
     pub fn of<'b>(&self, session: &'b Session) -> FrameContext<'b>
     where
         'a: 'b,
@@ -208,18 +208,18 @@ impl<'a> FrameContext<'a> {
         Line::from(spans)
     }
 
-    /// How long something takes already.
+    /// The elapsed time, for display.
     pub fn since(&self, begin: Instant) -> String {
         let time = self.look.now.saturating_duration_since(begin);
         duration(Duration::from_secs(time.as_secs()).max(Duration::from_secs(1)))
     }
 
-    /// Whether a start that began then has taken so long that there may be no end to it.
+    /// Whether a start that began at this time is slow.
     pub fn is_slow(&self, begin: Instant) -> bool {
         self.look.now.saturating_duration_since(begin) >= SLOW_START
     }
 
-    /// The session's folder; one on another machine with its host.
+    /// The session's folder; with the host if it is on another machine.
     pub fn folder(&self) -> String {
         let place = &self.session.place;
         match &place.far {
@@ -228,7 +228,7 @@ impl<'a> FrameContext<'a> {
         }
     }
 
-    /// A path with `~` for the home.
+    /// A path with `~` for the home folder.
     pub fn path(&self, path: &Path) -> String {
         let short = self.home.and_then(|home| path.strip_prefix(home).ok()).map(|rest| {
             if rest.as_os_str().is_empty() { "~".to_owned() } else { format!("~/{}", rest.display()) }
@@ -237,7 +237,7 @@ impl<'a> FrameContext<'a> {
     }
 }
 
-/// A count, short: `940`, `34k`, `1.2M`.
+/// A short number: `940`, `34k`, `1.2M`.
 pub(super) fn short_count(count: u64) -> String {
     match count {
         0..1000 => count.to_string(),
@@ -250,12 +250,12 @@ pub(super) fn short_count(count: u64) -> String {
     }
 }
 
-/// `1 prompt`, `2 prompts`.
+/// A count with its noun: `1 prompt`, `2 prompts`.
 pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }
 
-/// The columns of a line.
+/// The width of a line, in columns.
 pub(super) fn line_width(line: &Line<'_>) -> usize {
     line.spans.iter().map(|span| text::width(&span.content)).sum()
 }
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_short() {
+    fn counts_are_shortened() {
         let shown: Vec<String> =
             [0, 940, 1000, 1240, 34_900, 200_000, 1_000_000, 1_250_000].map(short_count).into();
         assert_eq!(shown, ["0", "940", "1k", "1.2k", "34k", "200k", "1M", "1.2M"]);

@@ -1,11 +1,11 @@
-//! Syntax highlighting by line, in roles.
+//! Line-based syntax highlighting in theme roles.
 //!
-//! Duty: turns a line of code and the state before it into runs of text with a syntax [`Role`] each.
-//! Not its duty: colours (the theme), background and layout (`markdown`, `diff`).
-//! The grammars are loaded, and each language is warmed, by a background thread that starts at the first
-//! request; until then there is no highlighter for it and code is drawn plain. Each language that gets ready
-//! raises [`epoch`], so that drawings made before can be made again.
-//! Invariant: nothing here compiles a grammar while a frame is drawn.
+//! [`Highlighter`] turns a line of code and the state of the previous line into runs of text with a syntax
+//! [`Role`] each. A background thread, started by the first request, loads the grammars and warms up each
+//! language; until then, code is drawn without highlighting. Each language that becomes ready increments
+//! [`epoch`], so that earlier drawings can be repeated.
+//!
+//! Invariants: no grammar is compiled while a frame is drawn.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -18,13 +18,13 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet
 
 use super::theme::Role;
 
-/// Longer lines are left plain: minified code would cost more than it tells.
+/// Longer lines are not highlighted, because minified code is too expensive.
 const LINE_MAX_BYTES: usize = 2000;
 
-/// Most of a sample that is used to warm a language.
+/// Maximum size of the sample that warms up a language.
 const SAMPLE_MAX_BYTES: usize = 4000;
 
-/// What many languages have, to warm the expressions that the sample does not meet.
+/// Common syntax, to warm up expressions that the sample does not use.
 const COMMON_SAMPLE: &str = "# x\n// y\n/* z */\nfn f(a: int) { return 1.5 + \"s\\n\" + 's'; }\n\
     if (x == None) then\nend\n<a b=\"c\">d</a>\nkey: value\n[section]\nclass A(B): pass\n";
 
@@ -33,14 +33,14 @@ static EPOCH: AtomicU32 = AtomicU32::new(0);
 static DESK: Mutex<HighlightQueue> =
     Mutex::new(HighlightQueue { orders: None, asked: None, callbacks: Vec::new() });
 
-/// What the background thread made.
+/// The data of the background thread.
 struct Ready {
     syntaxes: SyntaxSet,
     warm: Mutex<HashSet<String>>,
     known: Mutex<HashMap<String, Option<&'static SyntaxReference>>>,
 }
 
-/// Orders to the background thread, and who wants to know.
+/// Jobs for the background thread, and the callbacks.
 struct HighlightQueue {
     orders: Option<Sender<(String, String)>>,
     asked: Option<HashSet<String>>,
@@ -52,25 +52,25 @@ pub fn is_ready() -> bool {
     READY.get().is_some()
 }
 
-/// Raised whenever a language gets ready.
+/// Incremented whenever a language becomes ready.
 pub fn epoch() -> u32 {
     EPOCH.load(Ordering::Acquire)
 }
 
-/// Whether [`start`] has a highlighter for this language: it turns true once, and stays so.
+/// Whether [`start`] returns a highlighter for this language. Never changes back to false.
 pub fn is_warm(language: &str) -> bool {
     let key = language.to_ascii_lowercase();
     READY.get().is_some_and(|ready| ready.warm.lock().unwrap_or_else(PoisonError::into_inner).contains(&key))
 }
 
-/// Asks to be called (from the background thread) whenever a language gets ready: time to draw again. The
-/// callback must not call back into this module.
+/// Registers a callback that the background thread calls whenever a language becomes ready. It must not call
+/// into this module.
 pub fn on_ready(callback: Box<dyn Fn() + Send>) {
     DESK.lock().unwrap_or_else(PoisonError::into_inner).callbacks.push(callback);
 }
 
-/// A highlighter at the beginning of a text in this language (a fence's word or a file's extension), or `None`
-/// when the language is unknown or not ready yet; then `sample`, the beginning of the text, warms it meanwhile.
+/// A highlighter for the start of a text in this language (the word of a fence, or a file extension). `None`
+/// if the language is unknown or not ready yet; `sample`, the start of the text, then warms it up.
 pub fn start(language: &str, sample: &str) -> Option<Highlighter> {
     if language.is_empty() || language.len() > 40 {
         return None;
@@ -88,33 +88,33 @@ pub fn start(language: &str, sample: &str) -> Option<Highlighter> {
     None
 }
 
-/// The language that a path's name tells, for [`start`].
+/// The language for [`start`], from a file name.
 pub fn language_of(path: &std::path::Path) -> String {
     let name = path.extension().or_else(|| path.file_name());
     name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn order(key: String, sample: &str) {
-    let mut desk = DESK.lock().unwrap_or_else(PoisonError::into_inner);
-    if !desk.asked.get_or_insert_default().insert(key.clone()) {
+    let mut queue = DESK.lock().unwrap_or_else(PoisonError::into_inner);
+    if !queue.asked.get_or_insert_default().insert(key.clone()) {
         return;
     }
     let end = (0..=SAMPLE_MAX_BYTES.min(sample.len())).rev().find(|at| sample.is_char_boundary(*at));
     let sample = sample.get(..end.unwrap_or(0)).unwrap_or_default().to_owned();
-    if desk.orders.is_none() {
+    if queue.orders.is_none() {
         let (sender, receiver) = channel();
         let thread = std::thread::Builder::new().name("highlight".to_owned());
         if thread.spawn(move || serve(&receiver)).is_ok() {
-            desk.orders = Some(sender);
+            queue.orders = Some(sender);
         }
     }
-    if let Some(orders) = &desk.orders {
-        // The thread lives as long as the program.
+    if let Some(orders) = &queue.orders {
+        // The thread runs until the program exits.
         let _ = orders.send((key, sample));
     }
 }
 
-/// The background thread: loads all grammars once, then warms what is asked for.
+/// The background thread: loads all grammars, then warms up requested languages.
 fn serve(orders: &Receiver<(String, String)>) {
     let ready = READY.get_or_init(|| Ready {
         syntaxes: two_face::syntax::extra_newlines(),
@@ -138,13 +138,13 @@ fn serve(orders: &Receiver<(String, String)>) {
 }
 
 impl Ready {
-    /// The grammar for a word. `self` lives as long as the program.
+    /// The grammar for a language name. `self` is static.
     fn find(&'static self, key: &str) -> Option<&'static SyntaxReference> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.get(key) {
             return *found;
         }
-        // Words that models use and no grammar lists.
+        // Names that models use, but grammars do not list.
         let word = match key {
             "shell" | "sh" | "shellscript" | "zsh" | "shell-session" => "bash",
             "jsonc" | "json5" | "jsonl" | "ndjson" => "json",
@@ -168,7 +168,7 @@ impl Ready {
     }
 }
 
-/// The state between two lines of one text. Cheap to clone.
+/// The state between two lines of a text. Cheap to clone.
 #[derive(Clone)]
 pub struct Highlighter {
     state: ParseState,
@@ -181,8 +181,8 @@ impl Highlighter {
         Self { state: ParseState::new(syntax), stack: ScopeStack::new(), is_broken: false }
     }
 
-    /// Highlights the next line (without its line end): byte ranges in order that cover all of it, with a role
-    /// each; `None` for plain code.
+    /// Highlights the next line (without its line end). Returns ordered byte ranges that cover the line, with
+    /// a role each; `None` for plain code.
     pub fn line(&mut self, line: &str) -> Vec<(Range<usize>, Option<Role>)> {
         let plain = || vec![(0..line.len(), None)];
         let (Some(ready), false) = (READY.get(), self.is_broken) else { return plain() };
@@ -193,7 +193,7 @@ impl Highlighter {
         text.push_str(line);
         text.push('\n');
         let Ok(ops) = self.state.parse_line(&text, &ready.syntaxes) else {
-            // A grammar that fails once would fail on: the rest stays plain.
+            // A grammar that fails once is not used again.
             self.is_broken = true;
             return plain();
         };
@@ -224,7 +224,7 @@ impl Highlighter {
     }
 }
 
-/// Scopes by their beginning; the first that fits counts.
+/// Roles by prefix of the scope; the first match is used.
 const ROLES: &[(&str, Role)] = &[
     ("comment", Role::SyntaxComment),
     ("punctuation.definition.comment", Role::SyntaxComment),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn rust_gets_its_roles_and_carries_state() {
+    fn rust_is_highlighted_across_lines() {
         wait_for(&["rust"]);
         let mut rust = start("rust", "").unwrap();
         let line = roles(&mut rust, "fn main() { /* open");
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_overlong_stay_plain() {
+    fn unknown_languages_and_long_lines_are_plain() {
         wait_for(&["rust"]);
         assert!(start("no such language", "").is_none());
         assert!(start("text", "").is_none());

@@ -1,11 +1,13 @@
-//! Routing: from a key, a click or a paste to what the app is told.
+//! Input routing: converts keys, clicks and pastes to events of the app.
 //!
-//! Duty: decides who gets an input (the composer, the top dialog, the transcript) and asks the keymap what it
-//! means there. Not its duty: what an action does.
-//! Order, for a key: the release of one does nothing; a dialog that is still in its grace period takes none,
-//! so they go to the composer; a field of text gets what it can type; then the keymap; then the composer, or,
-//! beside a request of the agent, the keys that lead elsewhere (its sessions, the palette).
-//! Every key, click and paste yields one event, because the grace period counts from it.
+//! Determines the target of an input (the composer, the top dialog, the transcript), and looks up the action
+//! in the keymap.
+//!
+//! The order for a key: releases are ignored; during its grace period, a dialog gets no keys, so the composer
+//! gets them; a text field gets the keys that it can type; then the keymap; then the composer, or for a
+//! request of the agent, the keys that open other views (its sessions, the palette).
+//!
+//! Invariants: every key, click and paste results in one event, which restarts the grace period.
 
 mod mouse;
 
@@ -23,7 +25,7 @@ use super::modals;
 use super::transcript::TranscriptView;
 use super::view_state::ViewState;
 
-/// Turns what the terminal tells into what the app is told.
+/// Converts an event of the terminal to events of the app.
 pub fn route(
     event: &Terminal,
     state: &State,
@@ -67,13 +69,14 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     };
     let edit = || keymap.edit(key).filter(|_| takes_text).map(Event::Line);
     let act = || keymap.lookup(context, key).map(Event::Act);
-    // In a form the blank and the arrows belong to the text where a field has one; a list keeps its keys.
+    // In a form, space and arrows edit text fields first; in a list, bound keys come first.
     let event = if focus == Focus::Form { edit().or_else(act) } else { act().or_else(edit) };
     let event = event.or_else(|| act_beside_request(key, state, keymap));
     event.or_else(|| type_beside_request(key, focus, view)).into_iter().collect()
 }
 
-/// A letter that is not an answer starts a prompt; the reducer then waits for a pause before the dialog takes keys.
+/// A letter that does not answer the request starts a prompt; the reducer then waits for a pause before the
+/// dialog gets keys.
 fn type_beside_request(key: &KeyEvent, focus: Focus, view: &mut ViewState) -> Option<Event> {
     (types_letter(key) && is_request(focus) && view.composer.on_key(key)).then(|| draft(view))
 }
@@ -83,19 +86,19 @@ fn is_request(focus: Focus) -> bool {
     matches!(focus, Focus::Permission | Focus::Access | Focus::Url)
 }
 
-/// A request of the agent may wait as long as it likes: meanwhile the keys that lead elsewhere do so.
+/// While a request is open, keys that open other views still work.
 fn act_beside_request(key: &KeyEvent, state: &State, keymap: &Keymap) -> Option<Event> {
     let action = keymap.lookup(Context::Main, key)?;
     (state.modals.is_empty() && dialogs::leads_elsewhere(action)).then_some(Event::Act(action))
 }
 
-/// Whether the marked field of the shown form is typed into.
+/// Whether the selected field of the form accepts text.
 fn is_text_field(state: &State) -> bool {
     let view = &state.ask_view;
     if let Some(form) = &view.form {
         return !form.is_review && form.fields.get(view.selected).is_some_and(FieldState::takes_text);
     }
-    // Not yet filled in: the form as it will open.
+    // The form before the first edit.
     let ask = state.active_session().and_then(|session| session.asks.front());
     let Some(OpenRequestKind::Elicitation(ask)) = ask.map(|ask| &ask.kind) else { return false };
     let crate::model::ElicitationMode::Form { fields, .. } = &ask.mode else { return false };
@@ -129,7 +132,7 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
         }
         Some(action @ (Action::HistoryPrevious | Action::HistoryNext)) => {
             let is_up = action == Action::HistoryPrevious;
-            // The offered completions have the arrows, as long as there are any.
+            // Open completions use the arrows.
             if dialogs::completions(state).is_empty() && view.composer.step_row(is_up) {
                 return Vec::new();
             }
@@ -142,8 +145,8 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
     }
 }
 
-/// Keys that belong to selected text, as long as there is any. Where it was copied when the button went up,
-/// letters still go to the prompt, and end the selection.
+/// Keys for selected text. If it was copied on release, letters still go to the prompt and clear the
+/// selection.
 fn on_selection_key(key: &KeyEvent, view: &mut ViewState, keymap: &Keymap) -> Option<Vec<Event>> {
     let is_copied = view.copies_on_select;
     let shown = view.transcript_mut().filter(|shown| shown.has_selection())?;
@@ -162,16 +165,16 @@ fn on_selection_key(key: &KeyEvent, view: &mut ViewState, keymap: &Keymap) -> Op
     }
 }
 
-/// Only the screen knows which gap is meant.
+/// Finds the gap to expand, which depends on the visible part of the transcript.
 fn open_gap(state: &State, view: &ViewState) -> Vec<Event> {
     let marked = state.active_session().and_then(|session| session.selected);
     let gap = view.transcript().and_then(|shown| shown.gap_on_screen(marked));
     vec![Event::Act(gap.map_or(Action::OpenGap, |(item, gap)| Action::OpenThisGap(item, gap)))]
 }
 
-/// A wish, after what is on the screen where it counts from there.
+/// An action, preceded by the visible range if the action depends on it.
 fn acted(action: Action, view: &ViewState) -> Vec<Event> {
-    // The palette leads to all of them.
+    // The palette can run any of these actions.
     let counts_from_screen = action.counts_from_screen() || action == Action::OpenPalette;
     let seen = view.transcript().and_then(TranscriptView::visible).filter(|_| counts_from_screen);
     seen.map(|(first, last)| Event::Reading(first, last)).into_iter().chain([Event::Act(action)]).collect()

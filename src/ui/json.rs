@@ -1,12 +1,10 @@
-//! JSON laid out for reading, without understanding it.
-//!
-//! Duty: line breaks and indents by brackets and commas outside of strings, so that also what is cut off or not
-//! quite JSON comes out whole; the values of a text one by one. Not its duty: checking, colours.
+//! Lenient JSON layout: breaks and indents lines at brackets and commas outside of strings, so that truncated
+//! or invalid JSON is shown completely, and splits a text into its values. Does not validate.
 
-/// Deeper levels are not indented further.
+/// Maximum indentation, in levels.
 const MOST_INDENT: usize = 24;
 
-/// The text with a line for each member. Blanks between tokens are made anew; strings stay as they are.
+/// Formats the text with one member per line. Whitespace between tokens is replaced; strings are unchanged.
 pub fn lay_out(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     let mut depth = 0_usize;
@@ -58,28 +56,27 @@ fn break_line(out: &mut String, depth: usize) {
     }
 }
 
-/// A value inside a JSON text that holds no other members: a text, a number, a word, or an array of these.
+/// A value without members: a string, a number, a word, or an array of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf<'t> {
-    /// The keys and indexes that lead to it, from the outside.
+    /// The keys and indexes of the path from the root.
     pub path: Vec<Step>,
-    /// The value as it stands in the text, quotes and escapes included.
+    /// The source text of the value, including quotes and escapes.
     pub raw: &'t str,
 }
 
-/// A step into a JSON value.
+/// A step on a path into a JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// The value of this key.
     Key(String),
-    /// The value at this index.
     Index(usize),
 }
 
-/// Deeper values come out as one leaf.
+/// Deeper values are returned as one leaf.
 const MOST_DEPTH: usize = 32;
 
-/// The first leaves of a JSON value, at most so many, and whether these are all. Text that is not JSON is one leaf.
+/// The first leaves of a JSON value up to a maximum number, and whether these are all. Text that is not JSON
+/// is one leaf.
 pub fn leaves(text: &str, most: usize) -> (Vec<Leaf<'_>>, bool) {
     let text = text.trim();
     let mut out = Vec::new();
@@ -122,19 +119,19 @@ fn add_leaves<'t>(text: &'t str, most: usize, path: &mut Vec<Step>, out: &mut Ve
     true
 }
 
-/// The texts of an array, without their quotes; `None` for an array that holds something else.
+/// The strings of an array; `None` if it contains other values.
 pub fn texts_of(raw: &str) -> Option<Vec<String>> {
     let inside = raw.strip_prefix('[')?.strip_suffix(']')?;
     members(inside).map(|member| text_of(member.trim())).collect()
 }
 
-/// The text of a JSON string; `None` for another value.
+/// The decoded JSON string; `None` for other values.
 pub fn text_of(raw: &str) -> Option<String> {
     let inside = raw.strip_prefix('"')?.strip_suffix('"')?;
     Some(unescape(inside))
 }
 
-/// What lies between commas that are outside of strings and brackets.
+/// The parts between commas outside of strings and brackets.
 fn members(inside: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(inside);
     std::iter::from_fn(move || {
@@ -151,7 +148,7 @@ fn split_key(member: &str) -> Option<(&str, &str)> {
     Some((key.strip_prefix('"')?.strip_suffix('"')?, member.get(at + 1..)?))
 }
 
-/// Where a sign stands first outside of strings and brackets, else the end.
+/// The first position of a character outside of strings and brackets, otherwise the end.
 fn end_of(text: &str, sign: u8) -> usize {
     let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -169,7 +166,7 @@ fn end_of(text: &str, sign: u8) -> usize {
     text.len()
 }
 
-/// The text of a JSON string; an invalid escape stays unchanged.
+/// Decodes a JSON string; invalid escapes are unchanged.
 fn unescape(inside: &str) -> String {
     let mut out = String::with_capacity(inside.len());
     let mut rest = inside;
@@ -193,7 +190,7 @@ fn unescape(inside: &str) -> String {
     out
 }
 
-/// The letter of `\u1234`, perhaps of two that belong together, and how long the escape is.
+/// Decodes `\u1234` or a surrogate pair; returns the character and the length of the escape.
 fn unicode(escape: &str) -> (char, usize) {
     let unit = |at: usize| {
         let digits = escape.get(at..at + 6).and_then(|escape| escape.strip_prefix("\\u"));
@@ -215,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_stand_on_lines_of_their_own() {
+    fn members_are_on_separate_lines() {
         let text = r#"{"a":[1, {"b":"x, y: {z}"}],"c":{},"d":[ ],"e":null}"#;
         let lines = [
             "{",
@@ -234,16 +231,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_no_json_loses_nothing() {
+    fn truncated_and_invalid_json_is_complete() {
         for text in [r#"{"a":"b\"#, r#"["x\"y","#, "}}]", "plain-words", "\"é\\\"日"] {
-            let kept = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-            assert_eq!(kept(&lay_out(text)), kept(text));
+            let compact = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            assert_eq!(compact(&lay_out(text)), compact(text));
         }
         let deep = "[".repeat(1000);
         assert!(lay_out(&deep).lines().all(|line| line.len() <= 2 * MOST_INDENT + 1));
     }
 
-    fn told(text: &str) -> Vec<String> {
+    fn leaf_lines(text: &str) -> Vec<String> {
         let step = |step: &Step| match step {
             Step::Key(key) => format!(".{key}"),
             Step::Index(at) => format!("[{at}]"),
@@ -254,25 +251,25 @@ mod tests {
     }
 
     #[test]
-    fn members_come_out_as_leaves() {
+    fn members_are_returned_as_leaves() {
         let text = r#"{"a":"x, {y}","e":{"N\u0041":"--r \"q\""},"l":[1,"b"],"o":[{"p":true},[]],"z":{}}"#;
         assert_eq!(
-            told(text),
+            leaf_lines(text),
             [r#".a "x, {y}""#, r#".e.NA "--r \"q\"""#, r#".l [1,"b"]"#, ".o[0].p true", ".o[1] []", ".z {}"]
         );
-        assert_eq!(told("plain"), [" plain"]);
+        assert_eq!(leaf_lines("plain"), [" plain"]);
         assert_eq!(texts_of(r#"["a\n", "b,c"]"#), Some(vec!["a\n".to_owned(), "b,c".to_owned()]));
         assert_eq!(texts_of("[1]"), None);
         assert_eq!(text_of(r#""\ud83d\ude00\ud800\u00e9\/""#).as_deref(), Some("😀\u{fffd}é/"));
         let (first, is_whole) = leaves(r#"{"a":1,"b":2,"c":3}"#, 2);
         assert_eq!((first.len(), is_whole), (2, false));
-        assert!(leaves(&"[".repeat(100_000), 9).1, "no depth is too much");
+        assert!(leaves(&"[".repeat(100_000), 9).1, "deep nesting is handled");
     }
 
     proptest! {
-        /// Read back, the leaves hold every value of what was written.
+        /// The leaves contain every value of the text.
         #[test]
-        fn every_value_is_a_leaf(values in prop::collection::btree_map("[a-z\"\\\\\n]{1,4}", prop_oneof![
+        fn every_value_is_returned_as_a_leaf(values in prop::collection::btree_map("[a-z\"\\\\\n]{1,4}", prop_oneof![
             any::<String>().prop_map(serde_json::Value::from),
             any::<i64>().prop_map(serde_json::Value::from),
             prop::collection::vec(any::<String>(), 0..3).prop_map(serde_json::Value::from),
@@ -292,7 +289,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_scanned(text in "[\\[\\]{},:\"a\\\\u0 ]{0,40}") {
+        fn any_text_is_split(text in "[\\[\\]{},:\"a\\\\u0 ]{0,40}") {
             let (found, _) = leaves(&text, 20);
             prop_assert!(found.len() <= 20);
             let letters = |text: &str| text.matches('a').count();

@@ -1,9 +1,9 @@
-//! The log view: what went over the wire, both ways, and what the agent wrote to stderr.
+//! The view of the protocol log: messages in both directions, and the agent's stderr.
 //!
-//! Duty: filter, scrolling, direction marks, wrapping of long lines. Not its duty: collecting or redacting
-//! (the tap does), so lines come in ready by `ViewState::set_log`.
-//! Invariants: only the lines on the screen are wrapped; a reader who looks back stays at the same line when
-//! new ones come.
+//! The tap collects and redacts the lines, which are set by `ViewState::set_log`. This module filters,
+//! scrolls and wraps them.
+//!
+//! Invariants: only visible lines are wrapped; a scrolled view does not move when new lines arrive.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -19,43 +19,42 @@ use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, ViewState};
 
-/// Most rows of one line; the rest of it is told by its size.
+/// Maximum number of rows per line; for the rest, only the size is shown.
 const MOST_ROWS: usize = 12;
 
-/// Where a line came from.
+/// The source of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogDirection {
-    /// Parlor wrote it to the agent.
+    /// Sent to the agent.
     ToAgent,
-    /// The agent wrote it to its stdout.
+    /// Received from the agent's stdout.
     FromAgent,
-    /// The agent wrote it to its stderr.
+    /// Received from the agent's stderr.
     Stderr,
 }
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// When, in milliseconds since parlor started.
+    /// Time in milliseconds since parlor started.
     pub time_ms: u64,
-    /// Where from.
     pub direction: LogDirection,
-    /// The line, secrets taken out; may hold anything else.
+    /// The text with secrets redacted; not sanitised.
     pub text: String,
 }
 
-/// The lines, and where the reader is.
+/// The lines and the scroll offset.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LogView {
     lines: Vec<LogLine>,
-    /// How many fitting lines are below the screen; 0: the end is followed.
+    /// Number of matching lines below the screen; 0 follows the end.
     below: usize,
-    /// The filter, in lower case, and the places of the lines that fit it; until new lines come.
+    /// The filter in lower case with the indexes of matching lines, as a cache.
     fitting: Option<(String, Vec<usize>)>,
 }
 
 impl LogView {
-    /// Takes new lines; a reader who looks back keeps theirs.
+    /// Sets the lines; a scrolled view does not move.
     pub fn set_lines(&mut self, lines: Vec<LogLine>) {
         if self.below > 0
             && let Some(last) = self.lines.last()
@@ -69,7 +68,7 @@ impl LogView {
         self.fitting = None;
     }
 
-    /// The places of the lines that fit a filter in lower case.
+    /// The indexes of lines that match a filter in lower case.
     fn fitting(&mut self, wanted: &str) -> &[usize] {
         if self.fitting.as_ref().is_none_or(|(known, _)| known != wanted) {
             let fits = |line: &LogLine| wanted.is_empty() || line.text.to_lowercase().contains(wanted);
@@ -79,20 +78,20 @@ impl LogView {
         self.fitting.as_ref().map_or(&[], |(_, places)| places)
     }
 
-    /// Scrolls by lines (negative: back in time).
+    /// Scrolls by lines; negative values scroll back.
     pub fn scroll(&mut self, lines: i64) {
         let steps = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
         self.below =
             if lines < 0 { self.below.saturating_add(steps) } else { self.below.saturating_sub(steps) };
     }
 
-    /// To the end.
+    /// Scrolls to the end and follows it.
     pub fn follow(&mut self) {
         self.below = 0;
     }
 }
 
-/// Draws it over the whole screen and returns the cursor's place.
+/// Draws the log on the full screen and returns the cursor position.
 pub(super) fn draw(
     scene: &FrameContext,
     filter: &LineInput,
@@ -111,7 +110,7 @@ pub(super) fn draw(
     view.log.below = view.log.below.min(count.saturating_sub(1));
     let last = count - view.log.below;
 
-    // Upwards from the last shown line until the screen is full.
+    // Wraps lines upwards from the last visible one until the screen is full.
     let mut shown: Vec<Vec<Line<'static>>> = Vec::new();
     let mut used = 0;
     for place in (0..last).rev() {
@@ -184,7 +183,7 @@ fn draw_foot(scene: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Buf
     Position::new(area.x + 1 + u16::try_from(row.1).unwrap_or(0).min(room), y)
 }
 
-/// A line of the log, wrapped: time, direction, text.
+/// A log line, wrapped: time, direction, text.
 fn lines(scene: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<Line<'static>> {
     let (mark, mark_role, role) = match line.direction {
         LogDirection::ToAgent => (scene.marks.to_agent, Role::Accent, Role::Text),
@@ -194,7 +193,7 @@ fn lines(scene: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<L
     let time = clock(line.time_ms);
     let lead = text::width(&time) + 3;
     let room = cols.saturating_sub(u16::try_from(lead).unwrap_or(0)).max(4);
-    // A frame may have megabytes: no more of it is looked at than can be shown.
+    // A line may have megabytes, so only the visible part is processed.
     let most_chars = usize::from(room) * MOST_ROWS;
     let cut: String = line.text.chars().take(most_chars).collect();
     let is_cut = cut.len() < line.text.len();
@@ -218,9 +217,9 @@ fn lines(scene: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<L
     rows
 }
 
-/// The text with each place that the filter found.
+/// The text with the matches of the filter highlighted.
 fn highlighted(scene: &FrameContext, line: &str, wanted: &str, role: Role) -> Vec<Span<'static>> {
-    // Lower case may have another length in bytes; then nothing is marked rather than the wrong thing.
+    // If the length in bytes differs in lower case, nothing is highlighted.
     let lower = line.to_lowercase();
     if wanted.is_empty() || lower.len() != line.len() {
         return vec![scene.span(role, line.to_owned())];
@@ -239,7 +238,7 @@ fn highlighted(scene: &FrameContext, line: &str, wanted: &str, role: Role) -> Ve
     spans
 }
 
-/// `3:07.042`: minutes, seconds, milliseconds.
+/// Formats `3:07.042`: minutes, seconds, milliseconds.
 fn clock(time_ms: u64) -> String {
     format!("{:>2}:{:02}.{:03}", time_ms / 60_000, time_ms / 1000 % 60, time_ms % 1000)
 }
@@ -253,19 +252,19 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_looks_back_stays_when_lines_come_and_old_ones_go() {
+    fn scrolled_view_does_not_move_when_lines_change() {
         let mut view = LogView::default();
         view.set_lines((0..10).map(line).collect());
         view.scroll(-4);
         view.set_lines((3..15).map(line).collect());
-        assert_eq!(view.below, 9, "five new ones are below too");
+        assert_eq!(view.below, 9, "five new lines are below too");
         view.follow();
         view.set_lines((3..20).map(line).collect());
         assert_eq!(view.below, 0);
     }
 
     #[test]
-    fn times_are_short() {
+    fn times_are_formatted_as_minutes_and_seconds() {
         assert_eq!(clock(42), " 0:00.042");
         assert_eq!(clock(187_042), " 3:07.042");
     }

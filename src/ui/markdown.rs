@@ -1,12 +1,15 @@
-//! Markdown that grows: block boundaries found as text arrives, blocks drawn one at a time.
+//! Incremental Markdown: finds block boundaries as text arrives, and draws individual blocks.
 //!
-//! Duty: [`Markdown`] knows where the top-level blocks of a text are, whatever the width, and draws any of them.
-//! Not its duty: keeping drawn lines (`transcript`), inline layout (`markdown::prose`), code (`markdown::code`).
-//! The source stays with its owner and is handed in on each call; here are only offsets. Blocks are frozen once
-//! complete lines follow them; the tail behind the last cut is parsed again on each update. An open fence is
-//! not parsed at all: its lines are final one by one. Long fences and very long paragraphs are split into
-//! several blocks at places that the text alone decides, so that no block gets too long to draw in a frame.
-//! Invariant: any chunking of a text, then its end, gives the blocks and lines of the whole text at once.
+//! [`Markdown`] holds the offsets of the top-level blocks of a text, which the caller passes to each call,
+//! and draws any of them at any width. `transcript` caches the drawn lines, `markdown::prose` does the inline
+//! layout, and `markdown::code` the code blocks.
+//!
+//! Blocks are frozen once complete lines follow them; the tail after the last cut is parsed again on each
+//! update. An open fence is not parsed: its lines are final. Long fences and very long paragraphs are split
+//! into several blocks at positions that depend on the text only, so that no block is too long to be drawn in
+//! a frame.
+//!
+//! Invariants: splitting a text into any chunks results in the same blocks and lines as the complete text.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -31,24 +34,25 @@ use math::Display;
 
 pub use plain::plain_text;
 
-/// Prose is no wider than this, for the eye's sake.
+/// Maximum width of prose, for readability.
 pub const PROSE_COLS: u16 = 96;
 
-/// How much is parsed at a time when a text arrives whole: less at first, because a formula or a fence begins anew.
+/// Number of bytes that are parsed at once; small at first, because parsing restarts after a formula or a
+/// fence.
 const WINDOW_BYTES: usize = 32 * 1024;
 const FIRST_WINDOW_BYTES: usize = 256;
 
-/// A block of more than twice this is split: a paragraph at a word, anything else at a line.
+/// Longer blocks than twice this size are split: a paragraph between words, other blocks between lines.
 const PARAGRAPH_BYTES: usize = 8 * 1024;
 const BLOCK_BYTES: usize = 16 * 1024;
 
-/// So many blanks end any block.
+/// This amount of whitespace ends any block.
 const BLANK_BYTES: usize = 2 * BLOCK_BYTES;
 
-/// The same for a table: after the split its rows are plain text.
+/// The limit for tables; the rows after the split are plain text.
 const TABLE_BYTES: usize = 128 * 1024;
 
-/// What parsers and links of the whole text are like.
+/// Options for all parsers.
 const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS)
@@ -58,25 +62,25 @@ const OPTIONS: Options = Options::ENABLE_TABLES
 /// Targets of link reference definitions, by label.
 pub(crate) type Definitions = HashMap<String, String>;
 
-/// The blocks of one text.
+/// The blocks of a text.
 #[derive(Default)]
 pub struct Markdown {
     blocks: Vec<Block>,
     frozen: usize,
-    /// Where the tail begins: everything before is frozen.
+    /// The start of the tail; everything before it is frozen.
     cut: usize,
-    /// Up to where the tail was tried to be frozen.
+    /// The position up to which freezing was attempted.
     tried: usize,
     len: usize,
     is_closed: bool,
-    /// How the next block continues one that was split.
+    /// How the next block continues a split one.
     seam: Seam,
     fence: Option<OpenFence>,
     languages: Vec<String>,
     frozen_languages: usize,
     definitions: Definitions,
     code: CodeState,
-    /// Columns of its tables that stand beyond the edge, as far as they were drawn.
+    /// Maximum number of table columns beyond the edge, of the tables drawn so far.
     sideways: u16,
     stats: Stats,
 }
@@ -84,66 +88,65 @@ pub struct Markdown {
 /// A top-level block, or a part of a long one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// First byte in the source.
     pub start: usize,
-    /// Behind its last byte.
+    /// End offset in the source.
     pub end: usize,
     pub kind: BlockKind,
-    /// Whether a blank line parts it from the block before.
+    /// Whether a blank line precedes it.
     pub has_gap: bool,
-    /// Whether it continues a line of the block before.
+    /// Whether it continues a line of the previous block.
     pub is_joined: bool,
 }
 
-/// How a block continues the one before.
+/// How a block continues the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Seam {
-    /// It does not.
+    /// It is not a continuation.
     #[default]
     None,
-    /// On the next line, perhaps after a blank one.
+    /// It continues on the next line, possibly after a blank one.
     Line { has_gap: bool },
-    /// Within a line.
+    /// It continues within a line.
     Word,
 }
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockKind {
-    /// Anything but a fence at the top level.
+    /// Any block except a top-level fence.
     Prose,
-    /// Lines of a fence, without its marks.
+    /// Lines of a fence, without its markers.
     Code {
-        /// Which fence of the text.
+        /// Index of the fence in the text.
         fence: u32,
         part: u32,
-        /// The number of its first line in the fence, from 1.
+        /// Number of its first line in the fence, from 1.
         line: usize,
     },
 }
 
-/// What was done so far; tests and benches read it.
+/// Counters for tests and benchmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Bytes given to the parser to find blocks.
+    /// Bytes that were parsed to find blocks.
     pub parsed_bytes: u64,
-    /// Events that the parser gave to find blocks.
+    /// Parser events to find blocks.
     pub events: u64,
     pub drawn_blocks: u64,
-    /// Lines of code highlighted or set plain.
+    /// Lines of code that were drawn.
     pub code_lines: u64,
 }
 
 impl Markdown {
-    /// The blocks of a whole text.
+    /// The blocks of a complete text.
     pub fn of(source: &str) -> Self {
         let mut markdown = Self::default();
         markdown.update(source, true);
         markdown
     }
 
-    /// Takes note of a text that grew at its end, or ended. A text that is shorter than before counts as a new
-    /// one. Returns how many blocks from the beginning are as they were, drawing included.
+    /// Updates the blocks after text was appended, or is complete. A shorter text is treated as a new one.
+    /// Returns the number of unchanged blocks at the start.
     pub fn update(&mut self, source: &str, is_closed: bool) -> usize {
         if source.len() < self.len || (self.is_closed && source.len() > self.len) {
             *self = Self { stats: self.stats, ..Self::default() };
@@ -168,7 +171,7 @@ impl Markdown {
             self.frozen = self.blocks.len();
             self.frozen_languages = self.languages.len();
         }
-        // A definition may decide how lines behind it are read, and what was cut before it came cannot know that.
+        // A definition affects the parsing of later lines; blocks that were cut before it arrived ignored it.
         if is_closed && self.len > 0 && !self.definitions.is_empty() {
             *self = Self { stats: self.stats, ..Self::default() };
             self.update(source, true);
@@ -179,22 +182,22 @@ impl Markdown {
         if self.definitions.len() == links { kept } else { 0 }
     }
 
-    /// The blocks so far; those of the tail may still change.
+    /// The current blocks; those of the tail may still change.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// How far its tables can be moved sideways, in their columns; more than that shows nothing new.
+    /// Maximum horizontal scroll offset of its tables, in table columns.
     pub fn sideways(&self) -> u16 {
         self.sideways
     }
 
-    /// What was done so far.
+    /// The counters so far.
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// Draws a block for so many columns. `source` is the text of the last [`Self::update`].
+    /// Draws a block at a width. `source` is the text of the last [`Self::update`].
     pub fn draw(
         &mut self,
         index: usize,
@@ -212,7 +215,7 @@ impl Markdown {
                 if block.is_joined
                     && let Some(first) = lines.first_mut()
                 {
-                    // The rest of a paragraph that was split.
+                    // The remainder of a split paragraph.
                     let is_spaced =
                         source.get(..block.start).is_some_and(|before| before.ends_with([' ', '\n']));
                     let mark = if is_spaced { Mark::SPACED } else { Mark::JOINED };
@@ -235,7 +238,7 @@ impl Markdown {
         }
     }
 
-    /// Freezes all blocks that complete lines follow. Complete lines end at `lines_end`.
+    /// Freezes all blocks that are followed by complete lines. Complete lines end at `lines_end`.
     fn freeze(&mut self, source: &str, lines_end: usize) {
         let mut window = FIRST_WINDOW_BYTES;
         loop {
@@ -245,7 +248,7 @@ impl Markdown {
             while blanks(source, self.cut, source.len()) == BLANK_BYTES {
                 self.cut += BLOCK_BYTES;
             }
-            // A line that goes on for that long is taken as a paragraph and split like one.
+            // A very long incomplete line is treated as a paragraph and split.
             let limit = if source.len().saturating_sub(lines_end.max(self.cut)) > 4 * PARAGRAPH_BYTES {
                 source.len()
             } else {
@@ -270,7 +273,7 @@ impl Markdown {
         }
     }
 
-    /// Parses from the cut to `end` and freezes all but the last block.
+    /// Parses from the cut to `end` and freezes all blocks except the last one.
     fn freeze_window(&mut self, source: &str, end: usize, lines_end: usize) -> Step {
         let tops = self.parse(source, end, true);
         let before = self.cut;
@@ -322,7 +325,7 @@ impl Markdown {
         if self.cut > before { Step::Moved } else { Step::Stuck }
     }
 
-    /// Adds the blocks behind the cut; they are taken away again on the next update.
+    /// Adds the blocks of the tail, which the next update removes.
     fn add_tail(&mut self, source: &str, is_closed: bool) {
         if self.fence.is_some() {
             self.add_fence_tail(source, is_closed);
@@ -354,13 +357,14 @@ impl Markdown {
         (self.cut, self.tried, self.seam) = kept;
     }
 
-    /// Whether the parser too ends a fence where the scan just did; else what it found behind is not to be used.
+    /// Whether the parser and the line scan end the fence at the same position; otherwise the rest of the
+    /// parse is discarded.
     fn agrees(&self, source: &str, top: &Top) -> bool {
         let between = source.get(self.cut.min(top.end)..self.cut.max(top.end));
         between.is_some_and(|between| between.trim().is_empty())
     }
 
-    /// A formula on lines of its own, and what stands before it in its paragraph. The cut is then behind it.
+    /// Adds a display formula, and the text before it in its paragraph. Moves the cut after it.
     fn push_display(&mut self, start: usize, formula: Range<usize>) {
         if start < formula.start {
             self.push_prose(start, formula.start);
@@ -402,8 +406,8 @@ impl Markdown {
                 let is_fence = matches!(event, Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))));
                 let is_paragraph = matches!(event, Event::Start(Tag::Paragraph));
                 let from = tops.last().map_or(0, |top: &Top| line_behind(text, top.sure - cut));
-                // What may interrupt a paragraph is read alike wherever it stands. A paragraph may still turn into a
-                // table or an underlined heading.
+                // Blocks that can interrupt a paragraph are parsed the same everywhere. A paragraph may still
+                // become a table or a heading.
                 let is_grown = match &event {
                     Event::Start(Tag::Paragraph | Tag::Table(_)) => true,
                     Event::Start(Tag::Heading { .. }) => {
@@ -442,25 +446,25 @@ impl Markdown {
     }
 }
 
-/// A top-level block as the parser sees it.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+/// A top-level block as parsed.
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 struct Top {
-    /// Where it begins, with a definition right before it that says how its first line is read.
+    /// Start offset, including a definition directly before it that affects its first line.
     start: usize,
-    /// The line where what is seen of it begins.
+    /// Start of its first visible line.
     text: usize,
-    /// Up to the line of this it certainly goes; the parser's ends may take in definitions behind it.
+    /// It extends at least to the line of this offset; the parser's end may include definitions after it.
     sure: usize,
     end: usize,
     is_fence: bool,
     is_paragraph: bool,
     is_table: bool,
-    /// It is a paragraph, or was one until its second line came.
+    /// Whether it is a paragraph, or was one before its second line arrived.
     is_grown: bool,
 }
 
 impl Top {
-    /// It is split when it has more than twice as much.
+    /// Blocks of more than twice this size are split.
     fn most_bytes(&self) -> usize {
         match () {
             () if self.is_paragraph => PARAGRAPH_BYTES,
@@ -469,33 +473,33 @@ impl Top {
         }
     }
 
-    /// The formula on lines of its own that it holds.
+    /// The display formula that it contains.
     fn display(&self, source: &str, end: usize) -> Display {
         if self.is_grown { math::display_in(source, self.text..self.end, end) } else { Display::None }
     }
 }
 
-/// How a try to freeze went.
+/// The result of an attempt to freeze blocks.
 enum Step {
-    /// Only the last block is left of the window.
+    /// Only the last block of the window is left.
     Moved,
-    /// The window holds one block, or none.
+    /// The window has at most one block.
     Stuck,
-    /// The cut is somewhere else: parse from there.
+    /// The cut has moved: parse from there.
     Again,
-    /// The same, in a block that is very long.
+    /// The cut has moved within a very long block.
     Split,
 }
 
-/// Where the line behind the one at `at` begins.
+/// The start of the line after the one at `at`.
 fn line_behind(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     at + rest.find('\n').map_or(rest.len(), |end| end + 1)
 }
 
-/// Where a block must be cut whose first line is at `line`: there, or at the link reference definition right
-/// before it, which decides how the line is read (what would be code or a list on its own, may be text behind
-/// one, and a quotation may still become its title). Lines up to `from` belong to the block before.
+/// The position where a block with its first line at `line` must be cut: there, or at the link reference
+/// definition directly before it, which affects how the line is parsed (as code or a list, or as a part of
+/// the definition). Lines up to `from` belong to the previous block.
 fn definition_before(text: &str, labels: &HashSet<String>, from: usize, line: usize) -> usize {
     let mut end = line;
     while let Some(before) = text.get(from..end.saturating_sub(1)).filter(|_| end > from) {
@@ -513,7 +517,7 @@ fn definition_before(text: &str, labels: &HashSet<String>, from: usize, line: us
     line
 }
 
-/// Where a window of about so many bytes ends: behind a line, unless that is longer than two windows.
+/// The end of a window of about this size: at the end of a line, unless that line is very long.
 fn window_end(source: &str, cut: usize, window: usize, limit: usize) -> usize {
     if limit.saturating_sub(cut) <= window {
         return limit;
@@ -523,32 +527,33 @@ fn window_end(source: &str, cut: usize, window: usize, limit: usize) -> usize {
     newline.map_or(boundary(source, end), |at| cut + window + at + 1)
 }
 
-/// How many blanks follow a place, as far as that matters.
+/// Number of whitespace bytes after a position, up to the limit.
 fn blanks(source: &str, from: usize, end: usize) -> usize {
     let bytes = source.as_bytes().get(from..end.min(from + BLANK_BYTES)).unwrap_or_default();
     bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(bytes.len())
 }
 
-/// Where the line of a block that ends at about `from` ends, if very many blanks follow it.
+/// The end of the line of a block that ends at about `from`, if excessive whitespace follows.
 fn blank_end(source: &str, from: usize, end: usize) -> Option<usize> {
     let text = source.get(..from)?.trim_ascii_end().len();
     let line = line_behind(source, text);
     (blanks(source, text, end) == BLANK_BYTES).then_some(line)
 }
 
-/// The beginning of a character at a place or behind it.
+/// The next character boundary at or after a position.
 fn boundary(source: &str, at: usize) -> usize {
     (at..source.len()).find(|at| source.is_char_boundary(*at)).unwrap_or(source.len())
 }
 
-/// Where a text that is too long is split, in so many bytes from a place on: behind a blank, else anywhere.
+/// Where to split an overlong text within a range of bytes: after whitespace, otherwise anywhere.
 fn word_split(source: &str, from: usize, within: usize) -> usize {
     let bytes = source.as_bytes().get(from..from + within).unwrap_or_default();
     let blank = memchr::memchr2(b' ', b'\n', bytes).map(|at| from + at + 1);
     boundary(source, blank.unwrap_or(from + within))
 }
 
-/// The same for lines: before one that is not indented, so that a list is split between its items, else before any.
+/// Where to split overlong lines: before one that is not indented, such as a list item, otherwise before any
+/// line.
 fn line_split(source: &str, from: usize, within: usize) -> Option<usize> {
     let bytes = source.as_bytes().get(from..from + within)?;
     let mut starts = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
@@ -557,7 +562,7 @@ fn line_split(source: &str, from: usize, within: usize) -> Option<usize> {
     Some(from + starts.find(is_outer).unwrap_or(first))
 }
 
-/// Whether a blank line ends at this place.
+/// Whether a blank line ends at this position.
 fn ends_blank(source: &str, at: usize) -> bool {
     let before = source.get(..at).map(|before| before.trim_end_matches([' ', '\t', '\r']));
     let before = before.and_then(|before| before.strip_suffix('\n'));

@@ -1,8 +1,9 @@
-//! Dialogs: which one is on top, and how it is drawn.
+//! Dialogs: selects the top one and draws it.
 //!
-//! Turns the top dialog, or else the first open request, into a [`dialog_frame::DialogFrame`] and draws it. Keys are
-//! handled by `input`, choices by `app`.
-//! Invariants: only the top one is drawn; its choices are always in view, its body scrolls.
+//! Turns the top dialog, otherwise the first open request, into a [`dialog_frame::DialogFrame`] and draws it.
+//! `input` handles keys, and `app` choices.
+//!
+//! Invariants: only the top dialog is drawn; its choices are always visible, and its body scrolls.
 
 mod connection;
 mod dialog_frame;
@@ -37,12 +38,12 @@ use super::log;
 use super::text;
 use super::view_state::{DialogId, ViewState};
 
-/// Whether the keys go to a dialog: there is one, and its grace period is over.
+/// Whether keys go to a dialog: one is open, and its grace period is over.
 pub(super) fn takes_keys(state: &State, now: Instant) -> bool {
     dialogs::focus(state).is_dialog() && dialogs::takes_input(state, now)
 }
 
-/// Draws the dialog on top, if there is one, and returns the cursor's place in it.
+/// Draws the top dialog, if there is one, and returns the cursor position in it.
 pub(super) fn draw(
     scene: &FrameContext,
     view: &mut ViewState,
@@ -95,8 +96,7 @@ pub(super) fn draw(
     }
 }
 
-/// The session of the request that the item of the top dialog belongs to, where it was opened from the list of all that
-/// waits.
+/// The session of the request in the top dialog, if it was opened from the inbox.
 fn asked_session(state: &State) -> Option<&Session> {
     let below = state.modals.get(state.modals.len().checked_sub(2)?)?;
     let Modal::Attention(dialog) = below else { return None };
@@ -104,7 +104,7 @@ fn asked_session(state: &State) -> Option<&Session> {
     state.sessions.get(key)
 }
 
-/// What the key for it makes of diffs that are shown in so many columns.
+/// The effect of the layout key on diffs of this width.
 pub(super) fn other_layout(scene: &FrameContext, cols: u16) -> &'static str {
     match Layout::choose(scene.look.diff_layout, cols) {
         Layout::Unified => "side by side",
@@ -112,7 +112,7 @@ pub(super) fn other_layout(scene: &FrameContext, cols: u16) -> &'static str {
     }
 }
 
-/// `1 of 3`, when more asks wait behind the shown one; of another tab, which one.
+/// `1 of 3` if more requests are open; for a request of another tab, the tab.
 fn place_in_queue(scene: &FrameContext) -> String {
     if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) {
         return inbox::tab_of(scene, scene.session.key);
@@ -137,7 +137,7 @@ fn heading(modal: &Modal) -> String {
     }
 }
 
-/// A line that is typed into, for views outside this folder: what to draw, and the cursor's column.
+/// A text input for views outside this module: the line to draw, and the column of the cursor.
 pub(super) fn typed_line(
     scene: &FrameContext,
     input: &LineInput,

@@ -1,11 +1,11 @@
-//! Pictures in the transcript, as rows of cells.
+//! Images in the transcript, as rows of cells.
 //!
-//! Duty: which pictures are drawn, how large, and what stands where one cannot be seen; asks for those that are looked
-//! at. Not its duty: reading and encoding them (`runtime::pictures`), which takes too long for a frame.
-//! Data: [`lines`] is asked for a picture while a frame is laid out; what is missing waits in [`take_wanted`], and what
-//! became of it comes back by [`put`]. As with links, all of it lives on the thread that draws.
-//! Invariants: a picture's rows are text as any other to the layout, so they scroll, wrap around dialogs and go away as
-//! text does; what is not looked at any more is dropped once there is much of it, but for its size.
+//! [`lines`] returns the rows of an image while a frame is laid out. A missing image is queued for
+//! [`take_wanted`], `runtime::pictures` decodes and encodes it, and [`put`] stores the result. The cache
+//! belongs to the drawing thread, as for links.
+//!
+//! Invariants: rows of images are laid out as any text, so that they scroll and are covered by dialogs;
+//! images that are out of view are evicted above a size limit, but their dimensions are retained.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -20,35 +20,35 @@ use super::theme::Role;
 
 pub mod strip;
 
-/// The largest picture, in cells.
+/// Maximum width of an image, in cells.
 pub const MOST_COLS: u16 = 80;
-/// The largest picture, in rows.
+/// Maximum height of an image, in cells.
 pub const MOST_ROWS: u16 = 20;
 
-/// Bytes of drawn pictures that are kept.
+/// Maximum size of cached images in bytes.
 const KEPT_BYTES: usize = 24 * 1024 * 1024;
-/// Pictures of which something is known.
+/// Maximum number of cache entries.
 const KNOWN_MAX: usize = 2048;
 
-/// What a picture is measured in.
+/// The resolution of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
-    /// Points of a picture that a cell shows, across and down.
+    /// Pixels per cell, horizontally and vertically.
     pub cell: (u16, u16),
-    /// Points that all of a picture may have on the screen.
+    /// Maximum number of pixels of an image on the screen.
     pub most_points: u32,
 }
 
 impl Grid {
-    /// The columns and rows of a picture of so many points, where `cols` columns are free. Pictures are made smaller,
-    /// never larger; each has a cell at least.
+    /// The width and height in cells of an image with these dimensions, for a width of `cols`. Images are
+    /// scaled down only, to at least one cell.
     pub fn fit(self, (width, height): (u32, u32), cols: u16) -> (u16, u16) {
         let cell = (u64::from(self.cell.0.max(1)), u64::from(self.cell.1.max(1)));
         let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));
         let most_cols = u64::from(cols.clamp(1, MOST_COLS));
         let most_rows = u64::from(MOST_ROWS).min(u64::from(self.most_points) / (most_cols * cell.0 * cell.1));
         let most_rows = most_rows.max(1);
-        // As a fraction: by how much it is made smaller.
+        // The scale factor as a fraction.
         let mut shrink = (1, 1);
         for (room, wish) in [(most_cols * cell.0, width), (most_rows * cell.1, height)] {
             if room * shrink.1 < wish * shrink.0 {
@@ -63,49 +63,48 @@ impl Grid {
     }
 }
 
-/// What is known of a picture.
+/// Metadata of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// Columns and rows of points.
+    /// Width and height in pixels.
     pub points: (u32, u32),
-    /// What it is: `png` and so on.
+    /// The file format, such as `png`.
     pub format: &'static str,
-    /// Bytes that came.
+    /// Size of the encoded image in bytes.
     pub bytes: u64,
 }
 
-/// A picture in cells.
+/// A rendered image.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// What it is a picture of.
     pub facts: Facts,
     pub rows: PictureRows,
-    /// The number by which the terminal keeps it, if it does.
+    /// The id under which the terminal stores it, if it does.
     pub kept_as: Option<u32>,
-    /// Bytes that it costs.
+    /// Memory usage in bytes.
     pub weight: usize,
 }
 
-/// Rows of a picture.
+/// The rows of an image.
 #[derive(Debug, Clone)]
 pub enum PictureRows {
     /// Cells with symbols and colours.
     Text(Vec<Line<'static>>),
-    /// What the terminal is sent for each row, and the columns that this covers.
+    /// The width in cells, and the escape sequence for each row.
     Strips(u16, Vec<Arc<str>>),
 }
 
-/// A picture that somebody looks at.
+/// An image to be rendered.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub key: Key,
-    /// In base64.
+    /// Base64 data.
     pub data: Arc<str>,
-    /// Columns that are free.
+    /// Available width in cells.
     pub cols: u16,
 }
 
-/// Tells pictures apart without reading them: where their text lies, and the columns that are free.
+/// Identifies an image without reading it: by the address of its data, and the width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     place: (usize, usize),
@@ -113,17 +112,17 @@ pub struct Key {
     epoch: u64,
 }
 
-/// A picture in one width.
+/// An image at one width.
 struct Entry {
-    /// Keeps the place of the text from being taken by another one.
+    /// A weak reference, which prevents the address from being reused.
     data: Weak<str>,
     state: State,
-    /// The look at which it was last asked for.
+    /// Counter value of the last use.
     used: u64,
 }
 
 enum State {
-    /// Somebody is to read it.
+    /// Queued for rendering.
     Wanted,
     Drawn {
         facts: Facts,
@@ -132,7 +131,7 @@ enum State {
         kept_as: Option<u32>,
         weight: usize,
     },
-    /// It was drawn, and is not kept any more.
+    /// It was rendered and evicted.
     Dropped(Facts, u16),
     Failed(String),
 }
@@ -142,7 +141,7 @@ struct Cache {
     grid: Option<Grid>,
     entries: HashMap<Key, Entry>,
     wanted: Vec<Key>,
-    /// Numbers of pictures that the terminal need not keep any more.
+    /// Ids of images that the terminal can delete.
     gone: Vec<u32>,
     looks: u64,
     rev: u64,
@@ -153,7 +152,7 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
 
-/// Pictures are shown from now on, measured so; `None`: only told in words. All that was drawn is void.
+/// Sets the resolution of images; `None` shows only descriptions. Clears the cache.
 pub fn show(grid: Option<Grid>) {
     CACHE.with_borrow_mut(|cache| {
         let entries = std::mem::take(&mut cache.entries);
@@ -167,17 +166,17 @@ pub fn show(grid: Option<Grid>) {
     });
 }
 
-/// How pictures are measured; `None`: they are only told in words.
+/// The resolution of images; `None` if only descriptions are shown.
 pub fn grid() -> Option<Grid> {
     CACHE.with_borrow(|cache| cache.grid)
 }
 
-/// Changes when a picture came or went, so that whoever shows one must lay it out anew.
+/// A counter that changes with the cache, so that callers know when to repeat their layout.
 pub fn rev() -> u64 {
     CACHE.with_borrow(|cache| cache.rev)
 }
 
-/// The picture that is to be read next: the one that was asked for last.
+/// The next image to render, most recently requested first.
 pub fn take_wanted() -> Option<Wanted> {
     CACHE.with_borrow_mut(|cache| {
         while let Some(key) = cache.wanted.pop() {
@@ -191,7 +190,7 @@ pub fn take_wanted() -> Option<Wanted> {
     })
 }
 
-/// What became of a picture that was wanted: its rows, or why there are none. Says whether it is still of use.
+/// Stores a rendered image, or the error. Returns whether it is still needed.
 pub fn put(key: Key, outcome: Result<Drawn, String>) -> bool {
     CACHE.with_borrow_mut(|cache| {
         if !cache.entries.contains_key(&key) {
@@ -223,13 +222,13 @@ pub fn put(key: Key, outcome: Result<Drawn, String>) -> bool {
     })
 }
 
-/// Numbers of pictures that the terminal need not keep any more.
+/// Removes and returns the ids of images that the terminal can delete.
 pub fn take_gone() -> Vec<u32> {
     CACHE.with_borrow_mut(|cache| std::mem::take(&mut cache.gone))
 }
 
-/// A picture and what it is, in at most so many columns. Only in words while it is read, when it cannot be, and where
-/// no pictures are shown.
+/// An image with its caption, in a maximum width. Only the caption while it is rendered, after an error, and
+/// if images are disabled.
 pub fn lines(
     data: &Arc<str>,
     mime: &str,
@@ -264,13 +263,13 @@ pub fn lines(
         let used = cache.looks;
         let blank = |rows: u16| vec![Mark::NO_LINE.row(Line::default()); usize::from(rows)];
         let Some(entry) = cache.entries.get_mut(&key) else {
-            // In another width it is known how large it will be.
+            // The dimensions are known from another width.
             let known = cache.entries.iter().find(|(other, _)| other.place == place);
             let facts = known.and_then(|(_, entry)| entry.state.facts().cloned());
             if cache.entries.len() >= KNOWN_MAX {
                 cache.forget_the_gone();
             }
-            // In the width of a moment ago nobody needs it any more.
+            // Rendering at a previous width is no longer needed.
             let is_overtaken = |key: &Key| key.place == place;
             cache.wanted.retain(|key| !is_overtaken(key));
             cache.entries.retain(|key, entry| !is_overtaken(key) || !matches!(entry.state, State::Wanted));
@@ -317,7 +316,7 @@ impl State {
 }
 
 impl Cache {
-    /// Drops what was not looked at for longest.
+    /// Evicts the least recently used images above the size limit.
     fn trim(&mut self) {
         self.forget_the_gone();
         let weight_of = |entry: &Entry| match &entry.state {
@@ -338,7 +337,7 @@ impl Cache {
         }
     }
 
-    /// Forgets pictures that stand in no transcript any more.
+    /// Removes images that are no longer in any transcript.
     fn forget_the_gone(&mut self) {
         let gone: Vec<Key> = self
             .entries
@@ -361,13 +360,13 @@ impl Cache {
     }
 }
 
-/// How many bytes a base64 text stands for.
+/// The size of decoded base64 data in bytes.
 pub fn base64_bytes(data: &str) -> u64 {
     let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
     (data.len() as u64 / 4 * 3).saturating_sub(padding as u64)
 }
 
-/// A row of cells, of which those that look alike are put together.
+/// A row of cells, with equally styled ones merged into spans.
 pub fn row_of_cells<'a>(cells: impl Iterator<Item = (&'a str, ratatui::style::Style)>) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     for (symbol, style) in cells {

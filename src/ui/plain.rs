@@ -1,10 +1,11 @@
-//! The session as text that only ever grows: for screen readers, dumb terminals and logs.
+//! The session as append-only text, for screen readers, dumb terminals and logs.
 //!
-//! Duty: says what is new in the state since it was last asked, once and for good: text by whole lines, tool
-//! calls when they are over, questions with numbered answers (`plain::ask`). Not its duty: reading lines,
-//! writing (`runtime::plain`). No escape sequence leaves here, and nothing of an agent that is not sanitised.
-//! Invariants: what was said is never said again or taken back; a look costs what is new and what is open, not
-//! what was said before.
+//! [`PlainOutput`] returns what has changed in the state since the last call: text by complete lines, tool
+//! calls when they complete, questions with numbered answers (`plain::ask`). `runtime::plain` reads and
+//! writes the lines.
+//!
+//! Invariants: the output contains no escape sequences, and only sanitised text of an agent; nothing is
+//! printed twice or changed afterwards; the cost of a call depends on new and open items only.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,37 +23,37 @@ use super::theme::Theme;
 
 pub mod ask;
 
-/// Columns that items are laid out in; lines of text are not wrapped at all.
+/// Width of the layout of items; text lines are not wrapped.
 const COLS: u16 = 160;
 
-/// What was said so far.
+/// The output so far.
 pub struct PlainOutput {
     sessions: BTreeMap<SessionKey, PrintedSession>,
     active: Option<SessionKey>,
     question: Option<ask::Question>,
     flash: Option<String>,
-    /// Why nothing could be saved, as it was said.
+    /// The reason why nothing can be saved, as printed.
     unsaved: Option<String>,
-    /// Whether the last session of the folder was told of.
+    /// Whether the offer to resume the last session was printed.
     has_offered: bool,
-    /// What else is to be said.
+    /// Other lines to print.
     notes: Vec<String>,
-    /// A prompt stands in the last line, and the user is about to type behind it.
+    /// Whether the last line is a prompt that waits for input.
     is_prompting: bool,
-    /// The user typed this behind a prompt and sees it.
+    /// The text that the user typed after a prompt, which is visible already.
     typed: Option<String>,
     theme: Theme,
     glyphs: Glyphs,
 }
 
-/// What was said of a session.
+/// The output of a session so far.
 #[derive(Default)]
 struct PrintedSession {
-    /// All items before are over.
+    /// The first item that is not completed.
     first_open: Option<ItemId>,
-    /// Those behind that were begun.
+    /// Items after it that were partly printed.
     begun: BTreeMap<ItemId, Said>,
-    /// Which history was said.
+    /// Revision of the printed history.
     history: u64,
     phase: String,
     plan: String,
@@ -60,12 +61,12 @@ struct PrintedSession {
     queued: usize,
 }
 
-/// How much of an item was said.
+/// How much of an item was printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
-    /// That it runs.
+    /// That it started.
     Start,
-    /// Text up to this byte of this part.
+    /// The text up to this byte of this part.
     Text {
         part: usize,
         bytes: usize,
@@ -74,7 +75,7 @@ enum Said {
 }
 
 impl PlainOutput {
-    /// Nothing was said yet.
+    /// An output that has not printed anything.
     pub fn new(glyphs: Glyphs) -> Self {
         Self {
             sessions: BTreeMap::new(),
@@ -91,7 +92,7 @@ impl PlainOutput {
         }
     }
 
-    /// What is new; ends with a line end, or is empty.
+    /// The new output; ends with a newline, or is empty.
     pub fn advance(&mut self, state: &State, now: Instant) -> String {
         let mut out = String::new();
         let Some(session) = state.active_session() else { return out };
@@ -145,14 +146,14 @@ impl PlainOutput {
             self.question = question;
         }
         if self.is_prompting && !out.is_empty() {
-            // The half line of the prompt is left as it is.
+            // Ends the incomplete line of the prompt.
             out.insert(0, '\n');
             self.is_prompting = false;
         }
         out
     }
 
-    /// The prompt, for a terminal: the user types behind it. Empty while one stands there.
+    /// The prompt for a terminal, with the cursor after it. Empty if one is shown already.
     pub fn prompt(&mut self, session: &Session) -> String {
         if self.is_prompting {
             return String::new();
@@ -161,12 +162,12 @@ impl PlainOutput {
         format!("\n[{}] You: ", session.turn_count + 1)
     }
 
-    /// Something is to be said that is not in the state.
+    /// Queues a line that does not depend on the state.
     pub fn note(&mut self, text: String) {
         self.notes.push(text);
     }
 
-    /// The user typed a line.
+    /// Records a line that the user typed.
     pub fn note_typed(&mut self, text: &str) {
         if std::mem::take(&mut self.is_prompting) {
             self.typed = Some(text.to_owned());
@@ -191,7 +192,7 @@ impl PlainOutput {
     ) {
         let transcript = &session.transcript;
         if std::mem::replace(&mut told.history, transcript.history()) != transcript.history() {
-            // The history was read anew.
+            // The history was loaded again.
             (told.first_open, told.begun) = (None, BTreeMap::new());
         }
         let items = transcript.items();
@@ -201,7 +202,7 @@ impl PlainOutput {
             if before == Some(Said::All) {
                 continue;
             }
-            // The next prompt may come from the queue, with no rest between the turns.
+            // A queued prompt may start the next turn without an idle state.
             let is_prompt = matches!(&item.body, ItemBody::Message(message) if message.role == Role::User);
             if is_prompt && told.running.is_some_and(|(turn, _)| item.turn > turn) {
                 say_over(told, now, out);
@@ -240,7 +241,7 @@ impl PlainOutput {
             ItemBody::Message(message) => !message.is_open,
             ItemBody::Tool(tool) if item.is_hidden() => tool.status.is_final(),
             ItemBody::Tool(tool) => {
-                // A call of the agent's may take over what went through parlor, and says so itself.
+                // A call of the agent may later show the access itself.
                 let is_begun =
                     !tool.is_own && tool.kind == ToolKind::Execute && tool.status == ToolStatus::InProgress;
                 if is_begun && before.is_none() {
@@ -264,7 +265,7 @@ impl PlainOutput {
         is_over.then_some(Said::All)
     }
 
-    /// What the user said, unless they see it.
+    /// Prints a prompt, unless the user has just typed it.
     fn say_prompt(&mut self, turn: u32, message: &Message, out: &mut String) {
         let text: Vec<&str> = message
             .parts
@@ -281,7 +282,7 @@ impl PlainOutput {
         let _ = writeln!(out, "\n[{turn}] You: {}", sanitize(text.trim_end()));
     }
 
-    /// An item as the screen would show it, without colours, borders and wraps.
+    /// An item as on the screen, without colours, borders and wraps.
     fn draw(&self, session: &Session, item: &Item, now: Instant) -> String {
         let look = self.look(session, now);
         let mut screens = Screens::new();
@@ -289,7 +290,7 @@ impl PlainOutput {
         let mut layout = Layout::default();
         layout.update(item, false, &mut context);
         let mut out = String::new();
-        // A change that the user was asked about was shown then. Where it came to nothing, the reason stands before it.
+        // A change was shown when the user was asked; if it failed, the reason precedes it.
         let known = match &item.body {
             ItemBody::Tool(tool) if tool.decision.is_some() && tool.diffs().next().is_some() => {
                 Some(tool.status)
@@ -315,7 +316,7 @@ impl PlainOutput {
     }
 }
 
-/// The new whole lines of an agent's message; what is left of it once it is over.
+/// Prints new complete lines of a message; the rest when it is complete.
 fn say_text(
     state: &State,
     message: &Message,
@@ -335,7 +336,7 @@ fn say_text(
                 let rest = text.get(bytes..).unwrap_or_default();
                 let is_whole = !is_last || !message.is_open;
                 let end = if is_whole { rest.len() } else { rest.rfind('\n').map_or(0, |at| at + 1) };
-                // Blank lines wait for what comes behind them.
+                // Blank lines are printed with the next text.
                 let lines = rest.get(..end).unwrap_or_default().trim_end_matches(['\n', '\r']);
                 said.push_str(&sanitize(lines));
                 bytes += lines.len();
@@ -366,13 +367,13 @@ fn say_text(
     }
     match (message.is_open, before.is_none() && said.is_empty()) {
         (false, _) => Some(Said::All),
-        // Nothing of it was said: its name is still to come.
+        // The name is not printed yet either.
         (true, true) => None,
         (true, false) => Some(Said::Text { part, bytes }),
     }
 }
 
-/// When a turn is over.
+/// Prints the end of a turn.
 fn say_turn(session: &Session, told: &mut PrintedSession, now: Instant, out: &mut String) {
     match &session.turn {
         Turn::Running { since, .. } => {
@@ -386,7 +387,7 @@ fn say_turn(session: &Session, told: &mut PrintedSession, now: Instant, out: &mu
     }
 }
 
-/// The turn that ran is over.
+/// Prints that the last turn is over.
 fn say_over(told: &mut PrintedSession, now: Instant, out: &mut String) {
     if let Some((turn, since)) = told.running.take() {
         let took = now.saturating_duration_since(since);
@@ -395,7 +396,7 @@ fn say_over(told: &mut PrintedSession, now: Instant, out: &mut String) {
     }
 }
 
-/// That a prompt waits, when one more does.
+/// Prints the number of queued prompts when it increases.
 fn say_queue(session: &Session, told: &mut PrintedSession, out: &mut String) {
     let count = session.queue.len();
     if count > told.queued {
@@ -405,7 +406,7 @@ fn say_queue(session: &Session, told: &mut PrintedSession, out: &mut String) {
     told.queued = count;
 }
 
-/// How far the plan is, when that changed.
+/// Prints the progress of the plan when it changes.
 fn say_plan(session: &Session, told: &mut PrintedSession, out: &mut String) {
     let steps: Vec<_> = session
         .plans
@@ -429,7 +430,7 @@ fn say_plan(session: &Session, told: &mut PrintedSession, out: &mut String) {
     }
 }
 
-/// Whether the agent can be talked to, when that changed.
+/// Prints the status of the agent when it changes.
 fn say_phase(state: &State, session: &Session, told: &mut PrintedSession, out: &mut String) {
     let agent = agent_name(state);
     let words = match &session.phase {
@@ -478,7 +479,7 @@ fn show_folder(place: &SessionPlace) -> String {
     }
 }
 
-/// The agent's name for people.
+/// The agent's display name.
 fn agent_name(state: &State) -> String {
     state.conn_of(state.active).map_or_else(|| "The agent".to_owned(), |conn| one_line(&conn.spec.name))
 }

@@ -1,7 +1,7 @@
-//! The plan, pinned above the prompt; on a wide screen beside the transcript.
+//! The plan above the prompt, or beside the transcript on a wide screen.
 //!
-//! Duty: its forms (a count, one line, a list) and which one there is room for. Not its duty: changing it.
-//! An agent may keep several plans; they are shown as one list, parted by a blank line.
+//! Chooses its form by the available space: a count, one line, or a list. Several plans are shown as one
+//! list, separated by a blank line.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,17 +17,17 @@ use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
-/// Most steps of the list above the prompt.
+/// Maximum number of steps in the list above the prompt.
 const MOST_STEPS: usize = 8;
 
-/// `2/4`: done and all; `None` without a plan of steps.
+/// The completed and total number of steps, `2/4`; `None` without steps.
 pub(super) fn count(session: &Session) -> Option<String> {
     let steps = steps(session);
     let done = steps.iter().filter(|step| step.status == PlanStatus::Completed).count();
     (!steps.is_empty()).then(|| format!("{done}/{}", steps.len()))
 }
 
-/// Whether there is anything to show.
+/// Whether there is a plan to show.
 pub(super) fn is_there(session: &Session) -> bool {
     session.plans.iter().any(|plan| match &plan.body {
         PlanBody::Entries(entries) => !entries.is_empty(),
@@ -35,7 +35,7 @@ pub(super) fn is_there(session: &Session) -> bool {
     })
 }
 
-/// Rows wanted above the prompt, out of so many for the whole screen.
+/// Number of rows above the prompt, for a screen of this height.
 pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
     if !is_there(session) || screen_rows < 16 {
         return 0;
@@ -49,7 +49,7 @@ pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
     u16::try_from(1 + list.min(most)).unwrap_or(1)
 }
 
-/// Draws it above the prompt, as one line or as a list.
+/// Draws the plan above the prompt, as one line or a list.
 pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     hits.add(area, Hit::Act(Action::TogglePlan));
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
@@ -63,7 +63,7 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mu
     draw_list(scene, list, buf);
 }
 
-/// Draws it beside the transcript.
+/// Draws the plan beside the transcript.
 pub(super) fn draw_side(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     for y in area.top()..area.bottom() {
         buf.set_string(area.x, y, scene.look.glyphs.pipe, scene.style(Role::Rule));
@@ -96,7 +96,7 @@ pub(super) fn draw_side(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits
             .map(|line| (0, line))
             .collect();
     }
-    // What is being done stays in view when the list is longer than the screen.
+    // Keeps the active step visible in a long list.
     let room = usize::from(inner.bottom().saturating_sub(y));
     let at = lines.iter().position(|(index, _)| Some(*index) == marked).unwrap_or(0);
     let skip = at.saturating_sub(room / 2).min(lines.len().saturating_sub(room));
@@ -132,13 +132,13 @@ fn draw_list(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// `plan 2/4`, with the key that folds it.
+/// The heading `plan 2/4`.
 fn head(scene: &FrameContext) -> Line<'static> {
     let words = count(scene.session).map_or_else(|| "plan".to_owned(), |count| format!("plan {count}"));
     Line::from(scene.span(Role::TextDim, words))
 }
 
-/// `plan 2/4   ✓ read the test   ▸ change the check   · run all tests`, centred on what is being done.
+/// Formats `plan 2/4   ✓ read the test   ▸ change the check   · run all tests`, centred on the active step.
 fn one_line(scene: &FrameContext, cols: usize) -> Line<'static> {
     let mut line = head(scene);
     let steps = steps(scene.session);
@@ -157,7 +157,7 @@ fn one_line(scene: &FrameContext, cols: usize) -> Line<'static> {
     let active = steps.iter().position(|step| step.status == PlanStatus::InProgress);
     let open = steps.iter().position(|step| step.status != PlanStatus::Completed);
     let first_wanted = active.or(open).unwrap_or(0);
-    // As many steps before the active one as leave it room, then what fits behind it.
+    // First the steps before the active one that fit, then those after it.
     let widths: Vec<usize> =
         steps.iter().map(|step| text::width(&text::one_line(&step.content)) + 5).collect();
     let room = cols.saturating_sub(line_width(&line));
@@ -190,7 +190,7 @@ fn steps(session: &Session) -> Vec<&PlanEntry> {
     lists.flatten().collect()
 }
 
-/// The lines of plans that are no lists of steps.
+/// The lines of plans that are not lists of steps.
 fn other_lines(session: &Session) -> Vec<String> {
     let mut lines = Vec::new();
     for plan in &session.plans {

@@ -1,6 +1,4 @@
-//! How things are to look in this frame: theme, marks, clock and the user's switches.
-//!
-//! Duty: the one argument that every cell takes beside its data. Not its duty: deciding any of it.
+//! The settings for drawing a frame: theme, glyphs, clock and the user's view options.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,31 +7,29 @@ use crate::app::DiffLayout;
 
 use super::theme::Theme;
 
-/// Everything that a cell must know to draw itself, apart from its data and its width.
+/// Everything that a cell needs for drawing, apart from its data and width.
 #[derive(Clone, Copy)]
 pub struct RenderContext<'a> {
-    /// Styles by role.
     pub theme: &'a Theme,
-    /// Marks.
     pub glyphs: Glyphs,
     /// The time of this frame.
     pub now: Instant,
     /// Frame of the spinner, 0 to 9.
     pub spinner: usize,
-    /// How diffs are laid out.
+    /// The layout of diffs.
     pub diff_layout: DiffLayout,
-    /// Whether thoughts are shown in whole.
+    /// Whether thoughts are expanded.
     pub shows_thoughts: bool,
-    /// The session's folder, absolute: paths below it are shown relative.
+    /// Absolute path of the session's folder; paths below it are shown relative to it.
     pub folder: &'a Path,
-    /// How many columns of tables that are too wide are left out on the left; `None`: such tables are lists.
+    /// Horizontal scroll offset of wide tables, in table columns; `None` shows such tables as lists.
     pub sideways: Option<u16>,
-    /// Whether lines of code blocks are numbered.
+    /// Whether code blocks have line numbers.
     pub numbers_code: bool,
 }
 
 impl<'a> RenderContext<'a> {
-    /// With rich marks and all switches as they are at first.
+    /// The default settings with Unicode glyphs.
     pub fn new(theme: &'a Theme, folder: &'a Path, now: Instant) -> Self {
         Self {
             theme,
@@ -48,52 +44,52 @@ impl<'a> RenderContext<'a> {
         }
     }
 
-    /// The mark of something that runs, in this frame.
+    /// The current frame of the spinner.
     pub fn spinner(&self) -> &'static str {
         self.glyphs.spinner[self.spinner % self.glyphs.spinner.len()]
     }
 }
 
-/// Marks, each one cell wide.
+/// Symbols, each one cell wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Glyphs {
     pub check: &'static str,
     pub cross: &'static str,
     /// Frames of the spinner.
     pub spinner: [&'static str; 10],
-    /// Not begun; also what parts pieces of a line.
+    /// Pending; also a separator.
     pub dot: &'static str,
-    /// The active one.
+    /// Active.
     pub arrow: &'static str,
     pub thought: &'static str,
-    /// Be aware.
+    /// Warning.
     pub warn: &'static str,
-    /// The bar beside the user's text, and beside quotes.
+    /// The bar beside prompts and quotes.
     pub bar: &'static str,
-    /// Something was left out.
+    /// Truncated text.
     pub ellipsis: &'static str,
-    /// Lines were left out.
+    /// Hidden lines.
     pub fold: &'static str,
-    /// Removed lines and counts.
+    /// Removed lines, and their count.
     pub minus: &'static str,
-    /// A bullet of a list.
+    /// List bullet.
     pub bullet: &'static str,
-    /// A thin horizontal rule.
+    /// Horizontal rule.
     pub rule: &'static str,
-    /// A thin vertical rule.
+    /// Vertical rule.
     pub pipe: &'static str,
-    /// Where both cross.
+    /// Crossing of both rules.
     pub join: &'static str,
-    /// A task that is open.
+    /// Open task.
     pub task_open: &'static str,
-    /// A task that is done.
+    /// Completed task.
     pub task_done: &'static str,
-    /// A line of code goes on.
+    /// Continued line of code.
     pub wrap: &'static str,
 }
 
 impl Glyphs {
-    /// For terminals with Unicode.
+    /// For terminals with Unicode support.
     pub const fn rich() -> Self {
         Self {
             check: "✓",
@@ -117,7 +113,7 @@ impl Glyphs {
         }
     }
 
-    /// For terminals and locales without.
+    /// For other terminals and locales.
     pub const fn plain() -> Self {
         Self {
             check: "+",
@@ -142,7 +138,7 @@ impl Glyphs {
     }
 }
 
-/// A length of time, short: `8 s`, `2 min 5 s`, `1 h 3 min`; below a second in tenths.
+/// A short duration: `8 s`, `2 min 5 s`, `1 h 3 min`; with tenths below one second.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -154,7 +150,7 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// A count with its thousands apart: `1,980`.
+/// A number with thousands separators: `1,980`.
 pub fn with_commas(count: usize) -> String {
     let digits = count.to_string();
     let mut out = String::new();
@@ -167,7 +163,7 @@ pub fn with_commas(count: usize) -> String {
     out
 }
 
-/// A size in bytes, short: `812 B`, `34 kB`, `1.2 MB`.
+/// A short size: `812 B`, `34 kB`, `1.2 MB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
@@ -185,7 +181,7 @@ mod tests {
     use crate::ui::text::width;
 
     #[test]
-    fn each_mark_is_one_cell_wide() {
+    fn glyphs_are_one_cell_wide() {
         for glyphs in [Glyphs::rich(), Glyphs::plain()] {
             let marks = [
                 glyphs.check,
@@ -214,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_sizes_are_short() {
+    fn times_and_sizes_are_formatted() {
         assert_eq!(duration(Duration::from_millis(340)), "0.3 s");
         assert_eq!(duration(Duration::from_secs(8)), "8 s");
         assert_eq!(duration(Duration::from_secs(125)), "2 min 5 s");

@@ -1,7 +1,5 @@
-//! The line of the search, under the transcript.
-//!
-//! Duty: what is typed, how many hits there are, which one is shown, the keys that go on.
-//! Not its duty: marking the hits (`transcript::find`).
+//! The search bar below the transcript: the query, the number of matches, and key hints. `transcript::find`
+//! highlights the matches.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -17,12 +15,12 @@ use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
-/// Whether the line is there.
+/// Whether the search bar is shown.
 pub(super) fn is_there(scene: &FrameContext) -> bool {
     dialogs::search_of(scene.state).is_some()
 }
 
-/// Draws the line; returns where the cursor is, if it is typed into.
+/// Draws the search bar; returns the cursor position if it has the focus.
 pub(super) fn draw(
     scene: &FrameContext,
     area: Rect,
@@ -37,7 +35,7 @@ pub(super) fn draw(
     let (x, _) = buf.set_stringn(start, area.y, lead, lead.len(), scene.style(Role::Accent));
     let room = usize::from(area.right().saturating_sub(x + 1));
     let count_cols = line_width(&count);
-    // The query has at least half of the line.
+    // The query gets at least half of the line.
     let room = room.saturating_sub(count_cols + 2).max(room / 2);
     let used = draw_query(scene, search, Rect { x, width: to_u16(room), ..area }, buf);
     let mut right = area.right().saturating_sub(to_u16(count_cols) + 1).max(x + to_u16(used.1) + 1);
@@ -49,7 +47,7 @@ pub(super) fn draw(
     search.is_typing.then(|| Position::new(x + to_u16(used.0), area.y))
 }
 
-/// Draws what is typed, scrolled so that the cursor is in view. Returns the columns before the cursor and of all.
+/// Draws the query, scrolled so that the cursor is visible. Returns the cursor column and the width.
 fn draw_query(scene: &FrameContext, search: &Search, area: Rect, buf: &mut Buffer) -> (usize, usize) {
     let room = usize::from(area.width).saturating_sub(1);
     let input = &search.input;
@@ -68,7 +66,7 @@ fn draw_query(scene: &FrameContext, search: &Search, area: Rect, buf: &mut Buffe
     (at, text::width(&all))
 }
 
-/// `3 of 17`; what is wrong; that nothing is found. While texts are left, a mark says so.
+/// `3 of 17`, an error, or "no matches"; with a sign while the search is running.
 fn count(scene: &FrameContext, search: &Search) -> Line<'static> {
     if let Some(problem) = &search.problem {
         return scene.span(Role::Warning, text::truncate(&text::one_line(problem), 40)).into();

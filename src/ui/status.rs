@@ -1,8 +1,9 @@
-//! The status line, and the rule above the prompt that carries the badge.
+//! The status line, and the rule above the prompt with its labels.
 //!
-//! Duty: what the agent does right now at the left; queue, context, cost, oddities and the help key at the
-//! right; when it is narrow, cost goes first, then context, queue and oddities.
-//! Invariant: the spinner turns only while something runs; nothing else here moves by itself.
+//! Shows the agent's activity on the left; queue, context, cost, anomalies and the help key on the right. On
+//! narrow screens, the cost is removed first, then context, queue and anomalies.
+//!
+//! Invariants: the spinner is only animated while something is running; nothing else is animated.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -22,34 +23,34 @@ use super::theme::Role;
 use super::transcript::TranscriptView;
 use super::view_state::{Hit, HitMap};
 
-/// Cells of the context meter.
+/// Width of the context meter, in cells.
 const METER_CELLS: u64 = 8;
 
-/// From this width on the meter is drawn; below, the numbers say enough.
+/// Minimum width for the context meter.
 const METER_COLS: u16 = 96;
 
-/// From this width on the line says why nothing can be saved.
+/// Minimum width for the reason why nothing can be saved.
 const WHY_COLS: u16 = 72;
 
-/// From this width on the offer to send a prompt again says what that may do.
+/// Minimum width for the warning about resending a prompt.
 const RISK_COLS: u16 = 80;
 
-/// How long nothing may come in a turn before the line says so, in seconds.
+/// Seconds without output in a turn before it is shown.
 const QUIET_SECONDS: u64 = 30;
 
-/// A piece at the right.
+/// A segment on the right.
 struct StatusSegment {
     line: Line<'static>,
-    /// What a click on it does.
+    /// The action of a click.
     action: Option<Action>,
-    /// The least goes first when there is no room.
+    /// The lowest rank is removed first.
     rank: u8,
 }
 
-/// Draws the line.
+/// Draws the status line.
 pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
-    // That nothing is saved is not pushed out by a hint at the left.
+    // Reserves space for the warning that nothing is saved.
     let reserved = unsaved(scene, area.width).map_or(0, |line| line_width(&line) + 2);
     let state = state(scene, area.width.saturating_sub(u16::try_from(reserved).unwrap_or(0)));
     let left = match &scene.state.flash {
@@ -89,8 +90,8 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mu
     }
 }
 
-/// Draws the rule above the prompt: at the left the plan's count where there is no room for more, at the right
-/// what waits below the screen.
+/// Draws the rule above the prompt: on the left the plan's count if it has no other place, on the right the
+/// number of new items below the screen.
 pub(super) fn draw_rule(
     scene: &FrameContext,
     transcript: Option<&TranscriptView>,
@@ -125,7 +126,7 @@ pub(super) fn draw_rule(
     hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(Action::ScrollEnd));
 }
 
-/// What waits below the screen: items that came, and lines of the message that was being written when the end was left.
+/// The label for new items below the screen, and new lines of the message that was at the end.
 fn news(news: (usize, usize), down: &str) -> String {
     let lines = match news.1 {
         1 => "1 new line".to_owned(),
@@ -139,7 +140,7 @@ fn news(news: (usize, usize), down: &str) -> String {
     }
 }
 
-/// Says that only a part of the transcript is shown, and how all of it is.
+/// Draws the label of an active filter, with the key that clears it.
 fn draw_filter(scene: &FrameContext, words: &str, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(22);
     let key = scene
@@ -153,7 +154,7 @@ fn draw_filter(scene: &FrameContext, words: &str, area: Rect, buf: &mut Buffer, 
     hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(Action::OpenFilter));
 }
 
-/// What goes on, in a few words.
+/// The current activity.
 fn state(scene: &FrameContext, width: u16) -> Line<'static> {
     let glyphs = scene.look.glyphs;
     let say = |mark: &str, role: Role, text: String| {
@@ -262,7 +263,7 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
         SessionPhase::Ready if scene.session.failed_prompt.is_some() => {
             let is_risky = scene.session.failed_prompt.as_ref().is_some_and(|prompt| prompt.may_have_arrived);
             let (text, does) = match width {
-                // The end of its turn says it too.
+                // The end of its turn shows it too.
                 ..60 => ("prompt failed", "resend"),
                 RISK_COLS.. if is_risky => ("last prompt failed", "resend (may run twice)"),
                 _ => ("last prompt failed", "resend"),
@@ -282,14 +283,14 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
     }
 }
 
-/// What stands at the right, from left to right.
+/// The segments on the right, from left to right.
 fn pieces(scene: &FrameContext, width: u16) -> Vec<StatusSegment> {
     let session = scene.session;
     let mut pieces: Vec<StatusSegment> = Vec::new();
     if let Some(line) = unsaved(scene, width) {
         pieces.push(StatusSegment { line, action: None, rank: 7 });
     }
-    // They are for whoever tests an agent; the details of the connection and the log count them for all others.
+    // Anomalies are relevant for testing an agent; otherwise the connection details and the log count them.
     let is_strict = scene.state.conn_of(session.key).is_some_and(|conn| conn.spec.wire.is_strict);
     if let Some(words) = scene.anomalies().filter(|_| is_strict) {
         let line = scene.span(Role::Warning, format!("{} {words}", scene.look.glyphs.warn));
@@ -324,14 +325,14 @@ fn pieces(scene: &FrameContext, width: u16) -> Vec<StatusSegment> {
     pieces
 }
 
-/// That what happens cannot be saved now, and why.
+/// The warning that events cannot be saved, with the reason.
 fn unsaved(scene: &FrameContext, width: u16) -> Option<Line<'static>> {
     let why = scene.state.unsaved.as_ref()?;
     let why = if width < WHY_COLS { String::new() } else { format!(": {}", text::one_line(why)) };
     Some(scene.span(Role::Warning, format!("{} not saved{why}", scene.look.glyphs.warn)).into())
 }
 
-/// What waits in other tabs: what nothing goes on without, else what only wants a look.
+/// The number of open requests in other tabs, otherwise of unread ones.
 fn behind(scene: &FrameContext) -> Option<StatusSegment> {
     let (mark, role, text) = match inbox::count_behind(scene.state) {
         (0, 0) => return None,
@@ -348,7 +349,7 @@ fn behind(scene: &FrameContext) -> Option<StatusSegment> {
     Some(StatusSegment { line, action: Some(Action::OpenAttention), rank: 6 })
 }
 
-/// `ctx ▰▰▱▱▱▱▱▱ 34k of 200k`; without a known size only what is used.
+/// Formats `ctx ▰▰▱▱▱▱▱▱ 34k of 200k`; without a known size, only the used part.
 fn context(scene: &FrameContext, used: u64, size: u64, width: u16) -> Line<'static> {
     let mut line = Line::from(scene.span(Role::Status, "ctx "));
     if size == 0 {
@@ -378,13 +379,13 @@ fn cost_words(cost: &Cost) -> String {
     format!("{sign}{:.2}", cost.amount)
 }
 
-/// Whether the agent's program could not be run at all: starting it again would change nothing.
+/// Whether the agent's program could not be started, so that a restart will not help.
 pub(super) fn never_started(scene: &FrameContext) -> bool {
     let phase = scene.state.conn_of(scene.session.key).map(|conn| &conn.phase);
     matches!(phase, Some(ConnPhase::Closed(CloseReason::NotStarted { .. })))
 }
 
-/// Whether the agent signs the user in just now, perhaps in a browser.
+/// Whether a sign-in is in progress, possibly in a browser.
 fn is_signing_in(scene: &FrameContext) -> bool {
     scene.session.conn.is_some_and(|conn| operations::running_sign_in(scene.state, conn).is_some())
 }

@@ -1,8 +1,9 @@
-//! The bar of tabs, above the title; there is none while only one session is open.
+//! The tab bar above the title; hidden if only one session is open.
 //!
-//! Duty: number, mark and name of each tab, and what gives way when it is narrow: first the names get shorter, then
-//! they go, then the tabs that are farthest from the one in front.
-//! Invariant: nothing in it moves by itself, so that a tab behind the front costs no frame.
+//! Shows number, status and name of each tab. On narrow screens, names are first shortened, then removed,
+//! then the tabs farthest from the active one.
+//!
+//! Invariants: nothing in it is animated, so that a background tab causes no frames.
 
 use crate::app::state::tab;
 use ratatui::buffer::Buffer;
@@ -19,11 +20,11 @@ use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
-/// Most and least columns of a name; with fewer there is none.
+/// Maximum and minimum width of a name; shorter names are omitted.
 const MOST_NAME: usize = 24;
 const LEAST_NAME: usize = 3;
 
-/// Most columns of a session's name in the title of the window.
+/// Maximum width of the session's name in the window title.
 const MOST_TITLE: usize = 60;
 
 /// Whether there is more than one tab.
@@ -31,7 +32,7 @@ pub(super) fn is_there(scene: &FrameContext) -> bool {
     tab::tabs(scene.state).nth(1).is_some()
 }
 
-/// The mark of a tab, one cell wide, and how it is painted. It can be told without colour.
+/// The status symbol of a tab, one cell wide, and its role. Recognisable without colour.
 pub(super) fn mark(scene: &FrameContext, mark: TabMark) -> (&'static str, Role) {
     let glyphs = scene.look.glyphs;
     let is_plain = glyphs == Glyphs::plain();
@@ -47,7 +48,7 @@ pub(super) fn mark(scene: &FrameContext, mark: TabMark) -> (&'static str, Role) 
     }
 }
 
-/// What a tab is called where there is room for a name.
+/// The name of a tab.
 pub(super) fn name(scene: &FrameContext, session: &Session) -> String {
     let title =
         dialogs::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty());
@@ -62,7 +63,8 @@ pub(super) fn name(scene: &FrameContext, session: &Session) -> String {
     })
 }
 
-/// The title of the terminal's window: how many other tabs wait, what the session is called, and parlor.
+/// The title of the terminal's window: the number of other tabs with open requests, the session's name, and
+/// "parlor".
 pub fn terminal_title(state: &State) -> String {
     let front = tab::front(state);
     let waits = |session: &&Session| session.key != front && tab::mark(state, session) == TabMark::Waits;
@@ -80,7 +82,7 @@ pub fn terminal_title(state: &State) -> String {
 
 struct Tab {
     place: usize,
-    /// `▸2` or ` 2`: the one in front can be told without colour.
+    /// `▸2` or ` 2`: the active tab is recognisable without colour.
     number: String,
     mark: (&'static str, Role),
     name: String,
@@ -94,7 +96,7 @@ impl Tab {
     }
 }
 
-/// Draws the bar.
+/// Draws the tab bar.
 pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let front = tab::front(scene.state);
     let tabs: Vec<Tab> = tab::tabs(scene.state)
@@ -118,7 +120,7 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mu
     };
     let name_cols = (LEAST_NAME..=MOST_NAME).rev().find(|most| cols(&tabs, *most) <= room).unwrap_or(0);
     let (first, last) = window(&tabs, front, room, |tabs| cols(tabs, name_cols));
-    // Where the others have no names, the one in front may still have room for its own.
+    // Even if the other names are removed, the active tab may have space for its own.
     let edges = usize::from(first > 0) * 2 + usize::from(last < tabs.len()) * 2;
     let spare = room.saturating_sub(cols(tabs.get(first..last).unwrap_or_default(), name_cols) + edges + 1);
     let front_cols = if name_cols == 0 && spare >= LEAST_NAME { spare.min(MOST_NAME) } else { name_cols };
@@ -152,7 +154,7 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mu
     }
 }
 
-/// The tabs that are shown: as many as fit around the one in front.
+/// The range of tabs around the active one that fits.
 fn window(tabs: &[Tab], front: usize, room: usize, cols: impl Fn(&[Tab]) -> usize) -> (usize, usize) {
     let fits = |first: usize, last: usize| {
         let edges = usize::from(first > 0) * 2 + usize::from(last < tabs.len()) * 2;
@@ -173,7 +175,7 @@ fn window(tabs: &[Tab], front: usize, room: usize, cols: impl Fn(&[Tab]) -> usiz
     }
 }
 
-/// There are more tabs on this side; one of them may wait.
+/// Draws the mark for more tabs on this side; highlighted if one of them has an open request.
 fn put_edge(scene: &FrameContext, buf: &mut Buffer, (x, y): (u16, u16), mark: &str, waits: bool) -> u16 {
     let style = scene.style(if waits { Role::Warning } else { Role::TextDim });
     let shown = if waits { scene.look.glyphs.warn } else { mark };

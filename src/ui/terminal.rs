@@ -1,9 +1,10 @@
-//! Output of commands as styled lines, read through a terminal emulator.
+//! Command output as styled lines, read through a terminal emulator.
 //!
-//! Duty: feeds new bytes only, keeps lines that scrolled out as compact text, says what a progress bar ended
-//! as instead of each of its steps. Not its duty: running commands, keeping their bytes (`TerminalView` does).
-//! Colours are the command's own; they are the only ones that come from outside the theme. Nothing but vt100's
-//! cells leaves here, and those are sanitised once more.
+//! [`Screen`] feeds only new bytes, retains scrolled lines as compact text, and shows the final state of a
+//! progress bar instead of each step. `TerminalView` holds the raw bytes.
+//!
+//! Invariants: colours are the command's own, the only ones from outside the theme; the output consists of
+//! vt100 cells, which are also sanitised.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
@@ -15,31 +16,31 @@ use crate::app::TerminalView;
 
 use super::text::sanitize;
 
-/// Size of the emulated screen. Wider than most terminals, so that lines wrap where they are shown.
+/// Size of the emulated screen: wider than most terminals, so that lines are wrapped by the layout.
 const ROWS: NonZeroU16 = NonZeroU16::new(40).expect("40 is not 0");
 const COLS: NonZeroU16 = NonZeroU16::new(240).expect("240 is not 0");
 
-/// How much is fed at a time: each byte can scroll one row at most, and all of them must fit the scrollback.
+/// Number of bytes fed at once: each byte can scroll at most one row, and all rows must fit the scrollback.
 const CHUNK_BYTES: usize = 400;
 
-/// Most lines that are kept.
+/// Maximum number of retained lines.
 const LINES_MAX: usize = 5000;
 
-/// How much of a long output is read to show its end only.
+/// Number of bytes that are read to show only the end of a long output.
 const TAIL_BYTES: usize = 16 * 1024;
 
-/// A terminal's output as it would stand on an endless screen.
+/// A terminal's output as on an endless screen.
 pub struct Screen {
     parser: vt100::Parser,
-    /// Lines that scrolled out of the emulated screen.
+    /// Lines that were scrolled out of the emulated screen.
     history: VecDeque<Line<'static>>,
-    /// Whether the last line of the history goes on in the next one.
+    /// Whether the last line of the history continues on the screen.
     is_continued: bool,
-    /// Lines dropped from the front of the history.
+    /// Number of lines that were removed from the start of the history.
     dropped_lines: u64,
-    /// Bytes fed, counted from the terminal's very first.
+    /// Number of bytes fed, including those dropped by the view.
     fed: u64,
-    /// Most lines of the history.
+    /// Maximum number of lines in the history.
     lines_max: usize,
 }
 
@@ -57,7 +58,7 @@ impl Default for Screen {
 }
 
 impl Screen {
-    /// Reads what is new in a terminal's output.
+    /// Reads the new output of a terminal.
     pub fn update(&mut self, view: &TerminalView) {
         let end = view.dropped_bytes + view.output.len() as u64;
         if end < self.fed {
@@ -68,9 +69,9 @@ impl Screen {
         self.fed = end - left as u64;
     }
 
-    /// Feeds bytes but for a character that is not complete at their end, and says how many that are: the
-    /// parser loses what follows a character that comes in two pieces. What does not come from a pseudo
-    /// terminal has bare line ends, which need a return.
+    /// Feeds bytes except for an incomplete character at the end, and returns the length of that: the parser
+    /// loses text after a character that is split. Output without a pseudo terminal has bare line feeds,
+    /// which need a carriage return.
     fn feed(&mut self, mut bytes: &[u8], has_returns: bool) -> usize {
         loop {
             let chunk = bytes.get(..CHUNK_BYTES).unwrap_or(bytes);
@@ -96,7 +97,7 @@ impl Screen {
         }
     }
 
-    /// Takes over what scrolled out.
+    /// Moves scrolled lines to the history.
     fn harvest(&mut self) {
         let screen = self.parser.screen_mut();
         let mut left = screen.scrollback_len();
@@ -124,23 +125,23 @@ impl Screen {
         }
     }
 
-    /// How many lines the history holds.
+    /// Number of lines in the history.
     pub fn history_len(&self) -> usize {
         self.history.len()
     }
 
-    /// How many lines were dropped because there were too many.
+    /// Number of lines that were removed from the history.
     pub fn dropped_lines(&self) -> u64 {
         self.dropped_lines
     }
 
-    /// Some lines of the history.
+    /// A range of lines of the history.
     pub fn history(&self, lines: std::ops::Range<usize>) -> impl Iterator<Item = &Line<'static>> {
         let end = lines.end.min(self.history.len());
         self.history.range(lines.start.min(end)..end)
     }
 
-    /// The lines of the emulated screen, without empty ones at the end. The first may go on from the history.
+    /// The lines of the emulated screen, without empty ones at the end. The first may continue the history.
     pub fn live(&self) -> Vec<Line<'static>> {
         let screen = self.parser.screen();
         let mut out: Vec<Line<'static>> = Vec::new();
@@ -177,19 +178,18 @@ impl Screen {
         live.split_off(live.len() - count)
     }
 
-    /// Lines in all.
+    /// Total number of lines.
     pub fn len(&self) -> usize {
         self.history.len() + self.live().len()
     }
 
-    /// Whether nothing was written.
+    /// Whether there is no output.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The last lines of an output that will not be shown in whole, without reading all of it; and whether there
-/// is more before them.
+/// The last lines of an output, without reading all of it; and whether there are more before them.
 pub fn tail_of(output: &[u8], has_returns: bool, count: usize) -> (Vec<Line<'static>>, bool) {
     let mut from = output.len().saturating_sub(TAIL_BYTES);
     if from > 0 {
@@ -202,14 +202,14 @@ pub fn tail_of(output: &[u8], has_returns: bool, count: usize) -> (Vec<Line<'sta
     (screen.tail(count), is_more)
 }
 
-/// The lines of a text that a command wrote and that came as plain text, and whether there were more before them.
+/// The lines of a command's output that was sent as plain text, and whether lines were removed before them.
 pub fn lines_of(text: &str) -> (Vec<Line<'static>>, bool) {
     let mut screen = Screen::default();
     screen.feed(text.as_bytes(), false);
     (screen.tail(usize::MAX), screen.dropped_lines() > 0)
 }
 
-/// How many bytes at the end begin a character that goes on behind it.
+/// Number of bytes of an incomplete character at the end.
 fn open_character(bytes: &[u8]) -> usize {
     let Some(place) = bytes.iter().rev().take(3).position(|byte| byte & 0xc0 != 0x80) else { return 0 };
     let length = match bytes.get(bytes.len() - 1 - place) {
@@ -221,7 +221,7 @@ fn open_character(bytes: &[u8]) -> usize {
     if length > place + 1 { place + 1 } else { 0 }
 }
 
-/// What a command wrote, as plain text: as it would stand on an endless screen, without colours.
+/// A command's output as plain text, as on an endless screen.
 pub fn plain_text(output: &[u8], has_returns: bool) -> String {
     let text = String::from_utf8_lossy(output);
     let text = if has_returns { text.replace("\r\n", "\n") } else { text.into_owned() };
@@ -234,10 +234,10 @@ pub fn plain_text(output: &[u8], has_returns: bool) -> String {
     lines.join("\n")
 }
 
-/// One row of the emulated screen, without blanks at its end unless it continues in the next row.
+/// A row of the emulated screen, without trailing spaces unless it continues in the next row.
 fn read_row(screen: &vt100::Screen, row: u16) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
-    // Blanks are written once something follows them.
+    // Spaces are written only if more text follows.
     let mut blanks = 0_usize;
     for col in 0..COLS.get() {
         let Some(cell) = screen.cell(row, col) else { break };
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_stay_and_progress_bars_leave_their_end() {
+    fn colours_are_preserved_and_progress_bars_show_their_final_state() {
         let (lines, is_more) = tail_of(b"10%\r50%\r\x1b[32mdone\x1b[0m\r\nok\r\n", true, 8);
         assert_eq!(texts(&lines), ["done", "ok"]);
         assert_eq!(lines[0].spans[0].style.fg, Some(Color::Indexed(2)));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn long_output_keeps_every_line_once() {
+    fn long_output_has_every_line_once() {
         let all: Vec<String> = (0..3000).map(|n| format!("line {n}")).collect();
         let mut screen = Screen::default();
         screen.update(&view(format!("{}\r\n", all.join("\r\n")).as_bytes()));
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn wrapped_rows_are_one_line_again() {
+    fn wrapped_rows_are_joined() {
         let long = "x".repeat(1000);
         assert_eq!(texts(&lines_of(&format!("{long}\nend")).0), [long.as_str(), "end"]);
         let many = format!("{long}\n").repeat(30);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_at_a_wrap_stay() {
+    fn spaces_at_a_wrap_are_preserved() {
         for blanks in 1..4 {
             for before in 230..245 {
                 let line = format!("{}{}end", "x".repeat(before), " ".repeat(blanks));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_an_output_is_copied() {
+    fn the_entire_output_is_copied() {
         let all = (0..3 * LINES_MAX).map(|n| format!("{n}\tline")).collect::<Vec<_>>().join("\r\n");
         let plain = all.replace("\r\n", "\n");
         assert_eq!(plain_text(all.as_bytes(), true), plain.trim_end());
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_front_may_have_been_dropped() {
+    fn dropped_bytes_at_the_start_are_skipped() {
         let mut screen = Screen::default();
         screen.update(&view(b"a\r\nb\r\n"));
         let later = TerminalView { dropped_bytes: 3, ..view(b"b\r\nc\r\n") };
@@ -396,7 +396,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_equal_the_whole(
+        fn chunked_output_gives_the_same_result(
             pieces in prop::collection::vec(prop::sample::select(vec![
                 "word ", "\r\n", "\r", "\x1b[31m", "\x1b[2K", "\x1b[3A", "\x1b[2J", "\x1b]0;t\x07", "日本", "\t",
                 "e\u{301}", "\u{202e}", "\x08", "\x1b[999;999H", "a long line of text ",

@@ -1,9 +1,9 @@
-//! Screens: text and styles, at three sizes, in the dark and the light theme.
+//! Snapshots of screens: text and styles, at three sizes, in the dark and the light theme.
 
 pub(super) mod fixture;
-mod judged;
-mod reached;
+mod remote;
 mod requests;
+mod review;
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ proptest::proptest! {
         for stage in &stages {
             let mut view = stage.view();
             for (cols, rows, edge) in &sizes {
-                // The smallest sizes are the most dangerous ones.
+                // Small sizes are the most likely to fail.
                 let (cols, rows) = match edge {
                     0 => (*cols, rows % 4),
                     1 => (cols % 4, *rows),
@@ -66,7 +66,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_list_of_thousands_makes_the_rows_on_the_screen() {
+fn long_lists_create_only_visible_rows() {
     let mut stage = ready();
     let row = |index: usize| PickerRow {
         value: PickerValue::Id(index.to_string()),
@@ -98,7 +98,7 @@ fn a_list_of_thousands_makes_the_rows_on_the_screen() {
 }
 
 #[test]
-fn behind_a_dialog_no_picture_is_left() {
+fn images_are_hidden_behind_dialogs() {
     use crate::app::{ItemBody, Message, MessagePart};
     use crate::model::{ContentBlock, Role};
     use crate::ui::picture::{self, Drawn, Facts, Grid, PictureRows};
@@ -109,14 +109,14 @@ fn behind_a_dialog_no_picture_is_left() {
     stage.session(|session| {
         let parts = vec![MessagePart::Block(image.clone())];
         let (message, took) = (None, None);
-        let said =
+        let message =
             Message { role: Role::Agent, message, parts, is_open: false, began: now, took, is_local: false };
-        session.transcript.push(1, ItemBody::Message(said));
+        session.transcript.push(1, ItemBody::Message(message));
     });
     let mut view = stage.view();
     let shown = |stage: &Stage, view: &mut ViewState| text(&stage.draw(view, &theme("dark"), (100, 30)));
     shown(&stage, &mut view);
-    let wanted = picture::take_wanted().expect("somebody looks at it");
+    let wanted = picture::take_wanted().expect("a visible image is queued");
     let facts = Facts { points: (8, 2), format: "png", bytes: 3 };
     let rows = PictureRows::Text(vec![ratatui::text::Line::raw("▀▀▀▄▄▄▀▀")]);
     picture::put(wanted.key, Ok(Drawn { facts, rows, kept_as: None, weight: 9 }));
@@ -124,7 +124,7 @@ fn behind_a_dialog_no_picture_is_left() {
     stage.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });
     assert!(!shown(&stage, &mut view).contains(['▀', '▄']));
     stage.state.modals.pop();
-    assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"), "it comes back");
+    assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"), "it is shown again");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn log_lines() -> Vec<LogLine> {
 }
 
 #[test]
-fn at_rest_no_frame_is_due() {
+fn no_frame_is_scheduled_when_idle() {
     let mut stage = ready();
     assert!(!is_animating(&stage.state));
     assert_eq!(next_frame_in(&stage.state, &stage.view()), None);
@@ -177,18 +177,18 @@ fn at_rest_no_frame_is_due() {
     let mut still = stage.view();
     still.has_motion = false;
     assert_eq!(next_frame_in(&stage.state, &still), Some(Duration::from_secs(1)));
-    assert!(!is_animating(&permission().state), "it waits for the user, not the other way round");
+    assert!(!is_animating(&permission().state), "parlor waits for the user");
 }
 
 #[test]
-fn an_agent_that_starts_turns_the_spinner() {
+fn spinner_is_animated_while_an_agent_starts() {
     let mut stage = first_screen();
     let since = ago(stage.now, 3);
     stage.session(|session| session.phase = SessionPhase::Starting { since });
     assert!(is_animating(&stage.state));
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     assert!(shown.contains("starting the agent 3 s"), "{shown}");
-    // What never answers is perhaps no agent.
+    // A program that never responds may not be an agent.
     let since = ago(stage.now, 42);
     stage.session(|session| session.phase = SessionPhase::Starting { since });
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
@@ -200,7 +200,7 @@ fn an_agent_that_starts_turns_the_spinner() {
 }
 
 #[test]
-fn the_status_says_what_goes_on() {
+fn status_line_shows_the_activity() {
     let mut stage = streaming();
     let now = stage.now;
     let cancelling =
@@ -222,7 +222,7 @@ fn the_status_says_what_goes_on() {
 }
 
 #[test]
-fn an_agent_that_died_says_why_and_what_to_do() {
+fn ended_agent_shows_the_cause_and_the_next_step() {
     let mut stage = ready();
     let cause = "The agent exited with signal 9 (out of memory?).".to_owned();
     stage.session(|session| session.phase = SessionPhase::Ended { cause });
@@ -230,14 +230,14 @@ fn an_agent_that_died_says_why_and_what_to_do() {
 }
 
 #[test]
-fn completions_stand_above_the_prompt() {
+fn completions_are_shown_above_the_prompt() {
     let mut stage = ready();
     stage.session(|session| session.draft = "/co".into());
     check("completions", &stage, |_| {});
 }
 
 #[test]
-fn a_wide_screen_shows_the_plan_beside_the_transcript() {
+fn wide_screens_show_the_plan_beside_the_transcript() {
     let stage = streaming();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (200, 60)));
     let head = shown.lines().position(|line| line.contains("│ plan 2/4")).unwrap();
@@ -246,7 +246,7 @@ fn a_wide_screen_shows_the_plan_beside_the_transcript() {
 }
 
 #[test]
-fn a_finished_plan_is_one_line_once_the_turn_has_ended() {
+fn completed_plans_fold_after_the_turn() {
     use crate::model::{PlanBody, PlanStatus};
     let mut stage = streaming();
     stage.session(|session| {
@@ -263,23 +263,23 @@ fn a_finished_plan_is_one_line_once_the_turn_has_ended() {
     for size in [(120, 40), (200, 60)] {
         let now = stage.now;
         stage.session(|session| session.turn = Turn::Running { since: ago(now, 1), last_news: now });
-        assert_eq!(rows(&stage, size), 1, "{size:?}: the steps are listed while the turn runs");
+        assert_eq!(rows(&stage, size), 1, "{size:?}: the steps are listed during the turn");
         stage.session(|session| session.turn = Turn::Idle);
-        assert_eq!(rows(&stage, size), 0, "{size:?}: one line is left");
+        assert_eq!(rows(&stage, size), 0, "{size:?}: folded to one line");
         stage.session(|session| session.plan_fold = Some(false));
-        assert_eq!(rows(&stage, size), 1, "{size:?}: seen again");
+        assert_eq!(rows(&stage, size), 1, "{size:?}: expanded again");
         stage.session(|session| session.plan_fold = None);
     }
 }
 
 #[test]
-fn the_whole_screen_is_plain_where_the_terminal_is() {
+fn plain_terminals_get_ascii_only() {
     let mut stage = permission();
     stage.session(|session| session.git = None);
     for size in SIZES {
         let mut view = stage.view();
         view.glyphs = crate::ui::render_context::Glyphs::plain();
-        // The body of the dialog is the cells' own concern.
+        // The minus sign is drawn by the cells of the body.
         let shown = text(&stage.draw(&mut view, &crate::ui::theme::Theme::plain(), size)).replace('−', "-");
         assert!(shown.is_ascii(), "{shown}");
     }
@@ -319,7 +319,7 @@ fn every_size_can_be_drawn() {
 }
 
 #[test]
-fn choices_stay_in_view_however_small_the_screen() {
+fn choices_are_visible_on_small_screens() {
     let stage = permission();
     for size in [(40, 12), (60, 18), (80, 24)] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
@@ -330,7 +330,7 @@ fn choices_stay_in_view_however_small_the_screen() {
 }
 
 #[test]
-fn the_body_of_a_dialog_scrolls_and_stops_at_its_end() {
+fn dialog_body_scrolls_to_its_end() {
     let stage = permission();
     let mut view = stage.view();
     let dark = theme("dark");
@@ -347,7 +347,7 @@ fn the_body_of_a_dialog_scrolls_and_stops_at_its_end() {
 }
 
 #[test]
-fn the_title_of_the_session_has_the_room_that_the_others_leave() {
+fn session_title_uses_the_remaining_width() {
     let mut stage = ready();
     stage.session(|session| session.title = Some("Repair the login of the shop and its tests".into()));
     let head = |stage: &Stage, cols| {
@@ -368,16 +368,16 @@ fn the_title_of_the_session_has_the_room_that_the_others_leave() {
 }
 
 #[test]
-fn scrolling_is_told_only_where_there_is_something_to_scroll() {
+fn scroll_hint_is_shown_only_if_the_body_scrolls() {
     let stage = permission();
-    for (size, is_told) in [((80, 24), true), ((120, 40), false)] {
+    for (size, has_hint) in [((80, 24), true), ((120, 40), false)] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
-        assert_eq!(shown.contains("page down scroll"), is_told, "{shown}");
+        assert_eq!(shown.contains("page down scroll"), has_hint, "{shown}");
     }
 }
 
 #[test]
-fn a_form_tells_the_keys_that_it_takes() {
+fn forms_show_their_keys() {
     use crate::app::{FormState, OpenRequestKind};
     use crate::model::{ElicitationMode, FieldKind};
     let mut stage = form();
@@ -405,7 +405,7 @@ fn a_form_tells_the_keys_that_it_takes() {
 }
 
 #[test]
-fn a_secret_is_never_shown() {
+fn secrets_are_never_shown() {
     use crate::app::{LineDialog, LineInput, LinePurpose};
     let mut stage = ready();
     stage.state.modals.push(Modal::Line(LineDialog {
@@ -422,7 +422,7 @@ fn a_secret_is_never_shown() {
 }
 
 #[test]
-fn words_of_an_agent_cannot_reach_the_terminal_raw() {
+fn text_of_the_agent_is_sanitised() {
     let evil = "x\u{1b}[2J\u{7}\u{9b}31m\u{202e}y";
     let mut stage = permission();
     stage.session(|session| {
@@ -441,7 +441,7 @@ fn words_of_an_agent_cannot_reach_the_terminal_raw() {
 }
 
 #[test]
-fn the_cursor_stands_behind_what_was_typed() {
+fn cursor_is_after_the_typed_text() {
     let mut stage = ready();
     for (draft, size, place) in [
         ("", (80, 24), (3, 21)),
@@ -460,7 +460,7 @@ fn the_cursor_stands_behind_what_was_typed() {
 }
 
 #[test]
-fn a_reader_away_from_the_end_is_told_what_is_below() {
+fn scrolled_view_counts_new_items_below() {
     let mut stage = streaming();
     stage.session(|session| {
         let message = session.transcript.items()[1].body.clone();
@@ -479,7 +479,7 @@ fn a_reader_away_from_the_end_is_told_what_is_below() {
 }
 
 #[test]
-fn the_last_session_of_the_folder_is_offered_on_the_empty_screen() {
+fn last_session_is_offered_on_the_empty_screen() {
     let mut stage = ready();
     stage.state.last_kept = Some(Box::new(ArchiveRow {
         uid: "k1".to_owned(),
@@ -497,7 +497,7 @@ fn the_last_session_of_the_folder_is_offered_on_the_empty_screen() {
 }
 
 #[test]
-fn that_nothing_is_saved_is_never_pushed_out_of_the_status_line() {
+fn status_line_always_shows_that_nothing_is_saved() {
     let mut stage = streaming();
     stage.state.unsaved = Some("the disk is full".to_owned());
     for (size, words) in [((40, 12), "! not saved"), ((80, 24), "! not saved: the disk is full")] {
@@ -507,7 +507,7 @@ fn that_nothing_is_saved_is_never_pushed_out_of_the_status_line() {
 }
 
 #[test]
-fn the_status_says_what_a_prompt_waits_for() {
+fn status_line_shows_what_a_queued_prompt_waits_for() {
     let mut stage = ready();
     stage.session(|session| {
         let mode = crate::model::Setting::Mode("plan".into());
@@ -517,7 +517,7 @@ fn the_status_says_what_a_prompt_waits_for() {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 24)));
         shown.lines().last().unwrap_or_default().to_owned()
     };
-    assert!(!status(&stage).contains("waiting") && !is_animating(&stage.state), "nothing waits for it");
+    assert!(!status(&stage).contains("waiting") && !is_animating(&stage.state), "no prompt waits for it");
     stage.session(|session| session.queue.push_back("plan it".into()));
     let shown = status(&stage);
     assert!(shown.contains("waiting for claude to confirm mode"), "{shown}");
@@ -525,7 +525,7 @@ fn the_status_says_what_a_prompt_waits_for() {
 }
 
 #[test]
-fn anomalies_are_counted_where_one_looks_for_them_and_in_the_status_of_a_strict_session_only() {
+fn anomalies_are_counted_in_details_and_for_strict_sessions_in_the_status() {
     let mut stage = ready();
     stage.session(|session| session.anomaly_count = 3);
     let drawn = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 40)));

@@ -1,10 +1,11 @@
-//! Text that is safe to draw: sanitising, width, wrapping, shortening.
+//! Safe text: sanitising, width, wrapping, truncation.
 //!
-//! Duty: the one place that knows how wide text is and which characters may reach a cell.
-//! Not its duty: styles beyond carrying them along; output of commands (`terminal` reads that through vt100).
-//! Text enters as an agent sent it and leaves as something that [`width`] measures exactly as the screen's
-//! buffer does. Invariants: [`sanitize`] leaves no control character but line ends and tabs, and no character
-//! that reorders or hides its neighbours; no wrapped line is wider than asked for.
+//! The only module that determines the width of text, and the characters that may reach a cell. Text of an
+//! agent is converted to text that [`width`] measures exactly as the screen buffer does. `terminal` handles
+//! command output.
+//!
+//! Invariants: the result of [`sanitize`] contains no control characters except line ends and tabs, and no
+//! characters that reorder or hide others; wrapped lines do not exceed the requested width.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -25,16 +26,16 @@ mod wrap;
 pub use reveal::{Shown, clip, reveal, reveal_bytes, reveal_line, reveal_lines, reveal_path, reveal_words};
 pub use wrap::{Graphemes, hard_wrap, wrap_line, wrap_prefixed, wrap_whole};
 
-/// How many zero-width marks may follow one another; more of them pile up over other lines.
+/// Maximum number of consecutive zero-width marks; more would overlap other lines.
 const MARKS_MAX: usize = 6;
 
-/// Columns between tab stops.
+/// Distance of tab stops, in columns.
 pub const TAB_COLS: usize = 4;
 
-/// Columns between the tab stops of a terminal.
+/// Distance of a terminal's tab stops, in columns.
 pub const TERMINAL_TAB_COLS: usize = 8;
 
-/// Writes a line into cells, as [`Buffer::set_line`] does.
+/// Writes a line to cells, as [`Buffer::set_line`] does.
 pub fn put_line(buf: &mut Buffer, mut x: u16, y: u16, line: &Line<'_>, cols: u16) {
     let end = x.saturating_add(cols).min(buf.area.right());
     for span in line {
@@ -43,9 +44,9 @@ pub fn put_line(buf: &mut Buffer, mut x: u16, y: u16, line: &Line<'_>, cols: u16
     }
 }
 
-/// Writes text into at most so many cells, as [`Buffer::set_stringn`] does, and returns the column behind it. Most
-/// text has letters that are a cell each: that goes without a search for clusters, which otherwise is a third of a
-/// frame.
+/// Writes text to a limited number of cells, as [`Buffer::set_stringn`] does, and returns the column after
+/// it. Has a fast path for characters of one cell, because segmenting graphemes would be a third of the cost
+/// of a frame.
 pub fn put_text(buf: &mut Buffer, x: u16, y: u16, text: &str, cols: u16, style: Style) -> u16 {
     let room = cols.min(buf.area.right().saturating_sub(x));
     if !text.chars().all(is_one_cell) {
@@ -58,7 +59,7 @@ pub fn put_text(buf: &mut Buffer, x: u16, y: u16, text: &str, cols: u16, style: 
     let cells = buf.content.get_mut(from..from + usize::from(room)).unwrap_or_default();
     let mut count = 0;
     for (cell, letter) in cells.iter_mut().zip(text.chars()) {
-        // Most cells are blank already.
+        // Most cells are already blank.
         if letter != ' ' || cell.symbol() != " " {
             cell.set_char(letter);
         }
@@ -68,16 +69,19 @@ pub fn put_text(buf: &mut Buffer, x: u16, y: u16, text: &str, cols: u16, style: 
     x + count
 }
 
-/// Whether a letter is one cell wide and joins no other of its kind: printable ASCII, Latin letters and signs, dashes
-/// and quotes, lines and blocks.
+/// Whether a character is one cell wide and never part of a larger grapheme: printable ASCII, Latin letters
+/// and symbols, dashes and quotes, lines and blocks.
 fn is_one_cell(letter: char) -> bool {
     matches!(letter,
         ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{203b}'
         | '\u{2500}'..='\u{25fc}')
 }
 
-/// Makes text safe to draw. Escape sequences go, control characters become visible pictures, characters
-/// that reorder or hide text go, `\r\n` and stray `\r` become `\n`; `\n` and `\t` stay.
+/// Makes text safe to draw. Removes escape sequences and characters that reorder or hide text, replaces
+/// control characters by visible symbols, and converts `\r
+/// ` and `\r` to `
+/// `; `
+/// ` and `\t` are unchanged.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return Cow::Borrowed(text);
@@ -100,7 +104,7 @@ enum Fate {
     Return,
 }
 
-/// What becomes of a character. `marks` counts zero-width ones in a row.
+/// The replacement of a character. `marks` counts consecutive zero-width ones.
 fn fate(c: char, previous: char, marks: &mut usize) -> Fate {
     match c {
         '\n' | '\t' | ' '..='~' => {
@@ -113,11 +117,11 @@ fn fate(c: char, previous: char, marks: &mut usize) -> Fate {
         '\u{7f}' => Fate::Replace('\u{2421}'),
         '\u{80}'..='\u{9f}' => Fate::Replace('\u{fffd}'),
         '\u{2028}' | '\u{2029}' => Fate::Replace('\n'),
-        // Parlor's own, for pictures.
+        // Reserved for images.
         _ if strip::is_of_picture(c) => Fate::Replace('\u{fffd}'),
-        // Blank but not spaces: they would make empty cells that look like nothing.
+        // Blank characters other than spaces, which are not recognisable.
         '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => Fate::Replace(' '),
-        // Joiners matter between emoji and in some scripts, never after ASCII.
+        // Joiners are significant between emoji and in some scripts, but not after ASCII.
         '\u{200c}' | '\u{200d}' if !previous.is_ascii() && previous.width() != Some(0) => Fate::Keep,
         '\u{200d}' if previous == '\u{fe0f}' => Fate::Keep,
         '\u{ad}'
@@ -171,8 +175,8 @@ fn clean(text: &str) -> String {
     out
 }
 
-/// What follows the escape sequence that `text` begins with. One without an end loses its introducer only, so
-/// that no text can be swallowed.
+/// The text after the escape sequence at its start. Only the introducer of an unterminated sequence is
+/// removed, so that no text is lost.
 fn skip_escape(text: &str) -> &str {
     let (kind, body) = if let Some(body) = text.strip_prefix('\u{9b}') {
         ('[', body)
@@ -200,7 +204,7 @@ fn skip_escape(text: &str) -> &str {
                 _ => body,
             }
         }
-        // A character set or the like: one more character belongs to it.
+        // Sequences with one more character, such as character sets.
         '(' | ')' | '*' | '+' | '#' | '%' => {
             let mut chars = body.chars();
             if chars.next().is_some_and(|c| matches!(c, '!'..='~')) { chars.as_str() } else { body }
@@ -210,8 +214,8 @@ fn skip_escape(text: &str) -> &str {
     }
 }
 
-/// Columns that sanitised text takes on the screen, counted by grapheme as the screen's buffer does. Line ends
-/// and tabs count nothing: expand them before ([`expand_tabs`]).
+/// Width of sanitised text in columns, by grapheme, as the screen buffer counts. Line ends and tabs count as
+/// zero: expand them first ([`expand_tabs`]).
 pub fn width(text: &str) -> usize {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.len();
@@ -219,12 +223,12 @@ pub fn width(text: &str) -> usize {
     text.graphemes(true).map(grapheme_width).sum()
 }
 
-/// Columns of one grapheme.
+/// Width of a grapheme in columns.
 pub fn grapheme_width(grapheme: &str) -> usize {
     if grapheme.contains(char::is_control) { 0 } else { usize::from(grapheme.cell_width()) }
 }
 
-/// Replaces tabs by spaces up to the next stop, counting from column `start`.
+/// Replaces tabs by spaces up to the next tab stop, counting from column `start`.
 pub fn expand_tabs(text: &str, start: usize) -> Cow<'_, str> {
     if !text.contains('\t') {
         return Cow::Borrowed(text);
@@ -243,14 +247,14 @@ pub fn expand_tabs(text: &str, start: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text with tabs as spans of blanks up to the next of the stops, which stand every so many columns, counting from
-/// column `start`; they are copied as tabs. Returns the column after it.
+/// Converts text with tabs to spans, with spaces up to the next tab stop, counting from column `start`; they
+/// are copied as tabs. Returns the column after the text.
 pub fn tabbed(text: &str, start: usize, stops: usize, style: Style, out: &mut Vec<Span<'static>>) -> usize {
     let mut col = start;
     for (index, piece) in text.split('\t').enumerate() {
         if index > 0 {
             let fill = stops - col % stops;
-            // One cell stands for the tab: a wrap cannot cut it.
+            // A single cell represents the tab, so that a wrap cannot split it.
             out.push(copy_hint::Mark::CELL.span(" ", style));
             if fill > 1 {
                 out.push(copy_hint::Mark::APART.span(" ".repeat(fill - 1), style));
@@ -265,7 +269,7 @@ pub fn tabbed(text: &str, start: usize, stops: usize, style: Style, out: &mut Ve
     col
 }
 
-/// One line of safe text: sanitised, with line ends and tabs turned into single spaces.
+/// Sanitised text on one line, with line ends and tabs replaced by single spaces.
 pub fn one_line(text: &str) -> String {
     let clean = sanitize(text);
     let mut out = String::with_capacity(clean.len());
@@ -278,7 +282,7 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// Shortens to at most `cols` columns, with `…` at the end where something was cut.
+/// Truncates to `cols` columns, with `…` at the end.
 pub fn truncate(text: &str, cols: usize) -> String {
     if width(text) <= cols {
         return text.to_owned();
@@ -299,7 +303,7 @@ pub fn truncate(text: &str, cols: usize) -> String {
     out
 }
 
-/// Shortens to at most `cols` columns, with `…` at the beginning where something was cut.
+/// Truncates to `cols` columns, with `…` at the start.
 pub fn truncate_start(text: &str, cols: usize) -> String {
     if width(text) <= cols {
         return text.to_owned();
@@ -318,7 +322,7 @@ pub fn truncate_start(text: &str, cols: usize) -> String {
     format!("{mark}{}", text.get(start..).unwrap_or_default())
 }
 
-/// Shortens a path to at most `cols` columns: whole folders at the beginning go first, the file name last.
+/// Truncates a path to `cols` columns: first removes folders at the start, then shortens the file name.
 pub fn truncate_path(path: &str, cols: usize) -> String {
     if width(path) <= cols {
         return path.to_owned();
@@ -332,7 +336,7 @@ pub fn truncate_path(path: &str, cols: usize) -> String {
     truncate_start(path.rsplit('/').next().unwrap_or(path), cols)
 }
 
-/// A path for people: relative when it lies below `folder`, one safe line.
+/// A path for display: relative if it is below `folder`, sanitised, on one line.
 pub fn show_path(path: &Path, folder: &Path) -> String {
     let shown = path.strip_prefix(folder).ok().filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path);
     one_line(&shown.to_string_lossy())

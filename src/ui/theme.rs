@@ -1,9 +1,7 @@
-//! Themes: roles with a style each. No colour is named anywhere else.
+//! Themes: a style for each role. No colour is named anywhere else.
 //!
-//! Duty: the roles, the theme in force, and the set of themes that can be chosen (built in or the user's).
-//! Not its duty: finding out what the terminal can show; [`ColorSupport`] is given.
-//! Data: TOML text comes in, a [`Theme`] and a list of problems in plain words leave. Loading never fails:
-//! what cannot be read falls back to the dark theme and says so.
+//! Defines the roles, the active theme, and the set of themes (built-in or the user's). [`ColorSupport`] is
+//! passed in. Loading never fails: invalid themes fall back to the dark theme, with a list of problems.
 
 pub mod colour;
 pub mod load;
@@ -15,17 +13,17 @@ use ratatui::style::{Color, Modifier, Style};
 
 macro_rules! roles {
     ($($(#[$doc:meta])* $name:ident = $key:literal,)+) => {
-        /// What a piece of the screen is; a theme gives each role a style.
+        /// The purpose of a part of the screen; a theme has a style for each role.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Role {
             $($(#[$doc])* $name,)+
         }
 
         impl Role {
-            /// All roles, in order.
+            /// All roles, in the order of their definition.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// The role's name in a theme file.
+            /// The name in theme files.
             pub fn key(self) -> &'static str {
                 match self {
                     $(Self::$name => $key,)+
@@ -36,23 +34,22 @@ macro_rules! roles {
 }
 
 roles! {
-    /// Ordinary text on the screen's own background; its background is the screen's.
+    /// Regular text; its background is the screen's.
     Text = "text",
-    /// Everything secondary.
+    /// Secondary text.
     TextDim = "text.dim",
     /// Emphasised text, headings.
     TextStrong = "text.strong",
-    /// The one accent: the user's bar, the focused thing.
+    /// The accent colour: the user's bar, the focused element.
     Accent = "accent",
-    /// The marked row of a list, and selected text.
+    /// The selected row of a list, and selected text.
     Selection = "selection",
     /// Characters that matched a filter or a search.
     Match = "match",
-    /// Good results.
+    /// Successful results.
     Success = "success",
-    /// Bad results.
+    /// Failed results, errors.
     Error = "error",
-    /// Be aware.
     Warning = "warning",
     /// The title line.
     Title = "title",
@@ -60,11 +57,11 @@ roles! {
     Status = "status",
     /// Names of keys in hints.
     KeyHint = "status.key",
-    /// Thin rules between panels.
+    /// Rules between panels.
     Rule = "rule",
-    /// The composer's text.
+    /// The text in the composer.
     Composer = "composer",
-    /// The composer's hint while it is empty.
+    /// The placeholder of the empty composer.
     Placeholder = "composer.placeholder",
     /// The text of the user's messages.
     User = "message.user",
@@ -74,13 +71,13 @@ roles! {
     Agent = "message.agent",
     /// The agent's reasoning.
     Thought = "message.thought",
-    /// Unknown items, as they came.
+    /// Unknown items, shown as raw JSON.
     RawItem = "message.raw",
-    /// The word for a tool's kind.
+    /// The label of a tool's kind.
     ToolKind = "tool.kind",
     /// A tool's title.
     ToolTitle = "tool.title",
-    /// The mark of a running tool, and the spinner.
+    /// The symbol of a running tool, and the spinner.
     Running = "tool.running",
     /// Headings in Markdown.
     Heading = "md.heading",
@@ -88,11 +85,11 @@ roles! {
     Emphasis = "md.emphasis",
     /// Strong text in Markdown.
     Strong = "md.strong",
-    /// Code inside a line.
+    /// Inline code.
     InlineCode = "md.code",
-    /// Blocks of code: the background, and code without a grammar.
+    /// Code blocks: the background, and code without highlighting.
     CodeBlock = "md.code.block",
-    /// The language of a block of code.
+    /// The language label of a code block.
     CodeLanguage = "md.code.language",
     /// Links.
     Link = "md.link",
@@ -102,23 +99,23 @@ roles! {
     ListMark = "md.list",
     /// Borders of tables.
     TableBorder = "md.table.border",
-    /// Heads of tables.
+    /// Headers of tables.
     TableHead = "md.table.head",
     /// Added lines.
     DiffPlus = "diff.plus",
     /// Removed lines.
     DiffMinus = "diff.minus",
-    /// Words added within a line.
+    /// Words added in a line.
     DiffPlusWord = "diff.plus.word",
-    /// Words removed within a line.
+    /// Words removed in a line.
     DiffMinusWord = "diff.minus.word",
     /// Unchanged lines.
     DiffContext = "diff.context",
-    /// Line numbers and marks.
+    /// Line numbers and signs.
     DiffGutter = "diff.gutter",
-    /// "12 unchanged lines", file heads.
+    /// "12 unchanged lines", file headers.
     DiffMeta = "diff.meta",
-    /// Output of commands without a colour of its own.
+    /// Command output without its own colour.
     Terminal = "terminal",
     /// A dialog's border.
     ModalBorder = "modal.border",
@@ -126,11 +123,11 @@ roles! {
     ModalTitle = "modal.title",
     /// A dialog's text; its background is the dialog's.
     Modal = "modal",
-    /// Steps of a plan not begun.
+    /// Pending steps of a plan.
     PlanPending = "plan.pending",
-    /// The step of a plan that is being done.
+    /// The active step of a plan.
     PlanActive = "plan.active",
-    /// Steps of a plan that are done.
+    /// Completed steps of a plan.
     PlanDone = "plan.done",
     /// The scroll bar's track.
     ScrollTrack = "scroll.track",
@@ -159,7 +156,6 @@ roles! {
 /// A style for each role.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Theme {
-    /// Its name.
     pub name: String,
     /// Whether it is for a dark background.
     pub is_dark: bool,
@@ -167,8 +163,8 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// A theme without any colour: only modifiers tell roles apart. For `NO_COLOR` and terminals that are
-    /// told to show none.
+    /// A theme without colours, in which only modifiers distinguish roles. For `NO_COLOR` and terminals
+    /// without colours.
     pub fn plain() -> Self {
         let styles = Role::ALL.iter().map(|role| Style::default().add_modifier(plain_modifier(*role)));
         Self { name: "plain".to_owned(), is_dark: true, styles: styles.collect() }
@@ -179,12 +175,12 @@ impl Theme {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
 
-    /// The background behind everything; the terminal's own in a theme without one.
+    /// The background of the screen; the terminal's own if the theme has none.
     pub fn screen_bg(&self) -> Color {
         self.style(Role::Text).bg.unwrap_or(Color::Reset)
     }
 
-    /// The tone of the background behind everything; `None`: the terminal's own.
+    /// The background of the screen as RGB; `None` for the terminal's own.
     pub fn ground(&self) -> Option<[u8; 3]> {
         colour::rgb(self.screen_bg())
     }
@@ -195,7 +191,7 @@ impl Theme {
     }
 }
 
-/// What tells a role apart where there is no colour.
+/// The modifier that distinguishes a role without colours.
 fn plain_modifier(role: Role) -> Modifier {
     match role {
         Role::Selection => Modifier::REVERSED,

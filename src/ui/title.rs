@@ -1,8 +1,7 @@
-//! The title line: agent, model and mode at the left; folder and branch at the right.
+//! The title line: agent, model and mode on the left; folder and branch on the right.
 //!
-//! Duty: what stands in it and what gives way when it is narrow: first the session's title, which has the room
-//! that all others leave, then folder and model. The mode stays longest beside the agent, because it says what may
-//! happen without asking.
+//! On narrow screens, the session's title is removed first, then folder and model. Agent and mode remain
+//! longest, because the mode determines what happens without confirmation.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,18 +15,18 @@ use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
-/// Least columns that a folder is shown in.
+/// Minimum width of the folder.
 const LEAST_FOLDER: usize = 10;
 
-/// From here on the session's own title has room even where the folder is long.
+/// Minimum screen width that reserves space for the session's title.
 const TITLE_COLS: u16 = 100;
 
-/// Least and most columns of the session's own title, and the most of a model's or a mode's name.
+/// Minimum and maximum width of the session's title, and maximum width of a model's or mode's name.
 const LEAST_TITLE: usize = 8;
 const MOST_TITLE: usize = 40;
 const MOST_NAME: usize = 28;
 
-/// Draws the line.
+/// Draws the title line.
 pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
     let mut left = parts(scene, area.width);
@@ -44,7 +43,7 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mu
         let text = text::truncate(&title, title_room);
         left.insert(1, Part { text, role: Role::Title, action: Some(Action::RenameSession) });
     }
-    // The folder gets what the names leave; the branch alone is worth less than nothing without it.
+    // The folder gets the remaining space; the branch is not shown without it.
     let apart = 2;
     let free = room.saturating_sub(cols(&left) + apart);
     let folder_room = free.saturating_sub(if git_cols > 0 { git_cols + 2 } else { 0 });
@@ -94,7 +93,7 @@ struct Part {
     action: Option<Action>,
 }
 
-/// The names from left to right; the second one goes first when there is no room.
+/// The names from left to right; the second one is removed first.
 fn parts(scene: &FrameContext, width: u16) -> Vec<Part> {
     let part = |text: &str, role, action| Part { text: text::truncate(text, MOST_NAME), role, action };
     if scene.session.phase == SessionPhase::NoAgent {
@@ -110,7 +109,7 @@ fn parts(scene: &FrameContext, width: u16) -> Vec<Part> {
     parts
 }
 
-/// The session's own title, once it has an agent and a title.
+/// The session's title, if it has an agent and a title.
 fn own_title(scene: &FrameContext) -> Option<String> {
     let title = scene.session.title.as_deref().map(text::one_line);
     title.filter(|title| !title.is_empty() && scene.session.phase != SessionPhase::NoAgent)
@@ -121,7 +120,7 @@ fn cols(parts: &[Part]) -> usize {
     names + parts.len().saturating_sub(1) * 3
 }
 
-/// The branch, with a star when something is changed.
+/// The branch, with a star for uncommitted changes.
 fn branch(scene: &FrameContext) -> Option<Line<'static>> {
     let git = scene.session.git.as_ref()?;
     let name = text::truncate(&text::one_line(&git.branch), MOST_NAME);

@@ -1,10 +1,11 @@
-//! The transcript on the screen: a virtual list of items, each a list of pieces.
+//! The transcript on the screen: a virtual list of items, each with a list of pieces.
 //!
-//! Duty: where the reader is, what fits the screen from there, keeping drawings that are near it.
-//! Not its duty: how an item looks (`cells`). The session enters on each draw; scrolling is kept as a wish until
-//! then, because rows are only known with the width. All of [`TranscriptView`] can be thrown away.
-//! Invariants: the cost of a frame depends on the screen, not on the transcript; what was read stays where it
-//! is while text arrives, unless the end is followed.
+//! [`TranscriptView`] holds the scroll position and caches drawings near it; it can be rebuilt at any time.
+//! `cells` draws the items. The session is passed to each draw; scroll requests are stored until then,
+//! because the number of rows depends on the width.
+//!
+//! Invariants: the cost of a frame depends on the screen, not on the transcript; unless the end is followed,
+//! visible text does not move when more arrives.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -38,78 +39,78 @@ use unread::News;
 
 pub use select::{EDGE_STEP, Released, selected_text};
 
-/// Columns left of the text: one blank, the mark, one blank.
+/// Columns left of the text: space, symbol, space.
 const LEFT_COLS: u16 = 3;
-/// Columns right of the text: one blank, the scroll bar.
+/// Columns right of the text: space, scroll bar.
 const RIGHT_COLS: u16 = 2;
-/// Screens of terminals that are kept.
+/// Maximum number of cached terminal screens.
 const SCREENS_MAX: usize = 8;
 
-/// Where the reader is, and what was drawn lately.
+/// The scroll position and the cached drawings.
 #[derive(Default)]
 pub struct TranscriptView {
     session: SessionKey,
     anchor: Anchor,
     wishes: Vec<ScrollRequest>,
-    /// The order of the items in the last frame.
+    /// The order of items in the last frame.
     order: Order,
-    /// What there was when the reader left the end.
+    /// The state when the reader scrolled away from the end.
     news: News,
     item_count: usize,
     cells: HashMap<usize, Cell>,
     screens: Screens,
-    /// Lazy pieces that hold lines, oldest first.
+    /// Lazy pieces with cached lines, oldest first.
     warm: VecDeque<(usize, usize)>,
     look: Option<LookKey>,
     look_rev: u64,
     frame: u64,
     heads: Vec<(u16, ItemId)>,
-    /// The first and the last item on the screen, with their indices.
+    /// The first and last visible item, with their indexes.
     visible: Option<((usize, ItemId), (usize, ItemId))>,
-    /// Where the current hit of the search is.
+    /// The position of the current search match.
     spot: Option<find::Spot>,
-    /// The current hit is to be brought onto the screen.
+    /// Whether to scroll to the current match.
     wants_hit: bool,
     layouts: usize,
     built: usize,
     height: usize,
-    /// How far into the text of its piece the first row is, as of the last change of the width.
+    /// The position of the first row in the text of its piece, at the last change of the width.
     reading: Option<(Place, usize)>,
     /// The first row of the last frame.
     last_top: Place,
-    /// Columns of tables that are left out on the left.
+    /// Horizontal scroll offset of tables, in table columns.
     sideways: u16,
     heights: Heights,
-    /// Only a part of the transcript is shown.
+    /// The active filter.
     filter: Option<Filter>,
     select: Select,
 }
 
-/// Items from which on the reader is near the beginning or the end.
+/// Distance from the start or the end within which more of the session is loaded, in items.
 const NEAR_ITEMS: usize = 12;
 
-/// What the places of a frame mean in the next one, where items came or went in front of them.
+/// Resolves the indexes of a frame in the next one, after items were inserted or removed before them.
 #[derive(Default)]
 struct Order {
     history: u64,
     number: u64,
-    /// The items at the anchor, at the one that a filter goes back to, and at the first row.
+    /// The items at the anchor, at the position to return to from a filter, and at the first row.
     anchor: Option<ItemId>,
     back: Option<ItemId>,
     top: Option<ItemId>,
 }
 
-/// What the first row of the screen is.
+/// The first row of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Anchor {
-    /// Whatever puts the end on the last row.
+    /// The position that shows the end on the last row.
     #[default]
     Follow,
-    /// A place.
+    /// A fixed position.
     At(Place),
 }
 
-/// A row: counted within a piece, its gap included.
+/// A row, counted within a piece including its gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Place {
     item: usize,
@@ -117,7 +118,7 @@ struct Place {
     row: usize,
 }
 
-/// A move that waits for the next drawing.
+/// A scroll request that is applied by the next draw.
 #[derive(Debug, Clone, Copy)]
 enum ScrollRequest {
     Lines(i32),
@@ -125,21 +126,21 @@ enum ScrollRequest {
     Sideways(i32),
     Top,
     Show(ItemId),
-    /// To the top of the screen.
+    /// Scrolls the item to the top of the screen.
     ShowAtTop(ItemId),
 }
 
-/// An item's drawing and what it is good for.
+/// The drawing of an item, and its cache key.
 struct Cell {
     layout: Layout,
     rev: u32,
     look_rev: u64,
-    /// Things that matter beside the item: terminals, open questions, the group.
+    /// Hash of other state that it depends on: terminals, open questions, the group.
     stamp: u64,
     last_used: u64,
 }
 
-/// What makes all drawings void when it changes.
+/// State that invalidates all drawings when it changes.
 #[derive(PartialEq)]
 struct LookKey {
     cols: u16,
@@ -152,48 +153,48 @@ struct LookKey {
 }
 
 impl TranscriptView {
-    /// Scrolls by lines; negative: up.
+    /// Scrolls by lines; negative values scroll up.
     pub fn scroll_lines(&mut self, lines: i32) {
         self.wishes.push(ScrollRequest::Lines(lines));
     }
 
-    /// Scrolls by screens, less two lines; negative: up.
+    /// Scrolls by screens, minus two lines; negative values scroll up.
     pub fn scroll_pages(&mut self, pages: i32) {
         self.wishes.push(ScrollRequest::Pages(pages));
     }
 
-    /// Moves tables that are too wide by so many of their columns; negative: to the left.
+    /// Scrolls wide tables by table columns; negative values scroll left.
     pub fn scroll_sideways(&mut self, columns: i32) {
         self.wishes.push(ScrollRequest::Sideways(columns));
     }
 
-    /// To the beginning.
+    /// Scrolls to the start.
     pub fn scroll_top(&mut self) {
         self.wishes.push(ScrollRequest::Top);
     }
 
-    /// To the end, and follows it.
+    /// Scrolls to the end and follows it.
     pub fn scroll_end(&mut self) {
         self.wishes.clear();
         self.anchor = Anchor::Follow;
     }
 
-    /// Brings an item onto the screen, if it is not.
+    /// Scrolls an item into view.
     pub fn show(&mut self, item: ItemId) {
         self.wishes.push(ScrollRequest::Show(item));
     }
 
-    /// Brings an item to the top of the screen.
+    /// Scrolls an item to the top of the screen.
     pub fn show_at_top(&mut self, item: ItemId) {
         self.wishes.push(ScrollRequest::ShowAtTop(item));
     }
 
-    /// Brings the current hit of the search onto the screen, if it is not.
+    /// Scrolls the current search match into view.
     pub fn show_hit(&mut self) {
         self.wants_hit = true;
     }
 
-    /// The first and the last item on the screen, as of the last frame.
+    /// The first and last visible item in the last frame.
     pub fn visible(&self) -> Option<(ItemId, ItemId)> {
         self.visible.map(|((_, first), (_, last))| (first, last))
     }
@@ -203,34 +204,34 @@ impl TranscriptView {
         self.anchor == Anchor::Follow
     }
 
-    /// Items that came since the reader left the end, and lines of the message that was open then, as of the last
-    /// frame.
+    /// Number of new items since the reader scrolled away from the end, and of new lines in the message that
+    /// was open then, in the last frame.
     pub fn news(&self) -> (usize, usize) {
         if self.is_following() { (0, 0) } else { (self.news.items(), self.news.lines()) }
     }
 
-    /// The item whose head line is in this row of the area, as of the last frame.
+    /// The item with its header in this row, in the last frame.
     pub fn item_at(&self, row: u16) -> Option<ItemId> {
         self.heads.iter().find(|(at, _)| *at == row).map(|(_, id)| *id)
     }
 
-    /// How many items were laid out for the last frame.
+    /// Number of items laid out for the last frame.
     pub fn layouts_last_frame(&self) -> usize {
         self.layouts
     }
 
-    /// How many lines were made for the last frame.
+    /// Number of lines drawn for the last frame.
     pub fn lines_last_frame(&self) -> usize {
         self.built
     }
 
-    /// Lines that are kept, for measurements.
+    /// Number of cached lines, for measurements.
     pub fn kept_lines(&self) -> usize {
         let pieces = self.cells.values().flat_map(|cell| &cell.layout.pieces);
         pieces.filter_map(|piece| piece.lines.as_ref()).map(Vec::len).sum()
     }
 
-    /// Voids all drawings when something that all of them depend on changed.
+    /// Invalidates all drawings if a common setting has changed.
     fn take_look(&mut self, look: &RenderContext<'_>, cols: u16) {
         let key = LookKey {
             cols,
@@ -254,7 +255,7 @@ impl TranscriptView {
         }
     }
 
-    /// Follows what is to be shown of the transcript; the reader comes back to where they were.
+    /// Updates the filter; restores the scroll position after it was removed.
     fn follow_filter(&mut self, session: &Session) {
         if session.only == self.filter.as_ref().map(|filter| filter.only) {
             if let Some(filter) = &mut self.filter {
@@ -266,7 +267,7 @@ impl TranscriptView {
         let back = before.map_or(self.anchor, |filter| filter.back);
         match session.only {
             Some(only) => self.filter = Some(Filter::new(only, &session.transcript, back)),
-            // Who goes somewhere in it is not to be brought back.
+            // A scroll request takes precedence over the old position.
             None if self.wishes.is_empty() => self.anchor = back,
             None => {}
         }
@@ -274,7 +275,7 @@ impl TranscriptView {
         self.clear_selection();
     }
 
-    /// Moves tables as it was wished, no further than the widest one that is near the screen.
+    /// Applies horizontal scroll requests, limited by the widest table near the screen.
     fn move_sideways(&mut self) {
         let is_sideways = |wish: &ScrollRequest| matches!(wish, ScrollRequest::Sideways(_));
         if !self.wishes.iter().any(is_sideways) {
@@ -294,7 +295,7 @@ impl TranscriptView {
         self.wishes.retain(|wish| !is_sideways(wish));
     }
 
-    /// Where items came or went in front of those that are read, what is read stays where it is on the screen.
+    /// Keeps the visible rows in place after items were inserted or removed before them.
     fn follow_order(&mut self, transcript: &Transcript) {
         let is_other = self.order.history != transcript.history();
         if !is_other && self.order.number == transcript.order() {
@@ -326,9 +327,9 @@ impl TranscriptView {
         self.last_top = moved(self.last_top, self.order.top);
     }
 
-    /// Notes the items at the places that are stored for the next frame.
+    /// Saves the items at the stored positions for the next frame.
     fn note_order(&mut self, transcript: &Transcript) {
-        // The line above all items stays the first: who is there stays with what is below it.
+        // The line above all items remains the first, so its position is stored as that of the item below.
         let items = transcript.items();
         let at = |place: Place| {
             let item = items.get(place.item)?;
@@ -347,17 +348,17 @@ impl TranscriptView {
         };
     }
 
-    /// Whether the reader is near the beginning of what is shown.
+    /// Whether the screen is near the start of the loaded items.
     pub fn is_near_top(&self) -> bool {
         self.visible.is_some_and(|((first, _), _)| first <= NEAR_ITEMS)
     }
 
-    /// Whether the reader is near the end of what is shown.
+    /// Whether the screen is near the end of the loaded items.
     pub fn is_near_end(&self) -> bool {
         self.visible.is_some_and(|(_, (last, _))| last + NEAR_ITEMS >= self.item_count)
     }
 
-    /// Lets go of drawings that are far from the screen.
+    /// Evicts drawings that are far from the screen.
     fn trim(&mut self) {
         let lines = 3 * self.height + 16;
         while self.warm.len() > lines {
@@ -375,7 +376,7 @@ impl TranscriptView {
             }
         }
         if self.screens.len() > SCREENS_MAX {
-            // They are read again from the session when they are needed.
+            // They are rebuilt from the session when needed.
             self.screens.clear();
             let used: Vec<usize> = self.cells.keys().copied().collect();
             for item in used {
@@ -389,8 +390,8 @@ impl TranscriptView {
     }
 }
 
-/// Draws the transcript into an area of blanks in the style of text or, where `rows` keeps it, of rows of the last frame,
-/// and takes note of what is where.
+/// Draws the transcript to a cleared area, or to the rows of the last frame where `rows` retains them, and
+/// records the positions of items.
 pub fn draw(
     session: &Session,
     view: &mut TranscriptView,
@@ -400,7 +401,7 @@ pub fn draw(
     rows: &mut RowCache,
 ) {
     if view.session != session.key {
-        // Wishes from before the first drawing are meant for this session.
+        // Requests from before the first draw apply to this session.
         let wishes = if view.frame == 0 { std::mem::take(&mut view.wishes) } else { Vec::new() };
         let wants_hit = view.wants_hit;
         *view = TranscriptView { session: session.key, wishes, wants_hit, ..TranscriptView::default() };
@@ -427,7 +428,7 @@ pub fn draw(
     let count = session.transcript.items().len();
     let is_read = session.read_only.is_some();
     if is_read && view.is_following() && (1..count).contains(&view.item_count) {
-        // The next part of an old session came: the reader stays where they are.
+        // After loading another part of the session, the screen does not move.
         view.anchor = Anchor::At(view.last_top);
     }
     view.item_count = count;

@@ -1,10 +1,11 @@
-//! What the screen remembers between frames.
+//! The state of the screen between frames: scroll offsets, the composer's text area, the lines of the log,
+//! and clickable areas.
 //!
-//! Duty: scroll places, the composer's text area, the log's lines, and where on the screen things can be
-//! clicked. Not its duty: anything that must survive (`app`); all of this can be thrown away.
-//! Data: [`ViewCommand`]s of the reducer come in by [`ViewState::apply`], clocks and lines by the setters.
-//! Invariants: one composer, which holds the draft of the session that was drawn last; the hit map belongs to
-//! the last frame.
+//! The reducer sends [`ViewCommand`]s to [`ViewState::apply`]; setters provide the clock and the log. All of
+//! it can be discarded at any time.
+//!
+//! Invariants: there is one composer, with the draft of the session that was drawn last; the hit map belongs
+//! to the last frame.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -27,31 +28,30 @@ use super::render_context::Glyphs;
 use super::rows::RowCache;
 use super::transcript::TranscriptView;
 
-/// How long a step of the spinner lasts.
+/// Duration of a spinner frame.
 pub const SPINNER_STEP: Duration = Duration::from_millis(100);
 
-/// All that the screen remembers.
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+/// The state of the screen.
+#[allow(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct ViewState {
-    /// The time of the frame.
     pub now: Instant,
-    /// The step of the spinner.
+    /// The frame number of the spinner.
     pub spinner: usize,
-    /// The marks: rich, or plain where terminal or locale cannot show them.
+    /// The symbols: Unicode, or ASCII for other terminals and locales.
     pub glyphs: Glyphs,
-    /// Whether things may move; `false` stills the spinner.
+    /// Whether animations are enabled; `false` stops the spinner.
     pub has_motion: bool,
-    /// Whether lines of code blocks are numbered.
+    /// Whether code blocks have line numbers.
     pub numbers_code: bool,
-    /// Whether what the mouse selects is copied when the button goes up; else a key copies it.
+    /// Whether a mouse selection is copied on release; otherwise a key copies it.
     pub copies_on_select: bool,
-    /// The user's home, shown as `~`.
+    /// The user's home folder, shown as `~`.
     pub home: Option<PathBuf>,
     pub(super) keymap: Arc<Keymap>,
     pub(super) composer: Composer,
     pub(super) transcripts: BTreeMap<SessionKey, TranscriptView>,
     pub(super) dialog: DialogView,
-    /// The end of a session that is looked at before it is opened.
+    /// The preview of a session in the list.
     pub(super) preview: TranscriptView,
     pub(super) log: LogView,
     pub(super) asked: RetainedBody,
@@ -60,45 +60,45 @@ pub struct ViewState {
     pub(super) rows: RowCache,
     /// The session of the last frame.
     active: Option<SessionKey>,
-    /// The marked item is to be brought into view, perhaps to the top.
+    /// Whether to scroll the selected item into view, and whether to the top.
     wants_selected: Option<bool>,
     wants_clear: bool,
     began: Instant,
 }
 
-/// How the top dialog is looked at.
+/// The view of the top dialog.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DialogView {
-    /// Which dialog; a new one begins at its top.
+    /// The current dialog; a new one starts at its top.
     pub identity: Option<DialogId>,
-    /// First shown row of the body.
+    /// First visible row of the body.
     pub scroll: usize,
-    /// It began at the row that matters; from then on the reader scrolls.
+    /// Whether the initial row was scrolled into view; afterwards the user scrolls.
     pub is_placed: bool,
-    /// Rows of the body in the last frame.
+    /// Number of body rows in the last frame.
     pub page: usize,
-    /// The row that was marked in the last frame: the view follows it only when it moves.
+    /// The selected row in the last frame: the view only follows it when it moves.
     pub marked: Option<usize>,
-    /// The shape of the list that is shown.
+    /// The measurements of the shown list.
     pub shape: ListShape,
 }
 
-/// What depends on all rows of a list, found once for each list.
+/// Measurements that depend on all rows of a list, cached per list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ListShape {
-    /// Where the rows lie, how many they are, and where the text of the last one lies and how long it is.
+    /// The cache key: address and number of rows, and address and length of the last row's text.
     pub of: (usize, usize, (usize, usize)),
-    /// Columns of the widest label.
+    /// Width of the widest label.
     pub label_cols: usize,
-    /// Columns of the widest row.
+    /// Width of the widest row.
     pub cols: u16,
-    /// The rows that begin a group, from 0.
+    /// Indexes of the rows that start a group.
     pub groups: Vec<usize>,
-    /// How often it was found.
+    /// How often it was measured.
     pub measured: usize,
 }
 
-/// What a request is about, laid out once: a dialog asks for it in each frame.
+/// The body of a request, cached because dialogs draw it in each frame.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RetainedBody {
     key: Option<BodyKey>,
@@ -107,24 +107,24 @@ pub(super) struct RetainedBody {
     pub layouts: usize,
 }
 
-/// All that the lines of a request depend on.
+/// The cache key of a request's body.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BodyKey {
     pub conn: ConnId,
     pub ask: AskId,
     /// The revision of its tool call.
     pub rev: u32,
-    /// Bytes of the terminals that it shows.
+    /// Size of its terminals' output in bytes.
     pub output_bytes: u64,
     pub cols: u16,
     pub layout: DiffLayout,
     pub theme: String,
-    /// When grammars and pictures came.
+    /// Versions of the loaded grammars and images.
     pub epochs: (u32, u64),
 }
 
 impl RetainedBody {
-    /// Makes the body anew if something that it depends on has changed, or is still awaited.
+    /// Rebuilds the body if its key has changed, or if a diff of it is being computed.
     pub fn follow(&mut self, key: BodyKey, make: impl FnOnce() -> ToolBody) {
         if self.key.as_ref() != Some(&key) || self.body.borrow().is_coming {
             self.body = Rc::new(RefCell::new(make()));
@@ -134,7 +134,7 @@ impl RetainedBody {
     }
 }
 
-/// Tells one dialog from the next.
+/// Identifies a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DialogId {
     /// A dialog by its depth and heading.
@@ -142,39 +142,39 @@ pub(super) enum DialogId {
     Ask(AskId),
 }
 
-/// What a click does.
+/// The action of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hit {
     Act(Action),
-    /// Marks the row at this place, from 0, then does this with it.
+    /// Selects the row with this index, then runs the action.
     MarkAnd(u16, Action),
-    /// Opens or folds the item whose head is there.
+    /// Expands or folds the item with its header there.
     Transcript,
-    /// Sets the cursor.
+    /// Moves the cursor.
     Composer,
-    /// Nothing; it hides what is below.
+    /// No action; covers the areas below.
     Nothing,
 }
 
-/// Where things can be clicked; later ones lie on top.
+/// Clickable areas; later ones are on top.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HitMap {
     areas: Vec<(Rect, Hit)>,
 }
 
 impl HitMap {
-    /// Adds an area on top of those before.
+    /// Adds an area on top.
     pub fn add(&mut self, area: Rect, hit: Hit) {
         self.areas.push((area, hit));
     }
 
-    /// How many rows can be marked by a click, for measurements.
+    /// Number of selectable rows, for measurements.
     #[cfg(test)]
     pub(super) fn count_rows(&self) -> usize {
         self.areas.iter().filter(|(_, hit)| matches!(hit, Hit::MarkAnd(..))).count()
     }
 
-    /// What lies at a place.
+    /// The topmost area at a position.
     pub fn at(&self, place: Position) -> Option<(Rect, Hit)> {
         self.areas.iter().rev().find(|(area, _)| area.contains(place)).copied()
     }
@@ -185,7 +185,7 @@ impl HitMap {
 }
 
 impl ViewState {
-    /// The view before the first frame.
+    /// The state before the first frame.
     pub fn new(keymap: &Keymap, now: Instant) -> Self {
         Self {
             now,
@@ -212,24 +212,24 @@ impl ViewState {
         }
     }
 
-    /// Sets the clock before a frame; the spinner follows it.
+    /// Sets the clock before a frame, which also advances the spinner.
     pub fn set_now(&mut self, now: Instant) {
         self.now = now;
         let steps = now.saturating_duration_since(self.began).as_millis() / SPINNER_STEP.as_millis();
         self.spinner = if self.has_motion { usize::try_from(steps).unwrap_or(0) } else { 0 };
     }
 
-    /// Takes over changed keys, for hints and help.
+    /// Updates the keymap, for hints and help.
     pub fn set_keymap(&mut self, keymap: &Keymap) {
         self.keymap = Arc::new(keymap.clone());
     }
 
-    /// Which rows of the screen the last frame kept, and which it moved.
+    /// The rows of the screen that the last frame reused or moved.
     pub fn rows(&self) -> &RowCache {
         &self.rows
     }
 
-    /// Replaces the lines of the log view. A reader who looks back stays where they are.
+    /// Replaces the lines of the log view; a scrolled view does not move.
     pub fn set_log(&mut self, lines: Vec<LogLine>) {
         self.log.set_lines(lines);
     }
@@ -239,12 +239,12 @@ impl ViewState {
         self.composer.text()
     }
 
-    /// Whether everything is to be repainted; asking takes the wish back.
+    /// Returns whether the screen must be repainted, and resets the flag.
     pub fn take_clear(&mut self) -> bool {
         std::mem::take(&mut self.wants_clear)
     }
 
-    /// Does what the reducer says.
+    /// Runs a command of the reducer.
     pub fn apply(&mut self, command: ViewCommand) {
         match command {
             ViewCommand::ScrollLines(lines) => self.with_transcript(|view| view.scroll_lines(lines)),
@@ -269,7 +269,7 @@ impl ViewState {
         }
     }
 
-    /// Follows the state into a frame: the session on the screen, the dialog on top.
+    /// Prepares a frame: switches to the active session and the top dialog.
     pub(super) fn begin_frame(&mut self, state: &State) {
         self.hits.clear();
         if self.active != Some(state.active) {
@@ -290,7 +290,7 @@ impl ViewState {
         }
     }
 
-    /// Begins at the top when another dialog is shown.
+    /// Scrolls to the top if another dialog is shown.
     pub(super) fn show_dialog(&mut self, identity: DialogId) {
         if self.dialog.identity.as_ref() != Some(&identity) {
             self.dialog = DialogView { identity: Some(identity), ..DialogView::default() };
@@ -307,7 +307,7 @@ impl ViewState {
         self.active.and_then(|key| self.transcripts.get(&key))
     }
 
-    /// Selects nothing any more. Returns whether something was selected.
+    /// Clears the selection. Returns whether there was one.
     pub fn clear_selection(&mut self) -> bool {
         self.transcript_mut().is_some_and(TranscriptView::clear_selection)
     }
@@ -323,7 +323,7 @@ impl ViewState {
     }
 
     fn scroll_dialog(&mut self, rows: i64) {
-        // The frame clamps to what the dialog holds; here only the sign matters for the log, which counts
+        // The frame limits the offset to the contents; here only the sign matters for the log, which counts
         // from its end.
         self.log.scroll(rows);
         let steps = usize::try_from(rows.unsigned_abs()).unwrap_or(usize::MAX);

@@ -1,6 +1,5 @@
-//! What stands where the transcript will be: the three things that one can do now, or what went wrong.
-//!
-//! Duty: the empty session in each of its phases. It goes as soon as there is an item.
+//! The empty session in place of the transcript: the next steps, or an error. Replaced by the transcript as
+//! soon as there is an item.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,24 +14,23 @@ use super::frame_context::{FrameContext, line_width};
 use super::text;
 use super::theme::Role;
 
-/// Widest lines of the words, as for prose.
+/// Maximum width of the text, as for prose.
 const MEASURE: u16 = 72;
 
-/// Widest that names of commands stand in one row.
+/// Maximum width of the command names.
 const NAMES_COLS: u16 = 36;
 
-/// What is left for the key beside an offer.
+/// Space for the key next to an offer.
 const KEY_COLS: usize = 16;
 
-/// The name of an offered session is shown in at least so many columns, or alone.
+/// Minimum width of an offered session's name next to its details.
 const MIN_NAME_COLS: usize = 12;
 
-/// Draws it.
 pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
     let cols = area.width.saturating_sub(4).min(MEASURE);
     let lines = lines(scene, cols);
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-    // A little above the middle, where the eye rests.
+    // Slightly above the middle.
     let top = area.height.saturating_sub(height) * 2 / 5;
     for (y, line) in (area.y + top..area.bottom()).zip(&lines) {
         buf.set_line(area.x + 3, y, line, area.width.saturating_sub(3));
@@ -128,10 +126,10 @@ fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
     lines
 }
 
-/// The first commands of the agent, as many as are read at a glance, and how many more there are.
+/// The first commands of the agent that fit, and the number of others.
 fn commands(scene: &FrameContext, cols: u16) -> Option<String> {
     let all = &scene.session.commands;
-    // Keys stand before it, and how many there are behind it.
+    // Reserves space for the keys and the number.
     let room = usize::from(cols.saturating_sub(22).clamp(8, NAMES_COLS));
     let mut names = String::new();
     for (index, command) in all.iter().enumerate() {
@@ -147,7 +145,7 @@ fn commands(scene: &FrameContext, cols: u16) -> Option<String> {
     (!names.is_empty()).then_some(names)
 }
 
-/// What is offered of the folder's last session, as far as it fits beside its key.
+/// The offer to resume the folder's last session, as far as it fits next to its key.
 fn last_words(row: &ArchiveRow, cols: u16) -> String {
     let name = text::one_line(row.name());
     let cut = if row.was_cut { ", cut" } else { "" };
@@ -160,7 +158,7 @@ fn last_words(row: &ArchiveRow, cols: u16) -> String {
     format!("resume “{}” {about}", text::truncate(&name, rest))
 }
 
-/// Why a call brought nothing, in one or two sentences.
+/// The error of a call for display, in one or two sentences.
 pub(super) fn error_words(error: &CallError) -> String {
     match error {
         CallError::Agent(error) => {

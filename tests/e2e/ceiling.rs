@@ -1,4 +1,4 @@
-//! A transcript that is larger than what may be in memory, in the real program: its beginning is read again.
+//! A transcript over the memory limit: its start is loaded from the disk again.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ const CTRL_F: &str = "\u{6}";
 const CTRL_Q: &str = "\u{11}";
 const ESC: &str = "\u{1b}";
 
-/// Messages of one turn, of some 1500 bytes each.
+/// Number of messages in one turn, with about 1500 bytes each.
 const MESSAGES: usize = 2_000;
 
-/// The agent that plays a script.
+/// The scripted agent.
 pub fn scripted_agent() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests.parent().unwrap().parent().unwrap().join("examples").join("scripted_agent")
 }
 
-/// An agent that says much in one turn.
+/// An agent with many messages in one turn.
 fn script() -> String {
     let mut script = String::from(
         "> initialize\n< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":1}}\n\
@@ -54,7 +54,7 @@ fn start(folder: &Path) -> Screen {
 }
 
 #[test]
-fn the_beginning_of_a_long_session_is_read_again_from_the_disk() {
+fn the_start_of_a_long_session_is_loaded_from_the_disk() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = start(folder.path());
     screen.wait_for("ready");
@@ -63,7 +63,7 @@ fn the_beginning_of_a_long_session_is_read_again_from_the_disk() {
     screen.send("\r");
     screen.wait_for(&format!("number {MESSAGES}."));
     screen.wait_for("ready");
-    // By now its beginning is written, and goes.
+    // The start is written and removed from memory.
     screen.wait_quiet_for_store();
     screen.wait_quiet();
     screen.send(CTRL_HOME);
@@ -71,13 +71,13 @@ fn the_beginning_of_a_long_session_is_read_again_from_the_disk() {
     screen.wait_quiet();
     let mut tries = 0;
     while !screen.text().contains("find the blue door") {
-        assert!(!screen.text().contains("number 1."), "its first answer stands under it");
+        assert!(!screen.text().contains("number 1."), "its first response is below it");
         tries += 1;
-        assert!(tries < 60, "the beginning is not reached:\n{}", screen.text());
+        assert!(tries < 60, "the start is not reached:\n{}", screen.text());
         screen.send(CTRL_HOME);
         screen.wait_quiet();
     }
-    assert!(tries > 0, "all of it was in memory");
+    assert!(tries > 0, "all of the session was in memory");
     screen.wait_for("Start of session");
     screen.wait_for("number 1.");
 

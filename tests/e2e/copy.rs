@@ -1,4 +1,4 @@
-//! Copying: what is selected or chosen goes to the terminal, whole and without wraps.
+//! Copying: text is sent to the terminal completely and without soft line breaks.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::screen::Screen;
 const CTRL_Q: &str = "\u{11}";
 
 fn demo(folder: &tempfile::TempDir, cols: u16) -> Screen {
-    // Far from any clipboard but the terminal's.
+    // Only the clipboard of the terminal is available.
     let variables = [("SSH_TTY", "/dev/pts/0"), ("TMUX", ""), ("STY", "")];
     let variables = variables.map(|(name, value)| (name, Path::new(value)));
     let mut screen = Screen::start_with(folder.path(), &["demo"], (24, cols), &variables);
@@ -21,7 +21,7 @@ fn quit(screen: &mut Screen) {
     assert!(screen.wait_exit().success());
 }
 
-/// The place of a text on the screen, from 1, as the mouse tells it.
+/// The position of a text on the screen, from 1, as in mouse reports.
 fn place_of(screen: &Screen, text: &str) -> (usize, usize) {
     let shown = screen.text();
     let (row, line) = shown.lines().enumerate().find(|(_, line)| line.contains(text)).unwrap();
@@ -33,7 +33,7 @@ fn mouse(screen: &mut Screen, button: u8, (col, row): (usize, usize), end: char)
     screen.send(&format!("\u{1b}[<{button};{col};{row}{end}"));
 }
 
-/// The base64 of a text, as OSC 52 carries it.
+/// The base64 of a text, as in OSC 52.
 fn encoded(text: &str) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
@@ -56,7 +56,7 @@ fn wait_for_copy(screen: &mut Screen, text: &str) {
 }
 
 #[test]
-fn a_prompt_that_wraps_is_copied_as_one_line() {
+fn wrapped_prompts_are_copied_as_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder, 44);
     screen.send("/nothing one two three four five six seven eight nine ten eleven twelve");
@@ -79,7 +79,7 @@ fn a_prompt_that_wraps_is_copied_as_one_line() {
 }
 
 #[test]
-fn code_is_copied_by_key_and_the_mouse_can_be_left_to_the_terminal() {
+fn code_is_copied_with_a_key_and_mouse_capture_can_be_disabled() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder, 80);
     screen.send("/long");
@@ -98,7 +98,7 @@ fn code_is_copied_by_key_and_the_mouse_can_be_left_to_the_terminal() {
 }
 
 #[test]
-fn two_clicks_take_a_word_and_three_a_line() {
+fn double_click_selects_a_word_and_triple_click_a_line() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder, 44);
     let prompt = "/nothing one two-three four five six seven eight nine ten eleven twelve";
@@ -113,7 +113,7 @@ fn two_clicks_take_a_word_and_three_a_line() {
     let at = place_of(&screen, "four");
     (0..2).for_each(|_| click(&mut screen, at));
     wait_for_copy(&mut screen, "four");
-    // The line is that of the prompt, over the end of the row.
+    // The line of the prompt, which wraps.
     let at = place_of(&screen, "two-three");
     (0..3).for_each(|_| click(&mut screen, at));
     wait_for_copy(&mut screen, prompt);

@@ -1,4 +1,4 @@
-//! Several sessions of one agent's process in the real program: a copy up to a turn, and whose updates are whose.
+//! Several sessions in one agent process: forks up to a turn, and routing of updates.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ const CTRL_Q: &str = "\u{11}";
 const F6: &str = "\u{1b}[17~";
 const ALT_UP: &str = "\u{1b}[1;3A";
 
-/// parlor with an agent that plays this script, in a folder with a file of its configuration.
+/// Starts parlor with an agent that plays this script, in a folder with a configuration file.
 fn start(folder: &Path, wire: &str, script: &str) -> Screen {
     let (file, config) = (folder.join("script"), folder.join("config.toml"));
     fs::write(&file, script).unwrap();
@@ -37,7 +37,7 @@ fn bar(screen: &Screen) -> String {
     screen.text().lines().next().unwrap_or_default().to_owned()
 }
 
-/// An answer of `OpenOxide`, which names its events by methods, and the end of its turn.
+/// A response of `OpenOxide`, which uses event names as methods, and the end of its turn.
 fn answered(session: &str, text: &str) -> String {
     let event = |name: &str, more: &str| {
         format!(
@@ -50,7 +50,7 @@ fn answered(session: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_copy_up_to_the_marked_turn_is_asked_for_and_goes_on_by_itself() {
+fn a_fork_up_to_the_selected_turn_is_requested_and_is_independent() {
     let mut script = r#"> "initialize"
 < {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":"0.1","serverInfo":{"name":"openoxide","version":"0.1.0"},"capabilities":{"streaming":true,"session_fork":true}}}
 > "session/create"
@@ -61,7 +61,7 @@ fn a_copy_up_to_the_marked_turn_is_asked_for_and_goes_on_by_itself() {
         script += "> \"prompt/send\",\"params\":{\"session_id\":\"s1\"\n= prompt\n";
         script += &answered("s1", text);
     }
-    // Its turns are counted from 0. Whoever asks for another one is left alone: the agent ends.
+    // Its turns are counted from 0. For any other number the agent exits.
     script += "? \"session/fork\",\"params\":{\"source_session_id\":\"s1\",\"branch_at_turn\":0}\n";
     script += "< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"session_id\":\"s2\"}}\n";
     script += "> \"prompt/send\",\"params\":{\"session_id\":\"s2\"\n= prompt\n";
@@ -88,7 +88,7 @@ fn a_copy_up_to_the_marked_turn_is_asked_for_and_goes_on_by_itself() {
     screen.wait_for("Forked from: first");
     screen.wait_for("answer one");
     assert!(!screen.text().contains("answer two"), "{}", screen.text());
-    assert_eq!(children(screen.pid()).len(), 1, "both are of one process");
+    assert_eq!(children(screen.pid()).len(), 1, "both sessions share one process");
     prompt(&mut screen, "fourth");
     screen.wait_for("of the copy");
     assert!(!screen.text().contains("late of the source"), "{}", screen.text());
@@ -101,7 +101,7 @@ fn a_copy_up_to_the_marked_turn_is_asked_for_and_goes_on_by_itself() {
 }
 
 #[test]
-fn updates_of_one_process_go_to_the_session_that_they_name() {
+fn updates_of_one_process_are_routed_by_session() {
     let says = |session: &str, text: &str| {
         format!(
             "< {{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{{\"sessionId\":\"{session}\",\"update\":\
@@ -143,7 +143,7 @@ fn updates_of_one_process_go_to_the_session_that_they_name() {
     screen.send(&alt("n"));
     screen.wait_for("▸2");
     screen.wait_for("ready");
-    assert_eq!(children(screen.pid()).len(), 1, "both are of one process");
+    assert_eq!(children(screen.pid()).len(), 1, "both sessions share one process");
     prompt(&mut screen, "you too");
     screen.wait_for("beta one beta two");
     screen.wait_until("the mark of the first tab", |screen| bar(screen).contains("1!"));
@@ -153,7 +153,7 @@ fn updates_of_one_process_go_to_the_session_that_they_name() {
     screen.send(&alt("1"));
     screen.wait_for("▸1");
     screen.wait_for("Paint the door");
-    // A dialog that came by itself takes no key at once.
+    // A dialog that opened without a key press ignores keys at first.
     std::thread::sleep(std::time::Duration::from_millis(600));
     screen.send("1");
     screen.wait_for("alpha three");

@@ -1,22 +1,21 @@
-//! Which modes of the terminal are left on, told from the bytes that were written.
+//! Detects terminal modes that are still enabled, from the written bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a program did to the modes of its terminal.
+/// The terminal modes that a program has changed.
 #[derive(Debug, Default)]
 pub struct Modes {
-    /// Private modes that were ever switched on, and whether each is on at the end.
+    /// Private modes that were ever enabled, and whether each is enabled at the end.
     states: BTreeMap<u16, bool>,
-    /// Keyboard flags (kitty protocol) on the stack, by screen; each screen has a stack of its own.
+    /// The stack of keyboard flags (kitty protocol), by screen; each screen has a separate stack.
     flags: BTreeMap<bool, Vec<String>>,
-    /// Keyboard flags that were ever asked for.
+    /// Keyboard flags that were ever requested.
     pub asked_flags: BTreeSet<String>,
-    /// Whether the cursor is hidden.
     is_cursor_hidden: bool,
 }
 
 impl Modes {
-    /// Reads what was written, from the first byte to the last.
+    /// Parses the written bytes.
     pub fn of(raw: &[u8]) -> Self {
         let text = String::from_utf8_lossy(raw);
         let mut modes = Self::default();
@@ -53,17 +52,17 @@ impl Modes {
         }
     }
 
-    /// Whether a private mode is on at the end.
+    /// Whether a private mode is enabled at the end.
     pub fn is_on(&self, mode: u16) -> bool {
         self.states.get(&mode) == Some(&true)
     }
 
-    /// Whether a private mode was ever on.
+    /// Whether a private mode was ever enabled.
     pub fn was_on(&self, mode: u16) -> bool {
         self.states.contains_key(&mode)
     }
 
-    /// Everything that is not as a shell expects it.
+    /// Everything that differs from the default state.
     pub fn left(&self) -> Vec<String> {
         let mut left: Vec<String> =
             self.states.iter().filter(|(_, is_on)| **is_on).map(|(mode, _)| format!("mode {mode}")).collect();
@@ -76,11 +75,11 @@ impl Modes {
 }
 
 #[test]
-fn what_is_left_on_is_found() {
+fn enabled_modes_are_found() {
     let left = |text: &str| Modes::of(text.as_bytes()).left();
     assert_eq!(left("\u{1b}[?1049h\u{1b}[>1u\u{1b}[?25lx\u{1b}[<1u\u{1b}[?1049l\u{1b}[?25h"), [""; 0]);
     assert_eq!(left("\u{1b}[?1049;2004h\u{1b}[?1049l"), ["mode 2004"]);
     assert_eq!(left("\u{1b}[?25l"), ["no cursor"]);
-    // The flags belong to the alternate screen, so they must go before it does.
+    // The flags belong to the alternate screen, so they must be reset before it is left.
     assert_eq!(left("\u{1b}[?1049h\u{1b}[>1u\u{1b}[?1049l\u{1b}[<1u"), ["keyboard flags 1"]);
 }

@@ -1,10 +1,10 @@
-//! Pictures, as the terminal says that it shows them.
+//! Images, with the protocols that the terminal supports.
 
 use std::path::Path;
 
 use super::screen::Screen;
 
-/// The built-in agent on a terminal that is no known one, once it was asked what it can.
+/// The demo agent on an unknown terminal, after it was queried.
 fn asked(folder: &Path) -> Screen {
     let none = Path::new("");
     let unknown = ["TMUX", "STY", "KONSOLE_VERSION", "TERM_PROGRAM", "LC_TERMINAL"].map(|name| (name, none));
@@ -22,7 +22,7 @@ fn has(screen: &Screen, text: &str) -> bool {
 }
 
 #[test]
-fn kitty_is_given_the_picture_once_and_asked_to_forget_it() {
+fn kitty_gets_the_image_once_and_it_is_deleted_at_exit() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = asked(folder.path());
     screen.send("\u{1b}_Gi=31;OK\u{1b}\\\u{1b}_Gi=32;OK\u{1b}\\\u{1b}[6;20;10t\u{1b}[?62;22c");
@@ -30,16 +30,16 @@ fn kitty_is_given_the_picture_once_and_asked_to_forget_it() {
     screen.wait_for("png · 192×96");
     screen.wait_until("the picture", |screen| has(screen, "\u{10eeee}"));
     let sent = String::from_utf8_lossy(&screen.raw).into_owned();
-    assert_eq!(sent.matches("a=T,U=1,c=20,r=5,f=32,o=z,t=d,s=").count(), 1, "20 cells of 10 points");
+    assert_eq!(sent.matches("a=T,U=1,c=20,r=5,f=32,o=z,t=d,s=").count(), 1, "20 cells of 10 pixels");
     let (before, behind) = sent.split_once("\u{10eeee}").unwrap();
-    assert!(before.contains("a=T,U=1"), "it is there before its place is");
+    assert!(before.contains("a=T,U=1"), "the image is sent before its placeholder");
     assert!(behind.matches('\u{10eeee}').count() >= 5 * 20 - 1);
     screen.send("\u{11}");
     screen.wait_until("the end", |screen| has(screen, "\u{1b}_Ga=d,d=I,i="));
 }
 
 #[test]
-fn sixel_is_sent_row_by_row_where_cells_have_a_size() {
+fn sixel_is_sent_row_by_row_if_the_cell_size_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = asked(folder.path());
     screen.send("\u{1b}[6;20;10t\u{1b}[?62;4;22c");

@@ -1,11 +1,11 @@
-//! The session in lines: input from a pipe, output into a file.
+//! Plain text mode: input from a pipe, output to a file.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Runs parlor with these lines to read, and gives what it wrote and whether it ended well.
+/// Runs parlor with these input lines; returns its output and whether it succeeded.
 fn run(args: &[&str], lines: &str) -> (String, bool) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.txt");
@@ -13,7 +13,7 @@ fn run(args: &[&str], lines: &str) -> (String, bool) {
     (read(&log), is_well)
 }
 
-/// The same with another place for the output. Gives whether it ended well, and what it wrote to standard error.
+/// Runs parlor with another output; returns whether it succeeded, and its stderr.
 fn run_into(output: Stdio, args: &[&str], lines: &str, folder: &Path) -> (bool, String) {
     let path = |name: &str| folder.join(name);
     let mut child = Command::new(env!("CARGO_BIN_EXE_parlor"))
@@ -30,7 +30,7 @@ fn run_into(output: Stdio, args: &[&str], lines: &str, folder: &Path) -> (bool, 
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Where it has ended already, it reads nothing.
+    // Fails if parlor has already exited.
     let _ = child.stdin.take().unwrap().write_all(lines.as_bytes());
     let done = child.wait_with_output().unwrap();
     (done.status.success(), String::from_utf8(done.stderr).unwrap())
@@ -41,7 +41,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn a_pipe_is_served_line_by_line_with_questions_answered_by_number() {
+fn lines_of_a_pipe_are_prompts_and_numbers_answer_questions() {
     let (log, is_well) = run(&["demo", "--plain"], "/edit\n1\n/help\n");
     assert!(is_well, "{log}");
     let places: Vec<usize> = [
@@ -73,14 +73,14 @@ fn without_answers_a_request_is_rejected_and_parlor_ends() {
 }
 
 #[test]
-fn an_agent_that_cannot_be_started_is_told_and_fails() {
+fn an_agent_that_cannot_be_started_is_an_error() {
     let (log, is_well) = run(&["--plain", "--", "no-such-agent-anywhere"], "hello\n");
     assert!(!is_well);
     assert!(log.contains("no-such-agent-anywhere"), "{log}");
 }
 
 #[test]
-fn an_output_that_takes_no_more_is_told_and_fails() {
+fn an_output_that_cannot_be_written_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let (reader, closed) = std::io::pipe().unwrap();
     drop(reader);
@@ -89,20 +89,20 @@ fn an_output_that_takes_no_more_is_told_and_fails() {
         outputs.push((full.into(), "No space left"));
     }
     for (output, why) in outputs {
-        let (is_well, told) = run_into(output, &["demo", "--plain"], "/help\n", folder.path());
+        let (is_well, stderr) = run_into(output, &["demo", "--plain"], "/help\n", folder.path());
         assert!(!is_well, "{why}");
-        assert!(told.contains("cannot write to standard output") && told.contains(why), "{told}");
+        assert!(stderr.contains("cannot write to standard output") && stderr.contains(why), "{stderr}");
     }
 }
 
 #[test]
-fn a_session_that_could_not_be_saved_is_told_and_fails() {
+fn a_session_that_cannot_be_saved_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.txt");
     let output = File::create(&log).unwrap();
-    // A folder in the place of the database.
+    // A folder with the name of the database.
     std::fs::create_dir_all(folder.path().join("data/sessions.db")).unwrap();
-    let (is_well, told) = run_into(output.into(), &["demo", "--plain"], "/help\n", folder.path());
+    let (is_well, stderr) = run_into(output.into(), &["demo", "--plain"], "/help\n", folder.path());
     assert!(read(&log).contains("(Not saved: "), "{}", read(&log));
-    assert!(!is_well && told.contains("could not be saved"), "{told}");
+    assert!(!is_well && stderr.contains("could not be saved"), "{stderr}");
 }

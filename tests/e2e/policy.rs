@@ -1,4 +1,4 @@
-//! Files and commands of an agent: what is asked, what stands in the transcript and on the disk, what is granted.
+//! Files and commands of an agent: questions, transcript, saved sessions and permissions.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -39,7 +39,7 @@ impl Place {
         child.wait_with_output().unwrap()
     }
 
-    /// Plays steps of an agent in a session in lines, and gives what was written.
+    /// Plays the steps of an agent in plain text mode, and returns the output.
     fn session(&self, steps: &str, lines: &str) -> String {
         let script = format!(
             "> \"initialize\"\n< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{{\"protocolVersion\":1,\"agentCapabilities\":{{}}}}}}\n\
@@ -63,7 +63,7 @@ fn agent() -> PathBuf {
     tests.parent().unwrap().parent().unwrap().join("examples").join("scripted_agent")
 }
 
-/// A request of the agent, and its answer awaited.
+/// A request of the agent, and waiting for the response.
 fn asks(id: u32, method: &str, params: &str) -> String {
     format!(
         "< {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{{\"sessionId\":\"s\",{params}}}}}\n> \"id\":{id}\n"
@@ -84,13 +84,13 @@ fn assert_in_order(text: &str, parts: &[&str]) {
     let mut rest = text;
     for part in parts {
         let at = rest.find(part);
-        assert!(at.is_some(), "{part:?} is missing, or out of order, in:\n{text}");
+        assert!(at.is_some(), "{part:?} is missing or out of order in:\n{text}");
         rest = &rest[at.unwrap() + part.len()..];
     }
 }
 
 #[test]
-fn silent_commands_and_protected_files_are_asked_and_all_of_it_is_saved_and_exported() {
+fn commands_and_protected_files_are_asked_saved_and_exported() {
     let place = Place::new();
     let work = place.path("work");
     symlink(".git/hooks/pre-commit", work.join("notes.txt")).unwrap();
@@ -150,7 +150,7 @@ fn silent_commands_and_protected_files_are_asked_and_all_of_it_is_saved_and_expo
     }
 }
 
-/// Asks for a permission to create a file with this content.
+/// Requests permission to create a file with this content.
 fn permission(id: u32, path: &Path, content: &str) -> String {
     let change = format!("\"type\":\"diff\",\"path\":\"{}\",\"newText\":\"{content}\"", path.display());
     let call =
@@ -160,7 +160,7 @@ fn permission(id: u32, path: &Path, content: &str) -> String {
 }
 
 #[test]
-fn a_protected_file_that_the_agent_showed_is_not_asked_about_again_and_any_other_content_is() {
+fn a_shown_protected_file_is_asked_once_unless_its_content_differs() {
     let place = Place::new();
     let hook = place.path("work/.git/hooks/pre-commit");
     let shown = permission(10, &hook, "true\\n");
@@ -177,7 +177,7 @@ fn a_protected_file_that_the_agent_showed_is_not_asked_about_again_and_any_other
     );
     assert!(!hook.exists());
 
-    // A harmless name that leads to a protected file is marked nowhere.
+    // A link to a protected file is not marked in the agent's request.
     symlink(".git/hooks/pre-commit", place.path("work/notes.txt")).unwrap();
     let notes = place.path("work/notes.txt");
     let steps = [permission(10, &notes, "true\\n"), writes(11, &notes, "true\\n")];
@@ -187,7 +187,7 @@ fn a_protected_file_that_the_agent_showed_is_not_asked_about_again_and_any_other
 }
 
 #[test]
-fn one_answer_allows_all_commands_of_a_session_in_its_folders() {
+fn all_commands_of_a_session_can_be_allowed_with_one_answer() {
     let place = Place::new();
     fs::create_dir(place.path("outside")).unwrap();
     symlink(place.path("outside"), place.path("work/link")).unwrap();
@@ -213,7 +213,7 @@ fn one_answer_allows_all_commands_of_a_session_in_its_folders() {
 }
 
 #[test]
-fn a_permission_for_the_folder_is_saved_listed_and_can_be_revoked() {
+fn saved_permissions_are_listed_and_can_be_revoked() {
     let place = Place::new();
     let steps = [runs(10, "echo seen"), WAITS.to_owned()].concat();
     let text = place.session(&steps, "go\n3\n");
@@ -230,7 +230,7 @@ fn a_permission_for_the_folder_is_saved_listed_and_can_be_revoked() {
     assert_in_order(&text, &["Run a command?", "echo seen"]);
 }
 
-/// A server that answers each call in its POST; gives its port.
+/// A server that responds in the POST; returns its port.
 fn server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -267,14 +267,14 @@ fn server() -> u16 {
 }
 
 #[test]
-fn a_session_behind_a_url_goes_on_with_no_other_agent_and_says_how_it_is_reached_again() {
+fn a_session_of_a_remote_agent_is_not_continued_with_another_agent() {
     let place = Place::new();
     let port = server();
     let url = format!("http://127.0.0.1:{port}/acp");
     let first = place.parlor(&["--plain", "--transport", "post", "--connect", &url], "remember this\n");
     let first = String::from_utf8(first.stdout).unwrap();
     assert!(first.contains("remember this"), "{first}");
-    // A default agent does not take its place.
+    // The default agent is not used instead.
     fs::create_dir_all(place.path("config/parlor")).unwrap();
     fs::write(place.path("config/parlor/config.toml"), "agent = \"demo\"\n").unwrap();
     let again = place.parlor(&["--plain", "--continue"], "");
@@ -282,7 +282,7 @@ fn a_session_behind_a_url_goes_on_with_no_other_agent_and_says_how_it_is_reached
     let words = format!("The agent of this session, \"127.0.0.1:{port}\", is not configured.");
     assert_in_order(&again, &[&words, "parlor --resume ", "--connect URL", "Select agent"]);
     assert!(again.contains("remember this"), "{again}");
-    // As it says.
+    // With the suggested arguments.
     let back =
         place.parlor(&["--plain", "--continue", "--transport", "post", "--connect", &url], "and this\n");
     let back = String::from_utf8(back.stdout).unwrap();

@@ -1,11 +1,11 @@
-//! A session with a log, and the log played.
+//! Records a session in a log and replays it.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use super::screen::Screen;
 
-/// A session with the built-in agent, with its traffic in a file. Returns the screen at its end.
+/// Runs a session with the demo agent and a log; returns the screen at its end.
 fn record(folder: &Path, log: &str) -> String {
     let mut screen = Screen::start(folder, &["demo", "--log-file", log]);
     screen.wait_for("ready");
@@ -13,7 +13,7 @@ fn record(folder: &Path, log: &str) -> String {
     screen.wait_for("/edit");
     screen.send("\r");
     screen.wait_for("Allow this edit?");
-    // A dialog takes no keys before a pause.
+    // A dialog ignores keys at first.
     std::thread::sleep(std::time::Duration::from_millis(700));
     screen.send("1");
     screen.wait_for("greeting is changed");
@@ -36,7 +36,7 @@ fn replay(folder: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The words of the transcript. Line numbers of diffs come from files, which a replay does not read.
+/// The text of the transcript. Line numbers of diffs depend on files, which a replay does not read.
 fn transcript(screen: &str) -> String {
     let rows = screen.lines().skip(1).take_while(|row| !row.trim_start().starts_with('─'));
     let text: String = rows.collect::<Vec<_>>().join(" ");
@@ -45,7 +45,7 @@ fn transcript(screen: &str) -> String {
 }
 
 #[test]
-fn a_session_with_the_demo_is_replayed_as_it_was() {
+fn a_demo_session_is_replayed_identically() {
     let folder = tempfile::tempdir().unwrap();
     let live = record(folder.path(), "log.jsonl");
     let args = ["log.jsonl", "--frames", "--size", "80x24"];
@@ -59,7 +59,7 @@ fn a_session_with_the_demo_is_replayed_as_it_was() {
 }
 
 #[test]
-fn a_replay_is_stepped_played_and_left() {
+fn a_replay_can_be_stepped_played_and_quit() {
     let folder = tempfile::tempdir().unwrap();
     record(folder.path(), "log.jsonl");
     let mut screen = Screen::start(folder.path(), &["replay", "--step", "log.jsonl"]);
@@ -70,7 +70,7 @@ fn a_replay_is_stepped_played_and_left() {
     screen.wait_for("message 2 of");
     screen.send("q");
     assert!(screen.wait_exit().success());
-    assert!(!screen.is_alternate(), "the shell's own screen is back");
+    assert!(!screen.is_alternate(), "the main screen is restored");
 
     let mut screen = Screen::start(folder.path(), &["replay", "--speed", "max", "log.jsonl"]);
     screen.wait_for("Replay finished");
@@ -80,21 +80,21 @@ fn a_replay_is_stepped_played_and_left() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_reported() {
+fn replay_errors_are_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let told = |args: &[&str]| {
+    let result_of = |args: &[&str]| {
         let done = replay(folder.path(), args);
         (done.status.success(), String::from_utf8(done.stderr).unwrap())
     };
-    let (is_well, text) = told(&["none"]);
+    let (is_well, text) = result_of(&["none"]);
     assert!(!is_well && text.contains("cannot replay none"), "{text}");
     std::fs::write(folder.path().join("text"), "hello\n").unwrap();
-    let (is_well, text) = told(&["text"]);
+    let (is_well, text) = result_of(&["text"]);
     assert!(!is_well && text.contains("line 1: ") && text.contains("--log-file"), "{text}");
-    let (is_well, text) = told(&["."]);
+    let (is_well, text) = result_of(&["."]);
     assert!(!is_well && text.contains("not a regular file"), "{text}");
     let line = r#"{"n":1,"ms":1,"conn":1,"dir":"from","text":"{}"}"#;
     std::fs::write(folder.path().join("torn"), format!("{line}\n{{\"n\":2,\"di\n")).unwrap();
-    let (is_well, text) = told(&["torn", "--frames"]);
+    let (is_well, text) = result_of(&["torn", "--frames"]);
     assert!(is_well && text.contains("skipped line 2"), "{text}");
 }

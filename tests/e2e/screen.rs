@@ -1,4 +1,4 @@
-//! The real program in a pseudo terminal, read through a terminal emulator. Waits for text, never for time.
+//! The binary in a pseudo terminal, with a terminal emulator. Tests wait for text, not for time.
 
 use std::io::{Read, Write};
 use std::num::NonZero;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 
-/// How long a text may take to appear; generous, because machines are slow at times.
+/// Timeout of a text; long, because machines may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn cells(count: u16) -> NonZero<u16> {
@@ -19,7 +19,7 @@ fn cells(count: u16) -> NonZero<u16> {
 pub struct Screen {
     parser: vt100::Parser,
     bytes: Receiver<Vec<u8>>,
-    /// Everything that was written, for tests of raw bytes.
+    /// All written bytes.
     pub raw: Vec<u8>,
     keys: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
@@ -28,25 +28,25 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Starts parlor with these arguments in a folder, at 80x24, apart from the user's own files.
+    /// Starts parlor with arguments in a folder, at 80x24, isolated from the user's files.
     pub fn start(folder: &Path, args: &[&str]) -> Self {
         Self::start_sized(folder, args, 24, 80)
     }
 
-    /// The same at a size.
+    /// Starts parlor with a screen size.
     pub fn start_sized(folder: &Path, args: &[&str], rows: u16, cols: u16) -> Self {
         Self::start_with(folder, args, (rows, cols), &[])
     }
 
-    /// The same with variables of the environment.
+    /// Starts parlor with environment variables.
     pub fn start_with(folder: &Path, args: &[&str], size: (u16, u16), variables: &[(&str, &Path)]) -> Self {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_parlor"));
         command.args(args);
         Self::run(command, folder, size, variables)
     }
 
-    /// Another program, without arguments, at 80x24.
-    #[allow(dead_code, reason = "only what is asked of a terminal needs another program")]
+    /// Starts another program without arguments, at 80x24.
+    #[allow(dead_code, reason = "used by some of the test binaries")]
     pub fn start_program(program: &Path, folder: &Path) -> Self {
         Self::run(CommandBuilder::new(program), folder, (24, 80), &[])
     }
@@ -95,7 +95,7 @@ impl Screen {
         }
     }
 
-    /// Types keys, or sends any bytes a terminal would send.
+    /// Sends keys or other terminal input.
     pub fn send(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
@@ -107,33 +107,33 @@ impl Screen {
         self.parser.screen_mut().set_size(cells(rows), cells(cols));
     }
 
-    /// What is on the screen.
+    /// The text on the screen.
     pub fn text(&self) -> String {
         self.parser.screen().contents()
     }
 
-    /// The screen with its looks.
-    #[allow(dead_code, reason = "only the pictures need more than the text")]
+    /// The cells of the screen.
+    #[allow(dead_code, reason = "used by some of the test binaries")]
     pub fn cells(&self) -> &vt100::Screen {
         self.parser.screen()
     }
 
-    /// Whether the alternate screen is shown.
+    /// Whether the alternate screen is active.
     pub fn is_alternate(&self) -> bool {
         self.parser.screen().alternate_screen()
     }
 
-    /// Waits until the screen holds a text.
+    /// Waits until the screen contains a text.
     pub fn wait_for(&mut self, text: &str) {
         self.wait_until(&format!("{text:?} on the screen"), |screen| screen.text().contains(text));
     }
 
-    /// Waits until the screen does not hold a text any more.
+    /// Waits until the screen does not contain a text.
     pub fn wait_gone(&mut self, text: &str) {
         self.wait_until(&format!("{text:?} gone"), |screen| !screen.text().contains(text));
     }
 
-    /// Waits until something holds.
+    /// Waits until a condition holds.
     pub fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds(self) {
@@ -151,17 +151,17 @@ impl Screen {
         }
     }
 
-    /// Waits until nothing has been written for half a second.
+    /// Waits until nothing was written for half a second.
     pub fn wait_quiet(&mut self) {
         while self.bytes_within(Duration::from_millis(500)) > 0 {}
     }
 
-    /// Waits until what is on the screen has been kept: half a second at the most.
+    /// Waits until the state of the screen is saved, which takes half a second at most.
     pub fn wait_quiet_for_store(&mut self) {
         self.bytes_within(Duration::from_millis(900));
     }
 
-    /// How many bytes are written within this time.
+    /// The number of bytes that are written within this time.
     pub fn bytes_within(&mut self, time: Duration) -> usize {
         let deadline = Instant::now() + time;
         let before = self.raw.len();
@@ -172,7 +172,7 @@ impl Screen {
         self.raw.len() - before
     }
 
-    /// Waits for the end of the program, and reads its last words.
+    /// Waits until parlor exits, and reads its remaining output.
     pub fn wait_exit(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         loop {

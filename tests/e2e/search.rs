@@ -1,4 +1,4 @@
-//! Search and links in the real program.
+//! Search and links.
 
 use super::screen::Screen;
 
@@ -17,7 +17,7 @@ fn quit(screen: &mut Screen) {
 }
 
 #[test]
-fn hits_are_counted_walked_and_left_again() {
+fn matches_are_counted_browsed_and_closed() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = start(&folder, "");
     screen.send("show me a tour\r");
@@ -29,7 +29,7 @@ fn hits_are_counted_walked_and_left_again() {
     screen.wait_for("1 of 1");
     screen.send("\x7f\x7f\x7f\x7fYOU ");
     screen.wait_for("no match");
-    // Small letters find both forms.
+    // Lowercase queries ignore case.
     screen.send("\x7f\x7f\x7f\x7fyou ");
     let line = |screen: &Screen| {
         let text = screen.text();
@@ -41,12 +41,12 @@ fn hits_are_counted_walked_and_left_again() {
     screen.wait_until("the second hit", |screen| at(screen, "2"));
     screen.send("\x1b[A");
     screen.wait_until("the first hit again", |screen| at(screen, "1"));
-    // A regular expression, by the key beside it.
+    // Regular expressions are toggled with a key.
     screen.send("\x1br");
     screen.wait_for("regex you");
     screen.send("\x1b");
     screen.wait_gone("regex you");
-    // Letters go into the prompt again.
+    // Letters are typed into the prompt again.
     screen.send("hello");
     screen.wait_for("› hello");
     screen.send("\x03");
@@ -55,7 +55,7 @@ fn hits_are_counted_walked_and_left_again() {
 }
 
 #[test]
-fn walking_takes_letters_as_commands_and_gives_them_back() {
+fn browse_mode_uses_letters_as_commands() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = start(&folder, "");
     screen.send("show me a tour\r");

@@ -1,4 +1,4 @@
-//! Secrets stay where they belong: a whole run, and then a look at all that it wrote and showed.
+//! Secrets do not leak: runs sessions and checks everything that was written and shown.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use super::bridge::{Bridge, Shape};
 use super::screen::Screen;
 
-/// Nothing about them looks like a secret, so that only the right handling hides them.
+/// They do not look like secrets, so that redaction by pattern cannot hide them.
 const TOKEN: &str = "wander-plum-41";
 const HEADER: &str = "wander-fig-42";
 const SERVER: &str = "wander-pear-43";
@@ -25,24 +25,24 @@ const PEER: &str = r#"> "initialize"
 < {"jsonrpc":"2.0","id":$id,"result":{"stopReason":"end_turn"}}
 "#;
 
-/// All files below a folder that hold one of the secrets.
+/// All files below a folder that contain one of the secrets.
 fn leaks(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
             leaks(&path, found);
         } else if let Ok(bytes) = fs::read(&path) {
-            found.extend(told(&bytes).map(|secret| format!("{secret} in {}", path.display())));
+            found.extend(secrets_in(&bytes).map(|secret| format!("{secret} in {}", path.display())));
         }
     }
 }
 
-fn told(bytes: &[u8]) -> impl Iterator<Item = &'static str> {
+fn secrets_in(bytes: &[u8]) -> impl Iterator<Item = &'static str> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     [TOKEN, HEADER, SERVER, VARIABLE].into_iter().filter(move |secret| text.contains(secret))
 }
 
-/// The command lines of all processes that can be looked at.
+/// The command lines of all readable processes.
 fn process_list() -> String {
     let Ok(entries) = fs::read_dir("/proc") else { return String::new() };
     let lines = entries.flatten().filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -56,7 +56,7 @@ fn scripted(folder: &Path) -> Vec<std::ffi::OsString> {
     vec![agent.into_os_string(), file.into_os_string()]
 }
 
-/// One prompt with an agent; what the screen was sent is looked through too.
+/// Runs one prompt with an agent; the output on the screen is checked too.
 fn run(folder: &Path, written: &Path, config: &Path, agent: &str) {
     let (data, log) = (written.join("data"), written.join(format!("{agent}.jsonl")));
     let args = ["--data-dir", data.to_str().unwrap(), "--log-file", log.to_str().unwrap(), "--agent", agent];
@@ -66,8 +66,8 @@ fn run(folder: &Path, written: &Path, config: &Path, agent: &str) {
     screen.send("hello\r");
     screen.wait_for("It is done.");
     screen.wait_for("ready");
-    assert_eq!(told(process_list().as_bytes()).count(), 0, "in the process list");
-    // Facts about the connection, and its log.
+    assert_eq!(secrets_in(process_list().as_bytes()).count(), 0, "in the process list");
+    // The connection dialog and its log.
     screen.send("\u{1b}[19~");
     screen.wait_for("Connection");
     screen.send("\u{7}");
@@ -75,12 +75,12 @@ fn run(folder: &Path, written: &Path, config: &Path, agent: &str) {
     screen.send("\u{11}");
     screen.send("\u{11}");
     assert!(screen.wait_exit().success());
-    assert_eq!(told(&screen.raw).collect::<Vec<_>>(), Vec::<&str>::new(), "on the screen");
+    assert_eq!(secrets_in(&screen.raw).collect::<Vec<_>>(), Vec::<&str>::new(), "on the screen");
     assert!(fs::read_to_string(&log).unwrap().contains("session/prompt"), "the log was written");
 }
 
 #[test]
-fn a_run_leaves_no_secret_in_logs_the_store_an_export_or_the_process_list() {
+fn secrets_do_not_leak_to_logs_store_exports_or_process_list() {
     let (folder, written) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let socket = Bridge::start(Shape::Socket, scripted(folder.path()), Some(TOKEN));
     let stream = Bridge::start(Shape::OneStream, scripted(folder.path()), Some(TOKEN));
@@ -131,7 +131,7 @@ env = {{ FILES_ACCESS = "{SERVER}" }}
     for agent in ["by-variable", "by-file", "by-command", "near"] {
         run(folder.path(), written.path(), &config, agent);
     }
-    // Exports of every form, the list, and the configuration as it is told.
+    // All export formats, the list, and the printed configuration.
     let data = written.path().join("data");
     let parlor = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_parlor"));
@@ -150,16 +150,16 @@ env = {{ FILES_ACCESS = "{SERVER}" }}
             shown.extend(parlor(&["sessions", "export", uid, "--format", form]));
         }
     }
-    assert_eq!(told(&shown).collect::<Vec<_>>(), Vec::<&str>::new(), "in an export");
-    // What is configured is told but for what its name gives away.
+    assert_eq!(secrets_in(&shown).collect::<Vec<_>>(), Vec::<&str>::new(), "in an export");
+    // The configuration is printed, except values with secret names.
     let configured = parlor(&["config"]);
-    assert_eq!(told(&configured).collect::<Vec<_>>(), [SERVER]);
+    assert_eq!(secrets_in(&configured).collect::<Vec<_>>(), [SERVER]);
     let mut found = Vec::new();
     leaks(written.path(), &mut found);
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// Answers each request with a redirect to somewhere else, or notes what came.
+/// Answers each request with a redirect, or records it.
 fn server(redirect_to: Option<u16>) -> (u16, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -180,7 +180,7 @@ fn server(redirect_to: Option<u16>) -> (u16, Arc<Mutex<String>>) {
 }
 
 #[test]
-fn a_redirect_carries_no_token_and_is_told_without_it() {
+fn redirects_do_not_get_the_token() {
     let folder = tempfile::tempdir().unwrap();
     let (elsewhere, stolen) = server(None);
     let (first, heard) = server(Some(elsewhere));
@@ -194,8 +194,8 @@ fn a_redirect_carries_no_token_and_is_told_without_it() {
         screen.send("\u{11}");
         screen.send("\u{11}");
         assert!(screen.wait_exit().success());
-        assert_eq!(told(&screen.raw).count(), 0);
+        assert_eq!(secrets_in(&screen.raw).count(), 0);
     }
-    assert!(heard.lock().unwrap().contains(&format!("Bearer {TOKEN}")), "the server itself has it");
-    assert_eq!(*stolen.lock().unwrap(), "", "the other one was not even asked");
+    assert!(heard.lock().unwrap().contains(&format!("Bearer {TOKEN}")), "the server itself gets it");
+    assert_eq!(*stolen.lock().unwrap(), "", "no request to the other server");
 }

@@ -1,4 +1,4 @@
-//! MCP servers that a folder names: used after a yes, and asked for again once the file has changed.
+//! MCP servers of a folder: used after confirmation, and confirmed again when the file has changed.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn start(folder: &Path, data: &Path) -> Screen {
     Screen::start(folder, &["--data-dir", data.to_str().unwrap(), "demo"])
 }
 
-/// A dialog that opened by itself takes no key at first.
+/// A dialog that opened without a key press ignores keys at first.
 fn wait_open_to_keys(screen: &mut Screen) {
     screen.bytes_within(Duration::from_millis(700));
 }
@@ -26,7 +26,7 @@ fn leave(mut screen: Screen) {
 }
 
 #[test]
-fn the_servers_of_a_folder_are_named_and_used_after_a_yes_only() {
+fn the_servers_of_a_folder_are_used_only_after_confirmation() {
     let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     name_servers(folder.path(), "true");
     let mut screen = start(folder.path(), data.path());
@@ -34,7 +34,7 @@ fn the_servers_of_a_folder_are_named_and_used_after_a_yes_only() {
     screen.wait_for("files: runs sh");
     screen.wait_for("argument true");
     wait_open_to_keys(&mut screen);
-    // Escape is no yes.
+    // Escape does not confirm.
     screen.send("\u{1b}");
     screen.wait_for("MCP servers are not used");
     screen.wait_for("ready");
@@ -45,7 +45,7 @@ fn the_servers_of_a_folder_are_named_and_used_after_a_yes_only() {
     wait_open_to_keys(&mut screen);
     screen.send("2");
     screen.wait_for("ready");
-    // F8: facts about the connection.
+    // F8 opens the connection dialog.
     screen.send("\u{1b}[19~");
     screen.wait_for("MCP servers");
     screen.wait_for("files");

@@ -1,4 +1,4 @@
-//! A session as a person has it.
+//! A typical session.
 
 use std::fs;
 
@@ -22,16 +22,16 @@ fn prompt(screen: &mut Screen, text: &str) {
 }
 
 fn quit(screen: &mut Screen) {
-    // Twice: while a turn still runs, the first is asked about and the second means yes.
+    // Twice: during a turn, the first one asks for confirmation.
     screen.send(CTRL_Q);
     screen.send(CTRL_Q);
     let status = screen.wait_exit();
     assert!(status.success(), "{status:?}");
-    assert!(!screen.is_alternate(), "the shell's own screen is back");
+    assert!(!screen.is_alternate(), "the main screen is restored");
 }
 
 #[test]
-fn with_no_agent_named_the_picker_offers_the_demo() {
+fn without_an_agent_the_picker_offers_the_demo() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = Screen::start(folder.path(), &[]);
     screen.wait_for("Demo agent");
@@ -46,9 +46,9 @@ fn with_no_agent_named_the_picker_offers_the_demo() {
 }
 
 #[test]
-fn what_is_typed_before_the_agent_is_ready_is_kept() {
+fn text_typed_before_the_agent_is_ready_is_preserved() {
     let folder = tempfile::tempdir().unwrap();
-    // This agent never answers.
+    // This agent never responds.
     let mut screen = Screen::start(folder.path(), &["--", "sleep", "60"]);
     screen.send("first thoughts");
     screen.wait_for("first thoughts");
@@ -62,7 +62,7 @@ fn an_edit_is_approved_in_a_dialog_that_shows_the_diff() {
     let mut screen = demo(&folder);
     prompt(&mut screen, "/edit");
     screen.wait_for("Allow this edit?");
-    // The grace period: nothing is taken until the keys have been quiet.
+    // Keys are ignored until no key was pressed for the grace period.
     std::thread::sleep(std::time::Duration::from_millis(600));
     screen.send("1");
     screen.wait_gone("Allow this edit?");
@@ -72,7 +72,7 @@ fn an_edit_is_approved_in_a_dialog_that_shows_the_diff() {
 }
 
 #[test]
-fn esc_cancels_a_flood_and_the_next_prompt_works() {
+fn esc_cancels_a_flood() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder);
     prompt(&mut screen, "/long 100000");
@@ -86,7 +86,7 @@ fn esc_cancels_a_flood_and_the_next_prompt_works() {
     quit(&mut screen);
 }
 
-/// An agent that crashes at the first prompt, once there is a file `crash`, and answers after its restart.
+/// An agent that crashes at the first prompt if there is a file `crash`, and responds after its restart.
 pub const CRASHES_ONCE: &str = r#"
 > initialize
 < {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":1}}
@@ -121,7 +121,7 @@ fn a_crash_shows_the_exit_code_and_the_agent_is_restarted() {
 }
 
 #[test]
-fn a_missing_program_is_told_with_what_to_do() {
+fn a_missing_program_is_reported_with_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = Screen::start(folder.path(), &["--", "no-such-agent-anywhere"]);
     screen.wait_for("no-such-agent-anywhere");
@@ -130,13 +130,13 @@ fn a_missing_program_is_told_with_what_to_do() {
 }
 
 #[test]
-fn every_size_is_usable_and_a_resize_leaves_nothing_behind() {
+fn all_sizes_are_usable_and_resizes_leave_no_remains() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder);
     for (rows, cols) in [(12, 40), (60, 200), (24, 80), (1, 1), (3, 10), (24, 80)] {
         screen.resize(rows, cols);
     }
-    // A key that comes together with a change of size waits in crossterm for the next one.
+    // crossterm delays a key that arrives together with a resize.
     screen.wait_quiet();
     prompt(&mut screen, "/help");
     screen.wait_for("Plain text works too");
@@ -145,16 +145,16 @@ fn every_size_is_usable_and_a_resize_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_storm_of_resizes_while_an_answer_comes_leaves_nothing_behind() {
+fn many_resizes_during_a_response_leave_no_remains() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder);
     prompt(&mut screen, "/long 120");
-    // The title of the session: the prompt itself may have left the screen by the time that the test looks.
+    // The title of the session, because the prompt may already have scrolled off the screen.
     screen.wait_for("· long 120 ·");
     for round in 0..60_u16 {
         screen.resize(10 + round * 7 % 40, 30 + round * 13 % 120);
         if round % 6 == 5 {
-            // Up and down again: what is read moves, too.
+            // Scrolls up and down.
             screen.send(if round % 12 == 5 { "\u{1b}[5~" } else { "\u{1b}[6~" });
         }
     }
@@ -164,7 +164,7 @@ fn a_storm_of_resizes_while_an_answer_comes_leaves_nothing_behind() {
     screen.wait_quiet();
     let after = screen.text();
     assert!(!after.trim().is_empty());
-    // A screen that is drawn from nothing says the same.
+    // A full redraw yields the same screen.
     screen.send("\u{c}");
     screen.wait_quiet();
     assert_eq!(screen.text(), after);
@@ -172,7 +172,7 @@ fn a_storm_of_resizes_while_an_answer_comes_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_wrong_configuration_is_told_and_parlor_starts_all_the_same() {
+fn configuration_errors_are_reported_and_parlor_starts() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("wrong.toml");
     fs::write(&config, "theme = 3\n").unwrap();
@@ -182,7 +182,7 @@ fn a_wrong_configuration_is_told_and_parlor_starts_all_the_same() {
 }
 
 #[test]
-fn nothing_is_written_at_rest() {
+fn nothing_is_written_while_idle() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder);
     screen.wait_gone("starting");
@@ -192,7 +192,7 @@ fn nothing_is_written_at_rest() {
 }
 
 #[test]
-fn a_theme_that_does_not_exist_is_told() {
+fn an_unknown_theme_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = Screen::start(folder.path(), &["--theme", "nope", "demo"]);
     screen.wait_for("unknown theme \"nope\"");

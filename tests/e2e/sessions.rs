@@ -1,4 +1,4 @@
-//! Kept sessions in the real program: found again after the worst end, read, named, exported and deleted.
+//! Saved sessions: resumed after a crash, read, renamed, exported and deleted.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const CTRL_F: &str = "\u{6}";
 const CTRL_Q: &str = "\u{11}";
 const DOWN: &str = "\u{1b}[B";
 
-/// Several parlors, one after the other, on one machine.
+/// Several runs of parlor on one machine.
 struct Machine {
     home: tempfile::TempDir,
     work: tempfile::TempDir,
@@ -37,7 +37,7 @@ impl Machine {
         self.start_in(self.work.path(), args)
     }
 
-    /// A parlor with the list of sessions, started without naming an agent.
+    /// Starts parlor with the session list, without an agent.
     fn list(&self) -> Screen {
         let mut screen = self.start(&[]);
         screen.wait_for("Select agent");
@@ -48,7 +48,7 @@ impl Machine {
         screen
     }
 
-    /// Says something to the demo agent, and leaves.
+    /// Sends a prompt to the demo agent, and quits.
     fn talk(&self, prompt: &str) {
         let mut screen = self.start(&["demo"]);
         screen.wait_for("ready");
@@ -63,7 +63,7 @@ fn say(screen: &mut Screen, prompt: &str) {
     screen.send("\r");
     screen.wait_gone(&format!("› {prompt}"));
     screen.wait_for("ready");
-    // The turn may have been too short to be seen; while it runs, something moves.
+    // The turn may be too short to be visible; while it is running, there is an animation.
     screen.wait_quiet();
 }
 
@@ -74,7 +74,7 @@ fn quit(screen: &mut Screen) {
 }
 
 #[test]
-fn a_session_is_found_and_gone_on_with_after_parlor_was_killed_in_a_turn() {
+fn a_session_is_resumed_after_parlor_was_killed_during_a_turn() {
     let machine = Machine::new();
     let mut screen = machine.start(&["demo"]);
     screen.wait_for("ready");
@@ -83,7 +83,7 @@ fn a_session_is_found_and_gone_on_with_after_parlor_was_killed_in_a_turn() {
     screen.wait_for("/long 100000");
     screen.send("\r");
     screen.wait_for("working");
-    // What is on the screen for half a second is kept.
+    // The state of the screen is saved within half a second.
     screen.wait_quiet_for_store();
     let pid = rustix::process::Pid::from_raw(screen.pid()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -91,7 +91,7 @@ fn a_session_is_found_and_gone_on_with_after_parlor_was_killed_in_a_turn() {
 
     let mut screen = machine.list();
     screen.wait_for("cut, ");
-    // Its end is shown before it is opened.
+    // The preview shows its end.
     screen.wait_for("This turn was cut");
     screen.send("\r");
     screen.wait_gone("This folder, newest first");
@@ -102,7 +102,7 @@ fn a_session_is_found_and_gone_on_with_after_parlor_was_killed_in_a_turn() {
 }
 
 #[test]
-fn a_session_is_read_without_an_agent_until_a_key_starts_it() {
+fn a_session_can_be_read_without_an_agent() {
     let machine = Machine::new();
     machine.talk("tell of the blue door");
     let mut screen = machine.list();
@@ -116,7 +116,7 @@ fn a_session_is_read_without_an_agent_until_a_key_starts_it() {
 }
 
 #[test]
-fn sessions_are_named_exported_and_deleted_from_the_list() {
+fn sessions_are_renamed_exported_and_deleted_from_the_list() {
     let machine = Machine::new();
     machine.talk("first one here");
     machine.talk("second one here");
@@ -160,7 +160,7 @@ fn sessions_are_named_exported_and_deleted_from_the_list() {
 }
 
 #[test]
-fn a_title_is_told_to_the_agent_now_or_when_the_session_is_opened() {
+fn a_title_is_sent_to_the_agent_now_or_when_the_session_is_opened() {
     let machine = Machine::new();
     machine.talk("paint the fence");
     let knows = |title: &str| {
@@ -168,7 +168,7 @@ fn a_title_is_told_to_the_agent_now_or_when_the_session_is_opened() {
         let mut texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
         texts.any(|text| text.contains(title))
     };
-    // The agent does not run: the list says that it does not know.
+    // The agent is not running, so the list shows that it does not have the title.
     let mut screen = machine.list();
     screen.wait_for("paint the fence");
     rename(&mut screen, " green");
@@ -185,7 +185,7 @@ fn a_title_is_told_to_the_agent_now_or_when_the_session_is_opened() {
     screen.wait_gone("This folder, newest first");
     quit(&mut screen);
 
-    // It runs for another session.
+    // The agent is running for another session.
     let mut screen = machine.start(&["demo"]);
     screen.wait_for("ready");
     screen.send(F6);
@@ -212,7 +212,7 @@ fn rename(screen: &mut Screen, more: &str) {
 }
 
 #[test]
-fn what_was_said_is_searched_over_all_folders_and_shown_in_its_place() {
+fn all_folders_are_searched_and_matches_are_shown_in_context() {
     let machine = Machine::new();
     machine.talk("where is the lighthouse");
     let elsewhere = tempfile::tempdir().unwrap();
@@ -235,7 +235,7 @@ fn what_was_said_is_searched_over_all_folders_and_shown_in_its_place() {
 }
 
 #[test]
-fn a_session_whose_folder_was_renamed_is_offered_the_new_one() {
+fn the_new_folder_is_offered_for_a_session_whose_folder_was_renamed() {
     let machine = Machine::new();
     let before = machine.work.path().join("before");
     std::fs::create_dir(&before).unwrap();
@@ -277,7 +277,7 @@ fn the_last_session_of_a_folder_is_offered_at_the_start() {
     screen.wait_for("ready");
     quit(&mut screen);
 
-    // Without an agent it stands in the list of them.
+    // Without an agent it is in the agent picker.
     let mut screen = machine.start(&[]);
     screen.wait_for("Resume “paint the blue door”");
     screen.send("blue door");

@@ -1,4 +1,4 @@
-//! Signing in by the agent's own command, which has the terminal to itself meanwhile.
+//! Sign-in with a command of the agent, which gets the terminal.
 //! Source: ACP v1 authentication, methods of type `terminal`.
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::modes::Modes;
 use super::screen::Screen;
 
-/// An agent that wants a sign-in until its own command has left a file.
+/// An agent that requires sign-in until its command has created a file.
 const AGENT: &str = r#"
 if [ "$1" = --login ]; then
     printf 'Name of your friend: '
@@ -43,7 +43,7 @@ fn start(folder: &Path) -> Screen {
     screen
 }
 
-/// The command is shown, and runs after a yes.
+/// The command is shown, and runs after confirmation.
 fn allow(screen: &mut Screen) {
     screen.wait_for("Run this command to sign in?");
     screen.wait_for("--login");
@@ -52,7 +52,7 @@ fn allow(screen: &mut Screen) {
     screen.send("2");
 }
 
-/// The shell's screen keeps what was asked before.
+/// The main screen still has earlier questions.
 fn wait_for_questions(screen: &mut Screen, count: usize) {
     screen.wait_until(&format!("question {count}"), |screen| {
         screen.text().matches("Name of your friend:").count() == count
@@ -60,19 +60,19 @@ fn wait_for_questions(screen: &mut Screen, count: usize) {
 }
 
 #[test]
-fn acp_v1_a_terminal_sign_in_has_the_terminal_to_itself_and_then_the_session_opens() {
+fn acp_v1_terminal_sign_in_gets_the_terminal_and_then_the_session_opens() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = start(folder.path());
     screen.send("\r");
     allow(&mut screen);
     screen.wait_for("Name of your friend:");
-    assert!(!screen.is_alternate(), "the command runs on the shell's own screen");
-    assert_eq!(Modes::of(&screen.raw).left(), [""; 0], "in the modes that it expects");
-    // The terminal echoes and edits the line again.
+    assert!(!screen.is_alternate(), "the command runs on the main screen");
+    assert_eq!(Modes::of(&screen.raw).left(), [""; 0], "default modes");
+    // The terminal echoes and edits the line.
     screen.send("melom\u{7f}n\r");
     screen.wait_for("ready");
     assert!(screen.is_alternate());
-    assert!(Modes::of(&screen.raw).is_on(2004), "all modes are back");
+    assert!(Modes::of(&screen.raw).is_on(2004), "all modes are enabled again");
     screen.send("hello");
     screen.wait_for("hello");
     screen.send("\r");
@@ -83,7 +83,7 @@ fn acp_v1_a_terminal_sign_in_has_the_terminal_to_itself_and_then_the_session_ope
 }
 
 #[test]
-fn acp_v1_a_terminal_sign_in_that_fails_is_told_and_can_be_tried_again() {
+fn acp_v1_failed_terminal_sign_in_is_reported_and_can_be_retried() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = start(folder.path());
     screen.send("\r");
@@ -93,13 +93,13 @@ fn acp_v1_a_terminal_sign_in_that_fails_is_told_and_can_be_tried_again() {
     screen.wait_for("Sign-in failed");
     assert!(screen.is_alternate());
     screen.wait_for("exit status: 3");
-    // Enter in the empty prompt leads back to the list.
+    // Enter with an empty prompt opens the list again.
     screen.send("\r");
     screen.wait_for("type to filter");
     screen.send("\r");
     allow(&mut screen);
     wait_for_questions(&mut screen, 2);
-    // Ctrl+C is for the command, not for parlor.
+    // Ctrl+C is sent to the command, not to parlor.
     screen.send("\u{3}");
     screen.wait_until("parlor's screen", Screen::is_alternate);
     screen.send("\r");

@@ -1,4 +1,4 @@
-//! However parlor ends, the terminal is restored and no agent lives on.
+//! Signals: the terminal is restored, and agents are stopped.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::screen::Screen;
 
-/// An agent that tells its process id in a file and starts a child that outlives its own stdin.
+/// An agent that ignores TERM, and starts a child process that does not read stdin. Both write their process ids to
+/// files.
 pub const STUBBORN: &str =
     "sleep 300 & echo $! > child; echo $$ > agent; trap '' TERM; cat > /dev/null; sleep 300";
 
@@ -19,7 +20,7 @@ fn start_with_child(folder: &tempfile::TempDir) -> (Screen, Vec<i32>) {
     (screen, pids)
 }
 
-/// The processes of [`STUBBORN`], once they run.
+/// The processes of [`STUBBORN`], once they are running.
 pub fn child_and_agent(folder: &tempfile::TempDir) -> Vec<i32> {
     let read = |name: &str| -> i32 {
         let deadline = Instant::now() + Duration::from_secs(20);
@@ -40,13 +41,13 @@ pub fn assert_all_gone(pids: &[i32]) {
     let deadline = Instant::now() + Duration::from_secs(20);
     for pid in pids {
         while fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
-            assert!(Instant::now() < deadline, "process {pid} lives on");
+            assert!(Instant::now() < deadline, "process {pid} is running");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 }
 
-fn ends_clean(signal: Signal) {
+fn check_signal(signal: Signal) {
     let folder = tempfile::tempdir().unwrap();
     let (mut screen, pids) = start_with_child(&folder);
     kill_process(Pid::from_raw(screen.pid()).unwrap(), signal).unwrap();
@@ -56,17 +57,17 @@ fn ends_clean(signal: Signal) {
 }
 
 #[test]
-fn term_ends_clean() {
-    ends_clean(Signal::TERM);
+fn term_restores_the_terminal_and_stops_agents() {
+    check_signal(Signal::TERM);
 }
 
 #[test]
-fn hup_ends_clean() {
-    ends_clean(Signal::HUP);
+fn hup_restores_the_terminal_and_stops_agents() {
+    check_signal(Signal::HUP);
 }
 
 #[test]
-fn a_wish_to_quit_ends_an_agent_that_ignores_everything() {
+fn quitting_stops_an_agent_that_ignores_everything() {
     let folder = tempfile::tempdir().unwrap();
     let (mut screen, pids) = start_with_child(&folder);
     screen.send("\u{11}");
@@ -76,10 +77,10 @@ fn a_wish_to_quit_ends_an_agent_that_ignores_everything() {
 }
 
 #[test]
-fn a_stopped_parlor_leaves_the_shell_its_terminal_and_comes_back_with_all() {
+fn a_suspended_parlor_restores_the_terminal_and_continues() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("shell");
-    // Without a shell that controls jobs, nobody could continue what was stopped, and the system stops nothing.
+    // Processes can be stopped only if a shell with job control can continue them.
     let lines = format!(
         "#!/bin/sh\nset -m\n'{}' --agent-command 'sleep 300'\necho stopped with $?\nread answer\nfg > /dev/null\n",
         env!("CARGO_BIN_EXE_parlor")
@@ -94,7 +95,7 @@ fn a_stopped_parlor_leaves_the_shell_its_terminal_and_comes_back_with_all() {
     screen.wait_for("stopped with");
     assert!(!screen.is_alternate());
     screen.send("goes to the shell\r");
-    screen.wait_until("the screen is parlor's again", Screen::is_alternate);
+    screen.wait_until("parlor has the screen again", Screen::is_alternate);
     screen.send(" before");
     screen.wait_for("what was typed before");
     screen.send("\u{11}");

@@ -1,4 +1,4 @@
-//! An agent on another machine, as a user sees it: the host asks, the terminal answers, the session opens.
+//! An agent on another machine: authentication in the terminal, then the session.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::screen::Screen;
 
-/// An ssh that leads back here. It lets nobody in who was not asked, and leaves a key behind where it asked.
+/// A fake ssh that runs commands locally. It requires authentication, and stores a key after it was interactive.
 const SSH: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 case " $* " in *" BatchMode=yes "*) may_ask= ;; *) may_ask=1 ;; esac
@@ -23,7 +23,7 @@ exec sh -c "$3"
 "#;
 
 #[test]
-fn a_host_that_asks_gets_the_terminal_and_then_the_agent_works_there() {
+fn a_host_that_requires_interaction_gets_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let far = folder.path().join("far");
     fs::create_dir(&far).unwrap();
@@ -50,7 +50,7 @@ fn a_host_that_asks_gets_the_terminal_and_then_the_agent_works_there() {
     screen.wait_quiet();
     screen.send("\r");
     screen.wait_for("ada@build's password:");
-    assert!(!screen.is_alternate(), "ssh has the shell's own screen");
+    assert!(!screen.is_alternate(), "ssh runs on the main screen");
     screen.send("melon\r");
     screen.wait_for("ready");
     screen.wait_for("ada@build:");

@@ -1,4 +1,4 @@
-//! `--strict`: what is mended for everybody else is shown as it came, and refused with the reason.
+//! `--strict`: non-standard messages are shown unchanged, and rejected with the reason.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::screen::Screen;
 
-/// Says what it says without the wrapper of an update, asks with options that are keyed by `id`, and ends its turn once
-/// it has an answer of any kind.
+/// Sends updates without the wrapper, requests permission with options that are keyed by `id`, and ends the turn after
+/// any response.
 const PEER: &str = r#"> "initialize"
 < {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":1,"agentCapabilities":{}}}
 > "session/new"
@@ -22,7 +22,7 @@ const PEER: &str = r#"> "initialize"
 
 const F8: &str = "\u{1b}[19~";
 
-/// The same peer, mended or to the letter.
+/// Starts the agent with or without compatibility workarounds.
 fn start(folder: &tempfile::TempDir, script: &str, options: &[&str]) -> Screen {
     let file = folder.path().join("script");
     fs::write(&file, script).unwrap();
@@ -39,7 +39,7 @@ fn leave(mut screen: Screen) {
 }
 
 #[test]
-fn a_dialect_is_understood_unless_strict_and_then_shown_raw_and_refused_with_the_reason() {
+fn strict_shows_non_standard_messages_raw_and_rejects_them() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = start(&folder, PEER, &[]);
     screen.wait_for("ready");
@@ -64,7 +64,7 @@ fn a_dialect_is_understood_unless_strict_and_then_shown_raw_and_refused_with_the
     screen.wait_for("Rejected non-standard request: session/request_permission");
     screen.wait_for("missing field `optionId`");
     screen.wait_for("ready");
-    assert!(!screen.text().contains("Let it"), "nothing is asked that was not understood");
+    assert!(!screen.text().contains("Let it"), "no dialog for a rejected request");
     screen.send(F8);
     screen.wait_for("none (strict protocol)");
     assert!(!screen.text().contains("quirks"), "{}", screen.text());
@@ -73,7 +73,7 @@ fn a_dialect_is_understood_unless_strict_and_then_shown_raw_and_refused_with_the
 }
 
 #[test]
-fn a_handshake_that_is_not_the_protocols_is_refused_by_strict_with_the_reason() {
+fn strict_rejects_a_non_standard_handshake_with_the_reason() {
     let script = PEER.replace("\"protocolVersion\":1", "\"protocolVersion\":\"1\"");
     let folder = tempfile::tempdir().unwrap();
     let mut screen = start(&folder, &script, &[]);

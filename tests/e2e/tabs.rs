@@ -1,4 +1,4 @@
-//! Several tabs in the real program: two agents at once, what waits behind the front, and no process left behind.
+//! Several tabs: two agents at once, background tabs, and no remaining processes.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub fn alt(key: &str) -> String {
     format!("{ESC}{key}")
 }
 
-/// Processes whose parent is this one, by their command lines.
+/// The processes with this parent.
 pub fn children(parent: i32) -> Vec<i32> {
     let is_child = |pid: &i32| {
         fs::read_to_string(format!("/proc/{pid}/stat")).ok().is_some_and(|stat| {
@@ -43,7 +43,7 @@ fn wait_for_children(screen: &Screen, count: usize) -> Vec<i32> {
     }
 }
 
-/// Two demo agents, each with a process and a folder of its own; the second one's tab is in front.
+/// Two demo agents with separate processes and folders; the tab of the second one is active.
 fn two_tabs(folder: &Path, size: (u16, u16)) -> Screen {
     let (one, two) = (folder.join("one"), folder.join("two"));
     fs::create_dir_all(&one).unwrap();
@@ -53,7 +53,7 @@ fn two_tabs(folder: &Path, size: (u16, u16)) -> Screen {
     screen
 }
 
-/// The same with a folder for what is kept that outlives the screen.
+/// The same with a data folder that outlives the screen.
 fn two_tabs_in(folder: &Path, data: &Path) -> Screen {
     let (one, two) = (folder.join("one"), folder.join("two"));
     fs::create_dir_all(&one).unwrap();
@@ -92,7 +92,7 @@ fn quit(screen: &mut Screen) {
 }
 
 #[test]
-fn one_agent_streams_behind_the_front_while_the_other_is_typed_to() {
+fn an_agent_streams_in_the_background_while_another_gets_a_prompt() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = two_tabs(folder.path(), (24, 80));
     let agents = wait_for_children(&screen, 2);
@@ -104,27 +104,31 @@ fn one_agent_streams_behind_the_front_while_the_other_is_typed_to() {
     prompt(&mut screen, "/help");
     screen.wait_for("Plain text works too");
     screen.wait_for("ready");
-    // The other one still works, or has ended its turn: its mark tells.
+    // The other agent is working or has ended its turn, as its symbol shows.
     screen.wait_until("the mark of the second tab", |screen| {
         screen.text().lines().next().is_some_and(|bar| bar.contains("2⠿") || bar.contains("2✓"))
     });
     screen.send(&alt("2"));
     screen.wait_for("▸2");
-    // Each tab shows its own session.
+    // Each tab shows its session.
     screen.wait_gone("Plain text works too");
     quit(&mut screen);
     assert_all_gone(&agents);
 }
 
 #[test]
-fn a_permission_behind_the_front_is_answered_from_the_list() {
+fn a_permission_of_a_background_tab_is_answered_from_the_list() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = two_tabs(folder.path(), (24, 80));
     prompt(&mut screen, "/edit");
     screen.send(&alt("1"));
     screen.wait_for("1 pending");
-    assert!(!screen.text().contains("Allow this edit?"), "it does not come to the front:\n{}", screen.text());
-    // What is typed goes to the prompt of the front.
+    assert!(
+        !screen.text().contains("Allow this edit?"),
+        "it is not shown in the active tab:\n{}",
+        screen.text()
+    );
+    // Typed text is inserted into the prompt of the active tab.
     screen.send("1");
     screen.wait_for("› 1");
     screen.send(&alt("a"));
@@ -140,7 +144,7 @@ fn a_permission_behind_the_front_is_answered_from_the_list() {
 }
 
 #[test]
-fn closing_a_tab_ends_its_agent_and_leaves_the_other() {
+fn closing_a_tab_stops_only_its_agent() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = two_tabs(folder.path(), (24, 80));
     let both = wait_for_children(&screen, 2);
@@ -156,7 +160,7 @@ fn closing_a_tab_ends_its_agent_and_leaves_the_other() {
 }
 
 #[test]
-fn a_crash_in_a_background_tab_is_marked_and_disturbs_nothing() {
+fn a_crash_in_a_background_tab_is_marked_and_the_active_tab_is_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (folder.path().join("one"), folder.path().join("two"));
     fs::create_dir_all(&one).unwrap();
@@ -181,7 +185,7 @@ fn a_crash_in_a_background_tab_is_marked_and_disturbs_nothing() {
     screen.wait_for("exit code 3");
     screen.send("\r");
     screen.wait_for("▸1");
-    // Its agent was started again.
+    // Its agent was restarted.
     screen.wait_for("last prompt failed");
     prompt(&mut screen, "second prompt");
     screen.wait_for("Running again.");
@@ -189,7 +193,7 @@ fn a_crash_in_a_background_tab_is_marked_and_disturbs_nothing() {
 }
 
 #[test]
-fn a_parlor_that_is_killed_keeps_both_sessions_and_leaves_no_agent() {
+fn a_killed_parlor_leaves_both_sessions_saved_and_no_agent() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     fs::create_dir_all(&data).unwrap();
@@ -201,7 +205,7 @@ fn a_parlor_that_is_killed_keeps_both_sessions_and_leaves_no_agent() {
     screen.wait_for("▸1");
     prompt(&mut screen, "first of two");
     screen.wait_for("ready");
-    // What is on the screen is kept half a second later at the latest.
+    // The state of the screen is saved within half a second.
     std::thread::sleep(Duration::from_millis(700));
     let pid = rustix::process::Pid::from_raw(screen.pid()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -218,7 +222,7 @@ fn a_parlor_that_is_killed_keeps_both_sessions_and_leaves_no_agent() {
 }
 
 #[test]
-fn the_smallest_screen_has_room_for_tabs() {
+fn tabs_are_visible_on_the_smallest_screen() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = two_tabs(folder.path(), (12, 40));
     prompt(&mut screen, "/help");
@@ -226,7 +230,7 @@ fn the_smallest_screen_has_room_for_tabs() {
     screen.send(CTRL_END);
     screen.send(&alt("1"));
     screen.wait_for("▸1");
-    // By mouse: the second tab of the bar.
+    // Clicks the second tab of the bar.
     let bar = screen.text().lines().next().unwrap_or_default().to_owned();
     let column = bar.chars().position(|letter| letter == '2').unwrap() + 1;
     screen.send(&format!("{ESC}[<0;{column};1M{ESC}[<0;{column};1m"));

@@ -1,4 +1,4 @@
-//! What parlor does to the terminal: all of it is undone, and nothing is written that the terminal cannot show.
+//! Changes of the terminal's state: all are undone, and only supported output is written.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::modes::Modes;
 use super::screen::Screen;
 
-/// Alternate screen, bracketed paste, focus, mouse: asked for at the start.
+/// Alternate screen, bracketed paste, focus, mouse: enabled at the start.
 const ASKED_FOR: [u16; 4] = [1049, 2004, 1004, 1006];
 
 fn demo(folder: &tempfile::TempDir, variables: &[(&str, &Path)]) -> Screen {
@@ -19,14 +19,14 @@ fn demo(folder: &tempfile::TempDir, variables: &[(&str, &Path)]) -> Screen {
 fn assert_left_clean(screen: &Screen) {
     let modes = Modes::of(&screen.raw);
     for mode in ASKED_FOR {
-        assert!(modes.was_on(mode), "mode {mode} was never asked for");
+        assert!(modes.was_on(mode), "mode {mode} was never enabled");
     }
     assert_eq!(modes.left(), [""; 0]);
     assert!(!screen.is_alternate());
 }
 
 #[test]
-fn leaving_undoes_every_mode() {
+fn quitting_restores_all_modes() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder, &[]);
     screen.send("\u{11}");
@@ -35,7 +35,7 @@ fn leaving_undoes_every_mode() {
 }
 
 #[test]
-fn a_signal_undoes_every_mode() {
+fn a_signal_restores_all_modes() {
     let folder = tempfile::tempdir().unwrap();
     for signal in [Signal::TERM, Signal::INT] {
         let mut screen = demo(&folder, &[]);
@@ -46,17 +46,17 @@ fn a_signal_undoes_every_mode() {
 }
 
 #[test]
-fn a_panic_undoes_every_mode_and_is_told_on_the_shells_screen() {
+fn a_panic_restores_all_modes_and_is_printed_on_the_main_screen() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = Screen::start_program(&example("panics"), folder.path());
     assert!(!screen.wait_exit().success());
     assert_left_clean(&screen);
-    assert!(screen.text().contains("fell on purpose"), "{}", screen.text());
+    assert!(screen.text().contains("panic on purpose"), "{}", screen.text());
 }
 
-/// Terminals with the kitty keyboard protocol tell Shift+Enter apart, and write other keys in a longer form too.
+/// Terminals with the kitty keyboard protocol distinguish Shift+Enter, and also encode other keys differently.
 #[test]
-fn keys_of_the_kitty_protocol_are_known() {
+fn keys_of_the_kitty_protocol_are_decoded() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder, &[]);
     screen.send("one\u{1b}[13;2utwo");
@@ -65,8 +65,8 @@ fn keys_of_the_kitty_protocol_are_known() {
         let mut rows = text.lines().skip_while(|row| !row.contains("› one"));
         rows.next().is_some() && rows.next().is_some_and(|row| row.trim() == "two")
     });
-    assert!(Modes::of(&screen.raw).asked_flags.contains("1"), "escape codes are told apart");
-    // Ctrl+C clears, F1 helps, Escape closes, Ctrl+Q leaves.
+    assert!(Modes::of(&screen.raw).asked_flags.contains("1"), "escape codes are disambiguated");
+    // Ctrl+C clears, F1 opens the help, Escape closes it, Ctrl+Q quits.
     screen.send("\u{1b}[99;5u");
     screen.wait_gone("two");
     screen.send("\u{1b}[P");
@@ -79,7 +79,7 @@ fn keys_of_the_kitty_protocol_are_known() {
 }
 
 #[test]
-fn without_colours_none_is_written() {
+fn no_colours_are_written_if_disabled() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder, &[("NO_COLOR", Path::new("1"))]);
     screen.send("/edit\r");
@@ -90,7 +90,7 @@ fn without_colours_none_is_written() {
 }
 
 #[test]
-fn a_terminal_of_sixteen_colours_gets_no_others() {
+fn terminals_with_sixteen_colours_get_no_others() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder, &[("COLORTERM", Path::new("")), ("TERM", Path::new("xterm"))]);
     screen.send("/edit\r");
@@ -102,14 +102,14 @@ fn a_terminal_of_sixteen_colours_gets_no_others() {
 }
 
 #[test]
-fn where_only_ascii_can_be_shown_nothing_else_is() {
+fn only_ascii_is_written_to_ascii_terminals() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = demo(&folder, &[("LC_ALL", Path::new("C")), ("LANG", Path::new("C"))]);
     screen.send("/edit\r");
     screen.wait_for("Allow this edit?");
     let text = screen.text();
     assert!(text.is_ascii(), "{text}");
-    // A dialog that opens by itself takes no key at once.
+    // A dialog that opened without a key press ignores keys at first.
     screen.wait_quiet();
     screen.send("\u{1b}");
     screen.wait_for("rejected");
@@ -118,7 +118,7 @@ fn where_only_ascii_can_be_shown_nothing_else_is() {
     assert_left_clean(&screen);
 }
 
-/// The colours that were set: parameters of SGR that are no attribute and no reset.
+/// The colours that were set: parameters of SGR except attributes and resets.
 fn colours(raw: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(raw);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What terminals do besides showing text: they change size, answer, and go away.
+//! Terminal events: resizes, responses, and the end of the terminal.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -13,7 +13,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use super::screen::Screen;
 use super::signals::{STUBBORN, assert_all_gone, child_and_agent};
 
-/// An agent that never answers, so nothing but keys draws.
+/// An agent that never responds, so that only keys cause frames.
 fn silent(folder: &tempfile::TempDir) -> Screen {
     let mut screen = Screen::start(folder.path(), &["--", "sleep", "300"]);
     screen.wait_for("starting");
@@ -21,7 +21,7 @@ fn silent(folder: &tempfile::TempDir) -> Screen {
 }
 
 #[test]
-fn keys_typed_in_a_storm_of_resizes_all_arrive() {
+fn keys_typed_during_many_resizes_arrive() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = silent(&folder);
     let mut all = String::new();
@@ -31,7 +31,7 @@ fn keys_typed_in_a_storm_of_resizes_all_arrive() {
         screen.send(&letter.to_string());
         all.push(letter);
         screen.resize(30, 90 - round % 5);
-        // Not after each: the next key must not be what brings the last one.
+        // Not after each key, because the next key must not cause the delivery of the previous one.
         if round % 8 == 7 {
             screen.wait_for(&all);
         }
@@ -41,7 +41,7 @@ fn keys_typed_in_a_storm_of_resizes_all_arrive() {
 }
 
 #[test]
-fn what_the_terminal_answers_is_followed_and_not_typed() {
+fn responses_of_the_terminal_are_handled_and_not_typed() {
     let folder = tempfile::tempdir().unwrap();
     let mut screen = Screen::start(folder.path(), &["--", "sleep", "300"]);
     screen.wait_until("the questions", |screen| {
@@ -52,7 +52,7 @@ fn what_the_terminal_answers_is_followed_and_not_typed() {
     screen.send("one\u{1b}]11;rgb:ffff/ffff/fefe\u{1b}\\ two\u{1b}[?2026;0$y\u{1b}[?62;22c three");
     screen.wait_for("one two three");
     screen.wait_until("a light screen", |screen| screen.cells().cell(5, 5).unwrap().bgcolor() != dark);
-    // It knows no synchronized updates, so frames are none from now on.
+    // The terminal reported no support for synchronized updates, so they are not used.
     screen.send(" x");
     screen.wait_for("three x");
     screen.raw.clear();
@@ -65,10 +65,10 @@ fn what_the_terminal_answers_is_followed_and_not_typed() {
     );
 }
 
-/// parlor on a terminal that is not its session's, with an agent that does not want to end.
+/// Starts parlor on a terminal that is not its controlling one, with an agent that ignores TERM.
 fn on_a_strange_terminal(folder: &tempfile::TempDir, size: Winsize) -> (OwnedFd, std::process::Child) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    // Not every system takes this with the opening.
+    // Not all systems support this flag of `openpt`.
     fcntl_setfd(&ours, FdFlags::CLOEXEC).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
@@ -107,14 +107,14 @@ fn wait_end(parlor: &mut std::process::Child) -> Option<std::process::ExitStatus
     None
 }
 
-/// The loop is blocked in writing a frame, and hears no signal.
+/// The loop is blocked writing a frame and handles no signals.
 #[test]
-fn a_terminal_that_is_not_read_does_not_keep_parlor_alive() {
+fn a_terminal_that_is_not_read_does_not_block_the_exit() {
     let folder = tempfile::tempdir().unwrap();
     let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
     let (ours, mut parlor) = on_a_strange_terminal(&folder, size);
     let pids = child_and_agent(&folder);
-    // Each makes it paint the whole screen, until nothing more fits into the terminal's buffer.
+    // Each signal redraws the whole screen, until the terminal's buffer is full.
     for _ in 0..200 {
         signal(&parlor, Signal::WINCH);
         std::thread::sleep(Duration::from_millis(10));
@@ -126,16 +126,16 @@ fn a_terminal_that_is_not_read_does_not_keep_parlor_alive() {
     drop(ours);
 }
 
-/// A terminal window that is closed. HUP comes only to the terminal's own session; without one, the end of the
-/// terminal itself must do.
+/// Closes the terminal window. HUP is sent only to the session of the terminal; without it, parlor must detect the end
+/// of the terminal itself.
 #[test]
-fn a_terminal_that_goes_away_ends_parlor_and_its_agent() {
+fn closing_the_terminal_ends_parlor_and_its_agent() {
     let folder = tempfile::tempdir().unwrap();
     let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
     let (ours, mut parlor) = on_a_strange_terminal(&folder, size);
     let pids = child_and_agent(&folder);
     drop(ours);
-    // With the end of a terminal the system lets stopped programs go on, and parlor takes the screen then.
+    // When a terminal is closed, the system continues stopped processes, and parlor takes the screen.
     signal(&parlor, Signal::CONT);
     let status = wait_end(&mut parlor);
     assert!(status.is_some_and(|status| status.success()), "{status:?}");

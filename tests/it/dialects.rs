@@ -1,36 +1,36 @@
-//! Five systems, each in the form of its document and of its code, over each of its transports, against their
-//! official twins: whatever the form and the line, the user must end up with the same state.
+//! Five agents, each in the form of its documentation and of its code, over each of its transports, compared with an
+//! official twin: the resulting state must be the same.
 //!
-//! Each form writes the script of an agent (`tongues`); the user does the same with all of them (`play`), as far
-//! as the system can it: prompts with text, thoughts, tools, a plan and a diff; permissions allowed, rejected and
-//! cancelled; a cancel in mid-turn and a prompt after it; modes, models, options; a list; the loss of the line and
-//! what follows it; a copy; the end. What was seen to work makes `docs/compatibility.md` (`table`).
+//! Each form writes the script of an agent (`writers`). The user's actions are the same for all (`play`), as far as the
+//! agent supports them: prompts with text, thoughts, tool calls, a plan and a diff; permissions that are allowed,
+//! rejected and cancelled; a cancelled turn and a prompt after it; modes, models, options; a session list; a lost
+//! connection and the recovery; a fork; the end. The results are written to `docs/compatibility.md` (`table`).
 
-mod cast;
 mod golden;
+mod parts;
 mod play;
 mod table;
-mod tongues;
+mod writers;
 
-use self::cast::{Form, Part, played};
+use self::parts::{Form, Part, played};
 use self::play::Line;
-use self::tongues::{
-    ActiveContextCode, Can, ElephantDocument, OpenOxide, OxideForm, Reopen, Tongue, ZeptoClawDocument,
+use self::writers::{
+    ActiveContextCode, Can, ElephantDocument, OpenOxide, OxideForm, Reopen, ScriptWriter, ZeptoClawDocument,
 };
 use super::bridge::Shape;
 
-/// Plays a part and its twin, and compares.
+/// Plays a form and its twin, and compares the results.
 fn check(form: Form, line: Line) {
     let twin = Form::Twin(form.system());
-    let [own, twin, at_home] = std::thread::scope(|scope| {
+    let [own, twin, local] = std::thread::scope(|scope| {
         [(form, line), (twin, line), (twin, Line::Stdio)]
             .map(|(form, line)| scope.spawn(move || played(Part { form, line })))
             .map(|playing| playing.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault)))
     });
-    assert!(twin.told.contains("After the crash."), "{}", twin.told);
-    assert_eq!(own.told, twin.told);
+    assert!(twin.summary.contains("After the crash."), "{}", twin.summary);
+    assert_eq!(own.summary, twin.summary);
     if !line.is_post() && !line.is_deaf() {
-        assert_eq!(cast::without_cause(&own.told), cast::without_cause(&at_home.told));
+        assert_eq!(parts::without_cause(&own.summary), parts::without_cause(&local.summary));
     }
 }
 
@@ -38,7 +38,7 @@ macro_rules! parts {
     ($($name:ident: $form:expr, $line:expr;)*) => {
         $(#[test] fn $name() { check($form, $line); })*
 
-        /// Every part with the name of its test.
+        /// All parts with the names of their tests.
         fn all_parts() -> Vec<(&'static str, Part)> {
             vec![$((stringify!($name), Part { form: $form, line: $line })),*]
         }
@@ -86,18 +86,18 @@ parts! {
     banjo_over_websocket: Form::BanjoDocument, Line::Behind(Shape::Socket);
     banjo_over_websocket_as_implemented: Form::BanjoCode, Line::Behind(Shape::Socket);
     banjo_over_websocket_not_read_during_a_turn: Form::BanjoCode, Line::Behind(Shape::DeafSocket);
-    acp_v1_over_stdio: Form::First, Line::Stdio;
-    acp_v1_over_websocket: Form::First, Line::Behind(Shape::Socket);
-    acp_v1_over_http: Form::First, Line::Behind(Shape::OneStream);
-    acp_v1_over_http_detected: Form::First, Line::Found(Shape::OneStream);
-    acp_v2_over_stdio: Form::Second, Line::Stdio;
-    acp_v2_over_websocket: Form::Second, Line::Behind(Shape::Socket);
-    acp_v2_over_http: Form::Second, Line::Behind(Shape::OneStream);
+    acp_v1_over_stdio: Form::Version1, Line::Stdio;
+    acp_v1_over_websocket: Form::Version1, Line::Behind(Shape::Socket);
+    acp_v1_over_http: Form::Version1, Line::Behind(Shape::OneStream);
+    acp_v1_over_http_detected: Form::Version1, Line::Found(Shape::OneStream);
+    acp_v2_over_stdio: Form::Version2, Line::Stdio;
+    acp_v2_over_websocket: Form::Version2, Line::Behind(Shape::Socket);
+    acp_v2_over_http: Form::Version2, Line::Behind(Shape::OneStream);
 }
 
 #[test]
-fn activecontext_gets_a_new_session_and_the_prompt_when_a_cancel_ended_the_old_one() {
-    let own = play::play(&ActiveContextCode { is_null: true }, Line::Stdio).told;
+fn activecontext_gets_a_new_session_and_the_prompt_after_a_cancel_ended_the_session() {
+    let own = play::play(&ActiveContextCode { is_null: true }, Line::Stdio).summary;
     assert!(own.contains("The agent could not restore this conversation."), "{own}");
     assert!(own.contains("Here again."), "{own}");
     assert_eq!(

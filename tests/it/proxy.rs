@@ -1,4 +1,4 @@
-//! An agent that is reached only through a proxy, which the environment names.
+//! An agent that is reachable only through a proxy from the environment.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,10 +11,10 @@ use parlor::app::SessionPhase;
 use super::remote::{Server, spec};
 use super::rig::Rig;
 
-/// The environment is that of a process, so the test plays itself once more in one of its own.
+/// The environment is per process, so the test runs itself in another process.
 const INSIDE: &str = "PARLOR_TEST_BEHIND_PROXY";
 
-/// A proxy that knows one host; it lets nobody tunnel. What it was asked for, head by head.
+/// A proxy that resolves one host, without tunnels. Records the heads of requests.
 fn proxy(server: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -53,7 +53,7 @@ fn pass(mut client: TcpStream, server: u16, heads: &Mutex<Vec<String>>) {
 }
 
 #[test]
-fn an_agent_behind_a_proxy() {
+fn an_agent_is_reached_through_a_proxy() {
     if std::env::var_os(INSIDE).is_some() {
         return inside();
     }
@@ -61,7 +61,7 @@ fn an_agent_behind_a_proxy() {
     let (port, heads) = proxy(server.port);
     let address = format!("http://me:hush@127.0.0.1:{port}");
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "it::proxy::an_agent_behind_a_proxy", "--nocapture"]).env(INSIDE, "1");
+    child.args(["--exact", "it::proxy::an_agent_is_reached_through_a_proxy", "--nocapture"]).env(INSIDE, "1");
     for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"] {
         child.env(name, &address);
     }
@@ -82,7 +82,7 @@ fn an_agent_behind_a_proxy() {
     }
 }
 
-/// No name server knows the host: only the proxy does.
+/// Only the proxy can resolve the host.
 fn inside() {
     let folder = tempfile::tempdir().unwrap();
     for scheme in ["http", "ws"] {

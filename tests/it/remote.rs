@@ -1,4 +1,4 @@
-//! The official HTTP and web socket server is the counterpart of the remote transports.
+//! The remote transports with the official HTTP and WebSocket server.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,11 +11,11 @@ use parlor::model::{Action, AgentSpec, Callbacks, CloseReason, Remote, TokenSour
 use super::rig::Rig;
 use super::sdk::sdk_agent;
 
-/// The official server with the official agent behind it.
+/// The official server with the agent of the SDK.
 pub(super) struct Server {
     child: Child,
     pub(super) port: u16,
-    told: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
@@ -23,7 +23,7 @@ impl Server {
         Self::at(0)
     }
 
-    /// At a port that is known; 0: any.
+    /// Starts it at a port; 0: any.
     fn at(port: u16) -> Self {
         Self::with(&["--http", &port.to_string()])
     }
@@ -32,25 +32,25 @@ impl Server {
         Self::of(&sdk_agent(), args)
     }
 
-    /// One of another program.
+    /// Starts another program.
     pub(super) fn of(program: &Path, args: &[&str]) -> Self {
         let mut command = Command::new(program);
         let mut child = command.args(args).stdout(Stdio::piped()).spawn().unwrap();
-        let mut told = BufReader::new(child.stdout.take().unwrap());
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        told.read_line(&mut line).unwrap();
-        Self { child, port: line.trim().parse().unwrap(), told }
+        stdout.read_line(&mut line).unwrap();
+        Self { child, port: line.trim().parse().unwrap(), stdout }
     }
 
-    /// What it said besides its port, to its end.
+    /// Stops the server, and returns its remaining output.
     pub(super) fn last_words(mut self) -> String {
         self.child.kill().unwrap();
         let mut words = String::new();
-        self.told.read_to_string(&mut words).unwrap();
+        self.stdout.read_to_string(&mut words).unwrap();
         words
     }
 
-    /// Its address, for each way that it knows.
+    /// The URL for a transport.
     fn url(&self, scheme: &str) -> String {
         format!("{scheme}://127.0.0.1:{}", self.port)
     }
@@ -73,7 +73,7 @@ pub(super) fn spec(url: &str) -> AgentSpec {
     }
 }
 
-/// Runs a scenario over each transport of the official server, from a fresh connection.
+/// Runs a scenario over each transport of the official server, with a new connection each.
 fn over_each_transport(scenario: impl Fn(&mut Rig, &Server)) {
     for scheme in ["http", "ws"] {
         let folder = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ fn turns_with_every_kind_of_update() {
 }
 
 #[test]
-fn permissions_and_a_cancel() {
+fn permissions_and_cancellation() {
     over_each_transport(|rig, _| {
         rig.prompt("permission");
         rig.wait_ask();
@@ -119,11 +119,11 @@ fn sessions_are_listed_loaded_and_closed() {
     over_each_transport(|rig, _| {
         rig.act(Action::OpenSessions);
         rig.wait("both pages of the list", |state| state.listed().len() == 2);
-        // From this folder to all.
+        // Switches the list from this folder to all folders.
         rig.act(Action::NextScope);
         rig.act(Action::Last);
         rig.act(Action::Accept);
-        // Its folder is the agent's choice, so it is asked about.
+        // The folder is from the agent, so it must be confirmed.
         rig.act(Action::Choose(1));
         rig.wait_ready();
         rig.wait_text("from the history");
@@ -138,7 +138,7 @@ fn sessions_are_listed_loaded_and_closed() {
 }
 
 #[test]
-fn files_and_terminals_are_for_those_that_the_user_trusts() {
+fn callbacks_require_trust_in_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     fs::write(root.join("a.txt"), "from disk").unwrap();
@@ -156,7 +156,7 @@ fn files_and_terminals_are_for_those_that_the_user_trusts() {
 }
 
 #[test]
-fn a_server_that_is_restarted_is_found_again_and_the_session_resumed() {
+fn a_restarted_server_is_reconnected_and_the_session_resumed() {
     for scheme in ["http", "ws"] {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::start();
@@ -167,7 +167,7 @@ fn a_server_that_is_restarted_is_found_again_and_the_session_resumed() {
         let port = server.port;
         drop(server);
         let _server = Server::at(port);
-        // The socket tells at once; HTTP is told by the next message, or by the stream.
+        // A WebSocket detects the restart immediately, HTTP with the next message or its stream.
         rig.wait("another connection", |state| state.sessions[&state.active].conn != first);
         rig.wait_ready();
         rig.ask("after");
@@ -177,7 +177,7 @@ fn a_server_that_is_restarted_is_found_again_and_the_session_resumed() {
 }
 
 #[test]
-fn nobody_there_is_said_in_the_session() {
+fn an_unreachable_server_is_reported_in_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let port = Server::start().port;
     let mut rig = Rig::start(folder.path(), spec(&format!("http://127.0.0.1:{port}/acp")));
@@ -186,7 +186,7 @@ fn nobody_there_is_said_in_the_session() {
 }
 
 #[test]
-fn a_refusal_is_said_and_not_tried_again() {
+fn a_rejected_connection_is_reported_and_not_retried() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start();
     let mut spec = spec(&format!("{}/elsewhere", server.url("http")));

@@ -1,7 +1,7 @@
-//! Replays as real agents make them, over a real pipe, against a session that was kept when it was live: whatever
-//! its form, what is shown and kept is the live transcript, at each moment, and the next prompt goes on below it.
+//! Replays in the forms of real agents, for a session that was recorded live: the shown and saved transcript is that of
+//! the live session at each moment, and the next prompt continues below it.
 //!
-//! The forms were seen with real agents; the words are made up.
+//! The forms were observed with real agents; the texts are made up.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,14 @@ use parlor::app::{Replay, Session};
 use parlor::model::{SessionKey, SessionPlace};
 use parlor::services::store::{ListFilter, Store};
 
-use super::habits::scripted_agent;
+use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent, digest};
 
 const ANSWER: &str = "< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}\n";
 const END: &str = "< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"stopReason\":\"end_turn\"}}\n";
 const PROMPT: &str = "> \"session/prompt\"\n";
 
-/// Which calls open the session again.
+/// The supported call to reopen the session.
 #[derive(Clone, Copy, PartialEq)]
 enum Offers {
     Load,
@@ -43,7 +43,7 @@ fn update(body: &str) -> String {
     )
 }
 
-/// A chunk of a message: whose, its id (none if empty), the words.
+/// A chunk of a message: role, id (none if empty), text.
 fn chunk(kind: &str, id: &str, words: &str) -> String {
     let id = if id.is_empty() { String::new() } else { format!("\"messageId\":\"{id}\",") };
     update(&format!(
@@ -71,7 +71,7 @@ fn call(update_kind: &str, status: &str, title: &str) -> String {
     ))
 }
 
-/// Two turns as they come live, in small pieces; with ids of messages or without.
+/// Two turns as they are sent live, in small chunks; with or without message ids.
 fn live(has_ids: bool, offers: Offers) -> String {
     let id = |name: &'static str| if has_ids { name } else { "" };
     [
@@ -101,7 +101,7 @@ fn live(has_ids: bool, offers: Offers) -> String {
 const FIRST: &str = "count the lines of notes.txt";
 const SECOND: &str = "and what do they say";
 
-/// The same two turns as one chunk for each message.
+/// The same two turns with one chunk for each message.
 fn whole(has_ids: bool) -> [String; 2] {
     let id = |name: &'static str| if has_ids { name } else { "" };
     [
@@ -119,7 +119,7 @@ fn whole(has_ids: bool) -> [String; 2] {
     ]
 }
 
-/// Takes the session up again: what comes before the answer to the call, and behind it.
+/// Reopens the session: the updates before the response to the call, and after it.
 fn again(offers: Offers, before: &str, behind: &str) -> String {
     let call = if offers == Offers::Load { "session/load" } else { "session/resume" };
     let third = [PROMPT, &says("a9", "I still know all of it."), END].concat();
@@ -147,7 +147,7 @@ impl Case {
         Rig::start_kept(self.work.path(), spec, &self.store, uid)
     }
 
-    /// Has the two turns live, and gives the session's id in the store with what was shown.
+    /// Plays the two turns live, and returns the session's id in the store and the shown transcript.
     fn live(&self, script: &str) -> (String, String) {
         let mut rig = self.start(script, None);
         rig.wait_ready();
@@ -175,16 +175,16 @@ fn is_over(rig: &mut Rig) {
     });
 }
 
-/// Plays a replay of a form, and asks on.
+/// Plays a replay, and sends another prompt.
 fn check(live: &str, again: &str) {
     let case = Case::new();
     let (uid, shown) = case.live(live);
-    assert_eq!(case.kept(&uid), shown, "what is kept is what was shown");
+    assert_eq!(case.kept(&uid), shown, "the saved transcript is the shown one");
     let mut rig = case.start(again, Some(&uid));
-    assert_eq!(rig.text(), shown, "it stands there before the agent has started");
+    assert_eq!(rig.text(), shown, "the transcript is shown before the agent has started");
     rig.wait_ready();
     is_over(&mut rig);
-    assert_eq!(rig.seen, [shown.as_str()], "nothing came, went or was there twice");
+    assert_eq!(rig.seen, [shown.as_str()], "the transcript did not change in between");
     rig.ask("do you still know it");
     let longer = format!("{shown}\nuser: do you still know it\nagent: I still know all of it.");
     assert_eq!(rig.text(), longer);
@@ -194,21 +194,21 @@ fn check(live: &str, again: &str) {
 }
 
 #[test]
-fn whole_messages_with_the_ids_of_the_live_ones() {
-    let told = whole(true).concat();
-    check(&live(true, Offers::Load), &again(Offers::Load, &told, ""));
+fn replay_of_complete_messages_with_their_live_ids() {
+    let history = whole(true).concat();
+    check(&live(true, Offers::Load), &again(Offers::Load, &history, ""));
 }
 
 #[test]
-fn whole_messages_without_ids() {
-    let told = whole(false).concat();
-    check(&live(false, Offers::Load), &again(Offers::Load, &told, ""));
+fn replay_of_complete_messages_without_ids() {
+    let history = whole(false).concat();
+    check(&live(false, Offers::Load), &again(Offers::Load, &history, ""));
 }
 
-/// Ids are made anew for a replay, calls are named by their tool and told as done at once.
+/// The replay has new message ids; calls have the name of their tool as title and are completed at once.
 #[test]
-fn whole_messages_with_ids_of_their_own() {
-    let told = [
+fn replay_of_complete_messages_with_new_ids() {
+    let history = [
         user("r1", FIRST),
         thinks("r2", "The lines are to be counted."),
         says("r3", "I count the lines of the file."),
@@ -218,25 +218,25 @@ fn whole_messages_with_ids_of_their_own() {
         user("r5", SECOND),
         says("r6", "They say:\\n\\n- one\\n- two\\n- three, and that is all"),
     ];
-    check(&live(true, Offers::Load), &again(Offers::Load, &told.concat(), ""));
+    check(&live(true, Offers::Load), &again(Offers::Load, &history.concat(), ""));
 }
 
-/// One message for all that was said in a turn; thoughts and calls are left out.
+/// One message for all of a turn, without thoughts and tool calls.
 #[test]
-fn all_of_a_turn_merged_into_one_message() {
-    let told = [
+fn replay_with_one_message_per_turn() {
+    let history = [
         user("", FIRST),
         says("", "I count the lines of the file.\\n\\nThere are **three** of them."),
         user("", SECOND),
         says("", "They say:\\n\\n- one\\n- two\\n- three, and that is all"),
     ];
-    check(&live(false, Offers::Load), &again(Offers::Load, &told.concat(), ""));
+    check(&live(false, Offers::Load), &again(Offers::Load, &history.concat(), ""));
 }
 
-/// What the agent told itself comes first, then the answer, then the history with its thoughts in pieces, and with
-/// messages of the user that are none: what calls gave back to the model.
+/// First the agent's context, then the response, then the history with thoughts in chunks, and with user messages that
+/// are tool results.
 #[test]
-fn a_replay_that_goes_on_behind_the_answer() {
+fn replay_that_continues_after_the_response() {
     let context = user("", "<session_context>\\nThe folder is small. Today is Monday.\\n</session_context>");
     let [_, second] = whole(false);
     let first = [
@@ -253,30 +253,30 @@ fn a_replay_that_goes_on_behind_the_answer() {
 }
 
 #[test]
-fn a_replay_on_resume() {
-    let told = whole(false).concat();
-    check(&live(false, Offers::Resume), &again(Offers::Resume, &told, ""));
+fn replay_on_resume() {
+    let history = whole(false).concat();
+    check(&live(false, Offers::Resume), &again(Offers::Resume, &history, ""));
 }
 
-/// Words that the agent says of itself in each life are in no replay.
+/// Messages that the agent adds in each run are not in a replay.
 #[test]
-fn a_warning_that_only_the_live_session_had() {
+fn replay_without_a_warning_of_the_live_session() {
     let warning = says("", "Warning: the model is not known.");
     let live = live(false, Offers::Load).replacen(PROMPT, &format!("{PROMPT}{warning}"), 1);
-    let told = whole(false).concat();
-    check(&live, &again(Offers::Load, &told, ""));
+    let history = whole(false).concat();
+    check(&live, &again(Offers::Load, &history, ""));
 }
 
-/// The rest of the history comes only after a while, when the user has sent a prompt already.
+/// The rest of the history follows later, after the user has sent a prompt.
 #[test]
-fn a_prompt_that_is_sent_into_a_replay_waits_for_its_end() {
+fn a_prompt_sent_during_a_replay_waits_for_its_end() {
     let case = Case::new();
     let (uid, shown) = case.live(&live(false, Offers::Load));
     let [first, second] = whole(false);
     let mut rig = case.start(&again(Offers::Load, &first, &format!("@ go\n{second}")), Some(&uid));
     rig.wait_ready();
     rig.prompt("do you still know it");
-    assert_eq!(rig.session().queue.len(), 1, "it waits");
+    assert_eq!(rig.session().queue.len(), 1, "the prompt is queued");
     fs::write(Path::new(&case.script).with_file_name("go"), "").unwrap();
     rig.wait_text("agent: I still know all of it.");
     rig.wait_idle();

@@ -1,4 +1,4 @@
-//! Runs the reducer with a real agent and real services, and waits for what the state is to become.
+//! Runs the reducer with a real agent and real services, and waits for states.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -20,24 +20,24 @@ use tokio::sync::mpsc;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A client at work.
+/// A client.
 pub struct Rig {
     pub state: State,
-    /// All that goes over the wire.
+    /// All messages.
     pub tap: Tap,
     doer: EffectRunner,
     agents: Agents,
     services: mpsc::UnboundedReceiver<ServiceEvent>,
     clock: Clock,
     runtime: Option<tokio::runtime::Runtime>,
-    /// What the shown transcript was, each time that it changed.
+    /// The transcript after each change.
     pub seen: Vec<String>,
-    /// How far the user's time is ahead: between two wishes there is always a pause.
+    /// How far the user's clock is ahead, so that there is a pause between actions.
     ahead: Duration,
     _logs: tempfile::TempDir,
 }
 
-/// How to start an agent that is a program with arguments.
+/// The spec of an agent that is a program with arguments.
 pub fn agent(command: impl Into<PathBuf>, args: &[&str]) -> AgentSpec {
     AgentSpec {
         name: "test".to_owned(),
@@ -49,17 +49,17 @@ pub fn agent(command: impl Into<PathBuf>, args: &[&str]) -> AgentSpec {
 }
 
 impl Rig {
-    /// Starts an agent for a folder.
+    /// Starts an agent in a folder.
     pub fn start(folder: &Path, spec: AgentSpec) -> Self {
         Self::begin(folder, spec, None, None, None)
     }
 
-    /// The same, with all traffic in a file.
+    /// Starts an agent with a protocol log.
     pub fn start_logged(folder: &Path, spec: AgentSpec, log: &Path) -> Self {
         Self::begin(folder, spec, None, None, Some(log))
     }
 
-    /// Starts an agent whose sessions are kept, to go on with one of them if so.
+    /// Starts an agent with a store, and optionally resumes a session.
     pub fn start_kept(folder: &Path, spec: AgentSpec, store: &Store, uid: Option<&str>) -> Self {
         let reopen = uid.map(|uid| Box::new(store.reopen(uid).unwrap()));
         Self::begin(folder, spec, Some(store.clone()), reopen, None)
@@ -110,12 +110,12 @@ impl Rig {
         rig
     }
 
-    /// The session on the screen.
+    /// The active session.
     pub fn session(&self) -> &Session {
         &self.state.sessions[&self.state.active]
     }
 
-    /// Types a prompt and sends it. A dialog that opened by itself is closed first.
+    /// Sends a prompt. A dialog that opened automatically is closed first.
     pub fn prompt(&mut self, text: &str) {
         if matches!(self.state.modals.last(), Some(Modal::Choice(_))) {
             self.act(Action::Escape);
@@ -124,13 +124,13 @@ impl Rig {
         self.act(Action::Submit);
     }
 
-    /// A wish of the user, long after the last one: no dialog's grace period holds it back.
+    /// An action of the user after a pause, so that it is not ignored by a dialog's grace period.
     pub fn act(&mut self, action: Action) {
         self.ahead += Duration::from_secs(2);
         self.apply(Event::Act(action));
     }
 
-    /// Applies an event and carries out what follows.
+    /// Applies an event and executes its effects.
     pub fn apply(&mut self, event: Event) {
         let effects = update(&mut self.state, event, Instant::now() + self.ahead);
         let text = self.text();
@@ -140,13 +140,13 @@ impl Rig {
         self.carry_out(effects);
     }
 
-    /// Leaves, waits for the agents' ends, and writes what is to be kept.
+    /// Quits, waits until the agents have ended, and saves pending changes.
     pub fn quit_and_keep(&mut self) {
         self.quit();
         assert_eq!(self.doer.shut_down(), None);
     }
 
-    /// Carries out effects that a test made itself.
+    /// Executes effects of a test.
     pub fn run(&mut self, effects: Vec<Effect>) {
         self.carry_out(effects);
     }
@@ -157,7 +157,7 @@ impl Rig {
             match effect {
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
-                // The composer is the view's; here the draft stands for it.
+                // Without a view, the draft is set directly.
                 Effect::View(ViewCommand::SetDraft(text)) => self.apply(Event::Draft(text)),
                 other => {
                     let runtime = self.runtime.as_ref().unwrap();
@@ -168,7 +168,7 @@ impl Rig {
         }
     }
 
-    /// Waits until the state is as wanted.
+    /// Waits until a condition holds.
     pub fn wait(&mut self, what: &str, holds: impl Fn(&State) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds(&self.state) {
@@ -185,31 +185,31 @@ impl Rig {
         }
     }
 
-    /// Waits until the session takes prompts.
+    /// Waits until the session accepts prompts.
     pub fn wait_ready(&mut self) {
         self.wait("a ready session", |state| {
             state.sessions[&state.active].phase == parlor::app::SessionPhase::Ready
         });
     }
 
-    /// Waits until no turn runs.
+    /// Waits until no turn is running.
     pub fn wait_idle(&mut self) {
         self.wait("the end of the turn", |state| !state.sessions[&state.active].turn.is_running());
     }
 
-    /// Waits until a request of the agent is before the user.
+    /// Waits until a request of the agent is shown.
     pub fn wait_ask(&mut self) {
         self.wait("a request of the agent", |state| !state.sessions[&state.active].asks.is_empty());
     }
 
-    /// Waits until the transcript holds a text.
+    /// Waits until the transcript contains a text.
     pub fn wait_text(&mut self, text: &str) {
         self.wait(&format!("{text:?} in the transcript"), |state| {
             digest(&state.sessions[&state.active]).contains(text)
         });
     }
 
-    /// The same; an agent that has forgotten the conversation is told nothing of it.
+    /// Waits for a text. If the agent lost the conversation, the prompt is sent without the history.
     pub fn wait_text_past_offers(&mut self, text: &str) {
         let is_there = |state: &State| digest(&state.sessions[&state.active]).contains(text);
         let is_held = |state: &State| state.sessions[&state.active].prompts.is_held();
@@ -227,7 +227,7 @@ impl Rig {
         self.wait_idle();
     }
 
-    /// The same; all that the policy asks about is allowed once.
+    /// Sends a prompt and allows all requests of the policy once.
     pub fn ask_and_allow(&mut self, text: &str) {
         self.prompt(text);
         self.wait("the turn to begin", |state| state.sessions[&state.active].turn.is_running());
@@ -243,7 +243,7 @@ impl Rig {
         }
     }
 
-    /// Leaves, and waits until every agent has ended.
+    /// Quits, and waits until every agent has ended.
     pub fn quit(&mut self) {
         self.act(Action::Quit);
         self.wait("the end of all agents", |state| {
@@ -251,7 +251,7 @@ impl Rig {
         });
     }
 
-    /// The transcript, a line or more for each item.
+    /// The transcript, with one or more lines per item.
     pub fn text(&self) -> String {
         digest(self.session())
     }
@@ -303,7 +303,7 @@ impl Drop for Rig {
     }
 }
 
-/// A session as text: what a user would read, without layout.
+/// A session as text, without layout.
 pub fn digest(session: &Session) -> String {
     let mut lines = Vec::new();
     for item in session.transcript.items() {

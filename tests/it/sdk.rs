@@ -1,4 +1,5 @@
-//! The official SDK plays the agent: its strict decoders read what we send, and its types make what we read.
+//! Conformance with the official SDK: its strict decoders parse the messages of parlor, and its types produce the
+//! agent's.
 
 use std::fs;
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ fn initialize_new_and_a_turn() {
 }
 
 #[test]
-fn every_update_is_understood() {
+fn all_updates_are_decoded() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = start(&folder);
     rig.ask("updates");
@@ -59,12 +60,12 @@ fn every_update_is_understood() {
     assert_eq!(session.title.as_deref(), Some("A title"));
     assert_eq!(session.usage.as_ref().unwrap().used_tokens, 10);
     assert_eq!(session.commands[0].name, "go");
-    assert_eq!(session.plans.len(), 1, "the second plan was removed again");
+    assert_eq!(session.plans.len(), 1, "the second plan was removed");
     assert_eq!(rig.state.anomaly_count, 0);
 }
 
 #[test]
-fn a_permission_is_answered_with_the_chosen_option_or_rejected() {
+fn a_permission_response_has_the_selected_option() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = start(&folder);
     rig.prompt("permission");
@@ -80,7 +81,7 @@ fn a_permission_is_answered_with_the_chosen_option_or_rejected() {
 }
 
 #[test]
-fn acp_v1_cancel_answers_open_permissions_and_ends_the_turn() {
+fn acp_v1_cancel_closes_open_permissions_and_ends_the_turn() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = start(&folder);
     rig.prompt("wait");
@@ -106,7 +107,7 @@ fn files_are_read_and_written_within_the_folder() {
 }
 
 #[test]
-fn a_terminal_runs_tells_its_exit_and_stays_readable() {
+fn a_terminal_reports_its_exit_and_stays_readable() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = start(&folder);
     rig.ask_and_allow("terminal printf 'one\\ntwo\\n'; exit 3");
@@ -114,7 +115,7 @@ fn a_terminal_runs_tells_its_exit_and_stays_readable() {
     assert!(text.contains(r#""exitCode":3"#), "{text}");
     assert!(text.contains(r#""output":"one\ntwo\n""#), "{text}");
     let session = rig.session();
-    assert_eq!(session.terminals.len(), 1, "its output stays after release");
+    assert_eq!(session.terminals.len(), 1, "its output is available after release");
     let shown = session.terminals.values().next().unwrap();
     assert!(String::from_utf8_lossy(&shown.output).contains("two"));
 }
@@ -137,7 +138,7 @@ fn a_form_is_filled_in_and_sent() {
 }
 
 #[test]
-fn an_error_shows_what_hides_in_its_details() {
+fn error_details_are_shown() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = start(&folder);
     rig.ask("fail");
@@ -170,7 +171,7 @@ fn options_and_modes_are_set() {
 }
 
 #[test]
-fn a_killed_agent_is_started_again_and_the_session_resumed() {
+fn a_killed_agent_is_restarted_and_the_session_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = start(&folder);
     rig.ask("before");
@@ -178,7 +179,7 @@ fn a_killed_agent_is_started_again_and_the_session_resumed() {
     rig.act(Action::RestartAgent);
     rig.wait("another connection", |state| state.sessions[&state.active].conn != first);
     rig.wait_ready();
-    assert!(rig.text().contains("heard before"), "the transcript stays:\n{}", rig.text());
+    assert!(rig.text().contains("heard before"), "the transcript is preserved:\n{}", rig.text());
     rig.ask("after");
     assert!(rig.text().contains("heard after"), "{}", rig.text());
 }
@@ -187,15 +188,15 @@ fn a_killed_agent_is_started_again_and_the_session_resumed() {
 fn acp_v1_sessions_are_listed_page_by_page_loaded_closed_and_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = start(&folder);
-    // Else its tab would give way.
+    // Otherwise the tab would be reused.
     rig.ask("hello");
     rig.act(Action::OpenSessions);
     rig.wait("both pages of the list", |state| state.listed().len() == 2);
-    // From this folder to all.
+    // Switches the list from this folder to all folders.
     rig.act(Action::NextScope);
     rig.act(Action::Last);
     rig.act(Action::Accept);
-    // Its folder is the agent's choice, so it is asked about.
+    // The folder is from the agent, so it must be confirmed.
     rig.act(Action::Choose(1));
     rig.wait_ready();
     rig.wait_text("from the history");
@@ -210,5 +211,5 @@ fn acp_v1_sessions_are_listed_page_by_page_loaded_closed_and_deleted() {
     rig.act(Action::Remove);
     rig.act(Action::Choose(1));
     rig.wait("the session to be gone", |state| state.listed().len() == 1);
-    assert!(rig.state.conns.values().all(|conn| conn.open_calls.is_empty()), "the close was answered too");
+    assert!(rig.state.conns.values().all(|conn| conn.open_calls.is_empty()), "session/close got a response");
 }

@@ -1,4 +1,4 @@
-//! Agents on another machine, through an ssh that leads back to this one.
+//! Agents on another machine, with a fake ssh that runs commands locally.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,10 +7,10 @@ use std::path::Path;
 use parlor::app::{ChoiceOutcome, ConnPhase, Modal, SessionPhase, State};
 use parlor::model::{AgentSpec, Callbacks, CloseReason, Ssh};
 
-use super::habits::scripted_agent;
+use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent};
 
-/// Runs the line here. What kind of host it is says its name; the file `cut` beside it cuts the line.
+/// Runs the command locally. The host name selects the behavior; a file `cut` ends the connection.
 const FAKE_SSH: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 printf '%s\n' "$*" >> "$here/asked"
@@ -55,7 +55,7 @@ impl Host {
         self.folder.path()
     }
 
-    /// An agent that plays a script, which lies in its folder on the host.
+    /// An agent that plays a script in its folder on the host.
     fn spec(&self, name: &str, script: &str) -> AgentSpec {
         let far = self.path().join("far it's");
         fs::write(far.join("script"), script).unwrap();
@@ -97,9 +97,9 @@ fn closed(state: &State) -> Option<&CloseReason> {
 }
 
 #[test]
-fn an_agent_runs_in_its_folder_on_the_host_and_is_told_that_folder() {
+fn an_agent_runs_in_its_folder_on_the_host() {
     let host = Host::new();
-    // The script asks for the folder's name: quotes and blanks came through.
+    // The script checks the folder's name, with its quotes and spaces.
     let new = NEW.replace("> \"session/new\"", "? far it's");
     let mut rig = host.start("build", &format!("{HELLO}{new}{SAY}{END}"));
     rig.wait_ready();
@@ -110,7 +110,7 @@ fn an_agent_runs_in_its_folder_on_the_host_and_is_told_that_folder() {
 }
 
 #[test]
-fn a_line_that_drops_in_a_turn_is_made_again_and_the_session_resumed() {
+fn a_lost_connection_is_reopened_and_the_session_resumed() {
     let host = Host::new();
     let resume = "> \"session/resume\"\n< {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}\n";
     let script = format!("{HELLO}. 1\n{NEW}{SAY}. 2\n{resume}{SAY}{END}");
@@ -128,7 +128,7 @@ fn a_line_that_drops_in_a_turn_is_made_again_and_the_session_resumed() {
 }
 
 #[test]
-fn what_keeps_an_agent_from_starting_there_is_told_with_what_to_do() {
+fn start_errors_on_the_host_are_reported_with_the_remedy() {
     let host = Host::new();
     let mut rig = host.start("away", "");
     rig.wait("the end", |state| closed(state).is_some());
@@ -157,7 +157,7 @@ fn what_keeps_an_agent_from_starting_there_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_host_that_asks_for_a_sign_in_offers_the_terminal() {
+fn a_host_that_requires_authentication_offers_the_terminal() {
     let host = Host::new();
     let mut rig = host.start("locked", &format!("{HELLO}{NEW}"));
     rig.wait("the question", |state| !state.modals.is_empty());

@@ -1,23 +1,23 @@
-//! Turns a screen into an SVG picture: one text element per row, each run placed by its cell.
+//! Converts a screen to SVG: one text element per row, with each run at the position of its cell.
 
 use std::fmt::Write as _;
 
 use vt100::{Cell, Color};
 
-/// Sizes in pixels. A cell of 8.43 is what a letter of 14 takes in most monospaced fonts; `textLength` fits others.
+/// Sizes in pixels. A cell is 8.43 wide, like most monospaced fonts at size 14; `textLength` adjusts others.
 const CELL_WIDTH: f32 = 8.43;
 const CELL_HEIGHT: f32 = 18.0;
 const BASELINE: f32 = 13.5;
 const MARGIN: f32 = 14.0;
 
-/// The colours where the program leaves them to the terminal.
+/// The default colours of the terminal.
 struct Paper {
     ink: &'static str,
     page: String,
 }
 
 impl Paper {
-    /// The page of the theme, which the first cell has, and an ink that can be read on it.
+    /// The background of the first cell, and a readable foreground.
     fn of(screen: &vt100::Screen) -> Self {
         let page = color(screen.cell(0, 0).map_or(Color::Default, Cell::bgcolor), "#16181d");
         let is_light = page.as_bytes().get(1).is_some_and(|digit| *digit >= b'8');
@@ -43,7 +43,7 @@ impl Look {
     }
 }
 
-/// The screen as a picture with a title for those who cannot see it.
+/// The screen as SVG with a title for accessibility.
 pub fn picture(screen: &vt100::Screen, title: &str) -> String {
     let paper = &Paper::of(screen);
     let (rows, cols) = screen.size();
@@ -76,7 +76,7 @@ pub fn picture(screen: &vt100::Screen, title: &str) -> String {
     svg
 }
 
-/// The left upper corner of a cell.
+/// The upper left corner of a cell.
 fn place(row: u16, col: u16) -> (String, String) {
     (number(MARGIN + f32::from(col) * CELL_WIDTH), number(MARGIN + f32::from(row) * CELL_HEIGHT))
 }
@@ -113,8 +113,8 @@ fn draw_row(svg: &mut String, screen: &vt100::Screen, row: u16, cols: u16, paper
     svg.push_str(&texts);
 }
 
-/// How each cell of a row looks. Of a blank only the background is seen, and what else it was painted with
-/// depends on what was on the screen before; so it takes the rest from the cell before it.
+/// The style of each cell of a row. Blanks take all but the background from the previous cell, because their other
+/// attributes depend on earlier frames.
 fn row_looks(screen: &vt100::Screen, row: u16, cols: u16, paper: &Paper) -> Vec<Look> {
     let mut looks: Vec<Look> = Vec::new();
     for col in 0..cols {
@@ -134,8 +134,7 @@ fn row_looks(screen: &vt100::Screen, row: u16, cols: u16, paper: &Paper) -> Vec<
     looks
 }
 
-/// Adds a character of box drawing as lines from edge to edge of its cell, which no font draws at every line
-/// height. Whether it was one.
+/// Draws a box-drawing character as lines, because fonts leave gaps between rows. Returns whether it was one.
 fn draw_line(lines: &mut String, row: u16, col: u16, contents: &str) -> bool {
     let (left, top) = (MARGIN + f32::from(col) * CELL_WIDTH, MARGIN + f32::from(row) * CELL_HEIGHT);
     let [x0, x1, x2] = [0.0, 0.5, 1.0].map(|part| number(left + part * CELL_WIDTH));
@@ -149,7 +148,7 @@ fn draw_line(lines: &mut String, row: u16, col: u16, contents: &str) -> bool {
         "╯" | "┘" => format!("M{x0} {y1}Q{x1} {y1} {x1} {y0}"),
         _ => return false,
     };
-    // A line goes on where the one before ended.
+    // A line continues where the previous one ended.
     let before = format!("H{x0}");
     if contents == "─" && lines.ends_with(&before) {
         lines.truncate(lines.len() - before.len());
@@ -160,7 +159,7 @@ fn draw_line(lines: &mut String, row: u16, col: u16, contents: &str) -> bool {
     true
 }
 
-/// One run of letters of one look. Spaces at its ends are left out, unless they are underlined.
+/// Draws a run of text with one style. Spaces at its ends are omitted, unless they are underlined.
 fn draw_run(svg: &mut String, row: u16, start: u16, end: u16, text: &str, look: &Look) {
     let spaces = |text: &str| u16::try_from(text.chars().take_while(|c| *c == ' ').count()).unwrap();
     let (mut start, mut end, mut text) = (start, end, text);
@@ -221,7 +220,7 @@ fn color(color: Color, default: &str) -> String {
     }
 }
 
-/// A number with at most one digit behind the point.
+/// A number with at most one decimal digit.
 fn number(value: f32) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), ToOwned::to_owned)

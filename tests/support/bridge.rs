@@ -1,8 +1,7 @@
-//! An agent that speaks over its stdin and stdout, put behind the transports that other systems have.
+//! Serves an agent with stdin and stdout over the transports of other servers.
 //!
-//! Duty: a server on this machine in the shape of one system's own ([`Shape`]); a process for each connection;
-//! when the process ends, the line is cut as that system's server would cut it.
-//! Not its duty: what the agent says. It is carried as it is.
+//! A local server in the form of one agent's own ([`Shape`]), with a process for each connection. When the process
+//! ends, the connection is closed like by that server. Messages are forwarded unchanged.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -22,47 +21,47 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 #[path = "bridge/socket.rs"]
 mod socket;
 
-/// In which system's way the agent is reached.
+/// The transport of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Shape {
     /// elephant.ai: `POST /acp/rpc` and `GET /acp/sse`, both with a client id.
     RpcSse,
-    /// `ZeptoClaw`: the answer in the POST, as JSON, or for a prompt as an event stream.
+    /// `ZeptoClaw`: the response in the POST, as JSON, or for a prompt as an event stream.
     Post,
     /// `OpenOxide`: POST and an event stream at one URL.
     PostSse,
-    /// The same; the name of an event is the stream's own.
+    /// Like `PostSse`; event names are those of the stream.
     NamedEvents,
-    /// The same; a request's POST stays open until its answer, which comes in it.
+    /// Like `PostSse`; the POST of a request stays open until its response, which is sent in it.
     HeldPosts,
-    /// A web socket.
+    /// WebSocket.
     Socket,
-    /// Banjo's daemon: from a prompt to its answer it reads nothing.
+    /// Banjo's daemon: a WebSocket that is not read from a prompt to its response.
     DeafSocket,
-    /// The protocol's own HTTP with one stream for all sessions, as some servers have it.
+    /// Streamable HTTP with one stream for all sessions, as on some servers.
     OneStream,
 }
 
-/// `ZeptoClaw` takes no larger request.
+/// Maximum request size of `ZeptoClaw` in bytes.
 const MOST_REQUEST_BYTES: usize = 118_784;
 
-/// A server at work. Dropping it ends it and its agents.
+/// A running server. Dropping it stops it and its agents.
 pub struct Bridge {
     port: u16,
-    house: Arc<House>,
+    server: Arc<ServerState>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct House {
+struct ServerState {
     shape: Shape,
     command: Vec<OsString>,
     token: Option<String>,
     agents: Lock<HashMap<String, Arc<Agent>>>,
-    /// A gateway says once that the server behind it is away.
+    /// Whether the next request gets 503, like from a gateway whose server is down.
     is_down: AtomicBool,
     connections: AtomicUsize,
-    farewells: AtomicUsize,
+    client_closes: AtomicUsize,
 }
 
 struct Agent {
@@ -81,51 +80,51 @@ struct Request {
     body: String,
 }
 
-/// What is to become of the socket once a request was served.
+/// What happens with the socket after a request.
 enum After {
     Keep,
     Cut,
 }
 
 impl Bridge {
-    /// A server at a free port; `command` starts the agent.
+    /// Starts a server at a free port; `command` starts the agent.
     pub fn start(shape: Shape, command: Vec<OsString>, token: Option<&str>) -> Self {
         Self::at(0, shape, command, token)
     }
 
-    /// The same at a known port.
+    /// Starts a server at a port.
     pub fn at(port: u16, shape: Shape, command: Vec<OsString>, token: Option<&str>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let house = Arc::new(House {
+        let server = Arc::new(ServerState {
             shape,
             command,
             token: token.map(str::to_owned),
             agents: Lock::default(),
             is_down: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
-            farewells: AtomicUsize::new(0),
+            client_closes: AtomicUsize::new(0),
         });
         let (stop, stopped) = oneshot::channel();
-        let served = Arc::clone(&house);
+        let served = Arc::clone(&server);
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
                 let listener = tokio::net::TcpListener::from_std(listener).unwrap();
                 tokio::select! {
-                    () = welcome(listener, &served) => {}
+                    () = accept_all(listener, &served) => {}
                     _ = stopped => {}
                 }
                 served.agents.lock().unwrap().clear();
             });
         });
-        Self { port, house, stop: Some(stop), thread: Some(thread) }
+        Self { port, server, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// The address that a user would write.
+    /// The URL in the form that users enter.
     pub fn url(&self) -> String {
-        let (scheme, path) = match self.house.shape {
+        let (scheme, path) = match self.server.shape {
             Shape::RpcSse => ("http", "/acp/rpc"),
             Shape::Socket | Shape::DeafSocket => ("ws", "/acp"),
             Shape::Post | Shape::PostSse | Shape::NamedEvents | Shape::HeldPosts | Shape::OneStream => {
@@ -135,18 +134,18 @@ impl Bridge {
         format!("{scheme}://127.0.0.1:{}{path}", self.port)
     }
 
-    /// How many connections there were.
+    /// The number of connections so far.
     pub fn connections(&self) -> usize {
-        self.house.connections.load(Ordering::SeqCst)
+        self.server.connections.load(Ordering::SeqCst)
     }
 
-    /// Waits until a connection was ended by a goodbye; whether one was.
-    pub fn hears_goodbye(&self) -> bool {
+    /// Waits until a connection was ended by the client; returns whether there was one.
+    pub fn is_closed_by_client(&self) -> bool {
         let deadline = Instant::now() + Duration::from_secs(10);
-        while self.house.farewells.load(Ordering::SeqCst) == 0 && Instant::now() < deadline {
+        while self.server.client_closes.load(Ordering::SeqCst) == 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
-        self.house.farewells.load(Ordering::SeqCst) > 0
+        self.server.client_closes.load(Ordering::SeqCst) > 0
     }
 }
 
@@ -159,15 +158,15 @@ impl Drop for Bridge {
     }
 }
 
-async fn welcome(listener: tokio::net::TcpListener, house: &Arc<House>) {
+async fn accept_all(listener: tokio::net::TcpListener, server: &Arc<ServerState>) {
     while let Ok((mut stream, _)) = listener.accept().await {
-        let house = Arc::clone(house);
+        let server = Arc::clone(server);
         tokio::spawn(async move {
             while let Some(request) = read(&mut stream).await {
                 if request.headers.contains_key("upgrade") {
-                    return socket::serve(&house, request, stream).await;
+                    return socket::serve(&server, request, stream).await;
                 }
-                if matches!(house.serve(&request, &mut stream).await, After::Cut) {
+                if matches!(server.serve(&request, &mut stream).await, After::Cut) {
                     return;
                 }
             }
@@ -231,8 +230,8 @@ fn is_request(message: &Value) -> bool {
     message.get("method").is_some() && message.get("id").is_some()
 }
 
-impl House {
-    /// The agent of a connection; it is started if there is none.
+impl ServerState {
+    /// The agent of a connection, which is started if necessary.
     fn agent(&self, connection: &str) -> Arc<Agent> {
         let mut agents = self.agents.lock().unwrap();
         if let Some(agent) = agents.get(connection) {
@@ -307,7 +306,7 @@ impl House {
         }
     }
 
-    /// An event stream with all that the agent says, until it ends: then the line is cut in the middle.
+    /// An event stream with all messages of the agent, until it ends; then the connection is closed abruptly.
     async fn stream(&self, connection: &str, stream: &mut TcpStream) -> After {
         let agent = self.agent(connection);
         if begin_events(stream).await.is_none() {
@@ -324,14 +323,14 @@ impl House {
                 self.forget(connection);
                 return After::Cut;
             };
-            if event(stream, &self.told(&line)).await.is_none() {
+            if event(stream, &self.as_event(&line)).await.is_none() {
                 return After::Cut;
             }
         }
     }
 
     /// A message as an event.
-    fn told(&self, line: &str) -> String {
+    fn as_event(&self, line: &str) -> String {
         let message = message_of(line);
         match (message.get("method").and_then(Value::as_str), message.get("params")) {
             (Some(name), Some(params)) if self.shape == Shape::NamedEvents && !is_request(&message) => {
@@ -374,7 +373,7 @@ impl House {
                 (true, false) => {
                     return answer(stream, 200, "content-type: application/json\r\n", &line).await;
                 }
-                // There is nobody to tell it.
+                // Without a stream it is discarded.
                 (false, _) => {}
             }
         }
@@ -404,7 +403,7 @@ impl House {
                 answer(stream, 202, "", "").await
             }
             _ => {
-                self.farewells.fetch_add(1, Ordering::SeqCst);
+                self.client_closes.fetch_add(1, Ordering::SeqCst);
                 self.forget(connection);
                 answer(stream, 202, "", "").await
             }
@@ -426,7 +425,7 @@ impl Agent {
         tokio::spawn(async move {
             let mut lines = BufReader::new(stdout).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                // What is no message is for the log of a server.
+                // Only messages are forwarded.
                 if !line.starts_with(['{', '[']) {
                     continue;
                 }
@@ -435,7 +434,7 @@ impl Agent {
                 let post =
                     if is_answer { posts.lock().unwrap().remove(&message["id"].to_string()) } else { None };
                 match post {
-                    // Whoever asked may be gone.
+                    // The client may have closed the POST.
                     Some(post) => drop(post.send(line)),
                     None if sender.send(line).is_err() => break,
                     None => {}
@@ -446,7 +445,7 @@ impl Agent {
         Self { stdin: Mutex::new(stdin), said: Mutex::new(said), waiting, _child: child }
     }
 
-    /// One message for the agent; one that has ended hears nothing.
+    /// Sends a message to the agent; ignored if it has ended.
     async fn tell(&self, message: &str) {
         let mut stdin = self.stdin.lock().await;
         let _ = stdin.write_all(format!("{message}\n").as_bytes()).await;

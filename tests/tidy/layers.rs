@@ -1,11 +1,11 @@
-//! The layers of the app: no folder names one above it, also not through what `app.rs` re-exports. Within a folder, circles
-//! between modules do not grow.
+//! The layers of the app: no folder uses a higher one, also not through re-exports of `app.rs`. Within a layer,
+//! circles between modules do not grow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Source, first_name, names_behind, sources};
+use super::{Source, first_name, names_after, sources};
 
-/// The layers of the app, the lowest first. Each may name those before it; `app.rs` is above all of them.
+/// The layers of the app, from lowest to highest. Each may use those before it; `app.rs` is above all of them.
 const APP_LAYERS: [&str; 5] = ["state", "session", "recording", "lifecycle", "dialogs"];
 
 /// The largest circle of modules that import each other by path, in each layer. A module is a file with its folder. These
@@ -13,7 +13,7 @@ const APP_LAYERS: [&str; 5] = ["state", "session", "recording", "lifecycle", "di
 const LARGEST_CIRCLES: [(&str, usize); 5] =
     [("state", 1), ("session", 5), ("recording", 1), ("lifecycle", 14), ("dialogs", 1)];
 
-/// What `app.rs` re-exports: the layer of each name, from `pub use layer::path::{names};` and globs over the files.
+/// The re-exports of `app.rs`: the layer of each name, from `pub use layer::path::{names};` and globs over the files.
 fn reexports(root: &str, names_in: impl Fn(&str) -> Vec<String>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for statement in root.split(';').filter_map(|text| text.rsplit_once("pub use ")) {
@@ -33,14 +33,14 @@ fn reexports(root: &str, names_in: impl Fn(&str) -> Vec<String>) -> Vec<(String,
     found
 }
 
-/// The layers above its own that a file of the app names. `path` is below `src/app/`.
+/// The higher layers that a file of the app uses. `path` is relative to `src/app/`.
 fn layers_above(path: &str, code: &str, reexported: &[(String, String)]) -> Vec<String> {
     let own = first_name(path);
     let Some(place) = APP_LAYERS.iter().position(|layer| *layer == own) else { return Vec::new() };
-    // `super` from the file of a layer, and one more for each folder below it, is the app.
+    // `super`, once in the file of a layer and once more for each folder below it, is the app.
     let depth = path.matches('/').count() + 1;
-    let mut named = names_behind(code, "crate::app::");
-    named.extend(names_behind(code, &"super::".repeat(depth)));
+    let mut named = names_after(code, "crate::app::");
+    named.extend(names_after(code, &"super::".repeat(depth)));
     let layer_of = |name: &String| {
         let through = reexported.iter().find(|(reexported, _)| reexported == name);
         through.map_or(name, |(_, layer)| layer).clone()
@@ -55,7 +55,7 @@ fn layers_above(path: &str, code: &str, reexported: &[(String, String)]) -> Vec<
 }
 
 #[test]
-fn layers_of_the_app_use_only_what_lies_below_them() {
+fn layers_of_the_app_use_only_lower_layers() {
     let sources = sources();
     let text_of = |path: &str| sources.iter().find(|source| source.path == path).map(Source::code);
     let public_names = |path: &str| {
@@ -76,11 +76,11 @@ fn layers_of_the_app_use_only_what_lies_below_them() {
         let above = layers_above(path, &source.code(), &reexported);
         strays.extend(above.into_iter().map(|other| format!("{}: names {other}", source.path)));
     }
-    assert!(strays.is_empty(), "these reach up:\n{}", strays.join("\n"));
+    assert!(strays.is_empty(), "these use higher layers:\n{}", strays.join("\n"));
 }
 
 #[test]
-fn arrows_that_point_up_are_seen() {
+fn uses_of_higher_layers_are_found() {
     let root = "pub use lifecycle::policy::{Listed, granted};\npub use state::modal::*;\nlifecycle::start(state::Modal);";
     let reexported = reexports(root, |_| vec!["Modal".to_owned()]);
     let above = |path: &str, code: &str| layers_above(path, code, &reexported);
@@ -98,8 +98,8 @@ fn imports(layer: &str, files: &[(String, String)]) -> BTreeMap<String, BTreeSet
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, code) in files {
         let own = first_name(path);
-        let mut named = names_behind(code, &format!("crate::app::{layer}::"));
-        named.extend(names_behind(code, &"super::".repeat(path.matches('/').count() + 1)));
+        let mut named = names_after(code, &format!("crate::app::{layer}::"));
+        named.extend(names_after(code, &"super::".repeat(path.matches('/').count() + 1)));
         let others = named.into_iter().filter(|name| *name != own && modules.contains(name));
         found.entry(own.clone()).or_default().extend(others);
     }

@@ -1,12 +1,13 @@
-//! The strings of the program are plain English: phrases that are not are listed here.
+//! Checks that the strings of the program are plain English, with a list of phrases that are not.
 
 use super::{sources, without_tests};
 
-/// Folders whose string literals are checked for `AWKWARD_PHRASES`; the demo tells stories, and SQL has comments.
+/// Folders whose string literals are checked for `AWKWARD_PHRASES`; not the demo, which contains stories.
 const PLAIN_FOLDERS: [&str; 9] =
     ["acp", "app", "cli", "config", "model", "program", "runtime", "services", "ui"];
 
-/// Phrases that no string of the program holds, in lower case: personification, riddles, and second words for a term.
+/// Phrases that must not be in strings of the program, in lower case: personification, unclear phrases, and synonyms of
+/// terms.
 const AWKWARD_PHRASES: [&str; 60] = [
     "a quiet room",
     "anew",
@@ -70,7 +71,7 @@ const AWKWARD_PHRASES: [&str; 60] = [
     "without a word",
 ];
 
-/// Standard phrases that hold an awkward one.
+/// Standard phrases that contain an awkward one.
 const STANDARD_PHRASES: [&str; 2] = ["is no longer", "there is no"];
 
 /// The string literals of code without comments and test items, with continued lines joined.
@@ -90,7 +91,7 @@ fn string_literals(code: &str) -> Vec<String> {
             found.push(text.to_owned());
             next
         } else if tail.starts_with("'\"'") || tail.starts_with("'\\") {
-            // A quotation mark as a character begins no literal.
+            // A quotation mark as a character literal does not start a string.
             &tail[3..]
         } else if let Some(next) = tail.strip_prefix('"') {
             let mut text = String::new();
@@ -115,7 +116,7 @@ fn string_literals(code: &str) -> Vec<String> {
     found
 }
 
-/// The awkward phrases in a text, as whole words. Names in braces are filled in and do not count.
+/// The awkward phrases in a text, as complete words. Names in braces are ignored.
 fn awkward_phrases(text: &str) -> Vec<&'static str> {
     let outside = |part: &str| part.split_once('}').map_or(part, |(_, rest)| rest).to_lowercase();
     let mut text = text.split('{').map(outside).collect::<Vec<_>>().join("…");
@@ -140,7 +141,7 @@ fn strings_are_plain_english() {
         if source.is_test() || !source.is_in(&PLAIN_FOLDERS) || source.is_in(&["services/store/schema"]) {
             continue;
         }
-        // The reason of an attribute is for maintainers.
+        // The reason of an attribute is not shown to users.
         let code: Vec<&str> =
             without_tests(&source.text).into_iter().filter(|line| !line.contains("reason = \"")).collect();
         for text in string_literals(&code.join("\n")) {
@@ -151,7 +152,7 @@ fn strings_are_plain_english() {
             );
         }
     }
-    assert!(strays.is_empty(), "say it plainly:\n{}", strays.join("\n"));
+    assert!(strays.is_empty(), "use plain English:\n{}", strays.join("\n"));
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(super) fn encode(form: &RequestForm, answer: &Response) -> Result<String, St
     Ok(result)
 }
 
-/// The answer that fits when nobody answers any more.
+/// The response to a request that is dropped, because its turn or connection ended.
 pub(super) fn fallback(form: &RequestForm) -> Response {
     match form.kind {
         RequestKind::Permission => Response::PermissionCancelled,
@@ -104,7 +104,7 @@ fn encode_value(value: &FieldValue) -> schema::ElicitationContentValue {
 }
 
 fn encode_exit(exit: &ExitInfo) -> schema::TerminalExitStatus {
-    // The protocol has no negative codes; a shell shows them in eight bits.
+    // The protocol has no negative codes; the shell convention is the low eight bits.
     #[allow(clippy::cast_sign_loss, reason = "masked to eight bits")]
     let code = exit.code.map(|code| u32::try_from(code).unwrap_or((code & 0xff) as u32));
     schema::TerminalExitStatus::new().exit_code(code).signal(exit.signal.clone())

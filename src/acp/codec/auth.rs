@@ -11,7 +11,7 @@ use crate::model::{AuthKind, AuthMethod, AuthVar, SignInCommand};
 
 use super::value::{Object, fill, first, first_text, list, rename, text, typed};
 
-/// Reads one method; `None`: it has no id.
+/// Decodes one method; `None`: it has no id.
 pub(super) fn decode(method: Value) -> Option<AuthMethod> {
     let Value::Object(mut method) = method else { return None };
     rename(&mut method, "id", &["methodId", "method_id"]);
@@ -28,10 +28,10 @@ pub(super) fn decode(method: Value) -> Option<AuthMethod> {
     if kind.as_deref() == Some("terminal") && method.get("args").is_some_and(|args| !args.is_array()) {
         method.shift_remove("args");
     }
-    // The official map of variables has no order of its own; the agent's is kept.
+    // The official type is an unordered map; the agent's order is preserved.
     let env = method.get("env").map(variables).unwrap_or_default();
     method.shift_remove("env");
-    // The official decoders take any other type for one that the agent runs itself.
+    // The official decoder treats any other type as one that the agent runs itself.
     let is_unknown = !matches!(kind.as_deref(), None | Some("agent" | "terminal" | "env_var"));
     if is_unknown && odd.is_none() {
         let kind = kind.unwrap_or_default();
@@ -57,7 +57,7 @@ pub(super) fn decode(method: Value) -> Option<AuthMethod> {
     })
 }
 
-/// `{command, args, env}` of the agents that came before the official type.
+/// Decodes `{command, args, env}`, which predates the official type.
 fn decode_terminal(told: &Object) -> AuthKind {
     let args = match told.get("args") {
         Some(Value::Array(args)) => args.iter().filter_map(text).collect(),

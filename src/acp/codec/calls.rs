@@ -18,12 +18,12 @@ use super::quirks::{Quirk, Quirks};
 use super::value::json as to_json;
 use super::{content, openoxide, unstable};
 
-/// Most bytes of text in a prompt for agents that set themselves that limit.
+/// Maximum bytes of text in a prompt, for agents with that limit.
 const SHORT_PROMPT_BYTES: usize = 102_400;
-/// Most bytes of params for agents that read short lines; the envelope needs the rest of 4 MiB.
+/// Maximum bytes of params, for agents that read lines of up to 4 MiB; the rest is for the envelope.
 const SHORT_LINE_BYTES: usize = (4 << 20) - 1024;
 
-/// Method and params of a call in the words of one agent; see [`super::Codec::call_in_form`].
+/// Method and params of a call in the dialect of an agent; see [`super::Codec::call_in_form`].
 pub(super) fn encode_form(
     call: &Call,
     form: u8,
@@ -45,7 +45,7 @@ pub(super) fn encode_form(
             let params = json!({"sessionId": id.as_str(), "cwd": place.folder().to_string_lossy()});
             Some(("unstable_resumeSession", params.to_string()))
         }
-        // There is nothing to call; whether it is still there is all that can be asked.
+        // This agent has no call to resume; only the existence of the session can be checked.
         Call::ResumeSession(..) if quirks.has(Quirk::KnowsById) && form == 0 => {
             Some(("session/list", "{}".to_owned()))
         }
@@ -68,14 +68,14 @@ pub(super) fn encode_form(
     Ok(found)
 }
 
-/// What an agent counts of a prompt: the text, and the names and addresses of links.
+/// The size that such an agent computes for a prompt: texts, and the names and URIs of links.
 fn prompt_bytes(blocks: &[ContentBlock]) -> usize {
     let parts = blocks.iter().map(|block| match block {
         ContentBlock::Text(text) => text.len(),
         ContentBlock::ResourceLink(link) => link.uri.len() + link.name.len() + "[Resource:  ()]".len(),
         _ => 0,
     });
-    // They are joined with line ends.
+    // Parts are joined with line ends.
     parts.sum::<usize>() + blocks.len().saturating_sub(1)
 }
 
@@ -92,7 +92,7 @@ fn check_size(bytes: usize, limit_bytes: usize) -> Result<(), CallError> {
     Err(CallError::NotSent { error })
 }
 
-/// Stdio servers have no type in the protocol; one system wants it.
+/// Adds the type to stdio servers. The protocol has none, but one agent requires it.
 fn with_types(params: String) -> String {
     let Ok(Value::Object(mut object)) = serde_json::from_str(&params) else { return params };
     let Some(Value::Array(servers)) = object.get_mut("mcpServers") else { return params };
@@ -165,12 +165,12 @@ pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, Str
             let request = schema::SetSessionConfigOptionRequest::new(session(id), option.clone(), value);
             (names.session_set_config_option, to_json(&request))
         }
-        // Removed from the official types in favour of config options; many agents still take it.
+        // Removed from the official types in favour of config options; many agents still accept it.
         Call::SetModel(id, model) => {
             let params = json!({"sessionId": id.as_str(), "modelId": model.as_str()});
             ("session/set_model", params.to_string())
         }
-        // Version 1 has no such thing, and nobody advertises it there.
+        // Version 1 does not have these methods, so no agent advertises them.
         Call::StopTool(id, tool) => (
             v2_schema::AGENT_METHOD_NAMES.tool_call_cancel,
             json!({"sessionId": id.as_str(), "toolCallId": tool.as_str()}).to_string(),
@@ -196,8 +196,8 @@ fn session(id: &SessionId) -> schema::SessionId {
     schema::SessionId::new(id.0.clone())
 }
 
-/// JSON has no bytes that are no UTF-8: such a path goes with replacement characters, and the agent's
-/// error about it is better than no message at all.
+/// JSON cannot represent a path that is not UTF-8; with replacement characters the agent can at least report an error
+/// about it.
 fn lossless(path: &Path) -> PathBuf {
     match path.to_str() {
         Some(_) => path.to_path_buf(),
@@ -207,7 +207,7 @@ fn lossless(path: &Path) -> PathBuf {
 
 /// ACP v1 session-setup: `additionalDirectories` only with its capability.
 fn directories(place: &SessionPlace, can: &AgentCapabilities) -> Vec<PathBuf> {
-    // Folders of this machine are none of another one.
+    // Local folders do not exist on another machine.
     if can.additional_directories && place.far.is_none() {
         place.additional_directories.iter().map(|path| lossless(path)).collect()
     } else {
@@ -215,7 +215,7 @@ fn directories(place: &SessionPlace, can: &AgentCapabilities) -> Vec<PathBuf> {
     }
 }
 
-/// ACP v1 session-setup: every agent takes stdio servers, others only with their capability.
+/// ACP v1 session-setup: every agent accepts stdio servers, others only with their capability.
 fn servers(place: &SessionPlace, can: &AgentCapabilities) -> Vec<schema::McpServer> {
     place.mcp_servers.iter().filter_map(|server| encode_server(server, can)).collect()
 }

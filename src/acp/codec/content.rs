@@ -15,10 +15,10 @@ use super::value::{Object, fill, raw, rename};
 /// Types of bare content blocks.
 pub(super) const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
 
-/// Other words for a text block.
+/// Non-standard types of text blocks.
 const TEXT_TYPES: &[&str] = &["markdown", "output_text", "input_text", "text_delta"];
 
-/// Reads one block.
+/// Decodes one block.
 pub(super) fn decode(value: Value) -> ContentBlock {
     let value = shape(value);
     match schema::ContentBlock::deserialize(&value) {
@@ -27,8 +27,8 @@ pub(super) fn decode(value: Value) -> ContentBlock {
     }
 }
 
-/// The blocks of a message's content: a block, a list of blocks, a text, or an object that holds one of
-/// these under `text` or `delta`.
+/// Decodes a message's content: a block, a list of blocks, a text, or an object that holds one of these under `text` or
+/// `delta`.
 pub(super) fn decode_many(value: Value) -> Vec<ContentBlock> {
     match value {
         Value::Null => Vec::new(),
@@ -37,7 +37,7 @@ pub(super) fn decode_many(value: Value) -> Vec<ContentBlock> {
     }
 }
 
-/// The Markdown of some blocks, and how many of them hold none.
+/// The Markdown of the text blocks, and the number of other blocks.
 pub(super) fn text_of_many(blocks: Vec<ContentBlock>) -> (String, usize) {
     let mut text = String::new();
     let mut others = 0;
@@ -50,7 +50,7 @@ pub(super) fn text_of_many(blocks: Vec<ContentBlock>) -> (String, usize) {
     (text, others)
 }
 
-/// Brings a block into the official shape, where it is clear what it is.
+/// Converts a block into the official shape, where its kind is unambiguous.
 fn shape(value: Value) -> Value {
     let mut block = match value {
         Value::String(text) => return serde_json::json!({ "type": "text", "text": text }),
@@ -67,7 +67,7 @@ fn shape(value: Value) -> Value {
             block.insert("type".to_owned(), guess.into());
         }
     } else if kind == "resource_link" {
-        // `name` is required, and some leave it out.
+        // `name` is required, but some agents omit it.
         let name = block.get("uri").and_then(Value::as_str).map(last_segment).unwrap_or_default().to_owned();
         fill(&mut block, "name", || name.into());
     } else if kind == "resource"
@@ -98,12 +98,12 @@ fn has_string(block: &Object, key: &str) -> bool {
     block.get(key).is_some_and(Value::is_string)
 }
 
-/// What stands behind the last slash of an address.
+/// The part of a URI after the last slash.
 pub(super) fn last_segment(uri: &str) -> &str {
     uri.trim_end_matches('/').rsplit('/').next().unwrap_or(uri)
 }
 
-/// `None`: a kind that a later version of the official types has and the model does not.
+/// Converts a block; `None`: a kind of a later version of the protocol.
 pub(super) fn from_official(block: schema::ContentBlock) -> Option<ContentBlock> {
     Some(match block {
         schema::ContentBlock::Text(text) => ContentBlock::Text(text.text),
@@ -138,8 +138,8 @@ pub(super) fn from_official(block: schema::ContentBlock) -> Option<ContentBlock>
     })
 }
 
-/// The official form of a block of a prompt. ACP v1 prompt-turn: only kinds that the agent's
-/// `promptCapabilities` allow; others become a link, or a note that they were left out.
+/// Encodes a block of a prompt. ACP v1 prompt-turn: only kinds that the agent's `promptCapabilities` allow; others
+/// become a link, or a note that they were omitted.
 pub(super) fn encode(block: &ContentBlock, can: &AgentCapabilities) -> schema::ContentBlock {
     match block {
         ContentBlock::Text(text) => text.as_str().into(),

@@ -15,13 +15,13 @@ use super::value::{Object, first, first_text, list, parse_object, rename, take, 
 
 const METHOD: &str = "elicitation/create";
 
-/// Reads `elicitation/create`.
+/// Decodes `elicitation/create`.
 pub(super) fn decode(session: Option<SessionId>, mut params: Object) -> Result<ElicitationRequest, RpcError> {
     let tool = take_text(&mut params, &["toolCallId", "tool_call_id"]).map(ToolCallId::from);
     let message = take_text(&mut params, &["message", "title"]).unwrap_or_default();
     rename(&mut params, "requestedSchema", &["requested_schema", "schema"]);
     let mode = first_text(&params, &["mode"]).unwrap_or_else(|| {
-        // MCP's first version had forms only, and no mode.
+        // The first version of MCP had forms only, and no mode.
         let is_url = first(&params, &["url"]).is_some() && first(&params, &["requestedSchema"]).is_none();
         if is_url { "url" } else { "form" }.to_owned()
     });
@@ -40,7 +40,7 @@ pub(super) fn decode(session: Option<SessionId>, mut params: Object) -> Result<E
     Ok(ElicitationRequest { session, tool, message, mode })
 }
 
-/// Reads `elicitation/complete`: the id that was dealt with.
+/// Decodes `elicitation/complete`: the id of the completed request.
 pub(super) fn decode_complete(params: &str) -> Option<String> {
     let mut params = parse_object(params)?;
     rename(&mut params, "elicitationId", &["elicitation_id", "id"]);
@@ -63,7 +63,7 @@ fn decode_form(params: &mut Object) -> Result<ElicitationMode, RpcError> {
         None => Object::new(),
         Some(_) => return Err(invalid(METHOD, "`properties` must be an object")),
     };
-    // By hand, because the official map sorts by key and would lose the agent's order.
+    // Decoded manually, because the official map sorts by key and would lose the agent's order.
     let fields = properties
         .into_iter()
         .map(|(key, property)| decode_field(key, property, &required))
@@ -102,7 +102,7 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
         Some("array") => shape_items(&mut property),
         _ => {}
     }
-    // The official decoder knows neither.
+    // The official decoder supports neither.
     let is_password = property.get("format").and_then(Value::as_str) == Some("password");
     let is_write_only = take(&mut property, &["writeOnly"]) == Some(Value::Bool(true)) || is_password;
     if is_password {
@@ -118,21 +118,21 @@ fn decode_field(key: String, property: Value, required: &[String]) -> Result<For
     if let FieldKind::Text { format, .. } = &mut kind
         && is_write_only
     {
-        // What is only written is a secret, as with the format of that name.
+        // A write-only field is treated as a password.
         *format = Some("password".to_owned());
     }
     let found = match &kind {
         FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => choices.len(),
         _ => 0,
     };
-    // The official decoder drops what it cannot read, and a free text would stand where a choice was.
+    // The official decoder drops choices that it cannot decode, which would turn a choice into free text.
     if found != promised {
         return Err(refuse("has choices that are not strings"));
     }
     Ok(FormField { key, title, description, is_required, kind })
 }
 
-/// Brings the choices of an array into the official shape: texts with their type, titled ones under `anyOf`.
+/// Converts the choices of an array into the official shape: strings with their type, titled ones under `anyOf`.
 fn shape_items(property: &mut Object) {
     let Some(Value::Object(items)) = property.get_mut("items") else { return };
     rename(items, "anyOf", &["oneOf"]);
@@ -141,7 +141,7 @@ fn shape_items(property: &mut Object) {
     }
 }
 
-/// How many choices a property lists.
+/// The number of choices that a property lists.
 fn promised_choices(property: &Object) -> usize {
     let of = |object: &Object| {
         ["oneOf", "enum", "anyOf"].iter().find_map(|key| object.get(*key)?.as_array()).map_or(0, Vec::len)
@@ -181,8 +181,7 @@ fn field_kind(property: schema::ElicitationPropertySchema, names: &[Value]) -> O
             maximum: number.maximum,
             default: number.default,
         },
-        // A form holds no number so large that a float could not name it.
-        #[allow(clippy::cast_precision_loss, reason = "bounds and defaults of a form field")]
+        #[allow(clippy::cast_precision_loss, reason = "bounds and defaults of form fields are small")]
         Property::Integer(number) => FieldKind::Number {
             is_integer: true,
             minimum: number.minimum.map(|value| value as f64),
@@ -218,7 +217,7 @@ fn titled(options: Vec<schema::EnumOption>) -> Vec<FieldChoice> {
         .collect()
 }
 
-/// Values that are their own titles, unless `enumNames` (MCP's older form) gives them.
+/// Values that are their own titles, unless `enumNames` (the older form of MCP) provides them.
 fn plain(values: Vec<String>, names: &[Value]) -> Vec<FieldChoice> {
     values
         .into_iter()

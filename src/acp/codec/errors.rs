@@ -9,7 +9,7 @@ use crate::model::{Raw, RpcError};
 
 use super::value::{Object, first_text, parse, raw, take, text, whole};
 
-/// Messages that say nothing by themselves.
+/// Messages without information.
 const EMPTY_WORDS: &[&str] = &[
     "",
     "error",
@@ -21,10 +21,10 @@ const EMPTY_WORDS: &[&str] = &[
     "an error occurred",
 ];
 
-/// Deepest nesting that is looked into.
+/// Maximum nesting depth that is searched.
 const DEPTH: u8 = 4;
 
-/// Reads an error of any shape. Without a code it is an internal one (`-32603`).
+/// Decodes an error of any shape. Without a code it is an internal error (`-32603`).
 pub(super) fn decode(error: &str) -> RpcError {
     let Some(value) = parse(error) else {
         return RpcError::new(RpcError::INTERNAL, fallback_text(error));
@@ -59,7 +59,7 @@ fn message(object: &Object, data: Option<&Value>) -> String {
     }
 }
 
-/// The text of a string (also of one that holds JSON), or under a usual key.
+/// The text of a string (also of one that contains JSON), or of a common key.
 fn find_text(value: &Value, depth: u8) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     match value {
@@ -77,7 +77,7 @@ fn find_text(value: &Value, depth: u8) -> Option<String> {
     }
 }
 
-/// What an error told beside the usual fields.
+/// The fields of an error other than code and message.
 fn rest(object: &Object) -> Option<Raw> {
     let mut rest = object.clone();
     rest.retain(|key, value| key != "code" && key != "message" && !value.is_null());
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_text_is_found_wherever_it_is() {
+    fn finds_the_most_specific_message() {
         for (error, code, message) in [
             (
                 r#"{"code":-32603,"message":"Internal error: overloaded","data":{"kind":"busy"}}"#,
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_kept_as_it_came() {
+    fn error_data_is_preserved() {
         let read = decode(r#"{"code":-32000,"message":"Sign in","data":{"authMethods":[{"id":"a"}]}}"#);
         assert_eq!(read.data, Some(Raw(r#"{"authMethods":[{"id":"a"}]}"#.into())));
         let odd = decode(r#"{"message":"x","status":"UNAVAILABLE"}"#);

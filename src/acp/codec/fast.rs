@@ -15,7 +15,7 @@ use crate::model::{AgentEvent, MessageId, Role, SessionId, SessionUpdate};
 use super::decoder_state::DecoderState;
 use super::names;
 
-/// Reads `params` if they hold a text chunk; `false`: they do not, and nothing was done.
+/// Decodes `params` if they hold a text chunk; `false`: they do not, and `out` is unchanged.
 pub(super) fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<AgentEvent>) -> bool {
     let Ok(Params { session_id, update }) = serde_json::from_str::<Params<'_>>(params) else {
         return false;
@@ -34,8 +34,8 @@ pub(super) fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<Agen
     true
 }
 
-/// Adds text to a message: to the chunk at the end of `out` if it continues that one. An empty text
-/// says nothing (some agents send such) and would only cut other messages in two.
+/// Appends text to the chunk at the end of `out` if it continues that one, or adds a chunk. Empty texts are ignored:
+/// some agents send them, and they would split other messages.
 pub(super) fn push_text(
     session: SessionId,
     role: Role,
@@ -79,7 +79,7 @@ struct Update<'a> {
     message_id: Option<Borrowed<'a>>,
 }
 
-// An enum, so that any other update fails at its name and not at its end.
+// An enum, so that deserialization of any other update fails early.
 #[derive(Deserialize)]
 enum ChunkKind {
     #[serde(rename = "user_message_chunk")]
@@ -104,7 +104,7 @@ enum TextKind {
     Text,
 }
 
-/// A string that is borrowed where it can be, also inside an `Option`, which serde does not do for `Cow`.
+/// A string that is borrowed if possible, also inside an `Option`, where serde does not borrow a `Cow`.
 struct Borrowed<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Borrowed<'a> {

@@ -14,19 +14,18 @@ use super::replies::malformed;
 use super::value::{Object, first_text, json as to_json, list, parse_object, rename, take, typed};
 use super::{auth, openoxide, options, strict, unstable};
 
-/// The newest version of the protocol that parlor speaks.
+/// The newest stable protocol version that parlor supports.
 const VERSION: u16 = 1;
 
-/// How long the agent with a limit waits for an answer to a permission request.
+/// How long an agent with `Quirk::ShortPatience` waits for the response to a permission request.
 const PATIENCE_SECS: u32 = 30;
 
-/// Markers of `sessionCapabilities` that parlor reads: objects by the protocol, truth values in places.
+/// Markers in `sessionCapabilities`: objects in the protocol, booleans from some agents.
 const SESSION_MARKERS: &[&str] =
     &["list", "delete", "additionalDirectories", "resume", "close", "fork", "title"];
 
-/// Method and params of a form of `initialize`; see [`super::Codec::initialize`].
 pub(super) fn encode(attempt: u8, offer: Offer, quirks: &Quirks) -> Option<(&'static str, String)> {
-    // What the agent is known to speak comes first, and the other forms after it.
+    // The form that the agent is known to use is tried first.
     let order = if quirks.has(Quirk::OwnMethods) { [2, 0, 1] } else { [0, 1, 2] };
     let capabilities = match order.get(usize::from(attempt))? {
         0 => with_unstable(offer),
@@ -42,12 +41,12 @@ pub(super) fn encode(attempt: u8, offer: Offer, quirks: &Quirks) -> Option<(&'st
     Some((schema::AGENT_METHOD_NAMES.initialize, to_json(&request)))
 }
 
-/// What parlor offers to one agent.
+/// The capabilities that parlor offers to an agent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offer {
-    /// Files and terminals.
+    /// File and terminal callbacks.
     pub callbacks: Callbacks,
-    /// Whether the user can sign in by a command of the agent's own: parlor must know its command for that.
+    /// Whether the user can sign in with a command of the agent, for which parlor must know the agent's own command.
     /// Source: ACP v1 authentication, terminal auth.
     pub runs_sign_in: bool,
 }
@@ -75,8 +74,8 @@ fn stable(offer: Offer) -> schema::ClientCapabilities {
         )
 }
 
-/// Plans by id, subagents, and what agents of today look for in `_meta`: `terminal_output` makes claude
-/// tell its commands' output live, `terminal-auth` makes older agents tell how to sign in.
+/// Adds plans by id, subagents, and `_meta` flags that current agents read: `terminal_output` enables live command
+/// output in claude, `terminal-auth` enables sign-in commands in older agents.
 pub(super) fn with_unstable(offer: Offer) -> schema::ClientCapabilities {
     let mut meta = Object::from_iter([("terminal_output".to_owned(), Value::Bool(true))]);
     if offer.runs_sign_in {
@@ -88,7 +87,7 @@ pub(super) fn with_unstable(offer: Offer) -> schema::ClientCapabilities {
         .meta(meta)
 }
 
-/// Reads the answer.
+/// Decodes the response.
 pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, CallError> {
     if quirks.is_strict() {
         strict::initialize(result).map_err(|error| malformed(&error))?;
@@ -141,7 +140,7 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
     Ok(info)
 }
 
-/// Agents write 1, "1", "1.0" or nothing. An older version is taken as ours; a newer one cannot be.
+/// Agents send 1, "1", "1.0" or nothing. An older version is treated as version 1; a newer one is rejected.
 fn decode_version(version: Option<&Value>, quirks: &mut Quirks) -> Result<u16, CallError> {
     let number = match version {
         None | Some(Value::Null) => {
@@ -158,7 +157,8 @@ fn decode_version(version: Option<&Value>, quirks: &mut Quirks) -> Result<u16, C
         Some(other) => return Err(malformed(&format!("protocol version `{other}`"))),
     };
     if number >= f64::from(VERSION) + 1.0 {
-        // ACP v1 initialization: a client that does not speak the answered version SHOULD close.
+        // ACP v1 initialization: a client that does not support the version in the response SHOULD close the
+        // connection.
         return Err(CallError::OtherVersion { theirs: number.to_string() });
     }
     Ok(VERSION)
@@ -208,7 +208,7 @@ fn decode_capabilities(mut told: Object) -> AgentCapabilities {
     }
 }
 
-/// `true` means the marker `{}`, `false` means that it is not there.
+/// Converts `true` to the marker `{}`, and removes `false`.
 fn as_marker(object: &mut Object, key: &str) {
     match object.get(key) {
         Some(Value::Bool(true)) => {

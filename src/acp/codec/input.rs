@@ -19,16 +19,16 @@ const EDITS: &[&str] = &["edits", "replacements", "changes"];
 const COMMANDS: &[&str] = &["commands", "cmds"];
 const FILES: &[&str] = &["files", "paths", "file_paths", "filePaths"];
 
-/// Words that edit tools with one entry point put under `command`; they are no command lines.
+/// Values of `command` in edit tools; they are not command lines.
 const EDITOR_WORDS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit"];
 
-/// Reads the facts. `has_diff`: the content tells the change already.
+/// Finds the values. `has_diff`: the content already contains the change.
 pub(super) fn read(raw: &Value, kind: Option<ToolKind>, has_diff: bool) -> ToolInput {
     let mut facts = ToolInput::default();
     match raw {
         Value::Object(object) => read_object(object, kind, has_diff, &mut facts),
         Value::String(text) => match serde_json::from_str::<Value>(text) {
-            // Some write the arguments as JSON inside a string.
+            // Some agents send the arguments as JSON in a string.
             Ok(Value::Object(object)) => read_object(&object, kind, has_diff, &mut facts),
             _ if patches::is_patch(text) && !has_diff => facts.diffs = patches::split(text, None),
             _ if kind == Some(ToolKind::Execute) => facts.command = Some(text.clone()),
@@ -60,7 +60,7 @@ fn read_object(object: &Object, kind: Option<ToolKind>, has_diff: bool, facts: &
         }
     }
     if !facts.diffs.is_empty() {
-        // A text to search for is the old text of an edit then, or a patch that came as `command`.
+        // The search text is then the old text of an edit, and `command` may hold the patch.
         facts.query = None;
         if facts.command.as_deref().is_some_and(patches::is_patch) {
             facts.command = None;
@@ -68,7 +68,7 @@ fn read_object(object: &Object, kind: Option<ToolKind>, has_diff: bool, facts: &
     }
 }
 
-/// The files of an input that names several: as texts, or as objects with a path each.
+/// The files of an input that names several, as strings or as objects with a path.
 pub(super) fn files(object: &Object) -> Vec<PathBuf> {
     let named = first(object, FILES).and_then(Value::as_array);
     let path = |item: &Value| match item {
@@ -98,7 +98,7 @@ fn command(object: &Object) -> Option<String> {
     }
 }
 
-/// `["bash", "-lc", "make test"]` is `make test`; other lists are quoted as a shell would want them.
+/// `["bash", "-lc", "make test"]` becomes `make test`; other lists are quoted for a shell.
 fn command_of_list(items: &[Value]) -> Option<String> {
     let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
     match words.as_slice() {
@@ -145,7 +145,7 @@ fn diffs(object: &Object, kind: Option<ToolKind>) -> Vec<FileDiff> {
     }
 }
 
-/// An old and a new text.
+/// A change with an old and a new text.
 fn replacement(path: &str, object: &Object) -> Option<FileDiff> {
     let old = OLD.iter().find_map(|key| object.get(*key)?.as_str())?;
     let new = NEW.iter().find_map(|key| object.get(*key)?.as_str())?;
@@ -153,7 +153,7 @@ fn replacement(path: &str, object: &Object) -> Option<FileDiff> {
     Some(texts(path, old, new))
 }
 
-/// A row of `changes: {PATH: {type, content | unified_diff}}`.
+/// Decodes a row of `changes: {PATH: {type, content | unified_diff}}`.
 fn change_of(path: &str, change: &Value) -> Option<FileDiff> {
     let change = change.as_object()?;
     let string = |keys: &[&str]| keys.iter().find_map(|key| change.get(*key)?.as_str());
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_a_line_or_a_list() {
+    fn commands_are_strings_or_lists() {
         let line = facts(&json!({"command": "make test", "cwd": "/w", "description": "Run the tests"}));
         assert_eq!(line.command.as_deref(), Some("make test"));
         assert_eq!(line.cwd, Some("/w".into()));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn several_commands_are_lines_and_several_files_are_places() {
+    fn lists_of_commands_and_files_are_decoded() {
         assert_eq!(facts(&json!({"commands": ["make", "ls"]})).command.as_deref(), Some("make\nls"));
         assert_eq!(facts(&json!({"commands": []})).command, None);
         let several = json!({"files": [{"path": "/w/a"}, "/w/b", 3]});
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_queries_and_addresses_are_found_under_many_names() {
+    fn paths_queries_and_urls_are_found_under_common_keys() {
         for key in ["path", "file_path", "filePath", "absolute_path", "target_file", "notebook_path"] {
             assert_eq!(facts(&json!({key: "/w/a.rs"})).path, Some("/w/a.rs".into()), "{key}");
         }
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_content_tells_or_a_reader_reads_is_no_change() {
+    fn read_tools_and_existing_diffs_yield_no_change() {
         let raw = json!({"path": "/w/n.txt", "content": "text"});
         assert!(read(&raw, Some(ToolKind::Read), false).diffs.is_empty());
         assert!(read(&raw, Some(ToolKind::Edit), true).diffs.is_empty());

@@ -2,10 +2,10 @@
 //!
 //! Invariant: an official name always maps to itself, so the tables cannot affect conforming agents.
 
-/// Rows of (what an agent may write, official name).
+/// Rows of (non-standard name, official name).
 pub(super) type Table = &'static [(&'static str, &'static str)];
 
-/// Update kinds of the dialects.
+/// Update kinds.
 pub(super) const UPDATES: Table = &[
     ("agent_message", "agent_message_chunk"),
     ("agent_message_delta", "agent_message_chunk"),
@@ -22,24 +22,24 @@ pub(super) const UPDATES: Table = &[
     ("config_options_update", "config_option_update"),
 ];
 
-/// Keys that hold a session's id; `session.id` is looked at after them.
+/// Keys of a session id; `session.id` is checked after them.
 pub(super) const SESSION_ID: &[&str] = &["sessionId", "session_id"];
-/// Keys that hold the id of a new session.
+/// Keys of the id of a new session.
 pub(super) const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
-/// Keys that hold an update's kind.
+/// Keys of an update's kind.
 pub(super) const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
-/// Keys that hold a message's id.
+/// Keys of a message's id.
 pub(super) const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
-/// Keys that hold a message's content.
+/// Keys of a message's content.
 pub(super) const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
 
-/// Keys that hold a tool call's id.
+/// Keys of a tool call's id.
 pub(super) const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
-/// Keys that hold a tool's programmatic name.
+/// Keys of a tool's programmatic name.
 pub(super) const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
-/// Keys that hold a tool's input.
+/// Keys of a tool's input.
 pub(super) const TOOL_INPUT: &[&str] = &["rawInput", "raw_input", "input", "args", "arguments", "params"];
-/// Keys that hold a tool's output.
+/// Keys of a tool's output.
 pub(super) const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
 
 /// Kinds of tools.
@@ -63,7 +63,7 @@ pub(super) const TOOL_KINDS: Table = &[
     ("plan", "switch_mode"),
 ];
 
-/// Parts of a tool's name that betray its kind, looked for in this order.
+/// Substrings of a tool's name that imply its kind, in order of precedence.
 pub(super) const TOOL_NAME_KINDS: Table = &[
     ("bash", "execute"),
     ("shell", "execute"),
@@ -90,7 +90,7 @@ pub(super) const TOOL_NAME_KINDS: Table = &[
     ("think", "think"),
 ];
 
-/// How far a tool call is.
+/// Tool call status.
 pub(super) const TOOL_STATUS: Table = &[
     ("queued", "pending"),
     ("waiting", "pending"),
@@ -113,7 +113,7 @@ pub(super) const TOOL_STATUS: Table = &[
     ("interrupted", "cancelled"),
 ];
 
-/// How far a step of a plan is.
+/// Status of plan entries.
 pub(super) const PLAN_STATUS: Table = &[
     ("todo", "pending"),
     ("open", "pending"),
@@ -132,7 +132,7 @@ pub(super) const PLAN_STATUS: Table = &[
     ("canceled", "completed"),
 ];
 
-/// How much a step of a plan matters.
+/// Priority of plan entries.
 pub(super) const PLAN_PRIORITY: Table = &[
     ("critical", "high"),
     ("urgent", "high"),
@@ -141,7 +141,6 @@ pub(super) const PLAN_PRIORITY: Table = &[
     ("minor", "low"),
 ];
 
-/// Why a turn ended.
 pub(super) const STOP_REASONS: Table = &[
     ("stop", "end_turn"),
     ("done", "end_turn"),
@@ -161,7 +160,7 @@ pub(super) const STOP_REASONS: Table = &[
     ("interrupted", "cancelled"),
 ];
 
-/// What a permission option means.
+/// Kinds of permission options.
 pub(super) const PERMISSION_KINDS: Table = &[
     ("allow", "allow_once"),
     ("approve", "allow_once"),
@@ -181,27 +180,27 @@ pub(super) const PERMISSION_KINDS: Table = &[
     ("always_deny", "reject_always"),
 ];
 
-/// The official name for a word in this table; a word that is not in it is taken as official.
-/// Case, dashes and spaces do not matter: `inProgress` and `In Progress` are `in_progress`.
+/// The official name of a word; a word that is not in the table is assumed to be official. Case, dashes and spaces do
+/// not matter: `inProgress` and `In Progress` become `in_progress`.
 pub(super) fn official(table: Table, word: &str) -> String {
     let word = snake(word);
     table.iter().find(|(other, _)| *other == word).map_or(word, |(_, name)| (*name).to_owned())
 }
 
-/// The kind that a tool's name betrays.
+/// The kind that a tool's name implies.
 pub(super) fn kind_of_tool(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     TOOL_NAME_KINDS.iter().find(|(part, _)| name.contains(part)).map(|(_, kind)| *kind)
 }
 
-/// The name of a tool that a title begins with, and what follows it: `ReadFile: a.rs`, `Shell`.
+/// Splits a title that begins with a tool name, such as `ReadFile: a.rs` or `Shell`.
 pub(super) fn head_of_title(title: &str) -> Option<(&str, &str)> {
     let (head, rest) = title.split_once(": ").unwrap_or((title, ""));
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     (!head.is_empty() && head.chars().all(is_name)).then_some((head, rest))
 }
 
-/// Lower case with underscores.
+/// Converts to snake case.
 fn snake(word: &str) -> String {
     let mut snake = String::with_capacity(word.len() + 2);
     let mut follows_small = false;
@@ -221,9 +220,8 @@ fn snake(word: &str) -> String {
     snake
 }
 
-/// Whether a message of the user only stands for what a call gave back to the model: in no live session is it one, and
-/// the call itself is told beside it. Source: gemini replays `[Function Response: NAME]` for each of its calls, mostly
-/// behind them.
+/// Whether a user message is a placeholder for the result of a tool call, which is sent separately. Source: gemini
+/// replays `[Function Response: NAME]` for each of its calls, usually after them; live sessions do not have it.
 pub(super) fn is_result_of_call(text: &str) -> bool {
     let name = text.trim().strip_prefix("[Function Response: ").and_then(|rest| rest.strip_suffix(']'));
     let is_of_name = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | '-' | '.');
@@ -235,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn official_names_stay_and_synonyms_are_found_whatever_their_case() {
+    fn official_names_are_unchanged_and_synonyms_ignore_case() {
         for (table, words) in [
             (TOOL_STATUS, &["pending", "in_progress", "completed", "failed"][..]),
             (TOOL_KINDS, &["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"]),
@@ -256,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_may_begin_with_the_name_of_its_tool() {
+    fn tool_names_are_split_from_titles() {
         assert_eq!(head_of_title("ReadFile: a b.rs"), Some(("ReadFile", "a b.rs")));
         assert_eq!(head_of_title("Shell"), Some(("Shell", "")));
         assert_eq!(head_of_title("run_commands: {\"a\": 1}"), Some(("run_commands", "{\"a\": 1}")));
@@ -265,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn every_row_leads_to_a_name_that_stays() {
+    fn every_row_maps_to_an_official_name() {
         for table in
             [UPDATES, TOOL_KINDS, TOOL_STATUS, PLAN_STATUS, PLAN_PRIORITY, STOP_REASONS, PERMISSION_KINDS]
         {
             for (other, name) in table {
                 assert_ne!(other, name);
-                assert_eq!(official(table, name), *name, "{other} leads to another synonym");
+                assert_eq!(official(table, name), *name, "{other} maps to another synonym");
             }
         }
     }

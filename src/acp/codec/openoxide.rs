@@ -13,15 +13,14 @@ use super::names::{TOOL_ID, TOOL_OUTPUT};
 use super::value::{Object, first_text, rename, take, take_text};
 use super::{content, output};
 
-/// Its events, in whatever place their name stands.
+/// Names of its events.
 const EVENTS: &[&str] =
     &["text_delta", "thinking_delta", "tool_use", "tool_result", "diff_block", "plan_step", "error", "done"];
 
-/// Capabilities that only this protocol tells, as truth values.
+/// Boolean capabilities that only this protocol has.
 const CAPABILITIES: &[&str] =
     &["file_read", "file_write", "terminal_exec", "web_search", "session_fork", "streaming"];
 
-/// `initialize`.
 pub(super) fn initialize() -> (&'static str, String) {
     let params = json!({
         "protocolVersion": "0.1",
@@ -31,7 +30,7 @@ pub(super) fn initialize() -> (&'static str, String) {
     ("initialize", params.to_string())
 }
 
-/// A call of ours in this protocol, in its form number `form`; `None`: it has no such call, or no such form.
+/// Encodes a call in form number `form`; `None`: the protocol has no such call or form.
 pub(super) fn call(call: &Call, form: u8, wire: &WireSpec) -> Option<(&'static str, Value)> {
     let is_first = form == 0;
     match call {
@@ -62,7 +61,7 @@ pub(super) fn call(call: &Call, form: u8, wire: &WireSpec) -> Option<(&'static s
             Some(("session/resume", params))
         }
         Call::ForkSession(id, _, turns) if is_first => {
-            // The branch lies at the last turn there is.
+            // A fork starts at the last turn.
             let turn = turns.saturating_sub(1).saturating_add(wire.first_turn);
             Some(("session/fork", json!({"source_session_id": id.as_str(), "branch_at_turn": turn})))
         }
@@ -78,13 +77,12 @@ pub(super) fn call(call: &Call, form: u8, wire: &WireSpec) -> Option<(&'static s
     }
 }
 
-/// The event that a method's name tells: `text_delta`, `event/text_delta`, `session/text_delta`.
+/// The event in a method name: `text_delta`, `event/text_delta`, `session/text_delta`.
 pub(super) fn event_of_method(method: &str) -> Option<&'static str> {
     event(method.rsplit('/').next().unwrap_or(method))
 }
 
-/// The event that a message tells inside: by `type` or `event` of the object itself, or of the object under
-/// `event` or `update`.
+/// The event in a message: `type` or `event` of the object, or of the object under `event` or `update`.
 pub(super) fn event_inside(object: &Object) -> Option<&'static str> {
     first_text(object, &["type", "event"]).and_then(|name| event(&name)).or_else(|| {
         ["event", "update"].iter().find_map(|key| event(object.get(*key)?.get("type")?.as_str()?))
@@ -95,7 +93,7 @@ fn event(name: &str) -> Option<&'static str> {
     EVENTS.iter().find(|known| **known == name).copied()
 }
 
-/// Whether an answer to `initialize` is this protocol's. An official field in it says no.
+/// Whether a response to `initialize` is of this protocol; official fields rule it out.
 pub(super) fn is_spoken_in(result: &Object) -> bool {
     if result.contains_key("agentCapabilities") || result.contains_key("agentInfo") {
         return false;
@@ -109,7 +107,7 @@ pub(super) fn is_spoken_in(result: &Object) -> bool {
     has_old_version || has_own_words || result.contains_key("serverInfo")
 }
 
-/// What it can do: it resumes by its own page, and copies where it says so.
+/// The agent's capabilities: it can always resume, and fork if it says so.
 pub(super) fn capabilities(told: &Object) -> AgentCapabilities {
     AgentCapabilities {
         can_resume: true,
@@ -119,7 +117,7 @@ pub(super) fn capabilities(told: &Object) -> AgentCapabilities {
     }
 }
 
-/// `tool_result` of a dialect as a `tool_call_update`.
+/// Converts `tool_result` to a `tool_call_update`.
 pub(super) fn tool_result(mut result: Object) -> Object {
     let is_failed = result.get("is_error") == Some(&Value::Bool(true))
         || result.get("isError") == Some(&Value::Bool(true))
@@ -148,7 +146,7 @@ pub(super) fn tool_result(mut result: Object) -> Object {
     result
 }
 
-/// `diff_block` of a dialect as a finished edit. The change is already made; there is nothing to allow.
+/// Converts `diff_block` to a completed edit. The change has already been made, so there is no permission to request.
 pub(super) fn diff_block(mut block: Object, memory: &mut DecoderState) -> Option<Object> {
     rename(&mut block, "path", &["file_path", "file"]);
     let path = first_text(&block, &["path"])?;

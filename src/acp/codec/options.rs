@@ -1,4 +1,4 @@
-//! Decodes the choices of an agent: modes, models, config options, slash commands.
+//! Decodes the settings of an agent: modes, models, config options, slash commands.
 //!
 //! The legacy `models` list is decoded manually, because it is no longer part of the official types but still sent
 //! by many agents. ACP v1 session-config-options: an option of an unknown type is ignored; it is counted as lost.
@@ -20,7 +20,7 @@ const CURRENT_MODEL: &[&str] =
     &["currentModelId", "current_model_id", "modelId", "model_id", "current", "model"];
 const OPTIONS: &[&str] = &["configOptions", "config_options"];
 
-/// The parts that new, load, resume and fork have in common.
+/// Decodes the common fields of the responses to new, load, resume and fork.
 pub(super) fn decode_session(result: &mut Object, out: &mut Vec<AgentEvent>) -> SessionReply {
     let mut reply = SessionReply::default();
     if let Some(told) = take(result, &["modes", "modeState", "mode_state"]) {
@@ -33,7 +33,7 @@ pub(super) fn decode_session(result: &mut Object, out: &mut Vec<AgentEvent>) -> 
     reply
 }
 
-/// All config options of a message; `None`: it does not tell them.
+/// All config options of a message; `None`: the message has no list.
 pub(super) fn decode_options(object: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Vec<ConfigOption>> {
     let items = list(take(object, OPTIONS)?);
     let total = items.len();
@@ -57,7 +57,7 @@ fn decode_option(item: Value, out: &mut Vec<AgentEvent>) -> Option<ConfigOption>
         let is_on = matches!(word, "true" | "on" | "yes" | "1");
         option.insert("currentValue".to_owned(), is_on.into());
     }
-    // Choices are decoded one by one: the official untagged list fails or loses as a whole.
+    // Choices are decoded individually: the official untagged list fails as a whole.
     let choices = take(&mut option, &["options", "choices", "values"]).map(list).unwrap_or_default();
     if !is_boolean {
         option.insert("options".to_owned(), json!([]));
@@ -86,7 +86,7 @@ fn decode_option(item: Value, out: &mut Vec<AgentEvent>) -> Option<ConfigOption>
     })
 }
 
-/// Choices, plain or in groups, also mixed.
+/// Decodes choices: plain, in groups, or mixed.
 fn decode_choices(items: Vec<Value>, out: &mut Vec<AgentEvent>) -> Vec<ConfigChoice> {
     let mut flat: Vec<(Option<String>, Value)> = Vec::new();
     for item in items {
@@ -169,7 +169,7 @@ fn decode_models(models: Value, out: &mut Vec<AgentEvent>) -> Option<Models> {
     Some(Models { current, available })
 }
 
-/// An entry with `id` and `name`; a bare text is both.
+/// An entry with `id` and `name`; a string is used for both.
 fn shape_named(item: Value, ids: &[&str]) -> Value {
     match item {
         Value::Object(mut entry) => {
@@ -185,12 +185,12 @@ fn shape_named(item: Value, ids: &[&str]) -> Value {
     }
 }
 
-/// The mode that a message names as the current one.
+/// The current mode in a message.
 pub(super) fn current_mode(object: &Object) -> Option<ModeId> {
     first_text(object, CURRENT_MODE).map(ModeId::from)
 }
 
-/// The model that a message names as the current one.
+/// The current model in a message.
 pub(super) fn current_model(object: &Object) -> Option<ModelId> {
     first_text(object, CURRENT_MODEL).map(ModelId::from)
 }

@@ -4,16 +4,16 @@ use serde_json::Value;
 
 use super::value::{Object, whole};
 
-/// Keys that hold the whole output, best first.
+/// Keys of the output text, in order of preference.
 const TEXT: &[&str] =
     &["formatted_output", "aggregated_output", "output", "text", "content", "result", "message", "error"];
 const EXIT_CODE: &[&str] =
     &["exit_code", "exitCode", "exit_status", "exitStatus", "returncode", "returnCode", "exit"];
 
-/// Deepest nesting that is looked into.
+/// Maximum nesting depth that is searched.
 const DEPTH: u8 = 4;
 
-/// The text of an output: a string, the text under a usual key, or the texts of a list of blocks.
+/// The text of an output: a string, the text under a common key, or the texts of a list of blocks.
 pub(super) fn text(output: &Value) -> Option<String> {
     text_within(output, DEPTH).filter(|text| !text.is_empty())
 }
@@ -28,7 +28,7 @@ fn text_within(output: &Value, depth: u8) -> Option<String> {
         }
         Value::Object(object) => {
             let found = |key: &&str| text_within(object.get(*key)?, depth).filter(|text| !text.is_empty());
-            // The two streams come before `output`, which may be a summary beside them.
+            // The two streams take precedence over `output`, which may only be a summary of them.
             let (whole, rest) = TEXT.split_at(2);
             whole.iter().find_map(found).or_else(|| streams(object)).or_else(|| rest.iter().find_map(found))
         }
@@ -36,7 +36,7 @@ fn text_within(output: &Value, depth: u8) -> Option<String> {
     }
 }
 
-/// What the command wrote to both streams.
+/// The stdout and stderr of a command.
 fn streams(object: &Object) -> Option<String> {
     let stream = |key: &str| object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     match (stream("stdout"), stream("stderr")) {
@@ -59,7 +59,7 @@ pub(super) fn exit_code(output: &Value) -> Option<i32> {
     })
 }
 
-/// Whether the output tells a failure although the call's status may not.
+/// Whether the output reports a failure, regardless of the call's status.
 pub(super) fn is_failure(output: &Value) -> bool {
     if let Value::Array(parts) = output {
         return !parts.is_empty() && parts.iter().all(is_failure);
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_found_wherever_it_is() {
+    fn text_is_found_under_common_keys() {
         for (output, expected) in [
             (json!("plain"), Some("plain")),
             (json!({"stdout": "a\n", "stderr": "b"}), Some("a\nb")),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_and_hidden_failures_are_found() {
+    fn exit_codes_and_failures_are_found_in_the_output() {
         assert_eq!(exit_code(&json!({"exit_code": 3})), Some(3));
         assert_eq!(exit_code(&json!({"exitCode": "1"})), Some(1));
         assert_eq!(exit_code(&json!({"output": "x", "metadata": {"exit": 2}})), Some(2));

@@ -15,11 +15,11 @@ pub(super) use crate::model::patch::is_patch;
 
 use super::value::{Object, first_text, list, raw, take};
 
-/// The files of a patch, each with its part. `fallback` names the file of a text that names none.
+/// Splits a patch by file. `fallback`: the path of a text that contains none.
 pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
     let mut parts: Vec<(Option<&str>, String)> = Vec::new();
     let mut head = String::new();
-    // A `diff --git` line begins a file, whose `---` then begins none.
+    // After a `diff --git` line, `---` does not start another file.
     let mut is_named = false;
     let mut before = 0;
     for (range, line) in PatchLines::new(text) {
@@ -68,9 +68,9 @@ pub(super) fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
         .collect()
 }
 
-/// A diff of version 2: states of files, and one git patch over all of them. Every file that is named comes
-/// out, with its part of the patch or else with the head that tells what became of it.
-/// Source: ACP v2 tool-calls, `Diff`.
+/// Decodes a diff of version 2: the state of each file, and one git patch for all of them. Every listed file is
+/// returned, with its part of the patch, or otherwise with a header that describes the operation. Source: ACP v2
+/// tool-calls, `Diff`.
 pub(super) fn of_changes(mut item: Object) -> Vec<ToolContent> {
     let whole = match take(&mut item, &["patch"]) {
         Some(Value::Object(patch)) => first_text(&patch, &["text"]),
@@ -88,7 +88,7 @@ pub(super) fn of_changes(mut item: Object) -> Vec<ToolContent> {
             content.push(ToolContent::Unknown(raw(&Value::Object(change))));
             continue;
         };
-        // A patch names files without the root of the session.
+        // Paths in a patch are relative to the root of the session.
         let own = parts.iter().position(|part| std::path::Path::new(&path).ends_with(&part.path));
         let change = match own.map(|at| parts.remove(at).change) {
             Some(change) => change,
@@ -100,7 +100,7 @@ pub(super) fn of_changes(mut item: Object) -> Vec<ToolContent> {
     content
 }
 
-/// The head of a git patch that says what became of a file.
+/// The header of a git patch that describes an operation on a file.
 fn head_of(change: &Object, path: &str) -> String {
     let old = first_text(change, &["oldPath"]);
     let bare = |path: &str| path.trim_start_matches('/').to_owned();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_apply_patch_text_is_cut_by_file() {
+    fn apply_patch_text_is_split_by_file() {
         let text =
             "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Add File: b.rs\n+new\n*** End Patch\n";
         let diffs = split(text, None);
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_git_diff_is_cut_by_file_and_keeps_its_headers() {
+    fn git_diffs_are_split_by_file_with_their_headers() {
         let text = "diff --git a/x.c b/x.c\n--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-1\n+2\ndiff --git a/n b/n\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+3\n";
         assert_eq!(paths(text, None), ["x.c", "n"]);
         assert!(is_patch(text));
     }
 
     #[test]
-    fn lines_that_look_like_heads_stay_in_their_hunk() {
+    fn lines_that_look_like_headers_stay_in_their_hunk() {
         let text = "--- a/db.sql\n+++ b/db.sql\n@@ -1,3 +1,3 @@\n a\n--- old comment\n+-- new comment\n b\n";
         let diffs = split(text, None);
         assert_eq!(paths(text, None), ["db.sql"]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_diff_names_its_file_in_either_header() {
+    fn paths_are_read_from_either_header_of_a_plain_diff() {
         let text = "--- /dev/null\n+++ b/new.txt\t2026-01-01\n@@ -0,0 +1 @@\n+3\n";
         assert_eq!(paths(text, None), ["new.txt"]);
         assert!(is_patch(text));

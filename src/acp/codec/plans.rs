@@ -11,20 +11,20 @@ use super::decoder_state::{DecoderState, Step};
 use super::names::{PLAN_PRIORITY, PLAN_STATUS, official};
 use super::value::{Object, fill, first, first_text, list, rename, take, take_text, typed_items, whole};
 
-/// Further steps of a plan that comes step by step are left out.
+/// Maximum number of entries of a plan that is sent one entry at a time; further ones are dropped.
 const MOST_STEPS: usize = 1_000;
 
 const STEP_TEXT: &[&str] = &["text", "title", "step", "description", "task", "name"];
 const PLAN_ID: &[&str] = &["planId", "plan_id", "id"];
 
-/// `plan`: replaces the whole plan.
+/// Decodes `plan`, which replaces the whole plan.
 pub(super) fn decode(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
     let entries = take(update, &["entries", "steps", "items", "plan"])?;
     let id = take_text(update, &["planId", "plan_id"]).map(PlanId::from);
     Some(Plan { id, body: PlanBody::Entries(entries_of(entries, out)) })
 }
 
-/// `plan_update` (unstable): one of several plans.
+/// Decodes `plan_update` (unstable): one of several plans.
 pub(super) fn decode_one(update: &mut Object, out: &mut Vec<AgentEvent>) -> Option<Plan> {
     let mut plan = match take(update, &["plan"]) {
         Some(Value::Object(plan)) => plan,
@@ -41,13 +41,13 @@ pub(super) fn decode_one(update: &mut Object, out: &mut Vec<AgentEvent>) -> Opti
     Some(Plan { id, body })
 }
 
-/// `plan_removed` (unstable).
+/// Decodes `plan_removed` (unstable).
 pub(super) fn decode_removed(update: &Object) -> Option<PlanId> {
     first_text(update, PLAN_ID).map(PlanId::from)
 }
 
-/// `plan_step`: one step, identified by its position if it has one and else by its text; a new one without a
-/// position completes the one before it. Positions may begin at 0 or 1, and the number of steps may change.
+/// Decodes `plan_step`: one entry, identified by its position or otherwise by its text; a new one without a position
+/// completes the previous one. Positions may begin at 0 or 1, and the number of steps may change.
 pub(super) fn decode_step(
     update: &mut Object,
     session: &SessionId,
@@ -65,7 +65,7 @@ pub(super) fn decode_step(
         Some((of, steps)) if of == *session => steps,
         _ => Vec::new(),
     };
-    // Steps that came without positions are counted from 0.
+    // Steps without positions are numbered from 0.
     if position.is_some() && steps.iter().all(|step| step.position.is_none()) {
         for (at, step) in (0..).zip(&mut steps) {
             step.position = Some(at);
@@ -90,7 +90,7 @@ pub(super) fn decode_step(
         let status = status.unwrap_or(PlanStatus::InProgress);
         let entry = PlanEntry { content, priority: PlanPriority::Medium, status };
         let position = position.or_else(|| Some(steps.last()?.position?.saturating_add(1)));
-        // A step in the middle of the plan may come late.
+        // Steps may arrive out of order.
         let at = steps.iter().position(|step| position.is_some() && step.position > position);
         steps.insert(at.unwrap_or(steps.len()), Step { position, entry });
     } else {
@@ -133,7 +133,7 @@ fn entries_of(entries: Value, out: &mut Vec<AgentEvent>) -> Vec<PlanEntry> {
         .collect()
 }
 
-/// Brings a step into the official shape; words that no table knows read as the neutral ones.
+/// Converts an entry into the official shape; unknown words become the default value.
 fn shape(step: Value) -> Value {
     let mut step = match step {
         Value::Object(step) => step,

@@ -368,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_is_known_by_its_command_or_by_the_package_that_a_launcher_starts() {
+    fn agents_are_recognized_by_command_or_by_package() {
         for (command, args) in [
             ("gemini", vec!["--acp"]),
             ("/opt/agents/gemini.sh", vec![]),
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_is_known_by_what_the_user_says_before_any_name() {
+    fn a_configured_profile_takes_precedence_over_names() {
         for (command, profile) in [
             ("openoxide", Profile::OpenOxide),
             ("/opt/bin/alex", Profile::Elephant),
@@ -406,7 +406,7 @@ mod tests {
         let mut quirks = Quirks::of(&named);
         assert!(quirks.has(Quirk::ShortPrompts) && !quirks.has(Quirk::WantsName));
         quirks.seed("Banjo Duet");
-        assert_eq!(quirks.profile(), Some(Profile::ZeptoClaw), "what the user says stays");
+        assert_eq!(quirks.profile(), Some(Profile::ZeptoClaw), "the configured profile is not replaced");
         named.wire.is_strict = true;
         let mut strict = Quirks::of(&named);
         strict.learn(Quirk::FlatUpdates, &mut Vec::new());
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_a_process_is_no_quirk_of_an_agent_behind_a_url() {
+    fn remote_agents_do_not_get_quirks_of_local_processes() {
         let mut oxide = spec("");
         oxide.wire.profile = Some(Profile::OpenOxide);
         assert!(Quirks::of(&oxide).has(Quirk::SpeaksFirst));
@@ -426,11 +426,11 @@ mod tests {
         let mut found = Quirks::of(&oxide);
         found.learn_profile(Profile::OpenOxide);
         assert!(found.has(Quirk::OwnMethods));
-        assert!(OF_A_PROCESS.iter().all(|quirk| !found.has(*quirk)), "nor once it has introduced itself");
+        assert!(OF_A_PROCESS.iter().all(|quirk| !found.has(*quirk)), "also not after initialize");
     }
 
     #[test]
-    fn a_learned_quirk_is_told_once() {
+    fn a_learned_quirk_is_reported_once() {
         let mut quirks = Quirks::default();
         let mut out = Vec::new();
         quirks.learn(Quirk::FlatUpdates, &mut out);

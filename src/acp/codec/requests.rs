@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_without_a_kind_is_judged_by_whole_words_and_rejects_in_doubt() {
+    fn options_without_a_kind_are_classified_by_whole_words_and_default_to_reject() {
         for (id, name, expected) in [
             ("allow", "Allow", "allow_once"),
             ("yes", "Yes, proceed", "allow_once"),

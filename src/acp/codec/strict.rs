@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::model::Call;
 
-/// Checks an update.
 pub(super) fn update(params: &str, is_v2: bool) -> Result<(), String> {
     if is_v2 {
         return check::<v2::UpdateSessionNotification>(params);
@@ -18,7 +17,7 @@ pub(super) fn update(params: &str, is_v2: bool) -> Result<(), String> {
     check::<schema::SessionNotification>(params)
 }
 
-/// Checks the answer to `initialize`.
+/// Checks the response to `initialize`.
 pub(super) fn initialize(result: &str) -> Result<(), String> {
     let is_number = serde_json::from_str::<Value>(result)
         .is_ok_and(|result| result.get("protocolVersion").is_some_and(Value::is_u64));
@@ -28,7 +27,6 @@ pub(super) fn initialize(result: &str) -> Result<(), String> {
     check::<schema::InitializeResponse>(result)
 }
 
-/// Checks a request.
 pub(super) fn request(method: &str, params: &str, is_v2: bool) -> Result<(), String> {
     match method {
         "session/request_permission" if is_v2 => check::<v2::RequestPermissionRequest>(params),
@@ -45,7 +43,7 @@ pub(super) fn request(method: &str, params: &str, is_v2: bool) -> Result<(), Str
     }
 }
 
-/// Checks the answer to a call. Where there is nothing to tell, `null` and `{}` are alike.
+/// Checks the response to a call. `null` and `{}` are both valid for a result without required fields.
 pub(super) fn reply(call: &Call, result: &str, is_v2: bool) -> Result<(), String> {
     match call {
         Call::NewSession(_) if is_v2 => check::<v2::NewSessionResponse>(result),
@@ -72,7 +70,7 @@ fn check<T: DeserializeOwned + Serialize>(text: &str) -> Result<(), String> {
     }
 }
 
-/// Where a list is longer in what came than in what was read: the official decoders drop items in silence.
+/// The key of a list that is longer in the message than after decoding: the official decoders silently drop items.
 fn lost(came: &Value, read: &Value, place: &str) -> Option<String> {
     match (came, read) {
         (Value::Array(came), Value::Array(read)) if came.len() != read.len() => Some(place.to_owned()),
@@ -95,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_official_types_take_passes_and_what_they_lose_is_told() {
+    fn valid_messages_pass_and_dropped_items_are_reported() {
         let plan = |entry: &str| {
             format!(r#"{{"sessionId":"s","update":{{"sessionUpdate":"plan","entries":[{entry}]}}}}"#)
         };

@@ -15,7 +15,7 @@ const DELTA: &[&str] = &["terminal_output_delta", "terminalOutputDelta"];
 const EXIT: &[&str] = &["terminal_exit", "terminalExit"];
 const ID: &[&str] = &["terminal_id", "terminalId", "id"];
 
-/// Takes the news of terminals out of `_meta`. A row without an id means the call's own terminal.
+/// Removes the terminal events from `_meta`. A row without an id belongs to the call's own terminal.
 pub(super) fn take_news(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTerminal> {
     let mut news = Vec::new();
     for (id, row) in rows(meta, INFO, call) {
@@ -34,7 +34,7 @@ pub(super) fn take_news(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTermin
     news
 }
 
-/// How a command ended.
+/// The exit status of a command.
 pub(super) fn exit_info(row: &Object) -> ExitInfo {
     let code = first(row, &["exit_code", "exitCode"]).and_then(whole);
     ExitInfo { code: code.and_then(|code| i32::try_from(code).ok()), signal: first_text(row, &["signal"]) }

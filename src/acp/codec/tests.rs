@@ -1,5 +1,7 @@
-//! Golden files: each message of `golden/*.json`, as it comes from an agent, and beside it in
-//! `golden/*.snap` what becomes of it. Further tests: `conformance` (what we send), `mutations`.
+//! Golden tests of the codec.
+//!
+//! Each message in `golden/*.json` is decoded; the snapshots `golden/*.snap` have the results. `conformance` tests
+//! outgoing messages, `mutations` invalid ones.
 
 mod conformance;
 mod mutations;
@@ -13,7 +15,7 @@ use serde_json::Value;
 use super::*;
 use crate::model::{ContentBlock, SessionPlace};
 
-/// The golden files; one snapshot each.
+/// The golden files; each has one snapshot.
 pub(super) const GOLDEN: &[(&str, &str)] = &[
     ("initialize", include_str!("golden/initialize.json")),
     ("updates", include_str!("golden/updates.json")),
@@ -32,39 +34,39 @@ pub(super) const GOLDEN: &[(&str, &str)] = &[
     ("v2", include_str!("golden/v2.json")),
 ];
 
-/// A case: what comes in, as one of `notify`, `ask`, `initialize`, or `reply` to a named call.
+/// A test case: a message of one kind (`notify`, `ask`, `initialize`, or `reply` to the named call).
 #[derive(Debug, Clone, serde::Deserialize)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a key of its own in a file")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a key of the file format")]
 pub(super) struct Case {
-    /// What it shows.
+    /// A description.
     name: String,
     /// The method of a notification.
     notify: Option<String>,
     /// The method of a request.
     ask: Option<String>,
-    /// The call that a result answers.
+    /// The call of a response.
     reply: Option<String>,
     /// Whether it is the result of `initialize`.
     #[serde(default)]
     initialize: bool,
-    /// Bare messages of one system that are no JSON-RPC.
+    /// Messages without a JSON-RPC envelope.
     #[serde(default)]
     bare: bool,
-    /// Calls that are written: each named, in its form of this number.
+    /// Calls to encode: name and form.
     #[serde(default)]
     send: Vec<(String, u8)>,
-    /// The agent's command, by which its profile is known; and whether nothing is to be mended.
+    /// The agent's command, which implies its profile.
     #[serde(default)]
     agent: Option<String>,
     #[serde(default)]
     strict: bool,
-    /// Whether it is reached over a network.
+    /// Whether the agent is remote.
     #[serde(default)]
     remote: bool,
-    /// Whether version 2 is spoken.
+    /// Whether version 2 was negotiated.
     #[serde(default)]
     v2: bool,
-    /// Params of each message, or results; several are read one after another.
+    /// The params or results of the messages, which are decoded in order.
     #[serde(default)]
     json: Vec<Value>,
 }
@@ -107,7 +109,7 @@ pub(super) fn call_named(name: &str) -> Call {
     }
 }
 
-/// Debug text without the fields that say nothing, and with brackets around a single line closed up.
+/// The debug output without empty fields, and with single-line brackets joined.
 fn digest(value: &impl Debug) -> String {
     let pretty = format!("{value:#?}");
     let mut lines: Vec<String> = Vec::new();
@@ -131,7 +133,7 @@ fn digest(value: &impl Debug) -> String {
 }
 
 impl Case {
-    /// A translator for this case's agent.
+    /// The codec for this case's agent.
     pub(super) fn codec(&self) -> Codec {
         let command = self.agent.clone().unwrap_or_else(|| "agent".to_owned());
         let mut spec = AgentSpec { command, ..AgentSpec::default() };
@@ -147,7 +149,7 @@ impl Case {
         codec
     }
 
-    fn sent(&self, codec: &mut Codec, told: &mut String) {
+    fn sent(&self, codec: &mut Codec, report: &mut String) {
         for (name, form) in &self.send {
             let sent = match name.as_str() {
                 "initialize" => Ok(codec.initialize(*form)),
@@ -156,18 +158,18 @@ impl Case {
                 name => codec.call_in_form(&call_named(name), *form),
             };
             match sent {
-                Ok(Some((method, params))) => writeln!(told, "-> {method} {params}").unwrap(),
-                Ok(None) => writeln!(told, "-> no form {form} of {name}").unwrap(),
-                Err(error) => writeln!(told, "-> {}", digest(&error)).unwrap(),
+                Ok(Some((method, params))) => writeln!(report, "-> {method} {params}").unwrap(),
+                Ok(None) => writeln!(report, "-> no form {form} of {name}").unwrap(),
+                Err(error) => writeln!(report, "-> {}", digest(&error)).unwrap(),
             }
         }
     }
 
-    /// Reads the messages with a translator that is new, and tells what came out.
+    /// Decodes the messages and returns a description of the result.
     pub(super) fn run(&self, codec: &mut Codec) -> String {
-        let mut told = String::new();
+        let mut report = String::new();
         let mut out = Vec::new();
-        self.sent(codec, &mut told);
+        self.sent(codec, &mut report);
         for message in &self.json {
             let text = message.to_string();
             let result = if self.bare {
@@ -183,21 +185,21 @@ impl Case {
                 Some(digest(&codec.reply(&call, &text, &mut out)))
             };
             if let Some(result) = result {
-                writeln!(told, "{result}").unwrap();
+                writeln!(report, "{result}").unwrap();
             }
         }
         for event in &out {
-            writeln!(told, "{}", digest(event)).unwrap();
+            writeln!(report, "{}", digest(event)).unwrap();
         }
         for news in codec.take_turn_news() {
             if !matches!(news, TurnNews::Went(_)) {
-                writeln!(told, "{}", digest(&news)).unwrap();
+                writeln!(report, "{}", digest(&news)).unwrap();
             }
         }
         if self.agent.is_some() {
-            writeln!(told, "quirks: {}", codec.quirks.names().join(" ")).unwrap();
+            writeln!(report, "quirks: {}", codec.quirks.names().join(" ")).unwrap();
         }
-        told
+        report
     }
 }
 
@@ -209,17 +211,17 @@ fn golden_files() {
     settings.set_omit_expression(true);
     settings.bind(|| {
         for (file, text) in GOLDEN {
-            let mut told = String::new();
+            let mut report = String::new();
             for case in cases(text) {
-                write!(told, "=== {}\n{}\n", case.name, case.run(&mut case.codec())).unwrap();
+                write!(report, "=== {}\n{}\n", case.name, case.run(&mut case.codec())).unwrap();
             }
-            insta::assert_snapshot!(*file, told);
+            insta::assert_snapshot!(*file, report);
         }
     });
 }
 
 #[test]
-fn the_fast_path_and_the_long_way_agree() {
+fn the_fast_path_and_the_full_decoder_agree() {
     for text in [
         r#"{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a\n\"b\" ü"}}}"#,
         r#"{"sessionId":"s","update":{"sessionUpdate":"agent_thought_chunk","messageId":"m","content":{"type":"text","text":"x"}}}"#,
@@ -235,7 +237,7 @@ fn the_fast_path_and_the_long_way_agree() {
 }
 
 #[test]
-fn chunks_of_one_message_are_joined_and_of_another_are_not() {
+fn only_chunks_of_the_same_message_are_joined() {
     let chunk = |session: &str, kind: &str, message: &str, text: &str| {
         format!(
             r#"{{"sessionId":"{session}","update":{{"sessionUpdate":"{kind}","messageId":{message},"content":{{"type":"text","text":"{text}"}}}}}}"#
@@ -266,7 +268,7 @@ fn chunks_of_one_message_are_joined_and_of_another_are_not() {
 }
 
 #[test]
-fn what_is_switched_off_is_neither_offered_nor_served() {
+fn disabled_callbacks_are_neither_advertised_nor_executed() {
     let spec = AgentSpec {
         callbacks: Callbacks { fs_read: true, fs_write: false, terminal: false },
         ..AgentSpec::default()
@@ -287,7 +289,7 @@ fn what_is_switched_off_is_neither_offered_nor_served() {
 }
 
 #[test]
-fn acp_v1_a_sign_in_in_the_terminal_is_offered_only_to_agents_that_parlor_starts() {
+fn acp_v1_terminal_sign_in_is_advertised_only_to_local_agents() {
     for protocol in [1, 2] {
         let mut spec = AgentSpec::default();
         spec.wire.protocol = protocol;
@@ -307,7 +309,7 @@ fn acp_v1_a_sign_in_in_the_terminal_is_offered_only_to_agents_that_parlor_starts
 }
 
 #[test]
-fn a_flood_of_commands_is_read() {
+fn many_commands_are_decoded() {
     let skill = "word ".repeat(12_000);
     let commands: Vec<Value> = (0..10)
         .map(|at| serde_json::json!({"name": format!("skill-{at}"), "description": "d", "_meta": {"text": skill}}))
@@ -325,7 +327,7 @@ fn a_flood_of_commands_is_read() {
 }
 
 #[test]
-fn nesting_beyond_all_measure_is_an_anomaly_and_no_crash() {
+fn excessive_nesting_is_an_anomaly() {
     let deep = format!(r#"{{"sessionId":"s","update":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
     let mut out = Vec::new();
     assert!(codec().notification("session/update", Some(&deep), &mut out));

@@ -88,7 +88,7 @@ fn decode_head(call: &mut Object, patch: &mut ToolCallPatch) {
     if let Some(word) = take_text(call, &["status"]) {
         let status = official(TOOL_STATUS, &word);
         if status == "cancelled" {
-            // Only in version 2.
+            // Version 1 has no such status.
             patch.status = Patch::Set(ToolStatus::Cancelled);
         } else if typed::<schema::ToolCallStatus>(status.clone().into()).is_ok() {
             head.insert("status".to_owned(), status.into());
@@ -133,7 +133,7 @@ fn decode_output(call: &mut Object, patch: &mut ToolCallPatch) {
     patch.raw_output = Patch::Set(raw(&value));
 }
 
-/// The parent, terminals and the tool's name; the rest of `_meta` stays for `extra`.
+/// Decodes the parent, terminals and tool name in `_meta`; the rest of `_meta` is stored in `extra`.
 fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     let Some(Value::Object(meta)) = call.get_mut("_meta") else { return };
     patch.terminals = terminals::take_news(meta, &patch.id);
@@ -227,7 +227,7 @@ fn decode_item(item: Value, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> V
             }]
         }
         "content" => match take(&mut item, &["content"]) {
-            // Some wrap a list of blocks.
+            // Some agents send a list of blocks.
             Some(inner) => content::decode_many(inner).into_iter().map(ToolContent::Block).collect(),
             None => vec![ToolContent::Unknown(raw(&Value::Object(item)))],
         },
@@ -264,7 +264,7 @@ fn decode_diff(mut item: Object) -> Vec<ToolContent> {
         item.insert("diff".to_owned(), text.into());
     }
     if item.get("oldText").is_some_and(Value::is_string) {
-        // A change that empties a file may have no new text.
+        // For a change that empties a file, some agents omit the new text.
         fill(&mut item, "newText", || "".into());
     }
     let value = Value::Object(item);

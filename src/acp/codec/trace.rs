@@ -1,6 +1,6 @@
 //! Trace context of requests: `traceparent` and `tracestate` in `_meta`, if the user enables it.
 //!
-//! The trace id comes from the environment, or is generated once per connection.
+//! The trace id is taken from the environment, or is generated once per connection.
 //! Source: ACP v1 extensibility, reserved keys of `_meta`; W3C Trace Context, `traceparent`, version 00.
 
 use std::env;
@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::value::parse_object;
 
-/// The trace of one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trace {
     trace_id: String,
@@ -18,7 +17,7 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    /// The trace that parlor itself runs in, else a new one.
+    /// The trace from the environment, or a new one.
     pub(super) fn begin() -> Self {
         Self::of(env::var("TRACEPARENT").ok().as_deref(), env::var("TRACESTATE").ok())
     }
@@ -30,7 +29,7 @@ impl Trace {
         Self { trace_id, state: state.filter(|state| is_known && !state.trim().is_empty()) }
     }
 
-    /// The params of a call with the trace in them, unless they have a `_meta` of their own.
+    /// Adds the trace to the params of a call, unless they already have a `_meta`.
     pub(super) fn mark(&self, params: String) -> String {
         let Some(mut object) = parse_object(&params).filter(|object| !object.contains_key("_meta")) else {
             return params;
@@ -45,7 +44,7 @@ impl Trace {
     }
 }
 
-/// The trace of a `traceparent` that can be read.
+/// The trace id of a valid `traceparent`.
 fn trace_id(parent: &str) -> Option<&str> {
     let mut parts = parent.trim().split('-');
     let (version, id, span) = (parts.next()?, parts.next()?, parts.next()?);
@@ -57,7 +56,7 @@ fn trace_id(parent: &str) -> Option<&str> {
     (version.len() == 2 && version != "ff" && is_hex(id, 32) && is_hex(span, 16)).then_some(id)
 }
 
-/// A number that is none of those before, and not 0. Nothing secret hangs on it.
+/// A random nonzero number. It is not used for anything secret.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish().max(1)
 }
@@ -69,7 +68,7 @@ mod tests {
     const ID: &str = "0af7651916cd43dd8448eb211c80319c";
 
     #[test]
-    fn a_call_goes_on_with_the_trace_of_the_environment() {
+    fn calls_continue_the_trace_of_the_environment() {
         let parent = format!("00-{ID}-b7ad6b7169203331-01");
         let trace = Trace::of(Some(&parent), Some("a=1".to_owned()));
         let marked = trace.mark("{\"cwd\":\"/w\"}".to_owned());
@@ -80,11 +79,7 @@ mod tests {
             "{told}"
         );
         assert_eq!((value["_meta"]["tracestate"].as_str(), value["cwd"].as_str()), (Some("a=1"), Some("/w")));
-        assert_ne!(
-            trace.mark("{}".to_owned()),
-            trace.mark("{}".to_owned()),
-            "each call is a span of its own"
-        );
+        assert_ne!(trace.mark("{}".to_owned()), trace.mark("{}".to_owned()), "each call has its own span");
         let empty = trace.mark("{}".to_owned());
         assert!(serde_json::from_str::<serde_json::Value>(&empty).is_ok(), "{empty}");
         let own = "{\"_meta\":{},\"a\":1}".to_owned();
@@ -92,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_not_gone_on_with() {
+    fn an_invalid_trace_is_replaced_by_a_new_one() {
         let zeros = format!("00-{}-b7ad6b7169203331-01", "0".repeat(32));
         for parent in [None, Some(""), Some("00-xyz-1-01"), Some(zeros.as_str())] {
             let trace = Trace::of(parent, Some("a=1".to_owned()));

@@ -10,7 +10,7 @@ use crate::model::{AgentCapabilities, AuthState, AuthStatus, Call, Provider, Wir
 
 use super::value::{Object, first_text, list, parse_object, rename, take};
 
-/// Reads what is advertised of them.
+/// Decodes the capabilities of draft features.
 pub(super) fn capabilities(told: &Object, can: &mut AgentCapabilities) {
     let session = ["sessionCapabilities", "session_capabilities", "session"]
         .iter()
@@ -31,7 +31,7 @@ pub(super) fn capabilities(told: &Object, can: &mut AgentCapabilities) {
     can.has_providers = is_there(Some(told), "providers");
 }
 
-/// Method and params of a call that is one of these.
+/// Method and params of a draft call; `None`: not a draft call.
 pub(super) fn call(call: &Call) -> Option<(&'static str, String)> {
     Some(match call {
         Call::Archive(id, true) => ("session/archive", json!({"sessionId": id.as_str()}).to_string()),
@@ -57,8 +57,8 @@ pub(super) fn call(call: &Call) -> Option<(&'static str, String)> {
     })
 }
 
-/// Adds what belongs to a call beside its own params: the system prompt, where a session is opened, and the wish
-/// for archived sessions, where they are listed.
+/// Adds draft params to a call: the system prompt when a session is opened, and archived sessions when sessions are
+/// listed.
 pub(super) fn extend(call: &Call, params: String, can: &AgentCapabilities, wire: &WireSpec) -> String {
     if matches!(call, Call::ListSessions { .. }) && can.can_archive {
         let Some(mut object) = parse_object(&params) else { return params };
@@ -79,12 +79,12 @@ pub(super) fn extend(call: &Call, params: String, can: &AgentCapabilities, wire:
     Value::Object(object).to_string()
 }
 
-/// Whether the agent has a session in memory. What is not known means that it is only saved.
+/// Whether the agent has a session in memory. In an unknown state it is assumed to be only saved.
 pub(super) fn is_live(result: &Object) -> bool {
     first_text(result, &["status"]).as_deref() == Some("open")
 }
 
-/// How the user is signed in; `None`: it cannot be read.
+/// Decodes the sign-in state; `None`: invalid.
 pub(super) fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
     let state = match first_text(result, &["state"])?.as_str() {
         "authenticated" => AuthState::SignedIn,
@@ -101,7 +101,7 @@ pub(super) fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
     Some(AuthStatus { state, accounts: accounts.collect() })
 }
 
-/// Where the agent's models come from.
+/// Decodes the providers of the agent's models.
 pub(super) fn decode_providers(result: &mut Object) -> Vec<Provider> {
     let items = take(result, &["providers"]).map(list).unwrap_or_default();
     let provider = |item: Value| {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_advertised_is_read_and_nothing_else() {
+    fn only_advertised_capabilities_are_set() {
         let all = object(json!({
             "sessionCapabilities": {"archive": {}, "status": {}, "systemPrompt": {"mode": {"override": {}}}},
             "auth": {"status": {}},
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_prompt_goes_with_what_opens_a_session_and_only_where_it_is_taken() {
+    fn system_prompts_are_sent_with_new_sessions_if_supported() {
         let prompt = |replaces| Some(SystemPrompt { text: "Be brief.".to_owned(), replaces });
         let wire = |replaces| WireSpec { system_prompt: prompt(replaces), ..WireSpec::default() };
         let new = Call::NewSession(SessionPlace::default());
@@ -164,7 +164,7 @@ mod tests {
             r#"{"cwd":"/w","systemPrompt":{"mode":"append","content":[{"type":"text","text":"Be brief."}]}}"#;
         assert_eq!(sent, expected);
         let plain = r#"{"cwd":"/w"}"#;
-        assert_eq!(extend(&new, plain.to_owned(), &can, &wire(true)), plain, "it replaces nothing there");
+        assert_eq!(extend(&new, plain.to_owned(), &can, &wire(true)), plain, "override is not supported");
         assert_eq!(extend(&new, plain.to_owned(), &AgentCapabilities::default(), &wire(false)), plain);
         assert_eq!(extend(&Call::LogOut, "{}".to_owned(), &can, &wire(false)), "{}");
         let all = AgentCapabilities { system_prompt_override: true, ..can };
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn archived_sessions_are_listed_too_where_there_is_an_archive() {
+    fn archived_sessions_are_listed_if_archiving_is_supported() {
         let list = Call::ListSessions { cwd: None, cursor: None };
         let can = AgentCapabilities { can_archive: true, ..AgentCapabilities::default() };
         let wire = WireSpec::default();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_have_the_names_of_the_drafts() {
+    fn calls_use_the_method_names_of_the_drafts() {
         let sent = |asked: &Call| call(asked).map(|(method, params)| format!("{method} {params}"));
         let archive = |is_away| Call::Archive("s".into(), is_away);
         assert_eq!(sent(&archive(true)).as_deref(), Some(r#"session/archive {"sessionId":"s"}"#));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_leniently() {
+    fn invalid_items_of_responses_are_skipped() {
         let mut told = object(json!({"state": "authenticated", "accounts": [
             {"label": "ada@example.org", "organization": "Shop", "active": true}, 3, {"name": "Ada"}]}));
         let expected = vec!["ada@example.org (Shop)".to_owned(), "Ada".to_owned()];

@@ -40,7 +40,7 @@ pub(super) fn decode(text: &str, memory: &mut DecoderState, quirks: &mut Quirks,
     let update = match take(&mut params, &["update", "event"]) {
         Some(Value::Object(update)) => update,
         Some(other) => {
-            // `event: "text_delta"` beside its fields
+            // `event: "text_delta"` next to its fields
             params.insert("event".to_owned(), other);
             flat(params, quirks, out)
         }
@@ -81,7 +81,7 @@ pub(super) fn decode_event(
     let is_inside = |value: &Value| value.get("type").is_some() || named.is_some();
     let mut event = match take(&mut params, &["event", "update", "data"]) {
         Some(Value::Object(event)) if is_inside(&Value::Object(event.clone())) => event,
-        // `event: "text_delta"` with its fields beside it, or under `data`
+        // `event: "text_delta"` next to its fields, or with them in `data`
         Some(Value::String(_)) => match take(&mut params, &["data"]) {
             Some(Value::Object(data)) => data,
             Some(Value::String(text)) => Object::from_iter([("text".to_owned(), text.into())]),
@@ -138,7 +138,7 @@ pub(super) fn tell(
     out.push(AgentEvent::Update(session.clone(), notice));
 }
 
-/// The params themselves are the update.
+/// Treats the params as the update, for agents that omit the wrapper.
 fn flat(mut params: Object, quirks: &mut Quirks, out: &mut Vec<AgentEvent>) -> Object {
     quirks.learn(Quirk::FlatUpdates, out);
     take(&mut params, SESSION_ID);
@@ -271,7 +271,7 @@ impl Update<'_> {
         Some(())
     }
 
-    /// `None`: unknown.
+    /// Decodes an update by its official name; `None`: unknown or invalid.
     fn decode_kind(&mut self, name: &str, update: &mut Object) -> Option<()> {
         match name {
             "user_message_chunk" => self.message(Role::User, update),
@@ -347,7 +347,7 @@ impl Update<'_> {
     fn message(&mut self, role: Role, update: &mut Object) -> Option<()> {
         let content = take(update, MESSAGE_CONTENT)?;
         let message = take_text(update, MESSAGE_ID).map(|name| self.memory.message(&name));
-        // `delta: {text}` has no type, which blocks may omit as well.
+        // `delta: {text}` has no type, which blocks may omit too.
         self.blocks(role, message.as_ref(), content::decode_many(content));
         Some(())
     }
@@ -497,8 +497,8 @@ impl Update<'_> {
         Some(())
     }
 
-    /// A message between sessions, in the transcript of its session. A message to a child is shown as a user message,
-    /// a message from it as its own; the parent shows both as letters. A complete message repeats its chunks, so its
+    /// Decodes a message between sessions. A message to a child is shown in the child as a user message, one from the
+    /// child as its own; the parent shows both with [`Role::Letter`]. A complete message repeats its chunks, so its
     /// content is used only if there were none.
     fn letter(&mut self, update: &mut Object, is_whole: bool) -> Option<()> {
         let message = MessageId::from(first_text(update, MESSAGE_ID)?);
@@ -558,7 +558,7 @@ fn is_known(name: &str) -> bool {
     KNOWN.contains(&name)
 }
 
-/// Three states: absent, `null`, a text.
+/// Distinguishes an absent field, `null`, and a text.
 fn patch_text(object: &Object, key: &str) -> Patch<String> {
     match object.get(key) {
         None => Patch::Keep,

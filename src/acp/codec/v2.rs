@@ -25,10 +25,10 @@ use super::value::{
 };
 use super::{auth, content, initialize, tools, unstable};
 
-/// Files and terminals are the agent's own.
+/// In version 2, agents access files and run terminals themselves.
 pub(super) const CALLBACKS: Callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
 
-/// `initialize`, with what an agent needs that answers with version 1: it looks for other keys.
+/// Encodes `initialize`, including the keys of version 1 for agents that only support that version.
 pub(super) fn initialize(offer: initialize::Offer) -> (&'static str, String) {
     let auth = schema::ClientAuthCapabilities::new()
         .terminal(offer.runs_sign_in.then(schema::TerminalAuthCapabilities::new));
@@ -49,7 +49,7 @@ pub(super) fn initialize(offer: initialize::Offer) -> (&'static str, String) {
     (schema::AGENT_METHOD_NAMES.initialize, params.to_string())
 }
 
-/// Reads an answer of version 2; `None`: it is one of version 1.
+/// Decodes a response of version 2; `None`: the response is of version 1.
 pub(super) fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallError>> {
     let mut result = parse_object(result)?;
     if result.get("protocolVersion").and_then(whole) != Some(2) {
@@ -76,7 +76,7 @@ pub(super) fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallEr
     }))
 }
 
-/// List, resume and close come with sessions; a load is a resume with a replay.
+/// Agents with sessions can list, resume and close them; loading is resuming with a replay.
 fn capabilities(can: &schema::AgentCapabilities) -> AgentCapabilities {
     let Some(session) = &can.session else { return AgentCapabilities::default() };
     let prompt = session.prompt.as_ref();
@@ -199,7 +199,7 @@ fn directories(place: &SessionPlace, can: &AgentCapabilities) -> Vec<schema::Abs
     folders.iter().map(|folder| path(folder)).collect()
 }
 
-/// Each with its type, and only those that the agent takes.
+/// MCP servers with a transport that the agent supports.
 fn servers(place: &SessionPlace, can: &AgentCapabilities) -> Vec<schema::McpServer> {
     place.mcp_servers.iter().filter_map(|server| encode_server(server, can)).collect()
 }
@@ -224,7 +224,7 @@ fn encode_server(server: &McpServer, can: &AgentCapabilities) -> Option<schema::
     }
 }
 
-/// What a `state_update` tells of the turn. Other states than the known ones say that it goes on.
+/// Decodes a `state_update`. In all states except `idle` the turn is running.
 pub(super) fn state(session: SessionId, update: &mut Object) -> Option<TurnNews> {
     if first_text(update, &["state"])? != "idle" {
         return Some(TurnNews::Went(session));
@@ -233,12 +233,12 @@ pub(super) fn state(session: SessionId, update: &mut Object) -> Option<TurnNews>
     Some(TurnNews::Ended(session, ended))
 }
 
-/// The official fields of a call that are there and `null`: they clear what is known.
+/// The keys of a call that are `null`, which clears the field.
 pub(super) fn nulls(call: &Object) -> Vec<String> {
     call.iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key.clone()).collect()
 }
 
-/// Clears what a call told as `null`.
+/// Clears the fields that were `null`.
 pub(super) fn clear(patch: &mut ToolCallPatch, nulls: &[String]) {
     for name in nulls {
         match name.as_str() {
@@ -257,13 +257,13 @@ pub(super) fn clear(patch: &mut ToolCallPatch, nulls: &[String]) {
     }
 }
 
-/// News of a terminal: `terminal_update` (an upsert, whose output replaces all) or `terminal_output_chunk`.
-/// `None`: it names no terminal, or its bytes cannot be read.
+/// Decodes `terminal_update` (an upsert, whose output replaces the previous one) or `terminal_output_chunk`. `None`:
+/// the id is missing or the data is not valid base64.
 pub(super) fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTerminal>> {
     let id = TerminalId::from(first_text(update, &["terminalId"])?);
     let mut news = Vec::new();
     if !is_whole {
-        // Each chunk is a text of its own: it is not joined with the next before it is decoded.
+        // Each chunk is encoded separately.
         let bytes = STANDARD.decode(first_text(update, &["data"]).unwrap_or_default()).ok()?;
         return Some(vec![AgentTerminal::Bytes { id, bytes, is_whole: false }]);
     }
@@ -288,8 +288,8 @@ pub(super) fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTermi
     Some(news)
 }
 
-/// Brings the `subject` of a permission request to the `toolCall` of version 1; what the agent says of it
-/// comes back as a note. A request without a subject is left as it is.
+/// Converts the `subject` of a permission request to the `toolCall` of version 1, and returns the agent's description
+/// as a note. A request without a subject is unchanged.
 pub(super) fn take_subject(params: &mut Object) -> Option<String> {
     if !params.contains_key("subject") || params.contains_key("toolCall") {
         return None;

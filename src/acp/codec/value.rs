@@ -1,4 +1,4 @@
-//! Helpers for JSON values: fields in any spelling, and reports of lost list items.
+//! Helpers for JSON values: fields with alternative keys, and reports of dropped list items.
 //!
 //! Invariant: `null` counts as absent, as in the official decoders.
 
@@ -8,15 +8,14 @@ use serde_json::{Map, Value};
 
 use crate::model::{AgentEvent, Anomaly, AnomalyKind, Raw};
 
-/// A JSON object.
 pub(super) type Object = Map<String, Value>;
 
-/// Parses text; absent params and broken text are `None`.
+/// Parses JSON; `None`: invalid.
 pub(super) fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
-/// Parses text that must hold an object.
+/// Parses a JSON object; `None`: invalid or another type.
 pub(super) fn parse_object(text: &str) -> Option<Object> {
     match parse(text)? {
         Value::Object(object) => Some(object),
@@ -24,17 +23,17 @@ pub(super) fn parse_object(text: &str) -> Option<Object> {
     }
 }
 
-/// The value as compact JSON text.
+/// The value as compact JSON.
 pub(super) fn raw(value: &Value) -> Raw {
     Raw(value.to_string().into())
 }
 
-/// The first of these fields that is there.
+/// The value of the first key that is present.
 pub(super) fn first<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().filter_map(|key| object.get(*key)).find(|value| !value.is_null())
 }
 
-/// Takes the first of these fields that is there.
+/// Removes and returns the value of the first key that is present.
 pub(super) fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
     keys.iter().find_map(|key| match object.get(*key) {
         None | Some(Value::Null) => None,
@@ -42,7 +41,7 @@ pub(super) fn take(object: &mut Object, keys: &[&str]) -> Option<Value> {
     })
 }
 
-/// Moves the first of the other spellings to the official one, unless that is there.
+/// Moves the value of the first alternative key to the official key, unless that is present.
 pub(super) fn rename(object: &mut Object, official: &str, others: &[&str]) {
     if object.get(official).is_some_and(|value| !value.is_null()) {
         return;
@@ -52,14 +51,14 @@ pub(super) fn rename(object: &mut Object, official: &str, others: &[&str]) {
     }
 }
 
-/// Puts a value where nothing is.
+/// Inserts a value if the key is absent.
 pub(super) fn fill(object: &mut Object, key: &str, value: impl FnOnce() -> Value) {
     if object.get(key).is_none_or(Value::is_null) {
         object.insert(key.to_owned(), value());
     }
 }
 
-/// A string, or a number or truth value spelled as one.
+/// The text of a string, number or boolean.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -69,12 +68,12 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The first of these fields that is a text with something in it.
+/// The first of these fields with a nonempty text.
 pub(super) fn first_text(object: &Object, keys: &[&str]) -> Option<String> {
     keys.iter().filter_map(|key| object.get(*key)).filter_map(text).find(|text| !text.is_empty())
 }
 
-/// Takes a text field.
+/// Removes and returns a text field.
 pub(super) fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
     match take(object, keys)? {
         Value::String(text) => Some(text),
@@ -82,7 +81,7 @@ pub(super) fn take_text(object: &mut Object, keys: &[&str]) -> Option<String> {
     }
 }
 
-/// A list as it is; anything else but `null` as a list of one.
+/// A list, with a single value wrapped in a list of one, and `null` as an empty list.
 pub(super) fn list(value: Value) -> Vec<Value> {
     match value {
         Value::Array(items) => items,
@@ -91,12 +90,12 @@ pub(super) fn list(value: Value) -> Vec<Value> {
     }
 }
 
-/// Whole number, also when it was written as a float or a string.
+/// An integer, also if it is encoded as a float or a string.
 pub(super) fn whole(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64().or_else(|| {
             let float = number.as_f64()?;
-            // Beyond 2^53 a float names no whole number exactly.
+            // Floats represent integers exactly only up to 2^53.
             #[allow(clippy::cast_possible_truncation, reason = "the range was checked")]
             (float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0).then_some(float as i64)
         }),
@@ -105,24 +104,22 @@ pub(super) fn whole(value: &Value) -> Option<i64> {
     }
 }
 
-/// Decodes with the official types.
 pub(super) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-/// JSON text of an official type.
+/// Encodes an official type.
 pub(super) fn json<T: Serialize>(value: &T) -> String {
-    // The official types fail only for paths that are no UTF-8, and `calls` makes those lossy before.
+    // The official types fail only for paths that are not UTF-8; `calls` has already replaced those.
     serde_json::to_string(value).unwrap_or_else(|_| String::from("{}"))
 }
 
-/// An anomaly as an event.
 pub(super) fn anomaly(kind: AnomalyKind, text: impl Into<String>) -> AgentEvent {
     AgentEvent::Anomaly(Anomaly { kind, text: text.into() })
 }
 
-/// Decodes a list item by item with the official types, each brought into shape first. Those that do
-/// not fit are counted in one anomaly: the official decoders would drop them in silence.
+/// Decodes list items one by one with the official types, after `shape`. Invalid items are reported in one anomaly; the
+/// official decoders would silently drop them.
 pub(super) fn typed_items<T: DeserializeOwned>(
     items: Vec<Value>,
     name: &str,
@@ -135,7 +132,7 @@ pub(super) fn typed_items<T: DeserializeOwned>(
     kept
 }
 
-/// Tells that a list lost items, if it did.
+/// Reports the number of invalid items of a list, if any.
 pub(super) fn report_lost(name: &str, lost: usize, total: usize, is_shown: bool, out: &mut Vec<AgentEvent>) {
     if lost > 0 {
         let end = if is_shown { "shown unchanged" } else { "omitted" };

@@ -6,27 +6,26 @@
 
 use crate::model::{Role, SessionId};
 
-/// The agent collects at least 64 characters before it trims and sends them, unless something else comes
-/// between: behind a chunk that is much shorter there is no seam of its making.
-/// Source: the code of `elephant.ai`.
+/// Minimum length of a chunk that may have been trimmed at its end. The agent collects at least 64 characters before it
+/// trims and sends them, unless another event follows. Source: the code of `elephant.ai`.
 const LEAST_CHARS: usize = 48;
 
-/// What is known of an agent's chunks.
+/// What is known about an agent's chunks.
 #[derive(Debug, Default)]
 pub(super) struct WhitespaceRepair {
-    /// The end of the chunk that came last, if the next one may have been cut from it.
+    /// Session, role and last character of the previous chunk, if the next one may continue it.
     behind: Option<(SessionId, Role, char)>,
-    /// A chunk came with white space at an end: this agent trims none.
+    /// Whether a chunk had leading or trailing whitespace, so that the agent does not trim.
     keeps_space: bool,
 }
 
 impl WhitespaceRepair {
-    /// Something else came: what follows is no part of the same text.
+    /// Ends the current text: the next chunk does not continue it.
     pub(super) fn break_off(&mut self) {
         self.behind = None;
     }
 
-    /// Mends the seam in front of `text` and remembers the one behind it.
+    /// Adds whitespace before `text` if it was probably trimmed, and stores its end for the next chunk.
     pub(super) fn mend(&mut self, session: &SessionId, role: Role, text: &mut String) {
         let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return };
         self.keeps_space |= first.is_whitespace() || last.is_whitespace();
@@ -51,13 +50,13 @@ fn is_word(letter: char) -> bool {
     letter.is_alphanumeric()
 }
 
-/// A word, or what ends a part of a sentence.
+/// Whether a character ends a word, or is punctuation that is followed by a space.
 fn is_word_end(letter: char) -> bool {
     is_word(letter) || matches!(letter, '.' | ',' | ';' | ':' | '!' | '?')
 }
 
-/// Whether a text begins like something that stands on a line of its own: a list item, a heading, a fence, a
-/// row of a table.
+/// Whether a text begins with a Markdown block that needs its own line: a list item, a heading, a fence, or a table
+/// row.
 fn begins_block(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
     let has_mark =
@@ -72,7 +71,7 @@ fn begins_block(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Long enough to be cut behind.
+    /// Longer than `LEAST_CHARS`.
     const LONG: &str = "The tests pass now, and all of them were run twice, ";
 
     fn joined(chunks: &[&str]) -> String {
@@ -85,14 +84,14 @@ mod tests {
         })
     }
 
-    /// What stands at a seam behind a long chunk with this end.
+    /// The text after `LONG` of two joined chunks.
     fn seam(end: &str, next: &str) -> String {
         let all = joined(&[&format!("{LONG}{end}"), next]);
         all.strip_prefix(LONG).unwrap_or(&all).to_owned()
     }
 
     #[test]
-    fn a_space_between_words_and_a_line_before_a_block() {
+    fn adds_spaces_between_words_and_line_breaks_before_blocks() {
         assert_eq!(seam("one two", "three"), "one two three");
         assert_eq!(seam("The end.", "Next"), "The end. Next");
         assert_eq!(seam("a list:", "- one"), "a list:\n- one");
@@ -103,21 +102,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_lost_is_not_doubled() {
+    fn adds_no_space_next_to_punctuation() {
         assert_eq!(seam("f(", "x)"), "f(x)");
         assert_eq!(seam("word", ", and"), "word, and");
     }
 
     #[test]
-    fn an_agent_that_sends_word_by_word_trims_nothing() {
+    fn chunks_with_outer_whitespace_are_not_repaired() {
         assert_eq!(joined(&["Hel", "lo", " you", "r", " own"]), "Hello your own");
         assert_eq!(joined(&[LONG, "un", "done"]), format!("{LONG}undone"));
         let end = format!("{LONG}un");
-        assert_eq!(joined(&[" ", &end, "done"]), format!(" {end}done"), "white space once is proof for good");
+        assert_eq!(
+            joined(&[" ", &end, "done"]),
+            format!(" {end}done"),
+            "one chunk with outer whitespace disables the repair"
+        );
     }
 
     #[test]
-    fn another_speaker_has_no_seam_with_the_one_before() {
+    fn chunks_of_different_roles_are_not_joined() {
         let mut seams = WhitespaceRepair::default();
         let (session, mut text) = (SessionId::from("s"), format!("{LONG}end"));
         seams.mend(&session, Role::Thought, &mut text);
@@ -129,6 +132,6 @@ mod tests {
         seams.break_off();
         let mut text = "word".to_owned();
         seams.mend(&session, Role::Agent, &mut text);
-        assert_eq!(text, "word", "a tool call came between");
+        assert_eq!(text, "word", "after a tool call");
     }
 }

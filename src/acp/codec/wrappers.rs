@@ -76,7 +76,7 @@ fn bare_input(patch: &mut ToolCallPatch, quirks: &mut Quirks, out: &mut Vec<Agen
         && matches!(patch.raw_input, Patch::Keep)
         && patch.status != Patch::Set(ToolStatus::Pending)
     {
-        // It is streamed, and is used once it is complete.
+        // The input is streamed and may be incomplete.
         if let Ok(value @ Value::Object(_)) = serde_json::from_str(text) {
             patch.input = Patch::Set(input::read(&value, patch.kind.as_set().copied(), false));
             patch.raw_input = Patch::Set(raw(&value));
@@ -98,7 +98,7 @@ fn report(text: &str) -> Option<Bare<'_>> {
     let (error, tail) = tail.split_once("\nExit Code: ")?;
     let (code, tail) = tail.split_once("\nSignal: ")?;
     let signal = tail.lines().next().unwrap_or_default();
-    // An error or a signal is reported nowhere else.
+    // An error or a signal is not reported anywhere else, so the wrapper is not removed.
     let is_plain = is_none(error) && is_none(signal);
     let output = if is_none(output) { "" } else { output };
     is_plain.then(|| Bare { output, exit_code: code.trim().parse().ok() })
@@ -108,7 +108,7 @@ fn is_none(value: &str) -> bool {
     matches!(value.trim(), "(none)" | "(empty)" | "")
 }
 
-/// `Tool: NAME`, `Result:`, the output, and facts below it that each begin with a pictogram. Source: `OpenHands`,
+/// `Tool: NAME`, `Result:`, the output, and lines below it that begin with an emoji. Source: `OpenHands`,
 /// `TerminalObservation`.
 fn tool_result(text: &str) -> Option<Bare<'_>> {
     let (name, rest) = text.strip_prefix("Tool: ")?.split_once("\nResult:\n")?;
@@ -132,14 +132,14 @@ fn tool_result(text: &str) -> Option<Bare<'_>> {
     }
 }
 
-/// `[Command exited with code 3]` above the output. Source: cline, `run_commands`.
+/// `[Command exited with code 3]` before the output. Source: cline, `run_commands`.
 fn exit_line(text: &str) -> Option<Bare<'_>> {
     let (code, output) = text.strip_prefix("[Command exited with code ")?.split_once(']')?;
     Some(Bare { output: output.trim_start_matches('\n'), exit_code: Some(code.parse().ok()?) })
 }
 
-/// A title that is made of the raw input or of a patch, in words: `read_files: {"files":[…]}` is
-/// `read_files: a.rs, b.rs`.
+/// Shortens a title that contains the raw input or a patch: `read_files: {"files":[…]}` becomes `read_files: a.rs,
+/// b.rs`.
 pub(super) fn title_in_words(patch: &mut ToolCallPatch) {
     let Some(title) = patch.title.as_set() else { return };
     let (head, rest) = names::head_of_title(title).unwrap_or(("", title));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn known_wrappers_are_taken_off_and_tell_the_exit_code() {
+    fn known_wrappers_are_removed_and_the_exit_code_is_read() {
         let report = "Command: echo hi; exit 3\nDirectory: (root)\nOutput: hi\nthere\nError: (none)\nExit Code: 3\n\
                       Signal: (none)\nProcess Group PGID: 22328";
         assert_eq!(bare(report), ("hi\nthere".to_owned(), Some(3)));
@@ -192,12 +192,12 @@ mod tests {
         assert_eq!(bare(result), ("hi\nthere".to_owned(), Some(0)));
         let running = "Tool: terminal\nResult:\n❌ [An error occurred during execution.]\nwhy\n\n⏳ Process still running";
         let kept = "❌ [An error occurred during execution.]\nwhy\n\n⏳ Process still running";
-        assert_eq!(bare(running), (kept.to_owned(), None), "what says something new stays");
+        assert_eq!(bare(running), (kept.to_owned(), None), "unknown lines are not removed");
         assert_eq!(bare("[Command exited with code 3]\nhi\n"), ("hi\n".to_owned(), Some(3)));
     }
 
     #[test]
-    fn the_title_of_a_command_names_the_command_and_not_its_files() {
+    fn the_title_of_a_command_contains_the_command_and_not_its_files() {
         let mut patch = ToolCallPatch::new("t".into());
         patch.title = Patch::Set("run: {\"command\": \"rm -rf build\"}".to_owned());
         patch.input = Patch::Set(crate::model::ToolInput {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_begins_like_a_wrapper_stays_as_it_is() {
+    fn incomplete_wrappers_are_not_removed() {
         for text in [
             "Command: make\nit works",
             "Command: a\nDirectory: b\nOutput: c\nError: no such file\nExit Code: 1\nSignal: (none)",
@@ -224,6 +224,10 @@ mod tests {
             assert_eq!(unwrap(text), None, "{text}");
         }
         let own = "Tool: terminal\nResult:\nWorking directory: mine";
-        assert_eq!(bare(own).0, "Working directory: mine", "an output may say the same");
+        assert_eq!(
+            bare(own).0,
+            "Working directory: mine",
+            "the output may contain such a line without an emoji"
+        );
     }
 }

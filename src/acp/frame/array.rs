@@ -1,8 +1,8 @@
-//! Splits an array of messages.
+//! Splits an array of messages into frames, as slices of the array's bytes.
 //!
-//! Duty: the items of a JSON array as frames of their own, as slices of the array's bytes.
-//! Not its duty: what they mean. ACP v1 on stdio has no batches; some agents send them all the same.
-//! Invariant: all items or none come out, so that a failed split can be reported as a whole.
+//! ACP v1 on stdio has no batches, but some agents send them.
+//!
+//! Invariant: the result has all items or none, so that a failure can be reported as a whole.
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use serde_json::value::RawValue;
 
 use super::{Form, Frame, InboundFrame};
 
-/// More items than this are taken for something else than messages: each costs some hundred bytes.
+/// Maximum number of items; a larger array is rejected, because each item costs some hundred bytes of memory.
 const MAX_ITEMS: usize = 100_000;
 
-/// Appends the items of an array; false, with nothing appended, when it is none or has none.
+/// Appends the items of an array to `out`; `false`: not an array, or empty, and `out` is unchanged.
 pub fn split(bytes: &Bytes, out: &mut Vec<InboundFrame>) -> bool {
     let whole = Frame::new(bytes.clone(), Form::Array);
     let count_before = out.len();

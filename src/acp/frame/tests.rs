@@ -7,7 +7,7 @@ use super::{Form, Frame, FrameReader, InboundFrame};
 
 const LIMIT: usize = 200;
 
-/// Feeds the bytes in reads of the given sizes, in turn, then ends the stream.
+/// Feeds the bytes in reads of the given sizes, in rotation, and then ends the stream.
 fn read(bytes: &[u8], sizes: &[usize]) -> Vec<InboundFrame> {
     let mut reader = FrameReader::new(LIMIT);
     let mut out = Vec::new();
@@ -44,7 +44,7 @@ fn noise(text: &'static str) -> InboundFrame {
 }
 
 #[test]
-fn lines_with_blank_lines_carriage_returns_and_a_byte_order_mark() {
+fn blank_lines_carriage_returns_and_byte_order_marks_are_skipped() {
     assert_eq!(
         all(b"\xEF\xBB\xBF{\"a\":1}\r\n\n  \r\n\t{\"b\":2} \n{\"c\":3}"),
         [line("{\"a\":1}"), line("{\"b\":2}"), line("{\"c\":3}")]
@@ -52,7 +52,7 @@ fn lines_with_blank_lines_carriage_returns_and_a_byte_order_mark() {
 }
 
 #[test]
-fn noise_is_told_and_the_next_line_is_read() {
+fn noise_is_reported_and_the_next_line_is_read() {
     assert_eq!(
         all(b"Loading model...\n[INFO] ready\n{\"a\":1}\n[]\n"),
         [noise("Loading model..."), noise("[INFO] ready"), line("{\"a\":1}"), noise("[]")]
@@ -66,7 +66,7 @@ fn header_frames_are_read_between_lines() {
 }
 
 #[test]
-fn the_first_message_tells_whether_headers_are_wanted() {
+fn the_first_message_determines_whether_headers_are_written() {
     for (bytes, wanted) in [
         (&b"Content-Length: 7\n\n{\"a\":1}"[..], true),
         (b"{\"a\":1}\nContent-Length: 7\n\n{\"b\":2}", false),
@@ -79,7 +79,7 @@ fn the_first_message_tells_whether_headers_are_wanted() {
 }
 
 #[test]
-fn a_line_that_only_looks_like_a_header_loses_no_message() {
+fn the_message_after_a_line_like_a_header_is_read() {
     assert_eq!(
         all(b"Content-Length: 12\n{\"a\":1}\nContent-Length: 1\nwhat now\n{\"b\":2}\nContent-Length: x\n"),
         [
@@ -115,14 +115,14 @@ fn a_frame_over_the_limit_is_skipped_and_reported() {
 }
 
 #[test]
-fn a_frame_of_just_the_limit_is_read() {
+fn a_frame_of_maximum_size_is_read() {
     let mut bytes = vec![b'{'; LIMIT];
     bytes.push(b'\n');
     assert!(matches!(&all(&bytes)[..], [InboundFrame::Frame(frame)] if frame.text().len() == LIMIT));
 }
 
 #[test]
-fn bad_utf8_is_replaced_and_marked() {
+fn invalid_utf8_is_replaced_and_marked() {
     let pieces = all(b"{\"a\":\"\xFF\"}\n{\"b\":2}\n");
     let [InboundFrame::Frame(bad), good] = &pieces[..] else { panic!("two frames: {pieces:?}") };
     assert!(bad.is_lossy);
@@ -139,7 +139,7 @@ fn an_array_is_split_into_its_messages() {
 }
 
 #[test]
-fn the_end_in_mid_line_gives_what_there_is() {
+fn the_end_of_the_stream_returns_an_incomplete_frame() {
     assert_eq!(all(b"{\"a\":1}\n{\"b\":"), [line("{\"a\":1}"), line("{\"b\":")]);
     assert_eq!(all(b"Content-Length: 9\n\n{\"b\":"), [noise("{\"b\":")]);
     assert_eq!(all(b"Content-Length: 9\n"), [noise("Content-Length: 9")]);
@@ -161,7 +161,7 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn the_split_into_reads_does_not_matter(
+    fn the_result_does_not_depend_on_the_reads(
         bytes in streams(),
         sizes in proptest::collection::vec(1_usize..80, 1..10),
     ) {
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn no_more_than_the_limit_and_a_read_is_held_and_the_next_line_is_read(bytes in streams(), size in 1_usize..400) {
+    fn the_buffer_is_bounded_and_the_next_line_is_read(bytes in streams(), size in 1_usize..400) {
         let mut reader = FrameReader::new(LIMIT);
         let mut pieces = Vec::new();
         for part in bytes.chunks(size) {
@@ -178,7 +178,7 @@ proptest! {
             space.extend_from_slice(part);
             reader.cut(&mut pieces);
         }
-        // A header may still wait for its body; then it is over.
+        // A header may still wait for its body; this ends it.
         reader.space().extend_from_slice(&[b'\n'; 2 * LIMIT + 100]);
         reader.cut(&mut pieces);
         pieces.clear();

@@ -1,6 +1,6 @@
 //! Requests of the agent without a response yet.
 //!
-//! Each has a handle of parlor, so that duplicate ids of the agent do not clash, and the agent's id byte for byte.
+//! Each has a handle, so that duplicate ids of the agent do not clash, and the agent's id as JSON text.
 //! Invariant: a request is removed exactly once, by the caller that responds to it.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,6 @@ const MOST: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 pub struct OpenRequest {
     /// The agent's id as JSON text.
     pub wire_id: Box<str>,
-    /// Its form.
     pub form: RequestForm,
     bytes: usize,
     is_withdrawn: bool,
@@ -50,7 +49,7 @@ impl OpenRequests {
         id
     }
 
-    /// Removes a request to respond to it; `None` if it has a response.
+    /// Removes a request to respond to it; `None`: it was already answered.
     pub fn take(&mut self, id: AskId) -> Option<OpenRequest> {
         let ask = self.open.remove(&id)?;
         self.bytes -= ask.bytes;
@@ -95,7 +94,7 @@ mod tests {
         let large = "x".repeat(MOST.bytes);
         assert!(!asks.has_room(Some(&large)));
         asks.take_all();
-        assert!(asks.has_room(Some(&large)), "one alone always has room");
+        assert!(asks.has_room(Some(&large)), "a single request is always accepted");
         asks.add("1", RequestForm::official(RequestKind::Permission), Some(&large));
         assert!(!asks.has_room(Some("{}")));
     }

@@ -338,7 +338,7 @@ mod tests {
     use crate::model::{Purpose, Role, SessionKey, SessionPlace, SessionUpdate};
 
     #[test]
-    fn a_call_that_loads_a_session_has_time_while_its_history_comes() {
+    fn updates_extend_the_timeout_of_session_load() {
         let mut calls = Calls::new(Deadlines::default());
         let (start, time) = (Instant::now(), Deadlines::default().session);
         let tag = |number| CallTag { number, purpose: Purpose::LoadSession(SessionKey(1)) };
@@ -359,7 +359,7 @@ mod tests {
             matches!(&overdue[..], [(Pending { asked: Asked::Call { tag, .. }, .. }, _)] if tag.number == 2)
         );
         assert_eq!(calls.next_deadline(), Some(late + time));
-        assert_eq!(calls.take_overdue(late + time).len(), 1, "a silence of that length ends it");
+        assert_eq!(calls.take_overdue(late + time).len(), 1, "times out without further updates");
     }
     #[test]
     fn a_presumed_end_waits_for_a_pause_in_the_turn() {
@@ -368,7 +368,7 @@ mod tests {
         let tag = CallTag { number: 1, purpose: Purpose::Prompt(SessionKey(1)) };
         let call = Call::Prompt(session.clone(), Vec::new());
         let id = calls.add(Asked::Call { tag, call, form: 0 }, "prompt/send", start);
-        let Match::Waiting(pending) = calls.take(Some(id)) else { panic!("it waits") };
+        let Match::Waiting(pending) = calls.take(Some(id)) else { panic!("the prompt is pending") };
         let end = Reply::TurnEnded { reason: crate::model::StopReason::EndTurn, usage: None };
         calls.presume_end(id, *pending, end, start);
         let later = start + CONFIRMED_TIME / 2;

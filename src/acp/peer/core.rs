@@ -228,7 +228,7 @@ impl Peer {
         self.events.iter().all(|event| matches!(event, AgentEvent::Update(..)))
     }
 
-    /// Takes the pending events.
+    /// Removes and returns the pending events.
     pub fn take_events(&mut self) -> Vec<AgentEvent> {
         std::mem::take(&mut self.events)
     }
@@ -337,7 +337,7 @@ impl Peer {
         }
     }
 
-    /// Returns `false` for an unknown method.
+    /// Decodes a notification; `false`: unknown method.
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
             let before = self.events.len();

@@ -11,48 +11,43 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A message by its kind; all texts are JSON but the method.
+/// A message by kind; all texts are JSON except the method.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message<'a> {
     /// A request; the id may be `null`.
     Request {
-        /// As the peer spelled it.
         id: &'a str,
         method: Cow<'a, str>,
-        /// Its params, unless there are none.
         params: Option<&'a str>,
     },
     Notification {
         method: Cow<'a, str>,
-        /// Its params, unless there are none.
         params: Option<&'a str>,
     },
-    /// A response; a missing result reads as `null`.
+    /// A response; a missing result becomes `null`.
     Response {
-        /// As the peer spelled it.
         id: &'a str,
-        /// Result or error.
         outcome: Result<&'a str, &'a str>,
     },
-    /// An error without an id: the peer could not even read the id.
+    /// An error without an id: the agent could not parse the id.
     LooseError(&'a str),
-    /// An object that is none of these.
+    /// Any other object.
     Odd(&'static str),
 }
 
-/// Reads one message; fails when it is no JSON object.
+/// Parses one message; fails if it is not a JSON object.
 pub fn read(text: &str) -> Result<Message<'_>, serde_json::Error> {
     serde_json::from_str(text).map(Fields::sort)
 }
 
-/// Several objects on one line, which happens when an agent forgets line ends; `None` if it is not that.
+/// Splits several objects on one line, from an agent that omitted line ends; `None`: not several objects.
 pub fn split_joined(text: &str) -> Option<Vec<&str>> {
     let parts: Vec<&RawValue> =
         serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().ok()?;
     (parts.len() > 1).then(|| parts.into_iter().map(RawValue::get).collect())
 }
 
-/// The number in an id of ours that came back: `7`, `"7"` and `7.0` are all 7.
+/// The number of an id in a response: `7`, `"7"` and `7.0` are all 7.
 pub fn id_number(id: &str) -> Option<u64> {
     let bare = id.strip_prefix('"').and_then(|id| id.strip_suffix('"')).unwrap_or(id);
     if let Ok(number) = bare.parse() {
@@ -64,8 +59,8 @@ pub fn id_number(id: &str) -> Option<u64> {
     is_exact.then_some(number as u64)
 }
 
-/// Which open request a `$/cancel_request` means; the id as it was spelled.
-/// Source: ACP v1 `CancelRequestNotification.requestId`; `$/cancelRequest` of LSP has `id`.
+/// The id of the request that a `$/cancel_request` cancels, as JSON text. Source: ACP v1
+/// `CancelRequestNotification.requestId`; `$/cancelRequest` of LSP has `id`.
 pub fn withdrawn_id(params: &str) -> Option<&str> {
     #[derive(Deserialize)]
     struct Params<'a> {
@@ -112,7 +107,7 @@ fn present(value: Option<&RawValue>) -> Option<&str> {
     value.map(RawValue::get).filter(|text| *text != "null")
 }
 
-/// A JSON string; borrowed unless it has escapes.
+/// A JSON string; borrowed unless it contains escapes.
 fn string(text: &str) -> Option<Cow<'_, str>> {
     let bare = text.strip_prefix('"')?.strip_suffix('"')?;
     if bare.contains('\\') {
@@ -199,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_in_all_their_forms() {
+    fn responses_are_parsed() {
         for (text, expected) in [
             (r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#, response("1", Ok(r#"{"a":1}"#))),
             (r#"{"id":1,"result":{}}"#, response("1", Ok("{}"))),
@@ -216,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_and_notifications() {
+    fn requests_and_notifications_are_parsed() {
         let request = |id| Message::Request { id, method: "a/b".into(), params: None };
         assert_eq!(read(r#"{"id":0,"method":"a/b"}"#).unwrap(), request("0"));
         assert_eq!(read(r#"{"id":null,"method":"a\/b","params":null}"#).unwrap(), request("null"));
@@ -227,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_told() {
+    fn invalid_messages_are_reported() {
         assert!(matches!(read("{}").unwrap(), Message::Odd(_)));
         assert!(matches!(read(r#"{"result":1}"#).unwrap(), Message::Odd(_)));
         assert!(matches!(read(r#"{"method":1}"#).unwrap(), Message::Odd(_)));
@@ -259,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_withdrawn_request_is_named_in_three_ways() {
+    fn the_id_of_a_cancelled_request_is_found_under_its_keys() {
         assert_eq!(withdrawn_id(r#"{"requestId":"x"}"#), Some("\"x\""));
         assert_eq!(withdrawn_id(r#"{"id":3}"#), Some("3"));
         assert_eq!(withdrawn_id("[]"), None);

@@ -1,4 +1,4 @@
-//! Writes requests, notifications and responses around params that are JSON already, and records them with the tap.
+//! Writes requests, notifications and responses whose params are already JSON, and records them with the tap.
 //!
 //! Invariants: nothing here waits or fails; a message contains no line break.
 //! Source: JSON-RPC 2.0; ACP v1 transports, stdio.
@@ -10,7 +10,7 @@ use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{Outgoing, Stopper};
 use crate::model::RpcError;
 
-/// The way to the agent; there is none before the link runs and after its end.
+/// The writer of a connection; it has no link before the connection opens and after it closes.
 #[derive(Debug)]
 pub struct FrameWriter {
     tap: Tap,
@@ -19,24 +19,24 @@ pub struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// A pen without a link.
+    /// Creates a writer without a link.
     pub fn new(tap: Tap) -> Self {
         Self { tap, outgoing: None, stopper: None }
     }
 
-    /// The link runs.
+    /// Sets the link.
     pub fn attach(&mut self, outgoing: Outgoing, stopper: Stopper) {
         self.outgoing = Some(outgoing);
         self.stopper = Some(stopper);
     }
 
-    /// The link has ended.
+    /// Removes the link.
     pub fn detach(&mut self) {
         self.outgoing = None;
         self.stopper = None;
     }
 
-    /// Ends the link: the agent's stdin closes once all is written.
+    /// Ends the link; the agent's stdin is closed after everything is written.
     pub fn stop(&mut self, force: bool) {
         self.outgoing = None;
         if let Some(stopper) = &self.stopper {
@@ -44,12 +44,12 @@ impl FrameWriter {
         }
     }
 
-    /// Whether the agent leaves so much unread that it should not be read either.
+    /// Whether so many messages are unread that reading from the agent should pause.
     pub fn is_full(&self) -> bool {
         self.outgoing.as_ref().is_some_and(Outgoing::is_full)
     }
 
-    /// Ends the link if a message was lost because the agent did not read those before it; says whether it did.
+    /// Stops the agent and returns `true` if a message was dropped because the queue overflowed.
     pub fn settle(&mut self) -> bool {
         let has_run_over = self.outgoing.as_ref().is_some_and(Outgoing::has_run_over);
         if has_run_over {
@@ -58,7 +58,7 @@ impl FrameWriter {
         has_run_over
     }
 
-    /// Waits until that has changed.
+    /// Waits until the queue is no longer full.
     pub async fn drained(&self) {
         if let Some(outgoing) = &self.outgoing {
             outgoing.drained().await;
@@ -76,7 +76,7 @@ impl FrameWriter {
         self.write(&Envelope { method: Some(method), params: Some(raw(params)), ..Envelope::EMPTY });
     }
 
-    /// Writes a response: a result, or an error object. The id is JSON, as the agent spelled it.
+    /// Writes a response: a result, or an error object. `wire_id` is the agent's id as JSON text.
     pub fn respond(&self, wire_id: &str, outcome: Result<&str, &str>) {
         let (result, error) = (outcome.ok().map(raw), outcome.err().map(raw));
         self.write(&Envelope { id: Some(Id::Wire(raw(wire_id))), result, error, ..Envelope::EMPTY });
@@ -93,7 +93,7 @@ impl FrameWriter {
         let Some(outgoing) = &self.outgoing else { return };
         let mut frame = text(envelope);
         if memchr::memchr2(b'\n', b'\r', frame.as_bytes()).is_some() {
-            // Raw JSON of the agent's own may hold line ends between its tokens, never inside a string.
+            // Raw JSON from the agent may contain line ends between tokens, but not inside strings.
             frame = frame.replace(['\n', '\r'], " ");
         }
         self.tap.record(Direction::ToAgent, frame.as_bytes());
@@ -101,7 +101,7 @@ impl FrameWriter {
     }
 }
 
-/// A message, with what it carries as JSON already.
+/// A message whose parts are already JSON.
 #[derive(Serialize)]
 struct Envelope<'a> {
     jsonrpc: &'static str,
@@ -137,12 +137,12 @@ struct ErrorObject<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// JSON that was checked when it was read or made.
+/// Converts text that is known to be valid JSON.
 fn raw(json: &str) -> &RawValue {
     serde_json::from_str(json).unwrap_or(RawValue::NULL)
 }
 
-/// These types have nothing that cannot be written.
+/// Serialization of these types cannot fail.
 fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
@@ -153,7 +153,7 @@ mod tests {
     use crate::acp::transport::test_link;
 
     #[test]
-    fn an_agent_that_does_not_read_is_ended() {
+    fn agents_that_do_not_read_are_stopped() {
         let (outgoing, frames, stopper) = test_link();
         let mut pen = FrameWriter::new(Tap::default());
         pen.attach(outgoing, stopper);
@@ -162,9 +162,9 @@ mod tests {
             pen.notify("session/cancel", &params);
             assert!(!pen.settle());
         }
-        assert!(pen.is_full(), "its requests are not read any more");
+        assert!(pen.is_full(), "reading pauses");
         pen.notify("session/cancel", &params);
-        assert!(pen.settle(), "more than it is worth");
+        assert!(pen.settle(), "the queue overflowed");
         assert!(!pen.is_full() && !pen.settle());
         drop(frames);
     }

@@ -8,46 +8,46 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long the agent's first word is waited for.
+/// How long parlor waits for the agent's first message.
 const FIRST_WORD: Duration = Duration::from_millis(750);
-/// Without any answer for so long, `initialize` is written once more: it may have come too early.
+/// Without a message for this long, `initialize` is sent again, because the first one may have been lost.
 const SILENCE: Duration = Duration::from_secs(5);
-/// How long the agent has to shut down.
+/// How long parlor waits for the agent to shut down.
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
-/// What is due.
+/// An action that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// `initialize`, for the first time.
+    /// Send `initialize` for the first time.
     Greeting,
-    /// `initialize` once more.
+    /// Send `initialize` again.
     Again,
     End,
 }
 
-/// What is waited for.
+/// The action that is scheduled.
 #[derive(Debug, Default)]
 pub struct Handshake {
     waiting: Option<(Due, Instant)>,
 }
 
 impl Handshake {
-    /// The agent runs and speaks first.
+    /// Schedules `initialize` for an agent that sends the first message.
     pub fn wait_for_word(&mut self, now: Instant) {
         self.waiting = Some((Due::Greeting, now + FIRST_WORD));
     }
 
-    /// `initialize` was written to an agent that may have been deaf.
+    /// Schedules a second `initialize` for an agent that may have missed the first one.
     pub fn wait_for_answer(&mut self, now: Instant) {
         self.waiting = Some((Due::Again, now + SILENCE));
     }
 
-    /// A `shutdown` request was written.
+    /// Schedules the end after a `shutdown` request.
     pub fn wait_for_end(&mut self, now: Instant) {
         self.waiting = Some((Due::End, now + SHUTDOWN));
     }
 
-    /// The agent said something: what is due at once.
+    /// Handles a message of the agent; returns the action that is due immediately.
     pub fn on_word(&mut self) -> Option<Due> {
         match self.waiting {
             Some((Due::Greeting, _)) => self.waiting.take().map(|(due, _)| due),
@@ -59,17 +59,17 @@ impl Handshake {
         }
     }
 
-    /// The end of the link makes all waiting idle.
+    /// Cancels the scheduled action.
     pub fn forget(&mut self) {
         self.waiting = None;
     }
 
-    /// When something is due.
+    /// When the scheduled action is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.waiting.map(|(_, at)| at)
     }
 
-    /// What is due now.
+    /// Removes and returns the action that is due.
     pub fn take_due(&mut self, now: Instant) -> Option<Due> {
         self.waiting.take_if(|(_, at)| *at <= now).map(|(due, _)| due)
     }

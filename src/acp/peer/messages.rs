@@ -8,11 +8,11 @@ pub const PARSE_ERROR: i64 = -32700;
 /// Source: JSON-RPC 2.0, error codes.
 pub const INVALID_REQUEST: i64 = -32600;
 
-/// Shown when an agent was stopped because it left too much unread.
+/// The error when an agent was stopped because it did not read its input.
 pub const NOT_READ: &str = "The agent stopped reading its input with more than 128 MiB pending. Restart the \
                             agent, or report this to its authors.";
 
-/// The error for an agent that sends requests faster than they can be answered.
+/// The error for an agent that sends requests faster than they are answered.
 pub fn too_many() -> RpcError {
     let message = "Too many open requests. Wait for responses before sending more.".to_owned();
     RpcError { code: RpcError::INTERNAL, message, data: None }
@@ -30,7 +30,7 @@ pub fn is_about_form(error: &RpcError) -> bool {
     ) || error.message.to_ascii_lowercase().contains("version")
 }
 
-/// Why a call brought nothing: what the agent says, unless the line says it in its place.
+/// The error of a call: from the agent, or from the transport in its place.
 pub fn call_error(error: RpcError) -> CallError {
     match error.data.as_ref().map(|data| &*data.0) {
         Some(UNDELIVERED) => CallError::Undelivered { error: error.message },
@@ -39,7 +39,7 @@ pub fn call_error(error: RpcError) -> CallError {
     }
 }
 
-/// The end of a turn whose last news was an error: it failed, unless it tells another end than the usual one.
+/// The end of a turn whose last event was an error: it failed, unless the stop reason is unusual.
 pub fn turn_end(failing: Option<RpcError>, end: Result<Reply, CallError>) -> Result<Reply, CallError> {
     match (failing, end) {
         (Some(error), Ok(Reply::TurnEnded { reason: StopReason::EndTurn, .. })) => Err(failed_turn(error)),
@@ -47,14 +47,14 @@ pub fn turn_end(failing: Option<RpcError>, end: Result<Reply, CallError>) -> Res
     }
 }
 
-/// The failure of a turn by an error that was told already.
+/// The failure of a turn whose error was already shown.
 pub fn failed_turn(error: RpcError) -> CallError {
     let told = error.data.unwrap_or_else(|| Raw(serde_json::Value::from(error.message).to_string().into()));
     let message = "The turn ended with the error above.".to_owned();
     CallError::Agent(RpcError { code: error.code, message, data: Some(told) })
 }
 
-/// Why a connection ended whose link ended this way.
+/// Converts the end of a link to the end of a connection.
 pub fn close_reason(end: LinkEnd) -> CloseReason {
     match end {
         LinkEnd::Exited { status, stderr_tail } => CloseReason::Exited { status, stderr_tail },
@@ -67,7 +67,7 @@ pub fn close_reason(end: LinkEnd) -> CloseReason {
     }
 }
 
-/// The beginning of a text, in one line.
+/// The beginning of a text, on one line.
 pub fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 120;
     let mut short: String =

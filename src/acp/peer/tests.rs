@@ -1,4 +1,4 @@
-//! Tests of the peer, with a scripted agent behind an in-memory pipe.
+//! Tests of the peer, with a scripted agent at an in-memory pipe.
 
 mod calls;
 mod handshake;
@@ -33,16 +33,16 @@ struct Agent {
 
 impl Agent {
     async fn write(&mut self, text: &str) {
-        timeout(PATIENCE, self.output.write_all(text.as_bytes())).await.expect("no hang").unwrap();
+        timeout(PATIENCE, self.output.write_all(text.as_bytes())).await.expect("timed out").unwrap();
     }
 
     async fn say(&mut self, message: Value) {
         self.write(&format!("{message}\n")).await;
     }
 
-    /// The next line of ours; `None` at the end.
+    /// The next line from parlor; `None` at the end.
     async fn hear_line(&mut self) -> Option<String> {
-        timeout(PATIENCE, self.lines.next_line()).await.expect("no hang").unwrap()
+        timeout(PATIENCE, self.lines.next_line()).await.expect("timed out").unwrap()
     }
 
     async fn hear(&mut self) -> Value {
@@ -68,7 +68,7 @@ struct App {
 impl App {
     async fn try_next(&mut self) -> Option<AgentEvent> {
         while self.events.is_empty() {
-            let batch = timeout(PATIENCE, self.connection.events.recv()).await.expect("no hang");
+            let batch = timeout(PATIENCE, self.connection.events.recv()).await.expect("timed out");
             self.events.extend(batch?);
         }
         self.events.pop_front()
@@ -78,7 +78,7 @@ impl App {
         self.try_next().await.expect("an event")
     }
 
-    /// The next event that is no anomaly.
+    /// The next event that is not an anomaly.
     async fn next_regular(&mut self) -> AgentEvent {
         loop {
             let event = self.next().await;
@@ -114,7 +114,7 @@ impl App {
         assert!(matches!(self.next().await, AgentEvent::Ready(_)));
     }
 
-    /// The text of all chunks until `count` characters have come.
+    /// The text of all chunks, until there are `count` characters.
     async fn chunks(&mut self, count: usize) -> String {
         let mut all = String::new();
         while all.len() < count {
@@ -126,7 +126,7 @@ impl App {
         all
     }
 
-    /// All events up to the end, which must be `Closed`, once and last.
+    /// All events until `Closed`, which must be the last one.
     async fn rest(&mut self) -> (Vec<AgentEvent>, CloseReason) {
         let mut events = Vec::new();
         while let Some(event) = self.try_next().await {
@@ -137,7 +137,7 @@ impl App {
                 assert!(!events.iter().any(|event| matches!(event, AgentEvent::Closed(_))));
                 (events, reason)
             }
-            other => panic!("closed is not the last event but {other:?}"),
+            other => panic!("`Closed` is not the last event: {other:?}"),
         }
     }
 

@@ -1,17 +1,17 @@
-//! Hides secrets in a raw line.
+//! Redacts secrets in a raw line.
 //!
-//! Duty: values of secret keys, all values inside `env` and `headers`, all answers to forms, bearer tokens and well-known key
-//! forms, in JSON and in plain text.
-//! Not its duty: to understand the line. It may be cut in the middle or be no JSON at all, so this reads
-//! tokens, not a tree.
-//! Invariant: a text without secrets comes back as it was.
+//! Redacts values of secret keys, all values in `env` and `headers`, all answers to forms, bearer tokens and well-known
+//! key formats, in JSON and in plain text. A line may be truncated or not be JSON at all, so this scans tokens instead
+//! of parsing a tree.
+//!
+//! Invariant: a text without secrets is unchanged.
 
 use std::borrow::Cow;
 
-/// What stands in a secret's place.
+/// The replacement of a secret.
 const HIDDEN: &str = "[hidden]";
 
-/// Words one of which any line with a secret holds, in lower case.
+/// Every line with a secret contains one of these words, in lower case.
 const TRIGGERS: [&str; 15] = [
     "accept",
     "env",
@@ -30,13 +30,13 @@ const TRIGGERS: [&str; 15] = [
     "aiza",
 ];
 
-/// How secrets of well-known services begin.
+/// Prefixes of the keys of well-known services.
 const PREFIXES: [&str; 8] = ["sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AIza", "glpat-"];
 
-/// Shorter words behind such a prefix are no secrets.
+/// Minimum length of a secret after such a prefix.
 const MIN_SECRET_CHARS: usize = 16;
 
-/// The text with all secrets hidden.
+/// The text with all secrets redacted.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let lower = text.to_ascii_lowercase();
     if !TRIGGERS.iter().any(|word| memchr::memmem::find(lower.as_bytes(), word.as_bytes()).is_some()) {
@@ -47,14 +47,14 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     if hidden == text { Cow::Borrowed(text) } else { Cow::Owned(hidden) }
 }
 
-/// Goes through the strings of a JSON text, which may end anywhere.
+/// Redacts the strings of a JSON text, which may be truncated.
 fn redact_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut key = "";
     let mut depth = 0_usize;
-    // Depth of the outermost `env` or `headers` that is open.
+    // Depth of the outermost open `env` or `headers`.
     let mut secret_depth: Option<usize> = None;
-    // Depth of the object that is the answer to a form, if this line is one.
+    // Whether this line is the response to a form, whose `content` is redacted.
     let is_answer = is_form_answer(text);
     let mut rest = text;
     while let Some(at) = rest.find(['"', '{', '[', '}', ']']) {
@@ -106,13 +106,14 @@ fn redact_json(text: &str) -> String {
     out
 }
 
-/// Whether a line answers a form: which of its values are secrets only the question says. Source: ACP v1 elicitation.
+/// Whether a line is the response to a form. Only the request says which of its values are secret. Source: ACP v1
+/// elicitation.
 fn is_form_answer(text: &str) -> bool {
     let bare: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     bare.contains("\"action\":\"accept\"") && bare.contains("\"content\":{") && !bare.contains("\"method\":")
 }
 
-/// Numbers and truth values between strings, hidden.
+/// Redacts numbers and booleans between strings.
 fn hide_literals(text: &str) -> String {
     let is_of = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '+');
     let mut out = String::new();
@@ -127,7 +128,7 @@ fn hide_literals(text: &str) -> String {
     out + rest
 }
 
-/// The content of a string up to its quote, what follows, and whether the quote was there.
+/// The content of a string up to its closing quote, the rest, and whether there is a closing quote.
 fn split_string(text: &str) -> (&str, &str, bool) {
     let mut is_escaped = false;
     for (at, byte) in text.bytes().enumerate() {
@@ -152,7 +153,7 @@ fn is_secret_key(key: &str) -> bool {
         || ["apikey", "token", "secret", "password", "privatekey"].iter().any(|end| name.ends_with(end))
 }
 
-/// Hides `Bearer TOKEN`, `Authorization: …`, `api_key=…` and well-known key forms, word by word.
+/// Redacts `Bearer TOKEN`, `Authorization: …`, `api_key=…` and well-known key formats, word by word.
 fn redact_plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut is_next_secret = false;
@@ -165,7 +166,7 @@ fn redact_plain(text: &str) -> String {
             continue;
         }
         if bare.eq_ignore_ascii_case("bearer") || bare.eq_ignore_ascii_case("basic") {
-            // After `Authorization:` the secret is the word behind this one; alone, `basic` is a word.
+            // After `Authorization:` the secret is the word after the scheme; `basic` alone is an ordinary word.
             is_next_secret |= bare.eq_ignore_ascii_case("bearer");
             out.push_str(word);
         } else if is_next_secret {
@@ -183,7 +184,7 @@ fn redact_plain(text: &str) -> String {
     out
 }
 
-/// Hides the value of `NAME=VALUE` with a secret name, and keys of well-known forms.
+/// Redacts the value of `NAME=VALUE` with a secret name, and keys of well-known formats.
 fn redact_word(word: &str) -> Cow<'_, str> {
     if let Some((name, value)) = word.split_once('=') {
         let start = name.rfind(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)));

@@ -1,7 +1,7 @@
-//! The ring: lines in one queue of bytes.
+//! A ring buffer of lines.
 //!
-//! Duty: keep the newest lines within a number of bytes and of lines, without an allocation per line.
-//! Not its duty: locks, text.
+//! It stores the newest lines up to a number of bytes and of lines, in one byte queue without an allocation per line.
+//!
 //! Invariant: the lengths of the entries add up to the length of the bytes.
 
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use super::{Direction, LINE_BYTES};
 const MAX_BYTES: usize = 4 << 20;
 const MAX_LINES: usize = 4000;
 
-/// The newest lines.
+/// The ring buffer.
 #[derive(Debug, Default)]
 pub struct Ring {
     entries: VecDeque<Entry>,
@@ -29,7 +29,7 @@ struct Entry {
     len_bytes: usize,
 }
 
-/// One line out of the ring.
+/// A copy of a line.
 #[derive(Debug)]
 pub struct Copy {
     pub sequence: u64,
@@ -41,7 +41,7 @@ pub struct Copy {
 }
 
 impl Ring {
-    /// Appends a line, drops old ones as needed, and returns the new line's number.
+    /// Appends a line, drops old ones to stay within the limits, and returns the line's sequence number.
     pub fn push(&mut self, at: Duration, conn: u64, direction: Direction, line: &[u8]) -> u64 {
         let kept = line.get(..LINE_BYTES).unwrap_or(line);
         while self.entries.len() >= MAX_LINES || self.bytes.len() + kept.len() > MAX_BYTES {
@@ -54,7 +54,7 @@ impl Ring {
         self.last_sequence
     }
 
-    /// Copies the lines after a number that are wanted, oldest first.
+    /// Copies the matching lines after a sequence number, oldest first.
     pub fn copy(&self, after: u64, wants: impl Fn(u64, Direction) -> bool) -> Vec<Copy> {
         let first = self.last_sequence - self.entries.len() as u64 + 1;
         let mut begin = 0;
@@ -76,7 +76,8 @@ impl Ring {
         copies
     }
 
-    /// A part of the bytes, which lie in two pieces; joining them would move megabytes under the lock.
+    /// Copies a range of the bytes, which are stored in two slices; making them contiguous would move megabytes under
+    /// the lock.
     fn slice(&self, begin: usize, end: usize) -> Vec<u8> {
         let (front, back) = self.bytes.as_slices();
         let cut = front.len();

@@ -1,8 +1,7 @@
-//! The file of the tap.
+//! The protocol log file.
 //!
-//! Duty: one JSON object a line: `{"n":1,"ms":12.345,"conn":1,"dir":"from","text":"…"}`, appended and buffered.
-//! `docs/debugging.md` documents the format, `acp::log` reads it.
-//! Not its duty: when to flush (the connection does after each batch).
+//! Each line is a JSON object: `{"n":1,"ms":12.345,"conn":1,"dir":"from","text":"…"}`. Lines are appended and buffered;
+//! the connection flushes after each batch. `docs/debugging.md` documents the format, and `acp::log` reads it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -16,7 +15,7 @@ use crate::{escape, private};
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// An open file.
+/// An open log file.
 #[derive(Debug)]
 pub struct Sink {
     file: BufWriter<File>,
@@ -32,12 +31,12 @@ struct Line<'a> {
 }
 
 impl Sink {
-    /// Opens a file for appending; fails as opening does.
+    /// Opens a file for appending.
     pub fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { file: BufWriter::with_capacity(BUFFER_BYTES, private::append(path)?) })
     }
 
-    /// Appends a line; fails as writing does.
+    /// Appends a line.
     pub fn append(
         &mut self,
         sequence: u64,
@@ -54,7 +53,7 @@ impl Sink {
         self.file.write_all(b"\n")
     }
 
-    /// Hands all to the system; fails as writing does.
+    /// Writes buffered lines to the file.
     pub fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }

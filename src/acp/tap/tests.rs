@@ -3,7 +3,7 @@
 use super::{Direction, LINE_BYTES, Tap, TapFilter, redact};
 
 #[test]
-fn lines_come_back_in_order_with_their_direction() {
+fn lines_are_returned_in_order_with_their_direction() {
     let tap = Tap::default();
     assert_eq!(tap.version(), 0);
     tap.record(Direction::ToAgent, b"{\"id\":1}");
@@ -24,7 +24,7 @@ fn lines_come_back_in_order_with_their_direction() {
 }
 
 #[test]
-fn a_filter_takes_direction_text_and_the_newest() {
+fn filters_select_direction_text_and_the_newest_lines() {
     let tap = Tap::default();
     for number in 0..10 {
         tap.record(Direction::FromAgent, format!("Line {number}").as_bytes());
@@ -38,7 +38,7 @@ fn a_filter_takes_direction_text_and_the_newest() {
 }
 
 #[test]
-fn a_long_line_keeps_its_head_and_its_length() {
+fn long_lines_are_truncated_with_their_full_length() {
     let tap = Tap::default();
     tap.record(Direction::FromAgent, &vec![b'x'; LINE_BYTES * 3]);
     let lines = tap.snapshot(&TapFilter::default());
@@ -60,7 +60,7 @@ fn the_ring_stays_within_its_limits() {
     assert!(bytes <= 4 << 20, "{bytes} bytes");
     assert_eq!(tap.version(), 11_000);
     for number in 0..2000_u32 {
-        // Lines across the ring's seam come back whole.
+        // Lines that wrap around the end of the ring are complete.
         tap.record(Direction::FromAgent, format!("{number}:").repeat(900).as_bytes());
         let line = tap.snapshot(&TapFilter { after: tap.version() - 1, ..TapFilter::default() });
         assert_eq!(line[0].text, format!("{number}:").repeat(900));
@@ -68,7 +68,7 @@ fn the_ring_stays_within_its_limits() {
 }
 
 #[test]
-fn secrets_are_hidden() {
+fn secrets_are_redacted() {
     for (text, expected) in [
         (
             r#"{"env":[{"name":"KEY","value":"abc"}],"cwd":"/w"}"#,
@@ -97,7 +97,7 @@ fn secrets_are_hidden() {
 }
 
 #[test]
-fn text_without_secrets_stays_as_it_is() {
+fn text_without_secrets_is_unchanged() {
     for text in [
         r#"{"text":"the tokens of the environment: key, token and secret","used":3}"#,
         r#"{"sessionUpdate":"agent_message_chunk","content":{"text":"basic ask-me a \"quote\" \\"}}"#,
@@ -110,7 +110,7 @@ fn text_without_secrets_stays_as_it_is() {
 }
 
 #[test]
-fn a_file_gets_whole_lines_without_secrets() {
+fn the_file_has_complete_lines_without_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wire.jsonl");
     let tap = Tap::default();
@@ -128,7 +128,7 @@ fn a_file_gets_whole_lines_without_secrets() {
 }
 
 #[test]
-fn a_file_is_its_owners_alone_and_harmless_to_show() {
+fn the_file_is_private_and_safe_to_print() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wire.jsonl");
@@ -146,7 +146,7 @@ fn a_file_is_its_owners_alone_and_harmless_to_show() {
 }
 
 #[test]
-fn lines_of_one_connection_can_be_had_alone() {
+fn lines_can_be_filtered_by_connection() {
     let tap = Tap::default();
     let (one, two) = (tap.of_conn(1), tap.of_conn(2));
     one.record(Direction::ToAgent, b"to one");

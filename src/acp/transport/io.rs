@@ -15,13 +15,13 @@ use super::queue::OutgoingFrames;
 use super::{In, Sink};
 use crate::acp::frame::FrameReader;
 
-/// Maximum number of bytes that are read after the process has ended: more than any pipe holds.
+/// Maximum number of bytes that are read after the process has ended; more than any pipe buffers.
 const LAST_WORDS_BYTES: usize = 8 << 20;
 
-/// A write buffer that grew beyond this is freed.
+/// A write buffer that grew beyond this size is freed.
 const KEPT_BUFFER_BYTES: usize = 1 << 20;
 
-/// Whether the agent uses frames with headers, detected from its first message.
+/// Whether the agent uses frames with headers, as detected from its first message.
 pub type HeaderRequest = Arc<AtomicBool>;
 
 /// How reading ended.
@@ -58,7 +58,7 @@ pub async fn read_frames(
                 () = &mut enough => is_enough = true,
             }
         }
-        // Available data is read first: the last output of a process that has ended.
+        // Available data is read first, such as the last output of a process that has ended.
         let read = tokio::select! {
             biased;
             read = input.read_buf(frames.space()) => read,
@@ -68,7 +68,7 @@ pub async fn read_frames(
         match read {
             Ok(0) => break ReadEnd::Eof,
             Ok(count) => {
-                // Another process may hold the pipe and write forever.
+                // Another process may hold the pipe open and write forever.
                 is_enough = is_enough || (&mut enough).now_or_never().is_some();
                 last_words_bytes += if is_enough { count } else { 0 };
             }

@@ -19,7 +19,7 @@ pub struct Memory {
     stream: DuplexStream,
 }
 
-/// A transport and the agent's side of it, with pipes of so many bytes.
+/// Creates a transport and the agent's side of it, with pipes of `pipe_bytes` each.
 pub fn pair(pipe_bytes: usize) -> (Memory, DuplexStream) {
     let (stream, agent) = tokio::io::duplex(pipe_bytes);
     (Memory { stream }, agent)

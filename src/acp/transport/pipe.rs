@@ -1,4 +1,4 @@
-//! The end of a pipe that is read only when somebody waits for it.
+//! A pipe that is read only when a read is pending.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,10 +9,11 @@ use rustix::io::Errno;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::unix::pipe::Receiver;
 
-/// As much as a pipe holds.
+/// The usual capacity of a pipe on Linux.
 const PIPE_BYTES: usize = 64 << 10;
 
-/// A pipe's end. The runtime watches it only while a read waits: else each write of the other side would wake parlor.
+/// The reading end of a pipe. It is registered with the runtime only while a read is pending; otherwise each write of
+/// the agent would wake parlor.
 pub struct PipeReader {
     pipe: OwnedFd,
     watched: Option<Receiver>,
@@ -20,7 +21,7 @@ pub struct PipeReader {
 }
 
 impl PipeReader {
-    /// Takes the end of a pipe.
+    /// Wraps the reading end of a pipe.
     pub fn new(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Self { pipe, watched: None, buffer: vec![0; PIPE_BYTES].into() })
@@ -64,14 +65,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn all_that_gathered_is_read_at_once_and_then_the_end() {
+    async fn buffered_data_is_read_at_once_and_then_the_end() {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut pipe = PipeReader::new(reader.into()).unwrap();
         writer.write_all(b"one ").unwrap();
         writer.write_all(b"two").unwrap();
         let mut buffer = Vec::with_capacity(100);
         assert_eq!(pipe.read_buf(&mut buffer).await.unwrap(), 7);
-        assert!(pipe.watched.is_none(), "nobody waits");
+        assert!(pipe.watched.is_none(), "no read is pending");
         let write = tokio::task::spawn_blocking(move || writer.write_all(b" three"));
         assert_eq!(pipe.read_buf(&mut buffer).await.unwrap(), 6);
         write.await.unwrap().unwrap();

@@ -1,6 +1,6 @@
 //! The queue of frames to be written.
 //!
-//! Takes frames without waiting, and reports when so much is unwritten that the agent should not be read either.
+//! Accepts frames without waiting, and reports when it is so full that reading from the agent should pause.
 //! `io` writes them; `peer` ends the connection when the queue has overflowed.
 //! Invariant: sending never waits and never fails; what can no longer be written is dropped.
 
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_is_full_by_bytes_and_by_items_and_runs_over_beyond() {
+    fn a_queue_is_full_by_bytes_or_by_items_and_overflows() {
         let (outgoing, mut frames) = queue();
         let large = Bytes::from(vec![b' '; 8 << 20]);
         outgoing.send(large.clone());
@@ -181,8 +181,8 @@ mod tests {
         outgoing.send(large.clone());
         assert!(outgoing.is_full() && outgoing.drained().now_or_never().is_none());
         let mut taken = Vec::new();
-        assert_eq!(frames.take(&mut taken).now_or_never(), Some(1), "one is more than enough at a time");
-        assert!(outgoing.is_full(), "it is not written yet");
+        assert_eq!(frames.take(&mut taken).now_or_never(), Some(1), "one large frame per write");
+        assert!(outgoing.is_full(), "the frame is not written yet");
         frames.written(1);
         assert!(!outgoing.is_full() && outgoing.drained().now_or_never().is_some());
         for _ in 0..MOST.bytes / large.len() - 1 {
@@ -192,7 +192,7 @@ mod tests {
         outgoing.send(large);
         assert!(outgoing.has_run_over());
         drop(frames);
-        assert!(!outgoing.is_full(), "nothing waits any more");
+        assert!(!outgoing.is_full(), "the receiver is closed");
 
         let (outgoing, _frames) = queue();
         for _ in 0..MOST.items {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_comes_when_all_is_taken() {
+    fn the_queue_ends_after_the_last_frame() {
         let (outgoing, mut frames) = queue();
         let mut taken = Vec::new();
         assert_eq!(frames.take(&mut taken).now_or_never(), None);

@@ -44,18 +44,18 @@ pub struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    /// The agent at a URL.
+    /// Creates the transport of an agent.
     pub fn new(remote: Remote) -> Self {
         Self { remote, profile: None, patience: Timeouts::default() }
     }
 
-    /// The same with a known profile.
+    /// Sets a known profile.
     #[must_use]
     pub fn with_profile(self, profile: Option<Profile>) -> Self {
         Self { profile, ..self }
     }
 
-    /// The same with other timeouts.
+    /// Sets other timeouts.
     #[must_use]
     pub fn with_patience(self, patience: Timeouts) -> Self {
         Self { patience, ..self }
@@ -76,7 +76,7 @@ impl Transport for RemoteAgent {
     }
 }
 
-/// Runs the connection until its end; no task is left then.
+/// Runs the connection until its end; all of its tasks have ended when this returns.
 async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signal: StopSignal) -> LinkEnd {
     let RemoteAgent { remote, profile, patience } = agent;
     let opening = route::client_for(&remote);
@@ -101,7 +101,7 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
     end
 }
 
-/// Carries messages until the end, and closes the connection if parlor ends it.
+/// Sends and receives messages until the end, and closes the connection if parlor ends it.
 async fn carry(
     mut route: Route,
     mut frames: OutgoingFrames,
@@ -164,7 +164,7 @@ async fn send_all(
     }
 }
 
-/// Sends one message, unless the connection ends meanwhile.
+/// Sends one message, unless the connection ends first.
 async fn send(
     route: &mut Route,
     frame: &Bytes,

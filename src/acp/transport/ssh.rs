@@ -18,7 +18,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// For an agent on another machine; `cwd` is the session's folder here.
+    /// The connection for an agent on another machine; `cwd` is the local folder of the session.
     pub(super) fn of(spec: &AgentSpec, cwd: &Path) -> Option<Self> {
         let (ssh, place) = (spec.ssh.clone()?, spec.far_place(cwd)?);
         Some(Self { ssh, place, command: spec.command.clone() })
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_of_the_agent_is_told_from_an_end_of_the_line() {
+    fn exits_of_the_agent_and_of_ssh_are_distinguished() {
         assert_eq!(judged(1, &["the agent's own trouble"]), None);
         assert_eq!(judged(66, &["the agent's own trouble"]), None);
         assert_eq!(judged(127, &["the agent's own trouble"]), None);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_can_mend_is_told_with_how() {
+    fn errors_name_the_remedy() {
         for stderr in ["ada@build: Permission denied (publickey,password).", "Host key verification failed."]
         {
             assert!(matches!(judged(255, &[stderr]), Some(LinkEnd::SignInFirst(_))), "{stderr}");

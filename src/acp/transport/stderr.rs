@@ -1,6 +1,6 @@
 //! Reads the stderr of an agent.
 //!
-//! It is read continuously, so that the agent never blocks on it; the newest part is kept, written to a log file if
+//! It is read continuously, so that the agent never blocks on it; the newest part is stored, written to a log file if
 //! enabled, and recorded with the tap line by line.
 //! Invariant: memory and file are bounded; a file that cannot be written is closed.
 

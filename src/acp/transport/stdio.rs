@@ -168,7 +168,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// `eof` comes when stdout has ended, `closed` when `Closed` was sent.
+    /// `eof` is sent when stdout has ended, `closed` when `Closed` was sent.
     async fn run(
         mut self,
         exit: watch::Sender<Option<ExitInfo>>,

@@ -35,12 +35,12 @@ fn run(text: &str) -> Link {
     start(script(text)).expect("the shell starts")
 }
 
-/// All texts until the end, and the end.
+/// All messages until the end, and the end.
 async fn read_all(link: &mut Link) -> (Vec<String>, LinkEnd) {
     let mut texts = Vec::new();
     loop {
-        let message = timeout(Duration::from_secs(30), link.incoming.recv()).await.expect("no hang");
-        match message.expect("closed comes before the end") {
+        let message = timeout(Duration::from_secs(30), link.incoming.recv()).await.expect("timed out");
+        match message.expect("`Closed` is sent before the end") {
             In::Pieces(pieces) => texts.extend(pieces.into_iter().map(|piece| match piece {
                 InboundFrame::Frame(frame) => frame.text().to_owned(),
                 InboundFrame::Noise(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -48,7 +48,7 @@ async fn read_all(link: &mut Link) -> (Vec<String>, LinkEnd) {
             })),
             In::Note(text) => texts.push(text),
             In::Closed(end) => {
-                assert!(link.incoming.recv().await.is_none(), "closed is the last message");
+                assert!(link.incoming.recv().await.is_none(), "`Closed` is the last event");
                 return (texts, end);
             }
         }
@@ -66,7 +66,7 @@ fn killed(signal: &str) -> LinkEnd {
     LinkEnd::Exited { status: ExitInfo { code: None, signal: Some(signal.into()) }, stderr_tail: Vec::new() }
 }
 
-/// Whether a process lives; a zombie does not.
+/// Whether a process is running; zombies are not.
 fn is_alive(pid: &str) -> bool {
     let status = std::process::Command::new("ps").args(["-o", "stat=", "-p", pid]).output().expect("ps runs");
     let status = String::from_utf8_lossy(&status.stdout).trim().to_owned();
@@ -76,13 +76,13 @@ fn is_alive(pid: &str) -> bool {
 async fn assert_gone(pid: &str) {
     let start = Instant::now();
     while is_alive(pid) {
-        assert!(start.elapsed() < Duration::from_secs(8), "process {pid} lives");
+        assert!(start.elapsed() < Duration::from_secs(8), "process {pid} is running");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test]
-async fn exit_code_and_last_stderr_lines_are_told() {
+async fn exit_code_and_last_stderr_lines_are_reported() {
     let mut link = run("echo first >&2; echo '{\"a\":1}'; echo last >&2; exit 3");
     let (texts, end) = read_all(&mut link).await;
     assert_eq!(texts, ["{\"a\":1}"]);
@@ -90,13 +90,13 @@ async fn exit_code_and_last_stderr_lines_are_told() {
 }
 
 #[tokio::test]
-async fn a_signal_is_told_by_name() {
+async fn signals_are_reported_by_name() {
     let mut link = run("kill -SEGV $$");
     assert_eq!(read_all(&mut link).await.1, killed("SIGSEGV"));
 }
 
 #[tokio::test]
-async fn only_the_last_twenty_lines_of_stderr_are_told() {
+async fn the_last_twenty_lines_of_stderr_are_reported() {
     let mut link = run("i=0; while [ $i -lt 100 ]; do echo line $i >&2; i=$((i+1)); done; exit 1");
     let (_, end) = read_all(&mut link).await;
     let LinkEnd::Exited { stderr_tail, .. } = end else { panic!("{end:?}") };
@@ -104,13 +104,13 @@ async fn only_the_last_twenty_lines_of_stderr_are_told() {
 }
 
 #[tokio::test]
-async fn an_exit_in_mid_line_loses_no_byte() {
+async fn an_incomplete_last_line_is_read() {
     let mut link = run("printf '{\"a\":1}\\n{\"b\":'; exit 1");
     assert_eq!(read_all(&mut link).await.0, ["{\"a\":1}", "{\"b\":"]);
 }
 
 #[tokio::test]
-async fn a_missing_program_is_told_as_missing() {
+async fn a_missing_program_is_reported() {
     let spec = AgentSpec { command: "no-such-agent-anywhere".into(), ..AgentSpec::default() };
     let Err(CloseReason::NotStarted { error, is_missing }) = start(spec) else { panic!("started") };
     assert!(is_missing);
@@ -118,7 +118,7 @@ async fn a_missing_program_is_told_as_missing() {
 }
 
 #[tokio::test]
-async fn other_reasons_not_to_start_are_told_apart() {
+async fn other_start_errors_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain");
     std::fs::write(&plain, "text").unwrap();
@@ -138,7 +138,7 @@ async fn other_reasons_not_to_start_are_told_apart() {
 }
 
 #[tokio::test]
-async fn folder_variables_and_path_are_those_of_the_spec() {
+async fn folder_variables_and_path_are_taken_from_the_spec() {
     let folder = tempfile::tempdir().unwrap();
     let real = folder.path().canonicalize().unwrap();
     let program = real.join("my-agent");
@@ -171,27 +171,27 @@ async fn frames_are_written_as_lines_and_closing_the_queue_closes_stdin() {
 }
 
 #[tokio::test]
-async fn an_agent_that_begins_with_headers_is_written_to_with_headers() {
+async fn headers_are_written_to_agents_that_send_them() {
     let mut link = run("printf 'Content-Length: 2\\r\\n\\r\\n{}'; head -c 28; exit 0");
     let first = link.incoming.recv().await.expect("a frame");
     assert!(matches!(&first, In::Pieces(pieces) if pieces.len() == 1), "{first:?}");
     link.outgoing.send(Bytes::from_static(b"{\"a\":1}"));
     let (texts, _) = read_all(&mut link).await;
-    assert_eq!(texts, ["{\"a\":1}"], "the echo came with its header");
+    assert_eq!(texts, ["{\"a\":1}"], "the echo has its header");
 }
 
 #[tokio::test]
-async fn headers_are_written_from_the_first_message_on_where_they_are_wished_for() {
+async fn configured_headers_are_written_from_the_first_message() {
     let mut spec = script("head -c 28; exit 0");
     spec.wire.has_headers = true;
     let mut link = start(spec).expect("the shell starts");
     link.outgoing.send(Bytes::from_static(b"{\"a\":1}"));
     let (texts, _) = read_all(&mut link).await;
-    assert_eq!(texts, ["{\"a\":1}"], "the echo came with its header");
+    assert_eq!(texts, ["{\"a\":1}"], "the echo has its header");
 }
 
 #[tokio::test]
-async fn an_agent_that_reads_ends_politely() {
+async fn an_agent_ends_when_stdin_is_closed() {
     let mut link = run("cat >/dev/null; echo '{\"bye\":1}'; exit 0");
     let began = Instant::now();
     link.stopper.stop(false);
@@ -222,7 +222,7 @@ async fn kill_follows_when_term_is_ignored() {
 }
 
 #[tokio::test]
-async fn force_kills_at_once_also_in_the_middle_of_a_polite_stop() {
+async fn force_kills_immediately_also_during_a_graceful_stop() {
     let mut link = run("trap '' TERM; sleep 100 & echo \"$!\"; wait; sleep 100");
     let Some(In::Pieces(pieces)) = link.incoming.recv().await else { panic!("no line") };
     let [InboundFrame::Noise(child)] = &pieces[..] else { panic!("{pieces:?}") };
@@ -237,7 +237,7 @@ async fn force_kills_at_once_also_in_the_middle_of_a_polite_stop() {
 }
 
 #[tokio::test]
-async fn a_grandchild_that_holds_the_pipe_delays_the_end_by_two_seconds_and_is_ended() {
+async fn a_grandchild_that_holds_the_pipe_is_stopped_after_two_seconds() {
     let mut link = run("sleep 100 & echo \"$!\"; exit 5");
     let began = Instant::now();
     let (texts, end) = read_all(&mut link).await;
@@ -247,7 +247,7 @@ async fn a_grandchild_that_holds_the_pipe_delays_the_end_by_two_seconds_and_is_e
 }
 
 #[tokio::test]
-async fn an_agent_that_closes_stdout_and_lives_is_lost_and_ended() {
+async fn an_agent_that_closes_stdout_is_stopped() {
     let mut link = run("echo \"$$\"; exec >&-; sleep 100");
     let began = Instant::now();
     let (texts, end) = read_all(&mut link).await;
@@ -257,7 +257,7 @@ async fn an_agent_that_closes_stdout_and_lives_is_lost_and_ended() {
 }
 
 #[test]
-fn nothing_outlives_the_runtime() {
+fn no_process_outlives_the_runtime() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (pids, link) = runtime.block_on(async {
         let mut link = run("trap '' TERM; sleep 100 & echo \"$$ $!\"; wait");
@@ -269,13 +269,13 @@ fn nothing_outlives_the_runtime() {
     drop(link);
     let start = Instant::now();
     while pids.split(' ').any(is_alive) {
-        assert!(start.elapsed() < Duration::from_secs(3), "{pids} live");
+        assert!(start.elapsed() < Duration::from_secs(3), "{pids} are running");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[tokio::test]
-async fn an_agent_that_never_reads_stdin_can_be_stopped_and_still_heard() {
+async fn an_agent_that_never_reads_stdin_can_be_stopped() {
     let mut link = run("exec 2>/dev/null; trap 'exit 0' TERM; while :; do echo '{}'; sleep 0.05; done");
     for _ in 0..50 {
         link.outgoing.send(Bytes::from(vec![b'x'; 100_000]));
@@ -287,14 +287,14 @@ async fn an_agent_that_never_reads_stdin_can_be_stopped_and_still_heard() {
 }
 
 #[tokio::test]
-async fn a_line_of_fifty_mebibytes_is_read() {
+async fn lines_of_fifty_mebibytes_are_read() {
     let mut link = run("head -c 52428800 /dev/zero | tr '\\0' x | sed 's/^/{/'; echo; echo '{\"a\":1}'");
     let (texts, _) = read_all(&mut link).await;
     assert_eq!((texts[0].len(), texts[1].as_str()), (52_428_801, "{\"a\":1}"));
 }
 
 #[tokio::test]
-async fn a_line_over_the_limit_is_left_out() {
+async fn lines_over_the_limit_are_skipped() {
     let spec = script("head -c 3000000 /dev/zero | tr '\\0' x; echo; echo '{\"a\":1}'");
     let setup = Setup { max_frame_bytes: 1 << 20, ..setup() };
     let mut link = Box::new(Stdio::new(spec, PathBuf::from("/"))).start(setup).expect("it starts");
@@ -302,7 +302,7 @@ async fn a_line_over_the_limit_is_left_out() {
 }
 
 #[tokio::test]
-async fn stderr_goes_to_the_tap_and_to_a_file() {
+async fn stderr_is_written_to_the_tap_and_to_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("logs/new/stderr.log");
     let tap = Tap::default();
@@ -319,7 +319,7 @@ async fn stderr_goes_to_the_tap_and_to_a_file() {
 }
 
 #[tokio::test]
-async fn a_log_of_stderr_does_nothing_to_the_terminal_that_shows_it() {
+async fn the_log_of_stderr_is_safe_to_print() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("logs/stderr.log");
     let setup = Setup { stderr_log: Some(log.clone()), ..setup() };
@@ -331,7 +331,7 @@ async fn a_log_of_stderr_does_nothing_to_the_terminal_that_shows_it() {
 }
 
 #[tokio::test]
-async fn a_flood_of_stderr_does_not_stop_the_agent() {
+async fn a_flood_of_stderr_does_not_block_the_agent() {
     let mut link = run("head -c 3000000 /dev/zero | tr '\\0' '\\n' >&2; echo '{\"a\":1}'");
     assert_eq!(read_all(&mut link).await.0, ["{\"a\":1}"]);
 }

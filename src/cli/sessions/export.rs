@@ -15,7 +15,7 @@ use crate::private;
 use crate::services::store::{FORMAT, FORMAT_VERSION, SessionRow, Store};
 use crate::ui::text::sanitize;
 
-/// The whole of an export as JSON.
+/// The JSON document of an export.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Document {
     /// Always [`FORMAT`].
@@ -23,47 +23,44 @@ pub struct Document {
     /// At most [`FORMAT_VERSION`].
     pub version: u64,
     pub session: Head,
-    /// All that happened in it, oldest first.
+    /// All events, oldest first.
     pub events: Vec<Event>,
 }
 
-/// The session's head in an export. The arguments of the agent are left out: they may hold tokens.
+/// The metadata of an exported session. The agent's arguments are omitted, because they may contain tokens.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Head {
     pub id: String,
-    /// The agent's name.
     pub agent: String,
-    /// The agent's program.
     #[serde(default)]
     pub command: String,
-    /// The agent's name for the session.
+    /// The agent's id of the session.
     #[serde(default)]
     pub agent_session: Option<String>,
-    /// Where it works.
     pub folder: String,
-    /// More roots.
+    /// Additional roots.
     #[serde(default)]
     pub roots: Vec<String>,
     #[serde(default)]
     pub branch: Option<String>,
     #[serde(default)]
     pub title: Option<String>,
-    /// Whether the user gave the title.
+    /// Whether the user chose the title.
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_own_title: bool,
-    /// Whether it is a subagent's.
+    /// Whether it is a subagent's session.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_subagent: bool,
-    /// The id of the session that it goes on from.
+    /// The id of the session that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub came_from: Option<String>,
-    /// What stood in the prompt.
+    /// The text in the prompt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub draft: String,
-    /// Prompts that waited.
+    /// The queued prompts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queue: Vec<String>,
-    /// How many events are missing here, because this parlor could not read them.
+    /// Number of events that are omitted because this parlor could not read them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unreadable_count: u64,
     /// Unix milliseconds.
@@ -81,17 +78,17 @@ pub struct Event {
     pub record: Record,
 }
 
-/// Where an export goes.
+/// The output file of an export.
 #[derive(Debug, Clone, Copy)]
 pub struct File<'a> {
     pub path: &'a Path,
-    /// Whether it takes the place of one that is there, without a question.
+    /// Whether to replace an existing file without confirmation.
     pub replaces: bool,
-    /// Whether JSON says what was done; then nothing is asked.
+    /// Whether the output is JSON; then the user is not asked.
     pub tells_json: bool,
 }
 
-/// What was written, as other programs read it.
+/// The result as JSON.
 #[derive(Serialize)]
 struct Written<'a> {
     session: &'a str,
@@ -100,8 +97,8 @@ struct Written<'a> {
     bytes: usize,
 }
 
-/// Exports a session to a file. One that is there already is only replaced where that was said, or after a yes. Returns
-/// what to print.
+/// Exports a session to a file. Replaces an existing file only if requested or confirmed. Returns the text to
+/// print.
 pub fn to_file(
     store: &Store,
     row: &SessionRow,
@@ -128,7 +125,7 @@ pub fn to_file(
     })
 }
 
-/// A session in this form.
+/// The session in a format.
 pub fn text(store: &Store, row: &SessionRow, format: Format) -> anyhow::Result<String> {
     Ok(match format {
         Format::Markdown => markdown(store, row)?,
@@ -140,14 +137,14 @@ pub fn text(store: &Store, row: &SessionRow, format: Format) -> anyhow::Result<S
     })
 }
 
-/// Exports a session to a new file in a folder, and gives its path. Errors are for the user.
+/// Exports a session to a new file in a folder, and returns its path. Errors are for display.
 pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) -> Result<PathBuf, String> {
     let (format, extension) = match form {
         ExportForm::Markdown => (Format::Markdown, "md"),
         ExportForm::Json => (Format::Json, "json"),
         ExportForm::Html => (Format::Html, "html"),
     };
-    // What is there already stays.
+    // Existing files are not replaced.
     let free = (1..1000)
         .map(|number| match number {
             1 => folder.join(format!("parlor-{uid}.{extension}")),
@@ -159,13 +156,13 @@ pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) ->
     write().map(|()| path.clone()).map_err(|error| format!("{error:#}"))
 }
 
-/// Writes a file whole or not at all; over one that is there only where that is wanted.
+/// Writes a file atomically; replaces an existing one only if requested.
 fn write_file(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
     let write = || {
         let file = private::staged(path, text.as_bytes())?;
         let placed = if replaces { file.persist(path) } else { file.persist_noclobber(path) };
         let placed = match placed {
-            // Not every disk can tell in one step that nothing is there; that was looked at before.
+            // Not every file system supports the atomic check; the caller has checked before.
             Err(refused) if !replaces && refused.error.kind() != ErrorKind::AlreadyExists => {
                 refused.file.persist(path)
             }
@@ -176,7 +173,7 @@ fn write_file(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
     write().with_context(|| format!("cannot write {}; pass another file with --output", path.display()))
 }
 
-/// All events with the session's head.
+/// The metadata and all events as JSON.
 pub fn json(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
     let (events, unreadable_count) = store.events(&row.uid)?;
     let document = Document {
@@ -208,11 +205,11 @@ pub fn json(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
     Ok(pretty(&document))
 }
 
-/// A value of parlor's own as JSON text.
+/// Formats a value as escaped JSON.
 pub fn pretty<T: Serialize>(value: &T) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
-    // The file may be shown by any program, and the text may be printed.
+    // The text may be printed, or shown by any program.
     escape::json(&text).into_owned()
 }
 
@@ -243,7 +240,7 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
                 text.push_str(words.trim_end());
                 text.push_str("\n\n</details>\n");
             }
-            // A document of text is no place for a picture.
+            // Markdown contains only a description of an image.
             Section::Picture(Picture { words, .. }) => {
                 text.push_str(&words);
                 text.push('\n');
@@ -264,7 +261,7 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
     Ok(sanitize(&text).into_owned())
 }
 
-/// What stands in a document where events are missing, if some are.
+/// The note about missing events, if there are any.
 pub fn unreadable_words(count: u64) -> Option<String> {
     match count {
         0 => None,
@@ -273,7 +270,7 @@ pub fn unreadable_words(count: u64) -> Option<String> {
     }
 }
 
-/// What is known of a session, for the top of a document.
+/// The session's metadata for the top of a document.
 pub fn facts(row: &SessionRow) -> Vec<(&'static str, String)> {
     let mut facts = vec![("Session", row.uid.clone()), ("Agent", row.agent.clone())];
     facts.push(("Folder", row.folder.to_string_lossy().into_owned()));
@@ -304,19 +301,19 @@ fn call_text(text: &mut String, call: &Call) {
     }
 }
 
-/// A block of code whose fence is longer than any in it.
+/// A code block with a fence that is longer than any in the code.
 fn fenced(text: &mut String, language: &str, code: &str) {
     let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = write!(text, "{fence}{language}\n{}\n{fence}\n\n", code.trim_end());
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(value: &u64) -> bool {
     *value == 0
 }

@@ -29,7 +29,7 @@ pre { overflow-x: auto; padding: .6rem .8rem; border-radius: .4rem; background: 
 .plus { color: #2a8a3e; } .minus { color: #c33; }
 ";
 
-/// The page.
+/// Renders the page.
 pub fn page(row: &SessionRow, pieces: &[Section], unreadable_count: u64) -> String {
     let title = escaped(row.name().lines().next().unwrap_or_default());
     let mut page = format!(
@@ -105,7 +105,7 @@ fn call_html(page: &mut String, call: &Call) {
     page.push_str("</details>\n");
 }
 
-/// The picture itself, if it is of a form that holds nothing but a picture; else words for it.
+/// The image as a data URL if its format cannot contain scripts; otherwise a description.
 fn picture_html(Picture { mime_type, data, words }: &Picture) -> String {
     let is_picture = matches!(mime_type.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
     let is_base64 = data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
@@ -116,17 +116,17 @@ fn picture_html(Picture { mime_type, data, words }: &Picture) -> String {
     }
 }
 
-/// Markdown as HTML; HTML in it is shown as the text that it is.
+/// Renders Markdown; embedded HTML is shown as text.
 fn markdown(text: &str) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    // Entities are decoded here, so this is where they can become control characters.
+    // Sanitises after parsing, because decoded entities can be control characters.
     let events = Parser::new_ext(text, options).map(|event| match event {
         Event::Html(text) | Event::InlineHtml(text) | Event::Text(text) => Event::Text(clean(text)),
         Event::Code(text) => Event::Code(clean(text)),
         Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(clean(info))))
         }
-        // An image would be loaded from elsewhere; a link waits for a click.
+        // Images must not be loaded; a link needs a click.
         Event::Start(Tag::Image { link_type, dest_url, title, id }) => Event::Start(Tag::Image {
             link_type,
             dest_url: CowStr::Borrowed(""),
@@ -160,7 +160,7 @@ fn is_harmless(url: &str) -> bool {
     let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     match scheme.as_deref() {
         None | Some("http" | "https" | "mailto" | "file") => true,
-        // A colon behind a slash belongs to a path.
+        // A colon after a slash is part of a path.
         Some(scheme) => scheme.contains(['/', '#', '?']),
     }
 }

@@ -14,7 +14,7 @@ use super::export::{Document, pretty};
 use crate::model::{Record, RecordedEvent};
 use crate::services::store::{FORMAT, FORMAT_VERSION, Imported, SessionRow, Store};
 
-/// What became of a file, as other programs read it.
+/// The result for one file as JSON.
 #[derive(Serialize)]
 struct Taken {
     file: String,
@@ -22,7 +22,7 @@ struct Taken {
     was_known: bool,
 }
 
-/// Takes over files, and tells what came of each. All of them are read before the first is taken over.
+/// Imports files and returns a report. All files are parsed before the first one is imported.
 pub fn import(store: &Store, files: &[PathBuf], tells_json: bool) -> anyhow::Result<String> {
     let sessions: Vec<_> = files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
     let mut taken = Vec::new();

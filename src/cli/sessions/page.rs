@@ -12,59 +12,57 @@ use crate::model::{
     Severity, ToolContent, ToolStatus,
 };
 
-/// The most lines of output that one call gets.
+/// Maximum number of output lines per tool call.
 const MAX_OUTPUT_LINES: usize = 200;
 
-/// A part of the document, in order.
+/// A part of the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Section {
-    /// What the user said: plain text.
+    /// A prompt of the user: plain text.
     Prompt(String),
-    /// What the agent said: Markdown.
+    /// A message of the agent: Markdown.
     Answer(String),
-    /// What it thought: Markdown.
+    /// A thought of the agent: Markdown.
     Thought(String),
-    /// A picture that somebody sent.
+    /// An image of the user or the agent.
     Picture(Picture),
     Call(Call),
-    /// A word of parlor or of the agent, or the end of a turn.
+    /// A notice of parlor or the agent, or the end of a turn.
     Notice {
-        /// Whether it is about a failure.
         is_error: bool,
         text: String,
     },
 }
 
-/// A picture as it came.
+/// An image as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// Its MIME type as told.
+    /// MIME type as sent.
     pub mime_type: String,
-    /// Base64, as told.
+    /// Base64 data.
     pub data: Arc<str>,
-    /// What stands for it where it cannot be shown.
+    /// The description where it cannot be shown.
     pub words: String,
 }
 
-/// A tool call.
+/// A tool call with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Call {
     pub title: String,
-    /// How it stands, if that is worth a word.
+    /// The status, unless the call completed normally.
     pub status: Option<&'static str>,
-    /// The command line.
     pub command: Option<String>,
-    /// Changes: the file, and the change as a diff.
+    /// Changes: path and diff.
     pub diffs: Vec<(String, String)>,
-    /// Who allowed what went through parlor, and where it ran.
+    /// Who allowed accesses through parlor, and where they ran.
     pub notes: Vec<String>,
-    /// What it printed or found.
+    /// Output or search results.
     pub output: String,
-    /// Pictures that it gave.
+    /// Images in the result.
     pub pictures: Vec<Picture>,
 }
 
-/// The pieces of a session's events.
+/// The sections of a session's events.
 pub fn pieces(events: Vec<RecordedEvent>) -> Vec<Section> {
     let mut session = Session::new(SessionKey(0), SessionPlace::default());
     crate::app::play(&mut session, events, Instant::now());
@@ -108,9 +106,9 @@ fn piece(session: &Session, item: &Item) -> Option<Section> {
     }
 }
 
-/// The texts of a message, and the pictures between them.
+/// The texts of a message and the images between them, in order.
 fn message_pieces(message: &Message) -> Vec<Section> {
-    let said = |texts: &mut Vec<String>| {
+    let section = |texts: &mut Vec<String>| {
         let text = std::mem::take(texts).join("\n\n");
         match message.role {
             Role::User => Section::Prompt(text),
@@ -124,14 +122,14 @@ fn message_pieces(message: &Message) -> Vec<Section> {
             MessagePart::Text(text) => texts.push(text.clone()),
             MessagePart::Block(block) => match picture(block) {
                 Some(picture) => {
-                    pieces.extend((!texts.is_empty()).then(|| said(&mut texts)));
+                    pieces.extend((!texts.is_empty()).then(|| section(&mut texts)));
                     pieces.push(Section::Picture(picture));
                 }
                 None => texts.push(block_text(block)),
             },
         }
     }
-    pieces.extend((!texts.is_empty()).then(|| said(&mut texts)));
+    pieces.extend((!texts.is_empty()).then(|| section(&mut texts)));
     pieces
 }
 

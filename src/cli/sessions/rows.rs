@@ -8,10 +8,10 @@ use super::time;
 use crate::services::store::{Hit, SessionRow};
 use crate::ui::text::{self, sanitize};
 
-/// How many columns a name gets.
+/// Maximum width of a name, in columns.
 const NAME_COLS: usize = 60;
 
-/// A line for each session.
+/// A table with one line per session.
 pub fn table(rows: &[SessionRow], with_folder: bool, now_ms: i64) -> String {
     let lines: Vec<[String; 4]> = rows
         .iter()
@@ -47,7 +47,7 @@ pub fn table(rows: &[SessionRow], with_folder: bool, now_ms: i64) -> String {
     table
 }
 
-/// Places, each with the session's line above the first of its own.
+/// The matches, with a line for the session before its first match.
 pub fn hits_text(hits: &[Hit], now_ms: i64) -> String {
     let mut text = String::new();
     let mut last = None;
@@ -66,7 +66,7 @@ pub fn hits_text(hits: &[Hit], now_ms: i64) -> String {
     text
 }
 
-/// One line of it that is safe to print.
+/// The text on one line, sanitised and shortened.
 fn line_of(text: &str, max_cols: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     text::truncate(&sanitize(&words.join(" ")), max_cols)
@@ -88,7 +88,7 @@ struct JsonRow<'a> {
     turns: u32,
 }
 
-/// A list of objects, one for each session.
+/// A JSON array with an object per session.
 pub fn json(rows: &[SessionRow]) -> String {
     let rows: Vec<JsonRow<'_>> = rows
         .iter()
@@ -123,7 +123,7 @@ struct JsonHit<'a> {
     snippet: String,
 }
 
-/// A list of objects, one for each place.
+/// A JSON array with an object per match.
 pub fn hits_json(hits: &[Hit]) -> String {
     let hits: Vec<JsonHit<'_>> = hits
         .iter()

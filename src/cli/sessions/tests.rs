@@ -2,21 +2,21 @@ use super::*;
 use crate::model::*;
 use crate::services::store::Recorder;
 
-struct Place {
+struct Fixture {
     dir: tempfile::TempDir,
     store: Store,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
         Self { dir, store }
     }
 
-    /// Records a session in a folder, and gives its id.
+    /// Records a session in a folder, and returns its id.
     fn record(&self, folder: &str, prompt: &str, answer: &str) -> String {
-        let (services, _told) = tokio::sync::mpsc::unbounded_channel();
+        let (services, _events) = tokio::sync::mpsc::unbounded_channel();
         let mut recorder = Recorder::new(self.store.clone(), services);
         let head = SessionHead {
             agent: "fake".to_owned(),
@@ -34,11 +34,11 @@ impl Place {
         let change = DiffChange::Texts { old: Some("a\n".into()), new: "b\n".into() };
         let diff = FileDiff { path: "/x.rs".into(), change };
         run.content = Patch::Set(vec![ToolContent::Diff(diff)]);
-        let says = SessionUpdate::Chunk { role: Role::Agent, message: None, text: answer.to_owned() };
+        let reply = SessionUpdate::Chunk { role: Role::Agent, message: None, text: answer.to_owned() };
         let records = [
             Record::Prompt { text: prompt.to_owned(), is_again: false },
             Record::Update(SessionUpdate::Tool(Box::new(run))),
-            Record::Update(says),
+            Record::Update(reply),
             Record::TurnEnded(TurnOutcome::Failed {
                 error: "no more tokens".to_owned(),
                 fault: crate::model::FaultKind::Agent,
@@ -56,13 +56,13 @@ impl Place {
         let cli = <super::super::Cli as clap::Parser>::try_parse_from(words).unwrap();
         let Some(super::super::Command::Sessions { job }) = cli.subcommand else { unreachable!() };
         let mut out = Vec::new();
-        let mut says = |_: &str| answer.unwrap_or_default();
+        let mut ask = |_: &str| answer.unwrap_or_default();
         let world = World {
             out: Printer::new(&mut out),
             err: Printer::new(std::io::sink()),
             folder: "/here".into(),
             now_ms: time::now_ms(),
-            ask: answer.is_some().then_some(&mut says as &mut dyn FnMut(&str) -> bool),
+            ask: answer.is_some().then_some(&mut ask as &mut dyn FnMut(&str) -> bool),
         };
         serve(&job, self.dir.path(), world)?;
         Ok(String::from_utf8(out).unwrap())
@@ -74,29 +74,29 @@ impl Place {
 }
 
 #[test]
-fn a_list_shows_this_folder_and_says_what_it_hides() {
-    let place = Place::new();
-    assert_eq!(place.run(&["list"]), "No sessions in this folder.\n");
-    let here = place.record("/here", "fix\nthis", "done");
-    place.record("/there", "fix that", "done");
+fn list_shows_the_current_folder_and_counts_other_sessions() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.run(&["list"]), "No sessions in this folder.\n");
+    let here = fixture.record("/here", "fix\nthis", "done");
+    fixture.record("/there", "fix that", "done");
     assert_eq!(
-        place.run(&["list"]),
+        fixture.run(&["list"]),
         format!(
             "{here}  just now  fake  fix this\n\n1 session in other folders: `parlor sessions list --all`\n"
         )
     );
-    let all = place.run(&["list", "--all"]);
+    let all = fixture.run(&["list", "--all"]);
     assert!(all.lines().count() == 2 && all.contains("fix that  /there"), "{all}");
-    assert_eq!(place.run(&["list", "--all", "--agent", "other"]), "No sessions with other.\n");
-    let json: serde_json::Value = serde_json::from_str(&place.run(&["list", "--json"])).unwrap();
+    assert_eq!(fixture.run(&["list", "--all", "--agent", "other"]), "No sessions with other.\n");
+    let json: serde_json::Value = serde_json::from_str(&fixture.run(&["list", "--json"])).unwrap();
     assert_eq!((&json[0]["id"], &json[0]["turns"]), (&here.into(), &1.into()));
 }
 
 #[test]
-fn a_session_is_shown_as_a_document() {
-    let place = Place::new();
-    let id = place.record("/here", "fix this", "It is **fixed**.\u{1b}]0;title\u{7}");
-    let shown = place.run(&["show", id.get(..4).unwrap()]);
+fn sessions_are_shown_as_markdown() {
+    let fixture = Fixture::new();
+    let id = fixture.record("/here", "fix this", "It is **fixed**.\u{1b}]0;title\u{7}");
+    let shown = fixture.run(&["show", id.get(..4).unwrap()]);
     assert!(shown.starts_with("# fix this\n\n- Session: "), "{shown}");
     for part in [
         "## Prompt\n\n> fix this\n",
@@ -109,19 +109,19 @@ fn a_session_is_shown_as_a_document() {
         assert!(shown.contains(part), "{part:?} is missing:\n{shown}");
     }
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
-    let error = place.try_run(&["show", "nothing"], None).unwrap_err().to_string();
+    let error = fixture.try_run(&["show", "nothing"], None).unwrap_err().to_string();
     assert!(error.starts_with("Session nothing not found."), "{error}");
 }
 
 #[test]
-fn a_page_holds_no_code_of_the_agents() {
-    let place = Place::new();
+fn html_export_contains_no_code_of_the_agent() {
+    let fixture = Fixture::new();
     let answer = "**strong** <b onclick=x()>bold</b> [link](javascript:x()) ![i](http://e.org/i.png)\n\n\
                   <script>x()</script>";
-    let id = place.record("/here", "<script>y()</script>", answer);
-    let file = place.dir.path().join("out.html");
-    let told = place.run(&["export", &id, "--format", "html", "-o", file.to_str().unwrap()]);
-    assert_eq!(told, format!("Written to {}.\n", file.display()));
+    let id = fixture.record("/here", "<script>y()</script>", answer);
+    let file = fixture.dir.path().join("out.html");
+    let output = fixture.run(&["export", &id, "--format", "html", "-o", file.to_str().unwrap()]);
+    assert_eq!(output, format!("Written to {}.\n", file.display()));
     let page = std::fs::read_to_string(file).unwrap();
     assert!(page.contains("<strong>strong</strong>") && page.contains("&lt;script&gt;y()"), "{page}");
     assert!(page.contains("<span class=\"plus\">+b</span>"), "{page}");
@@ -131,22 +131,22 @@ fn a_page_holds_no_code_of_the_agents() {
 }
 
 #[test]
-fn a_page_shows_the_pictures_themselves_and_nothing_that_is_none() {
-    let place = Place::new();
-    let (services, _told) = tokio::sync::mpsc::unbounded_channel();
-    let mut recorder = Recorder::new(place.store.clone(), services);
+fn html_export_embeds_images_only() {
+    let fixture = Fixture::new();
+    let (services, _events) = tokio::sync::mpsc::unbounded_channel();
+    let mut recorder = Recorder::new(fixture.store.clone(), services);
     let image = |mime: &str, data: &str| {
         let block = ContentBlock::Image { data: data.into(), mime_type: mime.to_owned(), uri: None };
         Record::Update(SessionUpdate::Block { role: Role::Agent, message: Some("m".into()), block })
     };
-    let said = |text: &str| {
+    let chunk = |text: &str| {
         let (role, text) = (Role::Agent, text.to_owned());
         Record::Update(SessionUpdate::Chunk { role, message: Some("m".into()), text })
     };
     let records = [
-        said("before it"),
+        chunk("before it"),
         image("image/png", "iVBORw0KGgo="),
-        said("after it"),
+        chunk("after it"),
         image("image/svg+xml", "PHN2Zz4="),
         image("image/png", "\"><script>x()</script>"),
     ];
@@ -154,19 +154,19 @@ fn a_page_shows_the_pictures_themselves_and_nothing_that_is_none() {
     let events = records.map(|record| Note::Event { turn: 1, record: Box::new(record) });
     recorder.keep(SessionKey(1), [Note::Head(Box::new(head))].into_iter().chain(events).collect());
     assert_eq!(recorder.finish(), None);
-    let page = place.run(&["export", "s", "--format", "html"]);
+    let page = fixture.run(&["export", "s", "--format", "html"]);
     let picture = "<img alt=\"[image, image/png]\" src=\"data:image/png;base64,iVBORw0KGgo=\">";
     let places = ["before it", picture, "after it", "[image, image/svg+xml]"].map(|part| page.find(part));
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {page}");
     assert_eq!((page.matches("<img").count(), page.matches("<script").count()), (1, 0), "{page}");
-    // Nothing is loaded from anywhere.
+    // The page loads nothing.
     assert!(page.contains("default-src 'none'") && !page.contains("://"), "{page}");
-    assert!(place.run(&["show", "s"]).contains("before it\n\n[image, image/png]\n\nafter it"));
+    assert!(fixture.run(&["show", "s"]).contains("before it\n\n[image, image/png]\n\nafter it"));
 }
 
 #[test]
-fn an_export_is_imported_elsewhere() {
-    let (here, there) = (Place::new(), Place::new());
+fn exports_can_be_imported_into_another_store() {
+    let (here, there) = (Fixture::new(), Fixture::new());
     let id = here.record("/here", "fix this", "done");
     let file = here.dir.path().join("out.json");
     here.run(&["export", &id, "--format", "json", "--output", file.to_str().unwrap()]);
@@ -175,8 +175,8 @@ fn an_export_is_imported_elsewhere() {
     assert!(there.run(&["import", file]).ends_with("already exists.\n"));
     let (mine, copy) = (here.run(&["show", &id]), there.run(&["show", &id]));
     assert_eq!(mine, copy);
-    // A file that cannot be taken over keeps those beside it from being so, too.
-    let elsewhere = Place::new();
+    // If one file is invalid, none is imported.
+    let elsewhere = Fixture::new();
     let missing = elsewhere.dir.path().join("missing.json");
     let error =
         elsewhere.try_run(&["import", file, missing.to_str().unwrap()], None).unwrap_err().to_string();
@@ -188,37 +188,37 @@ fn an_export_is_imported_elsewhere() {
 }
 
 #[test]
-fn a_file_that_is_there_is_replaced_only_where_that_was_said() {
-    let place = Place::new();
-    let id = place.record("/here", "fix this", "done");
-    let path = place.dir.path().join("notes.md");
+fn existing_files_are_replaced_only_with_force_or_confirmation() {
+    let fixture = Fixture::new();
+    let id = fixture.record("/here", "fix this", "done");
+    let path = fixture.dir.path().join("notes.md");
     let file = path.to_str().unwrap();
     let read = || std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, "notes of a month").unwrap();
-    let error = place.try_run(&["export", &id, "-o", file], None).unwrap_err().to_string();
+    let error = fixture.try_run(&["export", &id, "-o", file], None).unwrap_err().to_string();
     assert!(error.contains("notes.md already exists") && error.contains("--force"), "{error}");
-    assert!(place.try_run(&["export", &id, "-o", file], Some(false)).is_err());
-    // A program that reads JSON is not asked.
-    assert!(place.try_run(&["export", &id, "-o", file, "--json"], Some(true)).is_err());
+    assert!(fixture.try_run(&["export", &id, "-o", file], Some(false)).is_err());
+    // With --json, the user is not asked.
+    assert!(fixture.try_run(&["export", &id, "-o", file, "--json"], Some(true)).is_err());
     assert_eq!(read(), "notes of a month");
-    assert!(place.try_run(&["export", &id, "-o", file], Some(true)).unwrap().starts_with("Written to"));
+    assert!(fixture.try_run(&["export", &id, "-o", file], Some(true)).unwrap().starts_with("Written to"));
     assert!(read().starts_with("# fix this"));
     std::fs::write(&path, "notes").unwrap();
-    place.run(&["export", &id, "-o", file, "--force"]);
+    fixture.run(&["export", &id, "-o", file, "--force"]);
     assert!(read().starts_with("# fix this"));
-    // What cannot be written whole leaves nothing behind.
-    let below = place.dir.path().join("missing/notes.md");
-    let error = place.try_run(&["export", &id, "-o", below.to_str().unwrap()], None).unwrap_err();
+    // A failed write leaves no partial file.
+    let below = fixture.dir.path().join("missing/notes.md");
+    let error = fixture.try_run(&["export", &id, "-o", below.to_str().unwrap()], None).unwrap_err();
     assert!(error.to_string().contains("pass another file"), "{error}");
     let into =
-        |name: &str| export_into(&place.store, &id, ExportForm::Markdown, &place.dir.path().join(name));
-    std::fs::create_dir(place.dir.path().join("out")).unwrap();
+        |name: &str| export_into(&fixture.store, &id, ExportForm::Markdown, &fixture.dir.path().join(name));
+    std::fs::create_dir(fixture.dir.path().join("out")).unwrap();
     let (first, second) = (into("out").unwrap(), into("out").unwrap());
     assert!(first != second && first.exists() && second.exists(), "{first:?} {second:?}");
-    assert_eq!(std::fs::read_dir(place.dir.path().join("out")).unwrap().count(), 2, "nothing half written");
+    assert_eq!(std::fs::read_dir(fixture.dir.path().join("out")).unwrap().count(), 2, "no partial file");
 }
 
-/// Every kind of value that a session may hold, and what an agent may have made of them.
+/// Records with every kind of value, including unusual ones of an agent.
 fn all_sorts() -> Vec<Record> {
     let update = |update| Record::Update(update);
     let raw = |text: &str| Raw(std::sync::Arc::from(text));
@@ -280,9 +280,9 @@ fn all_sorts() -> Vec<Record> {
 }
 
 #[test]
-fn nothing_of_a_session_is_lost_on_its_way_to_another_machine() {
-    let (here, there) = (Place::new(), Place::new());
-    let (services, _told) = tokio::sync::mpsc::unbounded_channel();
+fn imported_sessions_are_complete() {
+    let (here, there) = (Fixture::new(), Fixture::new());
+    let (services, _events) = tokio::sync::mpsc::unbounded_channel();
     let mut recorder = Recorder::new(here.store.clone(), services);
     let head = SessionHead {
         agent: "fake".to_owned(),
@@ -317,13 +317,13 @@ fn nothing_of_a_session_is_lost_on_its_way_to_another_machine() {
 
     let copy = there.store.find("theirs").unwrap();
     assert_eq!(here.store.events(&mine.uid).unwrap().0.len(), all_sorts().len());
-    // What the agent would be told unseen stays behind.
+    // Text for the agent that the user has not seen is not imported.
     let mut events = here.store.events(&mine.uid).unwrap();
     events.0.retain(|event| !matches!(event.record, Record::HandedOver { .. }));
     assert_eq!(there.store.events(&mine.uid).unwrap(), events);
-    // A turn that runs there does not run here.
+    // A turn that runs there is interrupted here.
     assert_eq!((mine.state.word(), copy.state.word()), ("turn", "cut"));
-    // So does what would run, be opened or be sent.
+    // Programs, arguments and queued prompts are not imported.
     assert!(copy.is_imported && copy.command.is_empty() && copy.args.is_empty());
     assert!(copy.roots.is_empty() && copy.queue.is_empty());
     let same = SessionRow {
@@ -345,10 +345,10 @@ fn nothing_of_a_session_is_lost_on_its_way_to_another_machine() {
 }
 
 #[test]
-fn what_is_written_for_other_programs_keeps_its_names() {
-    let place = Place::new();
-    let id = place.record("/here", "mend the basket", "The basket holds.");
-    let json = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&place.run(args)).unwrap() };
+fn json_field_names_are_stable() {
+    let fixture = Fixture::new();
+    let id = fixture.record("/here", "mend the basket", "The basket holds.");
+    let json = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&fixture.run(args)).unwrap() };
     let names = |value: &serde_json::Value| -> String {
         let mut names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
         names.sort_unstable();
@@ -366,7 +366,7 @@ fn what_is_written_for_other_programs_keeps_its_names() {
         "agent agent_session branch command created_ms folder id roots title updated_ms"
     );
     assert_eq!(names(&shown["events"][0]), "at_ms record turn");
-    let file = place.dir.path().join("out.json");
+    let file = fixture.dir.path().join("out.json");
     let file = file.to_str().unwrap();
     let written = json(&["export", &id, "--format", "json", "-o", file, "--json"]);
     let bytes = std::fs::metadata(file).unwrap().len();
@@ -374,7 +374,7 @@ fn what_is_written_for_other_programs_keeps_its_names() {
     assert_eq!(written, wanted);
     let taken = serde_json::json!([{"file": file, "session": id, "was_known": true}]);
     assert_eq!(json(&["import", file, "--json"]), taken);
-    let other = Place::new();
+    let other = Fixture::new();
     assert!(other.run(&["import", file, "--json"]).contains("\"was_known\": false"));
     let pruned = json(&["prune", "--keep", "0", "--yes", "--json"]);
     assert_eq!((names(&pruned[0]).as_str(), &pruned[0]["id"]), (row, &id.as_str().into()));
@@ -382,7 +382,7 @@ fn what_is_written_for_other_programs_keeps_its_names() {
     let deleted: serde_json::Value =
         serde_json::from_str(&other.run(&["delete", &id, "--yes", "--json"])).unwrap();
     assert_eq!(names(&deleted[0]), row);
-    // What asks needs a yes where nobody can be asked; clap says which word is missing.
+    // Without a terminal, commands that ask require --yes; clap reports the missing option.
     for args in
         [&["delete", "x", "--json"][..], &["prune", "--keep", "1", "--json"], &["export", "x", "--json"]]
     {
@@ -393,75 +393,75 @@ fn what_is_written_for_other_programs_keeps_its_names() {
 }
 
 #[test]
-fn a_search_names_the_session_and_the_place() {
-    let place = Place::new();
-    let id = place.record("/here", "mend the basket", "The basket holds.");
-    let found = place.run(&["search", "basket"]);
+fn search_results_show_the_session_and_the_match() {
+    let fixture = Fixture::new();
+    let id = fixture.record("/here", "mend the basket", "The basket holds.");
+    let found = fixture.run(&["search", "basket"]);
     assert!(found.starts_with(&format!("{id}  just now  fake  mend the basket  /here\n")), "{found}");
     assert!(found.contains("    turn 1, prompt: mend the «basket»\n"), "{found}");
     assert!(found.contains("    turn 1, answer: The «basket» holds.\n"), "{found}");
-    assert_eq!(place.run(&["search", "basket", "--edits"]), "No matches.\n");
-    let failed = place.run(&["search", "cargo", "--errors"]);
+    assert_eq!(fixture.run(&["search", "basket", "--edits"]), "No matches.\n");
+    let failed = fixture.run(&["search", "cargo", "--errors"]);
     assert!(failed.contains("turn 1, edit, failed:"), "{failed}");
-    assert_eq!(place.run(&["search", "basket", "--until", "1h"]), "No matches.\n");
+    assert_eq!(fixture.run(&["search", "basket", "--until", "1h"]), "No matches.\n");
     assert!(
-        place
+        fixture
             .run(&["search", "basket", "--since", "1h", "--json"])
             .contains("\"snippet\": \"mend the basket\"")
     );
-    let error = place.try_run(&["search", "x", "--since", "soon"], None).unwrap_err().to_string();
+    let error = fixture.try_run(&["search", "x", "--since", "soon"], None).unwrap_err().to_string();
     assert!(error.contains("invalid time soon; use a date"), "{error}");
 }
 
 #[test]
-fn nothing_is_deleted_without_a_yes() {
-    let place = Place::new();
-    let one = place.record("/here", "one", "1");
-    place.record("/here", "two", "2");
-    let error = place.try_run(&["delete", &one], None).unwrap_err().to_string();
+fn nothing_is_deleted_without_confirmation() {
+    let fixture = Fixture::new();
+    let one = fixture.record("/here", "one", "1");
+    fixture.record("/here", "two", "2");
+    let error = fixture.try_run(&["delete", &one], None).unwrap_err().to_string();
     assert!(error.contains("pass --yes"), "{error}");
-    assert!(place.try_run(&["delete", &one], Some(false)).unwrap().ends_with("Nothing was deleted.\n"));
-    assert_eq!(place.store.count().unwrap(), 2);
-    assert!(place.try_run(&["delete", &one], Some(true)).unwrap().contains("Deleted 1 session;"));
-    assert_eq!(place.store.count().unwrap(), 1);
+    assert!(fixture.try_run(&["delete", &one], Some(false)).unwrap().ends_with("Nothing was deleted.\n"));
+    assert_eq!(fixture.store.count().unwrap(), 2);
+    assert!(fixture.try_run(&["delete", &one], Some(true)).unwrap().contains("Deleted 1 session;"));
+    assert_eq!(fixture.store.count().unwrap(), 1);
 
-    let error = place.try_run(&["prune", "--yes"], None).unwrap_err().to_string();
+    let error = fixture.try_run(&["prune", "--yes"], None).unwrap_err().to_string();
     assert!(error.contains("pass --older-than"), "{error}");
-    assert!(place.run(&["prune", "--older-than", "1d", "--yes"]).starts_with("Nothing to delete"));
-    assert!(place.try_run(&["prune", "--keep", "0"], Some(false)).unwrap().contains("Nothing was deleted"));
-    assert_eq!(place.run(&["prune", "--older-than", "1d", "--yes", "--json"]).trim(), "[]");
-    let gone: serde_json::Value =
-        serde_json::from_str(&place.run(&["prune", "--keep", "0", "--yes", "--json"])).unwrap();
-    assert_eq!(gone.as_array().unwrap().len(), 1, "{gone}");
-    assert_eq!(place.store.count().unwrap(), 0);
-    let two = place.record("/here", "two", "done");
-    let gone: serde_json::Value =
-        serde_json::from_str(&place.run(&["delete", &two, &two, "--yes", "--json"])).unwrap();
-    assert_eq!(gone[0]["id"], two.as_str(), "{gone}");
-    assert_eq!(gone.as_array().unwrap().len(), 1, "{gone}");
+    assert!(fixture.run(&["prune", "--older-than", "1d", "--yes"]).starts_with("Nothing to delete"));
+    assert!(fixture.try_run(&["prune", "--keep", "0"], Some(false)).unwrap().contains("Nothing was deleted"));
+    assert_eq!(fixture.run(&["prune", "--older-than", "1d", "--yes", "--json"]).trim(), "[]");
+    let deleted: serde_json::Value =
+        serde_json::from_str(&fixture.run(&["prune", "--keep", "0", "--yes", "--json"])).unwrap();
+    assert_eq!(deleted.as_array().unwrap().len(), 1, "{deleted}");
+    assert_eq!(fixture.store.count().unwrap(), 0);
+    let two = fixture.record("/here", "two", "done");
+    let deleted: serde_json::Value =
+        serde_json::from_str(&fixture.run(&["delete", &two, &two, "--yes", "--json"])).unwrap();
+    assert_eq!(deleted[0]["id"], two.as_str(), "{deleted}");
+    assert_eq!(deleted.as_array().unwrap().len(), 1, "{deleted}");
 }
 
 #[test]
-fn the_oldest_go_until_the_rest_is_small_enough_and_what_is_open_stays() {
-    let place = Place::new();
+fn prune_deletes_the_oldest_sessions_that_are_not_open() {
+    let fixture = Fixture::new();
     let large = "word ".repeat(40_000);
-    let open = place.record("/here", "open", &large);
-    place.store.reopen(&open).unwrap();
+    let open = fixture.record("/here", "open", &large);
+    fixture.store.reopen(&open).unwrap();
     for prompt in ["one", "two", "three"] {
-        place.record("/here", prompt, &large);
+        fixture.record("/here", prompt, &large);
     }
-    let last = place.record("/here", "last", "small");
-    assert!(place.run(&["prune", "--down-to", "1G", "--yes"]).starts_with("Nothing to delete"));
-    let before = place.store.used_bytes().unwrap();
+    let last = fixture.record("/here", "last", "small");
+    assert!(fixture.run(&["prune", "--down-to", "1G", "--yes"]).starts_with("Nothing to delete"));
+    let before = fixture.store.used_bytes().unwrap();
     let target = before - before / 3;
-    let told = place.run(&["prune", "--down-to", &target.to_string(), "--yes"]);
-    assert!(told.contains("  one") && !told.contains("  three"), "{told}");
-    assert!(place.store.used_bytes().unwrap() <= target, "{told}");
-    place.run(&["prune", "--down-to", "0", "--yes"]);
+    let output = fixture.run(&["prune", "--down-to", &target.to_string(), "--yes"]);
+    assert!(output.contains("  one") && !output.contains("  three"), "{output}");
+    assert!(fixture.store.used_bytes().unwrap() <= target, "{output}");
+    fixture.run(&["prune", "--down-to", "0", "--yes"]);
     let left: Vec<String> =
-        place.store.list(&ListFilter::default()).unwrap().into_iter().map(|row| row.uid).collect();
-    assert_eq!(left, std::slice::from_ref(&open), "not even {last} has room");
-    let error = place.try_run(&["delete", &open, "--yes"], None).unwrap_err().to_string();
+        fixture.store.list(&ListFilter::default()).unwrap().into_iter().map(|row| row.uid).collect();
+    assert_eq!(left, std::slice::from_ref(&open), "not even {last} fits");
+    let error = fixture.try_run(&["delete", &open, "--yes"], None).unwrap_err().to_string();
     assert!(error.contains("close it there first"), "{error}");
     for (text, wanted) in [("500m", 500 << 20), ("2GiB", 2 << 30), (" 12 kb", 12 << 10), ("7", 7)] {
         assert_eq!(bytes(text).unwrap(), wanted);
@@ -470,7 +470,7 @@ fn the_oldest_go_until_the_rest_is_small_enough_and_what_is_open_stays() {
 }
 
 #[test]
-fn times_are_read_as_people_write_them() {
+fn dates_and_ages_are_parsed() {
     let now = 1_800_000_000_000;
     assert_eq!(time::parse("2h", now).unwrap(), now - 7_200_000);
     assert_eq!(time::parse(" 3w ", now).unwrap(), now - 3 * 604_800_000);
@@ -484,7 +484,7 @@ fn times_are_read_as_people_write_them() {
 }
 
 #[test]
-fn what_went_wrong_does_not_stand_in_what_another_program_reads() {
+fn errors_are_not_printed_to_standard_output() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("sessions.db"), "no database, and long enough to be none ".repeat(40))
         .unwrap();
@@ -503,7 +503,7 @@ fn what_went_wrong_does_not_stand_in_what_another_program_reads() {
     assert!(err.contains("Could not read") && err.contains("It was renamed to"), "{err}");
 }
 
-/// Acts on a terminal, hides or reorders text.
+/// Whether a character controls a terminal, or hides or reorders text.
 fn is_harmful(c: char) -> bool {
     let hides =
         matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
@@ -511,15 +511,15 @@ fn is_harmful(c: char) -> bool {
 }
 
 #[test]
-fn nothing_that_is_printed_acts_on_a_terminal() {
+fn printed_text_contains_no_control_characters() {
     let evil = "a\u{1b}]52;c;UFdORUQ=\u{7}\u{9d}0;own\u{9c}\u{202e}b\u{7f}\u{85}c\u{feff}";
-    // Markdown decodes entities, and each of these parts is another place of a page.
+    // Markdown decodes entities, and each of these parts is sanitised separately.
     let answer = format!(
         "{evil} &#27;]52;c;x&#7; &#x202e; `{evil}` [l{evil}](http://e.org/{evil} \"{evil}&#27;]0;\")\n\n\
          ```{evil}\n{evil}\n```\n\n![{evil}]({evil})\n\n[x](http://a \"&#27;]\") &#7;\" onmouseover=alert(1) x=\""
     );
-    let place = Place::new();
-    let id = place.record(&format!("/here{evil}"), &format!("prompt {evil}"), &answer);
+    let fixture = Fixture::new();
+    let id = fixture.record(&format!("/here{evil}"), &format!("prompt {evil}"), &answer);
     let uses: [&[&str]; 9] = [
         &["list", "--all"],
         &["list", "--all", "--json"],
@@ -532,32 +532,32 @@ fn nothing_that_is_printed_acts_on_a_terminal() {
         &["export", &id, "--format", "json"],
     ];
     for args in uses {
-        let printed = place.run(args);
-        assert!(printed.contains('a'), "{args:?} says something");
+        let printed = fixture.run(args);
+        assert!(printed.contains('a'), "{args:?} prints something");
         let found: Vec<char> = printed.chars().filter(|c| is_harmful(*c)).collect();
         assert!(found.is_empty(), "{args:?}: {found:?} in {printed:?}");
     }
-    let page = place.run(&["export", &id, "--format", "html"]);
+    let page = fixture.run(&["export", &id, "--format", "html"]);
     let whole = "<a href=\"http://a\">x</a>";
-    assert!(page.contains(whole), "no markup is lost between two pieces: {page}");
-    // The escaped form is the same JSON.
-    let json: serde_json::Value = serde_json::from_str(&place.run(&["show", &id, "--json"])).unwrap();
+    assert!(page.contains(whole), "no markup is lost between two parts: {page}");
+    // The escaped form is valid JSON.
+    let json: serde_json::Value = serde_json::from_str(&fixture.run(&["show", &id, "--json"])).unwrap();
     assert_eq!(json["session"]["folder"], format!("/here{evil}"));
     assert!(json["events"].to_string().contains("UFdORUQ"));
 }
 
 #[test]
-fn exports_are_the_users_alone_and_tell_no_arguments() {
+fn exports_are_private_and_omit_arguments() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = Place::new();
-    let id = place.record("/here", "hello", "hi");
+    let fixture = Fixture::new();
+    let id = fixture.record("/here", "hello", "hi");
     let row =
-        SessionRow { args: vec!["--api-key".into(), "sk-SECRET".into()], ..place.store.find(&id).unwrap() };
-    let other = place.store.import(&SessionRow { uid: "with-args".into(), ..row }, &[]).unwrap();
+        SessionRow { args: vec!["--api-key".into(), "sk-SECRET".into()], ..fixture.store.find(&id).unwrap() };
+    let other = fixture.store.import(&SessionRow { uid: "with-args".into(), ..row }, &[]).unwrap();
     for format in ["json", "markdown", "html"] {
-        assert!(!place.run(&["export", &other.uid, "--format", format]).contains("SECRET"), "{format}");
-        let file = place.dir.path().join(format);
-        place.run(&["export", &id, "--format", format, "-o", file.to_str().unwrap()]);
+        assert!(!fixture.run(&["export", &other.uid, "--format", format]).contains("SECRET"), "{format}");
+        let file = fixture.dir.path().join(format);
+        fixture.run(&["export", &id, "--format", format, "-o", file.to_str().unwrap()]);
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "{format}");
     }
 }

@@ -8,19 +8,19 @@ use jiff::tz::TimeZone;
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// Now, in Unix milliseconds.
+/// The current time in Unix milliseconds.
 pub fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
 pub use crate::services::when::{ago, full};
 
-/// A time for programs: RFC 3339 in UTC.
+/// Formats a time as RFC 3339 in UTC.
 pub fn rfc3339(at_ms: i64) -> String {
     Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
-/// What people write: a date (its beginning), or a number of hours, days or weeks before now.
+/// Parses a date (its start), or an age in hours, days or weeks.
 pub fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
     let text = text.trim();
     if let Ok(date) = text.parse::<Date>() {

@@ -1,7 +1,6 @@
-//! Reads agents behind a URL.
+//! Parses agents behind a URL: `url` of `[agents.NAME]` and its related keys, as a [`Remote`].
 //!
-//! Duty: `url` of `[agents.NAME]` and the keys that belong to it, as a [`Remote`].
-//! Not its duty: connecting, and fetching a token (`acp`).
+//! `acp` connects to them and fetches the token.
 
 use toml::de::DeTable;
 
@@ -11,16 +10,16 @@ use super::super::read::{Reader, Value};
 use super::{expand_home, read_pairs, read_string};
 use crate::model::{Carrier, Remote, TokenSource};
 
-/// Keys that only an agent behind a URL has.
+/// Keys that only apply to an agent behind a URL.
 const REMOTE_KEYS: &[&str] =
     &["transport", "events_url", "headers", "token_env", "token_file", "token_command", "ca_file"];
-/// Whether an agent on another machine is told the user's MCP servers.
+/// Whether the user's MCP servers are passed to an agent on another machine.
 const SERVERS_KEY: &str = "mcp";
-/// Keys that only an agent has that is started.
+/// Keys that only apply to an agent that parlor starts.
 const LOCAL_KEYS: &[&str] = &["command", "args", "env", "cwd", "ssh", "ssh_args", "ssh_program"];
 const TOKEN_KEYS: &[&str] = &["token_env", "token_file", "token_command"];
 
-/// The agent behind the table's `url`; `None` if the URL cannot be used, which is told.
+/// Parses the agent behind the table's `url`; `None` if the URL is invalid, which is reported.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     place: &str,
@@ -60,13 +59,13 @@ pub(super) fn read(
     })
 }
 
-/// Whether the table of an agent on another machine says that it is told the user's MCP servers.
+/// Whether MCP servers are passed to this agent on another machine.
 pub(super) fn reads_servers(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) -> bool {
     let value = table.get(SERVERS_KEY);
     value.and_then(|value| reader.boolean(&format!("{place}.{SERVERS_KEY}"), value)).unwrap_or_default()
 }
 
-/// Tells the key that means nothing for an agent on this machine.
+/// Reports `mcp` in the table of a local agent.
 pub(super) fn tell_stray_servers(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
     if let Some((found, _)) = table.get_key_value(SERVERS_KEY) {
         let text = format!("`{SERVERS_KEY}` of `{place}` applies only to an agent on another machine");
@@ -74,7 +73,7 @@ pub(super) fn tell_stray_servers(reader: &mut Reader<'_>, place: &str, table: &D
     }
 }
 
-/// Tells keys that mean nothing without a `url`.
+/// Reports keys that have no effect without a `url`.
 pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
     for key in REMOTE_KEYS {
         if let Some((found, _)) = table.get_key_value(*key) {
@@ -84,7 +83,7 @@ pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<
     }
 }
 
-/// Whether an address can be used; else what is wrong, and what to write.
+/// Checks a URL; the error contains the problem and the fix.
 pub fn check_url(url: &str, schemes: &[&str]) -> Result<(), (String, String)> {
     let example = format!("use {}://host/path", schemes.first().copied().unwrap_or("https"));
     let Some((scheme, rest)) = url.split_once("://") else {
@@ -105,7 +104,7 @@ pub fn check_url(url: &str, schemes: &[&str]) -> Result<(), (String, String)> {
     Ok(())
 }
 
-/// Whether nobody on the way can read along: TLS, or this very machine.
+/// Whether the connection cannot be read by others: TLS, or a loopback address.
 pub fn is_private(url: &str) -> bool {
     let url = url.to_ascii_lowercase();
     let Some((scheme, rest)) = url.split_once("://") else { return false };
@@ -147,7 +146,7 @@ fn read_events_url(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) ->
     }
 }
 
-/// Where the token comes from. The first key of several counts.
+/// The source of the token. If several keys are set, the first one is used.
 fn read_token(
     reader: &mut Reader<'_>,
     place: &str,
@@ -173,7 +172,7 @@ fn read_token(
     source
 }
 
-/// A line, split as a shell would, or a list of words.
+/// Parses a list of words, or a command line with shell quoting.
 fn read_token_command(
     reader: &mut Reader<'_>,
     name: &str,
@@ -205,7 +204,7 @@ pub(super) mod tests {
     use crate::config::{self, Config, Paths};
     use crate::model::Callbacks;
 
-    /// A configuration, its problems, and how it is shown.
+    /// A configuration, its problems, and the output of `parlor config`.
     pub fn parse(text: &str) -> (Config, Vec<String>, String) {
         let paths =
             Paths::find(Some("/etc/parlor/config.toml".into()), Some("/var/lib/parlor".into())).unwrap();
@@ -216,7 +215,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_agent_behind_a_url_is_read_and_shown_without_its_secrets() {
+    fn remote_agent_is_parsed_and_shown_without_secrets() {
         let (config, problems, shown) = parse(
             r#"
 [agents.far]
@@ -252,7 +251,7 @@ fs_read = true
     }
 
     #[test]
-    fn servers_are_told_only_to_the_agent_that_is_named() {
+    fn mcp_servers_are_passed_to_remote_agents_only_if_enabled() {
         let (config, problems, shown) = parse(
             "[agents.a]\nurl = \"wss://a\"\n[agents.b]\nurl = \"wss://b\"\nmcp = true\n[agents.c]\ncommand = \"/c\"\n\
              [agents.d]\nssh = \"d\"\ncommand = \"d\"\n[agents.e]\nssh = \"e\"\ncommand = \"e\"\nmcp = true\n",
@@ -274,7 +273,7 @@ fs_read = true
     }
 
     #[test]
-    fn files_and_terminals_are_off_unless_the_agent_is_named() {
+    fn callbacks_of_remote_agents_are_off_unless_enabled() {
         let (config, _, shown) = parse(
             "[callbacks]\nfs = true\nterminal = true\n[agents.a]\nurl = \"ws://127.0.0.1:1\"\n[agents.b]\nurl = \"ws://[::1]:1\"\nterminal = true\n",
         );
@@ -289,7 +288,7 @@ fs_read = true
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_what_to_write() {
+    fn invalid_remote_settings_are_reported_with_a_fix() {
         for (text, expected) in [
             ("url = \"host/acp\"", "has no scheme; use https://host/path"),
             (

@@ -1,7 +1,6 @@
-//! Reads agents on other machines that ssh leads to.
+//! Parses agents on SSH hosts: `ssh` of `[agents.NAME]`. Command and folder then refer to the host.
 //!
-//! Duty: `ssh` of `[agents.NAME]` and the keys that mean something else with it: command and folder are the host's.
-//! Not its duty: connecting (`acp`), the command line of ssh (`model::Ssh`).
+//! `acp` connects to them, and `model::Ssh` builds the command line of ssh.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,7 +11,7 @@ use super::super::read::Reader;
 use super::{read_pairs, read_string};
 use crate::model::{AgentSpec, Ssh};
 
-/// The agent on the table's `ssh`; `None` if it cannot be used, which is told.
+/// Parses the agent on the table's `ssh` host; `None` if it is invalid, which is reported.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     place: &str,
@@ -45,7 +44,7 @@ pub(super) fn read(
     })
 }
 
-/// Tells what means nothing without `ssh`.
+/// Reports keys that have no effect without `ssh`.
 pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
     for key in ["ssh_args", "ssh_program"] {
         if let Some((found, _)) = table.get_key_value(key) {
@@ -55,7 +54,7 @@ pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<
     }
 }
 
-/// Program and arguments as the host is to have them: nothing of it is looked up here.
+/// Parses program and arguments for the host, without looking the program up on this machine.
 fn read_command(
     reader: &mut Reader<'_>,
     place: &str,
@@ -109,7 +108,7 @@ mod tests {
     use crate::model::Callbacks;
 
     #[test]
-    fn an_agent_behind_ssh_is_read_as_the_host_is_to_have_it() {
+    fn ssh_agent_is_parsed_with_remote_command_and_folder() {
         let (config, problems, shown) = parse(
             "[callbacks]\nfs = true\n[agents.far]\nssh = \"ada@build\"\nssh_args = [\"-J\", \"gate\"]\n\
              ssh_program = \"/opt/bin/ssh\"\ncommand = \"./agent\"\nargs = [\"--acp\"]\ncwd = \"/srv/shop\"\nenv = { KEY = \"k\" }\nterminal = true\n\
@@ -137,12 +136,12 @@ mod tests {
         for line in ["ssh = \"ada@build\"", "ssh_args = [\"-J\", \"gate\"]", "fs_read = false", "editor = "] {
             assert!(shown.contains(line), "{line} in {shown}");
         }
-        // What is shown can be read again.
+        // The output is valid configuration.
         assert_eq!(parse(&shown).1, Vec::<String>::new());
     }
 
     #[test]
-    fn what_cannot_be_is_told_with_what_can() {
+    fn invalid_values_are_reported_with_a_fix() {
         for (text, words) in [
             ("[agents.x]\nssh = \"-oProxyCommand=x\"\ncommand = \"a\"\n", "invalid SSH host"),
             ("[agents.x]\nssh = \"build\"\n", "has no command"),

@@ -1,4 +1,4 @@
-//! Settings of other editors, in all their forms.
+//! Settings of other editors in their various forms.
 
 use super::*;
 use crate::config::{Paths, Surroundings, read};
@@ -31,7 +31,7 @@ fn config_of(text: &str) -> crate::config::Config {
 }
 
 #[test]
-fn zeds_settings_are_read_in_all_their_forms() {
+fn all_forms_of_zed_settings_are_imported() {
     let import = import(ZED, "").unwrap();
     assert_eq!(import.added, ["my-agent", "nested", "claude-acp"]);
     let config = config_of(&import.text);
@@ -46,7 +46,7 @@ fn zeds_settings_are_read_in_all_their_forms() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_told_with_its_reason() {
+fn skipped_entries_are_reported_with_a_reason() {
     let notes = import(ZED, "").unwrap().notes.join("\n");
     for wanted in [
         "My Agent: ignored default_mode: no equivalent in parlor",
@@ -56,12 +56,12 @@ fn what_cannot_be_imported_is_told_with_its_reason() {
         "skipped text: not an object",
         "added nested: goose acp",
     ] {
-        assert!(notes.contains(wanted), "{wanted} is not in:\n{notes}");
+        assert!(notes.contains(wanted), "{wanted} is missing in:\n{notes}");
     }
 }
 
 #[test]
-fn jetbrains_file_and_a_bare_block_are_read() {
+fn jetbrains_file_and_bare_block_are_imported() {
     let acp = r#"{ "default_mcp_settings": {}, "agent_servers": { "OpenCode": { "command": "/usr/bin/opencode", "args": ["acp"] } } }"#;
     assert_eq!(import(acp, "").unwrap().added, ["opencode"]);
     let bare = r#"{ "OpenCode": { "command": "opencode", "args": ["acp"] } } // pasted"#;
@@ -69,7 +69,7 @@ fn jetbrains_file_and_a_bare_block_are_read() {
 }
 
 #[test]
-fn the_users_text_stays_and_names_are_never_overwritten() {
+fn existing_text_and_names_are_preserved() {
     let mine = "# mine\ntheme='dark'   # odd spacing\n\n[agents.nested]\ncommand = \"other\"";
     let import = import(ZED, mine).unwrap();
     assert!(import.text.starts_with(mine));
@@ -82,7 +82,7 @@ fn the_users_text_stays_and_names_are_never_overwritten() {
 }
 
 #[test]
-fn names_and_values_with_odd_characters_survive() {
+fn special_characters_are_escaped() {
     let settings =
         r#"{ "agent_servers": { "Ünï \"x\" / y.z": { "command": "a\\b \"c\"", "args": ["\n\u0007"] } } }"#;
     let import = import(settings, "").unwrap();
@@ -94,7 +94,7 @@ fn names_and_values_with_odd_characters_survive() {
 }
 
 #[test]
-fn files_that_are_something_else_are_refused_with_advice() {
+fn other_files_are_rejected_with_advice() {
     for (settings, wanted) in [
         ("not json", "invalid JSON"),
         ("[1]", "not a JSON object"),

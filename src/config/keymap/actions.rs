@@ -1,6 +1,4 @@
-//! The table of actions: name, what it does, whether the palette offers it.
-//!
-//! Duty: the one place where an action gets its words. Not its duty: keys (`keymap.toml`).
+//! The table of actions: name, help text, and whether the palette lists it. The keys are in `keymap.toml`.
 
 use crate::model::Action;
 
@@ -8,11 +6,11 @@ use crate::model::Action;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionInfo {
     pub action: Action,
-    /// Its name in `keymap.toml` and in the configuration.
+    /// The name in `keymap.toml` and in the configuration.
     pub name: &'static str,
-    /// What it does, for help and palette: sentence case, no full stop.
+    /// Text for help and palette: sentence case, without a full stop.
     pub text: &'static str,
-    /// Whether the palette offers it.
+    /// Whether the palette lists it.
     pub is_in_palette: bool,
 }
 
@@ -26,9 +24,9 @@ macro_rules! actions {
             is_in_palette: $palette,
         },)+];
 
-        /// The name under which an action can be bound; `None` for those that only the mouse can mean.
+        /// The name of a bindable action; `None` for actions of the mouse.
         pub fn name_of(action: Action) -> Option<&'static str> {
-            // Without a wildcard: a new action does not compile until it has a row.
+            // No wildcard, so that a new action does not compile without a row.
             match action {
                 $(Action::$variant => Some($name),)+
                 Action::Choose(place) => CHOOSE.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
@@ -207,7 +205,7 @@ pub fn info(action: Action) -> Option<&'static ActionInfo> {
     all().find(|info| info.action == action)
 }
 
-/// The action of a name.
+/// The action with this name.
 pub fn by_name(name: &str) -> Option<Action> {
     all().find(|info| info.name == name).map(|info| info.action)
 }

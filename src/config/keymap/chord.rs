@@ -1,13 +1,12 @@
-//! A key with its modifiers: how it is written, shown, and recognised.
+//! A key with its modifiers: parsing, display and matching.
 //!
-//! Duty: one normal form for what terminals report in many ways, so that equal keys compare equal.
-//! Not its duty: what a key does.
-//! Normal form: a letter without Ctrl, Alt or Super is stored in its case and without Shift; with one of
-//! them in lower case, with Shift beside it; other characters never carry Shift, for the character tells it.
+//! Terminals report the same key in several ways; a [`Chord`] is normalised, so that equal keys compare
+//! equal. A letter without Ctrl, Alt or Super is stored in its case and without Shift; with one of them, in
+//! lower case with a separate Shift; other characters never have Shift, because the character implies it.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// A key with its modifiers, in normal form.
+/// A normalised key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Chord {
     pub(super) code: KeyCode,
@@ -18,7 +17,7 @@ const KNOWN_MODIFIERS: KeyModifiers =
     KeyModifiers::SHIFT.union(KeyModifiers::CONTROL).union(KeyModifiers::ALT).union(KeyModifiers::SUPER);
 const COMMANDING: KeyModifiers = KeyModifiers::CONTROL.union(KeyModifiers::ALT).union(KeyModifiers::SUPER);
 
-/// Named keys: code, name in the configuration (further names follow), name for people.
+/// Named keys: code, names in the configuration (the first one is written), name for display.
 const NAMED: &[(KeyCode, &[&str], &str)] = &[
     (KeyCode::Enter, &["enter", "return"], "Enter"),
     (KeyCode::Esc, &["esc", "escape"], "Esc"),
@@ -39,7 +38,7 @@ const NAMED: &[(KeyCode, &[&str], &str)] = &[
     (KeyCode::Char('-'), &["minus"], "-"),
 ];
 
-/// Modifiers: flag, names in the configuration, name for people; in the order in which they are written.
+/// Modifiers: flag, names in the configuration, name for display; in the order in which they are written.
 const MODIFIERS: &[(KeyModifiers, &[&str], &str)] = &[
     (KeyModifiers::CONTROL, &["ctrl", "control"], "Ctrl"),
     (KeyModifiers::ALT, &["alt", "option", "meta"], "Alt"),
@@ -48,14 +47,14 @@ const MODIFIERS: &[(KeyModifiers, &[&str], &str)] = &[
 ];
 
 impl Chord {
-    /// The key that was pressed. `None`: a release, a modifier that no binding can name, or no real key.
+    /// The key of an event. `None` for a release, an unsupported modifier, or a key without a code.
     pub fn of(event: &KeyEvent) -> Option<Self> {
         if event.kind == KeyEventKind::Release || !KNOWN_MODIFIERS.contains(event.modifiers) {
             return None;
         }
         let mut modifiers = event.modifiers;
-        // Old terminals tell Alt+Shift+P as Esc P, so only the case tells the Shift. With Ctrl the case
-        // tells nothing: Caps Lock makes it too.
+        // Old terminals send Alt+Shift+P as Esc P, so that only the case implies Shift. With Ctrl the case is
+        // not reliable, because Caps Lock changes it too.
         if let KeyCode::Char(letter) = event.code
             && letter.is_uppercase()
             && modifiers.contains(KeyModifiers::ALT)
@@ -66,7 +65,7 @@ impl Chord {
         Some(Self::normal(event.code, modifiers))
     }
 
-    /// Reads `ctrl+shift+end`, `alt+enter`, `f1`, `?`, `G`. The error says what is wrong and what to write.
+    /// Parses `ctrl+shift+end`, `alt+enter`, `f1`, `?`, `G`. The error contains the problem and the fix.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let (words, key) = match text.strip_suffix("++") {
@@ -87,7 +86,8 @@ impl Chord {
         if modifiers == KeyModifiers::CONTROL
             && let KeyCode::Char(letter) = code
         {
-            // ASCII control codes: the same byte as another key, unless the terminal has a newer protocol.
+            // These have the same ASCII control code as another key, unless the terminal supports a newer
+            // protocol.
             let twin = match letter {
                 'i' => Some("tab"),
                 'm' => Some("enter"),
@@ -104,7 +104,7 @@ impl Chord {
         Ok(Self::normal(code, modifiers))
     }
 
-    /// As it is written in the configuration.
+    /// The form in the configuration.
     pub fn syntax(&self) -> String {
         let mut text = String::new();
         for (flag, names, _) in MODIFIERS {
@@ -122,7 +122,7 @@ impl Chord {
         text
     }
 
-    /// As it is shown: `Ctrl+P`, `Shift+Tab`, `?`.
+    /// The form for display: `Ctrl+P`, `Shift+Tab`, `?`.
     pub fn label(&self) -> String {
         let mut text = String::new();
         for (flag, _, label) in MODIFIERS {
@@ -141,7 +141,7 @@ impl Chord {
         text
     }
 
-    /// Whether the key types a character where text is written.
+    /// Whether the key types a character in a text field.
     pub fn is_typing(&self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && !self.modifiers.intersects(COMMANDING)
     }
@@ -185,7 +185,7 @@ impl Chord {
 fn parse_code(key: &str, modifiers: KeyModifiers) -> Result<KeyCode, String> {
     let mut letters = key.chars();
     if let (Some(letter), None) = (letters.next(), letters.next()) {
-        // `Ctrl+P` is how people write it; it does not ask for Shift.
+        // `Ctrl+P` is the common spelling and does not include Shift.
         let is_commanded = modifiers.intersects(COMMANDING);
         return Ok(KeyCode::Char(if is_commanded { single(letter.to_lowercase(), letter) } else { letter }));
     }
@@ -202,7 +202,7 @@ fn parse_code(key: &str, modifiers: KeyModifiers) -> Result<KeyCode, String> {
     }
 }
 
-/// The changed case if it is one character; some letters have none.
+/// The converted character, unless the conversion results in several.
 fn single(mut changed: impl Iterator<Item = char>, letter: char) -> char {
     match (changed.next(), changed.next()) {
         (Some(other), None) => other,
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn written_keys_match_what_terminals_report() {
+    fn parsed_keys_match_key_events() {
         let none = KeyModifiers::NONE;
         let shift = KeyModifiers::SHIFT;
         let ctrl = KeyModifiers::CONTROL;
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn different_keys_stay_different() {
+    fn distinct_keys_are_not_equal() {
         let ctrl = KeyModifiers::CONTROL;
         assert_ne!(
             press(KeyCode::Char('g'), KeyModifiers::NONE),
@@ -263,7 +263,7 @@ mod tests {
         assert_ne!(
             press(KeyCode::Char('p'), ctrl),
             press(KeyCode::Char('p'), ctrl | KeyModifiers::SHIFT),
-            "where the terminal can tell"
+            "if the terminal distinguishes them"
         );
     }
 
@@ -278,23 +278,19 @@ mod tests {
     }
 
     #[test]
-    fn writing_and_reading_agree() {
+    fn syntax_and_label_can_be_parsed() {
         for text in
             ["ctrl+alt+shift+x", "f12", "?", "G", "plus", "ctrl+minus", "alt+pageup", "shift+tab", "space"]
         {
             let chord = Chord::parse(text).unwrap();
             assert_eq!(chord.syntax(), text);
-            assert_eq!(
-                Chord::parse(&chord.label()),
-                Ok(chord),
-                "the label can be pasted into the configuration"
-            );
+            assert_eq!(Chord::parse(&chord.label()), Ok(chord), "labels are valid in the configuration");
         }
         assert_eq!(Chord::parse("ctrl+p").unwrap().label(), "Ctrl+P");
     }
 
     #[test]
-    fn errors_say_what_to_write() {
+    fn errors_contain_a_fix() {
         assert!(Chord::parse("crtl+x").unwrap_err().contains("use ctrl, alt, shift or super"));
         assert!(Chord::parse("ctrl+").unwrap_err().contains("missing"));
         assert!(Chord::parse("entr").unwrap_err().contains("unknown key `entr`"));
@@ -304,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn typing_keys_are_told_from_commands() {
+    fn typing_keys_are_distinguished_from_commands() {
         assert!(Chord::parse("a").unwrap().is_typing());
         assert!(Chord::parse("space").unwrap().is_typing());
         assert!(!Chord::parse("alt+a").unwrap().is_typing());

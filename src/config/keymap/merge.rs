@@ -1,9 +1,8 @@
-//! Merges `[keys.PLACE]` tables into a keymap.
+//! Merges `[keys.CONTEXT]` tables into a keymap.
 //!
-//! Duty: reads both ways of writing a binding, and tells clashes by naming both sides.
-//! Not its duty: looking keys up.
-//! Rules: a key named on the left takes that key from whatever had it; an action named on the left gets
-//! exactly the listed keys, and may not take one that does something else there.
+//! A binding is either `"key" = "action"`, which rebinds the key, or `action = ["key", …]`, which replaces
+//! the keys of the action and must not use a key that is bound to another action. Conflicts are reported with
+//! both sides.
 
 use std::collections::HashMap;
 
@@ -17,19 +16,19 @@ use crate::config::nearest::advice;
 use crate::config::read::{Reader, Value};
 use crate::model::Action;
 
-/// A binding as written.
+/// A binding in the configuration file.
 struct WrittenBinding {
     context: Context,
     chord: Chord,
     action: Option<Action>,
-    /// Whether the action stands on the left.
+    /// Whether it has the form `action = ["key", …]`.
     is_list: bool,
     start: usize,
     span: std::ops::Range<usize>,
 }
 
 impl Keymap {
-    /// Merges the tables under `[keys]`. `origin` makes the origin of a binding from its line.
+    /// Merges the tables under `[keys]`. `origin` returns the origin for a line number.
     pub(in crate::config) fn merge(
         &mut self,
         reader: &mut Reader<'_>,
@@ -54,7 +53,8 @@ impl Keymap {
                 self.read_place(reader, *context, table, &mut wishes);
             }
         }
-        // What is taken away makes room, wherever it stands in the file; then the file's order decides.
+        // Unbound keys are applied first, wherever they are in the file; the rest is applied in the order of
+        // the file.
         wishes.sort_by_key(|wish| (wish.action.is_some(), wish.start));
         let mut written: HashMap<(Context, Chord), (Option<Action>, usize)> = HashMap::new();
         for wish in wishes {
@@ -164,7 +164,7 @@ impl Keymap {
                 );
                 return;
             }
-            // The key was freed on purpose in the same file: nothing is left to clash with.
+            // The same file unbound the key, so there is no conflict.
             Some((None, _)) => {}
             _ if wish.is_list => {
                 if let Some(taken) =
@@ -236,7 +236,7 @@ fn parse_chord(reader: &mut Reader<'_>, text: &str, span: &std::ops::Range<usize
     match Chord::parse(text) {
         Ok(chord) => Some(chord),
         Err(why) => {
-            // The reason ends with what to write.
+            // The error ends with the fix.
             let (what, fix) = why.split_once("; ").unwrap_or((why.as_str(), "use for example \"ctrl+x\""));
             reader.problem(span, format!("invalid key `{text}`: {what}"), fix);
             None

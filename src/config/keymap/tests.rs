@@ -1,4 +1,4 @@
-//! Keys: the table of actions, the defaults, the user's changes, help and palette.
+//! Key bindings: table of actions, defaults, user configuration, help and palette.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn only(problems: &[Problem]) -> String {
 }
 
 #[test]
-fn every_bindable_action_has_a_name_in_kebab_case_and_a_help_text() {
+fn bindable_actions_have_a_kebab_case_name_and_a_help_text() {
     for info in all() {
         let debug = format!("{:?}", info.action);
         let mut kebab = String::new();
@@ -49,11 +49,11 @@ fn every_bindable_action_has_a_name_in_kebab_case_and_a_help_text() {
     assert_eq!(all().filter(|info| matches!(info.action, Action::Choose(_))).count(), 9);
     assert_eq!(name_of(Action::Choose(0)), None);
     assert_eq!(name_of(Action::Choose(10)), None);
-    assert_eq!(name_of(Action::Scroll(3)), None, "only the mouse can mean it");
+    assert_eq!(name_of(Action::Scroll(3)), None, "it is an action of the mouse");
 }
 
 #[test]
-fn the_defaults_are_read_without_a_problem_or_a_clash() {
+fn defaults_have_no_problems_or_conflicts() {
     let (mut reader, table) = Reader::parse(Path::new("keymap.toml"), DEFAULTS);
     let mut keymap = Keymap::default();
     let keys = table.get_ref().get("keys").unwrap().get_ref().as_table().unwrap().clone();
@@ -61,7 +61,7 @@ fn the_defaults_are_read_without_a_problem_or_a_clash() {
     assert_eq!(reader.problems, []);
     assert_eq!(keymap, Keymap::defaults());
     let rows: usize = keys.values().map(|table| table.get_ref().as_table().unwrap().len()).sum();
-    assert_eq!(keymap.bindings.len() + keymap.edits.len(), rows, "two rows are the same key");
+    assert_eq!(keymap.bindings.len() + keymap.edits.len(), rows, "two rows bind the same key");
     for context in Context::ALL.iter().filter(|context| **context != Context::Line) {
         assert!(
             keymap.bindings.iter().filter(|binding| binding.context == *context).count() > 2,
@@ -71,7 +71,7 @@ fn the_defaults_are_read_without_a_problem_or_a_clash() {
 }
 
 #[test]
-fn the_basic_keys_do_what_everybody_expects() {
+fn default_keys_follow_conventions() {
     let keymap = Keymap::defaults();
     for (context, text, action) in [
         (Context::Main, "enter", Action::Submit),
@@ -104,7 +104,7 @@ fn the_basic_keys_do_what_everybody_expects() {
 }
 
 #[test]
-fn keys_that_type_stay_free_where_one_types() {
+fn typing_keys_are_unbound_in_text_contexts() {
     let keymap = Keymap::defaults();
     assert_eq!(keymap.lookup(Context::Main, &key("?")), None);
     for letter in "abcxyz0129?/ ".chars() {
@@ -116,7 +116,7 @@ fn keys_that_type_stay_free_where_one_types() {
 }
 
 #[test]
-fn releases_do_nothing() {
+fn key_releases_have_no_action() {
     let mut event = key("enter");
     event.kind = KeyEventKind::Release;
     assert_eq!(Keymap::defaults().lookup(Context::Main, &event), None);
@@ -124,7 +124,7 @@ fn releases_do_nothing() {
 }
 
 #[test]
-fn a_line_of_text_takes_typing_and_editing_keys() {
+fn text_fields_accept_typing_and_editing_keys() {
     let keymap = Keymap::defaults();
     assert_eq!(keymap.edit(&key("a")), Some(LineEdit::Insert("a".to_owned())));
     assert_eq!(keymap.edit(&key("G")), Some(LineEdit::Insert("G".to_owned())));
@@ -136,7 +136,7 @@ fn a_line_of_text_takes_typing_and_editing_keys() {
 }
 
 #[test]
-fn a_user_can_take_a_key() {
+fn users_can_rebind_a_key() {
     let (keymap, problems) =
         user("[keys.main]\n\"Ctrl+P\" = \"open-models\"\n\"ctrl+x\" = \"open-palette\"\n");
     assert_eq!(problems, []);
@@ -146,7 +146,7 @@ fn a_user_can_take_a_key() {
 }
 
 #[test]
-fn a_user_can_give_an_action_exactly_these_keys() {
+fn users_can_replace_the_keys_of_an_action() {
     let (keymap, problems) =
         user("[keys.main]\nnew-line = [\"ctrl+n\"]\nopen-palette = [\"f12\", \"alt+enter\"]\n");
     assert_eq!(problems, []);
@@ -156,12 +156,12 @@ fn a_user_can_give_an_action_exactly_these_keys() {
     assert_eq!(
         keymap.lookup(Context::List, &key("ctrl+p")),
         Some(Action::Up),
-        "other places stay as they are"
+        "other contexts are unchanged"
     );
 }
 
 #[test]
-fn none_takes_a_key_away_also_from_the_places_behind() {
+fn none_unbinds_a_key_also_in_later_contexts() {
     let (keymap, problems) =
         user("[keys.main]\n\"ctrl+z\" = \"none\"\n[keys.global]\n\"ctrl+l\" = \"none\"\n");
     assert_eq!(problems, []);
@@ -172,7 +172,7 @@ fn none_takes_a_key_away_also_from_the_places_behind() {
 }
 
 #[test]
-fn a_clash_within_the_file_names_both() {
+fn conflicts_within_the_file_are_reported_with_both_actions() {
     let (keymap, problems) =
         user("[keys.main]\n\"ctrl+x\" = \"open-models\"\n\"control+X\" = \"open-modes\"\n");
     let text = only(&problems);
@@ -182,7 +182,7 @@ fn a_clash_within_the_file_names_both() {
 }
 
 #[test]
-fn a_list_may_not_take_a_key_that_does_something_else() {
+fn key_lists_cannot_rebind_a_used_key() {
     let (keymap, problems) = user("[keys.main]\nopen-models = [\"ctrl+p\", \"f12\"]\n");
     let text = only(&problems);
     assert!(text.contains("already bound to `open-palette` and cannot be bound to `open-models`"), "{text}");
@@ -190,15 +190,15 @@ fn a_list_may_not_take_a_key_that_does_something_else() {
     assert_eq!(keymap.lookup(Context::Main, &key("f12")), Some(Action::OpenModels));
 
     let (_, problems) = user("[keys.main]\nopen-models = [\"ctrl+q\"]\n");
-    assert!(only(&problems).contains("already bound to `quit`"), "also from a place behind");
+    assert!(only(&problems).contains("already bound to `quit`"), "also in a later context");
 
     let (keymap, problems) = user("[keys.main]\nopen-models = [\"ctrl+p\"]\n\"ctrl+p\" = \"none\"\n");
-    assert_eq!(problems, [], "the key was freed on purpose");
+    assert_eq!(problems, [], "the key was unbound explicitly");
     assert_eq!(keymap.lookup(Context::Main, &key("ctrl+p")), Some(Action::OpenModels));
 }
 
 #[test]
-fn wrong_bindings_are_told_and_leave_the_others_alone() {
+fn invalid_bindings_are_reported_and_do_not_affect_others() {
     for (line, wanted) in [
         ("\"crtl+x\" = \"open-models\"", "unknown modifier `crtl`; use ctrl, alt, shift or super"),
         ("\"ctrl+x\" = \"open-model\"", "unknown action `open-model`; did you mean `open-models` or"),
@@ -233,7 +233,7 @@ fn wrong_bindings_are_told_and_leave_the_others_alone() {
 }
 
 #[test]
-fn help_and_palette_show_the_keys_in_force() {
+fn help_and_palette_show_the_configured_keys() {
     let (keymap, _) = user("[keys.main]\n\"ctrl+x\" = \"toggle-plan\"\n");
     let rows = keymap.help();
     let plan = rows.iter().find(|row| row.action == Action::TogglePlan).unwrap();
@@ -251,7 +251,7 @@ fn help_and_palette_show_the_keys_in_force() {
 }
 
 #[test]
-fn every_action_can_be_reached_by_key_or_palette() {
+fn every_action_has_a_key_or_a_palette_entry() {
     let keymap = Keymap::defaults();
     for info in all() {
         let has_key = keymap.bindings.iter().any(|binding| binding.action == Some(info.action));
@@ -259,9 +259,9 @@ fn every_action_can_be_reached_by_key_or_palette() {
     }
 }
 
-/// `PARLOR_KEYS=write cargo test --lib keys_in_the_documentation` writes the table.
+/// `PARLOR_KEYS=write cargo test --lib documented_keys_match_the_defaults` updates the table.
 #[test]
-fn keys_in_the_documentation_are_the_defaults() {
+fn documented_keys_match_the_defaults() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/keys.md");
     let text = fs::read_to_string(&file).unwrap();
     let (head, rest) = text.split_once("<!-- keys: begin -->\n").unwrap();
@@ -274,12 +274,12 @@ fn keys_in_the_documentation_are_the_defaults() {
     }
     assert!(
         table.trim() == wanted.trim(),
-        "docs/keys.md is out of date; run PARLOR_KEYS=write cargo test --lib keys_in_the_documentation"
+        "docs/keys.md is out of date; run PARLOR_KEYS=write cargo test --lib documented_keys_match_the_defaults"
     );
 }
 
 #[test]
-fn the_documentation_names_every_place_of_keys() {
+fn every_key_context_is_documented() {
     let text = include_str!("../../../docs/configuration.md");
     for context in Context::ALL {
         assert!(text.contains(&format!("`{}`", context.name())), "{}", context.name());

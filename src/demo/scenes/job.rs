@@ -9,7 +9,7 @@ use super::super::turn::{Choice, Step, Turn, text_content};
 use super::work::{Change, Run, change, command};
 use crate::private;
 
-/// The script with the bug, and without.
+/// The script with the bug and with the fix.
 const OLD: &str = "# Prints a receipt. Each line of the order: how many, what, cents for one.
 total=0
 while read -r count item price; do
@@ -32,7 +32,7 @@ const ORDER: &str = "3 apples 40\n1 bread 250\n";
 const STEPS: [&str; 3] =
     ["Find how the total is calculated", "Multiply each price by its count", "Print a receipt"];
 
-/// Fixes the receipt, as far as the user lets it.
+/// Fixes the receipt, as far as the user permits it.
 pub(super) fn fix(turn: &Turn) -> Step {
     let script = match turn.scratch().and_then(|dir| prepare(&dir)) {
         Ok(script) => script,
@@ -77,7 +77,7 @@ pub(super) fn fix(turn: &Turn) -> Step {
     }
 }
 
-/// Puts the script with its bug and an order into the folder.
+/// Writes the buggy script and an order into the folder.
 fn prepare(dir: &Path) -> std::io::Result<PathBuf> {
     let script = dir.join("receipt.sh");
     private::replace(&script, OLD.as_bytes())?;
@@ -101,7 +101,7 @@ fn show_plan(turn: &Turn, done: usize) -> Step {
     turn.update(&json!({"sessionUpdate": "plan", "entries": entries}))
 }
 
-/// Reads the script. Not through the client: the scratch folder is outside of the session's.
+/// Reads the script directly, because the scratch folder is outside the session's folders.
 fn read(turn: &Turn, script: &Path) -> Step {
     let details = json!({"locations": [{"path": script, "line": 1}], "rawInput": {"path": script}});
     let id = turn.tool("Read receipt.sh", "read", details)?;

@@ -54,7 +54,7 @@ words at the width of the screen and are wrapped again when the size of the term
 End of the sample.
 ";
 
-/// Asks the user: a form, a page, or a permission request as the last resort.
+/// Asks the user with a form, a web page, or otherwise a permission request.
 pub(super) fn ask(turn: &Turn, how: &str) -> Step {
     let client = turn.client();
     if how == "link" && client.has_urls {
@@ -92,7 +92,7 @@ pub(super) fn ask(turn: &Turn, how: &str) -> Step {
     }
 }
 
-/// The answer to a filled-in form.
+/// The reply to a submitted form.
 fn serve(form: &Value) -> String {
     let kind = match form.get("kind").and_then(Value::as_str) {
         Some("none") => "coffee",
@@ -154,7 +154,7 @@ fn ask_by_permission(turn: &Turn) -> Step {
     }
 }
 
-/// A long answer; with a number, that many lines.
+/// A long reply; with a number, this many lines.
 pub(super) fn long(turn: &Turn, lines: &str) -> Step {
     let Ok(lines) = lines.parse::<usize>() else { return turn.say(ESSAY) };
     let essay: Vec<&str> = ESSAY.lines().collect();

@@ -5,7 +5,7 @@ use super::{talk, work};
 
 const STEPS: usize = 5;
 
-/// From the beginning.
+/// Starts the tour.
 pub(super) fn begin(turn: &Turn) -> Step {
     set(turn, 1);
     turn.think("A new user. Start with how a turn looks, and keep it short.")?;
@@ -22,7 +22,7 @@ pub(super) fn begin(turn: &Turn) -> Step {
     invite(turn, 1, "a plan")
 }
 
-/// The next step.
+/// Plays the next step.
 pub(super) fn next(turn: &Turn) -> Step {
     let step = turn.live.state().kept.tour + 1;
     match step {

@@ -10,16 +10,16 @@ use super::super::turn::{Choice, Step, Turn, text_content};
 use super::Ending;
 use crate::private;
 
-/// The file of the edit, before and after.
+/// The edited file before and after the change.
 const OLD: &str =
     "fn greet(name: &str) {\n    println!(\"Hello, {name}\");\n}\n\nfn main() {\n    greet(\"world\");\n}\n";
 const NEW: &str = "/// Prints a greeting for any time of day.\nfn greet(name: &str) {\n    println!(\"Good \
      day, {name}\");\n}\n\nfn main() {\n    greet(\"everyone\");\n}\n";
 
-/// What `/run` runs: harmless, a little slow, colourful.
+/// The script of `/run`: harmless, slow and colourful.
 const SCRIPT: &str = "echo 'running 5 checks'; for i in 1 2 3 4 5; do printf '\\033[32mok\\033[0m check %s\\n' \"$i\"; sleep 0.3; done; printf '\\033[1m5 passed\\033[0m\\n'";
 
-/// A plan that is worked off.
+/// Publishes a plan and updates it step by step.
 pub(super) fn plan(turn: &Turn) -> Step {
     let entries = [
         ("List the folder", "high"),
@@ -59,7 +59,7 @@ pub(super) fn plan(turn: &Turn) -> Step {
     Ok(())
 }
 
-/// A second plan, with an id of its own, that comes and goes.
+/// Shows and removes a second plan with its own id.
 fn notes(turn: &Turn) -> Step {
     let id = turn.new_id("notes");
     turn.tell(&json!({"sessionUpdate": "plan_update", "plan": {
@@ -69,7 +69,7 @@ fn notes(turn: &Turn) -> Step {
     turn.tell(&json!({"sessionUpdate": "plan_removed", "planId": id}))
 }
 
-/// Lists the session's folder and reads the beginning of a file in it.
+/// Lists the session's folder and reads the start of a file in it.
 fn look_around(turn: &Turn) -> Step {
     let cwd = turn.cwd();
     let id = turn.tool(
@@ -107,7 +107,7 @@ fn look_around(turn: &Turn) -> Step {
     }
 }
 
-/// Reads a few lines, through the client where it offers that.
+/// Reads a few lines, through the client if it supports that.
 fn read_head(turn: &Turn, file: &Path) -> Step {
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let id = turn.tool(
@@ -118,8 +118,8 @@ fn read_head(turn: &Turn, file: &Path) -> Step {
         }),
     )?;
     let text = if turn.client().can_read {
-        let asked = json!({"path": file, "line": 1, "limit": 5});
-        turn.request("fs/read_text_file", asked)?.and_then(|answer| {
+        let range = json!({"path": file, "line": 1, "limit": 5});
+        turn.request("fs/read_text_file", range)?.and_then(|answer| {
             let content = answer.get("content").and_then(Value::as_str);
             content.map(ToOwned::to_owned).ok_or_else(|| "the response has no content".to_owned())
         })
@@ -134,7 +134,7 @@ fn read_head(turn: &Turn, file: &Path) -> Step {
     }
 }
 
-/// An edit in the scratch folder: seen, allowed, done.
+/// Edits a file in the scratch folder, with permission.
 pub(super) fn edit(turn: &Turn) -> Step {
     let path = match turn.scratch().and_then(|dir| prepare(&dir)) {
         Ok(path) => path,
@@ -157,17 +157,17 @@ pub(super) fn edit(turn: &Turn) -> Step {
     turn.say(&text)
 }
 
-/// What became of an edit.
+/// The result of an edit.
 pub(super) enum Change {
-    /// It is in the file.
+    /// The file was written.
     Written,
-    /// The user or the mode was against it.
+    /// The user or the mode rejected it.
     Not(Choice),
-    /// The file could not be written, and why.
+    /// The file could not be written; contains the error.
     Failed(String),
 }
 
-/// Shows an edit, asks for it and writes it.
+/// Shows an edit, requests permission and writes it.
 pub(super) fn change(turn: &Turn, path: &Path, old: &str, new: &str) -> Step<Change> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let title = format!("Edit {name}");
@@ -176,18 +176,19 @@ pub(super) fn change(turn: &Turn, path: &Path, old: &str, new: &str) -> Step<Cha
         "content": [{"type": "diff", "path": path, "oldText": old, "newText": new}],
     });
     let id = turn.tool(&title, "edit", details.clone())?;
-    let mut asked = json!({"toolCallId": id, "title": title, "kind": "edit", "status": "pending"});
-    if let (Some(asked), Some(details)) = (asked.as_object_mut(), details.as_object()) {
-        asked.extend(details.clone());
+    let mut call = json!({"toolCallId": id, "title": title, "kind": "edit", "status": "pending"});
+    if let (Some(fields), Some(details)) = (call.as_object_mut(), details.as_object()) {
+        fields.extend(details.clone());
     }
-    let choice = turn.may("edit", &asked, "Always allow edits")?;
+    let choice = turn.may("edit", &call, "Always allow edits")?;
     if choice != Choice::Allowed {
         refused(turn, &id, choice)?;
         return Ok(Change::Not(choice));
     }
     turn.tool_update(&id, "in_progress", json!({}))?;
     turn.pause(400)?;
-    // Not through the client: the scratch folder is outside of the session's, so the user would be asked twice.
+    // Writes directly: the scratch folder is outside the session's folders, so the client would ask a second
+    // time.
     match private::replace(path, new.as_bytes()).map_err(|error| error.to_string()) {
         Ok(()) => {
             turn.tool_update(&id, "completed", json!({}))?;
@@ -200,13 +201,13 @@ pub(super) fn change(turn: &Turn, path: &Path, old: &str, new: &str) -> Step<Cha
     }
 }
 
-/// Ends a call that may not be.
+/// Ends a rejected call.
 fn refused(turn: &Turn, id: &str, choice: Choice) -> Step {
     let why = if choice == Choice::Forbidden { "plan mode" } else { "rejected by the user" };
     turn.tool_update(id, "failed", json!({"rawOutput": {"error": why}}))
 }
 
-/// Makes the file that is edited, if it is not there yet.
+/// Creates the file for the edit if it does not exist.
 fn prepare(dir: &Path) -> std::io::Result<std::path::PathBuf> {
     let path = dir.join("greeting.rs");
     if !path.exists() {
@@ -215,7 +216,7 @@ fn prepare(dir: &Path) -> std::io::Result<std::path::PathBuf> {
     Ok(path)
 }
 
-/// A command: in a terminal of the client where it has some, else pretended.
+/// Runs a command in a terminal of the client, or simulates one.
 pub(super) fn run(turn: &Turn) -> Step {
     let dir = turn.scratch().unwrap_or_else(|_| turn.cwd());
     let text = match command(turn, "Run example checks", SCRIPT, &dir)? {
@@ -233,27 +234,27 @@ pub(super) fn run(turn: &Turn) -> Step {
     turn.say(&text)
 }
 
-/// What became of a command.
+/// The result of a command.
 pub(super) enum Run {
-    /// It ran to an end, with this code if it has one.
+    /// It ended, with this exit code if it has one.
     Ended(Option<i64>),
-    /// The user or the mode was against it.
+    /// The user or the mode rejected it.
     Not(Choice),
-    /// It did not start, and why.
+    /// It did not start; contains the error.
     Failed(String),
-    /// It may run, but this client has no terminals. The call is still open.
+    /// It is permitted, but the client has no terminals. The call is still open.
     NoTerminal(String),
 }
 
-/// Asks for a shell command and runs it in a terminal of the client.
+/// Requests permission for a shell command and runs it in a terminal of the client.
 pub(super) fn command(turn: &Turn, title: &str, script: &str, dir: &Path) -> Step<Run> {
     let input = json!({"command": script, "cwd": dir});
     let id = turn.tool(title, "execute", json!({"rawInput": input}))?;
-    let asked = json!({
+    let call = json!({
         "toolCallId": id, "title": title, "kind": "execute", "rawInput": input,
         "content": [text_content(&format!("```sh\n{script}\n```"))],
     });
-    let choice = turn.may("run", &asked, "Always allow commands")?;
+    let choice = turn.may("run", &call, "Always allow commands")?;
     if choice != Choice::Allowed {
         refused(turn, &id, choice)?;
         return Ok(Run::Not(choice));
@@ -274,13 +275,13 @@ pub(super) fn command(turn: &Turn, title: &str, script: &str, dir: &Path) -> Ste
         }
     };
     let outcome = watch(turn, &id, &terminal);
-    // Released also after a cancel, which kills the command. Nobody waits for that answer.
+    // Also releases after a cancel, which kills the command; the response is not needed.
     let release = json!({"sessionId": turn.live.id, "terminalId": terminal});
     drop(turn.agent.peer.request(&turn.live.id, "terminal/release", &release));
     outcome.map(Run::Ended)
 }
 
-/// Shows the terminal in the call, waits for the end and reads the output. Gives the exit code, if any.
+/// Shows the terminal in the call, waits for the exit and reads the output. Returns the exit code, if any.
 fn watch(turn: &Turn, id: &str, terminal: &str) -> Step<Option<i64>> {
     let shown = json!({"content": [{"type": "terminal", "terminalId": terminal}]});
     turn.tool_update(id, "in_progress", shown)?;
@@ -292,7 +293,7 @@ fn watch(turn: &Turn, id: &str, terminal: &str) -> Step<Option<i64>> {
     let text = text_content(&format!("```\n{}\n```", output.unwrap_or_default().trim_end()));
     let status = if code == Some(0) { "completed" } else { "failed" };
     turn.tool_update(id, status, json!({"rawOutput": {"exitCode": code}}))?;
-    // At a replay there is no terminal any more; the text stands in for it.
+    // Terminals do not exist in a replay, so the history has the text instead.
     turn.record(&json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "content": [text]}));
     Ok(code)
 }
@@ -309,7 +310,7 @@ fn pretend(turn: &Turn, id: &str) -> Step {
     turn.say("Terminals are disabled in this client, so this output is simulated.\n")
 }
 
-/// A child session, where the client knows such; else a call that looks like one.
+/// Runs a subagent in a child session if the client supports that, otherwise as a tool call.
 pub(super) fn team(turn: &Turn) -> Step {
     if !turn.client().has_subagents {
         let id =
@@ -341,7 +342,7 @@ pub(super) fn team(turn: &Turn) -> Step {
     turn.say("The subagent found no typos.\n")
 }
 
-/// Fails, in the way that is asked for.
+/// Fails in the requested way.
 pub(super) fn fail(turn: &Turn, how: &str) -> Step<Ending> {
     match how {
         "refusal" => {

@@ -1,60 +1,59 @@
-//! Turns: what they show, what they ask, how they end.
+//! Turns: their updates, requests and endings.
 
 use super::*;
 
 #[test]
-fn the_tour_goes_step_by_step_through_everything() {
-    let (_dir, mut client, session) = rig();
+fn tour_covers_all_features_step_by_step() {
+    let (_dir, mut client, session) = start();
     assert_eq!(client.prompt(&session, "/tour").unwrap(), "end_turn");
-    assert!(client.said().contains("# Welcome") && client.said().contains("**next**"));
+    assert!(client.reply().contains("# Welcome") && client.reply().contains("**next**"));
     assert!(!client.text("agent_thought_chunk").is_empty());
 
     client.prompt(&session, "next").unwrap();
     let plans = client.kind("plan");
-    assert!(plans.len() >= 4, "the plan moves");
+    assert!(plans.len() >= 4, "the plan is updated");
     assert_eq!(plans[0]["entries"][0]["status"], "in_progress");
     assert!(plans.last().unwrap()["entries"].as_array().unwrap().iter().all(|e| e["status"] == "completed"));
-    assert_eq!(client.methods_asked(), ["fs/read_text_file"]);
+    assert_eq!(client.requested_methods(), ["fs/read_text_file"]);
 
     client.prompt(&session, "yes, go on").unwrap();
-    assert_eq!(client.methods_asked(), ["session/request_permission"]);
+    assert_eq!(client.requested_methods(), ["session/request_permission"]);
 
     client.prompt(&session, "next").unwrap();
-    let asked = client.methods_asked();
-    assert_eq!(asked.first(), Some(&"session/request_permission"));
-    assert_eq!(asked.last(), Some(&"terminal/release"));
+    let methods = client.requested_methods();
+    assert_eq!(methods.first(), Some(&"session/request_permission"));
+    assert_eq!(methods.last(), Some(&"terminal/release"));
 
     client.prompt(&session, "Next").unwrap();
-    assert_eq!(client.methods_asked(), ["elicitation/create"]);
-    assert!(client.said().contains("2 cups of green tea") && client.said().contains("the end of the tour"));
+    assert_eq!(client.requested_methods(), ["elicitation/create"]);
+    assert!(client.reply().contains("2 cups of green tea") && client.reply().contains("the end of the tour"));
     client.end();
 }
 
 #[test]
-fn every_command_that_it_offers_is_known() {
-    let (_dir, mut client, session) = rig();
-    let said = "/help";
-    client.prompt(&session, said).unwrap();
-    let help = client.said();
+fn every_offered_command_works() {
+    let (_dir, mut client, session) = start();
+    client.prompt(&session, "/help").unwrap();
+    let help = client.reply();
     for (name, ..) in super::super::offers::COMMANDS {
-        assert!(help.contains(&format!("`/{name}`")), "{name} is not in the help");
+        assert!(help.contains(&format!("`/{name}`")), "{name} is missing in the help");
         if *name == "help" {
             continue;
         }
         let ended = client.prompt(&session, &format!("/{name}"));
-        let said = client.said();
+        let reply = client.reply();
         assert!(ended.is_ok() || *name == "fail", "{name}: {ended:?}");
-        assert!(!said.contains("Unknown command"), "{name}");
-        assert!(!said.is_empty(), "{name} says nothing");
+        assert!(!reply.contains("Unknown command"), "{name}");
+        assert!(!reply.is_empty(), "{name} sends nothing");
     }
     client.prompt(&session, "/nonsense").unwrap();
-    assert!(client.said().contains("Unknown command `/nonsense`"));
+    assert!(client.reply().contains("Unknown command `/nonsense`"));
     client.end();
 }
 
 #[test]
-fn every_kind_of_update_comes_up() {
-    let (_dir, mut client, session) = rig();
+fn every_kind_of_update_is_sent() {
+    let (_dir, mut client, session) = start();
     let mut kinds = std::collections::BTreeSet::new();
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
     kinds.extend(client.updates.iter().map(|update| update["sessionUpdate"].as_str().unwrap().to_owned()));
@@ -90,17 +89,17 @@ fn every_kind_of_update_comes_up() {
 }
 
 #[test]
-fn a_client_that_offers_nothing_gets_the_same_by_other_means() {
-    let (_dir, mut client, session) = rig_with(&json!({}));
+fn clients_without_capabilities_get_fallbacks() {
+    let (_dir, mut client, session) = start_with(&json!({}));
     client.prompt(&session, "/run").unwrap();
-    assert_eq!(client.methods_asked(), ["session/request_permission"]);
-    assert!(client.said().contains("Terminals are disabled"));
+    assert_eq!(client.requested_methods(), ["session/request_permission"]);
+    assert!(client.reply().contains("Terminals are disabled"));
     client.prompt(&session, "/edit").unwrap();
-    assert_eq!(client.methods_asked(), ["session/request_permission"]);
-    assert!(client.said().contains("Done."));
+    assert_eq!(client.requested_methods(), ["session/request_permission"]);
+    assert!(client.reply().contains("Done."));
     client.permission = Some("coffee");
     client.prompt(&session, "/ask").unwrap();
-    assert!(client.said().contains("You chose coffee"));
+    assert!(client.reply().contains("You chose coffee"));
     for prompt in ["/notice", "/compact", "/team", "/plan"] {
         client.prompt(&session, prompt).unwrap();
         for kind in ["notice", "compaction_update", "subagent_update", "plan_update"] {
@@ -111,54 +110,54 @@ fn a_client_that_offers_nothing_gets_the_same_by_other_means() {
 }
 
 #[test]
-fn an_edit_happens_in_the_scratch_folder_and_only_when_allowed() {
-    let (dir, mut client, session) = rig();
+fn edits_need_permission_and_happen_in_the_scratch_folder() {
+    let (dir, mut client, session) = start();
     client.permission = Some("no");
     client.prompt(&session, "/edit").unwrap();
-    assert!(client.said().contains("You rejected"));
-    let asked = &client.asked[0]["params"]["toolCall"];
-    let (path, new) = (asked["content"][0]["path"].clone(), asked["content"][0]["newText"].clone());
+    assert!(client.reply().contains("You rejected"));
+    let call = &client.requests[0]["params"]["toolCall"];
+    let (path, new) = (call["content"][0]["path"].clone(), call["content"][0]["newText"].clone());
     let path = PathBuf::from(path.as_str().unwrap());
     assert_eq!(path.parent().unwrap(), dir.path().join("demo/work").join(&session));
     let old = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(asked["content"][0]["oldText"], json!(old));
+    assert_eq!(call["content"][0]["oldText"], json!(old));
     assert_eq!(client.kind("tool_call_update").last().unwrap()["status"], "failed");
 
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "plan"})).unwrap();
     client.prompt(&session, "/edit").unwrap();
-    assert_eq!((client.methods_asked().len(), std::fs::read_to_string(&path).unwrap()), (0, old.clone()));
+    assert_eq!((client.requested_methods().len(), std::fs::read_to_string(&path).unwrap()), (0, old.clone()));
 
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "ask"})).unwrap();
     client.permission = Some("always");
     client.prompt(&session, "/edit").unwrap();
     assert_eq!(json!(std::fs::read_to_string(&path).unwrap()), new);
     client.prompt(&session, "/edit").unwrap();
-    assert!(client.methods_asked().is_empty(), "always is remembered");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), old, "and the edit goes back");
+    assert!(client.requested_methods().is_empty(), "the answer \"always\" is saved");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), old, "the edit is reverted");
 
     let mut names: Vec<_> =
         std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["README.md", "demo"], "the session's folder is untouched");
+    assert_eq!(names, ["README.md", "demo"], "the session's folder is unchanged");
     client.call("session/delete", json!({"sessionId": session})).unwrap();
-    assert!(!path.exists(), "the scratch folder goes with the session");
+    assert!(!path.exists(), "the scratch folder is removed with the session");
     client.end();
 }
 
 #[test]
 fn acp_v1_cancel_ends_a_turn_inside_a_permission_request() {
-    let (_dir, mut client, session) = rig();
+    let (_dir, mut client, session) = start();
     client.permission = None;
     let id = client.send_prompt(&session, "/edit");
-    while client.asked.is_empty() {
+    while client.requests.is_empty() {
         client.next();
     }
     let second = client.send_prompt(&session, "another");
     assert_eq!(client.wait(second).unwrap_err()["code"], -32600);
     client.cancel(&session);
     assert_eq!(client.wait(id).unwrap()["stopReason"], "cancelled");
-    // The client's own answer comes late.
-    let late = json!({"jsonrpc": "2.0", "id": client.asked[0]["id"], "result": {"outcome": {"outcome": "cancelled"}}});
+    // The client's response to the permission request arrives late.
+    let late = json!({"jsonrpc": "2.0", "id": client.requests[0]["id"], "result": {"outcome": {"outcome": "cancelled"}}});
     client.write(&late);
     client.permission = Some("yes");
     assert_eq!(client.prompt(&session, "/edit").unwrap(), "end_turn");
@@ -167,22 +166,22 @@ fn acp_v1_cancel_ends_a_turn_inside_a_permission_request() {
 
 #[test]
 fn cancel_in_a_command_releases_its_terminal() {
-    let (_dir, mut client, session) = rig();
+    let (_dir, mut client, session) = start();
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
     client.permission = Some("never ends");
     let id = client.send_prompt(&session, "/run");
-    while client.methods_asked().last() != Some(&"terminal/wait_for_exit") {
+    while client.requested_methods().last() != Some(&"terminal/wait_for_exit") {
         client.next();
     }
     client.cancel(&session);
     assert_eq!(client.wait(id).unwrap()["stopReason"], "cancelled");
-    assert!(client.methods_asked().contains(&"terminal/release"));
+    assert!(client.requested_methods().contains(&"terminal/release"));
     client.end();
 }
 
 #[test]
-fn a_cancel_without_a_turn_changes_nothing() {
-    let (_dir, mut client, session) = rig();
+fn cancel_without_a_turn_has_no_effect() {
+    let (_dir, mut client, session) = start();
     client.cancel(&session);
     client.cancel("no such session");
     assert_eq!(client.prompt(&session, "/think").unwrap(), "end_turn");
@@ -190,8 +189,8 @@ fn a_cancel_without_a_turn_changes_nothing() {
 }
 
 #[test]
-fn failures_come_in_all_forms() {
-    let (_dir, mut client, session) = rig();
+fn every_kind_of_failure_can_be_triggered() {
+    let (_dir, mut client, session) = start();
     let error = client.prompt(&session, "/fail").unwrap_err();
     assert_eq!(error["code"], -32603);
     assert!(error["data"]["details"].as_str().unwrap().contains("Send another prompt"));
@@ -203,8 +202,8 @@ fn failures_come_in_all_forms() {
 }
 
 #[test]
-fn a_question_can_be_declined_closed_and_asked_as_a_page() {
-    let (_dir, mut client, session) = rig();
+fn elicitations_can_be_declined_cancelled_or_sent_as_url() {
+    let (_dir, mut client, session) = start();
     for (answer, words) in [
         (json!({"action": "decline"}), "declined to answer"),
         (json!({"action": "cancel"}), "closed the form"),
@@ -216,18 +215,18 @@ fn a_question_can_be_declined_closed_and_asked_as_a_page() {
     ] {
         client.elicitation = answer;
         client.prompt(&session, "/ask").unwrap();
-        assert!(client.said().contains(words), "{}", client.said());
+        assert!(client.reply().contains(words), "{}", client.reply());
     }
     client.prompt(&session, "/ask link").unwrap();
-    assert_eq!(client.asked[0]["params"]["mode"], "url");
+    assert_eq!(client.requests[0]["params"]["mode"], "url");
     client.end();
 }
 
 #[test]
-fn pauses_make_it_talk_at_a_natural_pace() {
-    let (dir, client, _) = rig();
+fn paced_output_pauses_between_chunks() {
+    let (dir, client, _) = start();
     client.end();
-    // The same agent, with pauses.
+    // The same agent with pacing.
     let (agent_in, mut to_agent) = io::pipe().unwrap();
     let (from_agent, agent_out) = io::pipe().unwrap();
     let settings = Settings { dir: dir.path().join("demo"), scratch_dir: None, is_paced: true };
@@ -250,20 +249,20 @@ fn pauses_make_it_talk_at_a_natural_pace() {
 }
 
 #[test]
-fn a_piece_of_work_is_planned_done_and_really_fixed() {
-    let (_dir, mut client, session) = rig();
+fn fix_scene_plans_and_fixes_the_bug() {
+    let (_dir, mut client, session) = start();
     client.prompt(&session, "the total is wrong").unwrap();
     assert!(
-        client.methods_asked().starts_with(&["session/request_permission", "session/request_permission"])
+        client.requested_methods().starts_with(&["session/request_permission", "session/request_permission"])
     );
     let plans = client.kind("plan");
     assert!(plans.last().unwrap()["entries"].as_array().unwrap().iter().all(|e| e["status"] == "completed"));
-    assert!(client.said().contains("370"));
+    assert!(client.reply().contains("370"));
     client.end();
 }
 
 #[test]
-fn a_named_scratch_folder_is_used_and_stays() {
+fn configured_scratch_folder_is_used_and_not_removed() {
     let dir = tempfile::tempdir().unwrap();
     let scratch = dir.path().to_owned();
     let settings =

@@ -1,4 +1,4 @@
-//! Sessions: kept, listed, loaded, copied, removed; modes, models and options.
+//! Sessions: saving, listing, loading, forking, deleting; modes, models and options.
 
 use super::*;
 
@@ -22,13 +22,13 @@ fn list(client: &mut Client, params: Value) -> Vec<v1::SessionInfo> {
 }
 
 #[test]
-fn acp_v1_load_replays_what_was_said_also_in_another_process() {
-    let (dir, mut client, session) = rig();
+fn acp_v1_load_replays_the_history_in_another_process() {
+    let (dir, mut client, session) = start();
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
-    let mut said = String::new();
+    let mut reply = String::new();
     for prompt in ["/think", "/run", "/edit"] {
         client.prompt(&session, prompt).unwrap();
-        said.push_str(&client.said());
+        reply.push_str(&client.reply());
     }
     client.end();
 
@@ -36,19 +36,19 @@ fn acp_v1_load_replays_what_was_said_also_in_another_process() {
     let result = client.call("session/load", place(&session, dir.path())).unwrap();
     assert_eq!(result["modes"]["currentModeId"], "auto");
     let _: v1::LoadSessionResponse = serde_json::from_value(result).unwrap();
-    assert_eq!(client.said(), said);
+    assert_eq!(client.reply(), reply);
     assert_eq!(client.text("user_message_chunk"), "/think/run/edit");
     let terminals: Vec<_> = client
         .kind("tool_call_update")
         .into_iter()
         .filter(|update| update["content"][0]["type"] == "terminal")
         .collect();
-    assert!(terminals.is_empty(), "a replay names no terminal of an earlier life");
+    assert!(terminals.is_empty(), "a replay contains no old terminals");
     let texts = client.updates.iter().map(Value::to_string).collect::<String>();
-    assert!(texts.contains("ok check 5"), "but its output is there");
+    assert!(texts.contains("ok check 5"), "but contains their output");
     let chunks = client.kind("agent_message_chunk").len();
-    assert!(chunks < 10, "messages come whole: {chunks}");
-    // Ids go on where they were.
+    assert!(chunks < 10, "messages are not split into chunks: {chunks}");
+    // Ids continue after the replayed ones.
     let before = client.updates.len();
     client.prompt(&session, "/think").unwrap();
     assert!(before > 0 && client.updates.iter().all(|update| update["messageId"] != "message-1"));
@@ -57,19 +57,19 @@ fn acp_v1_load_replays_what_was_said_also_in_another_process() {
 
 #[test]
 fn acp_v1_resume_does_not_replay() {
-    let (dir, mut client, session) = rig();
+    let (dir, mut client, session) = start();
     client.prompt(&session, "hello").unwrap();
     client.end();
     let mut client = Client::start(dir.path(), &everything());
     client.call("session/resume", place(&session, dir.path())).unwrap();
-    assert_eq!(client.said(), "");
+    assert_eq!(client.reply(), "");
     assert_eq!(client.prompt(&session, "hello").unwrap(), "end_turn");
     client.end();
 }
 
 #[test]
 fn sessions_are_listed_by_folder_and_page() {
-    let (dir, mut client, session) = rig();
+    let (dir, mut client, session) = start();
     client.prompt(&session, "/think about lists").unwrap();
     for _ in 0..24 {
         client.new_session(Path::new("/elsewhere"));
@@ -85,10 +85,10 @@ fn sessions_are_listed_by_folder_and_page() {
 }
 
 #[test]
-fn a_session_is_titled_copied_closed_and_deleted() {
-    let (dir, mut client, session) = rig();
+fn sessions_can_be_renamed_forked_closed_and_deleted() {
+    let (dir, mut client, session) = start();
     client.prompt(&session, "hello").unwrap();
-    let said = client.said();
+    let reply = client.reply();
     client.updates.clear();
     let titled = client.call("session/set_title", json!({"sessionId": session, "title": " Mine "})).unwrap();
     assert_eq!(titled["title"], "Mine");
@@ -99,7 +99,7 @@ fn a_session_is_titled_copied_closed_and_deleted() {
     assert_ne!(copy, session);
     client.updates.clear();
     client.call("session/load", place(&copy, dir.path())).unwrap();
-    assert_eq!(client.said(), said);
+    assert_eq!(client.reply(), reply);
     client.prompt(&copy, "/think").unwrap();
 
     client.call("session/close", json!({"sessionId": session})).unwrap();
@@ -124,11 +124,11 @@ fn a_session_is_titled_copied_closed_and_deleted() {
 }
 
 #[test]
-fn closing_cancels_what_runs() {
-    let (_dir, mut client, session) = rig();
+fn closing_a_session_cancels_its_turn() {
+    let (_dir, mut client, session) = start();
     client.permission = None;
     let id = client.send_prompt(&session, "/edit");
-    while client.asked.is_empty() {
+    while client.requests.is_empty() {
         client.next();
     }
     let close = client.send("session/close", &json!({"sessionId": session}));
@@ -145,8 +145,8 @@ fn closing_cancels_what_runs() {
 }
 
 #[test]
-fn modes_models_and_options_are_one() {
-    let (_dir, mut client, session) = rig();
+fn modes_and_models_are_also_config_options() {
+    let (_dir, mut client, session) = start();
     let set = |client: &mut Client, id: &str, value: Value| {
         let mut params = json!({"sessionId": session, "configId": id, "value": value});
         if value.is_boolean() {
@@ -169,15 +169,15 @@ fn modes_models_and_options_are_one() {
         assert_eq!(set(&mut client, id, json!(bad)).unwrap_err()["code"], -32602);
     }
     client.prompt(&session, "/think").unwrap();
-    assert_eq!(client.text("agent_thought_chunk"), "", "thoughts are off");
+    assert_eq!(client.text("agent_thought_chunk"), "", "thoughts are disabled");
     let usage = client.kind("usage_update");
-    assert_eq!(usage.last().unwrap()["size"], 200_000, "the model decides the context");
+    assert_eq!(usage.last().unwrap()["size"], 200_000, "the model determines the context size");
 
     client.updates.clear();
     client.call("session/set_model", json!({"sessionId": session, "modelId": "terse"})).unwrap();
     client.call("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).unwrap();
     client.prompt(&session, "/modes").unwrap();
-    assert!(client.said().contains("mode is `auto`") && client.said().contains("model is `terse`"));
+    assert!(client.reply().contains("mode is `auto`") && client.reply().contains("model is `terse`"));
     assert_eq!(
         client.call("session/set_mode", json!({"sessionId": session, "modeId": "x"})).unwrap_err()["code"],
         -32602
@@ -186,8 +186,8 @@ fn modes_models_and_options_are_one() {
 }
 
 #[test]
-fn a_boolean_option_is_only_for_clients_that_know_it() {
-    let (dir, mut client, _) = rig_with(&json!({}));
+fn boolean_options_require_client_support() {
+    let (dir, mut client, _) = start_with(&json!({}));
     let result = client.call("session/new", json!({"cwd": dir.path(), "mcpServers": []})).unwrap();
     let options = result["configOptions"].as_array().unwrap();
     assert!(options.iter().all(|option| option["type"] == "select"));
@@ -195,7 +195,7 @@ fn a_boolean_option_is_only_for_clients_that_know_it() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_costs_only_the_keeping() {
+fn unwritable_folder_only_prevents_saving() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("demo"), "in the way").unwrap();
     let mut client = Client::start(dir.path(), &everything());

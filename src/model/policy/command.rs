@@ -1,4 +1,4 @@
-//! Command lines as they are compared: what an approved call shows, and what is to run.
+//! Command lines for comparison: those that an approved tool call shows, and those to be run.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{ContentBlock, TerminalCommand, ToolContent, ToolInput, ToolKind};
 
-/// A command with all that decides what it does.
+/// A command with everything that determines what it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandAccess {
-    /// The command line, without a wrapper like `sh -c`.
+    /// The command line, without a wrapper such as `sh -c`.
     pub line: String,
-    /// Its working directory.
     pub cwd: PathBuf,
     /// Variables that are added to the environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -21,7 +20,7 @@ pub struct CommandAccess {
 /// Shells whose `-c` argument is the command.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh"];
 
-/// Variables that change how a command looks, not what it executes.
+/// Variables that only affect the output of a command, not what it executes.
 const PLAIN_VARIABLES: &[&str] = &[
     "TERM",
     "COLORTERM",
@@ -45,21 +44,22 @@ const PLAIN_VARIABLES: &[&str] = &[
     "CLAUDECODE",
 ];
 
-/// Variables that name a program, and the values that are harmless.
+/// Variables that name a program, with their harmless values.
 const PAGERS: &[(&str, &[&str])] =
     &[("PAGER", &["cat", ""]), ("GIT_PAGER", &["cat", ""]), ("MANPAGER", &["cat", ""])];
 
-/// What stands before a command in a title: `Shell: ls`.
+/// Prefixes of a command in a title: `Shell: ls`.
 const TITLE_LEADS: &[&str] = &["", "$", "Shell:", "Bash:", "Run:", "Execute:", "Terminal:"];
 
-/// What stands before a command in backticks.
+/// Prefixes of a command in backticks.
 const TEXT_LEADS: &[&str] =
     &["", "Run", "Run:", "Run command", "Run command:", "Execute", "Execute:", "Running", "Shell:"];
 
-/// What one agent puts before everything that it asks. Source: kimi-cli, `acp/session.py`.
+/// Prefix of one agent's permission requests. Source: kimi-cli, `acp/session.py`.
 const ASK_LEAD: &str = "Requesting approval to perform:";
 
-/// The command line that decides what runs: `LINE` of `sh -c LINE`, else program and arguments as a shell reads them.
+/// The command line that determines what runs: `LINE` of `sh -c LINE`, otherwise program and arguments with
+/// shell quoting.
 pub fn shell_line(command: &TerminalCommand) -> String {
     let name = command.command.rsplit_once('/').map_or(command.command.as_str(), |(folder, name)| {
         if matches!(folder, "/bin" | "/usr/bin" | "/usr/local/bin") { name } else { "" }
@@ -76,8 +76,8 @@ pub fn shell_line(command: &TerminalCommand) -> String {
     shell_words::join(std::iter::once(&command.command).chain(&command.args))
 }
 
-/// Whether the variables cannot change what a command executes. A value that could be a path is not plain: locales and
-/// descriptions of terminals are read from files.
+/// Whether the variables cannot change what a command executes. Values that may be paths do not qualify:
+/// locales and terminal descriptions are read from files.
 pub fn is_plain_environment(env: &[(String, String)]) -> bool {
     let is_plain_value = |value: &str| {
         value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:,@+".contains(c)) && !value.contains("..")
@@ -89,8 +89,9 @@ pub fn is_plain_environment(env: &[(String, String)]) -> bool {
     })
 }
 
-/// The command lines that a call shows whoever approves it: the command of its input; only without one, the title or a
-/// text that is a command and nothing else. None with hidden characters, because those were not seen.
+/// The command lines that the user sees when approving a tool call: the command of its input; if there is
+/// none, a title or text that consists of nothing but a command. Lines with hidden characters are excluded,
+/// because the user did not see them.
 pub fn approved_lines(
     kind: ToolKind,
     title: &str,
@@ -120,7 +121,7 @@ pub fn approved_lines(
     lines.into_iter().filter(|line| !line.trim().is_empty() && is_visible(line)).collect()
 }
 
-/// A command line, and what a wrapper in it runs: some agents show `/bin/sh -lc LINE`.
+/// A command line, and the inner one of a wrapper: some agents show `/bin/sh -lc LINE`.
 fn unwrapped(command: &str) -> Vec<String> {
     let mut lines = vec![command.to_owned()];
     if let Ok(words) = shell_words::split(command)
@@ -132,7 +133,7 @@ fn unwrapped(command: &str) -> Vec<String> {
             args: args.to_vec(),
             ..Default::default()
         });
-        // Joined as it came, it is what is there already.
+        // Without a wrapper, the inner line is the same.
         if args.last() == Some(&inner) {
             lines.push(inner);
         }
@@ -160,14 +161,14 @@ fn of_text(text: &str) -> Option<String> {
     in_backticks(text.strip_prefix(ASK_LEAD).map_or(text, str::trim))
 }
 
-/// `ls` of ``Run command `ls` ``.
+/// The `ls` of ``Run command `ls` ``.
 fn in_backticks(text: &str) -> Option<String> {
     let (lead, rest) = text.split_once('`')?;
     let line = rest.strip_suffix('`')?;
     TEXT_LEADS.contains(&lead.trim()).then(|| line.to_owned())
 }
 
-/// Whether everything in it can be seen.
+/// Whether the line has no invisible characters.
 fn is_visible(line: &str) -> bool {
     let is_hidden = |c: char| {
         c.is_control() && !matches!(c, '\n' | '\t')

@@ -1,6 +1,6 @@
-//! Files whose content is executed or trusted by other programs: they are asked for before each write.
+//! Files that other programs execute or trust: every write to them needs confirmation.
 //!
-//! Names are compared without regard to case and to characters that some file systems ignore.
+//! Names are compared ignoring case and characters that some file systems ignore.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};
@@ -13,24 +13,24 @@ use super::Policy;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
-    /// It belongs to a git repository's own data, or configures git.
+    /// It is part of a git repository's data, or configures git.
     Git,
-    /// Editors, package managers and other tools run what it says.
+    /// Editors, package managers and other tools execute it.
     Tool,
     /// It configures an agent.
     Agent,
-    /// Shells and other programs run it when they start.
+    /// Shells and other programs execute it on startup.
     Startup,
-    /// It holds keys, or says who may log in.
+    /// It contains keys or login settings.
     Keys,
-    /// It belongs to parlor.
+    /// It is a file of parlor.
     Own,
-    /// The session's folder is the root folder, the home folder, or one above it.
+    /// The session's folder is `/`, the home folder or a parent of it.
     WideRoot,
 }
 
 impl Protection {
-    /// The reason in a sentence.
+    /// The reason as a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Self::Git => "git runs commands from this file.",
@@ -44,7 +44,7 @@ impl Protection {
     }
 }
 
-/// Folders, anywhere in a path.
+/// Folder names, at any place in a path.
 const FOLDERS: &[(&str, Protection)] = &[
     (".git", Protection::Git),
     ("git~1", Protection::Git),
@@ -78,7 +78,7 @@ const FOLDERS: &[(&str, Protection)] = &[
     ("launchagents", Protection::Startup),
 ];
 
-/// Files, in any folder.
+/// File names, in any folder.
 const FILES: &[(&str, Protection)] = &[
     (".gitattributes", Protection::Git),
     (".gitmodules", Protection::Git),
@@ -137,14 +137,14 @@ const FILES: &[(&str, Protection)] = &[
     (".git-credentials", Protection::Keys),
 ];
 
-/// Beginnings of file names.
+/// Prefixes of file names.
 const PREFIXES: &[(&str, Protection)] = &[(".yarnrc", Protection::Tool), (".aider.conf", Protection::Agent)];
 
-/// Folders of the home folder.
+/// Subfolders of the home folder.
 const HOME_FOLDERS: &[&str] = &[".config", ".local", "bin", "library"];
 
-/// Why a file must not be written without a question; `None`: it may be. All paths have their links followed.
-/// `root` is the folder of the session that holds it.
+/// Why a write to a file needs confirmation; `None` if it does not. All paths must be resolved. `root` is the
+/// session's folder that contains the file.
 pub fn protection_of(path: &Path, root: Option<&Path>, policy: &Policy) -> Option<Protection> {
     if policy.own_folders.iter().any(|own| is_in(path, own)) {
         return Some(Protection::Own);
@@ -184,21 +184,21 @@ pub fn protection_of(path: &Path, root: Option<&Path>, policy: &Policy) -> Optio
     root.and_then(|root| reason_for_root(root, Some(home)))
 }
 
-/// Whether a session's folder is so wide that every write in it is asked for.
+/// Why every write in a session's folder needs confirmation, if the folder is too broad.
 pub fn reason_for_root(root: &Path, home: Option<&Path>) -> Option<Protection> {
     let is_wide = root.parent().is_none() || home.is_some_and(|home| is_in(home, root));
     is_wide.then_some(Protection::WideRoot)
 }
 
-/// Whether what lies in a folder makes it a git repository without a work tree, or nearly: two of the three that git
-/// looks for.
+/// Whether the entries of a folder make it a bare git repository, or nearly: git requires three, and two are
+/// enough here.
 pub fn is_repository(has: impl Fn(&str) -> bool, written: &OsStr) -> bool {
     let written = folded(written);
     let found = ["HEAD", "objects", "refs"].iter().filter(|name| has(name)).count();
     found >= 2 || (found >= 1 && written == "head")
 }
 
-/// Whether a path is a folder or lies in it, without regard to case.
+/// Whether a path is a folder or inside it, ignoring case.
 fn is_in(path: &Path, folder: &Path) -> bool {
     let mut rest = path.components();
     folder
@@ -206,7 +206,7 @@ fn is_in(path: &Path, folder: &Path) -> bool {
         .all(|part| rest.next().is_some_and(|other| folded(other.as_os_str()) == folded(part.as_os_str())))
 }
 
-/// A name as file systems that ignore case compare it.
+/// A name as case-insensitive file systems compare it.
 fn folded(name: &OsStr) -> String {
     let is_ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let name: String = name.to_string_lossy().chars().filter(|c| !is_ignored(*c)).collect();

@@ -1,4 +1,4 @@
-//! Each rule of the policy, and what a hostile agent would try with it.
+//! Each rule of the policy, and attempts of a hostile agent to bypass it.
 
 use std::ffi::OsStr;
 
@@ -23,7 +23,7 @@ fn run(line: &str) -> Access {
     Access::Run(CommandAccess { line: line.into(), cwd: "/code".into(), env: Vec::new() })
 }
 
-/// The verdict about a write within `/code`.
+/// The verdict for a write in `/code`.
 fn of_write(policy: &Policy, path: &str) -> Verdict {
     let root = Path::new("/code");
     let protection = protection_of(Path::new(path), Some(root), policy);
@@ -35,7 +35,7 @@ const INSIDE: Facts = Facts { is_inside: true, protection: None, is_covered: fal
 const COVERED: Facts = Facts { is_inside: true, protection: None, is_covered: true };
 
 #[test]
-fn protected_files_are_asked_for_in_any_spelling() {
+fn protected_files_need_confirmation_in_any_spelling() {
     for path in [
         ".git/hooks/pre-commit",
         ".git/config",
@@ -86,7 +86,7 @@ fn protected_files_are_asked_for_in_any_spelling() {
 }
 
 #[test]
-fn parlors_own_folders_and_those_of_home_are_protected() {
+fn own_and_home_folders_are_protected() {
     let of = |path: &str| protection_of(Path::new(path), None, &policy());
     assert_eq!(of("/home/u/.config/parlor/config.toml"), Some(Protection::Own));
     assert_eq!(of("/home/u/.CONFIG/parlor/config.toml"), Some(Protection::Own));
@@ -97,15 +97,15 @@ fn parlors_own_folders_and_those_of_home_are_protected() {
 }
 
 #[test]
-fn every_write_is_asked_for_where_the_root_is_home_or_above_it() {
+fn every_write_needs_confirmation_if_the_root_is_home_or_a_parent() {
     let policy = policy();
     for root in ["/", "/home", "/home/u", "/HOME/u"] {
         let root = Path::new(root);
         let protection = protection_of(Path::new("/home/u/notes.txt"), Some(root), &policy);
         assert_eq!(protection, Some(Protection::WideRoot), "{root:?}");
         let facts = Facts { protection, ..INSIDE };
-        let asked = decide(&policy, &write("/home/u/notes.txt"), &facts);
-        assert_eq!(asked, Verdict::Ask(AskReason::Protected(Protection::WideRoot)));
+        let verdict = decide(&policy, &write("/home/u/notes.txt"), &facts);
+        assert_eq!(verdict, Verdict::Ask(AskReason::Protected(Protection::WideRoot)));
         let covered = decide(&policy, &write("/home/u/notes.txt"), &Facts { is_covered: true, ..facts });
         assert_eq!(covered, Verdict::Allow(AllowedBy::ApprovedCall));
     }
@@ -113,7 +113,7 @@ fn every_write_is_asked_for_where_the_root_is_home_or_above_it() {
 }
 
 #[test]
-fn an_approved_call_covers_a_protected_file_inside_the_folders_unless_it_is_parlors_own() {
+fn approved_calls_cover_protected_files_except_parlors_own() {
     let decided = |facts| decide(&policy(), &write("/code/.git/config"), &facts);
     for protection in [Protection::Git, Protection::Tool, Protection::Keys] {
         let facts = Facts { protection: Some(protection), ..INSIDE };
@@ -128,7 +128,7 @@ fn an_approved_call_covers_a_protected_file_inside_the_folders_unless_it_is_parl
 }
 
 #[test]
-fn a_folder_that_git_would_take_for_a_repository_is_known_while_it_is_made() {
+fn a_bare_repository_is_detected_while_it_is_created() {
     let has = |names: &'static [&'static str]| move |name: &str| names.contains(&name);
     assert!(is_repository(has(&["HEAD", "objects", "refs"]), OsStr::new("config")));
     assert!(is_repository(has(&["objects", "refs"]), OsStr::new("HEAD")));
@@ -138,18 +138,18 @@ fn a_folder_that_git_would_take_for_a_repository_is_known_while_it_is_made() {
 }
 
 #[test]
-fn writes_inside_are_allowed_unless_they_are_to_be_asked_for() {
+fn writes_inside_are_allowed_unless_configured_otherwise() {
     assert_eq!(decide(&policy(), &write("/code/a"), &INSIDE), Verdict::Allow(AllowedBy::InsideRoots));
     let rules = PolicyRules { ask_writes: true, ..PolicyRules::default() };
     let asks = Policy { rules, ..policy() };
     assert_eq!(decide(&asks, &write("/code/a"), &INSIDE), Verdict::Ask(AskReason::Write));
     assert_eq!(decide(&asks, &write("/code/a"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
     let outside = decide(&asks, &write("/etc/x"), &Facts { is_inside: false, ..COVERED });
-    assert_eq!(outside, Verdict::Ask(AskReason::Outside), "a call that was approved widens no folder");
+    assert_eq!(outside, Verdict::Ask(AskReason::Outside), "an approved call does not extend the folders");
 }
 
 #[test]
-fn commands_are_asked_for_unless_covered_or_configured() {
+fn commands_need_confirmation_unless_covered_or_configured() {
     let ask = Verdict::Ask(AskReason::Command);
     assert_eq!(decide(&policy(), &run("ls"), &INSIDE), ask);
     assert_eq!(decide(&policy(), &run("ls"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
@@ -163,7 +163,7 @@ fn commands_are_asked_for_unless_covered_or_configured() {
 }
 
 #[test]
-fn remote_agents_never_sign_in_by_a_program() {
+fn sign_ins_of_remote_agents_start_no_program() {
     let access = Access::SignIn { line: "login".into() };
     assert_eq!(decide(&policy(), &access, &COVERED), Verdict::Ask(AskReason::SignIn));
     let remote = Policy { is_remote: true, ..policy() };
@@ -171,7 +171,7 @@ fn remote_agents_never_sign_in_by_a_program() {
 }
 
 #[test]
-fn grants_hold_for_exactly_what_was_asked() {
+fn grants_cover_only_what_was_requested() {
     let granted = |access: &Access, why| {
         let grant = Grant::of(access, why, Some(Path::new("/home/u"))).unwrap();
         Policy { grants: vec![(grant, GrantScope::Folder)], ..policy() }
@@ -208,12 +208,12 @@ fn grants_hold_for_exactly_what_was_asked() {
     assert_eq!(
         decide(&of_read, &sibling, &outside),
         Verdict::Ask(AskReason::Outside),
-        "home is not granted whole"
+        "the home folder is never granted as a whole"
     );
 }
 
 #[test]
-fn a_grant_of_all_commands_ends_at_the_folders_and_at_variables() {
+fn grant_of_all_commands_excludes_other_folders_and_unsafe_variables() {
     let policy = Policy { grants: vec![(Grant::AnyCommand, GrantScope::Session)], ..policy() };
     let held = Verdict::Allow(AllowedBy::Grant(GrantScope::Session));
     let with = |name: &str| {
@@ -228,11 +228,11 @@ fn a_grant_of_all_commands_ends_at_the_folders_and_at_variables() {
     assert_eq!(decide(&policy, &run("make"), &outside), Verdict::Ask(AskReason::CommandOutside));
     let git = Facts { protection: Some(Protection::Git), ..INSIDE };
     let hook = decide(&policy, &write("/code/.git/hooks/a"), &git);
-    assert_eq!(hook, Verdict::Ask(AskReason::Protected(Protection::Git)), "it allows no write");
+    assert_eq!(hook, Verdict::Ask(AskReason::Protected(Protection::Git)), "it does not cover writes");
 }
 
 #[test]
-fn a_listed_command_names_its_variables_and_hides_their_values() {
+fn listed_commands_show_variable_names_but_not_values() {
     let env = vec![("API_KEY".to_owned(), "hush".to_owned()), ("PATH".to_owned(), "/tmp".to_owned())];
     let grant = Grant::Run(CommandAccess { line: "make".into(), cwd: "/code".into(), env });
     assert_eq!(grant.words(), "run \"make\" in /code with \"API_KEY\", \"PATH\" set");
@@ -246,7 +246,7 @@ fn shown(kind: ToolKind, title: &str, text: Option<&str>, command: Option<&str>)
 }
 
 #[test]
-fn an_approved_call_shows_its_command_in_the_forms_of_real_agents() {
+fn commands_are_found_in_the_forms_of_real_agents() {
     assert_eq!(shown(ToolKind::Execute, "List", None, Some("ls -la")), ["ls -la"]);
     let kimi = "Requesting approval to perform: Run command `git log | grep \"`x`\"`";
     assert_eq!(shown(ToolKind::Other, "Shell: git log", Some(kimi), None), ["git log | grep \"`x`\""]);
@@ -258,7 +258,7 @@ fn an_approved_call_shows_its_command_in_the_forms_of_real_agents() {
 }
 
 #[test]
-fn an_approved_call_covers_no_command_that_it_only_mentions() {
+fn commands_that_are_only_mentioned_are_not_approved() {
     assert_eq!(shown(ToolKind::Execute, "`rm -rf ~`", Some("`rm -rf ~`"), Some("ls")), ["ls"]);
     let none: [&str; 0] = [];
     assert_eq!(shown(ToolKind::Other, "Help", Some("I will never run `rm -rf ~`"), None), none);
@@ -270,7 +270,7 @@ fn an_approved_call_covers_no_command_that_it_only_mentions() {
 }
 
 #[test]
-fn wrappers_of_known_shells_are_taken_off_and_no_others() {
+fn only_wrappers_of_known_shells_are_removed() {
     let line = |command: &str, args: &[&str]| {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         shell_line(&TerminalCommand { command: command.into(), args, ..TerminalCommand::default() })
@@ -286,7 +286,7 @@ fn wrappers_of_known_shells_are_taken_off_and_no_others() {
 }
 
 #[test]
-fn variables_that_change_what_runs_are_known() {
+fn unsafe_variables_are_detected() {
     let is_plain = |pairs: &[(&str, &str)]| {
         let env: Vec<_> = pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         is_plain_environment(&env)
@@ -300,27 +300,27 @@ fn variables_that_change_what_runs_are_known() {
     }
     assert!(!is_plain(&[("PAGER", "sh -c id")]));
     for (name, value) in [("LC_ALL", "../x"), ("LANGUAGE", "/tmp/x"), ("TERM", "/tmp/x"), ("TZ", ":/tmp/x")] {
-        assert!(!is_plain(&[(name, value)]), "{name} is read from a file");
+        assert!(!is_plain(&[(name, value)]), "{name} can name a file");
     }
 }
 
 proptest! {
-    /// Whatever the line is, it runs by an approval only if the approved call shows this very line.
+    /// An approval covers exactly the line that the approved call shows.
     #[test]
-    fn an_approval_covers_its_own_line_only(approved in "[ -~]{1,20}", other in "[ -~]{1,20}") {
+    fn approval_covers_its_own_line_only(approved in "[ -~]{1,20}", other in "[ -~]{1,20}") {
         let lines = shown(ToolKind::Execute, "x", None, Some(&approved));
         if lines.contains(&other) && other != approved {
             let words = shell_words::split(&approved).unwrap();
             prop_assert_eq!(words.len(), 3);
             prop_assert_eq!(&words[2], &other);
         }
-        let asked = shell_line(&TerminalCommand { command: approved.clone(), ..TerminalCommand::default() });
-        prop_assert_eq!(asked, approved);
+        let line = shell_line(&TerminalCommand { command: approved.clone(), ..TerminalCommand::default() });
+        prop_assert_eq!(line, approved);
     }
 
-    /// What a name looks like does not matter: below `.git` everything is protected.
+    /// Everything below `.git` is protected, in any case.
     #[test]
-    fn all_below_git_is_protected(before in "[a-z]{0,5}", after in "[a-zA-Z._-]{1,8}", upper in any::<[bool; 3]>()) {
+    fn everything_below_git_is_protected(before in "[a-z]{0,5}", after in "[a-zA-Z._-]{1,8}", upper in any::<[bool; 3]>()) {
         let git: String =
             "git".chars().zip(upper).map(|(c, up)| if up { c.to_ascii_uppercase() } else { c }).collect();
         let path = format!("/code/{before}/.{git}/{after}");

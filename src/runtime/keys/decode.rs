@@ -12,22 +12,22 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::TtyEvent;
 
-/// How long the rest of a sequence may take that could also be a key of its own: Esc, Alt+[.
+/// Timeout of an incomplete sequence that could also be a key: Esc, Alt+[.
 pub const KEY_WAIT: Duration = Duration::from_millis(50);
 
-/// How long the rest of anything else may take: an answer, a key with parameters, a character.
+/// Timeout of any other incomplete sequence: a response, a key with parameters, a character.
 pub const REST_WAIT: Duration = Duration::from_secs(1);
 
-/// How long a paste may pause; one whose end was lost must not take the keyboard away for good.
+/// Timeout of an incomplete paste; without it, a lost end would block the keyboard.
 pub const PASTE_WAIT: Duration = Duration::from_secs(3);
 
-/// The longest answer that is read; no terminal has more to say to parlor's questions.
+/// Maximum length of a response in bytes.
 const ANSWER_MAX_BYTES: usize = 4096;
 
-/// The longest key or mouse sequence.
+/// Maximum length of a key or mouse sequence in bytes.
 const KEY_MAX_BYTES: usize = 64;
 
-/// A longer paste is delivered in parts.
+/// Maximum length of a paste in bytes; a longer one is split.
 const PASTE_MAX_BYTES: usize = 4 << 20;
 
 const PASTE_START: &[u8] = b"\x1b[200~";
@@ -36,18 +36,18 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 /// Decodes a stream of bytes.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The unfinished sequence, or the text of the open paste.
+    /// The incomplete sequence, or the text of the incomplete paste.
     bytes: Vec<u8>,
     is_pasting: bool,
-    /// When the last byte arrived.
+    /// Time of the last byte.
     fed: Option<Instant>,
 }
 
-/// What the bytes so far are.
+/// The result of decoding the buffer.
 enum Found {
-    /// The beginning of something.
+    /// An incomplete sequence.
     Open,
-    /// Nothing that matters here.
+    /// A complete sequence without meaning for parlor.
     Nothing,
     This(TtyEvent),
 }
@@ -65,7 +65,7 @@ impl Decoder {
         }
     }
 
-    /// Until when the rest of the unfinished sequence is waited for; `None`: there is none.
+    /// The deadline of the incomplete sequence; `None`: there is none.
     pub fn deadline(&self) -> Option<Instant> {
         let wait = match *self.bytes {
             _ if self.is_pasting => PASTE_WAIT,
@@ -76,7 +76,7 @@ impl Decoder {
         self.fed.map(|fed| fed + wait)
     }
 
-    /// The deadline passed: what could have been the beginning of something was a key of its own.
+    /// Decodes the incomplete sequence as keys, because its deadline has passed.
     pub fn give_up(&mut self, out: &mut Vec<TtyEvent>) {
         if std::mem::take(&mut self.is_pasting) {
             self.deliver_paste(self.bytes.len(), out);
@@ -95,10 +95,10 @@ impl Decoder {
 
     fn on_byte(&mut self, byte: u8, out: &mut Vec<TtyEvent>) {
         if byte == 0x1b && !self.bytes.is_empty() && !is_string(&self.bytes) {
-            // It begins something else; Esc twice is not Alt+Esc.
+            // Starts another sequence; Esc twice is not Alt+Esc.
             self.give_up(out);
         } else if is_broken_string(&self.bytes, byte) {
-            // A key that arrives inside an answer shows that the end of the answer was lost.
+            // A key inside a response means that the end of the response was lost.
             if std::mem::take(&mut self.bytes).last() == Some(&0x1b) {
                 self.bytes.push(0x1b);
                 return self.on_byte(byte, out);
@@ -128,7 +128,7 @@ impl Decoder {
             self.deliver_paste(text, out);
             self.bytes.clear();
         } else if self.bytes.len() >= PASTE_MAX_BYTES + PASTE_END.len() {
-            // Neither the beginning of the end mark nor an unfinished character is delivered.
+            // Neither the start of the end marker nor an incomplete character is delivered.
             let known = self.bytes.get(..PASTE_MAX_BYTES).unwrap_or_default();
             let text = match std::str::from_utf8(known) {
                 Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -147,12 +147,12 @@ impl Decoder {
     }
 }
 
-/// Whether an unfinished sequence is a string: OSC, DCS, APC, PM, SOS.
+/// Whether an incomplete sequence is a string: OSC, DCS, APC, PM, SOS.
 fn is_string(bytes: &[u8]) -> bool {
     matches!(bytes, [0x1b, b']' | b'P' | b'_' | b'^' | b'X', _, ..])
 }
 
-/// Whether this byte cannot continue the open string.
+/// Whether a byte cannot continue the incomplete string.
 fn is_broken_string(bytes: &[u8], byte: u8) -> bool {
     is_string(bytes)
         && match bytes.last() {
@@ -166,13 +166,13 @@ fn find(bytes: &[u8]) -> Found {
         [0x1b] => Found::Open,
         // Strings: OSC, DCS, APC, PM, SOS.
         [0x1b, kind @ (b']' | b'P' | b'_' | b'^' | b'X'), rest @ ..] => find_string(*kind, rest),
-        // Control sequences that are no input have a private mark; `<` is the mouse's.
+        // Control sequences with a private marker are not keys, except `<` for the mouse.
         [0x1b, b'[', mark @ (b'?' | b'>' | b'='), rest @ ..] => match rest.split_last() {
             Some((end @ 0x40..=0x7e, parameters)) => find_report(*mark, parameters, *end),
             _ if bytes.len() > ANSWER_MAX_BYTES => Found::Nothing,
             _ => Found::Open,
         },
-        // The size of a cell begins as the key Page Down with a modifier does, and ends in another letter.
+        // The response with the cell size starts like the key Page Down with a modifier, and ends with another letter.
         [0x1b, b'[', b'6', b';', size @ .., b't'] => {
             cell_size(size).map_or(Found::Nothing, |(cols, rows)| Found::This(TtyEvent::CellSize(cols, rows)))
         }
@@ -208,26 +208,26 @@ fn find_string(kind: u8, rest: &[u8]) -> Found {
     told.map_or(Found::Nothing, Found::This)
 }
 
-/// The question that kitty's graphics answer well: `31;OK`. Source: kitty graphics protocol, querying support.
+/// The number of a successful kitty graphics query: `31;OK`. Source: kitty graphics protocol, querying support.
 fn kitty_question(answer: &[u8]) -> Option<u32> {
     let (number, word) = std::str::from_utf8(answer).ok()?.split_once(';')?;
     number.parse().ok().filter(|_| word == "OK")
 }
 
-/// The points of a cell, across and down: `height;width`. Source: xterm, window manipulation, report 16.
+/// Width and height of a cell in pixels, from `height;width`. Source: xterm, window manipulation, report 16.
 fn cell_size(answer: &[u8]) -> Option<(u16, u16)> {
     let (height, width) = std::str::from_utf8(answer).ok()?.split_once(';')?;
     let size = (width.parse().ok()?, height.parse().ok()?);
     (1..=512).contains(&size.0).then_some(size).filter(|size| (1..=512).contains(&size.1))
 }
 
-/// DECRPM: `CSI ? mode ; value $ y`. 0: not known, 1: set, 2: reset, 3: always set, 4: always reset.
+/// DECRPM: `CSI ? mode ; value $ y`. 0: unknown, 1: set, 2: reset, 3: always set, 4: always reset.
 fn find_report(mark: u8, parameters: &[u8], end: u8) -> Found {
     match (mark, parameters, end) {
         (b'?', [b'2', b'0', b'2', b'6', b';', value, b'$'], b'y') => {
             Found::This(TtyEvent::Synchronizes(matches!(value, b'1'..=b'3')))
         }
-        // DA1; 4 stands for sixel.
+        // DA1; 4 is sixel.
         (b'?', attributes, b'c') => {
             let has_sixel = attributes.split(|byte| *byte == b';').skip(1).any(|attribute| attribute == b"4");
             Found::This(TtyEvent::Sixel(has_sixel))
@@ -236,7 +236,7 @@ fn find_report(mark: u8, parameters: &[u8], end: u8) -> Found {
     }
 }
 
-/// Reads `rgb:rrrr/gggg/bbbb` (1 to 4 digits each, as X11 writes colours) and `#rrggbb`.
+/// Parses `rgb:rrrr/gggg/bbbb` (1 to 4 digits each, as in X11) and `#rrggbb`.
 fn colour_of(text: &[u8]) -> Option<[u8; 3]> {
     let text = std::str::from_utf8(text).ok()?;
     let parts: Vec<&str> = match text.strip_prefix('#') {

@@ -10,13 +10,13 @@ use tokio::sync::mpsc::Sender;
 
 use super::TtyEvent;
 
-/// How long the thread waits at a time: once a day it looks whether it is still wanted.
+/// Timeout of a poll: the thread checks once a day whether it should end.
 const PATIENCE: Duration = Duration::from_secs(86_400);
 
-/// Ends the thread when dropped.
+/// Stops the thread when dropped.
 pub struct Waker {
     is_over: Arc<AtomicBool>,
-    /// Never read: dropping it wakes the thread, for which there is no other way.
+    /// Never read: dropping it is the only way to wake the thread.
     stream: Option<EventStream>,
 }
 
@@ -27,7 +27,7 @@ impl Drop for Waker {
     }
 }
 
-/// Begins to read.
+/// Starts the thread.
 pub fn listen(sender: Sender<io::Result<TtyEvent>>) -> io::Result<Waker> {
     let is_over = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_over);
@@ -39,7 +39,7 @@ pub fn listen(sender: Sender<io::Result<TtyEvent>>) -> io::Result<Waker> {
 fn read(sender: &Sender<io::Result<TtyEvent>>, is_over: &AtomicBool) {
     loop {
         let found = event::poll(PATIENCE);
-        // What is there now is for whoever listens next.
+        // Pending input is left for the next reader.
         if is_over.load(Ordering::SeqCst) {
             return;
         }

@@ -1,23 +1,22 @@
-//! The keys of a replay.
+//! The keys of the replay screen.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::app::ViewCommand;
 
-/// What a key does in a replay.
+/// The action of a key in a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplayKey {
     /// Play the next message.
     Next,
     /// Play or pause.
     Toggle,
-    /// Scroll.
     View(ViewCommand),
-    /// Leave.
+    /// Quit.
     Quit,
 }
 
-/// What an event of the terminal means.
+/// The action of a terminal event.
 pub fn read(event: &Event) -> Option<ReplayKey> {
     let Event::Key(KeyEvent { code, modifiers, kind, .. }) = event else { return None };
     if *kind == KeyEventKind::Release {

@@ -15,12 +15,12 @@ use tokio::sync::mpsc::Sender;
 use super::TtyEvent;
 use super::decode::Decoder;
 
-/// Ends the thread when dropped.
+/// Stops the thread when dropped.
 pub struct Waker {
     _end: UnixStream,
 }
 
-/// Where keys come from.
+/// The input device.
 enum Terminal {
     Stdin(io::Stdin),
     Device(File),
@@ -35,7 +35,7 @@ impl AsFd for Terminal {
     }
 }
 
-/// Begins to read.
+/// Starts the thread.
 pub fn listen(sender: Sender<io::Result<TtyEvent>>) -> io::Result<Waker> {
     let stdin = io::stdin();
     let terminal = if rustix::termios::isatty(&stdin) {
@@ -52,8 +52,7 @@ pub fn listen(sender: Sender<io::Result<TtyEvent>>) -> io::Result<Waker> {
     Ok(Waker { _end: ours })
 }
 
-/// The terminal that the screen is on, by its own name: macOS cannot wait for `/dev/tty`, the name for whichever
-/// terminal a process has (`poll` says that it is no file descriptor).
+/// Opens the terminal of the screen by its name, because on macOS `poll` does not support `/dev/tty`.
 fn open_terminal() -> io::Result<File> {
     let by_name = rustix::termios::ttyname(io::stdout(), Vec::new());
     by_name
@@ -62,7 +61,7 @@ fn open_terminal() -> io::Result<File> {
         .or_else(|_| File::open("/dev/tty"))
 }
 
-/// Reads until nobody listens any more, which is no error, or the terminal is gone.
+/// Reads until the receiver or the waker is dropped, which is not an error, or the terminal is closed.
 fn read(terminal: &Terminal, waker: &UnixStream, sender: &Sender<io::Result<TtyEvent>>) -> io::Result<()> {
     let mut decoder = Decoder::default();
     let (mut buffer, mut told) = ([0_u8; 4096], Vec::new());
@@ -75,7 +74,7 @@ fn read(terminal: &Terminal, waker: &UnixStream, sender: &Sender<io::Result<TtyE
             ready => ready?,
         };
         let [waker, keys] = watched.map(|watched| watched.revents());
-        // What is there now is for whoever listens next.
+        // Pending input is left for the next reader.
         if !waker.is_empty() {
             return Ok(());
         }
@@ -83,7 +82,7 @@ fn read(terminal: &Terminal, waker: &UnixStream, sender: &Sender<io::Result<TtyE
             decoder.give_up(&mut told);
         } else if !keys.is_empty() {
             match rustix::io::read(terminal, &mut buffer) {
-                // So a terminal ends whose other side was closed.
+                // The other side of the terminal was closed.
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(read) => {
                     decoder.feed(buffer.get(..read).unwrap_or_default(), Instant::now(), &mut told);

@@ -77,7 +77,7 @@ impl Replay {
         }
     }
 
-    /// Answers a dialog for the user.
+    /// Answers a dialog as the user did.
     fn decide(&mut self, key: SessionKey, open: &OpenRequest, answer: &LoggedAnswer, now: Instant) {
         let ask = open.ask;
         match (&open.kind, answer) {

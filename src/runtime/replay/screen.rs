@@ -17,7 +17,6 @@ use crate::ui::{self, text};
 
 /// The settings of an interactive replay.
 pub struct Screen {
-    /// The log.
     pub log: Log,
     /// Speed as a multiple of the log's; 0: no waiting.
     pub speed: f64,
@@ -25,16 +24,15 @@ pub struct Screen {
     pub is_stepping: bool,
     /// All keys, for the hints on the screen.
     pub keymap: Keymap,
-    /// The colours.
     pub theme: Theme,
-    /// Whether the terminal shows marks beyond ASCII.
+    /// Whether the terminal supports symbols beyond ASCII.
     pub has_rich_glyphs: bool,
-    /// Whether animations are off.
+    /// Whether animations are disabled.
     pub reduced_motion: bool,
 }
 
-/// Runs until the user leaves. Returns the lines with requests that could not be repeated. Fails if the terminal
-/// cannot be used.
+/// Runs until the user quits. Returns the lines with requests that could not be repeated. Fails if the terminal cannot
+/// be used.
 pub fn run(screen: Screen) -> anyhow::Result<Vec<usize>> {
     let mut left_out = Vec::new();
     in_runtime(async {
@@ -181,7 +179,7 @@ impl Player {
             Some(_) => format!("Replay paused · {place} · Space play · {keys}"),
         };
         let Some((buf, is_old)) = self.tty.begin() else { return };
-        // The status line belongs to the replay: there is no prompt to type.
+        // The status line shows the replay, because there is no prompt to type.
         let own = self.replay.state.flash.replace(status);
         self.replay.draw(self.at, &self.theme, buf, is_old);
         self.replay.state.flash = own;

@@ -8,12 +8,12 @@ use super::*;
 const INITIALIZED: &str = r#"{"id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"x","version":"1"}}}"#;
 const SESSION: &str = r#"{"id":2,"result":{"sessionId":"s"}}"#;
 
-/// A log of these lines, 100 ms apart.
+/// A log with these lines, 100 ms apart.
 fn log(lines: &[(&str, &str)]) -> Log {
     log_of(&[lines])
 }
 
-/// The same with several connections, one after the other.
+/// A log with several connections in sequence.
 fn log_of(conns: &[&[(&str, &str)]]) -> Log {
     let lines = (1..).zip(conns).flat_map(|(conn, lines)| lines.iter().map(move |line| (conn, line)));
     let lines = (1..).zip(lines).map(|(n, (conn, (dir, text)))| {
@@ -48,7 +48,7 @@ fn turn() -> Vec<(&'static str, &'static str)> {
     lines
 }
 
-/// All frames of a log, one after the other.
+/// All frames of a log.
 fn all_frames(log: Log) -> (String, Vec<usize>) {
     let mut out = String::new();
     let left_out = frames(log, (80, 24), |frame| {
@@ -65,7 +65,7 @@ fn played(log: Log) -> Replay {
 }
 
 #[test]
-fn prompts_decisions_and_commands_of_a_log_are_shown() {
+fn prompts_decisions_and_commands_are_replayed() {
     let (text, left_out) = all_frames(log(&turn()));
     assert!(left_out.is_empty(), "{left_out:?}");
     assert!(text.contains("Yes, please"), "the dialog was shown:\n{text}");
@@ -88,9 +88,9 @@ fn the_same_log_gives_the_same_frames() {
 }
 
 #[test]
-fn ids_of_the_log_hold_although_the_app_made_fewer_requests() {
+fn ids_of_the_log_are_used_although_the_app_sends_fewer_requests() {
     let mut lines = opened();
-    // A request that this version does not make by itself, and its answer.
+    // A request that this version does not send, and its response.
     lines.extend([
         ("to", r#"{"id":3,"method":"providers/list","params":{}}"#),
         ("to", r#"{"id":4,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"hello"}]}}"#),
@@ -98,7 +98,7 @@ fn ids_of_the_log_hold_although_the_app_made_fewer_requests() {
     ]);
     let running =
         |lines: &[(&str, &str)]| played(log(lines)).state().active_session().unwrap().turn.is_running();
-    assert!(running(&lines), "the answer of the other request ends no turn");
+    assert!(running(&lines), "the response to the other request does not end the turn");
     lines.push(("from", r#"{"id":4,"result":{"stopReason":"end_turn"}}"#));
     assert!(!running(&lines));
 }
@@ -118,15 +118,11 @@ fn a_cancelled_turn_is_shown_as_cancelled() {
 }
 
 #[test]
-fn a_crash_is_inferred_where_the_log_has_no_end_line() {
+fn a_crash_is_inferred_without_an_end_line() {
     let first = turn();
     let replay = played(log_of(&[&first[..6], &turn()]));
     let sessions: Vec<_> = replay.state().sessions.values().collect();
-    assert_eq!(
-        (sessions.len(), replay.state().conns.len()),
-        (1, 1),
-        "the new connection took the session over"
-    );
+    assert_eq!((sessions.len(), replay.state().conns.len()), (1, 1), "the new connection has the session");
     assert!(!sessions[0].turn.is_running());
     let (text, left_out) = all_frames(log_of(&[&first[..6], &turn()]));
     assert!(left_out.is_empty(), "{left_out:?}\n{text}");
@@ -134,7 +130,7 @@ fn a_crash_is_inferred_where_the_log_has_no_end_line() {
 }
 
 #[test]
-fn a_log_with_very_many_connections_opens_a_bounded_number_of_tabs() {
+fn the_number_of_connections_is_bounded() {
     let line: &[(&str, &str)] = &[("start", r#"{"agent":"a"}"#)];
     let stderr: &[(&str, &str)] = &[("start", r#"{"agent":"b"}"#), ("stderr", "x")];
     let conns: Vec<&[(&str, &str)]> = (0..200).map(|at| if at % 2 == 0 { line } else { stderr }).collect();
@@ -143,7 +139,7 @@ fn a_log_with_very_many_connections_opens_a_bounded_number_of_tabs() {
 }
 
 #[test]
-fn a_stored_session_that_was_continued_is_opened_again() {
+fn a_resumed_session_is_opened() {
     let mut lines = opened();
     lines[1].1 = r#"{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}"#;
     lines[2].1 =
@@ -157,7 +153,7 @@ fn a_stored_session_that_was_continued_is_opened_again() {
 }
 
 #[test]
-fn a_log_starts_nothing_and_holds_no_escape_sequence() {
+fn a_replay_starts_no_program_and_prints_no_escape_sequences() {
     let mut lines = opened();
     lines.push(("from", "{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":\"a\\u001b]52;c;UFdORUQ=\\u0007b\"}}}}"));
     let (text, _) = all_frames(log(&lines));
@@ -165,7 +161,7 @@ fn a_log_starts_nothing_and_holds_no_escape_sequence() {
 }
 
 #[test]
-fn version_2_is_told_by_its_handshake_where_the_log_has_no_start_line() {
+fn version_2_is_detected_by_the_handshake_without_a_start_line() {
     let mut lines = opened();
     lines[0].1 = r#"{"id":1,"method":"initialize","params":{"protocolVersion":2}}"#;
     assert_eq!(log(&lines).start_of(1).spec(1).wire.protocol, 2);
@@ -175,9 +171,10 @@ fn version_2_is_told_by_its_handshake_where_the_log_has_no_start_line() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A log with missing, repeated and moved lines and random bytes plays to its end, twice with the same frames.
+    /// A log with missing, repeated and reordered lines and random bytes is played to its end, twice with the same
+    /// frames.
     #[test]
-    fn a_mangled_log_is_played_to_its_end(
+    fn a_mutated_log_is_played_to_its_end(
         places in prop::collection::vec(0_usize..14, 0..24),
         conns in prop::collection::vec(0_u64..3, 24),
         junk in ".{0,40}",

@@ -15,7 +15,7 @@ fn repository() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn worktrees_of_one_repository_are_near() {
+fn worktrees_belong_to_the_same_repository() {
     let (_dir, root) = repository();
     let (repo, tree) = (root.join("repo"), root.join("tree"));
     fs::create_dir(root.join("other")).unwrap();
@@ -32,7 +32,7 @@ fn worktrees_of_one_repository_are_near() {
 }
 
 #[test]
-fn a_folder_that_was_moved_is_known_by_its_number_and_others_by_what_they_share() {
+fn moved_folders_are_recognized_by_inode_and_others_by_common_properties() {
     let (_dir, root) = repository();
     let (repo, tree) = (root.join("repo"), root.join("tree"));
     let mark_of_tree = mark(&tree).unwrap();
@@ -52,7 +52,7 @@ fn a_folder_that_was_moved_is_known_by_its_number_and_others_by_what_they_share(
         ]
     );
 
-    // A copy from the same remote, and one that only has the name.
+    // A clone of the same remote, and a folder that only has the same name.
     let copy = root.join("copy");
     fs::create_dir(&copy).unwrap();
     git(&copy, &["init", "-q"]);
@@ -68,7 +68,7 @@ fn a_folder_that_was_moved_is_known_by_its_number_and_others_by_what_they_share(
 }
 
 #[test]
-fn a_folder_that_only_got_the_number_of_one_that_is_gone_is_not_that_one() {
+fn a_folder_with_a_reused_inode_is_not_recognized() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     let new = root.join("new");
@@ -79,7 +79,7 @@ fn a_folder_that_only_got_the_number_of_one_that_is_gone_is_not_that_one() {
     };
     let own = mark(&new).unwrap();
     assert!(is_moved(&own));
-    // What an older parlor kept, and disks that do not say, leave the number alone to tell.
+    // Without a creation time, from older versions or file systems without it, the inode is sufficient.
     assert!(is_moved(&FolderMark { made_us: None, ..own.clone() }));
     if let Some(made_us) = own.made_us {
         assert!(!is_moved(&FolderMark { made_us: Some(made_us - 1), ..own }));

@@ -1,19 +1,19 @@
-//! The change that a write makes, small enough to be shown and saved.
+//! Computes the change of a write, small enough to be shown and saved.
 
 use std::path::Path;
 
 use crate::model::{DiffChange, FileDiff, WriteChange};
 
-/// Texts of up to so many bytes together are recorded whole.
+/// Maximum total size of texts that are recorded completely, in bytes.
 const WHOLE_BYTES: usize = 128 << 10;
 
-/// The most bytes of the parts that differ.
+/// Maximum total size of the parts that differ, in bytes.
 const PART_BYTES: usize = 256 << 10;
 
-/// Lines around the parts that differ.
+/// Number of unchanged lines around the parts that differ.
 const CONTEXT_LINES: usize = 3;
 
-/// The change of a file. `old` is `None` if there was none.
+/// The change of a file; `old` is `None` for a new file.
 pub(super) fn change(path: &Path, old: Option<&str>, new: &str) -> WriteChange {
     let size_bytes = new.len() as u64;
     let diff = |old: Option<&str>, new: &str| FileDiff {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn small_files_are_told_whole_and_large_ones_by_what_differs() {
+    fn small_files_are_recorded_completely_and_large_ones_by_their_difference() {
         assert_eq!(texts(&change(Path::new("/a"), None, "x\n")), (None, "x\n"));
         let line = "a line that is not short\n";
         let old = line.repeat(10_000);
@@ -74,9 +74,9 @@ mod tests {
     }
 
     proptest! {
-        /// The new part, put in place of the old one, gives the new file.
+        /// Replacing the old part with the new part yields the new file.
         #[test]
-        fn the_part_that_differs_makes_the_new_file(
+        fn the_recorded_part_yields_the_new_file(
             lines in proptest::collection::vec("[ab]{0,2}", 0..8),
             edits in proptest::collection::vec((0usize..8, "[ab]{0,2}"), 0..4),
             ends in any::<bool>(),

@@ -1,7 +1,7 @@
-//! What can go wrong with a file, in words for the agent and its user.
+//! Errors of file requests, and their JSON-RPC form.
 //!
-//! Duty: one enum for every refusal, and its JSON-RPC form. Codes: `-32002` missing (with `data.uri`),
-//! `-32602` a path that cannot name a text file, `-32603` the rest.
+//! Codes: `-32002` for a missing file (with `data.uri`), `-32602` for a path that cannot be a text file, `-32603` for
+//! others.
 
 use std::io;
 use std::path::Path;
@@ -9,37 +9,33 @@ use std::path::Path;
 use crate::model::{Raw, RefusedBy, RpcError};
 use crate::services::unix;
 
-/// Why a file request was refused or failed.
+/// Why a file request was rejected or failed.
 #[derive(Debug)]
 pub(super) enum FsError {
-    /// The path is not absolute.
     Relative,
-    /// There is no such file.
     Missing,
     Folder,
-    /// It is neither a file nor a folder: a device, a pipe, a socket.
+    /// A device, a pipe or a socket.
     Special,
-    /// It holds bytes that are no UTF-8, the first at this offset.
+    /// The content is not valid UTF-8.
     NotText {
-        /// Offset of the first bad byte in what was asked for.
+        /// Offset of the first invalid byte in the requested part.
         at_bytes: usize,
     },
-    /// It, or the part that was asked for, is over the limit.
+    /// The file or the requested part is over the limit.
     TooLarge {
-        /// Size of the file.
         size_bytes: u64,
     },
-    /// It changed since the agent read it.
+    /// The file changed since the agent read it.
     Changed,
-    /// It came into being since the agent found it missing.
+    /// The file was created since the agent found it missing.
     Appeared,
-    /// A link was swapped in after the check. Not reported: the path is resolved again.
+    /// A link was created after the check. Not reported: the path is resolved again.
     Escaped,
-    /// The policy refuses it.
+    /// The policy rejected it.
     Refused(RefusedBy),
-    /// The path led somewhere else each time.
+    /// The path had another target each time.
     Unsteady,
-    /// The system refused.
     Io(io::Error),
 }
 
@@ -48,7 +44,7 @@ impl From<io::Error> for FsError {
         match error.kind() {
             io::ErrorKind::NotFound => Self::Missing,
             io::ErrorKind::IsADirectory => Self::Folder,
-            // The folder handle's own refusal carries no error number; the system's does.
+            // An error of the folder handle has no error number; those of the system do.
             io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Self::Escaped,
             _ if unix::is_link_error(&error) => Self::Escaped,
             _ => Self::Io(error),
@@ -57,7 +53,7 @@ impl From<io::Error> for FsError {
 }
 
 impl FsError {
-    /// The answer to the agent.
+    /// The error response for the agent.
     pub(super) fn answer(&self, path: &Path) -> RpcError {
         let name = path.display();
         let (code, message) = match self {
@@ -103,7 +99,7 @@ impl FsError {
     }
 }
 
-/// A text as a JSON string. The one place in the services that needs JSON, so it needs no parser.
+/// A text as a JSON string, without a dependency on a JSON library.
 fn json_string(text: &str) -> String {
     use std::fmt::Write as _;
     let mut json = String::with_capacity(text.len() + 2);

@@ -1,12 +1,12 @@
-//! Cuts the lines that were asked for out of a file, keeping their ends as they are.
+//! Selects lines of a file, with their line ends.
 //!
-//! Source: ACP v1 file-system: `line` is 1-based, `limit` counts lines. Where that is silent: line 0 reads as
-//! 1, a line past the end gives nothing, limit 0 gives nothing. A line ends with `\n`; a `\r` before it
-//! belongs to the line.
+//! Source: ACP v1 file-system: `line` is 1-based, `limit` counts lines. Where the protocol is silent: line 0 is treated
+//! as 1; a line after the end or a limit of 0 yields nothing. A line ends with `\n`; a `\r` before it belongs to the
+//! line.
 
 use std::io::{self, BufRead};
 
-/// Which lines.
+/// A range of lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     skip: u64,
@@ -14,19 +14,18 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// `None` for both: the whole file.
+    /// Creates a range; `None` for both: the whole file.
     pub(super) fn new(line: Option<u32>, limit: Option<u32>) -> Self {
         Self { skip: u64::from(line.unwrap_or(1).saturating_sub(1)), take: limit.map_or(u64::MAX, u64::from) }
     }
 
-    /// Whether it is the whole file.
     pub(super) fn is_whole(self) -> bool {
         self.skip == 0 && self.take == u64::MAX
     }
 }
 
-/// Reads the window; `None` when it holds more than `max_bytes`. Memory is bounded by `max_bytes`, whatever
-/// the length of the file and of its lines.
+/// Reads the range; `None`: larger than `max_bytes`. Memory is bounded by `max_bytes`, independently of the file and
+/// its lines.
 pub(super) fn read_window(
     mut from: impl BufRead,
     window: Window,

@@ -1,9 +1,9 @@
-//! Where a path really leads, and a handle on the root that it lies in.
+//! Resolves a path, and opens the root that contains it.
 //!
-//! Duty: follows links by hand to the real path, and pairs it with the innermost root that holds it.
-//! Not its duty: reading or writing, deciding.
-//! Invariants: the real path is opened folder by folder from the root's handle, and a link on the way is an error: what
-//! is opened is what was decided about. The real path itself is for deciding and for people.
+//! Follows links manually to the canonical path, and finds the innermost root that contains it.
+//!
+//! Invariants: the path is opened folder by folder from the root's handle, and a link on the way is an error, so that
+//! exactly the path of the decision is opened. The canonical path itself is used only for decisions and display.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,10 +15,10 @@ use cap_std::fs::Dir;
 use super::fs_error::FsError;
 use crate::services::unix;
 
-/// As many links in one path as Linux follows.
+/// Maximum number of links in a path, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// A real path, by a handle on the folder that bounds it.
+/// A canonical path, with a handle on the folder that bounds it.
 #[derive(Debug)]
 pub(super) struct Place {
     top: Dir,
@@ -28,7 +28,7 @@ pub(super) struct Place {
     root: Option<PathBuf>,
 }
 
-/// Finds where a path leads, and the root that holds it. What is missing needs not exist.
+/// Resolves a path and finds its root. The path need not exist.
 pub(super) fn locate(path: &Path, roots: &[PathBuf]) -> Result<Place, FsError> {
     let real = resolve(path)?;
     let innermost = roots
@@ -41,7 +41,7 @@ pub(super) fn locate(path: &Path, roots: &[PathBuf]) -> Result<Place, FsError> {
         None => real.ancestors().last().unwrap_or(&real).to_path_buf(),
     };
     let relative = real.strip_prefix(&top).map(Path::to_path_buf).unwrap_or_default();
-    // Links above the root are the user's own and not worth showing.
+    // Links above the root are the user's own, so the path is shown as given.
     let named = innermost.as_ref().map(|(root, _)| root.join(&relative)).filter(|named| *named == path);
     let shown = named.unwrap_or_else(|| real.clone());
     let root = innermost.map(|(_, root)| root);
@@ -49,27 +49,26 @@ pub(super) fn locate(path: &Path, roots: &[PathBuf]) -> Result<Place, FsError> {
 }
 
 impl Place {
-    /// The path without links.
     pub(super) fn real(&self) -> &Path {
         &self.real
     }
 
-    /// The path for people: as it was asked for, unless it leads elsewhere.
+    /// The path for display: as requested, unless it leads elsewhere.
     pub(super) fn shown(&self) -> &Path {
         &self.shown
     }
 
-    /// The root that holds it.
+    /// The root that contains the path.
     pub(super) fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
-    /// The folder of the file, and the file's name in it.
+    /// The folder of the file, and the file's name.
     pub(super) fn parent(&self) -> Result<(Dir, &OsStr), FsError> {
         self.walk(false)
     }
 
-    /// The same, with folders made that are missing.
+    /// Like [`Self::parent`], but creates missing folders.
     pub(super) fn make_parent(&self) -> Result<(Dir, &OsStr), FsError> {
         self.walk(true)
     }
@@ -99,7 +98,7 @@ impl Place {
     }
 }
 
-/// Follows `..` and links as the kernel would, and keeps what does not exist as it is written.
+/// Resolves `..` and links like the kernel; components that do not exist are unchanged.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut real = PathBuf::new();
     let mut links = 0;
@@ -131,7 +130,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     Ok(real)
 }
 
-/// The components of a path, last first.
+/// The components of a path in reverse order.
 fn pieces(path: &Path) -> Vec<PathBuf> {
     path.components().rev().map(|component| PathBuf::from(component.as_os_str())).collect()
 }

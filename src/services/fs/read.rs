@@ -1,4 +1,4 @@
-//! Reads a text file through the handle of its folder, without ever waiting for a writer.
+//! Reads a text file through the handle of its folder, without blocking on pipes.
 
 use std::io::{BufReader, Read as _};
 
@@ -11,7 +11,7 @@ use super::place::Place;
 use super::seen::Seen;
 use crate::services::unix;
 
-/// Reads the lines that were asked for, and tells what is now known of the file.
+/// Reads the requested lines; also returns the state of the file.
 pub(super) fn read(place: &Place, line: Option<u32>, limit: Option<u32>) -> Result<(String, Seen), FsError> {
     let (file, meta) = open(place)?;
     let window = Window::new(line, limit);
@@ -33,15 +33,15 @@ pub(super) fn read(place: &Place, line: Option<u32>, limit: Option<u32>) -> Resu
     Ok((text, seen))
 }
 
-/// The file's bytes; `None` when it turns out to be over the limit (`/proc` files say that they are empty).
+/// The content of a file; `None`: over the limit, although the metadata said otherwise (`/proc` files report size 0).
 pub(super) fn content(file: File) -> Result<Option<Vec<u8>>, FsError> {
     let mut bytes = Vec::new();
     file.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= MAX_READ_BYTES).then_some(bytes))
 }
 
-/// Opens an ordinary file. The kind is looked at before, because opening a device can do something, and
-/// after, because the name may stand for something else by then.
+/// Opens a regular file. The kind is checked before, because opening a device can have effects, and after, because the
+/// name may refer to another file by then.
 pub(super) fn open(place: &Place) -> Result<(File, Metadata), FsError> {
     let (folder, name) = place.parent()?;
     let meta = folder.symlink_metadata(name)?;
@@ -55,7 +55,7 @@ pub(super) fn open(place: &Place) -> Result<(File, Metadata), FsError> {
     Ok((file, meta))
 }
 
-/// Refuses what is no ordinary file.
+/// Rejects anything but regular files.
 pub(super) fn check_kind(meta: &Metadata) -> Result<(), FsError> {
     if meta.is_dir() {
         Err(FsError::Folder)

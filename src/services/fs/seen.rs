@@ -1,8 +1,7 @@
-//! What an agent last saw of a file.
+//! The state of a file that an agent last saw.
 //!
-//! Duty: says whether a file is still what the agent knows. A file that was read whole is compared by its
-//! content, so that a mere touch refuses nothing and a change within one tick of the clock is noticed;
-//! only one that is too large for that is compared by length, time and inode.
+//! Files that were read are compared by content, so that a changed timestamp does not matter and a change within the
+//! resolution of timestamps is detected; larger files are compared by size, time and inode.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -10,25 +9,25 @@ use cap_std::fs::Metadata;
 
 use crate::services::unix;
 
-/// What an agent knows of a file.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// It did not exist.
+    /// The file did not exist.
     Missing,
     Content(u64),
-    /// It was too large to remember its content; its outside was this.
+    /// The file was too large to hash; its metadata.
     Outside(unix::FileStamp),
 }
 
 impl Seen {
-    /// By content.
+    /// The state of a file with this content.
     pub(super) fn content(bytes: &[u8]) -> Self {
         let mut hasher = DefaultHasher::new();
         hasher.write(bytes);
         Self::Content(hasher.finish())
     }
 
-    /// By length, time and inode.
+    /// The state of a file with this metadata.
     pub(super) fn outside(meta: &Metadata) -> Self {
         Self::Outside(unix::stamp(meta))
     }

@@ -63,7 +63,7 @@ impl Rig {
                 assert_eq!((asked.why, again.why), (AskReason::Outside, AskReason::Outside));
                 let (Access::Read { path }, Access::Write { path: other }) = (asked.access, again.access)
                 else {
-                    panic!("a read and a write")
+                    panic!("only reads and writes")
                 };
                 assert_eq!(path, other);
                 path
@@ -83,7 +83,7 @@ impl Rig {
 }
 
 #[test]
-fn acp_v1_a_part_of_a_file_keeps_its_line_ends() {
+fn acp_v1_parts_of_files_have_their_original_line_ends() {
     let rig = rig();
     fs::write(rig.root.join("f"), "one\r\ntwo\n\nfour").unwrap();
     fs::write(rig.root.join("empty"), "").unwrap();
@@ -109,7 +109,7 @@ fn acp_v1_a_part_of_a_file_keeps_its_line_ends() {
 }
 
 #[test]
-fn acp_v1_a_missing_file_is_resource_not_found_with_its_path() {
+fn acp_v1_missing_files_are_resource_not_found_with_the_path() {
     let rig = rig();
     let error = rig.read("no \"such\"").unwrap_err();
     assert_eq!(error.code, RpcError::RESOURCE_NOT_FOUND);
@@ -118,7 +118,7 @@ fn acp_v1_a_missing_file_is_resource_not_found_with_its_path() {
 }
 
 #[test]
-fn a_missing_file_reads_empty_for_agents_that_need_it() {
+fn missing_files_are_empty_for_agents_with_that_quirk() {
     let rig = rig();
     let mut job = rig.job("none", FileOp::Read { line: None, limit: None });
     job.missing_reads_empty = true;
@@ -128,7 +128,7 @@ fn a_missing_file_reads_empty_for_agents_that_need_it() {
 }
 
 #[test]
-fn what_is_no_text_file_is_a_clear_error() {
+fn paths_that_are_not_text_files_are_errors() {
     let rig = rig();
     fs::create_dir(rig.root.join("folder")).unwrap();
     fs::write(rig.root.join("latin"), b"caf\xe9").unwrap();
@@ -155,7 +155,7 @@ fn what_is_no_text_file_is_a_clear_error() {
 }
 
 #[test]
-fn a_large_file_is_read_in_parts_only() {
+fn large_files_can_only_be_read_in_parts() {
     let rig = rig();
     let file = fs::File::create(rig.root.join("large")).unwrap();
     (&file).write_all(b"first\nsecond\n").unwrap();
@@ -168,7 +168,7 @@ fn a_large_file_is_read_in_parts_only() {
 }
 
 #[test]
-fn what_leads_out_asks_with_the_real_path() {
+fn paths_outside_of_the_roots_ask_with_the_canonical_path() {
     let rig = rig();
     symlink(rig.outside.join("secret"), rig.root.join("link")).unwrap();
     symlink("../outside", rig.root.join("folder")).unwrap();
@@ -182,19 +182,19 @@ fn what_leads_out_asks_with_the_real_path() {
     }
     assert_eq!(rig.outside("dangling"), rig.outside.join("new"));
     assert_eq!(rig.outside("folder/a/b"), rig.outside.join("a/b"));
-    // A folder whose name only begins like the root's is not inside.
+    // A folder whose name starts with the name of the root is not inside of it.
     assert_eq!(rig.outside("../root-2/f"), rig.dir.path().canonicalize().unwrap().join("root-2/f"));
     assert_eq!(fs::read_to_string(secret).unwrap(), "secret");
     assert!(!rig.outside.join("new").exists());
 }
 
 #[test]
-fn an_outside_path_is_served_once_the_user_allowed_that_very_path() {
+fn paths_outside_of_the_roots_are_served_only_if_that_path_was_allowed() {
     let rig = rig();
     symlink(rig.outside.join("secret"), rig.root.join("link")).unwrap();
     let mut job = rig.job("link", FileOp::Write { content: "changed".to_owned() });
     assert!(matches!(rig.files.serve(job.clone()), ServiceEvent::FileAsks { .. }));
-    // While the user reads the question, the link is pointed elsewhere.
+    // The link changes while the user reads the question.
     fs::remove_file(rig.root.join("link")).unwrap();
     symlink(rig.outside.join("other"), rig.root.join("link")).unwrap();
     job.allowed = Some(AllowedBy::You);
@@ -209,9 +209,9 @@ fn an_outside_path_is_served_once_the_user_allowed_that_very_path() {
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
 }
 
-/// A yes belongs to a path that was shown: without one, or for another request, there is a question first.
+/// A permission applies to a path that was shown; for others the user is asked first.
 #[test]
-fn a_yes_that_nobody_gave_is_asked_for() {
+fn a_permission_without_a_shown_path_is_not_accepted() {
     let rig = rig();
     let mut job =
         FileJob { path: rig.outside.join("secret"), ..rig.job("f", FileOp::Write { content: "x".into() }) };
@@ -242,7 +242,7 @@ fn links_inside_the_roots_are_followed() {
 }
 
 #[test]
-fn a_root_that_is_a_link_bounds_what_it_leads_to() {
+fn a_root_may_be_a_link() {
     let rig = rig();
     fs::write(rig.root.join("f"), "text").unwrap();
     symlink(&rig.root, rig.dir.path().join("alias")).unwrap();
@@ -252,7 +252,7 @@ fn a_root_that_is_a_link_bounds_what_it_leads_to() {
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_after_the_check_leads_nowhere() {
+fn a_folder_replaced_by_a_link_after_the_check_is_an_error() {
     let rig = rig();
     fs::create_dir(rig.root.join("sub")).unwrap();
     fs::write(rig.root.join("sub/secret"), "mine").unwrap();
@@ -266,7 +266,7 @@ fn a_folder_swapped_for_a_link_after_the_check_leads_nowhere() {
 }
 
 #[test]
-fn a_race_of_links_never_leads_out() {
+fn racing_links_never_leave_the_roots() {
     let rig = rig();
     let stop = Arc::new(AtomicBool::new(false));
     let (folder, link) = (rig.root.join("sub"), rig.root.join("link"));
@@ -298,7 +298,7 @@ fn a_race_of_links_never_leads_out() {
 }
 
 #[test]
-fn acp_v1_a_write_makes_the_file_and_its_folders() {
+fn acp_v1_a_write_creates_the_file_and_its_folders() {
     let rig = rig();
     rig.write("a/b/c.txt", "text\n").unwrap();
     assert_eq!(fs::read_to_string(rig.root.join("a/b/c.txt")).unwrap(), "text\n");
@@ -309,7 +309,7 @@ fn acp_v1_a_write_makes_the_file_and_its_folders() {
 }
 
 #[test]
-fn a_write_keeps_mode_bits_and_replaces_whole() {
+fn a_write_preserves_the_mode_and_replaces_the_file() {
     let rig = rig();
     let path = rig.root.join("script");
     fs::write(&path, "old").unwrap();
@@ -318,20 +318,20 @@ fn a_write_keeps_mode_bits_and_replaces_whole() {
     rig.write("script", "new").unwrap();
     let meta = fs::metadata(&path).unwrap();
     assert_eq!(meta.permissions().mode() & 0o7777, 0o2750);
-    assert_ne!(meta.ino(), inode, "a reader of the old file still has all of it");
+    assert_ne!(meta.ino(), inode, "the old file is complete for its readers");
     assert_eq!(rig.names(), ["script"]);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_disk_that_is_full_leaves_the_old_file() {
+fn a_full_disk_does_not_change_the_old_file() {
     let rig = rig();
     fs::write(rig.root.join("f"), "old").unwrap();
     let dir = cap_std::fs::Dir::open_ambient_dir(&rig.root, cap_std::ambient_authority()).unwrap();
     let old = dir.metadata("f").unwrap();
     let failed = write::replace(&dir, "f".as_ref(), Some(&old), |file| {
         file.write_all(b"half of the new")?;
-        // The kernel's own "no space left".
+        // The error of a full disk.
         fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"x")
     });
     assert!(
@@ -339,28 +339,28 @@ fn a_disk_that_is_full_leaves_the_old_file() {
         "{failed:?}"
     );
     assert_eq!(fs::read_to_string(rig.root.join("f")).unwrap(), "old");
-    assert_eq!(rig.names(), ["f"], "nothing is left behind");
+    assert_eq!(rig.names(), ["f"], "no temporary file is left");
 }
 
 #[test]
-fn a_protected_file_stays_as_it_is() {
+fn a_write_protected_file_is_unchanged() {
     let rig = rig();
     let path = rig.root.join("f");
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-    // A superuser may write it all the same.
+    // A superuser can write it anyway.
     let may_write = fs::OpenOptions::new().write(true).open(&path).is_ok();
     assert_eq!(rig.write("f", "new").is_ok(), may_write);
     assert_eq!(fs::read_to_string(&path).unwrap(), if may_write { "new" } else { "old" });
 }
 
 #[test]
-fn a_file_that_changed_since_it_was_read_is_not_written() {
+fn files_that_changed_since_they_were_read_are_not_written() {
     let rig = rig();
     let path = rig.root.join("f");
     fs::write(&path, "one").unwrap();
     rig.read("f").unwrap();
-    // The same length, within one tick of the clock.
+    // The same size, within the resolution of timestamps.
     fs::write(&path, "two").unwrap();
     let error = rig.write("f", "three").unwrap_err();
     assert!(error.message.contains("changed since you read it"), "{}", error.message);
@@ -372,7 +372,7 @@ fn a_file_that_changed_since_it_was_read_is_not_written() {
 }
 
 #[test]
-fn only_real_changes_by_others_refuse_a_write() {
+fn only_changed_contents_prevent_a_write() {
     let rig = rig();
     let path = rig.root.join("f");
     fs::write(&path, "one").unwrap();
@@ -382,10 +382,10 @@ fn only_real_changes_by_others_refuse_a_write() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, "one").unwrap();
     rig.write("f", "two").unwrap();
-    // Deleted: nothing is lost by writing it.
+    // Writing a deleted file loses nothing.
     fs::remove_file(&path).unwrap();
     rig.write("f", "three").unwrap();
-    // Another agent's write is a change for this one.
+    // A write of another agent counts as a change.
     let mut other = rig.job("f", FileOp::Write { content: "theirs".to_owned() });
     other.conn = ConnId(2);
     assert!(matches!(rig.files.serve(other), ServiceEvent::FileDone { result: Ok(None), .. }));
@@ -395,7 +395,7 @@ fn only_real_changes_by_others_refuse_a_write() {
 }
 
 #[test]
-fn a_file_that_appeared_since_the_agent_looked_is_not_written() {
+fn files_created_since_the_last_check_are_not_written() {
     let rig = rig();
     rig.read("f").unwrap_err();
     fs::write(rig.root.join("f"), "theirs").unwrap();
@@ -406,7 +406,7 @@ fn a_file_that_appeared_since_the_agent_looked_is_not_written() {
 fn asked(event: ServiceEvent) -> AskedFile {
     match event {
         ServiceEvent::FileAsks { asked, .. } => *asked,
-        other => panic!("nothing was asked: {other:?}"),
+        other => panic!("no question: {other:?}"),
     }
 }
 
@@ -415,7 +415,7 @@ fn write_of(rig: &Rig, path: &str) -> FileJob {
 }
 
 #[test]
-fn a_protected_file_is_asked_for_by_whatever_name_it_is_reached() {
+fn protected_files_are_recognized_under_any_path() {
     let rig = rig();
     fs::create_dir_all(rig.root.join(".git/hooks")).unwrap();
     symlink(".git/hooks/pre-commit", rig.root.join("notes.txt")).unwrap();
@@ -428,7 +428,7 @@ fn a_protected_file_is_asked_for_by_whatever_name_it_is_reached() {
         let AskedFile { access, why, change, .. } = asked(rig.files.serve(write_of(&rig, path)));
         assert_eq!(access, Access::Write { path: hook.clone() }, "{path}");
         assert_eq!(why, AskReason::Protected(Protection::Git), "{path}");
-        assert_eq!(change.unwrap().diff.unwrap().path, hook, "the user sees where it leads");
+        assert_eq!(change.unwrap().diff.unwrap().path, hook, "the canonical path is shown");
     }
     assert!(!hook.exists());
     let mut job = write_of(&rig, "notes.txt");
@@ -439,7 +439,7 @@ fn a_protected_file_is_asked_for_by_whatever_name_it_is_reached() {
 }
 
 #[test]
-fn a_repository_without_a_git_folder_is_protected_while_it_is_made() {
+fn bare_repositories_are_protected_while_they_are_created() {
     let rig = rig();
     let mut asks = Vec::new();
     for path in ["bare/config", "bare/objects/a", "bare/refs/a", "bare/HEAD", "bare/config"] {
@@ -451,7 +451,7 @@ fn a_repository_without_a_git_folder_is_protected_while_it_is_made() {
 }
 
 #[test]
-fn a_write_tells_what_it_changed() {
+fn a_write_reports_its_change() {
     let rig = rig();
     fs::write(rig.root.join("f"), "old\n").unwrap();
     let event = rig.files.serve(write_of(&rig, "f"));
@@ -467,7 +467,7 @@ fn a_write_tells_what_it_changed() {
 }
 
 #[test]
-fn grants_and_settings_reach_the_service() {
+fn grants_and_settings_apply_to_file_requests() {
     let rig = rig();
     let with =
         |policy: Policy, path: &str| FileJob { policy: std::sync::Arc::new(policy), ..write_of(&rig, path) };
@@ -483,10 +483,10 @@ fn grants_and_settings_reach_the_service() {
     assert_eq!(asked(rig.files.serve(with(policy, ".npmrc"))).why, AskReason::Protected(Protection::Tool));
 }
 
-/// An agent that swaps a folder for a link within the root must never reach a protected file by a job that was judged as
-/// an ordinary one.
+/// An agent that replaces a folder with a link within the root must not reach a protected file with a job that was
+/// approved as an ordinary one.
 #[test]
-fn a_link_that_is_swapped_in_never_leads_to_a_protected_file() {
+fn a_link_created_after_the_check_never_reaches_a_protected_file() {
     let rig = rig();
     fs::create_dir_all(rig.root.join(".git/hooks")).unwrap();
     fs::create_dir(rig.root.join("real")).unwrap();

@@ -1,4 +1,4 @@
-//! Replaces a file whole: the new content is complete on the disk before it takes the name.
+//! Replaces a file atomically: the new content is completely on the disk before it gets the name.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -12,14 +12,14 @@ use super::read::{check_kind, content, open};
 use super::seen::Seen;
 use crate::services::unix;
 
-/// Writes the file unless it changed since `seen`; tells what is now known of it.
+/// Writes the file unless it changed since `seen`; returns its new state.
 pub(super) fn write(place: &Place, text: &str, seen: Option<Seen>) -> Result<Seen, FsError> {
     let old = match open(place) {
         Ok((file, meta)) => {
             refuse_changed(seen, file, &meta)?;
             Some(meta)
         }
-        // Nothing is lost by writing a file that someone deleted.
+        // A deleted file is created again, which loses nothing.
         Err(FsError::Missing) => None,
         Err(trouble) => return Err(trouble),
     };
@@ -44,13 +44,13 @@ fn refuse_changed(seen: Option<Seen>, file: File, meta: &Metadata) -> Result<(),
     }
 }
 
-/// Replacing needs only the right to change the folder; a file that its owner protected must stay as it is.
+/// Replacing a file requires only permissions on the folder, so the permissions of the file are checked too.
 fn refuse_protected(folder: &Dir, name: &OsStr) -> Result<(), FsError> {
     check_kind(&unix::open_file(folder, name, true)?.metadata()?)
 }
 
-/// Fills a nameless or oddly named file beside the old one and gives it the name. When anything fails
-/// before that, the old file is untouched and the new one is gone.
+/// Writes a temporary file in the same folder and renames it. If anything fails before that, the old file is unchanged
+/// and the new one is removed.
 pub(super) fn replace(
     folder: &Dir,
     name: &OsStr,
@@ -59,18 +59,18 @@ pub(super) fn replace(
 ) -> Result<(), FsError> {
     let mut new = TempFile::new(folder)?;
     if let Some(old) = old {
-        // Before the content, so that nobody reads it who may not.
+        // Before the content is written, so that it is never readable by others.
         unix::keep_owner(new.as_file(), old);
         new.as_file().set_permissions(old.permissions())?;
     }
     fill(new.as_file_mut())?;
     if let Some(old) = old {
-        // Again: writing takes the set-user-id bits away.
+        // Again, because writing clears the set-user-id bits.
         new.as_file().set_permissions(old.permissions())?;
     }
     new.as_file().sync_all()?;
     new.replace(name)?;
-    // Makes the new name outlast a power cut. Some file systems cannot; the content is safe either way.
+    // Makes the rename durable. Some file systems do not support it; the content is safe in any case.
     unix::sync_folder(folder);
     Ok(())
 }

@@ -1,43 +1,41 @@
 //! Parses the index of a git repository: the state of each tracked file when git last checked it.
 //!
-//! Invalid data neither panics nor is read past its end. `gix-index` does the same, but has forty dependencies and
+//! Invalid data neither panics nor is read past its end. `gix-index` has the same function, but forty dependencies, and
 //! maps the file into memory, where an agent could truncate it.
 //! Source: git, Documentation/gitformat-index, versions 2 to 4.
 
-/// Longer paths name no file; version 4 could build up paths that are much longer than the index.
+/// Maximum path length; the prefix compression of version 4 could produce paths that are much longer than the index.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// What is known of a tracked file.
+/// An entry for a tracked file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
-    /// Its path in the work tree, as bytes.
+    /// The path in the work tree, as bytes.
     pub path: Vec<u8>,
-    /// Kind and permissions.
     pub mode: u32,
-    /// Seconds and nanoseconds.
+    /// Modification time in seconds and nanoseconds.
     pub modified: (u32, u32),
-    /// Its size, cut to 32 bits.
+    /// The size modulo 2^32.
     pub size: u32,
-    /// The hash of its content.
     pub id: &'a [u8],
-    /// Whether the user excluded it: assumed unchanged, or outside a sparse checkout.
+    /// Whether the user excluded it: assumed unchanged, or outside of a sparse checkout.
     pub is_ignored: bool,
-    /// Whether it is in conflict, or was announced without its content.
+    /// Whether it is in conflict, or was added without content (`git add -N`).
     pub is_open: bool,
 }
 
-/// An index whose entries can all be read.
+/// A valid index.
 #[derive(Debug, Clone)]
 pub(super) struct Index<'a> {
     entries: Entries<'a>,
-    /// Whether one of the entries is ignored.
+    /// Whether an entry is ignored.
     pub has_ignored: bool,
-    /// Whether git noted that the index differs from the tree of the last commit.
+    /// Whether git recorded that the index differs from the tree of the last commit.
     pub is_tree_changed: bool,
 }
 
 impl<'a> Index<'a> {
-    /// Reads an index with hashes of so many bytes; `None` if it is invalid, or shares its entries with another file.
+    /// Parses an index with hashes of `id_bytes`; `None`: invalid, or entries are shared with another file.
     pub(super) fn parse(bytes: &'a [u8], id_bytes: usize) -> Option<Self> {
         let body = bytes.get(..bytes.len().checked_sub(id_bytes)?)?;
         let mut reader = Reader { rest: body };
@@ -59,7 +57,7 @@ impl<'a> Index<'a> {
             let data = reader.take(len)?;
             match name {
                 b"link" => return None,
-                // The first is the root; a negative count of entries says that it was changed.
+                // The first entry is the root; a negative entry count means that it was changed.
                 b"TREE" => is_tree_changed = data.starts_with(b"\0-"),
                 _ => {}
             }
@@ -67,20 +65,21 @@ impl<'a> Index<'a> {
         Some(Self { entries, has_ignored, is_tree_changed })
     }
 
-    /// The entries, read anew from the bytes: all of them at once could take many times the memory of the index.
+    /// Iterates over the entries. They are parsed again, because all of them at once could need many times the memory
+    /// of the index.
     pub(super) fn entries(&self) -> Entries<'a> {
         self.entries.clone()
     }
 }
 
-/// Reads entries one after another; stops at the first that cannot be read.
+/// Parses entries; stops at the first invalid one.
 #[derive(Debug, Clone)]
 pub(super) struct Entries<'a> {
     reader: Reader<'a>,
     left: u32,
     version: u32,
     id_bytes: usize,
-    /// The path of the entry before.
+    /// The path of the previous entry.
     path: Vec<u8>,
 }
 
@@ -143,7 +142,7 @@ impl<'a> Reader<'a> {
             [before.get(..kept)?, self.text()?].concat()
         } else {
             let path = self.text()?.to_vec();
-            // An entry takes a multiple of eight bytes; the end of the path is the first of those that fill it.
+            // Entries are padded to a multiple of eight bytes with at least one NUL, which ends the path.
             let used = start - self.rest.len();
             self.take(used.next_multiple_of(8) - used)?;
             path
@@ -159,7 +158,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A number of version 4: seven bits a byte, the first ones first, each further byte adding one.
+    /// An offset of version 4: seven bits per byte, most significant first, plus one for each further byte.
     fn offset(&mut self) -> Option<usize> {
         let mut value = 0_usize;
         loop {
@@ -181,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_odd(version in 0_u32..6, count in 0_u32..9, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn arbitrary_bytes_never_panic(version in 0_u32..6, count in 0_u32..9, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let mut all = b"DIRC".to_vec();
             all.extend(version.to_be_bytes());
             all.extend(count.to_be_bytes());
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_shares_its_entries_is_not_read() {
+    fn an_index_with_shared_entries_is_rejected() {
         let mut bytes = b"DIRC".to_vec();
         bytes.extend([0, 0, 0, 2, 0, 0, 0, 0]);
         let end = [0; 20];
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_grow_with_each_entry_are_refused() {
+    fn paths_that_grow_with_each_entry_are_rejected() {
         let entry = |suffix: &[u8]| [&[0; 60][..], &[0, 0], &[0], suffix, &[0]].concat();
         let index = |count: u32| {
             let mut bytes = b"DIRC".to_vec();

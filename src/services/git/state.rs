@@ -19,13 +19,13 @@ use super::index::{Entry, Index};
 use super::{common_dir_of, read_file, read_text};
 use crate::services::unix;
 
-/// How long files are looked at.
+/// Time limit for checking files.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// A larger index is not read.
+/// Maximum size of the index.
 const MAX_INDEX_BYTES: u64 = 128 << 20;
 
-/// How much is read to compare contents, and of one file.
+/// Maximum number of bytes that are read to compare contents, in total and per file.
 const MAX_READ_BYTES: u64 = 16 << 20;
 const MAX_CONTENT_BYTES: u64 = 4 << 20;
 
@@ -34,7 +34,7 @@ pub(super) fn is_dirty(root: &Path, git_dir: &Path) -> bool {
     look(root, git_dir).unwrap_or(false)
 }
 
-/// The same; `None` if it is unknown.
+/// Whether the work tree is changed; `None`: unknown.
 fn look(root: &Path, git_dir: &Path) -> Option<bool> {
     let common_dir = common_dir_of(git_dir);
     let config = read_text(&common_dir.join("config")).unwrap_or_default().to_ascii_lowercase();
@@ -43,7 +43,7 @@ fn look(root: &Path, git_dir: &Path) -> Option<bool> {
             name.trim() == key && (value.is_empty() || told.trim().trim_matches('"') == value)
         })
     };
-    // The files of a `.git` folder may be elsewhere; a `.git` file stands in the work tree.
+    // The work tree of a `.git` folder may be elsewhere; a `.git` file is in its work tree.
     if root.join(".git").is_dir() && (has("worktree", "") || has("bare", "true")) {
         return None;
     }
@@ -53,7 +53,7 @@ fn look(root: &Path, git_dir: &Path) -> Option<bool> {
     let written = fs::metadata(&file).ok()?;
     let bytes = read_file(&file, MAX_INDEX_BYTES)?;
     let index = Index::parse(&bytes, algorithm.output_len())?;
-    // Marking an entry as one that does not count is noted as a change too.
+    // git also records a change when an entry is marked as ignored.
     let is_staged = index.is_tree_changed && !index.has_ignored;
     if is_staged || (index.entries().next().is_some() && is_unborn(git_dir, &common_dir)) {
         return Some(true);
@@ -72,7 +72,7 @@ fn look(root: &Path, git_dir: &Path) -> Option<bool> {
     looking.find_change(&index)
 }
 
-/// Whether the branch has no commit yet.
+/// Whether the branch has no commits.
 fn is_unborn(git_dir: &Path, common_dir: &Path) -> bool {
     let Some(head) = read_text(&git_dir.join("HEAD")) else { return false };
     let Some(reference) = head.trim().strip_prefix("ref:").map(str::trim) else { return false };
@@ -83,7 +83,7 @@ fn is_unborn(git_dir: &Path, common_dir: &Path) -> bool {
         && (!packed.exists() || read_text(&packed).is_some_and(|all| !all.contains(reference)))
 }
 
-/// Whether attributes name what changes contents between the work tree and the repository.
+/// Whether attributes enable conversions between the work tree and the repository.
 fn converts(attributes: &Path) -> bool {
     if !attributes.exists() {
         return false;
@@ -96,7 +96,7 @@ struct Looking<'a> {
     root: &'a Path,
     dir: Dir,
     algorithm: &'static Algorithm,
-    /// When the index was written: what changed then or later may have the time that it notes.
+    /// Time of the last write of the index: files with this or a later time may have changed without a new time.
     written: (i64, i64),
     converting: bool,
     may_read_bytes: u64,
@@ -125,7 +125,7 @@ impl Looking<'_> {
         }
         let path = PathBuf::from(std::ffi::OsString::from_vec(entry.path.clone()));
         let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-        // Submodules and folders of a sparse index have no file.
+        // Submodules and folders of a sparse index are not files.
         if entry.is_ignored || !is_plain || !matches!(entry.mode & KIND, FILE | LINK) {
             return false;
         }
@@ -141,7 +141,7 @@ impl Looking<'_> {
         let is_same_time =
             i64::from(seconds) == facts.mtime() && (nanos == 0 || i64::from(nanos) == facts.mtime_nsec());
         let is_late = (facts.mtime(), facts.mtime_nsec()) >= self.written;
-        // The index keeps 32 bits of the size.
+        // The index stores the size modulo 2^32.
         let is_same_size = u64::from(entry.size) == facts.len() & u64::from(u32::MAX);
         if is_same_size && is_same_time && !is_late {
             return false;
@@ -161,7 +161,7 @@ impl Looking<'_> {
         {
             return false;
         }
-        // Git notes size 0 for files that have to be read again.
+        // git stores size 0 for files that must be compared again.
         if len > MAX_CONTENT_BYTES || len > self.may_read_bytes {
             return !is_same_size && entry.size != 0;
         }
@@ -179,7 +179,7 @@ impl Looking<'_> {
         plain.len() == content.len() || self.id_of(&plain) != entry.id
     }
 
-    /// The bytes of a file in the work tree, not through links that lead out of it.
+    /// Reads a file in the work tree, without following links out of it.
     fn content(&self, path: &Path) -> Option<Vec<u8>> {
         let file = unix::open_at_once_in(&self.dir, path).ok()?;
         let mut content = Vec::new();

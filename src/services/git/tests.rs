@@ -3,7 +3,7 @@ use std::process::Command;
 use super::*;
 use crate::services::process;
 
-/// Runs git in a folder, as a user with a name.
+/// Runs git in a folder, with a user name.
 pub fn git(folder: &Path, args: &[&str]) {
     let output = Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"])
@@ -19,7 +19,7 @@ fn info(branch: &str, is_dirty: bool) -> GitInfo {
 }
 
 #[test]
-fn branch_and_state_of_a_repository() {
+fn branch_and_state_are_read() {
     let dir = tempfile::tempdir().unwrap();
     let repo = dir.path().join("repo");
     fs::create_dir(&repo).unwrap();
@@ -27,7 +27,7 @@ fn branch_and_state_of_a_repository() {
     git(&repo, &["init", "-q", "-b", "topic/one"]);
     assert_eq!(read(&repo), Some(info("topic/one", false)));
     fs::write(repo.join("f"), "x").unwrap();
-    assert_eq!(read(&repo), Some(info("topic/one", false)), "what is not tracked is not looked for");
+    assert_eq!(read(&repo), Some(info("topic/one", false)), "untracked files do not count");
     git(&repo, &["add", "f"]);
     assert_eq!(read(&repo), Some(info("topic/one", true)));
     git(&repo, &["commit", "-q", "-m", "one"]);
@@ -42,7 +42,7 @@ fn branch_and_state_of_a_repository() {
     assert!(detached.len() == 7 && detached.chars().all(|c| c.is_ascii_hexdigit()), "{detached}");
 }
 
-/// A repository with a file that was committed, and a time later than its index.
+/// A repository with a committed file.
 fn committed(repo: &Path, file: &str, text: &str) {
     git(repo, &["init", "-q", "-b", "main"]);
     fs::write(repo.join(file), text).unwrap();
@@ -50,14 +50,14 @@ fn committed(repo: &Path, file: &str, text: &str) {
     git(repo, &["commit", "-q", "-m", "one"]);
 }
 
-/// Sets the time of a file, so that its content has to be read.
+/// Changes the time of a file, so that its content is compared.
 fn touch(path: &Path) {
     let file = fs::File::options().write(true).open(path).unwrap();
     file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(60)).unwrap();
 }
 
 #[test]
-fn nothing_that_a_repository_names_is_run() {
+fn programs_named_by_a_repository_are_not_run() {
     let dir = tempfile::tempdir().unwrap();
     let repo = dir.path().join("repo");
     fs::create_dir(&repo).unwrap();
@@ -82,11 +82,11 @@ fn nothing_that_a_repository_names_is_run() {
     fs::write(repo.join("a.txt"), "two\n").unwrap();
     touch(&repo.join("a.txt"));
     assert_eq!(read(&repo).map(|info| info.branch), Some("main".to_owned()));
-    assert!(!read(&repo).unwrap().is_dirty, "a content that a filter changes is not judged");
+    assert!(!read(&repo).unwrap().is_dirty, "filtered contents are not compared");
     fs::remove_file(repo.join("a.txt")).unwrap();
     assert!(read(&repo).unwrap().is_dirty);
     assert_eq!(fs::read(repo.join(".git/index")).unwrap(), index);
-    // A bare repository among the files is not one that the folder lies in.
+    // A bare repository among the tracked files is not the repository of its folder.
     let inner = repo.join("docs");
     git(&repo, &["init", "-q", "--bare", "docs"]);
     git(&inner, &["config", "core.fsmonitor", &run]);
@@ -95,7 +95,7 @@ fn nothing_that_a_repository_names_is_run() {
 }
 
 #[test]
-fn a_change_is_told_from_a_touch() {
+fn changed_contents_are_distinguished_from_changed_times() {
     for version in ["2", "3", "4"] {
         let dir = tempfile::tempdir().unwrap();
         let repo = dir.path();
@@ -140,7 +140,7 @@ fn a_change_is_told_from_a_touch() {
 }
 
 #[test]
-fn what_cannot_be_told_reads_as_unchanged() {
+fn unknown_states_count_as_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let repo = dir.path();
     committed(repo, "a", "one\n");
@@ -156,7 +156,7 @@ fn what_cannot_be_told_reads_as_unchanged() {
 }
 
 #[test]
-fn a_pipe_in_place_of_a_file_holds_nothing_up() {
+fn pipes_in_a_repository_do_not_block() {
     let dir = tempfile::tempdir().unwrap();
     let pipe = |path: &Path| {
         let made = Command::new("mkfifo").arg(path).status().unwrap();
@@ -176,7 +176,7 @@ fn a_pipe_in_place_of_a_file_holds_nothing_up() {
 }
 
 #[test]
-fn a_damaged_repository_is_none() {
+fn a_damaged_repository_is_ignored() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(".git"), "gitdir: nowhere\n").unwrap();
     assert_eq!(read(dir.path()), None);
@@ -185,7 +185,7 @@ fn a_damaged_repository_is_none() {
 }
 
 #[test]
-fn a_helper_that_takes_too_long_is_stopped_with_what_it_started() {
+fn slow_helpers_are_killed_with_their_child_processes() {
     let dir = tempfile::tempdir().unwrap();
     let before = std::time::Instant::now();
     let late =

@@ -18,7 +18,7 @@ fn job(root: &Path, is_done: bool, asks: Vec<LocateRequest>) -> LocateJob {
     LocateJob { session: SessionKey(1), item: ItemId(2), roots: vec![root.into()], is_done, asks }
 }
 
-/// The place of a change in a file with this text.
+/// The result for a change in a file with this text.
 fn place(file: &str, old: &str, new: &str, near: Option<u32>, is_done: bool) -> DiffPlace {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.txt");
@@ -35,39 +35,39 @@ const NOWHERE: fn() -> DiffPlace = || DiffPlace::Lines(vec![None]);
 const FILE: &str = "one\ntwo\nthree\nfour\ntwo\nfive\n";
 
 #[test]
-fn a_snippet_is_found_before_and_after_its_change() {
+fn texts_are_found_before_and_after_the_change() {
     assert_eq!(place(FILE, "three\nfour", "drei\nvier", None, false), line(3, false));
     assert_eq!(place(FILE, "3\n4\n", "three\nfour\n", None, true), line(3, true));
     assert_eq!(place(FILE, "nothing", "like it", None, true), NOWHERE());
-    // Line ends may differ, and the file may lack its last one.
+    // Line ends may differ, and the last one may be missing.
     assert_eq!(place("a\r\nb\r\nc\r\nd", "c\nd\n", "x\n", None, false), line(3, false));
 }
 
 #[test]
-fn a_whole_file_is_one() {
+fn complete_files_are_recognized() {
     assert_eq!(place(FILE, FILE, "gone", None, false), DiffPlace::Whole);
     assert_eq!(place(FILE, "was", FILE.trim_end(), None, true), DiffPlace::Whole);
 }
 
 #[test]
-fn of_several_places_the_named_line_decides() {
+fn the_line_of_the_agent_selects_among_several_places() {
     assert_eq!(place(FILE, "two", "zwei", None, false), NOWHERE());
     assert_eq!(place(FILE, "two", "zwei", Some(1), false), line(2, false));
     assert_eq!(place(FILE, "two", "zwei", Some(6), false), line(5, false));
-    // A whole line is meant before a part of one.
+    // Complete lines take precedence over parts of lines.
     assert_eq!(place("anew\nnew\n", "old", "new", None, true), line(2, true));
 }
 
 #[test]
-fn the_longer_text_says_more_than_the_expected_one() {
-    // "b" stands elsewhere too, so the text before the change tells where it is.
+fn the_longer_text_is_searched_first() {
+    // "b" occurs elsewhere too, so the text before the change is more specific.
     assert_eq!(place("b\nx\na\nb\n", "a\nb", "b", None, false), line(3, false));
-    // The change was made already although the call is not done: "a" alone would tell the wrong line.
+    // The change is already in the file although the call has not ended; "a" alone would yield the wrong line.
     assert_eq!(place("x\nnew\na\n", "a", "new\na", None, false), line(2, true));
 }
 
 #[test]
-fn hunks_are_found_one_after_the_other() {
+fn hunks_are_found_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.txt");
     fs::write(&path, FILE).unwrap();
@@ -79,7 +79,7 @@ fn hunks_are_found_one_after_the_other() {
 }
 
 #[test]
-fn only_ordinary_files_inside_the_folders_are_read() {
+fn only_regular_files_in_the_folders_are_read() {
     let dir = tempfile::tempdir().unwrap();
     let inside = dir.path().join("in");
     fs::create_dir(&inside).unwrap();
@@ -95,21 +95,21 @@ fn only_ordinary_files_inside_the_folders_are_read() {
     }
     let found = serve(job(&inside, true, vec![ask(texts(&inside.join("none"), "three", "drei"), None)]));
     assert_eq!(found[0].place, DiffPlace::Gone);
-    // The first line is believed: nothing can stand above it.
+    // Line 1 does not depend on the content of the file.
     let found = serve(job(&inside, true, vec![ask(texts(&secret, "three", "drei"), Some(1))]));
     assert_eq!(found[0].place, line(1, false));
 }
 
 #[tokio::test]
-async fn findings_come_as_events_and_old_jobs_of_a_call_are_left_out() {
+async fn results_are_sent_as_events_and_obsolete_jobs_are_skipped() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.txt");
     fs::write(&path, FILE).unwrap();
-    let (events, mut told) = unbounded_channel();
+    let (events, mut receiver) = unbounded_channel();
     let mut locator = Locator::new(events);
     let diff = texts(&path, "three", "drei");
     locator.look(job(dir.path(), false, vec![ask(diff.clone(), None)]));
-    let event = told.recv().await.unwrap();
+    let event = receiver.recv().await.unwrap();
     let found = vec![LocatedDiff { diff: diff.clone(), place: line(3, false), is_done: false }];
     assert_eq!(event, ServiceEvent::DiffsLocated { session: SessionKey(1), item: ItemId(2), found });
 

@@ -86,9 +86,9 @@ fn open_to_write(root: &Path) -> Result<Connection, StoreError> {
 
 /// Creates the file, or restricts the mode of an existing one; SQLite gives its other files the same mode.
 ///
-/// One that is there is not opened: the system drops all locks of a process on a file when it closes the file once,
-/// those of its other connections too. Then the next program that closes the file takes itself for the last, and removes
-/// the log that is still written to. Source: sqlite.org, "How To Corrupt An SQLite Database File", 2.2.
+/// An existing file is not opened: when a process closes a file, the system drops all of its locks on it, including
+/// those of its other connections. Then the next process that closes the database considers itself the last one, and
+/// removes the log that is still in use. Source: sqlite.org, "How To Corrupt An SQLite Database File", 2.2.
 fn make(path: &Path) -> io::Result<()> {
     /// While a new file is open here, no connection to it may be opened.
     static MAKING: Mutex<()> = Mutex::new(());

@@ -47,7 +47,7 @@ impl Drop for Owner {
 
 /// Whether the process of a mark is running. The file of a dead one is removed.
 pub(super) fn is_alive(root: &Path, token: &str) -> bool {
-    // The mark comes from the store and must not contain a path.
+    // The mark is read from the store and must not contain a path.
     if token.contains(['/', '\\']) {
         return false;
     }

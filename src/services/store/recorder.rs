@@ -1,6 +1,6 @@
 //! Writes events of sessions on its own thread.
 //!
-//! [`Recorder::keep`] takes notes without waiting. Text chunks are merged, and a batch is written at most half a
+//! [`Recorder::keep`] accepts notes without waiting. Text chunks are merged, and a batch is written at most half a
 //! second after its first note. Failures are reported as [`ServiceEvent::Trouble`].
 //! Invariants: there is no timer without pending notes; notes that cannot be written stay in memory, in order, and
 //! are retried; the first failure and the recovery are reported immediately.
@@ -438,7 +438,7 @@ impl Writer {
                     is_new = true;
                 }
                 other => {
-                    // One that could only be read may be written when it is opened again.
+                    // A read-only file may be writable when it is reopened.
                     if matches!(other, Err(Fault::ReadOnly)) {
                         self.conn = None;
                     }
@@ -483,7 +483,7 @@ pub(super) mod tests {
 
     /// Runs the thread's work synchronously.
     pub fn writer(store: &Store) -> (TestWriter, tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) {
-        let (services, told) = tokio::sync::mpsc::unbounded_channel();
+        let (services, received) = tokio::sync::mpsc::unbounded_channel();
         let writer = Writer {
             shared: Arc::default(),
             store: store.clone(),
@@ -495,7 +495,7 @@ pub(super) mod tests {
             is_failing: false,
             growth: Growth::default(),
         };
-        (TestWriter(writer), told)
+        (TestWriter(writer), received)
     }
 
     pub struct TestWriter(Writer);
@@ -533,7 +533,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn much_text_is_written_at_once() {
+    fn large_batches_are_written_immediately() {
         let mut inbox = Inbox::default();
         for _ in 0..3 {
             assert!(!inbox.is_much());
@@ -546,7 +546,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn text_that_comes_in_pieces_waits_as_one_event() {
+    fn pending_chunks_of_a_message_are_merged() {
         let mut inbox = Inbox::default();
         let mut add = |session, note| inbox.add(Taken { session: SessionKey(session), at_ms: 0, note });
         for piece in ["a", "b", "c"] {

@@ -39,7 +39,7 @@ impl SessionState {
 }
 
 /// A session without events.
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionRow {
     /// Id of the session.

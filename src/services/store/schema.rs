@@ -4,9 +4,9 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-/// One step after the other, from an empty file to the newest form.
+/// The migration steps, from an empty file to the newest version.
 const STEPS: &[&str] = &[
-    // 1: sessions with their events, what can be searched, prompts and agents by folder.
+    // 1: sessions with their events, search texts, and prompts and agents by folder.
     "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -50,7 +50,7 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (session, seq)
     ) WITHOUT ROWID;
 
-    -- One row for each message, call and error: what the search finds. `seq` is that of its first event.
+    -- Search texts: one row for each message, tool call and error. `seq` is that of its first event.
     CREATE TABLE docs (
         id INTEGER PRIMARY KEY,
         session INTEGER NOT NULL,
@@ -85,28 +85,28 @@ const STEPS: &[&str] = &[
     CREATE INDEX prompts_by_folder ON prompts (folder, id);
     CREATE TABLE folders (folder TEXT PRIMARY KEY, agent TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
     ",
-    // 2: titles of the user's own, links between sessions, what tells a folder again, sessions by the agent's id.
+    // 2: titles set by the user, links between sessions, identification of folders, sessions by the agent's id.
     "
     ALTER TABLE sessions ADD COLUMN own_title INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE sessions ADD COLUMN came_from TEXT;
     ALTER TABLE sessions ADD COLUMN folder_mark TEXT;
     CREATE INDEX sessions_by_agent_id ON sessions (agent_session) WHERE agent_session IS NOT NULL;
     ",
-    // 3: where a session begins anew, without a walk through all of it.
+    // 3: an index to find where a session was replaced.
     "
     CREATE INDEX events_replaced ON events (session, seq) WHERE kind = 'replaced';
     ",
-    // 4: modes, models and options that were chosen.
+    // 4: selected modes, models and options.
     "
     ALTER TABLE sessions ADD COLUMN chosen TEXT;
     ",
-    // 5: titles of the user's own that the agent has not been told.
+    // 5: titles set by the user that were not sent to the agent.
     "
     ALTER TABLE sessions ADD COLUMN owes_title INTEGER NOT NULL DEFAULT 0;
     ",
-    // 6: what was told late of something far above, and histories that are not whole yet.
+    // 6: late events of items far above, and incomplete histories.
     "
-    -- Played behind the event of this number: it changes what stands there or before, however late it came.
+    -- Played after the event with this number, because it changes an item there or before.
     CREATE TABLE late (
         session INTEGER NOT NULL,
         seq INTEGER NOT NULL,
@@ -117,7 +117,7 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (session, seq, nth)
     ) WITHOUT ROWID;
 
-    -- An agent's own history while it comes: once it is whole, its events join the others.
+    -- The agent's history while it is loaded; once it is complete, its events are moved to `events`.
     CREATE TABLE staged (
         session INTEGER NOT NULL,
         seq INTEGER NOT NULL,
@@ -128,23 +128,23 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (session, seq)
     ) WITHOUT ROWID;
     ",
-    // 7: sessions that came from a file. In older databases only recorded sessions have a folder mark.
+    // 7: imported sessions. In older databases only recorded sessions have a folder mark.
     "
     ALTER TABLE sessions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
     UPDATE sessions SET imported = 1 WHERE folder_mark IS NULL;
     ",
 ];
 
-/// The newest form.
+/// The newest version of the schema.
 #[expect(clippy::cast_possible_wrap, reason = "there are a few steps, and a constant cannot use `try_from`")]
 pub(super) const NEWEST: i64 = STEPS.len() as i64;
 
-/// Which form the file has.
+/// The version of the schema in the file.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
     conn.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Takes the steps that are missing, all or none of them. Safe when several processes do it at once.
+/// Applies the missing steps in one transaction. Safe for several processes at once.
 pub(super) fn migrate(conn: &mut Connection) -> rusqlite::Result<()> {
     if version(conn)? >= NEWEST {
         return Ok(());
@@ -164,7 +164,7 @@ mod tests {
     use super::super::{ListFilter, Search, Store, db};
     use super::*;
 
-    /// A file as the parlor left it that knew so many steps, with a session in it.
+    /// Creates a file with the schema of the first `steps` steps, with a session in it.
     fn older(dir: &std::path::Path, steps: usize) {
         let conn = Connection::open(dir.join(db::FILE)).unwrap();
         for sql in &STEPS[..steps] {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_every_older_form_becomes_the_newest_with_all_that_is_in_it() {
+    fn files_of_all_older_versions_are_migrated_without_loss() {
         for steps in 1..=STEPS.len() {
             let dir = tempfile::tempdir().unwrap();
             older(dir.path(), steps);

@@ -13,19 +13,18 @@ use crate::model::{
     ToolCallPatch, ToolContent, ToolKind, ToolStatus, TurnOutcome,
 };
 
-/// The longest text of one row; a longer message goes on in the next row.
+/// Maximum size of the text of one row in bytes; a longer message continues in the next row.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// The same for a message that comes in chunks: its last row is written anew with each batch.
+/// The same limit for chunked messages, whose last row is written again with each batch.
 const MAX_GROWING_BYTES: usize = 4 << 10;
 
-/// The most that is taken of one part of a call.
+/// Maximum size of the text of one part of a tool call.
 const MAX_PART_BYTES: usize = 16 << 10;
 
-/// So many calls may still grow; more of an older one begins another row.
+/// Maximum number of tool calls whose rows can still grow; updates of older calls start a new row.
 const MAX_CALLS: usize = 256;
 
-/// A row of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DocRow {
     pub turn: u32,
@@ -35,11 +34,11 @@ pub(super) struct DocRow {
     pub text: String,
 }
 
-/// The rows that may still grow.
+/// The rows that can still grow.
 #[derive(Debug, Default)]
 pub(super) struct Docs {
     message: Option<OpenMessage>,
-    /// The last calls of the running turn.
+    /// The last tool calls of the running turn.
     calls: HashMap<ToolCallId, Call>,
     order: VecDeque<ToolCallId>,
 }
@@ -67,7 +66,7 @@ struct Call {
 }
 
 impl Docs {
-    /// Whether an event adds to a call that is known already.
+    /// Whether an event updates a known tool call.
     pub fn knows(&self, record: &Record) -> bool {
         match record {
             Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
@@ -77,7 +76,7 @@ impl Docs {
         }
     }
 
-    /// Takes an event in, and puts the rows that changed into `out`.
+    /// Processes an event, and adds the changed rows to `out`.
     pub fn take(
         &mut self,
         uid: &str,
@@ -189,7 +188,7 @@ impl Docs {
     }
 }
 
-/// The row of an item of the agent's history: the texts of what makes it.
+/// The row of an inserted item of the agent's history, with the texts of all of its updates.
 pub(super) fn inserted(updates: &[SessionUpdate], turn: u32, at_ms: i64) -> Option<DocRow> {
     let (mut docs, mut rows) = (Docs::default(), BTreeMap::new());
     for (seq, update) in (0..).zip(updates) {
@@ -291,13 +290,13 @@ fn cut(mut text: String, max_bytes: usize) -> String {
     text
 }
 
-/// The last place of a whole character that is not behind `max_bytes`.
+/// The last character boundary that is not after `max_bytes`.
 fn boundary(text: &str, max_bytes: usize) -> usize {
     let end = max_bytes.min(text.len());
     (0..=end).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0)
 }
 
-/// Without escape sequences, as far as a search needs it.
+/// Removes escape sequences, as far as the search requires it.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -305,7 +304,7 @@ fn plain(text: &str) -> String {
         if c != '\u{1b}' {
             out.push(c);
         } else if chars.next() == Some('[') {
-            // A control sequence ends with a letter or one of a few signs.
+            // A control sequence ends with a byte from @ to ~.
             for c in chars.by_ref() {
                 if ('@'..='~').contains(&c) {
                     break;
@@ -316,62 +315,56 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// What to look for, and where.
+/// A search query with filters.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
-    /// Words that must all be there; `"quoted"` ones stand together, `word*` is a beginning.
+    /// Words that must all occur; `"quoted"` words must be adjacent, `word*` matches a prefix.
     pub words: String,
-    /// Only this agent's sessions.
     pub agent: Option<String>,
-    /// Only sessions of this folder, or below it.
+    /// Only sessions in this folder or below it.
     pub folder: Option<PathBuf>,
-    /// Only from this time on, in Unix milliseconds.
+    /// Start of the time range, in Unix milliseconds.
     pub since_ms: Option<i64>,
-    /// Only before this time, in Unix milliseconds.
+    /// End of the time range (exclusive), in Unix milliseconds.
     pub until_ms: Option<i64>,
     /// Only these kinds: `prompt`, `answer`, `thought`, `edit`, `command`, `tool`, `error`, `notice`.
     pub kinds: Vec<&'static str>,
-    /// Only what failed.
+    /// Only failed items.
     pub only_errors: bool,
-    /// At most so many.
+    /// Maximum number of hits.
     pub limit: u32,
 }
 
-/// A place that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// The session's id.
     pub uid: String,
-    /// The session's title or first prompt.
     pub name: String,
-    /// The session's agent.
     pub agent: String,
-    /// The session's folder.
     pub folder: PathBuf,
-    /// The number of its event, the first of them if there are several.
+    /// The number of its first event.
     pub seq: i64,
     pub turn: u32,
     /// Unix milliseconds.
     pub at_ms: i64,
     pub kind: String,
-    /// Whether it failed.
     pub is_error: bool,
-    /// The words in their surroundings, each between `\u{2}` and `\u{3}`.
+    /// The text around the matches; each match is between `\u{2}` and `\u{3}`.
     pub snippet: String,
 }
 
-/// Looks for words. Best matches come first, then newer ones.
+/// Searches for words. The best matches are first, then the newest.
 pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec<Hit>> {
     let words = query_text(&search.words);
     if words.is_empty() {
         return Ok(Vec::new());
     }
-    // Folders are compared by their text, so that no sign in a name has a meaning.
+    // Folders are compared as plain text, so that characters in a name have no special meaning.
     let folder = search.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
     let below = folder.as_ref().map(|folder| format!("{}/", folder.trim_end_matches('/')));
     let kinds = format!(",{},", search.kinds.join(","));
     let mut query = conn.prepare_cached(
-        // The words in their surroundings are looked up for the places that are shown only: that is what costs.
+        // Snippets are expensive, so they are computed only for the final rows.
         "WITH found AS MATERIALIZED (
             SELECT d.id, d.seq, d.turn, d.at, d.kind, d.is_error, s.uid, s.agent, s.folder,
                     coalesce(nullif(trim(s.title), ''), s.first_prompt, '') AS name, docs_fts.rank AS score
@@ -417,7 +410,7 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec
     rows.collect()
 }
 
-/// The words in the search's own language, in which each sign of a word stands for itself.
+/// The query in FTS5 syntax, with all characters of a word quoted.
 fn query_text(words: &str) -> String {
     let mut terms: Vec<String> = Vec::new();
     for (index, piece) in words.split('"').enumerate() {

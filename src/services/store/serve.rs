@@ -1,6 +1,6 @@
 //! Serves store jobs of the app.
 //!
-//! Each job has one answer; lists come in pages, errors as sentences for the user. Blocks on the disk and runs on
+//! Each job gets one response; lists are sent in pages, and errors are full sentences. Blocks on the disk and runs on
 //! its own thread.
 
 use std::path::{Path, PathBuf};
@@ -15,26 +15,26 @@ use crate::model::{
 use crate::services::folder_relocation::{self, Kin};
 use crate::services::{unix, when};
 
-/// Writes a session to a new file in a folder, and gives its path. What a file looks like is not the store's.
+/// Writes a session to a new file in a folder, and returns its path. The file format is implemented by the caller.
 pub type Export = fn(&Store, &str, ExportForm, &Path) -> Result<PathBuf, String>;
 
-/// Rows of the first page, which is to be on the screen at once, and of the others.
+/// Number of rows of the first page, which is shown immediately, and of further pages.
 const FIRST_PAGE: u32 = 100;
 const PAGE: u32 = 500;
 
-/// How many of a folder's last sessions are looked at for one that no other parlor has open.
+/// Number of sessions of a folder that are checked for one that no other parlor has open.
 const MAX_LAST: u32 = 20;
 
-/// How many places a search gives.
+/// Maximum number of search results.
 const MAX_HITS: u32 = 200;
 
-/// How many folders of other sessions are looked at for one that is gone.
+/// Maximum number of folders of other sessions that are searched for a missing folder.
 const MAX_KNOWN_FOLDERS: usize = 300;
 
 const DAY_MS: i64 = 86_400_000;
 
 impl Store {
-    /// Serves a job. `tell` gets the answer.
+    /// Executes a job and sends the response to `tell`.
     pub fn serve(&self, job: StoreJob, export: Export, tell: &mut dyn FnMut(StoreNews)) {
         match job {
             StoreJob::Folder { folder, wants_session } => self.serve_folder(&folder, wants_session, tell),
@@ -48,7 +48,7 @@ impl Store {
             }
             StoreJob::OpenListed { conn, agent, info, folder } => {
                 let found = self.with(|conn| rows::by_agent_id(conn, &agent, info.id.as_str()));
-                // What cannot be read is as if it was not kept: the agent has the session in any case.
+                // If the record cannot be read, the session is opened from the agent, as if it was not recorded.
                 tell(match found.ok().flatten().filter(|(_, row)| !row.is_child) {
                     Some((_, row)) => {
                         StoreNews::Opened(Box::new(self.serve_open(row.uid, true, None, &folder)))
@@ -88,7 +88,7 @@ impl Store {
             StoreJob::Export { uid, form, folder } => {
                 tell(StoreNews::Exported(export(self, &uid, form, &folder)));
             }
-            // While letters are typed, each makes a search; only the last one is wanted.
+            // Each typed character starts a search; obsolete ones are skipped.
             StoreJob::Search { serial, .. } if serial < self.inner.newest_search.load(Ordering::Relaxed) => {
                 tell(StoreNews::Found { serial, hits: Ok(Vec::new()) });
             }
@@ -99,7 +99,7 @@ impl Store {
         }
     }
 
-    /// The agent first: it is read in any case, while what dead parlors left may have to wait for a lock.
+    /// The agent is sent first, because closing the sessions of dead parlors may wait for a lock.
     fn serve_folder(&self, folder: &Path, wants_session: bool, tell: &mut dyn FnMut(StoreNews)) {
         if let Some(agent) = self.agent_for(folder) {
             tell(StoreNews::FolderAgent(agent));
@@ -117,7 +117,7 @@ impl Store {
         }
     }
 
-    /// The last session of this very folder under another name that it had before.
+    /// The last session of this folder under a previous path.
     pub fn moved_here(&self, folder: &Path) -> Option<SessionRow> {
         let here = unix::identity(folder)?;
         let (rows, _) = self.list_page(None, PAGE).ok()?;
@@ -129,7 +129,7 @@ impl Store {
     }
 
     fn serve_list(&self, serial: u64, folder: &Path, tell: &mut dyn FnMut(StoreNews)) {
-        // Closes what dead parlors left open, so that the rows say how things are.
+        // Closes the sessions of dead parlors, so that the rows are current.
         if let Err(error) = self.list(&ListFilter { limit: Some(0), ..ListFilter::default() }) {
             tell(StoreNews::Listed { serial, rows: Err(words(error)), is_last: true });
             return;
@@ -184,14 +184,14 @@ impl Store {
     fn serve_open(&self, uid: String, takes: bool, at: Option<i64>, folder: &Path) -> ArchiveOpening {
         let offers = self.row(&uid).ok().map(|row| self.folder_offers(&row, folder));
         let offers = offers.filter(|offers| !offers.is_empty());
-        // A session without a folder is only read until the user has said where it goes on.
+        // A session without a folder is read-only until the user selects a folder.
         let takes = takes && offers.is_none();
         let kept = if takes { self.reopen(&uid) } else { self.peek(&uid, at).map(|(_, kept)| kept) };
         ArchiveOpening { uid, takes, at, kept: kept.map_err(words), offers }
     }
 
-    /// Where a session may continue whose folder is gone, or is only named by an imported file: best first; empty if it
-    /// continues in its own folder.
+    /// Candidates for a session whose folder is missing, or only named by an imported file: best first; empty if the
+    /// session continues in its own folder.
     pub fn folder_offers(&self, row: &SessionRow, current: &Path) -> Vec<FolderOffer> {
         if row.folder.is_dir() && (!row.is_imported || row.folder == current) {
             return Vec::new();
@@ -240,7 +240,7 @@ impl Store {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "an error is turned into words where it ends")]
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn words(error: StoreError) -> String {
     error.to_string()
 }

@@ -1,4 +1,4 @@
-//! The state of a session while it is recorded: from notes to rows.
+//! The state of a session while it is recorded: converts notes to rows.
 //!
 //! Numbers events and updates the session's row and search texts. Pure, except for the times in the notes.
 //! Invariants: a session gets a row with its first prompt, message or draft; event numbers only grow; a search text
@@ -13,46 +13,45 @@ use super::search::{self, Docs};
 use super::write::{Batch, CopyRow, EventRow, LateRow};
 use super::{format, random};
 
-/// How much of the first prompt is kept beside the session.
+/// Maximum length of the saved start of the first prompt.
 const FIRST_PROMPT_CHARS: usize = 200;
 
-/// A session that is being recorded.
 #[derive(Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Track {
     pub row: SessionRow,
-    /// Whether it has a row, or is about to get one.
+    /// Whether the session has a row, or is about to get one.
     is_kept: bool,
-    /// Whether the row is one that the session had before it was opened here.
+    /// Whether the row existed before the session was opened here.
     is_adopted: bool,
-    /// Whether the row changed since it was last handed out.
+    /// Whether the row changed since it was last saved.
     is_dirty: bool,
-    /// What happened before there was a reason to keep it.
+    /// Events from before the session gets a row.
     waiting: Vec<EventRow>,
-    /// The beginning that it has from another session, until it is written.
+    /// The pending copy of another session's start.
     copy: Option<CopyRow>,
     docs: Docs,
-    /// While a history comes that may not come to its end: the row as it was before.
+    /// While a history is loaded that may remain incomplete: the previous row.
     held: Option<Box<SessionRow>>,
-    /// What came late and waits for a row.
+    /// Late events from before the session gets a row.
     waiting_late: Vec<LateRow>,
-    /// The numbers of the events behind marks.
+    /// The numbers of the events after marks.
     marks: BTreeMap<u64, i64>,
-    /// Whether all since the last mark was kept in whole.
+    /// Whether everything since the last mark was recorded completely.
     is_whole: bool,
     passed: Passed,
 }
 
-/// Marks that were passed since they were last asked for.
+/// Marks that were passed since they were last fetched.
 #[derive(Debug, Default)]
 pub(super) struct Passed {
-    /// The last one, or the number of what came late behind it.
+    /// The last mark, or the serial of the late event after it.
     pub upto: Option<u64>,
     pub marks: Vec<MarkPlace>,
 }
 
 impl Track {
-    /// A new session, or one that goes on behind what is kept of it.
+    /// Creates the state of a new session, or of one that continues its record.
     pub fn new(reopened: Option<SessionRow>, at_ms: i64) -> Self {
         let is_kept = reopened.is_some();
         let row = reopened.unwrap_or_else(|| SessionRow {
@@ -77,7 +76,7 @@ impl Track {
         }
     }
 
-    /// Takes a note in; what is to be written goes to the batch.
+    /// Processes a note and adds the changes to the batch.
     pub fn take(&mut self, note: Note, at_ms: i64, batch: &mut Batch) {
         match note {
             Note::Head(head) => self.set_head(*head),
@@ -114,7 +113,7 @@ impl Track {
             Note::Closed => self.release(batch),
         }
         self.is_dirty = true;
-        // A copy is worth a row without a word of its own, once the agent has made it.
+        // A copy gets a row without own events once the agent has created it.
         self.is_kept |= self.copy.is_some() && self.row.agent_session.is_some();
         if self.is_kept {
             batch.events.append(&mut self.waiting);
@@ -123,7 +122,7 @@ impl Track {
         }
     }
 
-    /// It begins as another session does, up to a turn. One that has a row already has a beginning too.
+    /// Starts the session as a copy of another one up to a turn, unless it already has a row.
     pub fn begin_as(&mut self, source: &SessionRow, turns: u32) {
         if self.is_kept {
             return;
@@ -139,11 +138,11 @@ impl Track {
         self.copy = Some(CopyRow { from: source.uid.clone(), to: self.row.uid.clone(), turns, below });
     }
 
-    /// Adds the row to the batch, if there is a reason to keep it and it changed.
+    /// Adds the row to the batch, if the session has one and it changed.
     pub fn save(&mut self, batch: &mut Batch) {
         if self.is_kept && std::mem::take(&mut self.is_dirty) {
             match &self.held {
-                // What a history tells counts once it is whole.
+                // The values from the history apply only once it is complete.
                 Some(before) => batch.save(&SessionRow {
                     next_seq: before.next_seq,
                     first_prompt: before.first_prompt.clone(),
@@ -158,12 +157,12 @@ impl Track {
         }
     }
 
-    /// Marks that were passed; what stands before them is with the batch, if the session is kept.
+    /// The marks that were passed, if the session has a row; all events before them are in the batch.
     pub fn take_passed(&mut self) -> Option<Passed> {
         (self.is_kept && self.passed.upto.is_some()).then(|| std::mem::take(&mut self.passed))
     }
 
-    /// Nobody has the session open any more.
+    /// Marks the session as closed.
     pub fn release(&mut self, batch: &mut Batch) {
         self.end_history(false, batch);
         self.is_dirty = true;
@@ -172,12 +171,12 @@ impl Track {
         self.row.agent_born = None;
     }
 
-    /// Whether it has a row, or is about to get one.
+    /// Whether the session has a row, or is about to get one.
     pub fn is_kept(&self) -> bool {
         self.is_kept
     }
 
-    /// Goes on behind what is kept already, for it is the same session.
+    /// Continues an existing record of the same session.
     pub fn adopt(&mut self, known: SessionRow) {
         let came = std::mem::replace(&mut self.row, known);
         self.row.owner = came.owner;
@@ -191,8 +190,8 @@ impl Track {
         self.move_marks(self.row.next_seq - came.next_seq);
     }
 
-    /// The agent replays a session that has a record already: the record stays unchanged, and the history gets a row
-    /// of its own.
+    /// The agent replays a session that already has a record: the record is unchanged, and the history gets its own
+    /// row.
     fn part_from_record(&mut self, at_ms: i64, batch: &mut Batch) {
         if !std::mem::take(&mut self.is_adopted) {
             return;
@@ -299,7 +298,7 @@ impl Track {
         row.agent_session = head.session.map(|id| id.as_str().to_owned()).or(row.agent_session.take());
         row.folder = head.place.cwd;
         row.roots = head.place.additional_directories.iter().map(|root| root.to_path_buf()).collect();
-        // It is continued with an agent and in a folder that the user chose.
+        // The user chose the agent and the folder to continue it.
         row.is_imported = false;
         row.branch = head.branch;
         row.title = head.title;
@@ -352,7 +351,7 @@ impl Track {
     }
 }
 
-/// An id that is short enough to be typed: eight letters and digits, of which a beginning will do.
+/// Creates an id that is short enough to be typed: eight letters and digits, of which a unique prefix is sufficient.
 pub(super) fn new_uid() -> String {
     const SIGNS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let mut rest = random();

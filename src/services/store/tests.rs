@@ -10,19 +10,19 @@ mod format;
 mod paging;
 mod sessions;
 
-/// A store in a folder of its own.
+/// A store in a temporary folder.
 pub fn store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path().join("data")).unwrap();
     (dir, store)
 }
 
-/// Another process's view of the same folder: a mark and a connection of its own.
+/// Another process's view of the same folder, with a separate mark and connection.
 pub fn another(dir: &tempfile::TempDir) -> Store {
     Store::open(dir.path().join("data")).unwrap()
 }
 
-/// Leaves the store as the end of its parlor without a word does: its mark is gone.
+/// Simulates a crash of the store's parlor: its mark is removed.
 pub fn lose_mark(dir: &tempfile::TempDir, store: &Store) {
     let token = &store.owner().unwrap().token;
     std::fs::remove_file(dir.path().join("data/locks").join(format!("{token}.lock"))).unwrap();
@@ -58,15 +58,15 @@ pub fn ended(turn: u32) -> Note {
     event(turn, Record::TurnEnded(outcome))
 }
 
-/// A recorder, and what it tells.
+/// A recorder and its events.
 pub fn recorder(store: &Store) -> (Recorder, tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) {
-    let (sender, told) = tokio::sync::mpsc::unbounded_channel();
-    (Recorder::new(store.clone(), sender), told)
+    let (sender, received) = tokio::sync::mpsc::unbounded_channel();
+    (Recorder::new(store.clone(), sender), received)
 }
 
-/// Records notes of one session to their end, and gives the session's id.
+/// Records the notes of a session and closes it; returns the session's id.
 pub fn record(store: &Store, notes: Vec<Note>) -> String {
-    let (mut recorder, _told) = recorder(store);
+    let (mut recorder, _received) = recorder(store);
     recorder.keep(SessionKey(1), notes);
     assert_eq!(recorder.finish(), None);
     let all = ListFilter { with_children: true, ..ListFilter::default() };
@@ -84,7 +84,7 @@ pub fn broken_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn prompts_are_kept_by_folder() {
+fn prompts_are_saved_by_folder() {
     let (dir, store) = store();
     let (one, two) = (Path::new("/here/one"), Path::new("/other/one"));
     assert_eq!(store.history(one), Vec::<String>::new());
@@ -127,7 +127,7 @@ fn several_processes_lose_nothing() {
     let (dir, store) = store();
     let threads: Vec<_> = (0..4)
         .map(|n| {
-            // A store of its own has a connection of its own, as a process would.
+            // Each store has a separate connection, like a process.
             let store = another(&dir);
             std::thread::spawn(move || {
                 for i in 0..20 {
@@ -151,7 +151,7 @@ fn several_processes_lose_nothing() {
 }
 
 #[test]
-fn the_last_agent_of_a_folder_is_remembered() {
+fn the_last_agent_of_a_folder_is_saved() {
     let (_dir, store) = store();
     assert_eq!(store.agent_for(Path::new("/f")), None);
     store.save_agent(Path::new("/f"), "claude").unwrap();
@@ -162,13 +162,13 @@ fn the_last_agent_of_a_folder_is_remembered() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_used_is_said_so() {
+fn an_unusable_data_folder_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
     let error = Store::open(dir.path().join("file/below")).unwrap_err();
     assert!(error.to_string().contains("file/below: "), "{error}");
     let store = Store::open(dir.path().join("data")).unwrap();
-    // A folder where the file should be.
+    // A folder with the name of the file.
     fs::create_dir(dir.path().join("data").join(db::FILE)).unwrap();
     assert!(store.append_prompt(Path::new("/f"), "x").is_err());
     assert_eq!(store.history(Path::new("/f")), Vec::<String>::new());

@@ -227,7 +227,7 @@ fn end_history(change: &Transaction<'_>, id: i64, history: &EndedHistory) -> rus
         return Ok(());
     }
     forget_staged(change, id, history.from)?;
-    // Nothing else was ever kept of it.
+    // Deletes the session if there was nothing before the history.
     change.execute(
         "DELETE FROM sessions WHERE id = ?1 AND draft = '' AND queue = '[]'
             AND NOT EXISTS (SELECT 1 FROM events WHERE session = ?1)",

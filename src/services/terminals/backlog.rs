@@ -6,13 +6,13 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// How much may be told and not taken.
+/// Maximum number of bytes that are reported but not received.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// How much credit comes back by itself in a second.
+/// Credit per second that returns without being received.
 const TRICKLE_BYTES_PER_S: u64 = 64 << 10;
 
-/// The credit.
+/// Limits the output of all terminals.
 #[derive(Debug)]
 pub(super) struct Backlog {
     state: Mutex<State>,
@@ -31,7 +31,7 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// Whether so much may be told now; if so it is counted as told.
+    /// Whether `bytes` may be reported now; if so, they are counted.
     pub(super) fn admit(&self, bytes: usize) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let elapsed_ms = u64::try_from(state.since.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -48,7 +48,7 @@ impl Backlog {
         is_admitted
     }
 
-    /// So much was taken.
+    /// Records that `bytes` were received.
     pub(super) fn taken(&self, bytes: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.told_bytes = state.told_bytes.saturating_sub(bytes as u64);

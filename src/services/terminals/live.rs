@@ -19,26 +19,25 @@ use super::ring::Ring;
 use crate::model::{ConnId, ExitInfo, ServiceEvent, TerminalId};
 use crate::services::unix;
 
-/// What the agent gets when it names no limit.
+/// Default output limit if the agent does not set one.
 const DEFAULT_LIMIT_BYTES: u64 = 1 << 20;
 
-/// The most that an agent can ask to be kept.
+/// Maximum output limit.
 const MAX_LIMIT_BYTES: u64 = 64 << 20;
 
-/// The most that one event carries.
+/// Maximum size of the output in one event.
 const MAX_EVENT_BYTES: usize = 256 << 10;
 
-/// Time between two events.
+/// Interval between two events.
 const TELL_EVERY: Duration = Duration::from_millis(16);
 
-/// How often to look for credit when the screen lags, and how much of the newest output waits for it.
+/// Polling interval for credit while the screen is slow, and the amount of newest output that is retained.
 const LAGGING_EVERY: Duration = Duration::from_millis(100);
 const LAGGING_BYTES: usize = 64 << 10;
 
-/// How long after the exit to wait for the last output, when something else holds the terminal.
+/// How long to wait for the last output after the exit, while another process holds the terminal open.
 const LAST_OUTPUT: Duration = Duration::from_millis(400);
 
-/// A command that an agent started.
 #[derive(Debug)]
 pub(super) struct Live {
     id: TerminalId,
@@ -49,20 +48,20 @@ pub(super) struct Live {
 }
 
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is set by another thread, in no fixed order")]
+#[expect(clippy::struct_excessive_bools, reason = "set by several threads in any order")]
 struct State {
     plain: Plain,
-    /// For the agent.
+    /// The output for the agent.
     ring: Ring,
-    /// For the screen, not told yet.
+    /// The output for the screen that was not reported yet.
     untold: Vec<u8>,
-    /// How much was left out before `untold`.
+    /// Number of bytes that were dropped before `untold`.
     left_out_bytes: u64,
     is_lagging: bool,
-    /// Nobody holds the terminal any more.
+    /// No process holds the terminal open.
     is_closed: bool,
     exit: Option<(ExitInfo, Instant)>,
-    /// The end was told, or is about to be: no more output.
+    /// The end was reported or is about to be, so no more output is reported.
     is_ended: bool,
     may_reap: bool,
     is_reaped: bool,
@@ -86,18 +85,17 @@ impl Live {
         Self { id, conn, leader, state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Whose it is.
     pub(super) fn conn(&self) -> ConnId {
         self.conn
     }
 
-    /// Whether the command itself runs.
+    /// Whether the command itself is running.
     pub(super) fn is_running(&self) -> bool {
         self.state().exit.is_none()
     }
 
-    /// Plain output for the agent, whether it was cut, and the exit. The exit only once all output is
-    /// there: an agent that sees it asks no more.
+    /// The plain output for the agent, whether it was truncated, and the exit status. The status is returned only with
+    /// the complete output, because agents stop reading after it.
     pub(super) fn read(&self) -> (String, bool, Option<ExitInfo>) {
         let mut state = self.state();
         let unfinished = state.plain.unfinished();
@@ -106,13 +104,13 @@ impl Live {
         (text, is_cut, exit)
     }
 
-    /// Does something with the process while its id is surely its own.
+    /// Calls a function while the process id cannot be reused.
     pub(super) fn while_unreaped<T>(&self, act: impl FnOnce(Pid) -> T) -> Option<T> {
         let state = self.state();
         (!state.is_reaped).then(|| act(self.leader))
     }
 
-    /// Lets go of the process id, as soon as the process has ended.
+    /// Allows the process to be reaped once it has ended.
     pub(super) fn let_reap(&self) {
         self.state().may_reap = true;
         self.changed.notify_all();
@@ -154,7 +152,7 @@ impl Live {
         self.changed.notify_all();
     }
 
-    /// Tells output as it comes, at most one event per [`TELL_EVERY`], then the end.
+    /// Reports output, at most one event per [`TELL_EVERY`], and then the end.
     fn tell_until_end(&self, out: &UnboundedSender<ServiceEvent>, backlog: &Backlog) {
         let mut next = Instant::now();
         let mut state = self.state();
@@ -168,7 +166,7 @@ impl Live {
                 state.is_ended = true;
             }
             if !state.untold.is_empty() && (is_last || now >= next) {
-                // The last piece is bounded, so it needs no credit.
+                // The last output is bounded, so it needs no credit.
                 let has_credit = backlog.admit(state.untold.len()) || is_last;
                 state.is_lagging = !has_credit;
                 if has_credit {
@@ -195,7 +193,7 @@ impl Live {
 }
 
 impl State {
-    /// What is to be told, after a word on what was left out.
+    /// Removes and returns the output to report, preceded by a note about dropped output.
     fn take_untold(&mut self) -> Vec<u8> {
         let bytes = std::mem::take(&mut self.untold);
         let left_out = std::mem::take(&mut self.left_out_bytes);
@@ -203,15 +201,15 @@ impl State {
             return bytes;
         }
         let mut told = format!("\x1b[0m\r\n… {} KiB of output omitted …\r\n", left_out.div_ceil(1024));
-        // What is left may begin in the middle of a line, of a character or of a sequence.
+        // The rest may begin in the middle of a line, a character or a sequence.
         let start = memchr::memchr(b'\n', &bytes).map_or(0, |at| at + 1);
         told.push_str(&String::from_utf8_lossy(bytes.get(start..).unwrap_or_default()));
         told.into_bytes()
     }
 }
 
-/// Reads the terminal until nobody holds it. Goes on after the end, for the agent's copy and so that what
-/// runs in the background is not stopped by a full terminal.
+/// Reads the terminal until no process holds it open. Continues after the end, for the agent's output and so that
+/// background processes do not block on a full terminal.
 pub(super) fn read_output(live: &Live, mut output: Box<dyn Read + Send>) {
     let mut buffer = vec![0; 32 << 10];
     loop {
@@ -226,13 +224,13 @@ pub(super) fn read_output(live: &Live, mut output: Box<dyn Read + Send>) {
     live.changed.notify_all();
 }
 
-/// Waits for the exit, and later reaps.
+/// Waits for the exit, and reaps the process later.
 pub(super) fn watch_exit(live: &Arc<Live>) {
     let here = Arc::clone(live);
     let started = thread::Builder::new().name("terminal exit".to_owned()).spawn(move || {
         let exit = unix::wait_unreaped(here.leader);
         let mut state = here.state();
-        // Without an answer someone else has reaped it: the id is no longer ours.
+        // Without a status the process was reaped elsewhere, so its id may be reused.
         state.is_reaped = exit.is_none();
         state.exit = Some((exit.unwrap_or_default(), Instant::now()));
         here.changed.notify_all();
@@ -249,7 +247,7 @@ pub(super) fn watch_exit(live: &Arc<Live>) {
     }
 }
 
-/// Tells the output and the end.
+/// Reports the output and the end.
 pub(super) fn tell_output(live: &Arc<Live>, out: UnboundedSender<ServiceEvent>, backlog: Arc<Backlog>) {
     let here = Arc::clone(live);
     let last_resort = out.clone();
@@ -264,7 +262,7 @@ pub(super) fn tell_output(live: &Arc<Live>, out: UnboundedSender<ServiceEvent>, 
 }
 
 impl Live {
-    /// For a machine that has no thread left: kills the command, so that nothing waits for it.
+    /// Kills the command, because no thread could be started to watch it.
     fn give_up(&self) {
         self.while_unreaped(|leader| unix::signal_group(leader, rustix::process::Signal::KILL));
         let mut state = self.state();

@@ -6,24 +6,24 @@
 
 use super::ring::Ring;
 
-/// A line longer than this is given out in pieces, which can then no longer be overwritten.
+/// Maximum length of a line; longer ones are split, and the parts can no longer be overwritten.
 const MAX_LINE_CHARS: usize = 16 << 10;
 
-/// How long a title or other string sequence may be before it is taken for text that lost its end.
+/// Maximum length of a title or other string sequence before it is treated as unterminated.
 const MAX_STRING_CHARS: usize = 4096;
 
-/// How many characters of a sequence's parameters are kept.
+/// Maximum length of the parameters of a sequence.
 const MAX_PARAM_CHARS: usize = 32;
 
-/// The state between two pieces.
+/// The state between two reads.
 #[derive(Debug, Default)]
 pub(super) struct Plain {
-    /// Bytes of a character that is not complete.
+    /// Bytes of an incomplete character.
     carry: Vec<u8>,
     mode: Mode,
-    /// The line that is being written.
+    /// The current line.
     line: Vec<char>,
-    /// Where the next character goes.
+    /// The column of the next character.
     column: usize,
 }
 
@@ -31,18 +31,17 @@ pub(super) struct Plain {
 enum Mode {
     #[default]
     Text,
-    /// After an escape.
     Escape,
-    /// In a control sequence, with its parameters so far.
+    /// In a control sequence, with its parameters.
     Control(String),
-    /// In a string (title, link, device control) of this length.
+    /// In a string (title, link, device control), with its length.
     Skip(usize),
     /// After an escape in a string.
     SkipEscape,
 }
 
 impl Plain {
-    /// Takes bytes; complete lines go into the ring.
+    /// Processes bytes, and appends complete lines to the ring.
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Ring) {
         let mut all = std::mem::take(&mut self.carry);
         all.extend_from_slice(bytes);
@@ -64,7 +63,7 @@ impl Plain {
         }
     }
 
-    /// The line that is not complete, and what is left of a character that never came.
+    /// The incomplete line, including the bytes of an incomplete character.
     pub(super) fn unfinished(&self) -> String {
         let mut text: String = self.line.iter().collect();
         if !self.carry.is_empty() {
@@ -109,7 +108,7 @@ impl Plain {
                 self.put(c, out);
                 Mode::Text
             }
-            // A line end or the like inside a sequence acts as outside of it; anything else ends it.
+            // A control character inside a sequence has its usual effect; anything else ends the sequence.
             (mode, c) => {
                 self.put(c, out);
                 if c < ' ' { mode } else { Mode::Text }
@@ -152,7 +151,7 @@ impl Plain {
         self.column = 0;
     }
 
-    /// A control sequence. Private ones (with `?` and the like) change modes, not text.
+    /// Executes a control sequence. Private ones (with `?` and similar) change modes, not text.
     fn control(&mut self, params: &str, last: char, out: &mut Ring) {
         if params.starts_with(['?', '<', '=', '>']) {
             return;

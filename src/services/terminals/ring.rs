@@ -16,8 +16,7 @@ impl Ring {
         Self { text: String::new(), limit_bytes, is_cut: false }
     }
 
-    /// Adds text at the end. Takes more room than the limit only for a while, so that the cost of cutting
-    /// is spread.
+    /// Appends text. The limit may be exceeded temporarily, so that truncation has amortised constant cost.
     pub(super) fn push(&mut self, text: &str) {
         self.text.push_str(text);
         if self.text.len() > self.limit_bytes {
@@ -29,7 +28,7 @@ impl Ring {
         }
     }
 
-    /// The text with something that follows it, cut to the limit, and whether anything was ever cut.
+    /// The text followed by `rest`, truncated to the limit, and whether anything was ever truncated.
     pub(super) fn with(&mut self, rest: &str) -> (String, bool) {
         let mut all = String::with_capacity(self.text.len() + rest.len());
         all.push_str(&self.text);
@@ -41,7 +40,7 @@ impl Ring {
     }
 }
 
-/// Where the last `limit_bytes` begin, or the next character's beginning after it.
+/// The index of the first character boundary within the last `limit_bytes`.
 fn cut_at(text: &str, limit_bytes: usize) -> usize {
     let mut cut = text.len().saturating_sub(limit_bytes);
     while !text.is_char_boundary(cut) {

@@ -16,32 +16,31 @@ use crate::model::TerminalCommand;
 use crate::program::{PLAIN_SHELL, Start, StartedBy};
 use crate::services::unix;
 
-/// What the command takes for its window.
+/// The window size of the command.
 const SIZE: PtySize = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
 
-/// Shells that read a line as an agent writes it.
+/// Shells with the syntax that agents expect.
 const USUAL_SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
 
 /// Set before the agent's own variables: no pager, no prompt, and colours.
 const ENV: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "xterm-256color")];
 
-/// A command that runs.
+/// A running command.
 pub(super) struct Running {
-    /// Its process, the leader of its group and session. Not reaped.
+    /// The leader of its process group and session; not reaped.
     pub(super) leader: Pid,
-    /// What it writes; ends when nobody holds the terminal any more.
+    /// The output; ends when no process holds the terminal open.
     pub(super) output: Box<dyn Read + Send>,
 }
 
-/// Why a command could not be started; its `Display` is a sentence for the agent and its user.
+/// Why a command could not be started; `Display` is a full sentence.
 #[derive(Debug)]
 pub(super) enum StartError {
-    /// There is no such program.
     NoProgram(String),
-    /// The folder does not exist, or is none.
+    /// The folder does not exist or is not a folder.
     NoFolder(PathBuf),
-    /// The system refused.
+    /// An error of the system.
     System(String),
 }
 
@@ -60,7 +59,7 @@ impl fmt::Display for StartError {
     }
 }
 
-/// The command as one line.
+/// The command as one line, for display.
 pub(super) fn line_for_people(command: &TerminalCommand) -> String {
     if command.args.is_empty() {
         return command.command.clone();
@@ -68,7 +67,6 @@ pub(super) fn line_for_people(command: &TerminalCommand) -> String {
     shell_words::join(std::iter::once(&command.command).chain(&command.args))
 }
 
-/// Starts it.
 pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartError> {
     let system = |error: &dyn fmt::Display| StartError::System(error.to_string());
     let folder = match &command.cwd {
@@ -89,11 +87,11 @@ pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartError> {
     let child = pty.slave.spawn_command(builder).map_err(|error| system(&error))?;
     let leader = child.process_id().and_then(unix::process_id);
     let leader = leader.ok_or_else(|| StartError::System("no process id".to_owned()))?;
-    // The slave closes here: from now on only the command holds it, so that reading ends with it.
+    // The slave is closed here, so that only the command holds it and reading ends with it.
     Ok(Running { leader, output })
 }
 
-/// What to execute: the program with its arguments, or a shell with the line.
+/// Finds the program, or a shell for a command line.
 fn find(command: &TerminalCommand, folder: &Path) -> Result<Start, StartError> {
     let find = |name: &str| Start::find(StartedBy::Agent, name, Some(folder), &command.env).ok();
     if let Some(start) = find(&command.command) {
@@ -108,13 +106,13 @@ fn find(command: &TerminalCommand, folder: &Path) -> Result<Start, StartError> {
     Err(StartError::NoProgram(command.command.trim().to_owned()))
 }
 
-/// Whether a command can only be meant for a shell.
+/// Whether a command contains shell syntax.
 fn is_shell_line(command: &str) -> bool {
     let is_special = |c: char| c.is_whitespace() || "|&;<>()$`\"'*?{}~=".contains(c);
     !command.trim().is_empty() && command.contains(is_special)
 }
 
-/// The user's shell, if agents can be expected to write for it.
+/// The user's shell, if it has the expected syntax.
 fn shell() -> String {
     std::env::var("SHELL")
         .ok()

@@ -13,14 +13,14 @@ use rustix::process::Signal;
 use super::live::Live;
 use crate::services::unix;
 
-/// How often to look whether they ended.
+/// Polling interval while processes are ending.
 const POLL: Duration = Duration::from_millis(10);
 
-/// TERM, then KILL to what is left after `grace`. Blocks until then, or until nothing is left.
+/// Sends TERM, and KILL to remaining processes after `grace`. Blocks until then, or until all have ended.
 pub(super) fn kill(lives: &[Arc<Live>], grace: Duration) {
     for live in lives {
         signal(live, Signal::TERM);
-        // A stopped process acts on a signal only when it goes on.
+        // A stopped process handles a signal only once it is continued.
         signal(live, Signal::CONT);
     }
     let deadline = Instant::now() + grace;
@@ -35,7 +35,7 @@ pub(super) fn kill(lives: &[Arc<Live>], grace: Duration) {
     }
 }
 
-/// Whether the command runs, or something that it started.
+/// Whether the command or one of its child processes is running.
 pub(super) fn is_anything_alive(live: &Live) -> bool {
     live.is_running() || !live.while_unreaped(unix::session_members).unwrap_or_default().is_empty()
 }

@@ -9,22 +9,22 @@ use crate::model::ExitInfo;
 mod text;
 
 const CONN: ConnId = ConnId(1);
-/// Far above what anything here takes; the machine may be busy.
+/// Longer than any test takes, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Rig {
     terminals: Terminals,
     events: UnboundedReceiver<ServiceEvent>,
     dir: tempfile::TempDir,
-    /// Output told so far, of all terminals.
-    told: Vec<u8>,
+    /// All reported output.
+    output: Vec<u8>,
     ended: Vec<(TerminalId, ExitInfo)>,
 }
 
 fn rig() -> Rig {
     let (sender, events) = unbounded_channel();
     let dir = tempfile::tempdir().unwrap();
-    Rig { terminals: Terminals::new(sender), events, dir, told: Vec::new(), ended: Vec::new() }
+    Rig { terminals: Terminals::new(sender), events, dir, output: Vec::new(), ended: Vec::new() }
 }
 
 fn line(command: &str) -> TerminalCommand {
@@ -40,7 +40,7 @@ impl Rig {
                     ServiceEvent::TerminalOutput { terminal, bytes } => {
                         assert!(!self.ended.iter().any(|(id, _)| id == terminal), "output after the end");
                         assert!(bytes.len() <= 300 << 10);
-                        self.told.extend_from_slice(bytes);
+                        self.output.extend_from_slice(bytes);
                     }
                     ServiceEvent::TerminalEnded { terminal, exit } => {
                         assert!(!self.ended.iter().any(|(id, _)| id == terminal), "a second end");
@@ -82,7 +82,7 @@ impl Rig {
             if let Some((_, exit)) = self.ended.iter().find(|(ended, _)| ended == id) {
                 return exit.clone();
             }
-            self.next(PATIENCE).expect("the end comes");
+            self.next(PATIENCE).expect("the end is reported");
         }
     }
 
@@ -95,12 +95,12 @@ impl Rig {
         }
     }
 
-    /// Runs a line to its end.
+    /// Runs a command line until it ends.
     fn run(&mut self, command: &str) -> (String, ExitInfo) {
         let id = self.start(line(command));
         let exit = self.end(&id);
-        let (text, _, told) = self.read(&id).unwrap();
-        assert_eq!(told, Some(exit.clone()));
+        let (text, _, status) = self.read(&id).unwrap();
+        assert_eq!(status, Some(exit.clone()));
         (text, exit)
     }
 
@@ -108,7 +108,7 @@ impl Rig {
         self.dir.path().join(name)
     }
 
-    /// Waits until a file holds a process id.
+    /// Waits until a file contains a process id.
     fn pid(&self, name: &str) -> rustix::process::Pid {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -122,7 +122,7 @@ impl Rig {
     }
 }
 
-/// Zombies count as dead: who reaps an orphan is not ours to say.
+/// Zombies count as dead, because orphans are reaped by another process.
 fn is_alive(pid: rustix::process::Pid) -> bool {
     let id = pid.as_raw_nonzero().to_string();
     let listed = std::process::Command::new("ps").args(["-o", "stat=", "-p", &id]).output().unwrap();
@@ -133,7 +133,7 @@ fn is_alive(pid: rustix::process::Pid) -> bool {
 fn assert_dies(pid: rustix::process::Pid) {
     let deadline = Instant::now() + PATIENCE;
     while is_alive(pid) {
-        assert!(Instant::now() < deadline, "{pid:?} still runs");
+        assert!(Instant::now() < deadline, "{pid:?} is still running");
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -147,9 +147,9 @@ fn a_program_with_arguments_runs_without_a_shell() {
     let mut rig = rig();
     let mut command = line("printf");
     command.args = vec!["%s\\n".to_owned(), "$HOME; a  b".to_owned()];
-    let (told, id) = rig.try_start(command);
+    let (shown, id) = rig.try_start(command);
     let id = id.unwrap();
-    assert_eq!(told, "printf '%s\\n' '$HOME; a  b'");
+    assert_eq!(shown, "printf '%s\\n' '$HOME; a  b'");
     assert_eq!(rig.end(&id), code(0));
     assert_eq!(rig.read(&id).unwrap(), ("$HOME; a  b\n".to_owned(), false, Some(code(0))));
 }
@@ -163,7 +163,7 @@ fn a_line_without_arguments_runs_in_a_shell() {
 }
 
 #[test]
-fn what_cannot_start_is_a_clear_error() {
+fn start_errors_are_reported() {
     let mut rig = rig();
     let error = rig.try_start(line("no-such-program-here")).1.unwrap_err();
     assert!(error.message.contains("Program no-such-program-here not found"), "{}", error.message);
@@ -189,32 +189,32 @@ fn the_environment_has_no_pager_and_no_prompt() {
 }
 
 #[test]
-fn the_output_is_a_terminal_and_the_agent_reads_it_plain() {
+fn the_output_is_a_terminal_and_plain_text_for_the_agent() {
     let mut rig = rig();
     let (text, _) = rig
         .run("test -t 1 && test -t 2 && printf '\\033[1;31mred\\033[0m\\n10%%\\r100%%\\n\\033]0;t\\007end'");
     assert_eq!(text, "red\n100%\nend");
-    let told = String::from_utf8(std::mem::take(&mut rig.told)).unwrap();
-    assert!(told.contains("\x1b[1;31mred\x1b[0m\r\n"), "{told:?}");
+    let output = String::from_utf8(std::mem::take(&mut rig.output)).unwrap();
+    assert!(output.contains("\x1b[1;31mred\x1b[0m\r\n"), "{output:?}");
 }
 
 #[test]
-fn nothing_waits_for_input() {
+fn commands_do_not_wait_for_input() {
     let mut rig = rig();
     let before = Instant::now();
     assert_eq!(rig.run("read x; echo \"got <$x>\""), ("got <>\n".to_owned(), code(0)));
     assert_eq!(rig.run("cat"), (String::new(), code(0)));
-    // A prompt that goes around standard input finds no terminal either.
+    // There is no controlling terminal for prompts that bypass standard input.
     let (text, exit) = rig.run("read x </dev/tty && echo read");
     assert_ne!(exit, code(0), "{text}");
-    // Nor does one that reads from where it writes.
+    // Reading from the output terminal fails too.
     let (text, exit) = rig.run("read x <&2 && echo read");
     assert_ne!(exit, code(0), "{text}");
     assert!(before.elapsed() < PATIENCE);
 }
 
 #[test]
-fn a_signal_is_told_by_its_name() {
+fn signals_are_reported_by_name() {
     let mut rig = rig();
     let exit = rig.run("kill -KILL $$").1;
     assert_eq!(exit, ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) });
@@ -222,7 +222,7 @@ fn a_signal_is_told_by_its_name() {
 }
 
 #[test]
-fn kill_reaches_grandchildren_also_those_that_resist() {
+fn kill_reaches_grandchildren_that_ignore_term() {
     let mut rig = rig();
     let id = rig.start(line(
         "sh -c 'trap \"\" TERM HUP; echo $$ > resists; while :; do sleep 0.05; done' & \
@@ -234,13 +234,13 @@ fn kill_reaches_grandchildren_also_those_that_resist() {
     rig.terminals.run(TerminalJob::Kill(id.clone()));
     assert_eq!(rig.end(&id).signal.as_deref(), Some("SIGTERM"));
     pids.into_iter().for_each(assert_dies);
-    // The id stays valid, and a second kill is harmless.
+    // The id stays valid, and a second kill has no effect.
     rig.terminals.run(TerminalJob::Kill(id.clone()));
     assert!(rig.read(&id).unwrap().2.is_some());
 }
 
 #[test]
-fn release_kills_what_runs_and_forgets() {
+fn release_kills_the_command_and_removes_the_terminal() {
     let mut rig = rig();
     let id = rig.start(line("echo $$ > pid; echo before; sleep 1000"));
     let pid = rig.pid("pid");
@@ -249,7 +249,7 @@ fn release_kills_what_runs_and_forgets() {
     assert_eq!(error.code, RpcError::RESOURCE_NOT_FOUND);
     assert!(rig.end(&id).signal.is_some());
     assert_dies(pid);
-    // The process is reaped: nothing is left in the table of processes.
+    // The process is reaped.
     let deadline = Instant::now() + PATIENCE;
     while rustix::process::test_kill_process(pid).is_ok() {
         assert!(Instant::now() < deadline, "a zombie is left");
@@ -258,7 +258,7 @@ fn release_kills_what_runs_and_forgets() {
 }
 
 #[test]
-fn what_runs_in_the_background_lives_until_its_connection_ends() {
+fn background_processes_run_until_their_connection_ends() {
     let mut rig = rig();
     let id = rig.start(line("sleep 1000 >/dev/null 2>&1 & echo $! > pid"));
     assert_eq!(rig.end(&id), code(0));
@@ -269,16 +269,16 @@ fn what_runs_in_the_background_lives_until_its_connection_ends() {
     assert!(is_alive(pid));
     rig.terminals.run(TerminalJob::ReleaseAll(ConnId(2)));
     thread::sleep(Duration::from_millis(50));
-    assert!(is_alive(pid), "another connection's end is not this one's");
+    assert!(is_alive(pid), "the end of another connection has no effect");
     rig.terminals.run(TerminalJob::ReleaseAll(CONN));
     assert_dies(pid);
-    // A command that comes too late is not left behind.
+    // A command that is requested after the end is not started.
     let late = rig.try_start(line("echo $$ > late; sleep 1000")).1;
     assert_eq!(late.unwrap_err().code, RpcError::CANCELLED);
 }
 
 #[test]
-fn the_end_of_the_program_leaves_nothing_running() {
+fn shut_down_leaves_no_processes() {
     let mut rig = rig();
     rig.start(line("echo $$ > one; sleep 1000"));
     rig.start(line("trap '' TERM; echo $$ > two; while :; do sleep 0.05; done"));
@@ -310,7 +310,7 @@ fn a_grandchild_that_holds_the_terminal_does_not_delay_the_end() {
 }
 
 #[test]
-fn big_output_is_told_in_few_events_and_kept_from_its_end() {
+fn large_output_is_reported_in_few_events_and_truncated_at_its_start() {
     let mut rig = rig();
     let mut command = line("yes 0123456789 | head -c 5000000; echo; echo done");
     command.output_limit_bytes = Some(1000);
@@ -325,21 +325,21 @@ fn big_output_is_told_in_few_events_and_kept_from_its_end() {
     }
     assert!(before.elapsed() < PATIENCE);
     assert!(events < 1000, "{events}");
-    let newlines = memchr::memchr_iter(b'\n', &rig.told).count();
-    // Each line end has a carriage return on top.
-    assert_eq!(rig.told.len() - newlines, 5_000_000 + "\ndone\n".len(), "nothing is lost");
+    let newlines = memchr::memchr_iter(b'\n', &rig.output).count();
+    // Each line end has a carriage return in addition.
+    assert_eq!(rig.output.len() - newlines, 5_000_000 + "\ndone\n".len(), "nothing is lost");
     let (text, is_cut, _) = rig.read(&id).unwrap();
     assert!(is_cut && text.len() <= 1000 && text.len() > 990, "{}", text.len());
     assert!(text.ends_with("\ndone\n"), "{text}");
 }
 
 #[test]
-fn a_screen_that_lags_costs_its_own_copy_only() {
+fn a_slow_screen_loses_only_its_own_copy() {
     let mut rig = rig();
     let mut command = line("yes 0123456789 | head -c 30000000; echo; echo done");
     command.output_limit_bytes = Some(64 << 20);
     let id = rig.start(command);
-    // Nobody takes an event until the command is through.
+    // No event is received until the command has ended.
     let deadline = Instant::now() + PATIENCE * 3;
     loop {
         thread::sleep(Duration::from_millis(50));
@@ -351,12 +351,12 @@ fn a_screen_that_lags_costs_its_own_copy_only() {
             assert!(text.len() > 30_000_000 && text.ends_with("done\n"));
             break;
         }
-        assert!(Instant::now() < deadline, "the command is held up by the screen");
+        assert!(Instant::now() < deadline, "the command is blocked by the screen");
     }
     rig.end(&id);
-    assert!(rig.told.len() < 12 << 20, "{}", rig.told.len());
-    let told = String::from_utf8_lossy(&rig.told);
-    assert!(told.contains("of output omitted") && told.ends_with("done\r\n"));
+    assert!(rig.output.len() < 12 << 20, "{}", rig.output.len());
+    let output = String::from_utf8_lossy(&rig.output);
+    assert!(output.contains("of output omitted") && output.ends_with("done\r\n"));
 }
 
 #[test]
@@ -369,13 +369,13 @@ fn ids_are_unique_and_unknown_ones_are_an_error() {
     assert!(one.as_str().starts_with("term-"));
     let error = rig.read(&two).unwrap_err();
     assert_eq!(error.code, RpcError::RESOURCE_NOT_FOUND);
-    // No answer is due to these.
+    // These have no response.
     rig.terminals.run(TerminalJob::Kill(two.clone()));
     rig.terminals.run(TerminalJob::Release(two));
 }
 
 #[test]
-fn a_command_that_is_bound_to_folders_does_not_start_outside_of_them_through_a_link() {
+fn a_command_bound_to_folders_does_not_start_outside_through_a_link() {
     let mut rig = rig();
     let (root, other) = (rig.dir.path().join("root"), rig.dir.path().join("other"));
     std::fs::create_dir(&root).unwrap();

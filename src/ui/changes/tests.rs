@@ -48,7 +48,7 @@ fn shown(stage: &Stage, view: &mut ViewState, size: (u16, u16)) -> String {
 }
 
 #[test]
-fn the_files_stand_beside_the_changes() {
+fn files_are_shown_next_to_the_changes() {
     let mut stage = stage();
     dialog(&mut stage).selected = 1;
     for size in SIZES {
@@ -57,7 +57,7 @@ fn the_files_stand_beside_the_changes() {
 }
 
 #[test]
-fn changed_places_are_jumped_to() {
+fn jumping_goes_from_hunk_to_hunk() {
     let mut stage = stage();
     dialog(&mut stage).selected = 2;
     let marked = |view: &mut ViewState, steps: i32, size: (u16, u16)| {
@@ -68,26 +68,22 @@ fn changed_places_are_jumped_to() {
     };
     for size in [(80, 12), (80, 60)] {
         let mut view = stage.view();
-        assert_eq!(marked(&mut view, 0, size), "", "nobody has jumped");
+        assert_eq!(marked(&mut view, 0, size), "", "no jump yet");
         assert_eq!(marked(&mut view, 1, size), "11 − old 10", "{size:?}");
-        assert_eq!(
-            marked(&mut view, 1, size),
-            "41 − old 40",
-            "also where all of it is on the screen: {size:?}"
-        );
+        assert_eq!(marked(&mut view, 1, size), "41 − old 40", "even if all hunks are visible: {size:?}");
         assert_eq!(marked(&mut view, 1, size), "71 − old 70");
-        assert_eq!(marked(&mut view, 3, size), "71 − old 70", "there is none behind the last one");
+        assert_eq!(marked(&mut view, 3, size), "71 − old 70", "there is no hunk after the last one");
         assert_eq!(marked(&mut view, -2, size), "11 − old 10");
     }
     let mut view = stage.view();
     assert_eq!(marked(&mut view, 3, (80, 12)), "71 − old 70");
     view.dialog.scroll = 0;
-    assert_eq!(marked(&mut view, 0, (80, 12)), "", "who scrolls away is somewhere else");
+    assert_eq!(marked(&mut view, 0, (80, 12)), "", "scrolling away clears the mark");
     assert_eq!(marked(&mut view, 1, (80, 12)), "11 − old 10");
 }
 
 #[test]
-fn another_file_begins_at_its_top_and_all_lines_can_be_shown() {
+fn another_file_starts_at_the_top_and_can_show_all_lines() {
     let mut stage = stage();
     dialog(&mut stage).selected = 2;
     let mut view = stage.view();
@@ -103,7 +99,7 @@ fn another_file_begins_at_its_top_and_all_lines_can_be_shown() {
 }
 
 #[test]
-fn new_changes_come_in_while_the_page_is_open() {
+fn new_changes_appear_while_the_page_is_open() {
     let mut stage = stage();
     let mut view = stage.view();
     assert!(shown(&stage, &mut view, (120, 12)).contains("3 files"));
@@ -117,31 +113,31 @@ fn new_changes_come_in_while_the_page_is_open() {
 }
 
 #[test]
-fn a_session_without_changes_says_so() {
+fn a_session_without_changes_shows_a_message() {
     let mut stage = ready();
     stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
     assert!(shown(&stage, &mut stage.view(), (80, 24)).contains("No changes in this session yet."));
 }
 
 #[test]
-fn a_frame_draws_what_fits_however_long_the_change_is() {
+fn only_visible_lines_of_long_changes_are_drawn() {
     let mut stage = ready();
     let lines = |word: &str| format!("{word}\n").repeat(20_000);
     edit(&mut stage, "huge.txt", &lines("old"), &lines("new"), 1);
     stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
     let mut view = stage.view();
-    assert!(shown(&stage, &mut view, (80, 12)).contains("Computing diff…"), "no frame waits for it");
+    assert!(shown(&stage, &mut view, (80, 12)).contains("Computing diff…"), "the frame is not blocked");
     assert_eq!(cache::work_off(), 1);
     assert!(shown(&stage, &mut view, (80, 12)).contains("  1 − old"));
     let laid = view.changes.laid.as_ref().unwrap();
     assert_eq!((laid.len(), laid.hunks()), (40_000, vec![0]));
     view.apply(ViewCommand::ScrollDialog(i32::MAX));
     assert!(shown(&stage, &mut view, (80, 12)).contains("20000 + new"));
-    assert_eq!(cache::work_off(), 0, "what was compared stays");
+    assert_eq!(cache::work_off(), 0, "the result is cached");
 }
 
 #[test]
-fn a_line_that_is_longer_than_the_screen_can_be_read_to_its_end() {
+fn long_lines_can_be_scrolled_to_their_end() {
     let mut stage = ready();
     edit(&mut stage, "long.txt", "", &format!("{}end\n", "word ".repeat(300)), 1);
     stage.state.modals.push(Modal::Changes(ChangesDialog::default()));
@@ -152,7 +148,7 @@ fn a_line_that_is_longer_than_the_screen_can_be_read_to_its_end() {
 }
 
 #[test]
-fn counts_of_many_files_come_one_after_another() {
+fn counts_of_many_files_appear_over_several_frames() {
     let mut stage = ready();
     for index in 0..6 {
         let lines = format!("{}\n", "line ".repeat(20)).repeat(1000);

@@ -1,8 +1,8 @@
-//! Where changes are compared: small ones at once, larger ones by whoever has a thread to spare.
+//! Computes and caches diffs: small changes immediately, large ones on another thread.
 //!
-//! Duty: gives the diffs of a list of changes, keeps the last ones, holds the orders that `runtime::compare` takes.
-//! Not its duty: comparing (`diff`), threads (`runtime`).
-//! Invariant: while a frame is drawn nothing is compared that could be noticed.
+//! [`diffs`] returns cached results or queues a job, which `runtime::compare` runs.
+//!
+//! Invariants: drawing a frame never blocks on comparing large texts.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,22 +12,23 @@ use crate::model::{DiffChange, DiffPlace, FileDiff, Gap};
 
 use super::Diff;
 
-/// Texts of no more bytes are compared at once,
+/// Texts up to this size are compared immediately,
 const QUICK_BYTES: usize = 256 * 1024;
-/// if no more lines lie between the first and the last difference. Most edits are far below both.
+/// if at most this number of lines is between the first and the last difference. Most edits are far smaller.
 const QUICK_LINES: usize = 500;
-/// Diffs of so many lists of changes are kept for those who ask in each frame.
+/// Number of cached lists of diffs.
 const KEPT_MAX: usize = 16;
-/// So many orders may wait. Older ones are for what is on the screen no more; who still wants them orders again.
+/// Maximum number of queued jobs. The oldest is dropped, because it is likely no longer visible; it is queued
+/// again when needed.
 const ORDERS_MAX: usize = 64;
 
-/// Diffs that several may show.
+/// Shared diffs.
 pub(crate) type Diffs = Arc<Vec<Diff>>;
 
-/// A change, and where it stands in its file.
+/// A change and its position in its file.
 pub(crate) type Placed<'a> = (&'a FileDiff, Option<&'a DiffPlace>);
 
-/// Which unchanged lines of changes are shown.
+/// Which unchanged lines are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Shown {
     pub is_whole: bool,
@@ -35,13 +36,14 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// What the user wants to see of an item's changes.
+    /// The user's settings for an item.
     pub fn of(item: &Item) -> Self {
         Self { is_whole: item.shows_context, gaps: item.open_gaps.clone() }
     }
 }
 
-/// What tells two lists of changes apart without reading them: where their texts lie, in memory and in the file.
+/// Identifies a list of changes without reading it: by the addresses of its texts, and the positions in the
+/// file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Key {
     shown: Shown,
@@ -49,7 +51,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The key of these changes in this form.
+    /// The key of these changes with these settings.
     pub fn of(changes: &[Placed<'_>], shown: &Shown) -> Self {
         let place = |text: &str| (text.as_ptr() as usize, text.len());
         let of = |(change, at): &Placed<'_>| {
@@ -63,7 +65,7 @@ impl Key {
     }
 }
 
-/// Changes that are to be compared. It shares the texts, so that none of them can go while it waits.
+/// A queued job. It shares the texts, so that their addresses remain valid.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     key: Key,
@@ -71,7 +73,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Compares them. May take a while.
+    /// Computes the diffs. May be slow.
     #[must_use]
     pub fn compare(self) -> Compared {
         let changes: Vec<Placed<'_>> =
@@ -81,7 +83,7 @@ impl Wanted {
     }
 }
 
-/// Changes that were compared.
+/// The result of a job.
 #[derive(Debug)]
 pub struct Compared {
     wanted: Wanted,
@@ -90,11 +92,11 @@ pub struct Compared {
 
 #[derive(Default)]
 struct DiffCache {
-    /// The last ones that were asked for, the latest last. A kept diff holds the texts that its key points to, so no
-    /// other text can lie at the same place.
+    /// Recently used diffs, latest last. A cached diff holds the texts of its key, so that their addresses
+    /// are not reused.
     kept: Vec<(Key, Diffs)>,
     orders: Vec<Wanted>,
-    /// What somebody compares right now.
+    /// The job that is running.
     taken: Option<Key>,
 }
 
@@ -102,70 +104,71 @@ thread_local! {
     static DESK: RefCell<DiffCache> = RefCell::default();
 }
 
-/// The diffs of changes. `None`: they are being compared, ask again in a later frame.
+/// The diffs of changes; `None` while they are computed, to be requested again in a later frame.
 pub(crate) fn diffs(changes: &[Placed<'_>], shown: &Shown) -> Option<Diffs> {
     find(changes, shown, changes.iter().all(|(change, _)| is_quick(change)))
 }
 
-/// The same for what need not be there at once: nothing is compared now.
+/// Like [`diffs`], but never computes them immediately.
 pub(crate) fn diffs_later(changes: &[Placed<'_>], shown: &Shown) -> Option<Diffs> {
     find(changes, shown, false)
 }
 
-/// Compares changes now, for those who cannot ask again. May take a while.
+/// Computes diffs immediately, for callers that cannot retry. May be slow.
 pub(crate) fn settle(changes: &[Placed<'_>], shown: &Shown) {
     find(changes, shown, true);
 }
 
 fn find(changes: &[Placed<'_>], shown: &Shown, at_once: bool) -> Option<Diffs> {
     let key = Key::of(changes, shown);
-    DESK.with_borrow_mut(|desk| {
-        if let Some(at) = desk.kept.iter().position(|(known, _)| *known == key) {
-            let found = desk.kept.remove(at);
+    DESK.with_borrow_mut(|cache| {
+        if let Some(at) = cache.kept.iter().position(|(known, _)| *known == key) {
+            let found = cache.kept.remove(at);
             let diffs = Arc::clone(&found.1);
-            desk.kept.push(found);
+            cache.kept.push(found);
             return Some(diffs);
         }
         if at_once {
             let diffs = Arc::new(compute(changes, shown));
-            desk.keep(key, Arc::clone(&diffs));
+            cache.keep(key, Arc::clone(&diffs));
             return Some(diffs);
         }
-        let is_known = desk.taken.as_ref() == Some(&key) || desk.orders.iter().any(|order| order.key == key);
+        let is_known =
+            cache.taken.as_ref() == Some(&key) || cache.orders.iter().any(|order| order.key == key);
         if !is_known {
-            if desk.orders.len() >= ORDERS_MAX {
-                desk.orders.remove(0);
+            if cache.orders.len() >= ORDERS_MAX {
+                cache.orders.remove(0);
             }
             let changes = changes.iter().map(|(change, place)| ((*change).clone(), place.cloned())).collect();
-            desk.orders.push(Wanted { key, changes });
+            cache.orders.push(Wanted { key, changes });
         }
         None
     })
 }
 
-/// What is to be compared next: what was asked for last. `None` also while something is.
+/// The next job, most recently requested first; `None` while another job is running.
 pub fn take_wanted() -> Option<Wanted> {
-    DESK.with_borrow_mut(|desk| {
-        if desk.taken.is_some() {
+    DESK.with_borrow_mut(|cache| {
+        if cache.taken.is_some() {
             return None;
         }
-        let wanted = desk.orders.pop()?;
-        desk.taken = Some(wanted.key.clone());
+        let wanted = cache.orders.pop()?;
+        cache.taken = Some(wanted.key.clone());
         Some(wanted)
     })
 }
 
-/// Changes were compared: who asks for them now gets them.
+/// Stores the result of a job.
 pub fn put(compared: Compared) {
-    DESK.with_borrow_mut(|desk| {
-        desk.taken = None;
-        desk.keep(compared.wanted.key, Arc::new(compared.diffs));
+    DESK.with_borrow_mut(|cache| {
+        cache.taken = None;
+        cache.keep(compared.wanted.key, Arc::new(compared.diffs));
     });
 }
 
-/// What was taken will never come.
+/// Cancels the running job, whose result was lost.
 pub fn give_up() {
-    DESK.with_borrow_mut(|desk| desk.taken = None);
+    DESK.with_borrow_mut(|cache| cache.taken = None);
 }
 
 impl DiffCache {
@@ -192,10 +195,10 @@ fn compute(changes: &[Placed<'_>], shown: &Shown) -> Vec<Diff> {
     out
 }
 
-/// Whether nobody notices that a change is compared.
+/// Whether a change can be compared without a noticeable delay.
 fn is_quick(change: &FileDiff) -> bool {
     let (old, new) = match &change.change {
-        // A patch is only read.
+        // A patch is only parsed.
         DiffChange::Patch(text) => return text.len() <= QUICK_BYTES,
         DiffChange::Texts { old, new } => (old.as_deref().unwrap_or_default().as_bytes(), new.as_bytes()),
     };
@@ -213,7 +216,7 @@ fn is_quick(change: &FileDiff) -> bool {
     lines(old) + lines(new) <= QUICK_LINES
 }
 
-/// Compares all that was ordered.
+/// Runs all queued jobs.
 #[cfg(test)]
 pub(crate) fn work_off() -> usize {
     let mut count = 0;
@@ -242,22 +245,22 @@ mod tests {
     }
 
     #[test]
-    fn a_small_edit_of_a_long_file_is_there_at_once() {
+    fn small_edits_of_long_files_are_compared_immediately() {
         let old = lines("line", 10_000);
         let edit = change(&old, &old.replace("line 5000\n", "line five thousand\nand one more\n"));
         let found = of(&edit).unwrap();
         assert_eq!((found[0].added, found[0].removed), (2, 1));
-        assert!(Arc::ptr_eq(&found, &of(&edit).unwrap()), "it is not compared again");
+        assert!(Arc::ptr_eq(&found, &of(&edit).unwrap()), "the result is cached");
         assert!(take_wanted().is_none());
     }
 
     #[test]
-    fn a_large_one_is_ordered_once_and_comes_when_it_was_compared() {
+    fn large_changes_are_queued_once() {
         let large = change(&lines("old", 10_000), &lines("new", 10_000));
         assert!(of(&large).is_none());
         assert!(of(&large).is_none());
         let wanted = take_wanted().unwrap();
-        assert!(of(&large).is_none(), "somebody is at it");
+        assert!(of(&large).is_none(), "the job is running");
         assert!(take_wanted().is_none(), "one at a time");
         put(wanted.compare());
         assert_eq!(of(&large).unwrap()[0].added, 10_000);
@@ -265,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_asked_is_compared_first_and_a_lost_one_is_ordered_again() {
+    fn latest_job_runs_first_and_lost_jobs_are_queued_again() {
         let edits: Vec<FileDiff> =
             (0..=ORDERS_MAX).map(|at| change(&lines("old", 600 + at), &lines("new", 600))).collect();
         for edit in &edits {
@@ -275,12 +278,12 @@ mod tests {
         assert_eq!(wanted.changes[0].0, edits[ORDERS_MAX]);
         give_up();
         assert!(of(&edits[ORDERS_MAX]).is_none());
-        assert!(of(&edits[0]).is_none(), "it was let go");
+        assert!(of(&edits[0]).is_none(), "the oldest job was dropped");
         assert_eq!(take_wanted().unwrap().changes[0].0, edits[0]);
     }
 
     #[test]
-    fn what_need_not_be_there_at_once_never_is() {
+    fn deferred_diffs_are_never_compared_immediately() {
         let small = change("a\n", "b\n");
         assert!(diffs_later(&[(&small, None)], &Shown::default()).is_none());
         assert_eq!(work_off(), 1);

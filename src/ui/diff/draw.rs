@@ -1,4 +1,5 @@
-//! Rows of a diff as lines: numbers, marks, syntax, word marks, one column or two.
+//! Renders diff rows as lines: line numbers, signs, syntax highlighting, word highlighting, in one or two
+//! columns.
 
 use std::ops::Range;
 
@@ -15,29 +16,29 @@ use crate::ui::theme::Role;
 
 use super::{Diff, Row, RowKind};
 
-/// From so many columns on, changes are shown side by side unless the user says otherwise.
+/// Minimum screen width for the side-by-side layout, unless the user overrides it.
 const SIDE_BY_SIDE_COLS: u16 = 120;
 
-/// Narrower, two columns would show scraps.
+/// Minimum width of the body for the side-by-side layout.
 const LEAST_SIDES_COLS: u16 = 40;
 
-/// Longer lines get no word marks.
+/// Longer lines get no word highlighting.
 const MARKED_MAX_BYTES: usize = 500;
 
-/// Lines that differ more than this share no marks: all of it changed.
+/// Lines with a lower similarity get no word highlighting.
 const ALIKE_RATIO: f32 = 0.4;
 
-/// One column or two.
+/// The layout of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Old and new lines below one another.
+    /// Old and new lines in one column.
     Unified,
-    /// Old lines left, new lines right.
+    /// Old lines on the left, new lines on the right.
     SideBySide,
 }
 
 impl Layout {
-    /// The layout for so many columns of body, on a screen of about 8 more.
+    /// Chooses the layout for a body width; the screen is about 8 columns wider.
     pub fn choose(wish: DiffLayout, cols: u16) -> Self {
         match wish {
             DiffLayout::Auto if cols + 8 >= SIDE_BY_SIDE_COLS => Self::SideBySide,
@@ -50,7 +51,7 @@ impl Layout {
 }
 
 impl Diff {
-    /// Draws some rows. Highlighting begins anew at the first of them and after each gap.
+    /// Draws a range of rows. Highlighting restarts at the first row and after each gap.
     pub fn draw(
         &self,
         rows: Range<usize>,
@@ -79,27 +80,27 @@ impl Diff {
         out
     }
 
-    /// Columns before the text of a row: number and mark.
+    /// Width of line number and sign before the text of a row.
     pub(super) fn head_cols(&self) -> usize {
         let numbers = self.number_cols();
         numbers + usize::from(numbers > 0) + 2
     }
 
-    /// Columns of a line number; 0 when no row has one.
+    /// Width of a line number; 0 if no row has one.
     fn number_cols(&self) -> usize {
         let largest = |row: &Row| row.old_line.max(row.new_line);
-        // Numbers rise, so the last rows hold the largest.
+        // Line numbers increase, so the last rows have the largest ones.
         let last = self.rows.iter().rev().take(400).map(largest).max().unwrap_or(0);
         if last == 0 { 0 } else { last.to_string().len().max(3) }
     }
 }
 
-/// Columns of the left and of the right side.
+/// Width of the left and the right column.
 pub(super) fn columns(cols: u16) -> (u16, u16) {
     (cols.saturating_sub(3) / 2, cols.saturating_sub(3).div_ceil(2))
 }
 
-/// What goes from row to row.
+/// Highlighting state between rows.
 struct DiffPainter<'a> {
     diff: &'a Diff,
     look: &'a RenderContext<'a>,
@@ -128,7 +129,7 @@ impl DiffPainter<'_> {
         self.new = self.old.clone();
     }
 
-    /// One row as lines of spans. `is_both`: both numbers' column is shared (unified).
+    /// Renders a row as one or more lines. With `is_unified`, one number column is used.
     fn row(&mut self, row: &Row, is_unified: bool, cols: u16) -> Vec<Vec<Span<'static>>> {
         let theme = self.look.theme;
         if let RowKind::Gap(count) = row.kind {
@@ -167,7 +168,7 @@ impl DiffPainter<'_> {
             (cols, number) => format!("{number:>cols$} "),
         };
         let gutter_style = base.patch(theme.style(Role::DiffGutter));
-        // Where no ground tells what was added, the mark does by its colour.
+        // Without background colours, the sign is coloured instead.
         let has_grounds = theme.style(Role::DiffPlus).bg != theme.style(Role::DiffMinus).bg;
         let mark_style = if has_grounds { gutter_style } else { Style { fg: base.fg, ..gutter_style } };
         let head =
@@ -196,7 +197,7 @@ impl DiffPainter<'_> {
             .collect()
     }
 
-    /// A row of two columns.
+    /// Renders a row in two columns.
     fn side(
         &mut self,
         side: super::Side,
@@ -217,7 +218,7 @@ impl DiffPainter<'_> {
         let is_same = side.left == side.right;
         let kept = (self.old.clone(), self.new.clone());
         if is_same {
-            // The same line again on the other side: the state must not go on twice.
+            // The same line is on both sides: the highlighter must process it only once.
             (self.old, self.new) = (None, None);
         }
         let mut b = match right {
@@ -235,7 +236,7 @@ impl DiffPainter<'_> {
         let rule =
             Mark::APART.span(format!(" {} ", self.look.glyphs.pipe), self.look.theme.style(Role::Rule));
         for (mut left, right) in a.into_iter().zip(b) {
-            // The other side is longer here.
+            // The other side has more lines.
             let nothing = if left.is_empty() { Mark::NO_LINE.on(Style::default()) } else { Style::default() };
             fill(&mut left, left_cols, nothing);
             left.push(rule.clone());
@@ -244,7 +245,7 @@ impl DiffPainter<'_> {
         }
     }
 
-    /// An unchanged line for the right side, with the colours that the left side got.
+    /// An unchanged line for the right side, reusing the colours of the left side.
     fn same_line(&mut self, left: &[Vec<Span<'static>>], row: &Row, cols: u16) -> Vec<Vec<Span<'static>>> {
         let mut lines = left.to_vec();
         if let Some(number) = lines.first_mut().and_then(|spans| spans.first_mut())
@@ -262,14 +263,14 @@ impl DiffPainter<'_> {
         lines
     }
 
-    /// Syntax of a row; both sides' states go on with unchanged lines.
+    /// Syntax highlighting of a row; unchanged lines advance the state of both sides.
     fn runs(&mut self, row: &Row, text: &str) -> Vec<(Range<usize>, Option<Role>)> {
         let runs = match row.kind {
             RowKind::Minus => self.old.as_mut().map(|old| old.line(text)),
             RowKind::Plus => self.new.as_mut().map(|new| new.line(text)),
             _ => {
                 let runs = self.new.as_mut().map(|new| new.line(text));
-                // After equal lines both sides are usually in the same state; one parse serves both.
+                // After unchanged lines both sides usually have the same state, so one parse is enough.
                 self.old.clone_from(&self.new);
                 runs
             }
@@ -277,7 +278,7 @@ impl DiffPainter<'_> {
         runs.unwrap_or_else(|| vec![(0..text.len(), None)])
     }
 
-    /// What changed inside a line, against the line that it replaces.
+    /// The changed words of a line, compared with the line that it replaces.
     fn word_marks(&self, row: &Row, text: &str) -> Vec<Range<usize>> {
         let Some(pair) = row.pair.and_then(|pair| self.diff.rows.get(pair as usize)) else {
             return Vec::new();
@@ -312,7 +313,7 @@ impl DiffPainter<'_> {
     }
 }
 
-/// Whether one line is the other with more in it, however much that is.
+/// Whether one line only has words added to the other.
 fn only_adds_or_removes(words: &TextDiff<'_, '_, str>) -> bool {
     let has = |tag: ChangeTag| words.iter_all_changes().any(|change| change.tag() == tag);
     let keeps = |change: similar::Change<&str>| {
@@ -323,12 +324,12 @@ fn only_adds_or_removes(words: &TextDiff<'_, '_, str>) -> bool {
 
 const EMPTY: Row = Row { kind: RowKind::Context, old_line: 0, new_line: 0, start: 0, end: 0, pair: None };
 
-/// The text of a row as it is drawn: nothing in it is hidden.
+/// The text of a row for drawing, with hidden characters shown.
 pub(super) fn clean(text: &str) -> String {
     expand_tabs(&reveal_bytes(text), 0).into_owned()
 }
 
-/// Cuts a text at the borders of both syntax and marks.
+/// Splits a text at the boundaries of syntax runs and word highlighting.
 fn paint(
     text: &str,
     runs: &[(Range<usize>, Option<Role>)],

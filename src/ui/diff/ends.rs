@@ -1,26 +1,24 @@
-//! The ends of lines: what two texts are cut by, and what is said where only the ends differ.
+//! Line ends: how texts are split into lines for the comparison, and the notes about changed line ends.
 //!
-//! Invariant: lines that compare as equal are equal byte for byte, unless a note says how all ends change.
+//! Invariants: lines that compare as equal are equal byte for byte, unless a note reports that all line ends
+//! change.
 
 use std::ops::Range;
 
 use super::Note;
 
-/// How the lines of a text end.
+/// The line ends of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// The text has one line.
+    /// The text has a single line.
     None,
-    /// All with `\n`.
     Lf,
-    /// All with `\r\n`.
     Crlf,
-    /// Some with one, some with the other.
     Mixed,
 }
 
 impl Ends {
-    /// The line ends of a text.
+    /// Detects the line ends of a text.
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut found = Self::None;
@@ -37,17 +35,17 @@ impl Ends {
     }
 }
 
-/// How the lines of two texts are cut.
+/// How two texts are split into lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
-    /// Whether the `\r` of a line end is left out of the line: all lines have it, or none.
+    /// Whether the `\r` of line ends is removed: all lines have it, or none.
     is_bare: bool,
-    /// All ends change at once, so that lines are compared without them.
+    /// Set if all line ends change, so that lines are compared without them.
     pub note: Option<Note>,
 }
 
 impl Cut {
-    /// How the lines of both texts are compared.
+    /// Determines how two texts are compared.
     pub fn of(old: &str, new: &str) -> Self {
         let (old, new) = (Ends::of(old), Ends::of(new));
         let note = match (old, new) {
@@ -58,13 +56,14 @@ impl Cut {
         Self { is_bare: old != Ends::Mixed && new != Ends::Mixed, note }
     }
 
-    /// The lines of a text: what is shown of each, and what is compared.
+    /// The lines of a text: the displayed range and the compared text of each.
     pub fn lines(self, text: &str) -> (Vec<Range<u32>>, Vec<&str>) {
         let (mut shown, mut compared) = (Vec::new(), Vec::new());
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             let body = line.strip_suffix('\n').unwrap_or(line);
-            // A `\r` without its `\n` is a character of the line.
+            // A `\r` without `
+            // ` is a character of the line.
             let is_end = self.is_bare && body.len() < line.len();
             let bare = if is_end { body.strip_suffix('\r').unwrap_or(body) } else { body };
             let from = u32::try_from(start).unwrap_or(u32::MAX);
@@ -76,7 +75,7 @@ impl Cut {
     }
 }
 
-/// What is said where one text ends with a line end and the other does not.
+/// The note for a newline that is added to the last line or removed.
 pub(super) fn last_end(old: &str, new: &str) -> Option<Note> {
     if old.is_empty() || new.is_empty() {
         return None;
@@ -89,7 +88,7 @@ pub(super) fn last_end(old: &str, new: &str) -> Option<Note> {
 }
 
 impl Note {
-    /// The note in words.
+    /// The text for display.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::EndsToLf => "line endings: CRLF to LF",

@@ -1,8 +1,9 @@
-//! A diff as lines of a width, of which any few can be drawn.
+//! The line layout of a diff for a width, for drawing any range of lines.
 //!
-//! Duty: says how many lines a diff has without drawing it, and draws those that are looked at. Rows are drawn in runs
-//! that begin at fixed places, so that colours do not depend on where the reader stands.
-//! Invariant: what is counted is what is drawn.
+//! Counts the lines of a diff without drawing it, and draws the visible ones. Rows are drawn in fixed groups,
+//! so that highlighting does not depend on the scroll offset.
+//!
+//! Invariants: the line count equals the number of drawn lines.
 
 use std::ops::Range;
 
@@ -14,24 +15,24 @@ use crate::ui::text::{hard_wrap, width};
 use super::draw::{Layout, clean, columns};
 use super::{Diff, Row, RowKind};
 
-/// Rows that are drawn together.
+/// Number of rows per group.
 const RUN_ROWS: usize = 48;
-/// Runs that are kept.
+/// Number of cached groups.
 const KEPT_RUNS: usize = 6;
 
-/// The lines of a diff.
+/// The line layout of a diff.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pages {
     layout: Option<Layout>,
     cols: u16,
-    /// Behind the last line of each row.
+    /// The end line of each row.
     ends: Vec<u32>,
-    /// Runs that were drawn, the latest last.
+    /// Cached groups, latest last.
     drawn: Vec<(usize, Vec<Line<'static>>)>,
 }
 
 impl Pages {
-    /// Counts the lines of a diff.
+    /// Computes the layout of a diff.
     pub fn of(diff: &Diff, layout: Layout, cols: u16) -> Self {
         let mut end = 0_u32;
         let ends = (0..diff.len(layout)).map(|row| {
@@ -41,7 +42,7 @@ impl Pages {
         Self { layout: Some(layout), cols, ends: ends.collect(), drawn: Vec::new() }
     }
 
-    /// How many lines there are.
+    /// Number of lines.
     pub fn len(&self) -> usize {
         self.ends.last().map_or(0, |end| *end as usize)
     }
@@ -52,12 +53,12 @@ impl Pages {
         before.map_or(0, |end| *end as usize)
     }
 
-    /// Colours changed: what was drawn is void.
+    /// Clears the cache after a change of colours.
     pub fn forget(&mut self) {
         self.drawn.clear();
     }
 
-    /// Some lines of the diff that was counted.
+    /// Draws a range of lines of the same diff.
     pub fn lines(
         &mut self,
         diff: &Diff,
@@ -101,7 +102,7 @@ impl Pages {
 }
 
 impl Diff {
-    /// How many lines a row of a layout takes.
+    /// Number of lines of a row in a layout.
     fn lines_of(&self, row: usize, layout: Layout, cols: u16) -> usize {
         let head = self.head_cols();
         match layout {
@@ -114,7 +115,7 @@ impl Diff {
                     return self.height(row, head, cols);
                 }
                 let (left_cols, right_cols) = columns(cols);
-                // An unchanged line stands at the right as it was wrapped at the left.
+                // An unchanged line is wrapped on the right as it is on the left.
                 let right = right.filter(|_| side.left != side.right);
                 let left = left.map_or(0, |row| self.height(row, head, left_cols));
                 left.max(right.map_or(0, |row| self.height(row, head, right_cols))).max(1)

@@ -1,18 +1,16 @@
-//! Which removed lines became which added ones.
-//!
-//! Duty: pairs lines of a changed place that say much the same, in order, so that words can be marked in them and they
-//! stand beside each other. Not its duty: what changed within a pair (`diff::draw`).
+//! Pairs removed lines with similar added lines, in order, so that they are aligned and their changed words
+//! can be highlighted (`diff::draw`).
 
 use std::collections::HashMap;
 
-/// Places of more pairs than this are paired line by line: looking at all would take too long.
+/// Larger hunks are paired line by line, because comparing all pairs would be too slow.
 const PAIRS_MAX: usize = 1600;
-/// Of longer lines only the beginning is compared.
+/// Only the start of longer lines is compared.
 const LINE_MAX_BYTES: usize = 300;
-/// Lines that share less than this, of 100, are no pair.
+/// Minimum similarity of a pair, in percent.
 const ALIKE_PERCENT: u32 = 40;
 
-/// Pairs of indexes into both lists, rising in both.
+/// Pairs of indexes into both lists, increasing in both.
 pub(super) fn alike(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     if old.len() * new.len() > PAIRS_MAX {
         return (0..old.len().min(new.len())).map(|at| (at, at)).collect();
@@ -22,7 +20,7 @@ pub(super) fn alike(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     }
     let (old_words, new_words): (Vec<_>, Vec<_>) =
         (old.iter().map(|line| words(line)).collect(), new.iter().map(|line| words(line)).collect());
-    // The most that pairs of the lines from here on can share, for each place in both.
+    // The maximum total similarity of the remaining lines, for each pair of positions.
     let width = new.len() + 1;
     let mut best = vec![0_u32; (old.len() + 1) * width];
     let mut shared = vec![0_u32; old.len() * new.len()];
@@ -57,7 +55,7 @@ pub(super) fn alike(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     out
 }
 
-/// The words and signs of a line, each with how often it stands there, and how many letters there are in all.
+/// The words and symbols of a line with their counts, and the total number of bytes.
 struct Words<'t> {
     counts: HashMap<&'t str, u32>,
     bytes: u32,
@@ -85,7 +83,7 @@ fn words(line: &str) -> Words<'_> {
     Words { counts, bytes }
 }
 
-/// How much two lines share, of 100 letters.
+/// The similarity of two lines, in percent.
 fn share(a: &Words<'_>, b: &Words<'_>) -> u32 {
     let both = a.counts.iter().map(|(word, count)| {
         let count = b.counts.get(word).map_or(0, |other| *count.min(other));
@@ -99,17 +97,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_say_the_same_are_paired_past_those_that_do_not() {
+    fn similar_lines_are_paired_across_different_ones() {
         let old = ["    print(count, item, price)", "    total = total + price"];
         let new = ["    cost = count * price", "    print(count, item, cost)", "    total = total + cost"];
         assert_eq!(alike(&old, &new), [(0, 1), (1, 2)]);
         assert_eq!(alike(&["a b c", "x y z"], &["1 2 3"]), []);
-        assert_eq!(alike(&["only"], &["one"]), [(0, 0)], "one for one is always seen as a change");
+        assert_eq!(alike(&["only"], &["one"]), [(0, 0)], "a single line is always paired");
         assert_eq!(alike(&["", ""], &["", "x"]), []);
     }
 
     #[test]
-    fn pairs_never_cross_and_long_places_cost_little() {
+    fn pairs_never_cross_and_large_hunks_are_cheap() {
         let lines: Vec<String> = (0..30).map(|at| format!("let value_{} = {at};", at * 7 % 30)).collect();
         let (old, mut new): (Vec<&str>, Vec<&str>) =
             (lines.iter().map(String::as_str).collect(), lines.iter().map(String::as_str).collect());

@@ -1,7 +1,7 @@
-//! Changes told as text: unified diffs (also git's) and the `apply_patch` form.
+//! Parses patch texts into diffs: unified diffs, including git's, and the `apply_patch` format.
 //!
-//! Rows point into the patch text itself. What cannot be read as either is shown as it is, marked by its first
-//! characters, so nothing is lost. What each line is, `model::patch` says.
+//! Rows refer to the patch text. Lines that are neither are shown unchanged and classified by their first
+//! character, so nothing is lost. `model::patch` classifies the lines.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::{Diff, FileStatus, Note, PieceStart, Row, RowKind};
 use crate::model::patch::{HunkRange, PatchFate, PatchLine, PatchLines, git_path};
 
-/// Reads a patch; `path` names the file where the patch does not. `starts`: where hunks that do not tell their
-/// lines begin in the file, one for each.
+/// Parses a patch. `path` is the file name if the patch has none. `starts` are the positions of hunks without
+/// line numbers.
 pub(super) fn read(path: &Path, text: &Arc<str>, starts: &[Option<PieceStart>]) -> Vec<Diff> {
     let mut reader = Reader {
         text,
@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path, text: &Arc<str>, starts: &[Option<PieceStart>]) 
     reader.done
 }
 
-/// Whether all lines of the files end alike, so that a `\r` at their ends means nothing.
+/// Whether all lines have the same line end, so that a trailing `\r` is not significant.
 fn has_equal_ends(text: &str) -> bool {
     let mut ends = PatchLines::new(text).filter_map(|(_, line)| match line {
         PatchLine::Removed(line) | PatchLine::Added(line) | PatchLine::Context(line) => {
@@ -48,20 +48,20 @@ fn has_equal_ends(text: &str) -> bool {
 struct Reader<'a> {
     text: &'a Arc<str>,
     path: PathBuf,
-    /// Places of the hunks to come.
+    /// Positions of the remaining hunks.
     starts: &'a [Option<PieceStart>],
     done: Vec<Diff>,
     open: Option<Diff>,
-    /// Numbers of the next lines; 0 where hunks do not tell them.
+    /// The next line numbers; 0 if unknown.
     old: u32,
     new: u32,
-    /// Whether the next line is the first of a hunk that does not tell its lines.
+    /// Whether the next line starts a hunk without line numbers.
     begins: bool,
-    /// By how many lines the hunks so far make the file longer.
+    /// Number of lines that the previous hunks added to the file.
     grown: i64,
-    /// Whether a `\r` at the end of a line is not shown.
+    /// Whether a trailing `\r` is hidden.
     is_bare: bool,
-    /// The side whose last line has no end, as long as the other side's may still come.
+    /// The note for a side without a final newline, until the other side is known.
     lacks_end: Option<Note>,
 }
 
@@ -100,7 +100,7 @@ impl Reader<'_> {
         self.diff().rows.push(row);
     }
 
-    /// The line before has no end. Where that holds for both sides, nothing changes.
+    /// Handles `\ No newline at end of file`. If it applies to both sides, nothing changes.
     fn on_no_newline(&mut self) {
         let last = self.open.as_ref().and_then(|diff| diff.rows.last()).map(|row| row.kind);
         match (last, self.lacks_end) {
@@ -116,7 +116,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A hunk begins whose place was looked up in the file, before or after the change.
+    /// Uses the position of the next hunk, found in the file before or after the change.
     fn take_start(&mut self) {
         let Some((start, rest)) = self.starts.split_first() else { return };
         self.starts = rest;
@@ -124,7 +124,7 @@ impl Reader<'_> {
         let moved = |by: i64| u32::try_from(i64::from(start.line) + by).unwrap_or(0);
         (self.old, self.new) =
             if start.is_new { (moved(-self.grown), start.line) } else { (start.line, moved(self.grown)) };
-        // What lies between the hunks is known now.
+        // The number of lines between the hunks is known now.
         let Some(rows) = self.open.as_mut().map(|diff| &mut diff.rows) else { return };
         let before = rows.iter().rev().find(|row| !matches!(row.kind, RowKind::Gap(_))).copied();
         let new = self.new;
@@ -135,7 +135,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Handles lines about files.
+    /// Handles file headers.
     fn on_head(&mut self, line: PatchLine<'_>) {
         match line {
             PatchLine::Section(fate, path) => {

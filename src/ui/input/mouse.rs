@@ -1,4 +1,4 @@
-//! The mouse: what lies under it, by the hit map of the last frame.
+//! Mouse events, resolved with the hit map of the last frame.
 
 use std::time::Instant;
 
@@ -13,10 +13,10 @@ use crate::ui::modals;
 use crate::ui::transcript::{Released, TranscriptView};
 use crate::ui::view_state::{Hit, ViewState};
 
-/// Lines per step of the wheel.
+/// Lines per wheel step.
 const WHEEL_LINES: i16 = 3;
 
-/// Wheel and left button, which selects text where it is moved; moves and the other buttons do nothing.
+/// Handles the wheel, and clicks and drags of the left button; other events are ignored.
 pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
     let act = |action: Action| vec![Event::Act(action)];
     let scroll = |lines: i16| vec![Event::Act(Action::Scroll(lines))];
@@ -28,7 +28,7 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
         }
         MouseEventKind::ScrollLeft => act(Action::ScrollLeft),
         MouseEventKind::ScrollRight => act(Action::ScrollRight),
-        // Reading is no answer: the wheel does not hold the grace period up.
+        // Scrolling does not extend the grace period, because it does not answer a dialog.
         MouseEventKind::ScrollUp => scroll(-WHEEL_LINES),
         MouseEventKind::ScrollDown => scroll(WHEEL_LINES),
         MouseEventKind::Down(MouseButton::Left) if mouse.modifiers.contains(KeyModifiers::CONTROL) => {
@@ -57,7 +57,7 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
     }
 }
 
-/// What the text under the mouse leads to, unless a dialog is above it.
+/// The link or location under the mouse, unless a dialog covers it.
 fn target_at(at: Position, state: &State, view: &ViewState, now: Instant) -> Option<Target> {
     let is_transcript = matches!(view.hits.at(at), Some((_, Hit::Transcript)));
     let is_free = is_transcript && !modals::takes_keys(state, now);
@@ -69,7 +69,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
         shown.clear_selection();
     }
     let Some((_, hit)) = view.hits.at(at) else { return Vec::new() };
-    // A dialog that has just come up lies over what the click was meant for.
+    // A dialog in its grace period covers the target of the click.
     let is_dialog = dialogs::focus(state).is_dialog();
     if is_dialog && !modals::takes_keys(state, now) {
         return Vec::new();
@@ -80,10 +80,10 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
         Hit::Nothing => Vec::new(),
         Hit::Composer => {
             view.composer.click(at);
-            // The keys follow the click.
+            // The focus follows the click.
             if dialogs::base_focus(state) == Focus::Browse { vec![Action::Browse] } else { Vec::new() }
         }
-        // What it means shows when the button goes up.
+        // The action follows on release.
         Hit::Transcript => {
             if let Some(shown) = view.transcript_mut() {
                 shown.press(at, now);

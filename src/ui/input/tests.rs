@@ -7,7 +7,7 @@ use super::*;
 use crate::model::ItemId;
 use crate::ui::tests::fixture::{self, Stage};
 
-/// A drawn screen that can be typed and clicked at.
+/// A rendered screen that accepts input.
 struct Rig {
     stage: Stage,
     view: ViewState,
@@ -67,7 +67,7 @@ impl Rig {
         events
     }
 
-    /// Drags from one text of the screen to the end of another.
+    /// Drags from one text on the screen to the end of another.
     fn drag(&mut self, from: &str, to: &str) -> Vec<Event> {
         let place = |words: &str, is_end: bool| {
             let row = self.shown.lines().position(|line| line.contains(words)).expect(words);
@@ -87,13 +87,13 @@ impl Rig {
     }
 }
 
-/// What a key, click or paste means. Each is one event, which counts for the grace period.
+/// The events of a key, click or paste. Each input is one event for the grace period.
 fn meaning(mut events: Vec<Event>) -> Vec<Event> {
     assert_eq!(events.len(), 1);
     match events.remove(0) {
         Event::Input => Vec::new(),
         Event::Key(events) => events,
-        other => panic!("{other:?} does not count"),
+        other => panic!("{other:?} does not restart the grace period"),
     }
 }
 
@@ -102,7 +102,7 @@ fn act(action: Action) -> Vec<Event> {
 }
 
 #[test]
-fn letters_go_to_the_prompt_and_come_back_as_the_draft() {
+fn typed_letters_update_the_draft() {
     let mut rig = Rig::new(fixture::ready());
     assert_eq!(rig.key(KeyCode::Char('h')), [Event::Draft("h".into())]);
     assert_eq!(rig.key(KeyCode::Char('i')), [Event::Draft("hi".into())]);
@@ -112,7 +112,7 @@ fn letters_go_to_the_prompt_and_come_back_as_the_draft() {
 }
 
 #[test]
-fn releases_do_nothing() {
+fn key_releases_have_no_action() {
     let mut rig = Rig::new(fixture::ready());
     let mut key = KeyEvent::new(KeyCode::Char('x'), KeyModifiers::NONE);
     key.kind = KeyEventKind::Release;
@@ -120,7 +120,7 @@ fn releases_do_nothing() {
 }
 
 #[test]
-fn a_question_mark_helps_only_in_an_empty_prompt() {
+fn question_mark_opens_help_only_in_an_empty_prompt() {
     let mut rig = Rig::new(fixture::ready());
     assert_eq!(rig.key(KeyCode::Char('?')), act(Action::OpenHelp));
     rig.key(KeyCode::Char('a'));
@@ -128,7 +128,7 @@ fn a_question_mark_helps_only_in_an_empty_prompt() {
 }
 
 #[test]
-fn the_arrows_walk_the_text_before_the_history() {
+fn arrows_move_in_the_text_before_the_history() {
     let mut rig = Rig::new(fixture::ready());
     rig.view.apply(crate::app::ViewCommand::SetDraft("one\ntwo".into()));
     assert_eq!(rig.key(KeyCode::Up), []);
@@ -138,7 +138,7 @@ fn the_arrows_walk_the_text_before_the_history() {
 }
 
 #[test]
-fn the_arrows_belong_to_the_completions_while_there_are_any() {
+fn arrows_select_completions_while_they_are_shown() {
     let mut stage = fixture::ready();
     stage.session(|session| session.draft = "/co".into());
     let mut rig = Rig::new(stage);
@@ -149,7 +149,7 @@ fn the_arrows_belong_to_the_completions_while_there_are_any() {
 }
 
 #[test]
-fn a_paste_is_one_edit_with_its_lines() {
+fn a_paste_is_one_edit_with_line_breaks() {
     let mut rig = Rig::new(fixture::ready());
     let events = rig.send(&Terminal::Paste("one\r\ntwo\u{1b}".into()));
     assert_eq!(events, [Event::Key(vec![Event::Draft("one\ntwo".into())])]);
@@ -159,11 +159,15 @@ fn a_paste_is_one_edit_with_its_lines() {
     let mut rig = Rig::new(fixture::permission());
     let before = rig.view.draft();
     let events = rig.send(&Terminal::Paste("1".into()));
-    assert_eq!(events, [Event::Key(vec![Event::Draft(format!("{before}1"))])], "a paste answers nothing");
+    assert_eq!(
+        events,
+        [Event::Key(vec![Event::Draft(format!("{before}1"))])],
+        "a paste does not answer a request"
+    );
 }
 
 #[test]
-fn a_digit_answers_only_after_the_grace_period() {
+fn digits_answer_only_after_the_grace_period() {
     let mut stage = fixture::permission();
     let shown = stage.now.checked_sub(Duration::from_millis(100)).unwrap();
     stage.state.ask_view.shown_at = Some(shown);
@@ -171,28 +175,32 @@ fn a_digit_answers_only_after_the_grace_period() {
     let mut rig = Rig::new(stage);
     let before = rig.view.draft();
     assert_eq!(rig.key(KeyCode::Char('1')), [Event::Draft(format!("{before}1"))]);
-    assert_eq!(rig.click_on("Yes, this once"), [], "a click was meant for what lay there before");
+    assert_eq!(rig.click_on("Yes, this once"), [], "the click targets the covered content");
     rig.stage.now += Duration::from_secs(2);
     assert_eq!(rig.key(KeyCode::Char('1')), act(Action::Choose(1)));
     assert_eq!(rig.key(KeyCode::Char('3')), act(Action::Choose(3)));
     assert_eq!(rig.key(KeyCode::Enter), act(Action::Accept));
     assert_eq!(rig.key(KeyCode::Char('f')), act(Action::FullScreen));
-    assert_eq!(rig.key(KeyCode::Char('z')), [Event::Draft(format!("{before}1z"))], "it begins a prompt");
+    assert_eq!(
+        rig.key(KeyCode::Char('z')),
+        [Event::Draft(format!("{before}1z"))],
+        "the letter starts a prompt"
+    );
 }
 
 #[test]
-fn beside_a_request_the_keys_that_lead_elsewhere_do_so() {
+fn keys_for_other_views_work_during_a_request() {
     for mut rig in [Rig::new(fixture::permission()), Rig::new(fixture::form())] {
         assert_eq!(rig.key(KeyCode::F(6)), act(Action::OpenSessions));
         assert_eq!(rig.key_with(KeyCode::Char('p'), KeyModifiers::CONTROL), act(Action::OpenPalette));
         assert_eq!(rig.key_with(KeyCode::Char('r'), KeyModifiers::ALT), [], "it would end the request");
     }
     let mut rig = Rig::new(fixture::picker(""));
-    assert_eq!(rig.key(KeyCode::F(6)), [], "a list that the user opened has its own keys only");
+    assert_eq!(rig.key(KeyCode::F(6)), [], "lists have only their own keys");
 }
 
 #[test]
-fn a_click_on_a_choice_chooses_it() {
+fn clicking_an_option_chooses_it() {
     let mut rig = Rig::new(fixture::permission());
     assert_eq!(rig.click_on("Yes, this once"), act(Action::Choose(1)));
     assert_eq!(rig.click_on("don't ask again"), act(Action::Choose(2)));
@@ -200,11 +208,11 @@ fn a_click_on_a_choice_chooses_it() {
     assert_eq!(rig.click_on("End the agent"), act(Action::Choose(2)));
     let mut rig = Rig::new(fixture::picker(""));
     assert_eq!(rig.click_on("gemini"), [Event::Act(Action::Mark(3)), Event::Act(Action::Accept)]);
-    assert_eq!(rig.click_on("type to filter"), [], "a dialog hides what is below");
+    assert_eq!(rig.click_on("type to filter"), [], "a dialog covers the content below");
 }
 
 #[test]
-fn pickers_take_letters_for_the_filter_and_keep_their_keys() {
+fn pickers_filter_by_letters_and_have_their_own_keys() {
     let mut rig = Rig::new(fixture::picker(""));
     assert_eq!(rig.key(KeyCode::Char('c')), [Event::Line(LineEdit::Insert("c".into()))]);
     assert_eq!(rig.key(KeyCode::Backspace), [Event::Line(LineEdit::Backspace)]);
@@ -213,7 +221,7 @@ fn pickers_take_letters_for_the_filter_and_keep_their_keys() {
 }
 
 #[test]
-fn in_a_form_blanks_and_arrows_belong_to_text() {
+fn space_and_arrows_edit_text_fields() {
     let mut rig = Rig::new(fixture::form());
     assert_eq!(rig.key(KeyCode::Char(' ')), [Event::Line(LineEdit::Insert(" ".into()))]);
     assert_eq!(rig.key(KeyCode::Left), [Event::Line(LineEdit::Left)]);
@@ -225,7 +233,7 @@ fn in_a_form_blanks_and_arrows_belong_to_text() {
 }
 
 #[test]
-fn the_wheel_scrolls_and_the_heads_of_items_fold() {
+fn wheel_scrolls_and_clicks_on_headers_fold() {
     let mut rig = Rig::new(fixture::streaming());
     let wheel = |kind| Terminal::Mouse(MouseEvent { kind, column: 5, row: 5, modifiers: KeyModifiers::NONE });
     assert_eq!(rig.send(&wheel(MouseEventKind::ScrollUp)), act(Action::Scroll(-3)));
@@ -235,7 +243,7 @@ fn the_wheel_scrolls_and_the_heads_of_items_fold() {
 }
 
 #[test]
-fn names_in_the_title_open_their_lists() {
+fn clicking_names_in_the_title_opens_lists() {
     let mut rig = Rig::new(fixture::ready());
     assert_eq!(rig.click_on("Opus 5"), act(Action::OpenModels));
     assert_eq!(rig.click_on("default"), act(Action::OpenModes));
@@ -243,7 +251,7 @@ fn names_in_the_title_open_their_lists() {
 }
 
 #[test]
-fn a_click_sets_the_cursor() {
+fn clicking_moves_the_cursor() {
     let mut rig = Rig::new(fixture::ready());
     rig.view.apply(crate::app::ViewCommand::SetDraft("some words".into()));
     rig.draw();
@@ -252,7 +260,7 @@ fn a_click_sets_the_cursor() {
 }
 
 #[test]
-fn what_is_dragged_over_is_copied_without_its_wraps_and_marks() {
+fn selection_omits_line_wraps_and_symbols() {
     let mut rig = Rig::new(fixture::streaming());
     let text = format!("A {} end of it.", "long sentence that wraps ".repeat(8));
     rig.stage.session(|session| {
@@ -267,13 +275,13 @@ fn what_is_dragged_over_is_copied_without_its_wraps_and_marks() {
     rig.draw();
     assert_eq!(rig.drag("off by", "end of it."), act(Action::CopySelection));
     assert_eq!(rig.selected(), Some(format!("off by the clock skew.\n\n{text}")));
-    // From below to above is the same.
+    // Dragging upwards gives the same result.
     rig.drag("fix the failing", "I'll look");
     assert_eq!(rig.selected().as_deref(), Some("fix the failing test in src/auth.rs\n\nI'll look"));
 }
 
 #[test]
-fn a_second_click_takes_the_word_and_a_third_the_line() {
+fn double_click_selects_a_word_and_triple_click_a_line() {
     let mut rig = Rig::new(fixture::streaming());
     let down = MouseEventKind::Down(MouseButton::Left);
     let up = MouseEventKind::Up(MouseButton::Left);
@@ -289,11 +297,15 @@ fn a_second_click_takes_the_word_and_a_third_the_line() {
     assert_eq!(taken, [None, Some("src/auth.rs".to_owned()), line, None]);
     rig.mouse(down, 32, row);
     rig.mouse(MouseEventKind::Drag(MouseButton::Left), 20, row);
-    assert_eq!(rig.selected().as_deref(), Some("test in src/auth.rs"), "it grows by words");
+    assert_eq!(
+        rig.selected().as_deref(),
+        Some("test in src/auth.rs"),
+        "dragging extends the selection by words"
+    );
 }
 
 #[test]
-fn escape_leaves_the_selection_before_it_stops_anything() {
+fn escape_clears_the_selection_first() {
     let mut rig = Rig::new(fixture::streaming());
     rig.drag("off by", "clock");
     assert!(rig.selected().is_some());
@@ -303,7 +315,7 @@ fn escape_leaves_the_selection_before_it_stops_anything() {
 }
 
 #[test]
-fn with_copying_by_key_a_letter_copies_and_else_it_is_typed() {
+fn letters_copy_only_if_copy_on_select_is_off() {
     let mut rig = Rig::new(fixture::streaming());
     let draft = rig.view.draft();
     rig.drag("off by", "clock");
@@ -312,11 +324,11 @@ fn with_copying_by_key_a_letter_copies_and_else_it_is_typed() {
     rig.view.copies_on_select = false;
     assert_eq!(rig.drag("off by", "clock"), []);
     assert_eq!(rig.key(KeyCode::Char('y')), act(Action::CopySelection));
-    assert!(rig.selected().is_some(), "the loop reads it before it is left");
+    assert!(rig.selected().is_some(), "the event loop reads it before it is cleared");
 }
 
 #[test]
-fn text_runs_by_while_the_mouse_is_held_beyond_the_edge() {
+fn dragging_beyond_the_edge_scrolls() {
     let mut rig = Rig::new(fixture::streaming());
     rig.stage.session(|session| {
         let body = session.transcript.items()[1].body.clone();
@@ -339,7 +351,7 @@ fn text_runs_by_while_the_mouse_is_held_beyond_the_edge() {
         rig.stage.now += step;
         rig.draw();
         frames += 1;
-        assert!(frames < 500, "it ends at the beginning");
+        assert!(frames < 500, "scrolling stops at the start");
     }
     rig.mouse(MouseEventKind::Up(MouseButton::Left), 3, 0);
     let taken = rig.selected().unwrap();
@@ -348,7 +360,7 @@ fn text_runs_by_while_the_mouse_is_held_beyond_the_edge() {
 }
 
 #[test]
-fn a_selection_stays_on_its_text_while_more_arrives() {
+fn selection_follows_its_text_when_output_arrives() {
     let mut rig = Rig::new(fixture::streaming());
     rig.drag("off by", "clock");
     for _ in 0..30 {
@@ -358,6 +370,6 @@ fn a_selection_stays_on_its_text_while_more_arrives() {
         });
         rig.draw();
     }
-    assert!(!rig.shown.contains("off by the clock"), "it scrolled away");
+    assert!(!rig.shown.contains("off by the clock"), "it was scrolled out of view");
     assert_eq!(rig.selected().as_deref(), Some("off by the clock"));
 }

@@ -1,6 +1,6 @@
-//! Blocks of code: a background, a label, highlighted lines.
+//! Code blocks: background, label, highlighted lines.
 //!
-//! Lines of a block that still grows are drawn once and kept, with the highlighter's state behind them.
+//! The lines of a growing block are drawn once and cached, with the highlighter's state after them.
 
 use std::collections::HashMap;
 
@@ -13,58 +13,59 @@ use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{TAB_COLS, hard_wrap, one_line, sanitize, tabbed, width};
 use crate::ui::theme::Role;
 
-/// Every so many parts the highlighter starts anew, so that any part can be drawn without all before it.
+/// The highlighter restarts after this number of parts, so that a part can be drawn without all previous
+/// ones.
 const RESTART_PARTS: u32 = 4;
 
-/// Most states that are kept.
+/// Maximum number of cached states.
 const STATES_MAX: usize = 128;
 
-/// Columns of the numbers of lines, with the blanks behind them: blocks of up to 999 lines stay in line.
+/// Width of line numbers with the spaces after them; fits blocks of up to 999 lines.
 const NUMBER_COLS: u16 = 5;
-/// Narrower code is not numbered.
+/// Minimum width for line numbers.
 const LEAST_NUMBERED_COLS: u16 = 24;
 
-/// Longer blocks inside lists and quotes are not highlighted.
+/// Larger blocks inside lists and quotes are not highlighted.
 const NESTED_MAX_BYTES: usize = 16 * 1024;
 
-/// Which code it is.
+/// The position of a code part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub fence: u32,
     pub part: u32,
-    /// Where the part starts in the source.
+    /// Start offset in the source.
     pub start: usize,
-    /// The number of its first line.
+    /// Number of its first line.
     pub line: usize,
-    /// Whether it begins in the midst of that line.
+    /// Whether it starts within that line.
     pub is_joined: bool,
-    /// Whether it grows no more.
+    /// Whether it is complete.
     pub is_final: bool,
 }
 
-/// States between parts, and the part that grows.
+/// Cached states and lines.
 #[derive(Default)]
 pub(super) struct CodeState {
-    /// State at the beginning of a part, and whether the language was ready.
+    /// The state at the start of a part, and whether the language was ready.
     states: HashMap<(u32, u32), (bool, Option<Highlighter>)>,
     live: Option<Live>,
 }
 
-/// The part that grows: its whole lines, drawn.
+/// The growing part with its drawn lines.
 struct Live {
     start: usize,
     is_warm: bool,
     cols: u16,
     theme: String,
     upto: usize,
-    /// The number of its next line.
+    /// Number of its next line.
     next: usize,
     lines: Vec<Line<'static>>,
     state: Option<Highlighter>,
 }
 
 impl CodeState {
-    /// Draws a part. `before` gives the text of an earlier part of the same fence.
+    /// Draws a part. `before` returns the text of an earlier part of the same fence.
     #[allow(clippy::too_many_arguments, reason = "called from one place")]
     pub fn draw<'t>(
         &mut self,
@@ -94,7 +95,7 @@ impl CodeState {
             lines: if place.part == 0 { label(language, look, cols) } else { Vec::new() },
             state: self.state_at(place, text, language, before, is_warm),
         });
-        // The number of a line stands at its beginning only.
+        // Only the start of a line is numbered.
         let number = |live: &Live| (live.upto > 0 || !place.is_joined).then_some(live.next);
         let mut rest = text.get(live.upto..).unwrap_or_default();
         while let Some(at) = rest.find('\n') {
@@ -122,7 +123,7 @@ impl CodeState {
         lines
     }
 
-    /// The highlighter's state at the beginning of a part.
+    /// The highlighter's state at the start of a part.
     fn state_at<'t>(
         &mut self,
         place: Place,
@@ -159,7 +160,7 @@ impl CodeState {
     }
 }
 
-/// A block of code as a whole, as it stands in a list or a quote.
+/// Draws a complete code block in a list or a quote.
 pub(super) fn draw_whole(
     code: &str,
     language: &str,
@@ -174,7 +175,7 @@ pub(super) fn draw_whole(
     lines
 }
 
-/// The language above the code, if it is told.
+/// The language label above the code.
 fn label(language: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let language = one_line(language);
     if language.is_empty() {
@@ -196,8 +197,8 @@ fn clean(line: &str) -> String {
     sanitize(line).replace('\n', "")
 }
 
-/// Draws one line of code: highlighted, wrapped without losing a character, on the code's background, behind its
-/// number where numbers are wanted; without one it continues a line.
+/// Draws one line of code: highlighted, wrapped and padded with the background. Without a number, it
+/// continues a line.
 fn draw_line(
     (number, line): (Option<usize>, &str),
     state: Option<&mut Highlighter>,
@@ -233,13 +234,13 @@ fn draw_line(
     }
 }
 
-/// Columns for the numbers of lines and the blanks behind them; none where the code would not have the most of the
-/// room. The same for all lines of a block, whose end may not have come yet.
+/// Width of line numbers, or 0 if the code has too little space. The same for all lines of a block, because
+/// its end may not be known.
 fn number_cols(look: &RenderContext<'_>, cols: u16) -> u16 {
     if look.numbers_code && cols >= LEAST_NUMBERED_COLS { NUMBER_COLS } else { 0 }
 }
 
-/// A row of the code's background, from edge to edge.
+/// A row that is padded with the background to the full width.
 fn padded(line: Line<'static>, base: Style, cols: u16) -> Line<'static> {
     let used: usize = line.spans.iter().map(|span| width(&span.content)).sum();
     let fill = usize::from(cols).saturating_sub(used + 1);

@@ -1,17 +1,17 @@
-//! Fences at the top level: found by the parser, then followed line by line until they close.
+//! Top-level fences: found by the parser, then scanned line by line until they close.
 
 use super::{Block, BlockKind, Markdown, Seam, boundary};
 
-/// Lines of a fence that make one block.
+/// Number of lines per block of a fence.
 const PART_LINES: usize = 64;
 
-/// A line of more than twice this is cut into pieces, each a part of its own.
+/// Longer lines than twice this size are split into separate parts.
 const LINE_BYTES: usize = 8 * 1024;
 
-/// No word for a language is longer.
+/// Maximum length of a language name.
 const LANGUAGE_MAX_BYTES: usize = 64;
 
-/// A fence whose end has not come.
+/// A fence that is not closed yet.
 pub(super) struct OpenFence {
     mark: u8,
     count: usize,
@@ -19,18 +19,18 @@ pub(super) struct OpenFence {
     part: u32,
     part_start: usize,
     part_lines: usize,
-    /// The number of the part's first line.
+    /// Number of the part's first line.
     part_line: usize,
-    /// The part begins in the midst of a line.
+    /// Whether the part starts within a line.
     is_joined: bool,
-    /// What is scanned ends in the midst of a line.
+    /// Whether the scan ends within a line.
     is_inside: bool,
-    /// Up to where lines were looked at.
+    /// The end of the scanned lines.
     scanned: usize,
 }
 
 impl Markdown {
-    /// Begins a fence whose opening line starts at `start`.
+    /// Opens a fence whose first line starts at `start`.
     pub(super) fn open_fence(&mut self, source: &str, start: usize) {
         let rest = source.get(start..).unwrap_or_default();
         let known = rest.as_bytes().get(..LINE_BYTES).unwrap_or(rest.as_bytes());
@@ -60,8 +60,8 @@ impl Markdown {
         });
     }
 
-    /// Follows the open fence to its end or to `lines_end`, or further in a line that is very long. Returns whether none is
-    /// open any more; the cut is then behind it.
+    /// Scans the open fence to its end or to `lines_end`, or further within a very long line. Returns whether
+    /// no fence is open; the cut is then after it.
     pub(super) fn scan_fence(&mut self, source: &str, lines_end: usize) -> bool {
         let Some(mut fence) = self.fence.take() else { return true };
         while let Some(rest) = source.get(fence.scanned..).filter(|rest| !rest.is_empty()) {
@@ -93,7 +93,7 @@ impl Markdown {
         false
     }
 
-    /// Makes the beginning of a very long line a part of its own.
+    /// Splits off the start of a very long line as a separate part.
     fn cut_line(&mut self, source: &str, fence: &mut OpenFence) {
         if fence.part_start < fence.scanned {
             self.push_code(fence, fence.scanned);
@@ -105,12 +105,12 @@ impl Markdown {
         fence.begin_part();
     }
 
-    /// Adds what the open fence holds so far behind its last whole part.
+    /// Adds the part of the open fence after its last complete part.
     pub(super) fn add_fence_tail(&mut self, source: &str, is_closed: bool) {
         let Some(fence) = self.fence.take() else { return };
         let mut end = source.len();
         if !is_closed {
-            // The closing mark while it arrives is no code.
+            // An incomplete closing marker is not code.
             let line = source.get(fence.scanned..).and_then(|code| code.rfind('\n'));
             let line = line.map_or(fence.scanned, |at| fence.scanned + at + 1);
             let last = source.get(line..).unwrap_or_default().trim();
@@ -134,7 +134,7 @@ impl Markdown {
 }
 
 impl OpenFence {
-    /// Begins another part where the scan is.
+    /// Starts the next part at the scan position.
     fn begin_part(&mut self) {
         self.part += 1;
         self.part_line += self.part_lines;

@@ -1,17 +1,17 @@
-//! Limits to what a text can make the parser do.
+//! Limits for the parser.
 //!
-//! The parser gives each row of a table all columns of its head, so a head of many columns makes a small text into
-//! millions of cells. Nesting and overlong blocks are limited where they are drawn and cut (`prose`, `markdown`).
+//! The parser adds all columns of a table's header to each row, so that a wide header turns a small text into
+//! millions of cells. Nesting and overlong blocks are limited in `prose` and `markdown`.
 
 use std::borrow::Cow;
 
-/// A table of more columns is shown as the text it is.
+/// Wider tables are shown as text.
 const TABLE_COLS_MAX: usize = 64;
 
-/// Stands before a bar that is not to make a table; sanitising takes it out of what is drawn.
+/// Inserted before a bar to prevent a table; removed by sanitising before drawing.
 const INERT: char = '\u{2060}';
 
-/// The text without rules of tables that are too wide, for drawing.
+/// The text with overly wide tables disabled, for drawing.
 pub(super) fn without_wide_tables(text: &str) -> Cow<'_, str> {
     let bars = wide_rules(text);
     if bars.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn without_wide_tables(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same for finding blocks: each byte keeps its place.
+/// The same for finding blocks: all offsets are preserved.
 pub(super) fn with_wide_tables_hidden(text: &str) -> Cow<'_, str> {
     let bars = wide_rules(text);
     if bars.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn with_wide_tables_hidden(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The first bars of lines that could be the rule below a head of too many columns.
+/// The first bars of lines that may be the delimiter row of an overly wide table.
 fn wide_rules(text: &str) -> Vec<usize> {
     if memchr::memchr_iter(b'|', text.as_bytes()).nth(TABLE_COLS_MAX).is_none() {
         return Vec::new();

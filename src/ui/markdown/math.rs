@@ -1,33 +1,35 @@
-//! Formulas kept from Markdown: between `\(` and `\)` or `\[` and `\]`, and on lines of their own between `$$`.
+//! Hides formulas from the Markdown parser: between `\(` and `\)` or `\[` and `\]`, and display formulas
+//! between `$$`.
 //!
-//! To Markdown a backslash only takes the meaning from the mark behind it: it would drop that of `\(`, and read the
-//! `_` and `*` of the formula. So formulas are replaced by marks that it does not read, and put back as they were
-//! written. (`$…$`, and `$$…$$` within a line, are known to the parser.) Lines between `$$` may look like a list, a
-//! heading or a table, so they are a block of their own before the parser sees them.
-//! Invariant: what is put back is what was taken, whatever the parser made of the place.
+//! Markdown would remove the backslash of `\(` and interpret `_` and `*` in the formula, so formulas are
+//! replaced by placeholders and restored afterwards. (The parser supports `$…$`, and `$$…$$` within a line.)
+//! Lines between `$$` may look like a list, a heading or a table, so they are split off as a separate block
+//! before parsing.
+//!
+//! Invariants: restored formulas are identical to the original text.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Stands around the number of a formula: noncharacters, which are no letters of any text.
+/// Delimiters of a placeholder: noncharacters, which do not occur in text.
 const OPEN: char = '\u{fdd0}';
 const CLOSE: char = '\u{fdd1}';
 
-/// A formula has no more bytes than this; one that has lost its end takes nothing else with it.
+/// Maximum length of a formula, so that an unclosed one does not include the rest of the text.
 const FORMULA_MAX_BYTES: usize = 4096;
 
-/// What a paragraph has of formulas on lines of their own.
+/// The display formula of a paragraph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Display {
     None,
-    /// One, with all of its last line.
+    /// Its range, including the rest of its last line.
     At(Range<usize>),
-    /// Perhaps one: its end, or what shows that it is none, is still to come.
+    /// Possibly a formula; more text is needed.
     Open,
 }
 
-/// Looks for the first formula on lines of its own that begins in `range`, where a paragraph stands. What is known of
-/// the text ends at `end`.
+/// Finds the first display formula that starts in `range`, the range of a paragraph. The known text ends at
+/// `end`.
 pub(super) fn display_in(source: &str, range: Range<usize>, end: usize) -> Display {
     let mut at = range.start;
     while let Some(line) = source.get(at..range.end.min(end)).filter(|rest| !rest.is_empty()) {
@@ -49,8 +51,9 @@ pub(super) fn display_in(source: &str, range: Range<usize>, end: usize) -> Displ
     Display::None
 }
 
-/// How long the formula is that a text begins with; `Some(None)`: it is none, `None`: that cannot be told yet.
-#[allow(clippy::option_option, reason = "three cases, told apart where it is called")]
+/// The length of the formula at the start of a text; `Some(None)` if it is not one, `None` if more text is
+/// needed.
+#[allow(clippy::option_option, reason = "the caller distinguishes three cases")]
 fn end_of_display(text: &str) -> Option<Option<usize>> {
     let mut most = text.len().min(FORMULA_MAX_BYTES);
     while !text.is_char_boundary(most) {
@@ -69,13 +72,13 @@ fn end_of_display(text: &str) -> Option<Option<usize>> {
     }
 }
 
-/// Formulas that were taken out of a text.
+/// Formulas that were replaced in a text.
 #[derive(Default)]
 pub(super) struct Formulas<'t> {
     all: Vec<&'t str>,
 }
 
-/// Takes formulas out of a text.
+/// Replaces the formulas of a text by placeholders.
 pub(super) fn hide(text: &str) -> (Cow<'_, str>, Formulas<'_>) {
     let mut formulas = Formulas::default();
     let indent = text.len() - text.trim_start_matches(' ').len();
@@ -85,7 +88,7 @@ pub(super) fn hide(text: &str) -> (Cow<'_, str>, Formulas<'_>) {
         }
         _ => 0,
     };
-    // Whoever sends the marks would be taken for this module.
+    // A text that contains the delimiters would be ambiguous.
     let has_formula = display > 0 || text.contains("\\(") || text.contains("\\[");
     if !has_formula || text.contains([OPEN, CLOSE]) {
         return (Cow::Borrowed(text), formulas);
@@ -102,7 +105,7 @@ pub(super) fn hide(text: &str) -> (Cow<'_, str>, Formulas<'_>) {
             formulas.take(formula, &mut out);
             rest = from.get(formula.len()..).unwrap_or_default();
         } else {
-            // The character behind a backslash means nothing of its own.
+            // Skips an escaped character.
             let skipped = 1 + from.chars().nth(1).map_or(0, char::len_utf8);
             out.push_str(from.get(..skipped).unwrap_or(from));
             rest = from.get(skipped..).unwrap_or_default();
@@ -112,7 +115,7 @@ pub(super) fn hide(text: &str) -> (Cow<'_, str>, Formulas<'_>) {
     (Cow::Owned(out), formulas)
 }
 
-/// The formula that a text begins with, if it ends in the same paragraph and holds no code.
+/// The formula at the start of a text, if it ends in the same paragraph and contains no code.
 fn formula_of(text: &str) -> Option<&str> {
     let end = match text.get(..2)? {
         "\\(" => "\\)",
@@ -131,7 +134,7 @@ fn formula_of(text: &str) -> Option<&str> {
 }
 
 impl<'t> Formulas<'t> {
-    /// Puts a mark in the place of a formula.
+    /// Adds a placeholder for a formula.
     fn take(&mut self, formula: &'t str, out: &mut String) {
         out.push(OPEN);
         out.push_str(&self.all.len().to_string());
@@ -139,7 +142,7 @@ impl<'t> Formulas<'t> {
         self.all.push(formula);
     }
 
-    /// A text with its formulas put back.
+    /// Restores the formulas of a text.
     pub fn restore<'s>(&self, text: &'s str) -> Cow<'s, str> {
         if self.all.is_empty() || !text.contains(OPEN) {
             return Cow::Borrowed(text);
@@ -147,7 +150,7 @@ impl<'t> Formulas<'t> {
         Cow::Owned(self.parts(text).into_iter().map(|(part, _)| part).collect())
     }
 
-    /// A text cut into what is a formula and what is not.
+    /// Splits a text into formulas and other parts.
     pub fn parts<'s>(&'s self, text: &'s str) -> Vec<(&'s str, bool)> {
         let mut out = Vec::new();
         let mut rest = text;
@@ -173,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_formula_is_taken_out_and_put_back() {
+    fn formulas_are_hidden_and_restored() {
         let text = r"so \(a_b * c_d * e\) and \[ x_1
  + y \] but \\( no \\), `\(code` here\) and \(open";
         let (hidden, formulas) = hide(text);
@@ -185,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn a_formula_ends_in_its_paragraph() {
+    fn formulas_end_in_their_paragraph() {
         for text in ["\\(a\n\nb\\)", "\\(\\)", "\\(a", "a\\)", "\\", "\\é"] {
             assert!(hide(text).1.all.is_empty(), "{text:?}");
         }
     }
 
     #[test]
-    fn a_formula_on_lines_of_its_own_is_found_in_a_paragraph() {
+    fn display_formulas_are_found_in_paragraphs() {
         let found = |text: &str| display_in(text, 0..text.len(), text.len());
         assert_eq!(found("$$\n- a\n$$\nrest"), Display::At(0..10));
         assert_eq!(found("so:\n  $$ a\n# b $$ then\n"), Display::At(4..23));
@@ -210,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost(
+        fn restored_text_is_unchanged(
             pieces in prop::collection::vec(prop::sample::select(vec![
                 "\\(", "\\)", "\\[", "\\]", "\\", "a_b", " * ", "`", "\n", "\n\n", "日本", "\u{fdd0}0\u{fdd1}", "$",
                 "$$", "$$\n",

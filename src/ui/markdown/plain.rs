@@ -1,4 +1,4 @@
-//! Markdown as plain text: what one reads, without marks of Markdown and without wraps.
+//! Markdown as plain text, without markup and line wraps.
 
 use std::path::Path;
 use std::time::Instant;
@@ -10,11 +10,11 @@ use crate::ui::theme::Theme;
 
 use super::Markdown;
 
-/// Wide enough that tables keep their form; wraps are undone anyway.
+/// Wide enough for tables; wraps are removed afterwards.
 const COLS: u16 = 400;
 
-/// A Markdown text as one reads it. Cells of tables are parted by tabs. `now` is any time: nothing here has a
-/// clock. Costs as much as drawing all of it.
+/// Converts Markdown to plain text, with table cells separated by tabs. `now` may be any time. As expensive
+/// as drawing the complete text.
 pub fn plain_text(source: &str, now: Instant) -> String {
     let theme = Theme::plain();
     let look =

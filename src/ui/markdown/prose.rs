@@ -1,7 +1,8 @@
-//! Everything in Markdown but top-level fences: paragraphs, headings, lists, quotes, tables, rules, notes.
+//! Renders all of Markdown except top-level fences: paragraphs, headings, lists, quotes, tables, rules,
+//! footnotes.
 //!
-//! One block at a time: its events come in, its lines go out. Containers (quotes, items) become prefixes of
-//! lines; inline styles stack up. HTML is shown as the text it is.
+//! Each block is rendered from its parser events to lines. Containers (quotes, items) become line prefixes;
+//! inline styles are stacked. HTML is shown as text.
 
 use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -18,14 +19,14 @@ use super::math::{self, Formulas};
 use super::table::Table;
 use super::{Definitions, OPTIONS, PROSE_COLS, code, label_key, limit};
 
-/// What quotes and lists leave to the text at least.
+/// Minimum width of the text beside the prefixes of quotes and lists.
 const LEAST_TEXT_COLS: usize = 4;
 
-/// Quotes, items and notes deeper than this are drawn at this depth: their marks would fill the column, and each row
-/// costs as much as the marks before it.
+/// Maximum rendered nesting depth of quotes, items and footnotes: deeper prefixes would fill the width, and
+/// increase the cost of each row.
 const DEPTH_MAX: usize = PROSE_COLS as usize / 2;
 
-/// Draws the source of one top-level block. Says too how far it can be moved sideways.
+/// Draws one top-level block. Also returns the maximum horizontal scroll offset of its tables.
 pub(super) fn draw(
     text: &str,
     links: &Definitions,
@@ -46,14 +47,14 @@ pub(super) fn draw(
     (writer.out, writer.sideways)
 }
 
-/// A place in the text that is being read: line, span, byte.
+/// A position in the current text: line, span, byte.
 type Spot = (usize, usize, usize);
 
-/// What stands around the text.
+/// A container around the text.
 enum Container {
     Quote,
     Item {
-        /// Before the first line; taken once it is drawn.
+        /// The marker before the first line; removed once it is drawn.
         mark: Option<Span<'static>>,
         cols: usize,
     },
@@ -63,22 +64,22 @@ struct Writer<'a> {
     look: &'a RenderContext<'a>,
     cols: u16,
     out: Vec<Line<'static>>,
-    /// Lines of the text that is being read; the last one is open.
+    /// Lines of the current text; the last one is open.
     lines: Vec<Vec<Span<'static>>>,
     styles: Vec<Style>,
     containers: Vec<Container>,
-    /// How many more are open beyond [`DEPTH_MAX`].
+    /// Number of open containers beyond [`DEPTH_MAX`].
     hidden: usize,
-    /// Numbers of the lists around, `None` for bullets.
+    /// Counters of the open lists, `None` for bullets.
     lists: Vec<Option<u64>>,
-    /// Whether a blank line goes before what comes next.
+    /// Whether a blank line precedes the next block.
     has_gap: bool,
-    /// Open links: their targets, and where their texts begin.
+    /// Open links: type, target, and start of the text.
     links: Vec<(LinkType, String, Spot)>,
     table: Option<Table>,
     code: Option<(String, String)>,
     formulas: &'a Formulas<'a>,
-    /// Columns of tables that stand beyond the edge.
+    /// Number of table columns beyond the edge.
     sideways: u16,
 }
 
@@ -307,7 +308,7 @@ impl<'a> Writer<'a> {
                 if self.hidden == 0
                     && matches!(self.containers.last(), Some(Container::Item { mark: Some(_), .. }))
                 {
-                    // An empty item still has its mark.
+                    // An empty item still has its marker.
                     self.place(vec![Line::default()]);
                 }
                 self.leave();
@@ -367,7 +368,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The target of a link, unless its text says it already.
+    /// Adds the target of a link, unless its text contains it.
     fn push_target(&mut self, kind: LinkType, target: &str, (line, span, byte): Spot) {
         let mut text = String::new();
         for (index, spans) in self.lines.iter().enumerate().skip(line) {
@@ -378,7 +379,7 @@ impl<'a> Writer<'a> {
             }
         }
         let is_told = text == target || matches!(kind, LinkType::Autolink | LinkType::Email);
-        // The terminal tells it, unless the text claims to lead somewhere itself.
+        // The terminal shows the target, unless the text itself looks like a URL.
         let is_shown = link::are_shown()
             && !text.is_empty()
             && !text.contains("://")
@@ -395,7 +396,7 @@ impl<'a> Writer<'a> {
         Target::of_link(target).map_or(style, |target| link::lead(style, &target, self.look.folder))
     }
 
-    /// Behind all text so far.
+    /// The end of the current text.
     fn spot(&self) -> Spot {
         let line = self.lines.last().map(Vec::as_slice).unwrap_or_default();
         let bytes = line.last().map_or(0, |span| span.content.len());
@@ -429,7 +430,7 @@ impl<'a> Writer<'a> {
         self.lines.push(Vec::new());
     }
 
-    /// A blank line where one is due, with the bars of the quotes around.
+    /// Adds a blank line if needed, with the bars of enclosing quotes.
     fn begin_block(&mut self) {
         if std::mem::take(&mut self.has_gap) && !self.out.is_empty() {
             let (_, rest) = self.prefixes(false);
@@ -437,7 +438,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Ends the text that was being read and draws it.
+    /// Ends the current text and draws it.
     fn flush(&mut self) {
         let mut lines = std::mem::replace(&mut self.lines, vec![Vec::new()]);
         while lines.last().is_some_and(Vec::is_empty) {
@@ -450,7 +451,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Puts finished lines behind the prefixes.
+    /// Adds finished lines after the prefixes.
     fn place(&mut self, lines: Vec<Line<'static>>) {
         for line in lines {
             let (mut first, _) = self.prefixes(true);
@@ -469,16 +470,16 @@ impl<'a> Writer<'a> {
         cols.sum::<usize>().min(self.most_prefix())
     }
 
-    /// Deep nesting on a narrow screen leaves at least so many columns to the text.
+    /// Maximum width of prefixes, so that deep nesting leaves space for the text.
     fn most_prefix(&self) -> usize {
         usize::from(self.cols.min(PROSE_COLS)).saturating_sub(LEAST_TEXT_COLS)
     }
 
-    /// What stands before the next line, and before those after it. Marks are taken when `takes_marks`.
+    /// The prefixes of the next line and of those after it. With `takes_marks`, the markers are removed.
     fn prefixes(&mut self, takes_marks: bool) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
         let bar = Mark::APART.span(format!("{} ", self.look.glyphs.pipe), self.look.theme.style(Role::Quote));
         let (mut first, mut rest) = (Vec::new(), Vec::new());
-        // Before a mark an indent says how deep the list is; anywhere else it only puts text below text.
+        // Indents are visible structure before a marker, and only alignment elsewhere.
         let has_mark = takes_marks
             && self
                 .containers
@@ -506,12 +507,12 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The number of a note: a link's colour, but nothing that says it could be opened.
+/// The style of a footnote number: a link's colour, but not underlined, because it cannot be opened.
 fn note_style(look: &RenderContext<'_>) -> Style {
     look.theme.style(Role::Link).remove_modifier(Modifier::UNDERLINED)
 }
 
-/// Takes from a prefix until it fits: indents first, then the outer marks, then the end of the last one.
+/// Shortens a prefix to a maximum width: first indents, then outer markers, then the end of the last one.
 fn narrow(prefix: &mut Vec<Span<'static>>, most: usize) {
     let cols: usize = prefix.iter().map(|span| width(&span.content)).sum();
     let mut over = cols.saturating_sub(most);

@@ -1,4 +1,4 @@
-//! Tables: columns that fit, cells that wrap; where even that cannot be, some columns at a time.
+//! Tables: fits columns and wraps cells; if there is not enough space, shows a window of columns.
 
 use pulldown_cmark::Alignment;
 use ratatui::style::Style;
@@ -9,36 +9,34 @@ use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{truncate, width, wrap_line, wrap_prefixed};
 use crate::ui::theme::Role;
 
-/// A column is never narrower than this (or its widest cell).
+/// Minimum width of a column (or its widest cell).
 const COLUMN_MIN_COLS: usize = 6;
 
-/// Words of up to so many columns are kept whole, as long as a table can be moved sideways instead.
+/// Words up to this width are not broken if the table can be scrolled instead.
 const COLUMN_WHOLE_COLS: usize = 12;
 
-/// Columns are this wide when not all of them fit, if they need it,
+/// Preferred width of columns in a scrolled table,
 const COLUMN_GOOD_COLS: usize = 20;
 
-/// or as wide as their longest word, up to this.
+/// or the width of the longest word, up to this limit.
 const COLUMN_WORD_COLS: usize = 40;
 
-/// The text of a cell, with styles.
+/// The styled text of a cell.
 pub(super) type Cell = Vec<Span<'static>>;
 
-/// A table while it is read.
+/// A table while it is parsed.
 #[derive(Default)]
 pub(super) struct Table {
-    /// How columns are aligned.
     pub alignments: Vec<Alignment>,
-    /// The first row.
+    /// The header row.
     pub head: Vec<Cell>,
-    /// The other rows.
     pub rows: Vec<Vec<Cell>>,
-    /// Whether the head is being read.
+    /// Whether the header is being parsed.
     pub is_head: bool,
 }
 
 impl Table {
-    /// Adds a cell to the row that is being read.
+    /// Adds a cell to the current row.
     pub fn push(&mut self, cell: Cell) {
         if self.is_head {
             self.head.push(cell);
@@ -47,7 +45,7 @@ impl Table {
         }
     }
 
-    /// Draws the table within so many columns. Says too how many of its own stand beyond the edge.
+    /// Draws the table within a width. Also returns the number of columns beyond the edge.
     pub fn draw(&self, look: &RenderContext<'_>, cols: u16) -> (Vec<Line<'static>>, u16) {
         let count = self.head.len().max(self.rows.iter().map(Vec::len).max().unwrap_or(0));
         if count == 0 {
@@ -66,7 +64,7 @@ impl Table {
                 all().filter_map(|row| row.get(column)).map(|cell| word_cols(cell)).max().unwrap_or(0)
             })
             .collect();
-        // Where the rest can be moved into view, words are not broken for the sake of fitting.
+        // If the table can be scrolled, words are not broken to make it fit.
         let most = if look.sideways.is_some() { COLUMN_WHOLE_COLS } else { COLUMN_MIN_COLS };
         let floors: Vec<usize> = words
             .iter()
@@ -92,7 +90,8 @@ impl Table {
         (out, u16::try_from(before + behind).unwrap_or(u16::MAX))
     }
 
-    /// Draws some columns, each in a width. Rules part rows only where one of both is more than a line.
+    /// Draws a range of columns with their widths. Rules separate rows only if one of both is taller than a
+    /// line.
     fn draw_columns(&self, shown: &[(usize, usize)], look: &RenderContext<'_>) -> Vec<Line<'static>> {
         let widths: Vec<usize> = shown.iter().map(|(_, cols)| *cols).collect();
         let is_tall = |row: &[Cell]| {
@@ -152,7 +151,7 @@ impl Table {
         }
     }
 
-    /// Each row as a list of `head: cell`, for tables that no wrapping can fit.
+    /// Draws each row as a list of `header: cell`, for tables that cannot fit.
     fn draw_fields(&self, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
         let mut out = Vec::new();
         let indent = [Span::raw("  ")];
@@ -178,9 +177,8 @@ impl Table {
     }
 }
 
-/// The columns that are shown when not all of them fit: the first one, which says what a row is about, and as many as
-/// there is room for behind those that are left out, each as wide as would be good, or a little less. `None`: not even
-/// two fit.
+/// The visible columns of a scrolled table: the first one, which labels the row, and as many as fit after the
+/// scrolled ones, each with its preferred width or slightly less. `None` if not even two fit.
 fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, usize)>> {
     let good = |column: usize| widths.get(column).copied().unwrap_or(1);
     let least = |column: usize| good(column).min(COLUMN_MIN_COLS);
@@ -188,9 +186,9 @@ fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, 
         let all: usize = (from..from + count).map(|column| each(column) + 3).sum();
         each(0) + all <= cols
     };
-    // A column alone has no other to be moved behind it.
+    // A single column cannot be scrolled.
     let end = widths.len().checked_sub(1).filter(|end| *end > 0)?;
-    // As far as the last column comes into view, but no further.
+    // Limits the offset to the position at which the last column is visible.
     let mut from = 1 + left_out.min(end.saturating_sub(1));
     while from > 1 && fits(from - 1, end + 2 - from, &good) {
         from -= 1;
@@ -209,7 +207,7 @@ fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, 
     Some(shown.drain(..).zip(wide).collect())
 }
 
-/// Says how many columns stand beyond either edge.
+/// The line with the number of hidden columns on both sides.
 fn more(before: usize, behind: usize, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
     let columns =
         |count: usize| if count == 1 { "1 more column".to_owned() } else { format!("{count} more columns") };
@@ -225,7 +223,7 @@ fn cell_cols(cell: &[Span<'_>]) -> usize {
     cell.iter().map(|span| width(&span.content)).sum()
 }
 
-/// Columns of the longest word of a cell.
+/// Width of the longest word in a cell.
 fn word_cols(cell: &[Span<'_>]) -> usize {
     let text: String = cell.iter().map(|span| span.content.as_ref()).collect();
     text.split_whitespace().map(width).max().unwrap_or(0)
@@ -237,7 +235,7 @@ fn push_blank(spans: &mut Cell, cols: usize) {
     }
 }
 
-/// Takes room from the widest columns until all fit, but from none more than down to its floor.
+/// Reduces the widest columns until all fit, but none below its minimum.
 fn narrow(widths: &mut [usize], floors: &[usize], room: usize) {
     let at = |level: usize, index: usize, cols: usize| {
         let floor = floors.get(index).copied().unwrap_or(1).min(cols);
@@ -250,7 +248,7 @@ fn narrow(widths: &mut [usize], floors: &[usize], room: usize) {
     if total(high) <= room {
         return;
     }
-    // The highest level that fits is at `low` or above it, and below `high`.
+    // Binary search for the highest level that fits.
     while low + 1 < high {
         let middle = usize::midpoint(low, high);
         if total(middle) <= room { low = middle } else { high = middle }

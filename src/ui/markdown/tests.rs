@@ -1,8 +1,4 @@
-#![allow(
-    clippy::format_push_string,
-    clippy::format_collect,
-    reason = "tests may be slow where that is shorter"
-)]
+#![allow(clippy::format_push_string, clippy::format_collect, reason = "shorter code is preferred in tests")]
 
 use std::path::Path;
 use std::time::Instant;
@@ -22,7 +18,7 @@ fn look(theme: &Theme) -> RenderContext<'_> {
     RenderContext { sideways: Some(0), ..RenderContext::new(theme, Path::new("/home/ada"), Instant::now()) }
 }
 
-/// All blocks, drawn with their gaps.
+/// Draws all blocks with the gaps between them.
 fn draw_all(markdown: &mut Markdown, source: &str, cols: u16) -> Vec<Line<'static>> {
     let theme = Theme::plain();
     let mut out = Vec::new();
@@ -40,7 +36,7 @@ fn texts(source: &str, cols: u16) -> Vec<String> {
     lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect()
 }
 
-/// Feeds a text in pieces and draws after each.
+/// Feeds a text in chunks and draws after each one.
 fn stream(source: &str, cuts: &[usize], cols: u16) -> (Markdown, Vec<Line<'static>>) {
     let mut markdown = Markdown::default();
     for cut in cuts {
@@ -86,7 +82,7 @@ fn blocks_lists_and_quotes() {
 }
 
 #[test]
-fn a_heading_weighs_what_its_level_says() {
+fn heading_styles_differ_by_level() {
     for name in ThemeSet::built_in().names() {
         let (theme, _) = ThemeSet::built_in().load(&name, ColorSupport::TrueColor);
         let weight = |level: usize| {
@@ -106,7 +102,7 @@ fn a_heading_weighs_what_its_level_says() {
 }
 
 #[test]
-fn loose_lists_nested_code_and_notes() {
+fn loose_lists_nested_code_and_footnotes() {
     let source =
         "1. first\n\n   still first\n\n2. second\n\n   ```\n   let x;\n   ```\n\nsee[^a]\n\n[^a]: a note\n";
     assert_eq!(
@@ -116,7 +112,7 @@ fn loose_lists_nested_code_and_notes() {
 }
 
 #[test]
-fn tables_fit_by_wrapping() {
+fn tables_are_wrapped_to_fit() {
     let source = "| name | what it does |\n|---|---:|\n| a | short |\n| bee | a long text that must wrap |\n";
     assert_eq!(
         texts(source, 24),
@@ -129,14 +125,14 @@ fn tables_fit_by_wrapping() {
             "     │         must wrap",
         ]
     );
-    // Rows of one line stand close.
+    // Single-line rows have no rules between them.
     let calm = "|a|b|\n|---|---|\n|1|x|\n|2|x|\n|3|one two three four five six|\n|4|x|\n|5|x|\n";
     let rules = texts(calm, 20).iter().filter(|line| line.contains('┼')).count();
     assert_eq!(rules, 3, "below the head, above and below the tall row: {:?}", texts(calm, 20));
 }
 
 #[test]
-fn tables_that_cannot_fit_are_moved_sideways_by_columns() {
+fn wide_tables_scroll_by_columns() {
     let wide = "|aaaaaaa|bbbbbbb|ccccccc|ddddddd|\n|---|---|---|---|\n|1111111|2222222|3333333|4444444|\n";
     let theme = Theme::plain();
     let draw = |left_out: Option<u16>, cols: u16| {
@@ -159,7 +155,7 @@ fn tables_that_cannot_fit_are_moved_sideways_by_columns() {
     let (lines, most) = draw(None, 20);
     assert_eq!(lines, ["aaaaaaa: 1111111", "bbbbbbb: 2222222", "ccccccc: 3333333", "ddddddd: 4444444"]);
     assert_eq!(most, 0);
-    assert!(draw(Some(0), 8).0[0].contains(':'), "where not even two columns fit");
+    assert!(draw(Some(0), 8).0[0].contains(':'), "if not even two columns fit");
     for cols in 4..40 {
         for left_out in 0..5 {
             assert!(draw(Some(left_out), cols).0.iter().all(|line| width(line) <= usize::from(cols)));
@@ -168,7 +164,7 @@ fn tables_that_cannot_fit_are_moved_sideways_by_columns() {
 }
 
 #[test]
-fn a_table_of_one_column_is_never_moved() {
+fn tables_with_one_column_do_not_scroll() {
     let table = "| an_identifier |\n|---|\n| of_some_length |\n";
     let theme = Theme::plain();
     for (cols, left_out) in (4_u16..20).flat_map(|cols| [(cols, 0), (cols, 3)]) {
@@ -182,7 +178,7 @@ fn a_table_of_one_column_is_never_moved() {
 }
 
 #[test]
-fn columns_that_are_moved_keep_their_words_whole() {
+fn scrolled_tables_do_not_break_words() {
     let cells = |text: &str| (0..9).map(|n| format!("| {text}{n} ")).collect::<String>();
     let table =
         format!("{}|\n{}|\n{}|\n", cells("head"), "|---".repeat(9), cells("an_identifier_of_some_length_"));
@@ -191,7 +187,7 @@ fn columns_that_are_moved_keep_their_words_whole() {
     let lines = Markdown::of(&table).draw(0, &table, &look, 80);
     let row = lines[2].to_string();
     assert_eq!(row.matches("an_identifier_of_some_length_").count(), 2, "{row}");
-    // Nor are they broken where all columns would fit with that.
+    // Words are not broken either if all columns would fit that way.
     let small = table.replace("an_identifier_of_some_length_", "fits_here_");
     let lines = Markdown::of(&small).draw(0, &small, &look, 80);
     assert!(lines[2].to_string().starts_with("fits_here_0 │ fits_here_1 │"), "{lines:?}");
@@ -202,7 +198,7 @@ fn columns_that_are_moved_keep_their_words_whole() {
 }
 
 #[test]
-fn code_is_numbered_where_that_is_wanted_and_copied_without_numbers() {
+fn line_numbers_of_code_are_optional_and_not_copied() {
     highlight::wait_for(&["rust"]);
     let code = format!("{}let long = \"{}\";\n", "let x = 1;\n".repeat(69), "y".repeat(60));
     let source = format!("```rust\n{code}```\n\n- in a list\n\n  ```\n  one\n  two\n  ```\n");
@@ -228,7 +224,7 @@ fn code_is_numbered_where_that_is_wanted_and_copied_without_numbers() {
     assert!(lines.iter().all(|line| width(&line.to_string()) <= 60));
     let copied = crate::ui::text::copy_hint::text_of(&lines);
     assert!(copied.starts_with(&code) && copied.contains("one\n"), "{copied}");
-    // Line by line as at once.
+    // Incremental drawing gives the same result.
     let mut growing = Markdown::default();
     for end in source.match_indices('\n').map(|(at, _)| at + 1) {
         growing.update(&source[..end], false);
@@ -241,7 +237,7 @@ fn code_is_numbered_where_that_is_wanted_and_copied_without_numbers() {
 }
 
 #[test]
-fn formulas_and_diagrams_stay_readable() {
+fn formulas_and_diagrams_are_shown_as_source() {
     let source = r"Let \(a_b * c_d * e\) and $x_1 * y_2$ be. \[ \sum_i x_i \]";
     assert_eq!(texts(source, 80), [source]);
     let theme = ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0;
@@ -253,7 +249,7 @@ fn formulas_and_diagrams_stay_readable() {
         .map(|span| span.content.as_ref())
         .collect();
     assert_eq!(apart, [r"\(a_b * c_d * e\)", "$x_1 * y_2$", r"\[ \sum_i x_i \]"]);
-    assert_eq!(texts("`\\(code\\)`", 40), ["\\(code\\)"], "in code it is code");
+    assert_eq!(texts("`\\(code\\)`", 40), ["\\(code\\)"], "not a formula inside code");
     assert_eq!(
         texts("```mermaid\ngraph TD\n  A --> B\n```", 40),
         [" mermaid · diagram source", " graph TD", "   A --> B"]
@@ -261,7 +257,7 @@ fn formulas_and_diagrams_stay_readable() {
 }
 
 #[test]
-fn fences_have_a_label_and_keep_all_text() {
+fn fences_have_a_label_and_complete_text() {
     let source = "before\n```rust ignore\nfn a() {}\n\n\tb\n```\nafter";
     assert_eq!(texts(source, 20), ["before", "", " rust", " fn a() {}", "", "     b", "", "after"]);
     assert_eq!(texts("~~~\n```\n~~~~\nx", 20), [" ```", "", "x"]);
@@ -270,7 +266,7 @@ fn fences_have_a_label_and_keep_all_text() {
 }
 
 #[test]
-fn links_are_found_wherever_their_targets_stand() {
+fn link_targets_are_resolved_in_any_position() {
     let source = "see [the docs][d]\n\nand more\n\n[D]: http://docs.example\n";
     assert_eq!(texts(source, 60), ["see the docs (http://docs.example)", "", "and more"]);
     let (_, lines) = stream(source, &[10, 20, 30, 40, 50], 60);
@@ -278,15 +274,15 @@ fn links_are_found_wherever_their_targets_stand() {
 }
 
 #[test]
-fn a_title_of_two_lines_is_no_text() {
+fn multi_line_link_titles_are_not_text() {
     let source = "one\n\n[a]: http://y\n'a title\nof two lines'\n\nend [a]";
     let (_, lines) = stream(source, &[28], 40);
     assert_eq!(lines, draw_all(&mut Markdown::of(source), source, 40));
 }
 
 #[test]
-fn a_definition_stays_with_the_line_behind_it() {
-    // Behind a definition an indented line is no code, but it would be on its own.
+fn definitions_affect_the_next_line_after_a_split() {
+    // After a definition, an indented line is not code.
     let sources = [
         ("[a]: http://y\n    code\n| a | b |\n\n# ", 23),
         ("- \n[a]: http://y\n    code\n| a | b |\nword > quote\n# ", 26),
@@ -302,14 +298,14 @@ fn a_definition_stays_with_the_line_behind_it() {
 }
 
 #[test]
-fn closing_marks_do_not_flash() {
+fn incomplete_closing_fences_are_not_shown() {
     let mut markdown = Markdown::default();
     let source = "```\ncode\n``";
     markdown.update(source, false);
     assert_eq!(draw_all(&mut markdown, source, 20).len(), 1);
 }
 
-/// Pieces that meet in nasty ways.
+/// Fragments that combine into edge cases.
 fn markdown_text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "word ",
@@ -383,7 +379,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn any_chunking_equals_one_shot(
+    fn any_chunking_gives_the_same_result(
         source in markdown_text(),
         mut cuts in prop::collection::vec(0_usize..600, 0..14),
         cols in 4_u16..50,
@@ -393,7 +389,7 @@ proptest! {
             *cut = (*cut).min(source.len());
         }
         let (lines, drawn) = loop {
-            // A grammar that is ready between the two makes another colour, and only that.
+            // A grammar that becomes ready in between changes the colours only.
             let epoch = highlight::epoch();
             let (streamed, lines) = stream(&source, &cuts, cols);
             let mut whole = Markdown::of(&source);
@@ -417,7 +413,7 @@ proptest! {
 }
 
 #[test]
-fn byte_by_byte_equals_one_shot() {
+fn byte_by_byte_gives_the_same_result() {
     highlight::wait_for(&["rust"]);
     let source = "Intro\n===\ntext\n\n```rust\nfn main() {\n    /* a\n b */ let x = \"y\";\n}\n```\n\n\
         | a | b |\n|---|---|\n| 1 | 2 |\n\n* x\n\n  y\n* z\n\nend";
@@ -427,7 +423,7 @@ fn byte_by_byte_equals_one_shot() {
 }
 
 #[test]
-fn long_paragraphs_and_windows_do_not_matter() {
+fn long_paragraphs_give_the_same_result_when_streamed() {
     let mut source = String::from("start\n\n");
     for n in 0..9000 {
         source += &format!("word{n} ");
@@ -452,7 +448,7 @@ fn long_paragraphs_and_windows_do_not_matter() {
     assert!(whole.blocks().iter().all(|block| block.end - block.start <= 3 * PARAGRAPH_BYTES));
 }
 
-/// Cost of the last of many chunks, in bytes parsed and lines of code.
+/// Cost of the last of many chunks: parsed bytes and drawn lines of code.
 fn cost_at(chunks: usize, chunk: &str) -> (u64, u64) {
     let theme = Theme::plain();
     let mut source = String::new();
@@ -478,7 +474,7 @@ fn cost_of_a_chunk_does_not_grow_with_the_message() {
 }
 
 #[test]
-fn cost_of_a_chunk_in_a_long_fence_is_its_own_lines() {
+fn cost_of_a_chunk_in_a_long_fence_is_limited_to_its_lines() {
     highlight::wait_for(&["rust"]);
     let theme = Theme::plain();
     let mut source = "```rust\n".to_owned();
@@ -491,7 +487,7 @@ fn cost_of_a_chunk_in_a_long_fence_is_its_own_lines() {
         let index = markdown.blocks().len() - 1;
         markdown.draw(index, &source, &look(&theme), 80);
         let after = markdown.stats();
-        // A grammar that another test asks for is a good reason to draw everything anew.
+        // A grammar that another test loads redraws everything.
         let is_same_epoch = std::mem::replace(&mut last_epoch, epoch) == highlight::epoch();
         if n > 0 {
             assert_eq!(after.parsed_bytes, before.parsed_bytes);
@@ -513,14 +509,14 @@ fn highlighted_parts_do_not_depend_on_what_was_drawn_before() {
 }
 
 #[test]
-fn a_text_that_shrinks_is_a_new_text() {
+fn shorter_texts_replace_the_previous_one() {
     let mut markdown = Markdown::of("# one\n\ntwo");
     assert_eq!(markdown.update("new", true), 0);
     assert_eq!(markdown.blocks().len(), 1);
 }
 
 #[test]
-fn drawn_rows_know_what_is_text() {
+fn drawn_rows_distinguish_text_from_decoration() {
     let source = "Some words that wrap at any width one could think of.\n\n> a quote that is long enough to wrap\n\n\
                   1. one with many words in it\n\n   more of one\n   - deep inside\n2. two\n\n---\n\n\
                   ```rust\nfn main() {\n\n    a_long_name(\"and a text\");\n}\n```\n\n| a | b |\n|---|---|\n| 1 | |\n";
@@ -536,26 +532,26 @@ fn drawn_rows_know_what_is_text() {
 }
 
 #[test]
-fn a_paragraph_that_was_split_is_one_line() {
+fn split_paragraphs_are_copied_as_one_line() {
     let source = "word ".repeat(6000);
     assert_eq!(plain_text(&source, Instant::now()), source.trim_end());
     let source = "x".repeat(30_000);
     assert_eq!(plain_text(&source, Instant::now()), source);
 }
 
-/// Texts that lead somewhere, with where to.
-fn leads(source: &str) -> Vec<(String, String)> {
+/// Linked texts with their targets.
+fn links(source: &str) -> Vec<(String, String)> {
     let lines = draw_all(&mut Markdown::of(source), source, 60);
     let spans = lines.into_iter().flat_map(|line| line.spans);
-    let lead = |span: ratatui::text::Span<'static>| {
+    let linked = |span: ratatui::text::Span<'static>| {
         let number = link::number(span.style.underline_color?);
         Some((span.content.into_owned(), link::address(number)?))
     };
-    spans.filter_map(lead).collect()
+    spans.filter_map(linked).collect()
 }
 
 #[test]
-fn text_leads_to_where_its_link_says() {
+fn text_is_linked_to_its_target() {
     let source = "[a](https://a.org) [b](src/b.rs#L3) [c](javascript:x) `src/d.rs:4` https://e.org.\n\n| x |\n|---|\n| ../f/g.md |\n";
     let wanted = [
         ("a", "https://a.org"),
@@ -566,11 +562,11 @@ fn text_leads_to_where_its_link_says() {
         ("https://e.org", "https://e.org"),
         ("../f/g.md", "file:///home/ada/../f/g.md"),
     ];
-    assert_eq!(leads(source), wanted.map(|(text, to)| (text.to_owned(), to.to_owned())));
+    assert_eq!(links(source), wanted.map(|(text, to)| (text.to_owned(), to.to_owned())));
 }
 
 #[test]
-fn a_target_is_told_where_the_terminal_does_not_show_it() {
+fn targets_are_shown_unless_the_terminal_shows_links() {
     let source = "[a](https://a.org) [https://b.org](https://c.org) [d](javascript:x)";
     link::show(true);
     let hidden = texts(source, 90);
@@ -580,7 +576,7 @@ fn a_target_is_told_where_the_terminal_does_not_show_it() {
 }
 
 #[test]
-fn a_formula_on_lines_of_its_own_is_one_block_whatever_its_lines_look_like() {
+fn display_formulas_are_one_block() {
     let text = "It is\n$$\n- a_1\n+ b * c\n# d\n= e\n$$\nand then *more*.\n\n$$\nx\n---\ny\n$$\n";
     let mut markdown = Markdown::of(text);
     let lines = draw_all(&mut markdown, text, 40);
@@ -589,7 +585,7 @@ fn a_formula_on_lines_of_its_own_is_one_block_whatever_its_lines_look_like() {
     assert_eq!(lines[..2], ["It is", ""]);
     assert_eq!(lines[2..8], formula);
     assert_eq!(lines[8..], ["", "and then more.", "", "$$", "x", "---", "y", "$$"]);
-    // What never ends is text.
+    // An unclosed formula is text.
     let text = "$$\n- a\n\n# b";
     let lines = draw_all(&mut Markdown::of(text), text, 40);
     assert_eq!(lines.last().map(ToString::to_string).as_deref(), Some("b"));

@@ -1,4 +1,4 @@
-//! Facts about the connection: who the agent is, what it can do, how it was started.
+//! The dialog with details of the connection: the agent, its capabilities, and how it was started.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -14,10 +14,9 @@ use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
 
-/// Columns of the names of facts.
+/// Width of the labels.
 const NAMES: usize = 14;
 
-/// Draws it.
 pub(super) fn draw(
     scene: &FrameContext,
     id: ConnId,
@@ -80,7 +79,7 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
         (Some(cwd), None) => facts.push(("started in", scene.path(cwd))),
         (None, None) => {}
     }
-    // Values of variables may be secrets; the names say enough.
+    // Values of variables may be secrets.
     let names: Vec<&str> = conn.spec.env.iter().map(|(name, _)| name.as_str()).collect();
     if !names.is_empty() {
         facts.push(("variables", names.join(", ")));

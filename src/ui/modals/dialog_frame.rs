@@ -1,8 +1,7 @@
-//! The frame that every dialog is drawn in.
+//! The frame of all dialogs: size and position, heading, the three sections (head, scrolling body, fixed
+//! foot), hints, scroll bar, and clicks.
 //!
-//! Duty: size and place, heading, the three sections (head, body that scrolls, foot that stays), hints, the
-//! scroll bar, clicks. Not its duty: what stands in it.
-//! On a small screen a dialog takes all of it and gives up its border; blank rows go before content does.
+//! On a small screen, a dialog covers all of it without a border; blank rows are removed before content.
 
 use std::ops::Range;
 
@@ -20,22 +19,22 @@ use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
 
-/// Below this a dialog takes the whole screen.
+/// Below this size, a dialog covers the whole screen.
 const SMALL_COLS: u16 = 60;
 const SMALL_ROWS: u16 = 18;
 
-/// Rows of the body that stay even when foot and head want all.
+/// Minimum number of body rows.
 const LEAST_BODY: usize = 3;
 
 /// A row of a dialog.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Row {
     pub line: Line<'static>,
-    /// What a click does.
+    /// The action of a click.
     pub hit: Option<Hit>,
-    /// The marked row: painted in whole, and kept in view.
+    /// Whether the row is selected: fully highlighted, and scrolled into view.
     pub is_selected: bool,
-    /// The cursor's column, where text is typed here.
+    /// The cursor column, if the row is a text input.
     pub cursor: Option<usize>,
 }
 
@@ -45,41 +44,41 @@ impl From<Line<'static>> for Row {
     }
 }
 
-/// A body of which only the rows on the screen are made.
+/// A body whose visible rows are created on demand.
 pub(super) struct Window<'a> {
-    /// How many rows there are.
+    /// Total number of rows.
     pub rows: usize,
     pub marked: Option<usize>,
-    /// The row to begin with, if it cannot be seen from the first one.
+    /// The initial row, if it is not visible from the first one.
     pub first: Option<usize>,
-    /// Makes some of them.
+    /// Creates a range of rows.
     pub make: Box<dyn FnMut(Range<usize>) -> Vec<Row> + 'a>,
 }
 
-/// All that a dialog shows.
+/// The contents of a dialog.
 #[derive(Default)]
 pub(super) struct DialogFrame<'a> {
     pub title: String,
-    /// At the right of the heading: `1 of 3`.
+    /// Text at the right of the heading: `1 of 3`.
     pub tag: String,
     pub head: Vec<Row>,
     pub body: Vec<Row>,
-    /// Shown in place of the body.
+    /// Replaces `body`.
     pub window: Option<Window<'a>>,
     pub foot: Vec<Row>,
-    /// Rows of the foot that stay on the screen when not all of it fits: the way to refuse.
+    /// Rows of the foot that are always visible: the way to reject.
     pub pinned: Range<usize>,
-    /// Keys and what they do, the most useful first.
+    /// Keys with their actions, most useful first.
     pub hints: Vec<(String, String)>,
-    /// The hint for scrolling, shown behind the first two where the body does not fit.
+    /// The hint for scrolling, shown after the first two if the body does not fit.
     pub scroll_hint: Option<(String, String)>,
-    /// Rows that the body keeps also when it has fewer, so that the dialog stands still while it is filtered.
+    /// Minimum number of body rows, so that the dialog does not resize while it is filtered.
     pub body_rows: usize,
-    /// Most rows of the body while it does not take the whole screen; 0: as many as fit.
+    /// Maximum number of body rows if the dialog does not cover the screen; 0 for as many as fit.
     pub most_body: usize,
 }
 
-/// Where a dialog stands, and how wide it is inside.
+/// The position and width of a dialog.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     screen: Rect,
@@ -89,24 +88,24 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place of a dialog that wants to be so wide inside.
+    /// The position of a dialog with this maximum inner width.
     pub fn new(screen: Rect, most_cols: u16, is_full: bool) -> Self {
         let is_small = screen.width < SMALL_COLS || screen.height < SMALL_ROWS;
         let is_whole = is_small || is_full;
-        // A narrow strip of the screen beside a dialog would show scraps of words.
+        // A narrow strip beside the dialog would only show fragments of words.
         let wanted = most_cols + 6;
         let width = if is_whole || wanted + 8 > screen.width { screen.width } else { wanted };
         Self { screen, width, has_frame: !is_small, is_whole }
     }
 
-    /// Columns inside.
+    /// Inner width in columns.
     pub fn cols(self) -> u16 {
         self.width.saturating_sub(if self.has_frame { 6 } else { 3 }).max(1)
     }
 }
 
 impl DialogFrame<'_> {
-    /// Draws it and returns the cursor's place.
+    /// Draws the dialog and returns the cursor position.
     pub fn draw(
         mut self,
         scene: &FrameContext,
@@ -123,7 +122,7 @@ impl DialogFrame<'_> {
         let body_len = self.window.as_ref().map_or(self.body.len(), |window| window.rows);
         let wanted_body = body_len.max(self.body_rows).min(most_body);
 
-        // Blank rows part the sections as long as there is room for them.
+        // Blank rows separate the sections if there is enough space.
         let sections = [self.head.len(), wanted_body, self.foot.len(), hint_rows];
         let gaps = sections.iter().filter(|rows| **rows > 0).count().saturating_sub(1);
         let content: usize = sections.iter().sum();
@@ -141,7 +140,7 @@ impl DialogFrame<'_> {
         let used = edge + head_rows + body_rows + foot_rows + hint_rows + gaps + pad * 2;
         let height =
             if place.is_whole { screen.height } else { u16::try_from(used).unwrap_or(screen.height) };
-        // On the whole screen the body takes what is left, so that the choices stand at the foot.
+        // In full screen, the body uses the remaining rows, so that the choices are at the bottom.
         let spare = usize::from(height).saturating_sub(used);
         let body_rows = body_rows + if wanted_body > 0 { spare } else { 0 };
 
@@ -209,7 +208,7 @@ impl DialogFrame<'_> {
         cursor
     }
 
-    /// The rows of the foot that fit: those up to the marked one, and the pinned ones in any case.
+    /// The visible rows of the foot: those around the selected one, and always the pinned ones.
     fn foot_rows(&self, room: usize) -> Vec<&Row> {
         let marked = self.foot.iter().position(|row| row.is_selected).unwrap_or(0);
         let rows = |range: Range<usize>| self.foot.get(range).unwrap_or_default().iter();
@@ -229,7 +228,7 @@ impl DialogFrame<'_> {
         if is_before { pinned.chain(shown).collect() } else { shown.chain(pinned).collect() }
     }
 
-    /// Border and heading; on a small screen the heading alone, on a rule.
+    /// Draws border and heading; on a small screen only the heading with a rule.
     fn draw_frame(&self, scene: &FrameContext, place: Place, outer: Rect, buf: &mut Buffer) {
         let border = scene.style(Role::ModalBorder);
         let [top_left, top_right, bottom_left, bottom_right, across, down] = scene.marks.frame;
@@ -258,7 +257,7 @@ impl DialogFrame<'_> {
     }
 }
 
-/// Draws rows from `y` on.
+/// Draws rows starting at `y`.
 fn draw_rows<'r>(
     scene: &FrameContext,
     rows: impl Iterator<Item = &'r Row>,
@@ -273,10 +272,10 @@ fn draw_rows<'r>(
         let area = Rect { y: *y, height: 1, ..inner };
         buf.set_line(area.x, *y, &row.line, area.width);
         if row.is_selected {
-            // The paint of the marked row wins over the tones in it, so that all of it can be read.
+            // The selection style replaces the styles of the row, so that it is readable.
             let wide = Rect { x: area.x.saturating_sub(2), width: area.width + 3, ..area };
             buf.set_style(wide, scene.style(Role::Selection));
-            // Never by colour alone.
+            // The selection is not shown by colour alone.
             if !was_selected {
                 buf.set_string(wide.x, *y, scene.look.glyphs.arrow, scene.style(Role::Selection));
             }
@@ -293,14 +292,14 @@ fn draw_rows<'r>(
     }
 }
 
-/// The first row of the body to be shown; follows the marked row when it moves, else the reader.
+/// The first visible row of the body; follows the selection when it moves, otherwise the scroll offset.
 fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState) -> usize {
     let dialog = &mut view.dialog;
     dialog.page = rows;
     let most = body.saturating_sub(rows);
     let mut skip = dialog.scroll.min(most);
     if let Some(at) = marked.filter(|_| marked != dialog.marked) {
-        // One more row at the edge tells that the list goes on.
+        // Keeps one more row visible to show that the list continues.
         if at < skip + 1 {
             skip = at.saturating_sub(1);
         } else if at + 2 > skip + rows {
@@ -313,14 +312,14 @@ fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState)
     skip
 }
 
-/// What lies behind a dialog steps back to one quiet tone, and can still be read.
+/// Dims the content behind a dialog, so that it is still readable.
 fn recede(scene: &FrameContext, screen: Rect, buf: &mut Buffer) {
     let (rule, dim) = (scene.style(Role::Rule), scene.style(Role::TextDim));
     let ground = scene.look.theme.screen_bg();
     for place in screen.positions() {
         let Some(cell) = buf.cell_mut(place) else { continue };
         if strip::is_part(cell) {
-            // In one tone a picture is only noise, and what stands for a row of one is not to be touched.
+            // A dimmed image is not recognisable.
             cell.set_symbol(" ");
         }
         if cell.symbol() == scene.look.glyphs.rule || cell.symbol() == scene.look.glyphs.pipe {
@@ -333,7 +332,7 @@ fn recede(scene: &FrameContext, screen: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Cells that were drawn for the screen's ground get the dialog's: one body serves both places.
+/// Replaces the screen background by the dialog's, because rows are drawn for both.
 fn lift(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
     let (screen, modal) = (scene.look.theme.screen_bg(), scene.look.theme.modal_bg());
     if screen == modal {
@@ -370,7 +369,7 @@ pub(in crate::ui) fn draw_bar(
     }
 }
 
-/// Wraps text of any origin into rows of a role.
+/// Sanitises and wraps text into rows.
 pub(super) fn words(scene: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
     let clean = text::sanitize(source);
     clean
@@ -380,7 +379,7 @@ pub(super) fn words(scene: &FrameContext, role: Role, source: &str, cols: u16) -
         .collect()
 }
 
-/// A line with something at its right end; the left gives way.
+/// A line with a right-aligned part; the left part is truncated.
 pub(super) fn spread(left: Vec<Span<'static>>, right: Line<'static>, cols: u16) -> Line<'static> {
     let cols = usize::from(cols);
     let right_cols = line_width(&right);
@@ -397,7 +396,7 @@ pub(super) fn spread(left: Vec<Span<'static>>, right: Line<'static>, cols: u16) 
     line
 }
 
-/// A numbered way to go on.
+/// A numbered choice.
 pub(super) fn choice(
     scene: &FrameContext,
     index: usize,
@@ -418,7 +417,7 @@ pub(super) fn choice(
     rows.collect()
 }
 
-/// A line that is typed into: `› text`, scrolled so that the cursor is in view.
+/// A text input: `› text`, scrolled so that the cursor is visible.
 pub(super) fn input(scene: &FrameContext, input: &LineInput, hint: &str, mask: bool, cols: u16) -> Row {
     let lead = format!("{} ", scene.marks.prompt);
     let room = usize::from(cols).saturating_sub(text::width(&lead) + 1);

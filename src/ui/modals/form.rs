@@ -1,4 +1,4 @@
-//! A form of the agent.
+//! The dialog for a form of the agent.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -15,11 +15,11 @@ use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
 
-/// Columns that a field's own lines stand in from its name.
+/// Indentation of a field's lines.
 const INDENT: u16 = 2;
 
-/// Draws it. `about` is what the agent says around the form.
-#[allow(clippy::too_many_arguments, reason = "a form is asked in two places of the protocol at once")]
+/// Draws the form. `about` contains the agent's explanations.
+#[allow(clippy::too_many_arguments, reason = "the parts of a form are separate fields of the protocol")]
 pub(super) fn draw(
     scene: &FrameContext,
     title: Option<&str>,
@@ -38,7 +38,7 @@ pub(super) fn draw(
         tag: place_in_queue(scene),
         ..DialogFrame::default()
     };
-    // A long message scrolls with the fields, so that these are never pushed out.
+    // A long message scrolls with the fields, so that they remain reachable.
     for words_of_agent in about.iter().flatten().filter(|words| !words.trim().is_empty()) {
         sheet.body.extend(words(scene, Role::Modal, words_of_agent, cols));
     }
@@ -86,12 +86,12 @@ pub(super) fn draw(
         }),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
-    // Otherwise the body follows the field.
+    // Otherwise the body follows the selected field.
     sheet.scroll_hint = scene.hint(Context::Form, Action::PageDown, "scroll").filter(|_| form.is_review);
     sheet.draw(scene, place, view, buf)
 }
 
-/// A field: its name, what is in it, help or a problem.
+/// A field: name, value, help text or error.
 fn rows(
     scene: &FrameContext,
     state: &FieldState,
@@ -122,7 +122,7 @@ fn rows(
             let is_single = matches!(field.kind, FieldKind::Choice { .. });
             for (index, one) in choices.iter().enumerate() {
                 let is_checked = state.checked.get(index).copied().unwrap_or(false);
-                // Where a number is the whole answer it is told, as with a permission.
+                // A number is shown only if it can be used to answer, as in permission requests.
                 let mark = match index + 1 {
                     number @ 1..10 if has_numbers => number.to_string(),
                     _ => check(scene, is_checked, is_single).to_owned(),
@@ -169,7 +169,7 @@ fn rows(
     rows
 }
 
-/// A field as it will be sent.
+/// A field in the review.
 fn reviewed(scene: &FrameContext, state: &FieldState, cols: u16) -> Vec<Row> {
     let value = shown_value(state);
     let mut rows = words(scene, Role::TextDim, &text::one_line(&state.field.title), cols);

@@ -1,4 +1,4 @@
-//! All keys, made from the keymap.
+//! The help dialog with all keys of the keymap.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -14,19 +14,18 @@ use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
 
-/// From this width inside on, two columns.
+/// Minimum inner width for two columns.
 const TWO_COLS: u16 = 96;
 
-/// Most columns of the keys.
+/// Maximum width of the keys.
 const MOST_KEYS: usize = 24;
 
-/// A place with its keys.
+/// A context with its keys.
 struct Group {
     title: &'static str,
     rows: Vec<(String, String)>,
 }
 
-/// Draws it.
 pub(super) fn draw(
     scene: &FrameContext,
     filter: &LineInput,
@@ -43,7 +42,7 @@ pub(super) fn draw(
         if cols >= TWO_COLS { two(scene, &groups, cols) } else { one(scene, &groups, cols) }
     };
     sheet.body = lay(&filter.text);
-    // As high as without a filter, so that it stands still while one is typed.
+    // Uses the height without a filter, so that the dialog does not resize.
     sheet.body_rows = lay("").len().min(usize::from(area.height) * 3 / 4);
     if sheet.body.is_empty() {
         sheet.body = words(scene, Role::TextDim, "No matching keys.", cols);
@@ -96,7 +95,7 @@ fn one(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
     rows
 }
 
-/// Two columns; a group is never parted, and the first column gets the first half.
+/// Two columns; groups are not split, and the first column gets the first half.
 fn two(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
     let gap = 4;
     let half = (cols - gap) / 2;
@@ -124,7 +123,7 @@ fn two(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
         .collect()
 }
 
-/// A heading and its keys, what they do in a column of its own.
+/// A heading and its keys, with the actions in a second column.
 fn lines(scene: &FrameContext, group: &Group, cols: u16) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(scene.span(Role::Heading, group.title))];
     let most = MOST_KEYS.min(usize::from(cols) * 2 / 5);

@@ -1,7 +1,7 @@
-//! What waits in all tabs: a list, and below the marked row what there is to know about it.
+//! The inbox: a list of open requests in all tabs, with a preview of the selected one.
 //!
-//! Duty: the rows, the beginning of what a marked request is about, and its answers. Shown whole, a request is drawn
-//! by its own dialog. Not its duty: which row is marked (`app::dialogs`).
+//! Shows the start of the request and its answers; in full, a request is drawn by its own dialog.
+//! `app::dialogs` handles the selection.
 
 use crate::app::state::tab;
 use ratatui::buffer::Buffer;
@@ -22,22 +22,22 @@ use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{DialogId, Hit, ViewState};
 
-/// Its heading.
+/// The heading.
 pub(super) const TITLE: &str = "Inbox";
 
-/// Columns inside.
+/// Inner width.
 const COLS: u16 = 84;
 
-/// Rows of what an agent said last.
+/// Maximum rows of the agent's last output.
 const SAID_ROWS: usize = 3;
 
-/// `tab 2`.
+/// Formats `tab 2`.
 pub(super) fn tab_of(scene: &FrameContext, key: SessionKey) -> String {
     let place = tab::tabs(scene.state).position(|session| session.key == key).unwrap_or(0);
     format!("tab {}", place + 1)
 }
 
-/// Draws the list, or the marked request whole.
+/// Draws the list, or the selected request in full.
 pub(super) fn draw(
     scene: &FrameContext,
     view: &mut ViewState,
@@ -126,7 +126,7 @@ fn ask_of<'a>(scene: &FrameContext<'a>, row: &Waiting) -> Option<(&'a Session, &
     Some((session, session.asks.iter().find(|open| open.conn == *conn && open.ask == *ask)?))
 }
 
-/// `! 2 Clock skew   Allow this edit?`.
+/// Formats `! 2 Clock skew   Allow this edit?`.
 fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
     let Some(session) = scene.state.sessions.get(&row.key) else { return Line::default() };
     let place = tab::tabs(scene.state).position(|session| session.key == row.key).unwrap_or(0);
@@ -169,7 +169,7 @@ fn kind_of(session: &Session, tool: ItemId) -> &'static str {
     }
 }
 
-/// What there is to know about the marked row, in so many rows at the most.
+/// The preview of the selected entry, with a maximum number of rows.
 fn detail(scene: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
     const INDENT: u16 = 5;
     let mut all = 0;
@@ -208,8 +208,8 @@ fn detail(scene: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Ro
     rows
 }
 
-/// What a request is about: who wants what, then the first lines of the change, the command or the question; and how
-/// many are left out.
+/// The preview of a request: agent and action, then the first lines of the change, the command or the
+/// question. Also returns the number of omitted rows.
 fn about(scene: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec<Row>, usize) {
     let mut left_out = 0;
     let rows = match &open.kind {
@@ -242,7 +242,7 @@ fn about(scene: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (V
     (rows, left_out)
 }
 
-/// The end of what the agent said last.
+/// The end of the agent's last message.
 fn last_words(session: &Session) -> Option<String> {
     session.transcript.items().iter().rev().find_map(|item| match &item.body {
         ItemBody::Message(message) if message.role == Speaker::Agent => {

@@ -1,8 +1,7 @@
-//! A tool call as it came over the wire: what parlor knows of it, then input, output and metadata as they are.
+//! The inspector of a tool call: the known facts, then raw input, output and metadata.
 //!
-//! Duty: shows what the folded and drawn call leaves out, and what a request for permission lists by name only. Not its
-//! duty: the whole traffic (`log`).
-//! The rows of a text are cached while it is shown at the same width; only rows on the screen are drawn.
+//! Shows everything that the transcript omits. `log` shows all messages. The rows of a text are cached for
+//! its width; only visible rows are drawn.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -28,22 +27,21 @@ use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
 use crate::ui::{highlight, json};
 
-/// Columns inside.
+/// Inner width.
 const COLS: u16 = 100;
-/// Columns of the names of facts.
+/// Width of the labels.
 const NAMES: usize = 12;
-/// Most bytes of one part that are shown.
+/// Maximum number of bytes shown of one part.
 const PART_BYTES: usize = 16 << 20;
-/// Of longer facts both ends are shown.
+/// For longer values, only both ends are shown.
 const FACT_BYTES: usize = 16 << 10;
-/// Longer parts have no colours.
+/// Longer parts are not highlighted.
 const COLOURED_BYTES: usize = 64 << 10;
-/// A row has room for a tab.
+/// Minimum row width, so that a tab fits.
 const TAB_COLS_MAX: u16 = 8;
-/// Parts that are kept drawn.
+/// Number of cached parts.
 const KEPT: usize = 4;
 
-/// Draws it.
 pub(super) fn draw(
     scene: &FrameContext,
     item: ItemId,
@@ -91,7 +89,7 @@ pub(super) fn draw(
     sheet.draw(scene, place, view, buf)
 }
 
-/// Rows, of which only those on the screen are made.
+/// Rows that are created on demand.
 enum Part {
     Rows(Vec<Row>),
     Lines(Rc<Laid>),
@@ -151,7 +149,7 @@ fn facts(scene: &FrameContext, call: &ToolCall, cols: u16) -> Vec<Row> {
     rows
 }
 
-/// A fact on one line, with what is hidden marked.
+/// A value on one line, with hidden characters shown.
 fn fact(value: &str) -> String {
     let (head, rest) = clip(value, FACT_BYTES);
     rest.map_or_else(
@@ -169,14 +167,14 @@ fn part(scene: &FrameContext, name: &str, raw: Option<&Raw>, cols: u16) -> [Part
     [Part::Rows(head), body]
 }
 
-/// What laid out text is good for: the text by its place, the width, the theme, the grammars.
+/// The cache key: the address and length of the text, the width, the theme, the state of the grammars.
 type Key = (usize, usize, u16, String, u32);
 
-/// A text of which all rows are known, and drawn when they are looked at.
+/// The layout of a text, drawn on demand.
 enum Laid {
-    /// With its colours.
+    /// Highlighted lines.
     Lines(Vec<Line<'static>>),
-    /// Too long for colours: the rows as places in the text.
+    /// A text that is too long for highlighting, with the ranges of its rows.
     Long { text: String, rows: Vec<Range<u32>>, note: Option<String> },
 }
 
@@ -209,7 +207,7 @@ thread_local! {
     static DRAWN: RefCell<Vec<(Key, Raw, Rc<Laid>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The text laid out. A cache entry holds the text that its key points to, so the address stays valid.
+/// The layout of a text. A cache entry holds the text of its key, so that the address remains valid.
 fn laid(scene: &FrameContext, raw: &Raw, cols: u16) -> Rc<Laid> {
     let place = raw.0.as_ptr() as usize;
     let key = (place, raw.0.len(), cols, scene.look.theme.name.clone(), highlight::epoch());
@@ -253,7 +251,7 @@ fn lay_out(scene: &FrameContext, raw: &str, cols: u16) -> Laid {
     Laid::Lines(out)
 }
 
-/// The rows of a text, cut where they are full.
+/// Splits a text into rows of the full width.
 fn rows_of(text: &str, cols: u16) -> Vec<Range<u32>> {
     let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     let room = usize::from(cols.max(TAB_COLS_MAX));
@@ -299,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_shown_as_it_came() {
+    fn raw_call_is_shown() {
         let stage = stage(r#"{"file_path":"/a.rs","old_string":"\u001b[2Jx"}"#);
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 40)));
         for part in [
@@ -311,13 +309,13 @@ mod tests {
             "None.",
             "    \"tool\": \"Edit\"",
         ] {
-            assert!(shown.contains(part), "{part} is not in\n{shown}");
+            assert!(shown.contains(part), "{part} is missing in\n{shown}");
         }
         assert!(!shown.contains('\u{1b}'));
     }
 
     #[test]
-    fn a_long_part_is_shown_to_its_end() {
+    fn long_parts_can_be_scrolled_to_their_end() {
         let input = format!("{{\"text\":\"{}\",\"last\":\"\u{202e}x\"}}", "日本 ".repeat(200_000));
         let stage = stage(&input);
         for size in [(40, 12), (100, 30)] {

@@ -1,7 +1,7 @@
-//! The ways to answer a permission request: the agent's own words, with what they mean where those do not say it.
+//! The options of a permission request: the agent's labels, with the kind where the label does not contain
+//! it. `app` handles the selection.
 //!
-//! Duty: the label of an option, the rows of all of them, the row that refuses. Not its duty: which one is marked (`app`).
-//! Invariant: the row that refuses is always among the pinned ones.
+//! Invariants: the row that rejects is always one of the pinned rows.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 
-/// Longer names are cut.
+/// Longer names are truncated.
 const NAME_BYTES: usize = 120;
-/// Of more options only those around the marked one are drawn.
+/// If there are more options, only those around the selected one are drawn.
 const DRAWN_MAX: usize = 24;
 
 const ALLOWS: [&str; 18] = [
@@ -42,7 +42,7 @@ const ALWAYS: [&str; 12] = [
     "any",
 ];
 
-/// The name of the option at a place, with its kind where the name does not say it.
+/// The label of an option, with its kind if the name does not contain it.
 pub(in crate::ui) fn label(request: &PermissionRequest, place: usize) -> String {
     let Some(option) = request.options.get(place) else { return String::new() };
     let name = name_of(&option.name);
@@ -72,7 +72,7 @@ fn name_of(name: &str) -> String {
     }
 }
 
-/// Whether the words of a name mean this kind and no other.
+/// Whether the words of a name unambiguously mean this kind.
 fn says(name: &str, kind: PermissionKind) -> bool {
     let lower = name.to_lowercase().replace("don't", "dont").replace("don’t", "dont");
     let says_again = lower.contains("ask again") || lower.contains("stop asking");
@@ -90,7 +90,7 @@ fn says(name: &str, kind: PermissionKind) -> bool {
     }
 }
 
-/// The options as rows of a foot, and which of these must stay on the screen.
+/// The options as rows of the foot, and the range that must remain visible.
 pub(super) fn rows(
     scene: &FrameContext,
     request: &PermissionRequest,
@@ -153,12 +153,12 @@ mod tests {
             kind: *kind,
         };
         let options: Vec<PermissionOption> = options.iter().map(option).collect();
-        let ask = PermissionRequest { session: None, tool: ToolCallPatch::new("t".into()), options };
-        (0..ask.options.len()).map(|place| label(&ask, place)).collect()
+        let request = PermissionRequest { session: None, tool: ToolCallPatch::new("t".into()), options };
+        (0..request.options.len()).map(|place| label(&request, place)).collect()
     }
 
     #[test]
-    fn the_kind_is_told_where_the_name_does_not_say_it() {
+    fn the_kind_is_shown_if_the_name_does_not_contain_it() {
         use PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
         for (name, kind, shown) in [
             ("Allow once", AllowOnce, "Allow once"),

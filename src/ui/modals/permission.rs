@@ -1,7 +1,8 @@
-//! What needs a yes or a no: a tool call, a file or command that the policy asks about, a page to visit.
+//! The dialogs that need a decision: a permission request of the agent, a file or command that needs
+//! confirmation, a URL to open.
 //!
-//! Duty: says who wants what, shows all of it (the diff, the whole command, the address), and the ways to
-//! answer in the agent's own words. Not its duty: which one is marked at first (`app`).
+//! Each shows the agent and the action, all details (the diff, the entire command, the URL), and the answers
+//! with the agent's labels. `app` chooses the initial selection.
 
 use std::ops::Range;
 use std::path::Path;
@@ -26,23 +27,23 @@ use crate::ui::theme::Role;
 use crate::ui::view_state::{BodyKey, ViewState};
 use crate::ui::{highlight, picture};
 
-/// Columns inside when nothing asks for more.
+/// Default inner width.
 const COLS: u16 = 84;
 
-/// Columns inside that a diff side by side needs.
+/// Inner width for a side-by-side diff.
 const WIDE_COLS: u16 = 140;
 
-/// So many files are named above a change; more than that are counted.
+/// Maximum number of files named above a change; others are counted.
 const NAMED_FILES: usize = 4;
 
-/// Of longer titles and notes both ends are shown.
+/// For longer titles and notes, only both ends are shown.
 const WORDS_BYTES: usize = 1024;
 const PATH_BYTES: usize = 600;
 
-/// A screen with fewer rows has room for little more than the answers.
+/// Smaller screens have little space besides the answers.
 const LOW_ROWS: u16 = 16;
 
-/// Draws a request for permission.
+/// Draws a permission request.
 pub(super) fn draw(
     scene: &FrameContext,
     request: &PermissionRequest,
@@ -65,7 +66,7 @@ pub(super) fn draw(
     let cols = place.cols();
     let kind = tool.map_or(ToolKind::Other, |tool| tool.kind);
     let protected = tool.map(|tool| protected_files(scene.state, scene.session, tool)).unwrap_or_default();
-    // The heading is on the screen however low it is.
+    // The heading is visible on any screen.
     let title = if protected.is_empty() { question(kind) } else { question_of_protected(kind) };
     let mut sheet =
         DialogFrame { title: title.to_owned(), tag: place_in_queue(scene), ..DialogFrame::default() };
@@ -90,7 +91,8 @@ pub(super) fn draw(
     }
     let lead_cols = left.iter().map(Span::width).sum::<usize>() + right.width() + 1;
     let room = usize::from(cols).saturating_sub(lead_cols);
-    // Nobody can agree to a name whose end is cut off. A low screen has no row to spare for all of it.
+    // A truncated name must not be approved, so a long one gets its own lines, unless the screen is too
+    // small.
     let is_apart = text::width(&what) > room && !is_low;
     if !is_apart {
         left.push(scene.span(Role::TextStrong, text::truncate_path(&what, room)));
@@ -103,13 +105,13 @@ pub(super) fn draw(
         if let Some(key) = body_key(scene, Some((tool, item)), cols) {
             view.asked.follow(key, || ToolBody::of(tool, scene.session, &scene.look, cols));
         }
-        // What is listed far below is named above.
+        // Names files that are listed further down.
         let body = view.asked.body.borrow();
         if !body.names.is_empty() && body.len() > usize::from(area.height / 3) {
             let names = text::truncate(&format!("More input: {}", body.names), usize::from(cols));
             sheet.head.push(Line::from(scene.span(Role::Warning, names)).into());
         }
-        // The agent's own words, unless they only say the same again.
+        // The agent's title, unless it repeats the line above.
         let title = short(&tool.title);
         if !title.is_empty() && !says_the_same(&title, &what) {
             sheet.head.extend(few(words(scene, Role::TextDim, &title, cols), is_low));
@@ -145,7 +147,7 @@ pub(super) fn draw(
     draw_with_body(scene, sheet, place, view, buf);
 }
 
-/// Draws a dialog about what is kept.
+/// Draws a dialog with the cached body.
 fn draw_with_body<'s>(
     scene: &'s FrameContext,
     mut sheet: DialogFrame<'s>,
@@ -163,7 +165,7 @@ fn draw_with_body<'s>(
     sheet.draw(scene, place, view, buf);
 }
 
-/// As long as keys are not counted yet, the hints say so.
+/// Shows a hint while keys are ignored during the grace period.
 pub(super) fn note_quiet(scene: &FrameContext, sheet: &mut DialogFrame<'_>) {
     if !dialogs::takes_answers(scene.state, scene.look.now) {
         let wait = (scene.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
@@ -172,14 +174,14 @@ pub(super) fn note_quiet(scene: &FrameContext, sheet: &mut DialogFrame<'_>) {
     }
 }
 
-/// Words of the agent on one line, both ends of long ones.
+/// Text of the agent on one line; long texts are shortened in the middle.
 fn short(text: &str) -> String {
     let (head, rest) = text::clip(text, WORDS_BYTES);
     let head = text::reveal_words(head);
     rest.map_or_else(|| head.clone(), |(_, tail)| format!("{head} … {}", text::reveal_words(tail)))
 }
 
-/// The first of these rows; the rest is one key away.
+/// The first of these rows; full screen shows the rest.
 fn few(mut rows: Vec<Row>, is_low: bool) -> Vec<Row> {
     let most = if is_low { 1 } else { 3 };
     if rows.len() > most
@@ -191,17 +193,17 @@ fn few(mut rows: Vec<Row>, is_low: bool) -> Vec<Row> {
     rows
 }
 
-/// Lines added and removed.
+/// Numbers of added and removed lines.
 fn counts_of(diffs: &[Diff]) -> (usize, usize) {
     diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed))
 }
 
-/// In the list of all that waits, Escape leads back to it.
+/// In the inbox, Escape returns to the list.
 fn escape_means(scene: &FrameContext) -> &'static str {
     if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) { "back" } else { "reject" }
 }
 
-/// All that the lines of the shown request depend on.
+/// The cache key of the body.
 fn body_key(scene: &FrameContext, call: Option<(&ToolCall, ItemId)>, cols: u16) -> Option<BodyKey> {
     let ask = scene.session.asks.front()?;
     let rev = call.and_then(|(_, item)| scene.session.transcript.get(item)).map_or(0, |item| item.rev);
@@ -223,7 +225,7 @@ fn body_key(scene: &FrameContext, call: Option<(&ToolCall, ItemId)>, cols: u16) 
     })
 }
 
-/// How long the agent still waits, if it does not wait for ever.
+/// The remaining time before the agent's timeout, if it has one.
 fn time_left(scene: &FrameContext) -> Option<String> {
     let shown = scene.state.ask_view.ask;
     let ask = scene.session.asks.iter().find(|open| Some(open.ask) == shown)?;
@@ -240,7 +242,7 @@ fn time_left(scene: &FrameContext) -> Option<String> {
     })
 }
 
-/// What a file or command that the policy asks about is, and why it is asked.
+/// The description of a file or command that needs confirmation, with the reason.
 pub(super) fn access_head(scene: &FrameContext, ask: &AccessRequest, cols: u16) -> Vec<Row> {
     let agent = scene.agent();
     let mut rows = Vec::new();
@@ -268,7 +270,7 @@ pub(super) fn access_head(scene: &FrameContext, ask: &AccessRequest, cols: u16) 
     rows
 }
 
-/// Draws the question about a file or command: all of it, and why it is asked.
+/// Draws the confirmation of a file or command, with all details and the reason.
 pub(super) fn draw_access(
     scene: &FrameContext,
     ask: &AccessRequest,
@@ -291,7 +293,7 @@ pub(super) fn draw_access(
         let is_selected = index == scene.state.ask_view.selected;
         let begin = sheet.foot.len();
         sheet.foot.extend(choice(scene, index, label, is_selected, cols));
-        // The refusal comes last.
+        // The answer that rejects comes last.
         sheet.pinned = begin..sheet.foot.len();
     }
     let hints = [
@@ -304,7 +306,7 @@ pub(super) fn draw_access(
     draw_with_body(scene, sheet, place, view, buf);
 }
 
-/// Draws the question whether a page is to be opened; the address in whole, its host first.
+/// Draws the confirmation of a URL: the complete URL, its host first.
 pub(super) fn draw_url(
     scene: &FrameContext,
     message: &str,
@@ -363,7 +365,7 @@ pub(in crate::ui) fn question(kind: ToolKind) -> &'static str {
     }
 }
 
-/// The heading where a protected file would be changed.
+/// The heading for a change of a protected file.
 fn question_of_protected(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Edit => "Edit a protected file?",
@@ -373,8 +375,7 @@ fn question_of_protected(kind: ToolKind) -> &'static str {
     }
 }
 
-/// Whether a title tells no more than what the line above it names: `Edit notes.txt` below
-/// `wants to change src/notes.txt`.
+/// Whether a title only repeats the line above it: `Edit notes.txt` below `asks to change src/notes.txt`.
 fn says_the_same(title: &str, what: &str) -> bool {
     if what.contains(title) || title.contains(what) {
         return true;
@@ -384,7 +385,7 @@ fn says_the_same(title: &str, what: &str) -> bool {
     !object.is_empty() && (what == object || what.ends_with(&format!("/{object}")))
 }
 
-/// The files that a call is about, by name as far as that is one line: whoever agrees must know to what.
+/// The files of a call, as far as they fit on one line.
 fn names(tool: &ToolCall, folder: &Path) -> Option<String> {
     let mut paths: Vec<String> =
         named_paths(tool).into_iter().map(|path| short_path(&text::reveal_path(path, folder))).collect();
@@ -395,13 +396,13 @@ fn names(tool: &ToolCall, folder: &Path) -> Option<String> {
     (!names.is_empty()).then(|| names + &tail)
 }
 
-/// Both ends of a very long path.
+/// Shortens a very long path in the middle.
 fn short_path(path: &str) -> String {
     let (head, rest) = text::clip(path, PATH_BYTES);
     rest.map_or_else(|| head.to_owned(), |(_, tail)| format!("{head}…{tail}"))
 }
 
-/// What the agent wants to do, and to what.
+/// The action that the agent requests, and its target.
 pub(super) fn wish(scene: &FrameContext, tool: Option<&ToolCall>) -> (&'static str, String) {
     let Some(tool) = tool else { return ("perform an unspecified action", String::new()) };
     let title = short(&tool.title);
@@ -409,7 +410,7 @@ pub(super) fn wish(scene: &FrameContext, tool: Option<&ToolCall>) -> (&'static s
     let named =
         || named_text(tool).map_or_else(|| title.clone(), |text| short_path(&text::reveal_line(text)));
     match tool.kind {
-        // Whether there was a file before is not said once more above the change.
+        // Whether the file existed is not repeated above the change.
         ToolKind::Edit => match diffs_of(tool).as_deref().map(Vec::as_slice) {
             Some([Diff { fate: FileStatus::New, .. }]) => ("create", name()),
             Some([Diff { fate: FileStatus::Deleted, .. }]) => ("delete", name()),
@@ -432,7 +433,7 @@ mod tests {
     use super::says_the_same;
 
     #[test]
-    fn a_title_that_only_names_the_file_again_is_known() {
+    fn repeated_titles_are_detected() {
         for title in
             ["Edit notes.txt", "Write `src/notes.txt`", "src/notes.txt", "notes.txt", "Edit /a/src/notes.txt"]
         {
@@ -441,6 +442,6 @@ mod tests {
         for title in ["Add the missing test", "Edit otes.txt", "Edit notes.txt and run it"] {
             assert!(!says_the_same(title, "/a/src/notes.txt"), "{title}");
         }
-        assert!(says_the_same("cargo test", ""), "the command itself stands below");
+        assert!(says_the_same("cargo test", ""), "the command is shown below");
     }
 }

@@ -1,6 +1,6 @@
 //! Lists with a filter.
 //!
-//! A list may have thousands of rows: a frame makes those on the screen.
+//! A list may have thousands of rows; a frame creates only the visible ones.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -18,11 +18,10 @@ use crate::ui::text;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ListShape, ViewState};
 
-/// Columns that a list takes at least, where the screen has them, and at most, when its details are long.
+/// Minimum and maximum width of a list.
 const LEAST_COLS: u16 = 76;
 const MOST_COLS: u16 = 120;
 
-/// Draws it.
 pub(super) fn draw(
     scene: &FrameContext,
     picker: &Picker,
@@ -43,7 +42,7 @@ pub(super) fn draw(
     sheet.head.push(input(scene, &picker.filter, "type to filter", false, cols));
     let is_filtered = !picker.filter.text.trim().is_empty();
     let labels = shape.label_cols.min(usize::from(cols) / 2);
-    // By rank groups come in any order, so a heading over each would say little.
+    // Filtered rows are sorted by rank, so that headings of groups would be misleading.
     let groups: Rc<[usize]> = if is_filtered { Rc::default() } else { shape.groups.as_slice().into() };
     if picker.matches.is_empty() {
         let why = if is_filtered { "No matches." } else { "No entries." };
@@ -78,35 +77,36 @@ pub(super) fn draw(
     sheet.draw(scene, place, view, buf)
 }
 
-/// What stands in a row of the list.
+/// The content of a list row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Blank,
-    /// The heading of the group that this match begins.
+    /// The heading of the group that starts with this match.
     Heading(usize),
     /// A match.
     Row(usize),
 }
 
-/// Rows that stand above this many groups' first rows besides rows: a heading over each, and a blank row above it but
-/// for one at the very top.
+/// Number of heading and blank rows above the matches of the first `count` groups: a heading for each, with a
+/// blank row before it except at the top.
 fn rows_above(groups: &[usize], count: usize) -> usize {
     (2 * count).saturating_sub(usize::from(count > 0 && groups.first() == Some(&0)))
 }
 
-/// Rows that headings of groups take, with the blank ones before them.
+/// Number of rows for the headings of groups, with the blank rows before them.
 fn group_rows(groups: &[usize]) -> usize {
     rows_above(groups, groups.len())
 }
 
-/// Where a match stands, among headings and blank rows.
+/// The row of a match, including headings and blank rows.
 fn row_of(groups: &[usize], index: usize) -> usize {
     index + rows_above(groups, groups.partition_point(|first| *first <= index))
 }
 
-/// What stands in this row.
+/// The content of a row.
 fn what_is_at(groups: &[usize], at: usize) -> At {
-    // How many groups begin in this row or above: the first row of group `count` is that of its blank row.
+    // Binary search for the number of groups that start at or above this row; a group starts with its blank
+    // row.
     let (mut from, mut to) = (0, groups.len());
     while from < to {
         let middle = usize::midpoint(from, to);
@@ -142,10 +142,10 @@ fn row(scene: &FrameContext, picker: &Picker, place: At, labels: usize, cols: u1
     }
 }
 
-/// Finds what depends on all rows, unless it is known: columns of the widest label, so that details stand in a column
-/// of their own, and of a whole row beside it; where groups begin.
+/// Measures the list, unless it is cached: the width of the widest label, so that details are aligned in a
+/// column, and of the widest row; the starts of groups.
 fn measure(rows: &[PickerRow], shape: &mut ListShape) {
-    // A row that is typed is replaced in its place, and its text may lie where the former one did.
+    // A text input as the last row is replaced in place, and its text may have the same address.
     let last = rows.last().map_or((0, 0), |row| (row.label.as_ptr() as usize, row.label.len()));
     let of = (rows.as_ptr() as usize, rows.len(), last);
     if shape.of == of && shape.measured > 0 {
@@ -168,7 +168,7 @@ fn measure(rows: &[PickerRow], shape: &mut ListShape) {
     (shape.of, shape.measured) = (of, shape.measured + 1);
 }
 
-/// `• label   detail            right`.
+/// Formats `• label   detail            right`.
 fn line(scene: &FrameContext, row: &PickerRow, filter: &str, labels: usize, cols: u16) -> Line<'static> {
     let cols = usize::from(cols);
     let mut right = text::one_line(&row.right);
@@ -198,8 +198,8 @@ fn line(scene: &FrameContext, row: &PickerRow, filter: &str, labels: usize, cols
     line
 }
 
-/// Shortened to so many columns: of a path its end stays, which tells it from its neighbours. A word for what it is
-/// may stand before it, in a column of its own.
+/// Truncates a text; a path is truncated at its start, because its end distinguishes it. It may follow a word
+/// in a separate column.
 fn shorten(text: &str, cols: usize) -> String {
     let (word, path) = text.split_at(text.rfind("  ").map_or(0, |at| at + 2));
     let is_path = path.contains('/') && !path.contains([' ', ':']) && !word.trim().contains(' ');
@@ -209,7 +209,7 @@ fn shorten(text: &str, cols: usize) -> String {
     }
 }
 
-/// The label with the letters that the filter found.
+/// The label with the matched letters highlighted.
 fn marked(scene: &FrameContext, label: &str, filter: &str) -> Vec<Span<'static>> {
     let found = matched(label, filter);
     let mut spans: Vec<Span<'static>> = Vec::new();
@@ -224,7 +224,7 @@ fn marked(scene: &FrameContext, label: &str, filter: &str) -> Vec<Span<'static>>
     spans
 }
 
-/// Byte places of the letters of a filter in a label: each word as it stands, else its letters in order.
+/// Byte offsets of the matched letters in a label: each word as a substring, otherwise its letters in order.
 fn matched(label: &str, filter: &str) -> Vec<usize> {
     let lower = |letter: char| letter.to_lowercase().next().unwrap_or(letter);
     let letters: Vec<(usize, char)> = label.char_indices().map(|(at, letter)| (at, lower(letter))).collect();
@@ -257,8 +257,8 @@ mod tests {
     use crate::app::PickerValue;
 
     #[test]
-    fn rows_are_found_among_headings_without_looking_at_all_of_them() {
-        // Row by row, as a reader would write it down.
+    fn rows_between_headings_are_found_by_binary_search() {
+        // The expected rows, computed one by one.
         let written = |groups: &[usize], matches: usize| {
             let mut rows = Vec::new();
             for index in 0..matches {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_measured_once() {
+    fn lists_are_measured_once() {
         let row = |label: &str, group: Option<&str>| PickerRow {
             value: PickerValue::Id(label.to_owned()),
             label: label.to_owned(),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_path_its_end_stays() {
+    fn paths_are_truncated_at_their_start() {
         assert_eq!(shorten("src/ui/text.rs", 9), "…/text.rs");
         assert_eq!(shorten("edit    src/ui/text.rs", 17), "edit    …/text.rs");
         assert_eq!(shorten("edit    src/ui/text.rs", 30), "edit    src/ui/text.rs");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_the_filter_are_found_together_or_in_order() {
+    fn filter_letters_match_as_substring_or_in_order() {
         assert_eq!(matched("Open the log", "log"), [9, 10, 11]);
         assert_eq!(matched("Open the log", "OL"), [0, 9]);
         assert_eq!(matched("Open the log", "xyz"), Vec::<usize>::new());

@@ -1,8 +1,8 @@
-//! The list of sessions, and the search in them.
+//! The list of sessions, and the search of their contents.
 //!
-//! Duty: one row for each session that fits, below them the end of the marked one. Not its duty: what is in the list
-//! and in which order (`app`).
-//! Invariant: only rows that can be seen are made, however many sessions there are.
+//! Shows one row per session, and a preview of the selected one. `app` filters and sorts the list.
+//!
+//! Invariants: only visible rows are created.
 
 use std::fmt::Write as _;
 
@@ -22,16 +22,15 @@ use crate::ui::theme::Role;
 use crate::ui::transcript;
 use crate::ui::view_state::{Hit, ViewState};
 
-/// Widest lines.
+/// Maximum width of rows.
 const MOST_COLS: u16 = 104;
 
-/// From this height on there is room for the end of the marked session.
+/// Minimum screen height for the preview of the selected session.
 const PREVIEW_ROWS: u16 = 24;
 
-/// Columns from which a folder stands beside the name.
+/// Minimum width for the folder column.
 const FOLDER_COLS: u16 = 60;
 
-/// Draws it.
 pub(super) fn draw(
     scene: &FrameContext,
     dialog: &SessionsDialog,
@@ -51,7 +50,7 @@ pub(super) fn draw(
     sheet.head.push(input(scene, &dialog.filter, hint, false, cols));
     let preview_rows = if area.height >= PREVIEW_ROWS && dialog.text.is_none() { area.height / 4 } else { 0 };
     sheet.foot = words(scene, Role::TextDim, &note(scene, dialog), cols);
-    // What is left for the list: heading, line, note, hints, and the blank rows between them.
+    // The rest of the dialog: heading, filter, note, hints, and the blank rows between them.
     let around = if area.height < 18 { 4 } else { 12 };
     let room = usize::from(area.height.saturating_sub(around + preview_rows))
         .saturating_sub(sheet.foot.len())
@@ -60,7 +59,7 @@ pub(super) fn draw(
         Some(text) => (text.hits.len(), text.selected),
         None => (dialog.matches.len(), dialog.selected),
     };
-    // The marked row is kept in the middle, so that what comes next can be seen.
+    // Keeps the selection in the middle, so that the next rows are visible.
     let first = marked.saturating_sub(room / 2).min(count.saturating_sub(room));
     for place in first..count.min(first + room) {
         let line = match &dialog.text {
@@ -100,7 +99,7 @@ fn tag(dialog: &SessionsDialog) -> String {
     }
 }
 
-/// What is shown, in which order, and how many are hidden.
+/// The scope, the sort order, and the number of hidden sessions.
 fn note(scene: &FrameContext, dialog: &SessionsDialog) -> String {
     if let Some(problem) = &dialog.problem {
         return problem.clone();
@@ -167,7 +166,7 @@ fn hints(scene: &FrameContext, dialog: &SessionsDialog) -> Vec<(String, String)>
             hint(Action::NextScope, "scope"),
             hint(Action::Escape, "close"),
         ],
-        // Only its agent has it: there is nothing here to read, name or write.
+        // A session that only its agent has cannot be read, renamed or exported.
         (None, Some(SessionEntry { kept: None, .. })) => vec![
             hint(Action::Accept, "resume"),
             hint(Action::Remove, "delete"),
@@ -190,7 +189,7 @@ fn hints(scene: &FrameContext, dialog: &SessionsDialog) -> Vec<(String, String)>
     hints.into_iter().flatten().collect()
 }
 
-/// `• name   agent · folder      2 h ago`.
+/// Formats `• name   agent · folder      2 h ago`.
 fn row_line(scene: &FrameContext, row: &SessionEntry, cols: u16) -> Line<'static> {
     let is_shown = row.open.as_ref().is_some_and(|open| open.key == scene.session.key);
     let mark = if is_shown { scene.marks.current } else { " " };
@@ -226,7 +225,7 @@ fn row_line(scene: &FrameContext, row: &SessionEntry, cols: u16) -> Line<'static
     spread(left, Line::from(scene.span(Role::TextDim, right)), cols)
 }
 
-/// `kind  the words in their surroundings      name`.
+/// Formats `kind  the matches with their context      name`.
 fn hit_line(scene: &FrameContext, hit: &ArchiveHit, cols: u16) -> Line<'static> {
     let name = text::truncate(&text::one_line(&format!("{}, {}", hit.name, hit.when)), usize::from(cols) / 3);
     let kind_role = if hit.is_error { Role::Error } else { Role::Accent };
@@ -234,14 +233,14 @@ fn hit_line(scene: &FrameContext, hit: &ArchiveHit, cols: u16) -> Line<'static> 
         vec![scene.span(kind_role, format!("{:<8}", text::truncate(&text::one_line(&hit.kind), 7)))];
     for (index, part) in hit.snippet.split(['\u{2}', '\u{3}']).enumerate() {
         let role = if index % 2 == 1 { Role::Match } else { Role::Modal };
-        // Blanks beside a word stay, breaks become blanks.
+        // Spaces next to a match are preserved; line breaks become spaces.
         let words = text::sanitize(part).replace(['\n', '\t'], " ");
         left.push(scene.span(role, words));
     }
     spread(left, Line::from(scene.span(Role::TextDim, format!(" {name}"))), cols)
 }
 
-/// The end of the marked session, as it looked.
+/// The preview of the selected session: the end of its transcript.
 fn preview(
     scene: &FrameContext,
     dialog: &SessionsDialog,
@@ -347,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_there_are_only_rows_that_can_be_seen_are_made() {
+    fn only_visible_rows_are_created() {
         for size in SIZES {
             let mut stage = stage(10_000);
             let dialog = dialog(&mut stage);
@@ -356,7 +355,7 @@ mod tests {
             dialog.selected = 5_000;
             let mut view = stage.view();
             let drawn = text(&stage.draw(&mut view, &theme("dark"), size));
-            // Each row that was made can be clicked.
+            // Each created row is clickable.
             let rows = view.hits.count_rows();
             assert!(rows > 1 && rows < usize::from(size.1), "{rows} rows at {size:?}");
             let marked = drawn.matches("Session number").count();
@@ -366,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_is_counted_and_a_folder_that_is_gone_is_told() {
+    fn hidden_sessions_are_counted_and_missing_folders_shown() {
         let mut stage = stage(10);
         let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
         assert!(drawn.contains("This folder, newest first. 4 hidden"), "{drawn}");
@@ -377,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn that_the_agent_does_not_know_the_title_stands_below_the_list() {
+    fn unsent_titles_are_noted_below_the_list() {
         let mut stage = stage(4);
         let state = stage.state.clone();
         let shown = dialog(&mut stage);
@@ -398,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_marked_session_is_shown_below_the_list() {
+    fn preview_shows_the_end_of_the_selected_session() {
         let mut stage = stage(5);
         let now = stage.now;
         let event = |text: &str| RecordedEvent {
@@ -418,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_says_of_its_sessions_stands_at_the_right() {
+    fn session_status_from_the_agent_is_shown_on_the_right() {
         let mut stage = stage(0);
         let listed = |id: &str, is_archived, is_live| SessionInfo {
             id: id.into(),
@@ -455,11 +454,11 @@ mod tests {
                 theirs += 1;
             }
         }
-        assert!(theirs > 0, "only its agent has one of them");
+        assert!(theirs > 0, "one of them exists only at its agent");
     }
 
     #[test]
-    fn hits_stand_with_their_words() {
+    fn matches_are_shown_with_their_context() {
         let mut stage = stage(1);
         let hit = ArchiveHit {
             uid: "k1".into(),

@@ -1,4 +1,4 @@
-//! Small dialogs: a question with a few answers, the queue, a line to be given.
+//! Small dialogs: a question with a few answers, the queue, a text input.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -43,7 +43,7 @@ pub(super) fn draw_choice(
     sheet.draw(scene, place, view, buf)
 }
 
-/// Draws the prompts that wait.
+/// Draws the queued prompts.
 pub(super) fn draw_queue(
     scene: &FrameContext,
     selected: usize,
@@ -86,7 +86,7 @@ pub(super) fn draw_queue(
     sheet.draw(scene, place, view, buf)
 }
 
-/// Draws a line to be given; a secret one shows only how long it is.
+/// Draws a text input; a secret shows only its length.
 pub(super) fn draw_line(
     scene: &FrameContext,
     dialog: &LineDialog,

@@ -1,9 +1,10 @@
-//! Rows of pictures that a terminal draws from what it is sent (iTerm2, sixel) and not from symbols.
+//! Rows of images that a terminal draws from an escape sequence (iTerm2, sixel).
 //!
-//! Such a row is a head, which carries the number of what is to be sent, and covered cells behind it. Both are
-//! characters of private use, which no agent can write (`text::sanitize` takes them), so a row goes through layout and
-//! cells as text does; the painter sends what the head stands for.
-//! Invariant: on the screen a head has all of its covered cells, or there is neither ([`mend`]).
+//! Such a row is a head, which carries the id of the sequence, followed by covered cells. Both are
+//! private-use characters, which an agent cannot write (`text::sanitize` removes them), so that a row is laid
+//! out as text; the painter sends the sequence of the head.
+//!
+//! Invariants: on the screen, a head has all of its covered cells, or neither is present ([`mend`]).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,11 +16,11 @@ use ratatui::text::{Line, Span};
 
 use crate::ui::text::copy_hint::Mark;
 
-/// Begins a row of a picture.
+/// The first cell of an image row.
 pub const HEAD: char = '\u{10fff0}';
-/// A cell that the head before it paints.
+/// A cell that is painted by the head before it.
 pub const COVERED: char = '\u{10fff1}';
-/// The character of kitty's pictures. Source: kitty graphics protocol, Unicode placeholders.
+/// The placeholder of kitty images. Source: kitty graphics protocol, Unicode placeholders.
 pub const PLACEHOLDER: char = '\u{10eeee}';
 
 const HEAD_TEXT: &str = "\u{10fff0}";
@@ -35,15 +36,15 @@ thread_local! {
     static TABLE: RefCell<Table> = RefCell::default();
 }
 
-/// Whether a character stands for a part of a picture.
+/// Whether a character is part of an image.
 pub fn is_of_picture(letter: char) -> bool {
     matches!(letter, HEAD | COVERED | PLACEHOLDER)
 }
 
-/// Keeps what is to be sent for a row of so many columns; gives its number.
+/// Stores the sequence of a row; returns its id.
 pub(super) fn keep(text: Arc<str>, cols: u16) -> u32 {
     TABLE.with_borrow_mut(|table| {
-        // Colours have 24 bits.
+        // The id is encoded in a 24-bit colour.
         table.last = table.last % 0x00ff_ffff + 1;
         table.strips.insert(table.last, (text, cols));
         table.last
@@ -54,7 +55,7 @@ pub(super) fn drop(number: u32) {
     TABLE.with_borrow_mut(|table| table.strips.remove(&number));
 }
 
-/// The row of a strip.
+/// The cells of a row.
 pub(super) fn row(number: u32, cols: u16) -> Line<'static> {
     let style = Style::new().fg(Color::from_u32(number));
     let covered = COVERED_TEXT.repeat(usize::from(cols.saturating_sub(1)));
@@ -66,17 +67,17 @@ pub fn is_covered(cell: &Cell) -> bool {
     cell.symbol() == COVERED_TEXT
 }
 
-/// Whether a row of a picture begins at a cell.
+/// Whether a cell is the head of an image row.
 pub fn is_head(cell: &Cell) -> bool {
     cell.symbol() == HEAD_TEXT
 }
 
-/// Whether a cell is a part of a picture, whichever way that is shown.
+/// Whether a cell is part of an image of any kind.
 pub fn is_part(cell: &Cell) -> bool {
     cell.symbol().starts_with(['▀', '▄', HEAD, COVERED, PLACEHOLDER])
 }
 
-/// What the terminal is sent for a cell, if it is a head.
+/// The escape sequence of a head cell.
 pub fn of(cell: &Cell) -> Option<Arc<str>> {
     found(cell).map(|(text, _)| text)
 }
@@ -90,13 +91,13 @@ fn found(cell: &Cell) -> Option<(Arc<str>, u16)> {
     TABLE.with_borrow(|table| table.strips.get(&number).cloned())
 }
 
-/// Whether there ever was a row of such a picture.
+/// Whether such a row was ever created.
 pub fn is_used() -> bool {
     TABLE.with_borrow(|table| table.last != 0)
 }
 
-/// Takes away rows of pictures of which something lies under a dialog or beyond the edge: half of one cannot be
-/// painted.
+/// Removes image rows that are partly covered by a dialog or cut at the edge, because a part of a row cannot
+/// be painted.
 pub fn mend(buf: &mut Buffer) {
     if !is_used() {
         return;
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_as_wide_as_its_picture_and_leads_to_what_is_sent() {
+    fn rows_have_the_width_of_the_image_and_resolve_to_their_sequence() {
         let number = keep("\u{1b}Pq#0\u{1b}\\".into(), 5);
         assert_eq!(row(number, 5).width(), 5);
         let mut buf = screen(number, 5);
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_row_is_none() {
+    fn incomplete_rows_are_removed() {
         let number = keep("data".into(), 5);
         for hidden in 3..8 {
             let mut buf = screen(number, 5);
@@ -160,11 +161,11 @@ mod tests {
         let mut cut = Buffer::empty(Rect::new(0, 0, 6, 1));
         put_line(&mut cut, 3, 0, &row(number, 5), 3);
         mend(&mut cut);
-        assert!(cut.content.iter().all(|cell| cell.symbol() == " "), "beyond the edge");
+        assert!(cut.content.iter().all(|cell| cell.symbol() == " "), "cut at the edge");
     }
 
     #[test]
-    fn no_agent_can_write_one() {
+    fn agents_cannot_write_image_characters() {
         for letter in [HEAD, COVERED, PLACEHOLDER] {
             assert_eq!(sanitize(&format!("a{letter}b")), "a\u{fffd}b");
             assert_eq!(width(&letter.to_string()), 1);

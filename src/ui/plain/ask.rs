@@ -1,7 +1,6 @@
-//! Questions in lines: what is asked, with numbered answers, and what a typed line answers.
+//! Questions as text: formats them with numbered answers, and parses the typed answer.
 //!
-//! Duty: the text of the top dialog or request, and the events that a line means there. Not its duty: when a
-//! line may answer (`runtime::plain`).
+//! Handles the top dialog or the first request. `runtime::plain` decides when a line may answer.
 
 use std::fmt::Write as _;
 
@@ -19,26 +18,26 @@ use crate::ui::text::{one_line, reveal_line, sanitize};
 
 use super::{COLS, agent_name};
 
-/// What a line comes to.
+/// The result of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// The app is told this, in order.
+    /// Send these events to the app.
     Do(Vec<Event>),
-    /// It is no answer; the user is told this.
+    /// Not a valid answer; print this text.
     Say(String),
 }
 
-/// What is asked.
+/// An open question.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// In lines, with the numbered answers.
+    /// The lines with the numbered answers.
     pub text: String,
-    /// The agent's request; `None`: it is parlor's own dialog.
+    /// The agent's request; `None` for a dialog of parlor.
     ask: Option<(ConnId, AskId)>,
 }
 
-/// The line numbers of a change come when the file was read, which makes no other question of it. Two requests are
-/// two questions, though they read the same.
+/// Ignores line numbers of a change, which are added after the file was read. Two requests with the same text
+/// are different questions.
 impl PartialEq for Question {
     fn eq(&self, other: &Self) -> bool {
         let is_same_text = || self.text.lines().map(unnumbered).eq(other.text.lines().map(unnumbered));
@@ -46,9 +45,9 @@ impl PartialEq for Question {
     }
 }
 
-/// A line of a change without its number.
+/// A line of a change without its line number.
 fn unnumbered(line: &str) -> &str {
-    // Only what is set off is a line of a change: a field of a form may begin with a digit.
+    // Only indented lines belong to a change; a form field may start with a digit.
     if line.starts_with("  ") {
         line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim()
     } else {
@@ -56,7 +55,7 @@ fn unnumbered(line: &str) -> &str {
     }
 }
 
-/// What is asked now; `None`: nothing, and a line is a prompt.
+/// The current question; `None` if a line is a prompt.
 pub fn question(state: &State, look: &RenderContext<'_>) -> Option<Question> {
     let mut out = String::new();
     let mut asked = None;
@@ -89,7 +88,7 @@ pub fn question(state: &State, look: &RenderContext<'_>) -> Option<Question> {
     Some(Question { text: out, ask: asked.map(|ask| (ask.conn, ask.ask)) })
 }
 
-/// Most sessions that are listed at once; letters find the others.
+/// Maximum number of listed sessions; others are found with the filter.
 const MOST_SESSIONS: usize = 20;
 
 fn ask_sessions(dialog: &SessionsDialog, out: &mut String) {
@@ -205,7 +204,7 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
     Some(())
 }
 
-/// The field of a form that is to be filled in, or all of it once more.
+/// The current field of a form, or the review of all fields.
 fn ask_field(state: &State, out: &mut String) {
     let Some(form) = &state.ask_view.form else { return };
     if form.is_review {
@@ -266,7 +265,7 @@ fn number<'a>(out: &mut String, options: impl IntoIterator<Item = &'a str>) {
     out.push_str("Type a number and press Enter, or :cancel.");
 }
 
-/// What a line means for what is asked now.
+/// The meaning of a line for the current question.
 pub fn reply(state: &State, line: &str) -> Reply {
     if let Some(command) = line.trim().strip_prefix(':') {
         return command_reply(state, command.trim());
@@ -313,7 +312,7 @@ pub fn reply(state: &State, line: &str) -> Reply {
             Event::Act(Action::Accept),
         ]),
         Focus::Form => fill(state, line),
-        // Nothing in lines leads there but what a line cannot answer.
+        // These have no plain-text form.
         Focus::Browse
         | Focus::Search
         | Focus::Changes
@@ -338,7 +337,7 @@ fn no_number(count: usize) -> Reply {
     })
 }
 
-/// A place among a few answers. More than nine are marked and taken.
+/// Chooses an answer by number. Numbers above nine are selected and accepted.
 fn choose(line: &str, count: usize) -> Reply {
     match place_of(line, count) {
         Some(place) => match u8::try_from(place) {
@@ -375,7 +374,7 @@ fn fill(state: &State, line: &str) -> Reply {
     Reply::Do(events)
 }
 
-/// The numbers that bring a field to what the line says; `None`: it takes the line itself.
+/// The numbers that set a field to the value of the line; `None` if the line itself is the value.
 fn places_for(field: &FieldState, line: &str) -> Result<Option<Vec<u8>>, Reply> {
     let count = field.choice_count();
     let one = |count: usize| {
@@ -407,7 +406,7 @@ fn places_for(field: &FieldState, line: &str) -> Result<Option<Vec<u8>>, Reply> 
     }
 }
 
-/// A command of parlor's own, by the name that keys are bound to.
+/// A command of parlor, by its action name.
 fn command_reply(state: &State, name: &str) -> Reply {
     let act = |action| Reply::Do(vec![Event::Act(action)]);
     match name {
@@ -421,7 +420,7 @@ fn command_reply(state: &State, name: &str) -> Reply {
     }
 }
 
-/// Commands that mean something without a screen.
+/// Commands that are useful without a screen.
 fn is_offered(action: Action) -> bool {
     use Action as A;
     matches!(

@@ -9,8 +9,8 @@ use crate::model::{
 };
 use crate::ui::tests::fixture::{self, Stage};
 
-/// What is said of a stage that was said nothing of before.
-fn said(stage: &Stage) -> String {
+/// The output for a state from the start.
+fn output(stage: &Stage) -> String {
     PlainOutput::new(Glyphs::plain()).advance(&stage.state, stage.now)
 }
 
@@ -45,64 +45,64 @@ fn edit_text(stage: &mut Stage, id: ItemId, text: &str, open: bool) {
 }
 
 #[test]
-fn text_is_said_by_whole_lines_and_once() {
+fn text_is_printed_once_by_complete_lines() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    linear.advance(&stage.state, stage.now);
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(&stage.state, stage.now);
     let id = push_message(&mut stage, Role::Agent, "One line", true);
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
     edit_text(&mut stage, id, "One line.\n\nTwo", true);
-    assert_eq!(linear.advance(&stage.state, stage.now), "\nclaude:\nOne line.\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "\nclaude:\nOne line.\n");
     edit_text(&mut stage, id, "One line.\n\nTwo lines.\n\n", true);
-    assert_eq!(linear.advance(&stage.state, stage.now), "\nTwo lines.\n");
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "\nTwo lines.\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
     edit_text(&mut stage, id, "One line.\n\nTwo lines.\n\nThe \u{1b}[31mend\u{7}", false);
-    assert_eq!(linear.advance(&stage.state, stage.now), "\nThe end\u{2407}\n");
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "\nThe end\u{2407}\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
 }
 
 #[test]
-fn a_prompt_is_numbered_and_not_said_to_who_typed_it() {
+fn prompts_are_numbered_and_typed_ones_not_repeated() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    linear.advance(&stage.state, stage.now);
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(&stage.state, stage.now);
     let session = stage.state.active_session().unwrap().clone();
     let number = session.turn_count + 1;
-    assert_eq!(linear.prompt(&session), format!("\n[{number}] You: "));
-    assert_eq!(linear.prompt(&session), "", "it stands there already");
-    linear.note_typed("hello");
+    assert_eq!(plain.prompt(&session), format!("\n[{number}] You: "));
+    assert_eq!(plain.prompt(&session), "", "it is shown already");
+    plain.note_typed("hello");
     push_message(&mut stage, Role::User, "hello", false);
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
     push_message(&mut stage, Role::User, "from the queue", false);
-    assert_eq!(linear.advance(&stage.state, stage.now), "\n[2] You: from the queue\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "\n[2] You: from the queue\n");
 }
 
 #[test]
-fn news_do_not_go_behind_an_open_prompt() {
+fn output_ends_an_open_prompt_line() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    linear.advance(&stage.state, stage.now);
-    linear.prompt(&stage.state.active_session().unwrap().clone());
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(&stage.state, stage.now);
+    plain.prompt(&stage.state.active_session().unwrap().clone());
     push_message(&mut stage, Role::Agent, "By the way.", false);
-    assert_eq!(linear.advance(&stage.state, stage.now), "\n\nclaude:\nBy the way.\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "\n\nclaude:\nBy the way.\n");
     assert!(
-        linear.prompt(&stage.state.active_session().unwrap().clone()).contains("You: "),
-        "it comes again"
+        plain.prompt(&stage.state.active_session().unwrap().clone()).contains("You: "),
+        "the prompt is shown again"
     );
 }
 
 #[test]
-fn calls_are_said_when_they_are_over_and_commands_when_they_begin() {
+fn calls_are_printed_when_completed_and_commands_when_started() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    linear.advance(&stage.state, stage.now);
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(&stage.state, stage.now);
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Execute, ToolStatus::InProgress);
     tool.input.command = Some("make test".into());
     let mut id = ItemId(0);
     stage.session(|session| id = session.transcript.push(1, ItemBody::Tool(Box::new(tool))));
-    assert_eq!(linear.advance(&stage.state, stage.now), "... run make test\n");
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
+    assert_eq!(plain.advance(&stage.state, stage.now), "... run make test\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
     stage.session(|session| {
         session.transcript.edit(id, |item| {
             if let ItemBody::Tool(tool) = &mut item.body {
@@ -111,11 +111,11 @@ fn calls_are_said_when_they_are_over_and_commands_when_they_begin() {
             }
         });
     });
-    assert_eq!(linear.advance(&stage.state, stage.now), "+ run     make test\n  all well\n");
+    assert_eq!(plain.advance(&stage.state, stage.now), "+ run     make test\n  all well\n");
 }
 
 #[test]
-fn a_change_is_shown_line_by_line() {
+fn changes_are_printed_line_by_line() {
     let mut stage = fixture::ready();
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Completed);
@@ -124,12 +124,12 @@ fn a_change_is_shown_line_by_line() {
     stage.session(|session| {
         session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
     });
-    let text = said(&stage);
+    let text = output(&stage);
     assert!(text.contains("+ edit    x.txt  +1 -1\n    a\n  - b\n  + c\n"), "{text}");
 }
 
 #[test]
-fn a_rejected_change_is_not_shown_again_but_its_reason_is() {
+fn rejected_changes_show_only_the_reason() {
     let mut stage = fixture::ready();
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Failed);
@@ -142,7 +142,7 @@ fn a_rejected_change_is_not_shown_again_but_its_reason_is() {
     stage.session(|session| {
         session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
     });
-    let text = said(&stage);
+    let text = output(&stage);
     assert!(
         text.contains("edit    x.txt  +1 -1  rejected\n  The file is generated.\nclaude is ready"),
         "{text}"
@@ -150,9 +150,9 @@ fn a_rejected_change_is_not_shown_again_but_its_reason_is() {
 }
 
 #[test]
-fn a_permission_is_a_numbered_question() {
+fn permission_requests_are_numbered_questions() {
     let stage = fixture::permission();
-    let text = said(&stage);
+    let text = output(&stage);
     assert!(text.contains("claude asks: Allow this edit? edit src/auth/token.rs\n"), "{text}");
     assert!(text.contains("+     let line_20 = 20 + SKEW"), "{text}");
     assert!(text.contains("\n1. Yes, this once\n2. "), "{text}");
@@ -166,10 +166,10 @@ fn a_permission_is_a_numbered_question() {
 }
 
 #[test]
-fn a_question_is_said_once_though_the_lines_of_its_change_become_known() {
+fn questions_are_not_repeated_when_line_numbers_become_known() {
     let mut stage = fixture::permission();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    let first = linear.advance(&stage.state, stage.now);
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    let first = plain.advance(&stage.state, stage.now);
     assert!(first.contains("asks: Allow this edit?"), "{first}");
     let before = first.matches("SKEW").count();
     stage.session(|session| {
@@ -180,46 +180,46 @@ fn a_question_is_said_once_though_the_lines_of_its_change_become_known() {
             tool.places.push(LocatedDiff { diff, place: DiffPlace::Whole, is_done: false });
         });
     });
-    let numbered = said(&stage);
-    assert!(numbered.contains("20 + "), "the numbers are there now: {numbered}");
+    let numbered = output(&stage);
+    assert!(numbered.contains("20 + "), "the line numbers are known now: {numbered}");
     assert_eq!(numbered.matches("SKEW").count(), before);
-    assert_eq!(linear.advance(&stage.state, stage.now), "");
-    // The next request reads the same, and is another question.
+    assert_eq!(plain.advance(&stage.state, stage.now), "");
+    // The next request has the same text but is a new question.
     stage.session(|session| {
         session.asks.pop_front();
     });
-    let second = linear.advance(&stage.state, stage.now);
+    let second = plain.advance(&stage.state, stage.now);
     assert!(second.contains("asks: Allow this edit?"), "{second}");
 }
 
 #[test]
-fn each_turn_is_said_to_be_over_and_what_waits_is_told() {
+fn ends_of_turns_and_queued_prompts_are_printed() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
-    linear.advance(&stage.state, stage.now);
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(&stage.state, stage.now);
     let (now, since) = (stage.now, fixture::ago(stage.now, 5));
     stage.session(|session| {
         session.turn_count = 1;
         session.turn = Turn::Running { since, last_news: now };
     });
-    assert_eq!(linear.advance(&stage.state, now), "");
+    assert_eq!(plain.advance(&stage.state, now), "");
     stage.session(|session| session.queue.push_back("then this".into()));
-    assert_eq!(linear.advance(&stage.state, now), "(1 prompt queued.)\n");
+    assert_eq!(plain.advance(&stage.state, now), "(1 prompt queued.)\n");
     stage.session(|session| {
         session.queue.clear();
         session.turn_count = 2;
         session.turn = Turn::Running { since: now, last_news: now };
     });
     push_message(&mut stage, Role::User, "then this", false);
-    assert_eq!(linear.advance(&stage.state, now), "[1] Over after 5 s.\n\n[2] You: then this\n");
+    assert_eq!(plain.advance(&stage.state, now), "[1] Over after 5 s.\n\n[2] You: then this\n");
     stage.session(|session| session.turn = Turn::Idle);
-    assert_eq!(linear.advance(&stage.state, now), "[2] Over.\n");
+    assert_eq!(plain.advance(&stage.state, now), "[2] Over.\n");
 }
 
 #[test]
-fn a_list_is_picked_from_by_number_or_filtered() {
+fn lists_accept_numbers_and_filter_text() {
     let stage = fixture::picker("");
-    let text = said(&stage);
+    let text = output(&stage);
     assert!(text.contains("\n1. ") && text.contains("text to filter"), "{text}");
     let picked = vec![Event::Act(Action::Mark(1)), Event::Act(Action::Accept)];
     assert_eq!(reply(&stage.state, "2"), Reply::Do(picked));
@@ -228,11 +228,11 @@ fn a_list_is_picked_from_by_number_or_filtered() {
 }
 
 #[test]
-fn a_form_is_asked_field_by_field() {
+fn forms_are_asked_field_by_field() {
     let mut stage = fixture::form();
     let now = stage.now;
     crate::app::dialogs::settle(&mut stage.state, now);
-    let first = said(&stage);
+    let first = output(&stage);
     assert!(first.contains("Enter alone leaves the field unchanged."), "{first}");
     let typed = reply(&stage.state, "some text");
     let Reply::Do(events) = typed else { panic!("{typed:?}") };
@@ -242,7 +242,7 @@ fn a_form_is_asked_field_by_field() {
 }
 
 #[test]
-fn a_line_is_a_prompt_and_commands_begin_with_a_colon() {
+fn lines_are_prompts_and_commands_start_with_a_colon() {
     let stage = fixture::ready();
     let prompt = vec![Event::Draft("do it".into()), Event::Act(Action::Submit)];
     assert_eq!(reply(&stage.state, "do it"), Reply::Do(prompt));
@@ -255,14 +255,14 @@ fn a_line_is_a_prompt_and_commands_begin_with_a_colon() {
 }
 
 #[test]
-fn a_look_costs_what_is_open() {
+fn cost_depends_on_open_items() {
     let mut stage = fixture::ready();
-    let mut linear = PlainOutput::new(Glyphs::plain());
+    let mut plain = PlainOutput::new(Glyphs::plain());
     for number in 0..5000 {
         push_message(&mut stage, Role::Agent, &format!("answer {number}"), false);
     }
-    let all = linear.advance(&stage.state, stage.now);
+    let all = plain.advance(&stage.state, stage.now);
     assert_eq!(all.matches("answer").count(), 5000);
-    let told = &linear.sessions[&stage.state.active];
-    assert_eq!((told.first_open, told.begun.len()), (Some(ItemId(5000)), 0));
+    let printed = &plain.sessions[&stage.state.active];
+    assert_eq!((printed.first_open, printed.begun.len()), (Some(ItemId(5000)), 0));
 }

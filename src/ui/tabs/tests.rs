@@ -1,4 +1,4 @@
-//! The bar: its looks at three sizes, its marks without colour, what it does when it is too narrow.
+//! The tab bar: its layout at three sizes, its symbols without colour, and its narrow forms.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::{SIZES, Stage, permission, streaming, text, theme};
 use crate::ui::{is_animating, next_frame_in, route};
 
-/// Adds a tab behind the front, named by a title.
+/// Adds a background tab with a title.
 fn add(stage: &mut Stage, title: &str, change: impl FnOnce(&mut crate::app::Session)) {
     let key = stage.state.add_session_in(format!("/home/ada/code/{title}").into());
     let session = stage.state.sessions.get_mut(&key).unwrap();
@@ -22,12 +22,12 @@ fn add(stage: &mut Stage, title: &str, change: impl FnOnce(&mut crate::app::Sess
     change(session);
 }
 
-/// One tab in front that works, and behind it one of each state.
+/// An active tab with a running turn, and one background tab in each state.
 fn all_states() -> Stage {
     let mut stage = streaming();
     let now = stage.now;
-    let asked = permission().state;
-    let asks = asked.active_session().unwrap().asks.clone();
+    let state = permission().state;
+    let asks = state.active_session().unwrap().asks.clone();
     stage.session(|session| session.title = Some("Clock skew".into()));
     add(&mut stage, "asks", |session| session.asks = asks);
     add(&mut stage, "works", |session| session.turn = Turn::Running { since: now, last_news: now });
@@ -55,7 +55,7 @@ fn tabs_at_three_sizes() {
 }
 
 #[test]
-fn each_state_has_a_mark_that_needs_no_colour() {
+fn states_are_recognisable_without_colour() {
     let stage = all_states();
     assert_eq!(
         bar(&stage, (120, 40)),
@@ -69,7 +69,7 @@ fn each_state_has_a_mark_that_needs_no_colour() {
 }
 
 #[test]
-fn one_tab_has_no_bar_and_two_have_one() {
+fn tab_bar_is_shown_with_two_tabs() {
     let mut stage = streaming();
     let title = bar(&stage, (80, 24));
     assert!(title.contains("claude"), "{title}");
@@ -78,7 +78,7 @@ fn one_tab_has_no_bar_and_two_have_one() {
 }
 
 #[test]
-fn where_names_do_not_fit_numbers_and_marks_stay_and_the_front_is_always_there() {
+fn narrow_bar_drops_names_and_always_shows_the_active_tab() {
     let mut stage = all_states();
     assert_eq!(bar(&stage, (40, 12)), " ▸1⠿ Clock skew  2!  3⠿  4✓  5✗  6•  7");
     for index in 8..30 {
@@ -91,12 +91,12 @@ fn where_names_do_not_fit_numbers_and_marks_stay_and_the_front_is_always_there()
     let narrow = bar(&stage, (40, 12));
     assert!(
         narrow.starts_with(" !") && narrow.trim_end().ends_with("▸29"),
-        "one on the left waits: {narrow:?}"
+        "a tab on the left has an open request: {narrow:?}"
     );
 }
 
 #[test]
-fn a_click_on_a_tab_brings_it_to_the_front() {
+fn clicking_a_tab_activates_it() {
     let stage = all_states();
     let mut view = stage.view();
     stage.draw(&mut view, &theme("dark"), (120, 40));
@@ -111,18 +111,18 @@ fn a_click_on_a_tab_brings_it_to_the_front() {
 }
 
 #[test]
-fn what_goes_on_behind_the_front_moves_nothing() {
+fn background_tabs_cause_no_animation() {
     let mut stage = all_states();
     stage.session(|session| session.turn = Turn::Idle);
-    assert!(!is_animating(&stage.state), "the tabs behind work");
+    assert!(!is_animating(&stage.state), "the background tabs are running");
     assert_eq!(next_frame_in(&stage.state, &stage.view()), None::<Duration>);
     let mut view = stage.view();
     stage.draw(&mut view, &theme("dark"), (120, 40));
-    assert_eq!(view.transcripts.len(), 1, "only the front is laid out");
+    assert_eq!(view.transcripts.len(), 1, "only the active tab is laid out");
 }
 
 #[test]
-fn the_window_is_named_by_the_front_and_by_how_many_others_wait() {
+fn window_title_shows_the_session_and_open_requests() {
     let mut stage = streaming();
     assert_eq!(terminal_title(&stage.state), "fix the failing test in src/auth.rs - parlor");
     stage.session(|session| session.title = Some("a\u{1b}]0;b\u{7}\nc".into()));

@@ -1,4 +1,4 @@
-//! States to draw, and a way to see what was drawn.
+//! States to draw, and snapshots of the drawn screens.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,22 +19,22 @@ use crate::ui::{ViewState, draw};
 
 pub const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (120, 40)];
 
-/// A state and the moment it is looked at.
+/// A state with the time of the frame.
 pub struct Stage {
     pub state: State,
     pub now: Instant,
 }
 
-/// A moment before another one.
+/// An earlier time.
 pub fn ago(now: Instant, seconds: u64) -> Instant {
-    now.checked_sub(Duration::from_secs(seconds)).expect("stages are set 100 s after their beginning")
+    now.checked_sub(Duration::from_secs(seconds)).expect("the fixtures start 100 s before `now`")
 }
 
 pub fn theme(name: &str) -> Theme {
     ThemeSet::built_in().load(name, ColorSupport::TrueColor).0
 }
 
-/// Before an agent was chosen.
+/// The state before an agent is chosen.
 pub fn first_screen() -> Stage {
     let now = Instant::now();
     let setup = Setup { folder: PathBuf::from("/home/ada/code/shop"), ..Setup::default() };
@@ -43,7 +43,7 @@ pub fn first_screen() -> Stage {
     Stage { state, now: now + Duration::from_secs(100) }
 }
 
-/// An agent that is ready, with nothing said yet.
+/// A ready agent without messages.
 pub fn ready() -> Stage {
     let mut stage = first_screen();
     let spec = AgentSpec { name: "claude".into(), command: "claude-acp".into(), ..AgentSpec::default() };
@@ -77,7 +77,7 @@ pub fn ready() -> Stage {
     stage
 }
 
-/// A turn runs, with a plan, a queue and a cost.
+/// A running turn with a plan, a queue and a cost.
 pub fn streaming() -> Stage {
     let mut stage = ready();
     let now = stage.now;
@@ -120,14 +120,14 @@ pub fn streaming() -> Stage {
         session.draft = "then look at session.rs".into();
     });
     stage.session(|session| session.anomaly_count = 1);
-    // Only who tests an agent sees the count in the status line.
+    // Only strict sessions show the count in the status line.
     for conn in stage.state.conns.values_mut() {
         conn.spec.wire.is_strict = true;
     }
     stage
 }
 
-/// The agent asks whether it may edit a file; another ask waits behind.
+/// A permission request for an edit, with another request queued.
 pub fn permission() -> Stage {
     let mut stage = streaming();
     let now = stage.now;
@@ -165,7 +165,7 @@ pub fn permission() -> Stage {
     stage
 }
 
-/// The agent asks with a form of every kind of field.
+/// A form with every kind of field.
 pub fn form() -> Stage {
     let mut stage = streaming();
     let now = stage.now;
@@ -266,7 +266,7 @@ pub fn picker(filter: &str) -> Stage {
     stage
 }
 
-/// A question of parlor's own.
+/// A question of parlor.
 pub fn choice() -> Stage {
     let mut stage = streaming();
     let way = |label: &str| Choice { label: label.into(), outcome: ChoiceOutcome::Close };
@@ -283,13 +283,13 @@ pub fn choice() -> Stage {
 }
 
 impl Stage {
-    /// Changes the session on the screen.
+    /// Changes the active session.
     pub fn session(&mut self, change: impl FnOnce(&mut Session)) {
         let key = self.state.active;
         change(self.state.sessions.get_mut(&key).expect("the session on the screen"));
     }
 
-    /// A view that has not drawn yet.
+    /// A new view.
     pub fn view(&self) -> ViewState {
         let mut view = ViewState::new(&Keymap::defaults(), self.now);
         view.home = Some(PathBuf::from("/home/ada"));
@@ -303,7 +303,7 @@ impl Stage {
         terminal.draw(|frame| draw(&self.state, view, theme, frame)).expect("a frame").buffer.clone()
     }
 
-    /// Draws in both themes and tells text and styles.
+    /// Draws in both themes and returns text and styles.
     pub fn digest(&self, prepare: impl Fn(&mut ViewState), size: (u16, u16)) -> String {
         let drawn = ["dark", "light"].map(|name| {
             let mut view = self.view();
@@ -335,7 +335,7 @@ fn rows(buffer: &Buffer) -> impl Iterator<Item = String> {
     })
 }
 
-/// Text, then one letter per style, then what the letters mean in the dark and in the light theme.
+/// Text, then a letter per style, then the legend of the letters in both themes.
 fn digest(dark: &Buffer, light: &Buffer) -> String {
     assert_eq!(text(dark), text(light), "a theme changes styles only");
     let mut letters: BTreeMap<String, char> = BTreeMap::new();

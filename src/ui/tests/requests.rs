@@ -1,11 +1,11 @@
-//! Requests for permission on the whole screen.
+//! Permission requests on the entire screen.
 
 use super::*;
 use crate::app::{ItemBody, OpenRequestKind};
 use crate::model::{DiffChange, FileDiff, ToolContent};
 
 #[test]
-fn a_request_names_the_files_that_it_changes() {
+fn requests_name_the_changed_files() {
     let named = |names: &[&str]| {
         let mut stage = permission();
         stage.session(|session| {
@@ -30,8 +30,8 @@ fn a_request_names_the_files_that_it_changes() {
 }
 
 #[test]
-fn a_request_is_laid_out_once_and_not_in_each_frame() {
-    // A grammar that gets ready between two frames is a good reason to lay it out anew.
+fn requests_are_laid_out_once() {
+    // A grammar that becomes ready between frames repeats the layout.
     crate::ui::highlight::wait_for(&["rs"]);
     let stage = permission();
     let mut view = stage.view();
@@ -42,15 +42,15 @@ fn a_request_is_laid_out_once_and_not_in_each_frame() {
     }
     assert_eq!(view.asked.layouts, 1);
     stage.draw(&mut view, &theme("dark"), (70, 40));
-    assert_eq!(view.asked.layouts, 2, "another width");
+    assert_eq!(view.asked.layouts, 2, "different width");
     stage.draw(&mut view, &theme("light"), (70, 40));
-    assert_eq!(view.asked.layouts, 3, "other colours");
+    assert_eq!(view.asked.layouts, 3, "different colours");
     let again = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
     assert_eq!(first, again);
 }
 
 #[test]
-fn a_request_with_a_long_change_is_there_at_once_and_shows_all_of_it() {
+fn requests_with_long_changes_appear_immediately_and_completely() {
     let mut stage = permission();
     let lines = |word: &str| (0..10_000).map(|at| format!("{word} {at}\n")).collect::<Vec<_>>().concat();
     let change = DiffChange::Texts { old: Some(lines("old").into()), new: lines("new").into() };
@@ -73,14 +73,14 @@ fn a_request_with_a_long_change_is_there_at_once_and_shows_all_of_it() {
     let second = frame();
     assert!(second.contains("+10000 −10000") && second.contains("− old 0"), "{second}");
     frame();
-    assert_eq!(view.asked.layouts, 2, "made anew when the diff came, and then no more");
+    assert_eq!(view.asked.layouts, 2, "laid out again once, when the diff was ready");
     view.apply(crate::app::ViewCommand::ScrollDialog(i32::MAX));
     assert!(text(&stage.draw(&mut view, &theme("dark"), (120, 40))).contains("+ new 9999"));
 }
 
-/// What is to be changed is named in whole, however long its name and however small the screen.
+/// The target is never truncated, even if it is long and the screen is small.
 #[test]
-fn a_long_name_is_not_cut_in_a_request() {
+fn long_targets_of_requests_are_not_truncated() {
     let path = "/srv/projects/shop/backend/services/authentication/src/token/store/production.rs";
     let mut stage = permission();
     stage.session(|session| {
@@ -105,8 +105,8 @@ fn a_long_name_is_not_cut_in_a_request() {
     assert!(low.contains("…/token/store/production.rs"), "{low}");
 }
 
-/// A session whose agent asked for this.
-fn asked(request: crate::model::AgentRequest) -> Stage {
+/// A session with this request of its agent.
+fn stage_with(request: crate::model::AgentRequest) -> Stage {
     let mut stage = streaming();
     let ask = crate::model::AgentEvent::Request(crate::model::AskId(7), Box::new(request));
     let event = crate::app::Event::Agent(crate::model::ConnId(1), ask);
@@ -115,7 +115,7 @@ fn asked(request: crate::model::AgentRequest) -> Stage {
 }
 
 #[test]
-fn a_command_is_asked_with_its_folder_and_its_variables_and_nothing_in_it_is_hidden() {
+fn command_confirmation_shows_folder_variables_and_hidden_characters() {
     let command = crate::model::TerminalCommand {
         command: "sh".into(),
         args: vec!["-c".into(), "make install".into()],
@@ -123,7 +123,8 @@ fn a_command_is_asked_with_its_folder_and_its_variables_and_nothing_in_it_is_hid
         cwd: Some("/opt/other".into()),
         ..crate::model::TerminalCommand::default()
     };
-    let stage = asked(crate::model::AgentRequest::TerminalCreate { session: Some("s-1".into()), command });
+    let stage =
+        stage_with(crate::model::AgentRequest::TerminalCreate { session: Some("s-1".into()), command });
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
     for part in [
         "Run a command outside the session's folders?",
@@ -139,17 +140,18 @@ fn a_command_is_asked_with_its_folder_and_its_variables_and_nothing_in_it_is_hid
 }
 
 #[test]
-fn a_long_command_leaves_the_refusal_on_a_small_screen() {
+fn long_commands_leave_the_rejection_visible() {
     let line = format!("true{}\nrm -rf ~", "\n".repeat(300));
     let command = crate::model::TerminalCommand { command: line, ..crate::model::TerminalCommand::default() };
-    let stage = asked(crate::model::AgentRequest::TerminalCreate { session: Some("s-1".into()), command });
+    let stage =
+        stage_with(crate::model::AgentRequest::TerminalCreate { session: Some("s-1".into()), command });
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
     assert!(shown.contains("Refuse") && shown.contains("Run a command?"), "{shown}");
 }
 
 #[test]
-fn a_write_is_asked_with_its_change_and_where_it_leads() {
-    let mut stage = asked(crate::model::AgentRequest::WriteFile {
+fn write_confirmation_shows_the_change_and_the_resolved_path() {
+    let mut stage = stage_with(crate::model::AgentRequest::WriteFile {
         session: Some("s-1".into()),
         path: "notes.txt".into(),
         content: "#!/bin/sh\n".into(),
@@ -198,7 +200,7 @@ fn a_write_is_asked_with_its_change_and_where_it_leads() {
 }
 
 #[test]
-fn a_change_of_a_protected_file_is_marked_in_the_agents_own_request() {
+fn permission_requests_mark_protected_files() {
     let shown = |paths: &[&str], size| {
         let mut stage = permission();
         stage.session(|session| {

@@ -1,9 +1,8 @@
-//! Marks: what copying must know of a drawn row, kept where no cell shows it.
+//! Marks for copying: information about drawn rows that is stored invisibly in styles.
 //!
-//! A style can take attributes away, and the bits that stand for no attribute take nothing away. Marks are
-//! written into those bits of a span's or a row's style while it is laid out: they cost no memory and no time,
-//! go through wrapping and patching with the style, and end where the row becomes cells.
-//! Not its duty: what is selected (`transcript::select`).
+//! A style can remove attributes, and the bits without an attribute have no effect. Marks use those bits in
+//! the style of a span or row: they need no memory, are preserved when a style is wrapped or patched, and are
+//! lost when the row is drawn to cells. `transcript::select` handles the selection.
 
 use std::ops::Range;
 
@@ -13,51 +12,51 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::grapheme_width;
 
-/// Something that copying must know. Marks can be joined with `|`.
+/// Information for copying. Marks can be combined with `|`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark(u16);
 
 impl Mark {
-    /// No text: a gutter, an icon, a border, a fill.
+    /// Decoration, not text: a gutter, an icon, a border, a fill.
     pub const APART: Self = Self(1 << 15);
-    /// The row goes on where the one above it ended.
+    /// The row continues the previous one.
     pub const JOINED: Self = Self(1 << 14);
-    /// The row goes on behind a blank that was left out at the break.
+    /// The row continues the previous one after a space that was removed at the wrap.
     pub const SPACED: Self = Self(1 << 13);
-    /// The border between two cells of a table.
+    /// The border between two table cells.
     pub const CELL: Self = Self((1 << 12) | Self::APART.0);
-    /// It stands in the second column of two.
+    /// Part of the second column of two.
     pub const SECOND: Self = Self(1 << 11);
-    /// There is no line of text here, not even an empty one: a rule, a label.
+    /// The row is not a line of text, not even an empty one: a rule, a label.
     pub const NO_LINE: Self = Self((1 << 10) | Self::APART.0);
 
-    /// Lines are left out here that can be shown.
+    /// Hidden lines that can be expanded.
     pub const GAP: Self = Self((1 << 9) | Self::NO_LINE.0);
 
     const ALL: u16 = 0b1111_1110_0000_0000;
 
-    /// The marks in a style.
+    /// The marks of a style.
     pub fn of(style: Style) -> Self {
         Self(style.sub_modifier.bits() & Self::ALL)
     }
 
-    /// The style with these marks, beside those that it has.
+    /// Adds the marks to a style.
     pub fn on(self, style: Style) -> Style {
         Style { sub_modifier: style.sub_modifier | Modifier::from_bits_retain(self.0), ..style }
     }
 
-    /// Text that is none.
+    /// A span with this mark.
     pub fn span(self, text: impl Into<std::borrow::Cow<'static, str>>, style: Style) -> Span<'static> {
         Span::styled(text, self.on(style))
     }
 
-    /// Marks a whole row.
+    /// Marks an entire row.
     pub fn row(self, mut line: Line<'static>) -> Line<'static> {
         line.style = self.on(line.style);
         line
     }
 
-    /// Whether all of `other` are among these.
+    /// Whether all of `other` are included.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -71,36 +70,34 @@ impl std::ops::BitOr for Mark {
     }
 }
 
-/// How a row stands to the one above it.
+/// How a row continues the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
-    /// It begins a line.
+    /// It starts a new line.
     Line,
-    /// It goes on, with nothing in between.
+    /// It continues without a separator.
     Joined,
-    /// It goes on, with a blank in between.
+    /// It continues after a space.
     Spaced,
-    /// It is no line at all.
+    /// It is not a line of text.
     Nothing,
 }
 
-/// A piece of text in a row: where it begins, and how wide it is.
+/// A part of a row's text with its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Glyph<'a> {
-    /// Its first column in the row.
     pub col: usize,
-    /// How many columns it takes.
     pub cols: usize,
-    /// What it is; `\t` for the border between two cells of a table.
+    /// The text; `\t` for the border between two table cells.
     pub text: &'a str,
 }
 
-/// Whether a row has two columns, each a text of its own.
+/// Whether a row has two columns with separate texts.
 pub fn has_columns(line: &Line<'_>) -> bool {
     line.spans.iter().any(|span| Mark::of(span.style).has(Mark::SECOND))
 }
 
-/// Whether this place of a row is in its second column.
+/// Whether a column of a row is in its second text column.
 pub fn is_second(line: &Line<'_>, col: usize) -> bool {
     let mut end = 0;
     for span in &line.spans {
@@ -112,7 +109,7 @@ pub fn is_second(line: &Line<'_>, col: usize) -> bool {
     false
 }
 
-/// How a row goes on from the one above; of two columns, the first or the second.
+/// How a row continues the previous one, for the first or the second column.
 pub fn join(line: &Line<'_>, is_second: bool) -> Join {
     let mut all = Mark::of(line.style);
     let has_columns = has_columns(line);
@@ -132,7 +129,7 @@ pub fn join(line: &Line<'_>, is_second: bool) -> Join {
     }
 }
 
-/// The text of a row from left to right, without what stands apart.
+/// The text of a row without decoration.
 pub fn glyphs<'a>(line: &'a Line<'_>, is_second: bool) -> impl Iterator<Item = Glyph<'a>> {
     let has_columns = has_columns(line);
     let mut at = 0;
@@ -155,7 +152,7 @@ pub fn glyphs<'a>(line: &'a Line<'_>, is_second: bool) -> impl Iterator<Item = G
     })
 }
 
-/// The columns of a row that are text within a range, as runs.
+/// The column ranges of text in a row, within a range.
 pub fn text_runs(line: &Line<'_>, is_second: bool, cols: &Range<usize>) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for glyph in glyphs(line, is_second).filter(|glyph| glyph.text != "\t") {
@@ -171,7 +168,7 @@ pub fn text_runs(line: &Line<'_>, is_second: bool, cols: &Range<usize>) -> Vec<R
     runs
 }
 
-/// Rows put together into lines, with their wraps undone.
+/// Rows that are joined to lines, with wraps removed.
 #[derive(Debug, Default)]
 pub struct Lines {
     text: String,
@@ -179,7 +176,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Adds what a row says within a range of columns. A row of one column is in both texts.
+    /// Adds the text of a row within a range of columns. A row with a single column belongs to both texts.
     pub fn add(&mut self, row: &Line<'_>, is_second: bool, cols: &Range<usize>) {
         let is_second = is_second && has_columns(row);
         match join(row, is_second) {
@@ -196,20 +193,20 @@ impl Lines {
         }
     }
 
-    /// Adds blank lines, but not before the first row.
+    /// Adds blank lines, except before the first row.
     pub fn add_blank(&mut self, count: usize) {
         if self.has_rows {
             self.text.extend(std::iter::repeat_n('\n', count));
         }
     }
 
-    /// What all rows say.
+    /// The joined text.
     pub fn into_text(self) -> String {
         self.text
     }
 }
 
-/// What rows say, with their wraps undone. Rows of two columns give the first.
+/// The text of rows, with wraps removed. For rows with two columns, the first one.
 pub fn text_of<'a>(rows: impl IntoIterator<Item = &'a Line<'static>>) -> String {
     let mut lines = Lines::default();
     for row in rows {
@@ -225,14 +222,14 @@ mod tests {
 
     use super::*;
 
-    fn said(row: &Line<'_>, is_second: bool, cols: Range<usize>) -> String {
+    fn text_in(row: &Line<'_>, is_second: bool, cols: Range<usize>) -> String {
         let mut lines = Lines::default();
         lines.add(row, is_second, &cols);
         lines.into_text()
     }
 
     #[test]
-    fn no_cell_shows_a_mark() {
+    fn marks_are_invisible() {
         let all = Mark::APART | Mark::JOINED | Mark::SPACED | Mark::CELL | Mark::SECOND | Mark::NO_LINE;
         let bold = Style::default().add_modifier(Modifier::BOLD);
         let draw = |line: &Line<'_>| {
@@ -245,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_stay_when_styles_are_patched() {
+    fn marks_are_preserved_when_styles_are_patched() {
         let marked = Mark::APART.on(Style::default());
         let patched = marked.patch(Style::default().add_modifier(Modifier::DIM));
         assert!(Mark::of(patched).has(Mark::APART));
@@ -253,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_become_lines_again() {
+    fn rows_are_joined_to_lines() {
         let gutter = || Mark::APART.span(" 1 ", Style::default());
         let rows = [
             Line::from(vec![gutter(), Span::raw("one")]),
@@ -268,20 +265,20 @@ mod tests {
     }
 
     #[test]
-    fn two_columns_are_two_texts() {
+    fn columns_have_separate_texts() {
         let second = |text: &'static str| Mark::SECOND.span(text, Style::default());
         let row =
             Line::from(vec![Span::raw("left"), Mark::APART.span(" | ", Style::default()), second("right")]);
-        assert_eq!(said(&row, true, 0..usize::MAX), "right");
-        assert_eq!(said(&row, false, 1..99), "eft");
+        assert_eq!(text_in(&row, true, 0..usize::MAX), "right");
+        assert_eq!(text_in(&row, false, 1..99), "eft");
         assert!(is_second(&row, 7) && !is_second(&row, 3));
         assert_eq!(text_runs(&row, true, &(0..99)).first(), Some(&(7..12)));
     }
 
     #[test]
-    fn a_wide_character_is_taken_by_either_half() {
+    fn wide_characters_are_selected_by_either_half() {
         let row = Line::from("日本");
-        assert_eq!(said(&row, false, 1..2), "日");
+        assert_eq!(text_in(&row, false, 1..2), "日");
         assert_eq!(text_runs(&row, false, &(3..4)).first(), Some(&(2..4)));
     }
 }

@@ -1,11 +1,14 @@
-//! Links: where text leads to, carried by the style of its cells.
+//! Links: targets of text, stored in the style of its cells.
 //!
-//! A style can colour underlines apart from text. No theme does, so that colour is the number of a link instead: it
-//! goes through wrapping and patching with the style, and stays with the cell, where the painter turns it into a
-//! hyperlink (OSC 8) and the mouse finds it.
-//! Not its duty: finding places in text (`app::state::places`), opening them (`app::dialogs`).
-//! Data: the numbers are given on the thread that draws, and hold there until `MOST_LINKS` others came; a number
-//! that has gone is text without a link. Invariant: what is kept went through [`Target::of_link`].
+//! A style can have a separate underline colour, which no theme uses, so it contains the number of a link. It
+//! is preserved when a style is wrapped or patched, and remains in the cell, where the painter turns it into
+//! a hyperlink (OSC 8), and the mouse finds it. `app::state::places` finds places in text, and `app::dialogs`
+//! opens them.
+//!
+//! The numbers belong to the drawing thread, and are valid until `MOST_LINKS` newer ones exist; an expired
+//! number is text without a link.
+//!
+//! Invariants: all targets were created by [`Target::of_link`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -17,12 +20,12 @@ use ratatui::text::Span;
 use crate::app::state::places;
 use crate::model::{Location, Target};
 
-/// So many links are kept; a screen holds far fewer.
+/// Maximum number of links; a screen has far fewer.
 const MOST_LINKS: u32 = 4_096;
 
 #[derive(Default)]
 struct Table {
-    /// By number, modulo [`MOST_LINKS`].
+    /// Indexed by number modulo [`MOST_LINKS`].
     targets: Vec<(u32, Target)>,
     numbers: HashMap<String, u32>,
     last: u32,
@@ -34,8 +37,8 @@ thread_local! {
     static ARE_FILES_HERE: Cell<bool> = const { Cell::new(true) };
 }
 
-/// Says whether the terminal shows links, so that text need not tell where it leads to. Said once, before the
-/// first frame.
+/// Sets whether the terminal shows links, so that text does not have to contain the target. Called once,
+/// before the first frame.
 pub fn show(are_shown: bool) {
     ARE_SHOWN.set(are_shown);
 }
@@ -45,13 +48,13 @@ pub fn are_shown() -> bool {
     ARE_SHOWN.get()
 }
 
-/// Says, before a frame, whether the files that are named are on this machine: the terminal opens no others.
+/// Sets, before a frame, whether files are on this machine, because the terminal can only open local ones.
 pub fn keep_files(are_here: bool) {
     ARE_FILES_HERE.set(are_here);
 }
 
-/// Whether the terminal is one that shows links, by what the environment tells; none of them can be asked. tmux
-/// passes them on from 3.4 on; screen drops them.
+/// Whether the terminal is known to show links, from the environment, because terminals cannot be queried.
+/// tmux supports links since 3.4; screen removes them.
 pub fn are_known_to(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
     let term = variable("TERM").unwrap_or_default();
@@ -60,11 +63,11 @@ pub fn are_known_to(variable: impl Fn(&str) -> Option<String>) -> bool {
         return false;
     }
     if is_set("TMUX") {
-        // Variables of the terminal around are left from where tmux was started; only tmux's own count.
+        // Variables of the outer terminal are those from the start of tmux, so only tmux's own are used.
         let version = variable("TERM_PROGRAM_VERSION").unwrap_or_default();
         return program == "tmux" && has_version(&version, (3, 4));
     }
-    // VTE (GNOME and others) shows them from 0.50 on.
+    // VTE (GNOME and others) supports links since 0.50.
     let vte: u32 = variable("VTE_VERSION").and_then(|version| version.parse().ok()).unwrap_or(0);
     ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour", "rio"]
         .iter()
@@ -77,7 +80,7 @@ pub fn are_known_to(variable: impl Fn(&str) -> Option<String>) -> bool {
         || ["WT_SESSION", "KONSOLE_VERSION", "KITTY_WINDOW_ID", "DOMTERM"].into_iter().any(is_set)
 }
 
-/// Whether a version such as `3.5a` or `next-3.6` is this one or a later one.
+/// Whether a version such as `3.5a` or `next-3.6` is at least this one.
 fn has_version(version: &str, least: (u32, u32)) -> bool {
     let mut parts = version.trim_start_matches(|letter: char| !letter.is_ascii_digit()).splitn(2, '.');
     let mut number = || {
@@ -88,7 +91,7 @@ fn has_version(version: &str, least: (u32, u32)) -> bool {
     (number(), number()) >= least
 }
 
-/// A style that leads to a target. A relative path counts from `folder`.
+/// A style with a link. A relative path is resolved in `folder`.
 pub fn lead(style: Style, target: &Target, folder: &Path) -> Style {
     let target = match target {
         Target::File(place) => {
@@ -105,7 +108,7 @@ pub fn lead(style: Style, target: &Target, folder: &Path) -> Style {
         if let Some(number) = table.numbers.get(&key) {
             return *number;
         }
-        // Colours have 24 bits; 0 is left out because black could be meant.
+        // Colours have 24 bits; 0 is reserved for no link.
         table.last = table.last % 0x00ff_ffff + 1;
         let number = table.last;
         let place = (number % MOST_LINKS) as usize;
@@ -123,7 +126,7 @@ pub fn lead(style: Style, target: &Target, folder: &Path) -> Style {
     style.underline_color(Color::from_u32(number))
 }
 
-/// The number of the link that a cell belongs to; 0: none.
+/// The link number of a cell; 0 for none.
 pub fn number(underline: Color) -> u32 {
     match underline {
         Color::Rgb(r, g, b) => u32::from(r) << 16 | u32::from(g) << 8 | u32::from(b),
@@ -131,7 +134,7 @@ pub fn number(underline: Color) -> u32 {
     }
 }
 
-/// Where a link leads to.
+/// The target of a link.
 pub fn target(number: u32) -> Option<Target> {
     TABLE.with_borrow(|table| {
         let (known, target) = table.targets.get((number % MOST_LINKS) as usize)?;
@@ -139,13 +142,13 @@ pub fn target(number: u32) -> Option<Target> {
     })
 }
 
-/// The address of a link as a terminal may be told it.
+/// The URL of a link for the terminal.
 pub fn address(number: u32) -> Option<String> {
     let target = target(number)?;
     (ARE_FILES_HERE.get() || matches!(target, Target::Url(_))).then(|| target.address())?
 }
 
-/// Lets addresses and paths in a line lead to where they say, unless they lead somewhere already.
+/// Links the URLs and paths in a line, except in existing links.
 pub fn linkify(spans: Vec<Span<'static>>, folder: &Path) -> Vec<Span<'static>> {
     let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
     let places = places::find(&text);
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_leads_to_its_target_until_many_others_came() {
+    fn link_numbers_resolve_until_they_expire() {
         let folder = Path::new("/w");
         let number_of = |target: &Target| {
             let style = lead(Style::default(), target, folder);
@@ -195,7 +198,7 @@ mod tests {
         };
         let first = url("https://a.org");
         let number = number_of(&first);
-        assert_eq!(number_of(&first), number, "the same again");
+        assert_eq!(number_of(&first), number, "the same number");
         assert_eq!(target(number), Some(first));
         let other = number_of(&url("https://b.org"));
         assert_eq!(address(other).as_deref(), Some("https://b.org"));
@@ -206,13 +209,13 @@ mod tests {
         let file = Target::of_link("src/./a.rs:3").expect("a path");
         assert_eq!(address(number_of(&file)).as_deref(), Some("file:///w/src/a.rs"));
         keep_files(false);
-        assert_eq!(address(number_of(&file)), None, "the terminal has no file of another machine");
+        assert_eq!(address(number_of(&file)), None, "the terminal cannot open remote files");
         assert!(target(number_of(&file)).is_some() && address(other).is_none());
         keep_files(true);
     }
 
     #[test]
-    fn terminals_are_known_by_their_variables() {
+    fn terminals_are_detected_by_variables() {
         let known = |pairs: &[(&str, &str)]| {
             are_known_to(|name| {
                 pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
@@ -222,7 +225,7 @@ mod tests {
         assert!(known(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "vscode")]));
         assert!(known(&[("VTE_VERSION", "7600")]));
         assert!(!known(&[("VTE_VERSION", "3400")]));
-        assert!(!known(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x,1,0")]), "it says no version");
+        assert!(!known(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x,1,0")]), "unknown tmux version");
         let tmux = |version: &str| {
             known(&[("TMUX", "/tmp/x,1,0"), ("TERM_PROGRAM", "tmux"), ("TERM_PROGRAM_VERSION", version)])
         };
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn text_stays_and_only_places_get_a_number() {
+    fn linking_does_not_change_text_or_existing_links() {
         let bold = Style::new().bold();
         let there = lead(bold, &url("https://x.org"), Path::new("/w"));
         let spans = vec![

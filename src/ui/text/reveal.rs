@@ -1,8 +1,8 @@
-//! Marks invisible characters in text that the user judges.
+//! Shows invisible characters in text that the user reviews: commands, paths, titles and changes in dialogs.
+//! Every character that [`sanitize`] would remove or change gets a visible mark, and long runs of blanks are
+//! counted.
 //!
-//! Duty: commands, paths, titles and changes in dialogs, with a visible mark for every character that [`sanitize`]
-//! would drop or alter, and with long blank runs counted. Not its duty: styles, wrapping.
-//! Invariant: what comes out is left as it is by [`sanitize`], which stays the only gate to the screen.
+//! Invariants: the result is unchanged by [`sanitize`], which remains the only gate to the screen.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,20 +14,21 @@ use super::{MARKS_MAX, sanitize};
 use crate::escape::{is_blank, is_format};
 use crate::ui::picture::strip;
 
-/// Longer runs of spaces and tabs inside a line are counted.
+/// Longer runs of spaces and tabs in a line are counted.
 const BLANKS_MAX: usize = 40;
-/// More blank lines in a row are counted.
+/// More consecutive blank lines are counted.
 const BLANK_LINES_MAX: usize = 3;
-/// From so many equal marks in a row on they are counted.
+/// Number of equal consecutive marks from which they are counted.
 const SAME_MARKS_MAX: usize = 3;
 
-/// Marks what would not be seen: control characters as pictures (`␀`), other characters without a shape by their
-/// number (`⟨U+202E⟩`). Line ends (also `\r\n`) and tabs stay.
+/// Marks invisible characters: control characters as symbols (`␀`), others by code point (`⟨U+202E⟩`). Line
+/// ends (also `\r
+/// `) and tabs are unchanged.
 pub fn reveal(text: &str) -> Cow<'_, str> {
     reveal_with(text, false)
 }
 
-/// The same with `\r` marked also where it belongs to the end of a line, for texts whose bytes matter.
+/// Like [`reveal`], but also marks the `\r` of line ends, for texts whose exact bytes matter.
 pub fn reveal_bytes(text: &str) -> Cow<'_, str> {
     reveal_with(text, true)
 }
@@ -56,14 +57,14 @@ fn reveal_with(text: &str, marks_returns: bool) -> Cow<'_, str> {
         push_mark(&mut out, letter, count);
         (previous, marks) = ('⟩', 0);
     }
-    // Nothing is left for it to do; it stays the one gate.
+    // Has no effect, but remains the only gate to the screen.
     match sanitize(&out) {
         Cow::Borrowed(_) => Cow::Owned(out),
         Cow::Owned(clean) => Cow::Owned(clean),
     }
 }
 
-/// Whether a character has a shape of its own here, or shapes what it stands beside.
+/// Whether a character is visible, or shapes an adjacent one.
 fn is_seen(letter: char, previous: char, next: Option<char>, marks: &mut usize) -> bool {
     match letter {
         '\n' | '\t' | ' '..='~' => {
@@ -83,7 +84,7 @@ fn is_seen(letter: char, previous: char, next: Option<char>, marks: &mut usize) 
         }
         _ if letter.width() == Some(0) => {
             *marks += 1;
-            // Without a letter to stand on it would take no cell.
+            // A mark without a base character has no cell.
             *marks <= MARKS_MAX && !previous.is_whitespace() && previous != '\0'
         }
         _ => {
@@ -93,7 +94,7 @@ fn is_seen(letter: char, previous: char, next: Option<char>, marks: &mut usize) 
     }
 }
 
-/// Letters between which a joiner is part of the spelling: Arabic and its kin, the scripts of India.
+/// Whether a joiner between these letters is part of the spelling: Arabic and related scripts, Indic scripts.
 fn is_joined_script(previous: char, next: Option<char>) -> bool {
     let is_of = |letter: char| {
         matches!(letter, '\u{620}'..='\u{64a}' | '\u{66e}'..='\u{6d3}' | '\u{6fa}'..='\u{8c7}' | '\u{900}'..='\u{dff}')
@@ -126,17 +127,17 @@ fn push_mark(out: &mut String, letter: char, count: usize) {
     };
 }
 
-/// One line of a revealed text.
+/// A line of a revealed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
-    /// A line of the text.
+    /// A line of text.
     Line(String),
-    /// So many blank lines stand here.
+    /// This number of blank lines.
     BlankLines(usize),
 }
 
-/// The lines of a text with all marks: long runs of spaces and of blank lines are counted, spaces at the end of a line
-/// are pictures, tabs are expanded.
+/// The revealed lines of a text: long runs of spaces and blank lines are counted, trailing spaces are
+/// visible, tabs are expanded.
 pub fn reveal_lines(text: &str) -> Vec<Shown> {
     let text = reveal(text);
     let mut out = Vec::new();
@@ -149,7 +150,7 @@ pub fn reveal_lines(text: &str) -> Vec<Shown> {
         push_blank(&mut out, std::mem::take(&mut blank));
         out.push(Shown::Line(super::expand_tabs(&count_blanks(line), 0).into_owned()));
     }
-    // A text ends with its last line, not with a blank one.
+    // The final line end is not a blank line.
     push_blank(&mut out, blank.saturating_sub(1));
     out
 }
@@ -162,7 +163,7 @@ fn push_blank(out: &mut Vec<Shown>, count: usize) {
     }
 }
 
-/// Counts long runs of spaces and tabs, and makes those at the end visible.
+/// Counts long runs of spaces and tabs, and makes trailing ones visible.
 fn count_blanks(line: &str) -> Cow<'_, str> {
     let is_blank = |letter: char| matches!(letter, ' ' | '\t');
     if !line.ends_with(is_blank) && !line.as_bytes().windows(BLANKS_MAX + 1).any(is_run) {
@@ -197,24 +198,24 @@ fn is_run(window: &[u8]) -> bool {
     window.iter().all(|byte| matches!(byte, b' ' | b'\t'))
 }
 
-/// One line of words, for titles and names: marked, with every blank run as one space.
+/// Words on one line, for titles and names: revealed, with single spaces.
 pub fn reveal_words(text: &str) -> String {
     reveal(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// One exact line, for paths and keys: marked, line ends and tabs too.
+/// An exact line, for paths and keys: revealed, including line ends and tabs.
 pub fn reveal_line(text: &str) -> String {
     let text = reveal_bytes(text).replace('\n', "␊").replace('\t', "␉");
     count_blanks(&text).into_owned()
 }
 
-/// A path for people to judge: relative when it lies below `folder`, one exact line.
+/// A path for review: relative if it is below `folder`, as an exact line.
 pub fn reveal_path(path: &Path, folder: &Path) -> String {
     let shown = path.strip_prefix(folder).ok().filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path);
     reveal_line(&shown.to_string_lossy())
 }
 
-/// The beginning and the end of a text that is longer than so many bytes, and how many bytes are left out between.
+/// The start and the end of a text that exceeds a number of bytes, and the number of omitted bytes.
 pub fn clip(text: &str, most_bytes: usize) -> (&str, Option<(usize, &str)>) {
     if text.len() <= most_bytes {
         return (text, None);
@@ -237,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_characters_are_marked() {
+    fn hidden_characters_are_visible() {
         for (text, marked) in [
             ("rm \u{202e}x\u{202c}", "rm ⟨U+202E⟩x⟨U+202C⟩"),
             ("z\u{ad}z\u{200b}\u{200b}", "z⟨U+00AD⟩z⟨U+200B ×2⟩"),
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_stays() {
+    fn visible_characters_are_unchanged() {
         for text in ["ls -la", "👩‍👩‍👧‍👦 1️⃣ 👍🏽 🏳️‍🌈 ❤️", "日本語 नमस्ते e\u{301}", "می‌خواهم", "é ü ß", "\u{e0b0}"]
         {
             assert_eq!(reveal(text), text);
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn long_blank_runs_are_counted() {
+    fn long_runs_of_blanks_are_counted() {
         let line = |text: &str| Shown::Line(text.to_owned());
         let text = format!("ls{}curl", "\n".repeat(301));
         assert_eq!(reveal_lines(&text), [line("ls"), Shown::BlankLines(300), line("curl")]);
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_clipped_in_the_middle() {
+    fn long_texts_are_clipped_in_the_middle() {
         let text = "é".repeat(1000);
         let (head, rest) = clip(&text, 400);
         let (left_out, tail) = rest.unwrap();
@@ -287,16 +288,16 @@ mod tests {
     }
 
     proptest! {
-        /// The sanitiser finds nothing more to do, and every character that it drops has a mark.
+        /// The sanitiser changes nothing, and every character that it would remove has a mark.
         #[test]
-        fn nothing_is_hidden_from_who_judges(text in prop::collection::vec(prop::char::ranges(vec![
+        fn all_characters_are_visible_for_review(text in prop::collection::vec(prop::char::ranges(vec![
             '\0'..='\u{ff}', '\u{300}'..='\u{650}', '\u{900}'..='\u{950}', '\u{1100}'..='\u{11ff}', '\u{17b0}'..='\u{1810}',
             '\u{2000}'..='\u{2070}', '\u{fe00}'..='\u{ffff}', '\u{1f3fb}'..='\u{1f64f}', '\u{e0000}'..='\u{e01ef}',
         ].into()), 0..60)) {
             let text: String = text.into_iter().collect();
             let shown = reveal_bytes(&text);
             prop_assert_eq!(sanitize(&shown), shown.as_ref());
-            // A letter that takes no cell beside what stands before it is a mark on it, or shapes an emoji.
+            // A letter without a cell of its own is a mark on the previous one, or shapes an emoji.
             let hidden = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\t')
                 || is_format(*letter) && !matches!(letter, '\u{200c}' | '\u{200d}') || is_blank(*letter);
             prop_assert_eq!(shown.chars().find(hidden), None);

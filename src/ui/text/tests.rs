@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::*;
 
 #[test]
-fn escapes_and_controls_do_not_survive() {
+fn escapes_and_control_characters_are_removed() {
     assert_eq!(sanitize("a\u{1b}[31mred\u{1b}[0m b"), "ared b");
     assert_eq!(sanitize("\u{1b}]0;title\u{7}x"), "x");
     assert_eq!(sanitize("\u{1b}]8;;http://e\u{1b}\\link\u{1b}]8;;\u{1b}\\"), "link");
@@ -21,7 +21,7 @@ fn escapes_and_controls_do_not_survive() {
 }
 
 #[test]
-fn emoji_and_scripts_stay() {
+fn emoji_and_scripts_are_unchanged() {
     for text in ["👩‍👩‍👧‍👦", "1️⃣ one", "👍🏽", "🏳️‍🌈", "日本語", "नमस्ते", "می‌خواهم", "e\u{301}"]
     {
         assert_eq!(sanitize(text), text);
@@ -29,13 +29,13 @@ fn emoji_and_scripts_stay() {
 }
 
 #[test]
-fn marks_do_not_pile_up() {
+fn combining_marks_are_limited() {
     let zalgo = format!("a{}", "\u{300}".repeat(100));
     assert_eq!(sanitize(&zalgo).chars().count(), 1 + MARKS_MAX);
 }
 
 #[test]
-fn width_is_what_the_buffer_takes() {
+fn width_matches_the_buffer() {
     for text in ["abc", "日本語", "👩‍👩‍👧‍👦 x", "1️⃣", "👍🏽", "ｶﾞ", "e\u{301}", "🏳️‍🌈", "क्षि"]
     {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 40, 1));
@@ -45,7 +45,7 @@ fn width_is_what_the_buffer_takes() {
 }
 
 #[test]
-fn shortening_marks_the_cut() {
+fn truncation_adds_an_ellipsis() {
     assert_eq!(truncate("hello world", 8), "hello w…");
     assert_eq!(truncate("日本語", 4), "日…");
     assert_eq!(truncate("abc", 0), "");
@@ -58,14 +58,14 @@ fn shortening_marks_the_cut() {
 }
 
 #[test]
-fn tabs_go_to_the_next_stop() {
+fn tabs_extend_to_the_next_stop() {
     assert_eq!(expand_tabs("a\tb", 0), "a   b");
     assert_eq!(expand_tabs("日\tb", 0), "日  b");
     assert_eq!(expand_tabs("\tb", 2), "  b");
 }
 
 #[test]
-fn words_wrap_with_their_styles() {
+fn wrapped_words_preserve_their_styles() {
     let bold = Style::default().add_modifier(Modifier::BOLD);
     let line = Line::from(vec![Span::raw("one two "), Span::styled("three four", bold)]);
     let lines = wrap_line(&line, 9);
@@ -75,7 +75,7 @@ fn words_wrap_with_their_styles() {
 }
 
 #[test]
-fn the_hanging_prefix_counts() {
+fn prefixes_count_for_the_width() {
     let lines = wrap_prefixed(&Line::from("one two three"), 9, &[Span::raw("• ")], &[Span::raw("  ")]);
     let texts: Vec<String> = lines.iter().map(ToString::to_string).collect();
     assert_eq!(texts, ["• one two", "  three"]);
@@ -85,7 +85,7 @@ fn squeeze(text: &str) -> String {
     text.chars().filter(|c| *c != ' ').collect()
 }
 
-/// Text that is harder than plain letters.
+/// Text with difficult characters.
 fn hard_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z]{1,12}",
@@ -104,13 +104,13 @@ fn hard_text() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn a_command_is_cut_behind_a_blank_where_one_is_near() {
+fn commands_are_split_after_a_nearby_space() {
     let rows = |text: &'static str, cols| {
         wrap_whole(&Line::from(text), cols).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(rows("seq 10 11 12", 8), ["seq 10 ", "11 12"]);
-    assert_eq!(rows("rm -rf  x", 8), ["rm -rf  ", "x"], "each blank is kept");
-    assert_eq!(rows("a bcdefghijklm", 8), ["a bcdefg", "hijklm"], "a row is not left mostly empty");
+    assert_eq!(rows("rm -rf  x", 8), ["rm -rf  ", "x"], "each space is preserved");
+    assert_eq!(rows("a bcdefghijklm", 8), ["a bcdefg", "hijklm"], "rows are not mostly empty");
     assert_eq!(rows("", 8), [""]);
 }
 
@@ -121,12 +121,12 @@ proptest! {
         prop_assert!(clean.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));
         let hiding = ['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}'];
         prop_assert!(!clean.contains(hiding));
-        // What was cleaned once is clean.
+        // Sanitising is idempotent.
         prop_assert_eq!(sanitize(&clean).into_owned(), clean.clone());
     }
 
     #[test]
-    fn wrapping_keeps_all_and_never_exceeds(text in hard_text(), cols in 2_u16..40, split in 0_usize..30) {
+    fn wrapping_preserves_text_and_never_exceeds_the_width(text in hard_text(), cols in 2_u16..40, split in 0_usize..30) {
         let text = expand_tabs(&sanitize(&text).replace('\n', " "), 0).into_owned();
         let at = text.char_indices().map(|(at, _)| at).nth(split).unwrap_or(text.len());
         let (left, right) = text.split_at(at);
@@ -143,7 +143,7 @@ proptest! {
         }
         prop_assert_eq!(copy_hint::text_of(&hard_wrap(&line, cols)), expected.clone());
         prop_assert_eq!(copy_hint::text_of(&wrap_whole(&line, cols)), expected.clone());
-        // Blanks at a break come back as one.
+        // Spaces at a wrap are joined with a single space.
         let words = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         let prefixed = wrap_prefixed(&line, cols, &[], &[Span::raw("| ")]);
         for rows in [wrap_line(&line, cols), prefixed] {
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn shortened_text_fits(text in hard_text(), cols in 0_usize..30) {
+    fn truncated_text_fits(text in hard_text(), cols in 0_usize..30) {
         let text = one_line(&text);
         prop_assert!(width(&truncate(&text, cols)) <= cols);
         prop_assert!(width(&truncate_start(&text, cols)) <= cols);
@@ -161,7 +161,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_goes_into_cells_as_ratatui_puts_it() {
+fn lines_are_drawn_as_by_ratatui() {
     use ratatui::layout::Rect;
     use ratatui::style::{Color, Style};
     use ratatui::text::Span;
@@ -185,7 +185,7 @@ fn a_line_goes_into_cells_as_ratatui_puts_it() {
 }
 
 #[test]
-fn letters_of_one_cell_are_that_for_everybody() {
+fn one_cell_characters_are_separate_graphemes() {
     for letter in ('\0'..='\u{10ffff}').filter(|letter| super::is_one_cell(*letter)) {
         let text = format!("{letter}{letter}a{letter}");
         assert_eq!(text.graphemes(true).count(), 4, "{letter:?}");

@@ -1,4 +1,4 @@
-//! Wrapping of styled lines at words, graphemes and wide characters.
+//! Wraps styled lines at words, graphemes and wide characters.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::copy_hint::Mark;
 use super::grapheme_width;
 
-/// One grapheme of a line: where it is and how wide.
+/// A grapheme of a line with its position and width.
 #[derive(Clone, Copy)]
 struct Cluster {
     span: u32,
@@ -19,14 +19,14 @@ struct Cluster {
     is_space: bool,
 }
 
-/// The graphemes of a styled line, to cut it anywhere without losing its styles.
+/// The graphemes of a styled line, for splitting it with its styles.
 pub struct Graphemes<'a> {
     line: &'a Line<'a>,
     clusters: Vec<Cluster>,
 }
 
 impl<'a> Graphemes<'a> {
-    /// Takes a line apart.
+    /// Segments a line.
     pub fn new(line: &'a Line<'a>) -> Self {
         let mut clusters = Vec::with_capacity(line.spans.iter().map(|span| span.content.len()).sum());
         for (index, span) in line.spans.iter().enumerate() {
@@ -57,12 +57,12 @@ impl<'a> Graphemes<'a> {
         Self { line, clusters }
     }
 
-    /// Columns of the whole line.
+    /// Width of the line, in columns.
     pub fn cols(&self) -> usize {
         self.clusters.iter().map(|cluster| usize::from(cluster.cols)).sum()
     }
 
-    /// The text of all that takes a column.
+    /// The text of all graphemes.
     pub fn visible(&self) -> String {
         self.clusters.iter().map(|cluster| self.text(*cluster)).collect()
     }
@@ -73,7 +73,7 @@ impl<'a> Graphemes<'a> {
             .unwrap_or_default()
     }
 
-    /// The spans of a run of graphemes.
+    /// The spans of a range of graphemes.
     fn spans(&self, range: Range<usize>, out: &mut Vec<Span<'static>>) {
         let run = self.clusters.get(range).unwrap_or_default();
         let mut open: Option<(u32, String)> = None;
@@ -96,7 +96,7 @@ impl<'a> Graphemes<'a> {
         }
     }
 
-    /// Whether a line may begin with this grapheme, seen from the one before it.
+    /// Whether a line may be broken before this grapheme.
     fn may_break(&self, at: usize) -> bool {
         let (Some(before), Some(here)) =
             (at.checked_sub(1).and_then(|i| self.clusters.get(i)), self.clusters.get(at))
@@ -109,7 +109,7 @@ impl<'a> Graphemes<'a> {
         if before.is_space {
             return true;
         }
-        // East Asian text breaks between any two characters, but not before closing marks.
+        // East Asian text can be broken between any two characters, but not before closing punctuation.
         (before.cols == 2 || here.cols == 2)
             && !matches!(
                 self.text(*here),
@@ -131,13 +131,14 @@ impl<'a> Graphemes<'a> {
     }
 }
 
-/// Wraps a styled line at words and graphemes; no line is wider than `cols` (at least 1). Spaces at a break go.
+/// Wraps a styled line at words and graphemes to a width of `cols` (at least 1). Spaces at a break are
+/// removed.
 pub fn wrap_line(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
     wrap_prefixed(line, cols, &[], &[])
 }
 
-/// Wraps with something before the first line and something before the others (an indent, a bar), both inside
-/// `cols`. Where the prefix would leave fewer than 4 columns it is left out.
+/// Wraps with a prefix for the first line and one for the others (an indent, a bar), both within `cols`. A
+/// prefix that leaves fewer than 4 columns is omitted.
 pub fn wrap_prefixed(
     line: &Line<'_>,
     cols: u16,
@@ -157,13 +158,13 @@ pub fn wrap_prefixed(
         let mut spans = prefix.to_vec();
         let mark = (!out.is_empty()).then_some(if before < from { Mark::SPACED } else { Mark::JOINED });
         if mark.is_some() {
-            // What stands before the rows that go on is there for the eye.
+            // The prefix of continued rows is decoration.
             for span in &mut spans {
                 span.style = Mark::APART.on(span.style);
             }
         }
         if end == from && next > from {
-            // Wider than the room itself: a mark stands for it.
+            // A grapheme that is wider than the row is replaced.
             spans.push(Span::raw("…"));
         } else {
             graphemes.spans(from..end, &mut spans);
@@ -176,19 +177,19 @@ pub fn wrap_prefixed(
         if next >= graphemes.clusters.len() {
             return out;
         }
-        // A row that took only a mark for what is too wide lost nothing at its end.
+        // A row with only the replacement has no text removed at its end.
         before = if end == from { next } else { end };
         from = next;
     }
 }
 
-/// Cuts a styled line every `cols` columns and keeps each character, as code and output want it.
+/// Splits a styled line every `cols` columns and preserves each character, for code and output.
 pub fn hard_wrap(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
     cut_whole(line, cols, |_, index| index)
 }
 
-/// Cuts a styled line into rows and keeps each character, behind a blank where one stands in the last third of a row: a
-/// command is not to be misread.
+/// Splits a styled line into rows and preserves each character; splits after a space in the last third of a
+/// row, so that commands are not misread.
 pub fn wrap_whole(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
     cut_whole(line, cols, |clusters, index| {
         let last_third = clusters.len() - clusters.len() / 3;
@@ -197,7 +198,8 @@ pub fn wrap_whole(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
     })
 }
 
-/// Cuts a line where a row is full, or before: `place` is told the row and the place behind it.
+/// Splits a line into full or shorter rows: `place` returns the end of a row from its graphemes and the
+/// maximum end.
 fn cut_whole(line: &Line<'_>, cols: u16, place: impl Fn(&[Cluster], usize) -> usize) -> Vec<Line<'static>> {
     let graphemes = Graphemes::new(line);
     let room = usize::from(cols.max(2));
@@ -221,12 +223,12 @@ fn cut_whole(line: &Line<'_>, cols: u16, place: impl Fn(&[Cluster], usize) -> us
     out
 }
 
-/// Marks a row that does not begin its line.
+/// Marks a row that does not start its line.
 fn goes_on(from: usize, row: Line<'static>) -> Line<'static> {
     if from > 0 { Mark::JOINED.row(row) } else { row }
 }
 
-/// Where the line that begins at `from` ends, and where the next begins.
+/// The end of the line that starts at `from`, and the start of the next one.
 fn cut(graphemes: &Graphemes<'_>, from: usize, room: usize) -> (usize, usize) {
     let clusters = &graphemes.clusters;
     let (mut used, mut at) = (0, from);
@@ -262,7 +264,7 @@ fn skip_spaces(clusters: &[Cluster], mut at: usize) -> usize {
     at
 }
 
-/// Leaves out spaces before `end`; a line of spaces only keeps them.
+/// Excludes spaces before `end`, unless the line consists only of spaces.
 fn trim_end(clusters: &[Cluster], from: usize, end: usize) -> usize {
     let mut at = end;
     while at > from && clusters.get(at - 1).is_some_and(|cluster| cluster.is_space) {

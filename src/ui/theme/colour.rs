@@ -1,18 +1,16 @@
-//! Colours: reading them, measuring contrast, and making do with fewer of them.
-//!
-//! Duty: `#rrggbb`, ANSI names and palette numbers to [`Color`]; the step down to 256 or 16 colours.
-//! Not its duty: which role has which colour (the theme files).
+//! Colours: parses `#rrggbb`, ANSI names and palette numbers to [`Color`], measures contrast, and reduces
+//! colours to 256 or 16. The theme files assign colours to roles.
 
 use ratatui::style::{Color, Style};
 
-/// How many colours the terminal shows.
+/// The number of colours that the terminal supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorSupport {
-    /// None: modifiers only.
+    /// No colours: modifiers only.
     None,
-    /// The 16 of ANSI, in whatever tones the user set them to.
+    /// The 16 ANSI colours, as configured by the user.
     Ansi16,
-    /// xterm's 256.
+    /// The 256 colours of xterm.
     Ansi256,
     /// 24 bit.
     #[default]
@@ -20,8 +18,8 @@ pub enum ColorSupport {
 }
 
 impl ColorSupport {
-    /// Judges by the usual variables. `no_color` is whether `NO_COLOR` is set and not empty; the other two are
-    /// `COLORTERM` and `TERM`.
+    /// Detects the support from environment variables. `no_color` is whether `NO_COLOR` is set and not empty;
+    /// the others are `COLORTERM` and `TERM`.
     pub fn detect(no_color: bool, colorterm: Option<&str>, term: Option<&str>) -> Self {
         let term = term.unwrap_or_default();
         if no_color || term == "dumb" {
@@ -38,13 +36,13 @@ impl ColorSupport {
     }
 }
 
-/// Tones that are farther from grey than this keep a colour when there are few.
+/// Colours with more saturation than this keep a hue if few colours are available.
 const TINTED: u8 = 40;
 
-/// Hues that are farther apart than this are other hues: half of the way from red to yellow.
+/// Minimum distance of different hues: half of the distance from red to yellow.
 const HUE_DISTANCE: u32 = 130 * 130 * 6;
 
-/// The names that theme files may use beside `#rrggbb`, with xterm's usual tones.
+/// Colour names in theme files besides `#rrggbb`, with xterm's default values.
 const ANSI: [(&str, Color, [u8; 3]); 16] = [
     ("black", Color::Black, [0, 0, 0]),
     ("red", Color::Red, [205, 0, 0]),
@@ -64,7 +62,7 @@ const ANSI: [(&str, Color, [u8; 3]); 16] = [
     ("bright-white", Color::White, [255, 255, 255]),
 ];
 
-/// Reads `#rrggbb`, an ANSI name, `default` (the terminal's own) or a palette number from 0 to 255.
+/// Parses `#rrggbb`, an ANSI name, `default` (the terminal's own) or a palette number from 0 to 255.
 pub fn parse(text: &str) -> Option<Color> {
     if let Some(hex) = text.strip_prefix('#') {
         if hex.len() != 6 || !hex.is_ascii() {
@@ -83,7 +81,7 @@ pub fn parse(text: &str) -> Option<Color> {
     text.parse::<u8>().ok().map(Color::Indexed)
 }
 
-/// The tone of a colour, where it is known: ANSI colours have the usual ones, `default` has none.
+/// The RGB value of a colour, if known: ANSI colours have the default ones, `default` has none.
 pub fn rgb(color: Color) -> Option<[u8; 3]> {
     match color {
         Color::Rgb(r, g, b) => Some([r, g, b]),
@@ -94,21 +92,21 @@ pub fn rgb(color: Color) -> Option<[u8; 3]> {
     }
 }
 
-/// Contrast of two tones, from 1 to 21. Source: WCAG 2.2, relative luminance and contrast ratio.
+/// Contrast of two colours, from 1 to 21. Source: WCAG 2.2, relative luminance and contrast ratio.
 pub fn contrast(a: [u8; 3], b: [u8; 3]) -> f64 {
     let (one, two) = (luminance(a), luminance(b));
     (one.max(two) + 0.05) / (one.min(two) + 0.05)
 }
 
-/// A style with its colours brought down to what the terminal shows. `screen` is the theme's background:
-/// with 16 colours it stays the floor that all text must be readable on.
+/// Reduces the colours of a style to those that the terminal supports. `screen` is the theme's background, on
+/// which all text must remain readable with 16 colours.
 pub fn reduce(style: Style, support: ColorSupport, screen: Option<Color>) -> Style {
     match support {
         ColorSupport::TrueColor => style,
         ColorSupport::Ansi256 => Style { fg: style.fg.map(to_256), bg: style.bg.map(to_256), ..style },
         ColorSupport::Ansi16 => {
             let floor = screen.map(|color| to_16(color, None));
-            // Shades that fall on the screen's own tone are left out; the others must bear their text.
+            // Backgrounds that become the screen's colour are removed; text must be readable on the others.
             let bg = style.bg.map(|color| to_16(color, None));
             let under = bg.or(floor);
             Style { fg: style.fg.map(|color| to_16(color, under)), bg, ..style }
@@ -125,7 +123,7 @@ fn luminance(tone: [u8; 3]) -> f64 {
     0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
-/// Squared distance, weighted the way the eye is.
+/// Squared distance, weighted by perception.
 fn distance(a: [u8; 3], b: [u8; 3]) -> u32 {
     let part = |i: usize, weight: u32| {
         let gap = u32::from(a.get(i).copied().unwrap_or(0).abs_diff(b.get(i).copied().unwrap_or(0)));
@@ -134,7 +132,7 @@ fn distance(a: [u8; 3], b: [u8; 3]) -> u32 {
     part(0, 3) + part(1, 6) + part(2, 2)
 }
 
-/// The tone of an entry of xterm's palette from 16 on: a cube of 6 levels, then 24 greys.
+/// The RGB value of an entry of xterm's palette from 16: a cube of 6 levels, then 24 greys.
 fn palette_rgb(index: u8) -> [u8; 3] {
     if index >= 232 {
         let grey = 8 + (index - 232) * 10;
@@ -150,20 +148,20 @@ fn to_256(color: Color) -> Color {
     best.map_or(color, Color::Indexed)
 }
 
-/// How far a tone is from grey.
+/// The saturation: distance from grey.
 fn tint([r, g, b]: [u8; 3]) -> u8 {
     r.max(g).max(b) - r.min(g).min(b)
 }
 
-/// The tone without the grey in it, as strong as can be.
+/// The fully saturated colour of the same hue.
 fn pure(tone: [u8; 3]) -> [u8; 3] {
     let least = tone.into_iter().min().unwrap_or(0);
     let span = u16::from(tint(tone)).max(1);
     tone.map(|part| u8::try_from(u16::from(part - least) * 255 / span).unwrap_or(u8::MAX))
 }
 
-/// The nearest of the 16; with a ground, the nearest one that can be read on it. Text that has a hue keeps it: a soft red is
-/// nearer to grey than to red, but it must not become the grey that a soft green becomes.
+/// The closest of the 16 colours; with a background, the closest readable one. Text with a hue keeps it: a
+/// soft red is closer to grey than to red, but must not become the same grey as a soft green.
 fn to_16(color: Color, ground: Option<Color>) -> Color {
     let Some(tone) = (match color {
         Color::Rgb(..) | Color::Indexed(16..) => rgb(color),

@@ -1,10 +1,11 @@
-//! Theme files: TOML to [`Theme`].
+//! Loads theme files: TOML to [`Theme`].
 //!
-//! A file has `variant` (`dark` or `light`), perhaps `inherits`, `[palette]` (name to colour) and `[roles]`
-//! (role to style). A role is a colour name for the text, or a table of `fg`, `bg`, `bold`, `italic`,
-//! `underline` and `dim`. An inheriting file takes over palette and roles, and replaces what it names; the
-//! roles it takes over use its own palette.
-//! Nothing here fails: each thing that is wrong becomes a sentence that names the file and what to write.
+//! A file has `variant` (`dark` or `light`), optionally `inherits`, `[palette]` (colours by name) and
+//! `[roles]` (styles by role). A role is a colour name for the text, or a table of `fg`, `bg`, `bold`,
+//! `italic`, `underline` and `dim`. An inheriting file replaces the colours and roles that it contains;
+//! inherited roles use its palette.
+//!
+//! Loading never fails: each problem is reported with the file and the fix.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +16,7 @@ use toml::{Table, Value};
 use super::colour::{self, ColorSupport};
 use super::{Role, Theme};
 
-/// Deepest chain of `inherits`; a longer one is a ring.
+/// Maximum depth of `inherits`; exceeding it indicates a cycle.
 const MOST_PARENTS: usize = 8;
 
 const BUILT_IN: &[(&str, &str)] = &[
@@ -32,7 +33,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("ansi", include_str!("../../../themes/ansi.toml")),
 ];
 
-/// The themes that can be chosen, as text: built in, and the user's own, which go first by name.
+/// The source texts of the available themes: built-in, and the user's, which override them by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThemeSet {
     /// Name and TOML text, in the order of the picker.
@@ -46,13 +47,13 @@ impl Default for ThemeSet {
 }
 
 impl ThemeSet {
-    /// Those that come with parlor.
+    /// The built-in themes.
     pub fn built_in() -> Self {
         let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
         Self { sources: BUILT_IN.iter().map(own).collect() }
     }
 
-    /// Adds a theme; one of the same name is replaced.
+    /// Adds a theme, replacing one of the same name.
     pub fn add(&mut self, name: &str, text: &str) {
         match self.sources.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => text.clone_into(old),
@@ -60,8 +61,8 @@ impl ThemeSet {
         }
     }
 
-    /// Adds all `*.toml` files of a folder, each under its file name. A folder that does not exist is no
-    /// problem; a file that cannot be read is one.
+    /// Adds all `*.toml` files of a folder by their file names. A missing folder is ignored; unreadable files
+    /// are reported.
     pub fn add_folder(&mut self, folder: &Path) -> Vec<String> {
         let mut problems = Vec::new();
         let Ok(entries) = std::fs::read_dir(folder) else { return problems };
@@ -82,7 +83,7 @@ impl ThemeSet {
         self.sources.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// The theme to begin with when the user named none.
+    /// The default theme.
     pub fn default_name(support: ColorSupport) -> &'static str {
         match support {
             ColorSupport::None | ColorSupport::Ansi16 => "ansi",
@@ -90,7 +91,7 @@ impl ThemeSet {
         }
     }
 
-    /// Makes a theme for a terminal, with everything that is wrong with it. An unknown name gives `dark`.
+    /// Loads a theme for a terminal, with a list of problems. An unknown name loads `dark`.
     pub fn load(&self, name: &str, support: ColorSupport) -> (Theme, Vec<String>) {
         if support == ColorSupport::None {
             return (Theme::plain(), Vec::new());
@@ -107,7 +108,7 @@ impl ThemeSet {
         (draft.finish(chosen, support, &mut problems), problems)
     }
 
-    /// Reads a file on top of its parents.
+    /// Reads a file after its parents.
     fn gather(&self, name: &str, draft: &mut Draft, problems: &mut Vec<String>, depth: usize) {
         if depth > MOST_PARENTS {
             problems.push(format!("theme \"{name}\" inherits from itself; remove one `inherits`"));
@@ -134,7 +135,7 @@ impl ThemeSet {
     }
 }
 
-/// A theme while its files are read: later files replace what earlier ones said.
+/// A theme while its files are read: later files override earlier ones.
 #[derive(Debug, Default)]
 struct Draft {
     is_light: bool,
@@ -142,7 +143,7 @@ struct Draft {
     roles: BTreeMap<&'static str, RoleSource>,
 }
 
-/// A role as written; colours are looked up at the end, in the final palette.
+/// The source of a role; its colours are resolved at the end, in the final palette.
 #[derive(Debug, Clone, Default)]
 struct RoleSource {
     file: String,
@@ -230,7 +231,7 @@ impl Draft {
         let mut styles: Vec<Style> =
             styles.into_iter().map(|style| colour::reduce(style, support, screen)).collect();
         let ground = styles.first().and_then(|style| style.bg);
-        // With few colours a gentle background may fall on the screen's own; the marked row must still show.
+        // With few colours, the selection may have the screen's background and needs a modifier.
         if let Some(marked) = styles.get_mut(Role::Selection as usize)
             && support == ColorSupport::Ansi16
             && marked.bg == ground
@@ -244,7 +245,7 @@ impl Draft {
     }
 }
 
-/// With few colours the faint grounds of added and removed lines fall on one grey: then their text tells them apart.
+/// With few colours, the backgrounds of added and removed lines may be equal; then their text colours differ.
 fn tell_changes_apart(styles: &mut [Style], ground: Option<Color>) {
     let of = |styles: &[Style], role: Role| styles.get(role as usize).copied().unwrap_or_default();
     let (plus, minus) = (of(styles, Role::DiffPlus).bg, of(styles, Role::DiffMinus).bg);
@@ -289,12 +290,12 @@ impl RoleSource {
     }
 }
 
-/// The role whose name needs the fewest changes.
+/// The role with the most similar name.
 fn nearest_role(name: &str) -> &'static str {
     Role::ALL.iter().map(|role| role.key()).min_by_key(|key| edits(name, key)).unwrap_or("text")
 }
 
-/// Levenshtein distance, by characters.
+/// Levenshtein distance in characters.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -7,7 +7,7 @@ fn load(name: &str, support: ColorSupport) -> Theme {
     theme
 }
 
-/// Roles that are read as text, with the roles whose background may lie under them.
+/// Roles of text, with the roles that may be its background.
 fn grounds(role: Role) -> &'static [Role] {
     match role {
         Role::Rule | Role::TableBorder | Role::ModalBorder | Role::ScrollTrack | Role::ScrollThumb => &[],
@@ -31,11 +31,11 @@ fn grounds(role: Role) -> &'static [Role] {
 }
 
 #[test]
-fn every_theme_file_names_every_role() {
+fn theme_files_define_every_role() {
     for name in ThemeSet::built_in().names() {
         let theme = load(&name, ColorSupport::TrueColor);
         for role in Role::ALL {
-            assert_ne!(theme.style(*role), Style::default(), "{name} leaves {} out", role.key());
+            assert_ne!(theme.style(*role), Style::default(), "{name} does not define {}", role.key());
         }
     }
 }
@@ -54,7 +54,7 @@ fn every_file_in_the_themes_folder_is_built_in() {
 }
 
 #[test]
-fn text_can_be_read_on_every_ground_it_stands_on() {
+fn text_has_enough_contrast_on_every_background() {
     for name in ThemeSet::built_in().names() {
         for support in [ColorSupport::TrueColor, ColorSupport::Ansi256] {
             let theme = load(&name, support);
@@ -88,7 +88,8 @@ fn text_can_be_read_on_every_ground_it_stands_on() {
     }
 }
 
-/// How a tone looks to eyes without one kind of cones. Source: Machado, Oliveira and Fernandes 2009, severity 1.
+/// A colour as seen with a colour vision deficiency. Source: Machado, Oliveira and Fernandes 2009, severity
+/// 1.
 fn seen_without(matrix: [[f64; 3]; 3], tone: [u8; 3]) -> [f64; 3] {
     let linear = tone.map(|part| (f64::from(part) / 255.0).powf(2.2));
     matrix.map(|row| {
@@ -98,7 +99,7 @@ fn seen_without(matrix: [[f64; 3]; 3], tone: [u8; 3]) -> [f64; 3] {
 }
 
 #[test]
-fn colour_blind_themes_tell_good_from_bad_for_every_eye() {
+fn colour_blind_themes_distinguish_success_and_error() {
     let protan = [
         [0.152_286, 1.052_583, -0.204_868],
         [0.114_503, 0.786_281, 0.099_216],
@@ -132,7 +133,7 @@ fn colour_blind_themes_tell_good_from_bad_for_every_eye() {
 }
 
 #[test]
-fn nothing_is_painted_on_its_own_colour() {
+fn text_never_has_its_background_colour() {
     for name in ThemeSet::built_in().names() {
         for support in [ColorSupport::TrueColor, ColorSupport::Ansi256, ColorSupport::Ansi16] {
             let theme = load(&name, support);
@@ -148,7 +149,7 @@ fn nothing_is_painted_on_its_own_colour() {
 }
 
 #[test]
-fn the_marked_row_shows_in_every_theme_and_terminal() {
+fn selection_is_visible_in_every_theme_and_terminal() {
     for name in ThemeSet::built_in().names() {
         for support in [ColorSupport::TrueColor, ColorSupport::Ansi256, ColorSupport::Ansi16] {
             let theme = load(&name, support);
@@ -160,7 +161,7 @@ fn the_marked_row_shows_in_every_theme_and_terminal() {
 }
 
 #[test]
-fn added_and_removed_lines_are_told_apart_with_few_colours() {
+fn added_and_removed_lines_differ_with_few_colours() {
     for name in ThemeSet::built_in().names() {
         for support in [ColorSupport::TrueColor, ColorSupport::Ansi256, ColorSupport::Ansi16] {
             let theme = load(&name, support);
@@ -179,7 +180,7 @@ fn added_and_removed_lines_are_told_apart_with_few_colours() {
 }
 
 #[test]
-fn with_sixteen_colours_only_those_are_used() {
+fn sixteen_colour_terminals_get_only_those_colours() {
     for name in ThemeSet::built_in().names() {
         let theme = load(&name, ColorSupport::Ansi16);
         for role in Role::ALL {
@@ -196,7 +197,7 @@ fn with_sixteen_colours_only_those_are_used() {
 }
 
 #[test]
-fn without_colours_only_modifiers_are_left() {
+fn colourless_themes_use_only_modifiers() {
     let (theme, problems) = ThemeSet::built_in().load("light", ColorSupport::None);
     assert!(problems.is_empty());
     assert!(Role::ALL.iter().all(|role| {
@@ -208,7 +209,7 @@ fn without_colours_only_modifiers_are_left() {
 }
 
 #[test]
-fn an_unknown_role_is_a_warning_with_the_nearest_name() {
+fn unknown_roles_are_reported_with_a_suggestion() {
     let mut set = ThemeSet::built_in();
     set.add("mine", "inherits = \"dark\"\n[roles]\n\"diff.pluss\" = \"#ffffff\"\n\"accent\" = \"ink\"");
     let (theme, problems) = set.load("mine", ColorSupport::TrueColor);
@@ -217,7 +218,7 @@ fn an_unknown_role_is_a_warning_with_the_nearest_name() {
 }
 
 #[test]
-fn a_child_repaints_inherited_roles_with_its_palette() {
+fn inherited_roles_use_the_palette_of_the_child() {
     let mut set = ThemeSet::built_in();
     set.add("mine", "inherits = \"dark\"\nvariant = \"light\"\n[palette]\nink = \"#010203\"");
     let (theme, problems) = set.load("mine", ColorSupport::TrueColor);
@@ -227,21 +228,21 @@ fn a_child_repaints_inherited_roles_with_its_palette() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_sentence_each() {
+fn theme_problems_are_reported_in_one_sentence_each() {
     let mut set = ThemeSet::built_in();
     set.add("ring", "inherits = \"ring\"");
     set.add("broken", "[roles]\n\"text\" = {");
     set.add("odd", "shade = 1\n[palette]\nink = \"#12\"\n[roles]\n\"text\" = 3\n\"accent\" = { blink = true }\n\"error\" = \"nowhere\"");
-    let said = |name: &str| set.load(name, ColorSupport::TrueColor).1;
-    assert!(said("ring").iter().any(|text| text.contains("inherits from itself")));
-    assert!(said("broken")[0].starts_with("broken.toml, line 2: "), "{:?}", said("broken"));
-    assert_eq!(said("odd").len(), 5, "{:?}", said("odd"));
-    assert!(said("none")[0].starts_with("unknown theme \"none\"; use one of dark, light"));
+    let problems = |name: &str| set.load(name, ColorSupport::TrueColor).1;
+    assert!(problems("ring").iter().any(|text| text.contains("inherits from itself")));
+    assert!(problems("broken")[0].starts_with("broken.toml, line 2: "), "{:?}", problems("broken"));
+    assert_eq!(problems("odd").len(), 5, "{:?}", problems("odd"));
+    assert!(problems("none")[0].starts_with("unknown theme \"none\"; use one of dark, light"));
     assert_eq!(set.load("none", ColorSupport::TrueColor).0.name, "dark");
 }
 
 #[test]
-fn the_terminal_is_judged_by_its_variables() {
+fn colour_support_is_detected_by_variables() {
     use ColorSupport as C;
     assert_eq!(C::detect(true, Some("truecolor"), Some("xterm")), C::None);
     assert_eq!(C::detect(false, Some("truecolor"), Some("xterm")), C::TrueColor);

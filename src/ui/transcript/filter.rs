@@ -1,35 +1,36 @@
-//! Which items are shown while only a part of the transcript is.
+//! The items of a filtered transcript.
 //!
-//! Duty: the list of them, kept so that no frame walks over what is left out; where the reader was before. Not its
-//! duty: what belongs to a part (`app::outline`).
-//! Invariant: the list is that of a look at all items.
+//! Maintains the list of matching items, so that no frame visits the others, and the scroll position to
+//! return to. `app::outline` decides which items match.
+//!
+//! Invariants: the list equals that of a full scan.
 
 use crate::app::state::outline::Only;
 use crate::app::{Item, Transcript};
 
 use super::Anchor;
 
-/// A part of the transcript.
+/// A filter of the transcript.
 pub(super) struct Filter {
     pub only: Only,
-    /// Where the reader was.
+    /// The scroll position to return to.
     pub back: Anchor,
-    /// The items of it, in order.
+    /// Indexes of matching items, in order.
     shown: Vec<usize>,
-    /// How many items were looked at.
+    /// Number of items that were checked.
     seen: usize,
     revision: u64,
 }
 
 impl Filter {
-    /// A filter over all items; `back` is where to return to without it.
+    /// A filter over all items; `back` is the scroll position to return to.
     pub fn new(only: Only, transcript: &Transcript, back: Anchor) -> Self {
         let mut this = Self { only, back, shown: Vec::new(), seen: 0, revision: transcript.revision() };
         this.look(transcript.items(), 0);
         this
     }
 
-    /// Follows the transcript: looks at what was edited and at what came.
+    /// Updates the list for edited and new items.
     pub fn follow(&mut self, transcript: &Transcript) {
         let (items, revision) = (transcript.items(), transcript.revision());
         if revision == self.revision {
@@ -63,17 +64,17 @@ impl Filter {
         self.seen = items.len();
     }
 
-    /// Whether an item is shown.
+    /// Whether an item matches.
     pub fn has(&self, item: usize) -> bool {
         self.shown.binary_search(&item).is_ok()
     }
 
-    /// The next item that is shown.
+    /// The next matching item.
     pub fn after(&self, item: usize) -> Option<usize> {
         self.shown.get(self.shown.partition_point(|shown| *shown <= item)).copied()
     }
 
-    /// The item before that is shown.
+    /// The previous matching item.
     pub fn before(&self, item: usize) -> Option<usize> {
         let place = self.shown.partition_point(|shown| *shown < item);
         self.shown.get(place.checked_sub(1)?).copied()
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_far_above_the_end_comes_in() {
+    fn failures_far_above_the_end_are_added() {
         let mut transcript = Transcript::default();
         for _ in 0..2000 {
             transcript.push(1, call(ToolKind::Read));
@@ -123,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_list_is_that_of_a_look_at_all(
+        fn the_list_equals_a_full_scan(
             steps in prop::collection::vec((0_usize..40, any::<bool>(), 0..12_u8), 0..300),
         ) {
             let mut transcript = Transcript::default();

@@ -1,11 +1,12 @@
-//! Hits of the search on drawn rows.
+//! Search matches on drawn rows: highlights them on the screen, and finds the row of the current match.
+//! `app::state::search` counts the matches, and `app::dialogs` expands items that hide one.
 //!
-//! Duty: marks what matches on the rows that are on the screen, and finds the row of the current hit.
-//! Not its duty: counting (`app::state::search`), opening what hides a hit (`app::dialogs`).
-//! Rows are read with their wraps undone, so a hit may go over the end of a row. The text on the screen is not the
-//! source: marks of Markdown are gone, gutters have come. The current hit is therefore known by what stands before
-//! and behind it; where several places agree as well, by their order.
-//! Invariant: marking costs by the rows on the screen, finding the current hit by its block or its item.
+//! Rows are joined before matching, so a match may span rows. The text on the screen differs from the source:
+//! Markdown markup is removed, and gutters are added. Therefore the current match is identified by its
+//! surrounding text, and if that is ambiguous, by its order.
+//!
+//! Invariants: the cost of highlighting depends on the visible rows, and of finding the current match on its
+//! block or item.
 
 use std::ops::Range;
 
@@ -24,14 +25,14 @@ use crate::ui::theme::Role;
 use super::list::List;
 use super::{Place, group};
 
-/// Rows above and below the screen that a hit may come in from.
+/// Rows above and below the screen that may contain a part of a match.
 const AROUND_ROWS: usize = 6;
-/// Letters before and behind a hit that tell it from others.
+/// Number of letters before and after a match that identify it.
 const CONTEXT_LETTERS: usize = 24;
-/// Columns of the icon and the kind's word in the head of a call, which are not searched.
+/// Width of the symbol and the kind in the header of a call, which is not searched.
 const CALL_HEAD_COLS: usize = 10;
 
-/// Where the current hit is drawn.
+/// The position of the current match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spot {
     hit: Hit,
@@ -44,33 +45,33 @@ pub(super) struct Spot {
 
 #[cfg(test)]
 impl Spot {
-    /// Orders spots from top to bottom.
+    /// A sort key from top to bottom.
     pub fn order(&self) -> (usize, usize, usize, usize) {
         (self.place.item, self.place.piece, self.row, self.col)
     }
 }
 
-/// A match on rows: its runs of columns, from top to bottom.
+/// A match: ranges of columns per row, from top to bottom.
 struct Match {
     runs: Vec<(usize, Range<usize>)>,
-    /// How much of what stands around agrees with what is looked for.
+    /// Number of letters of the context that agree.
     score: usize,
 }
 
-/// Where a piece stands on the screen.
+/// The position of a piece on the screen.
 pub(super) struct Frame {
     pub item: usize,
     pub piece: usize,
-    /// The first line of the piece that is on the screen, and the screen's row of it.
+    /// The first visible line of the piece, and its row on the screen.
     pub first: usize,
     pub y: u16,
     pub x: u16,
-    /// Columns, and rows down to the end of the area.
+    /// Number of columns, and of rows to the end of the area.
     pub cols: u16,
     pub rows: u16,
 }
 
-/// Marks the hits on a piece that was just drawn.
+/// Highlights the matches in a piece that was just drawn.
 pub(super) fn mark(list: &List<'_>, frame: &Frame, buf: &mut Buffer) {
     let Some(search) = list.session.search.as_deref() else { return };
     let Some(pattern) = search.pattern() else { return };
@@ -106,7 +107,7 @@ pub(super) fn mark(list: &List<'_>, frame: &Frame, buf: &mut Buffer) {
     }
 }
 
-/// Whether a place of a head line shows a word of parlor's own: the kind of a call, the head of a thought.
+/// Whether a position in a header contains a label of parlor: the kind of a call, the header of a thought.
 fn is_label(list: &List<'_>, item: usize, col: usize) -> bool {
     match list.items.get(item).map(|item| &item.body) {
         Some(ItemBody::Tool(_)) => col < CALL_HEAD_COLS,
@@ -124,7 +125,7 @@ fn style(look: &RenderContext<'_>, is_current: bool) -> Style {
     bg.map_or(style, |bg| style.bg(bg)).add_modifier(Modifier::UNDERLINED)
 }
 
-/// The row of the current hit, drawing what is needed to know it. `None`: there is no hit.
+/// The row of the current match; draws pieces as needed to find it. `None` if there is no match.
 pub(super) fn locate(list: &mut List<'_>) -> Option<Place> {
     let session = list.session;
     let search = session.search.as_deref()?;
@@ -145,7 +146,7 @@ pub(super) fn locate(list: &mut List<'_>) -> Option<Place> {
     Some(place)
 }
 
-/// Piece, row and column of a hit.
+/// Piece, row and column of a match.
 fn find(
     list: &mut List<'_>,
     search: &Search,
@@ -162,7 +163,7 @@ fn find(
     let count = list.pieces(leader);
     let block = block_of(list, leader, text.place, wanted.start);
     let context = (text.text.as_ref(), wanted.clone());
-    // Of hits with the same surroundings, which one is it?
+    // The index among matches with the same context.
     let whole = agreement(&context, &context);
     let is_alike = |(other, range): &&(usize, Range<usize>)| {
         let is_near = block.as_ref().is_none_or(|(_, from)| *other == part && range.start >= *from);
@@ -191,11 +192,11 @@ fn find(
             }
         }
     }
-    // What is not shown as it is written still has its block.
+    // If the text is not shown verbatim, its block is still known.
     best.get(rank).or(best.last()).copied().or(Some((pieces.start, 0, usize::MAX)))
 }
 
-/// The piece of a Markdown text that a byte is in, and where the piece's text begins.
+/// The piece of a Markdown text with a byte offset, and the start offset of the piece.
 fn block_of(list: &List<'_>, item: usize, place: Option<usize>, byte: usize) -> Option<(usize, usize)> {
     let layout = &list.view.cells.get(&item)?.layout;
     let place = place?;
@@ -212,13 +213,13 @@ fn block_of(list: &List<'_>, item: usize, place: Option<usize>, byte: usize) -> 
     best
 }
 
-/// What matches on rows, from top to bottom; scored by a text and a place in it, if there is one.
+/// The matches on rows, from top to bottom; scored by the similarity to a context, if there is one.
 fn matches(rows: &[Line<'_>], pattern: &Pattern, context: Option<&(&str, Range<usize>)>) -> Vec<Match> {
     let has_columns = rows.iter().any(copy_hint::has_columns);
     let mut all = Vec::new();
     for is_second in [false, true].into_iter().take(if has_columns { 2 } else { 1 }) {
         let mut text = String::new();
-        // The first byte of each character, its row and its columns.
+        // The byte offset, row and columns of each character.
         let mut cells: Vec<(usize, usize, Range<usize>)> = Vec::new();
         for (row, line) in rows.iter().enumerate() {
             match copy_hint::join(line, is_second) {
@@ -252,7 +253,7 @@ fn matches(rows: &[Line<'_>], pattern: &Pattern, context: Option<&(&str, Range<u
     all
 }
 
-/// How many letters before and behind two places are the same; what is neither letter nor digit does not count.
+/// Number of equal letters and digits before and after two positions.
 fn agreement(a: &(&str, Range<usize>), b: &(&str, Range<usize>)) -> usize {
     fn letters<'a>(chars: impl Iterator<Item = char> + 'a) -> impl Iterator<Item = char> + 'a {
         chars.filter(|letter| letter.is_alphanumeric()).take(CONTEXT_LETTERS)

@@ -1,4 +1,4 @@
-//! Runs of reads and searches that went well stand on one line, that of the first.
+//! Groups consecutive successful reads and searches on the line of the first one.
 
 use std::fmt::Write;
 
@@ -13,10 +13,10 @@ use crate::ui::text::link;
 use crate::ui::text::width;
 use crate::ui::theme::Role;
 
-/// Groups end at multiples of this, so that no look around goes further.
+/// Groups end at multiples of this number of items, which limits the search for their start.
 pub(super) const GROUP_MAX: usize = 32;
 
-/// The item on whose line this one stands; often itself.
+/// The first item of the group; often the item itself.
 pub(super) fn leader(session: &Session, items: &[Item], index: usize) -> usize {
     let mut at = index;
     while !at.is_multiple_of(GROUP_MAX) && joins(session, items, at) {
@@ -25,7 +25,7 @@ pub(super) fn leader(session: &Session, items: &[Item], index: usize) -> usize {
     at
 }
 
-/// The items that stand on this one's line, itself included; one for most.
+/// The items in the group of its first item; often only that.
 pub(super) fn members<'i>(session: &Session, items: &'i [Item], index: usize) -> &'i [Item] {
     let mut end = index + 1;
     while !end.is_multiple_of(GROUP_MAX) && joins(session, items, end) {
@@ -34,7 +34,7 @@ pub(super) fn members<'i>(session: &Session, items: &'i [Item], index: usize) ->
     items.get(index..end).unwrap_or_default()
 }
 
-/// Whether an item goes on the line of the one before it.
+/// Whether an item is grouped with the previous one.
 fn joins(session: &Session, items: &[Item], index: usize) -> bool {
     let tool = |index: usize| -> Option<(&Item, &ToolCall)> {
         let item = items.get(index)?;
@@ -49,7 +49,7 @@ fn joins(session: &Session, items: &[Item], index: usize) -> bool {
     })
 }
 
-/// The one line of a group.
+/// Lays out the line of a group.
 pub(super) fn lay_out(layout: &mut Layout, members: &[Item], context: &Context<'_>) {
     *layout = Layout::default();
     let look = context.look;
@@ -66,7 +66,7 @@ pub(super) fn lay_out(layout: &mut Layout, members: &[Item], context: &Context<'
     let mut seen: Vec<String> = Vec::new();
     let count = members.len();
     for (index, tool) in calls().enumerate() {
-        // Room for "and 12 more", unless this is the last.
+        // Reserves space for "and 12 more", except for the last one.
         let tail = if index + 1 < count { 12 } else { 0 };
         let comma = if index > 0 { 2 } else { 0 };
         let room = cols.saturating_sub(if index == 0 { tail } else { 0 });

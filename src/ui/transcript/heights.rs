@@ -1,11 +1,13 @@
-//! How high items are, for a scroll bar that does not lie: measured where they were drawn, guessed elsewhere.
+//! Heights of items for the scroll bar: measured if they were drawn, otherwise estimated.
 //!
-//! Duty: rows above any place and rows in all, in logarithmic time, without laying anything out. Not its duty: drawing
-//! the bar (`paint`).
-//! A guess is some rows and some bytes of text, so that another width only means another divisor; a measured height is
-//! kept as the difference to its guess, and given up when the width changes. Items far from the screen may change
-//! without notice: what is wrong then is a guess, and it is put right when the item is looked at.
-//! Invariant: a frame costs by what the screen holds and by the items that came since the last one.
+//! Returns the rows above any position and the total, in logarithmic time, without layout. `paint` draws the
+//! bar.
+//!
+//! An estimate is a number of rows and of bytes of text, so that a new width only changes the divisor; a
+//! measured height is stored as the difference to its estimate, and dropped when the width changes. Items far
+//! from the screen may change unnoticed: their estimate is corrected when they become visible.
+//!
+//! Invariants: the cost of a frame depends on the screen and on the number of new items.
 
 use std::collections::HashMap;
 
@@ -14,16 +16,16 @@ use crate::app::{Item, ItemBody, MessagePart, Session, ToolCall};
 use crate::model::{DiffChange, Fold, Role, ToolContent};
 use crate::ui::cells::layout::{Layout, Source};
 
-/// Items at the end that are guessed anew in each frame: there things happen.
+/// Number of items at the end that are estimated again in each frame, because they change often.
 const LIVE_ITEMS: usize = 16;
 /// Rows of a folded call's change or output.
 const PREVIEW_ROWS: usize = 13;
-/// Bytes of text that fill a column of prose: lines end before the edge.
+/// Average fraction of the width that prose fills.
 const PROSE_FILL: (usize, usize) = (3, 4);
-/// An item of more pieces is measured by how far its source goes.
+/// Items with more pieces are measured by the extent of their source.
 const COUNTED_PIECES: usize = 64;
 
-/// The guess of an item.
+/// The estimate of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Guess {
     rows: usize,
@@ -36,14 +38,14 @@ pub(super) struct Heights {
     guesses: Vec<Guess>,
     rows: Sums,
     bytes: Sums,
-    /// Measured less guessed, of items that were drawn at this width.
+    /// Measured minus estimated rows, for items that were drawn at this width.
     measured: HashMap<usize, i64>,
     corrections: Sums,
     cols: u16,
 }
 
 impl Heights {
-    /// Follows the items: new ones are guessed, and the last ones once more. `guess` gives rows and bytes.
+    /// Updates the estimates: adds new items, and repeats the last ones. `guess` returns rows and bytes.
     pub fn follow(&mut self, count: usize, cols: u16, guess: impl Fn(usize) -> (usize, usize)) {
         if count < self.guesses.len() {
             *self = Self::default();
@@ -61,12 +63,12 @@ impl Heights {
         }
     }
 
-    /// Begins anew: other items are shown.
+    /// Clears all heights, because other items are shown.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// An item was laid out and has so many rows.
+    /// Records the measured height of an item.
     pub fn measure(&mut self, item: usize, rows: usize) {
         let difference = signed(rows) - signed(self.guessed(item));
         let before = self.measured.insert(item, difference).unwrap_or(0);
@@ -103,7 +105,7 @@ impl Heights {
         }
         self.rows.add(item, signed(guess.rows) - signed(before.rows));
         self.bytes.add(item, signed(guess.bytes) - signed(before.bytes));
-        // What was measured was measured of something else.
+        // The measurement belongs to the previous contents.
         if let Some(difference) = self.measured.remove(&item) {
             self.corrections.add(item, -difference);
         }
@@ -114,13 +116,13 @@ impl Heights {
         guess.rows + guess.bytes / self.fill()
     }
 
-    /// Bytes in a row.
+    /// Bytes per row.
     fn fill(&self) -> usize {
         (usize::from(self.cols) * PROSE_FILL.0 / PROSE_FILL.1).max(1)
     }
 }
 
-/// Sums over the beginning of a list, in logarithmic time (a binary indexed tree).
+/// Prefix sums in logarithmic time (a binary indexed tree).
 #[derive(Default)]
 struct Sums {
     tree: Vec<i64>,
@@ -129,7 +131,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, item: usize, value: i64) {
         while self.tree.len() <= item {
-            // A new node sums up those below it.
+            // A new node contains the sum of those below it.
             let node = self.tree.len() + 1;
             let first = node - (node & node.wrapping_neg());
             let sum = self.before(node - 1) - self.before(first);
@@ -142,7 +144,7 @@ impl Sums {
         }
     }
 
-    /// The sum of all before this one.
+    /// The sum of all values before this one.
     fn before(&self, item: usize) -> i64 {
         let mut node = item.min(self.tree.len());
         let mut sum = 0;
@@ -158,7 +160,7 @@ fn signed(value: usize) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Rows and bytes of text of an item, guessed without reading it.
+/// Estimated rows and bytes of an item's text, without reading it.
 pub(super) fn guess(item: &Item, session: &Session, shows_thoughts: bool) -> (usize, usize) {
     match &item.body {
         ItemBody::Message(message) => {
@@ -188,7 +190,7 @@ fn guess_call(call: &ToolCall, fold: Fold) -> (usize, usize) {
     let lines = |bytes: usize| bytes / 30;
     let of_change = |change: &DiffChange| match change {
         DiffChange::Texts { old: None, new } => lines(new.len()),
-        // Most of a file stays as it is.
+        // Most lines of a file are unchanged.
         DiffChange::Texts { old: Some(old), new } => 8 + lines(old.len().abs_diff(new.len())),
         DiffChange::Patch(text) => lines(text.len()),
     };
@@ -207,8 +209,8 @@ fn guess_call(call: &ToolCall, fold: Fold) -> (usize, usize) {
     }
 }
 
-/// Rows of a laid out item before a row of one of its pieces, and in all, as far as that is known without drawing
-/// more; `None`: it has too many pieces to count.
+/// Rows of an item before a position, and in total, as far as known without drawing; `None` if it has too
+/// many pieces to count.
 pub(super) fn counted(layout: &Layout, place: (usize, usize), gap: usize) -> Option<(usize, Option<usize>)> {
     if layout.pieces.len() > COUNTED_PIECES {
         return None;
@@ -228,7 +230,7 @@ pub(super) fn counted(layout: &Layout, place: (usize, usize), gap: usize) -> Opt
     Some((before + place.1, all))
 }
 
-/// How far into an item a row of one of its pieces is, of 1: by where the piece begins in its source.
+/// The position of a row in its item as a fraction, by the source offset of its piece.
 #[allow(clippy::cast_precision_loss, reason = "a scroll bar has few rows")]
 pub(super) fn fraction(layout: &Layout, (piece, row): (usize, usize), text_bytes: usize) -> f64 {
     let pieces = layout.pieces.len().max(1);
@@ -251,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_those_of_a_list() {
+    fn prefix_sums_match_a_list() {
         let mut sums = Sums::default();
         let mut list = vec![0_i64; 100];
         for step in 0..1000_usize {
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_replaces_what_was_guessed_until_the_width_changes() {
+    fn measurements_replace_estimates_until_the_width_changes() {
         let mut heights = Heights::default();
         let guess = |item: usize| (1, if item == 3 { 3000 } else { 0 });
         heights.follow(10, 80, guess);
@@ -274,23 +276,23 @@ mod tests {
         heights.measure(3, 60);
         assert_eq!(heights.total(), 69);
         heights.follow(10, 40, guess);
-        assert_eq!(heights.of(3), 101, "half as wide, twice as high");
+        assert_eq!(heights.of(3), 101, "half the width, twice the height");
         heights.follow(12, 40, guess);
         assert_eq!(heights.total(), 112);
         heights.follow(2, 40, guess);
-        assert_eq!(heights.total(), 2, "the transcript began anew");
+        assert_eq!(heights.total(), 2, "the transcript was replaced");
     }
 
     #[test]
-    fn a_frame_looks_at_the_last_items_only() {
+    fn only_the_last_items_are_estimated_per_frame() {
         let mut heights = Heights::default();
         heights.follow(10_000, 80, |_| (1, 0));
-        let asked = std::cell::Cell::new(0);
+        let calls = std::cell::Cell::new(0);
         heights.follow(10_001, 80, |_| {
-            asked.set(asked.get() + 1);
+            calls.set(calls.get() + 1);
             (2, 0)
         });
-        assert_eq!(asked.get(), LIVE_ITEMS + 1);
+        assert_eq!(calls.get(), LIVE_ITEMS + 1);
         assert_eq!(heights.total(), 10_001 + LIVE_ITEMS + 1);
     }
 }

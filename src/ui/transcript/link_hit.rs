@@ -1,6 +1,6 @@
-//! Where the text under the mouse leads to.
+//! The link under the mouse.
 //!
-//! Read from the row that was drawn there, when it is asked for: a frame pays nothing for it.
+//! Reads the drawn row on demand, so that frames have no cost.
 
 use ratatui::layout::Position;
 
@@ -10,7 +10,7 @@ use crate::ui::text::{link, width};
 use super::TranscriptView;
 
 impl TranscriptView {
-    /// What a place of the last frame leads to.
+    /// The link target at a position of the last frame.
     pub fn target_at(&self, at: Position) -> Option<Target> {
         let area = self.select.area;
         if !area.contains(at) {

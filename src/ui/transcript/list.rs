@@ -1,4 +1,4 @@
-//! Walking over pieces: up and down from a place, laying out only what is met.
+//! Moves over pieces from a position, laying out only those that are visited.
 
 use crate::app::{Item, ItemBody, OpenRequestKind, Session};
 use crate::model::{ItemId, Role as Speaker, ToolContent};
@@ -9,7 +9,7 @@ use crate::ui::render_context::RenderContext;
 
 use super::{Anchor, Cell, Place, ScrollRequest, TranscriptView, find, group, heights};
 
-/// The items, as the view sees them.
+/// The items as the view shows them.
 pub(super) struct List<'a> {
     pub session: &'a Session,
     pub items: &'a [Item],
@@ -29,7 +29,7 @@ impl<'a> List<'a> {
         Self { session, items: session.transcript.items(), view, look, cols }
     }
 
-    /// Carries out what was wished and says what the first row of the screen is.
+    /// Applies the scroll requests and returns the first row of the screen.
     pub fn place_top(&mut self) -> Place {
         let height = self.view.height;
         let mut top = match self.view.anchor {
@@ -62,7 +62,7 @@ impl<'a> List<'a> {
                 top = Some(self.up(hit, height / 3));
             }
         }
-        // A place from which the rest does not fill the screen is the end.
+        // If the rest does not fill the screen, the position is the end.
         if let Some(place) = top
             && self.rows_from(place, height + 1) > height
         {
@@ -78,7 +78,7 @@ impl<'a> List<'a> {
         self.session.transcript.index_of(id).unwrap_or(usize::MAX)
     }
 
-    /// A place so many lines away; `None` below the end.
+    /// The position this number of lines away; `None` below the end.
     fn moved(&mut self, from: Place, lines: i32) -> Option<Place> {
         let count = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
         if lines < 0 {
@@ -88,7 +88,7 @@ impl<'a> List<'a> {
         (to.item < self.items.len()).then_some(to)
     }
 
-    /// The place from which an item can be seen; `None` when it is on the screen.
+    /// The first row that shows an item; `None` if it is visible.
     fn shown(&mut self, top: Place, item: usize) -> Option<Place> {
         let head = self.head_of(item)?;
         if self.is_on_screen(top, head) {
@@ -97,7 +97,7 @@ impl<'a> List<'a> {
         Some(self.up(head, (self.view.height / 4).min(4)))
     }
 
-    /// The row of an item's head.
+    /// The row of an item's header.
     fn head_of(&self, item: usize) -> Option<Place> {
         if item >= self.items.len() {
             return None;
@@ -106,7 +106,7 @@ impl<'a> List<'a> {
         Some(Place { item, piece: 0, row: self.gap_before(item) })
     }
 
-    /// Whether a place is seen while this is the first row.
+    /// Whether a position is visible with this first row.
     fn is_on_screen(&mut self, top: Place, place: Place) -> bool {
         let key = |place: Place| (place.item, place.piece, place.row);
         if key(place) < key(top) {
@@ -116,7 +116,7 @@ impl<'a> List<'a> {
         key(place) <= key(bottom)
     }
 
-    /// Blank rows before the first line of a piece.
+    /// Number of blank rows before the first line of a piece.
     pub fn lines_before(&mut self, item: usize, piece: usize) -> usize {
         self.pieces(item);
         let outer = if piece == 0 { self.gap_before(item) } else { 0 };
@@ -125,12 +125,12 @@ impl<'a> List<'a> {
         outer + usize::from(inner)
     }
 
-    /// Behind the last row.
+    /// The position after the last row.
     fn end(&self) -> Place {
         Place { item: self.items.len(), piece: 0, row: 0 }
     }
 
-    /// The same place, or the nearest one that exists.
+    /// The position, or the closest one that exists.
     fn clamp(&mut self, place: Place) -> Place {
         if place.item >= self.items.len() {
             return self.end();
@@ -144,7 +144,7 @@ impl<'a> List<'a> {
         Place { row: place.row.min(rows.saturating_sub(1)), ..place }
     }
 
-    /// Rows from a place on, counted up to `most`.
+    /// Number of rows from a position on, counted up to `most`.
     fn rows_from(&mut self, from: Place, most: usize) -> usize {
         let mut at = from;
         let mut rows = 0;
@@ -159,7 +159,7 @@ impl<'a> List<'a> {
         rows
     }
 
-    /// So many rows above a place, or the beginning.
+    /// The position this number of rows above, or the start.
     pub fn up(&mut self, from: Place, count: usize) -> Place {
         let mut at = from;
         let mut left = count;
@@ -185,7 +185,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// So many rows below a place, or the end.
+    /// The position this number of rows below, or the end.
     fn down(&mut self, from: Place, count: usize) -> Place {
         let mut at = from;
         let mut left = count;
@@ -204,7 +204,7 @@ impl<'a> List<'a> {
         at
     }
 
-    /// Rows of a piece, with the blank line before the item where it is the first.
+    /// Number of rows of a piece, including the blank line before the item for the first one.
     pub fn rows(&mut self, item: usize, piece: usize) -> usize {
         let gap = if piece == 0 { self.gap_before(item) } else { 0 };
         let (Some(source), Some(cell)) = (self.items.get(item), self.view.cells.get_mut(&item)) else {
@@ -227,7 +227,7 @@ impl<'a> List<'a> {
         rows + gap
     }
 
-    /// Makes sure that a piece has its lines.
+    /// Draws the lines of a piece if they are missing.
     pub fn draw_piece(&mut self, item: usize, piece: usize) {
         let (Some(source), Some(cell)) = (self.items.get(item), self.view.cells.get_mut(&item)) else {
             return;
@@ -248,7 +248,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// How many pieces an item has, laying it out if its drawing is not good any more.
+    /// Number of pieces of an item; lays it out if its drawing is outdated.
     pub fn pieces(&mut self, index: usize) -> usize {
         let Some(item) = self.items.get(index) else { return 0 };
         if self.is_hidden(index) {
@@ -296,7 +296,7 @@ impl<'a> List<'a> {
         pieces
     }
 
-    /// The item behind another one, of those that are shown.
+    /// The next visible item.
     pub fn after(&self, item: usize) -> usize {
         match &self.view.filter {
             Some(filter) => filter.after(item).unwrap_or(self.items.len()),
@@ -304,7 +304,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The item before another one, of those that are shown.
+    /// The previous visible item.
     fn before(&self, item: usize) -> Option<usize> {
         match &self.view.filter {
             Some(filter) => filter.before(item),
@@ -312,7 +312,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Follows the items' heights, as far as they can be told without laying anything out.
+    /// Updates the estimated heights without layout.
     pub fn follow_heights(&mut self) {
         let mut all = std::mem::take(&mut self.view.heights);
         let shows_thoughts = self.look.shows_thoughts;
@@ -324,7 +324,7 @@ impl<'a> List<'a> {
         self.view.heights = all;
     }
 
-    /// Takes note of the heights of items that are laid out.
+    /// Records the heights of items that were laid out.
     pub fn measure(&mut self, first: usize, last: usize) {
         let mut item = first;
         while item <= last {
@@ -339,18 +339,18 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether an item has no rows of its own: it stands in a group's line, says nothing, or is gone.
+    /// Whether an item has no rows: it is part of a group, empty, or filtered.
     fn is_hidden(&self, index: usize) -> bool {
         self.view.filter.as_ref().is_some_and(|filter| !filter.has(index))
             || group::leader(self.session, self.items, index) != index
             || self.items.get(index).is_some_and(|item| item.is_hidden() || is_blank(item))
     }
 
-    /// A blank line parts items, but not calls and thoughts among themselves.
+    /// A blank line separates items, except consecutive calls and thoughts.
     pub fn gap_before(&self, index: usize) -> usize {
         let Some(item) = self.items.get(index) else { return 0 };
         let mut before = self.before(index);
-        // What is left out is passed over; beyond so many there is a blank line in any case.
+        // Skips hidden items; after too many of them, there is always a blank line.
         for _ in 0..group::GROUP_MAX + 8 {
             before = match before {
                 Some(at) if self.is_hidden(at) => self.before(at),
@@ -361,7 +361,7 @@ impl<'a> List<'a> {
         usize::from(!(is_compact(before) && is_compact(item)))
     }
 
-    /// What matters to an item's drawing beside the item itself.
+    /// A hash of the state besides the item that its drawing depends on.
     fn stamp(&self, index: usize, item: &Item) -> u64 {
         let has_picture = match &item.body {
             ItemBody::Message(message) => message
@@ -398,7 +398,7 @@ impl<'a> List<'a> {
     }
 }
 
-/// Whether an item goes without blank lines among its like.
+/// Whether no blank lines separate the item from similar ones.
 fn is_compact(item: &Item) -> bool {
     match &item.body {
         ItemBody::Tool(_) | ItemBody::Subagent { .. } | ItemBody::Raw { .. } => true,
@@ -407,7 +407,7 @@ fn is_compact(item: &Item) -> bool {
     }
 }
 
-/// Whether a message has nothing to show.
+/// Whether a message has no visible content.
 fn is_blank(item: &Item) -> bool {
     let ItemBody::Message(message) = &item.body else { return false };
     message.parts.iter().all(|part| match part {

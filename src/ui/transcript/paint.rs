@@ -1,4 +1,4 @@
-//! Rows into cells of the screen: marks, text, the scroll bar.
+//! Paints rows to the screen's cells: symbols, text, the scroll bar.
 
 use std::ops::Range;
 
@@ -18,13 +18,13 @@ use super::list::List;
 use super::select::SeenRow;
 use super::{LEFT_COLS, Place, group, heights};
 
-/// A piece on the screen.
+/// A visible piece.
 struct Shown {
     at: Place,
-    /// Its first row on the screen, and how many there are.
+    /// Its first row on the screen, and its number of rows.
     y: u16,
     rows: u16,
-    /// Blank rows before its first line, and how many of them are not its own.
+    /// Number of blank rows before its first line, and how many of them are outside of the piece.
     blank: usize,
     outer_gap: usize,
     x: u16,
@@ -34,12 +34,12 @@ struct Shown {
 }
 
 impl Shown {
-    /// The row of the piece that is on a row of the screen.
+    /// The row of the piece at a row of the screen.
     fn row(&self, y: u16) -> usize {
         self.at.row + usize::from(y - self.y)
     }
 
-    /// What stands at the left of a row.
+    /// The symbol to the left of a row.
     fn mark(&self, row: usize) -> Mark {
         match () {
             () if self.is_selected && self.at.piece == 0 && row == self.blank => Mark::Selected,
@@ -67,7 +67,7 @@ impl Shown {
     }
 }
 
-/// What stands at the left of a row.
+/// The symbol to the left of a row.
 #[derive(Debug, Clone, Copy, Hash)]
 enum Mark {
     None,
@@ -75,7 +75,7 @@ enum Mark {
     User,
 }
 
-/// Draws the rows from `top` on, as far as they are not on the screen already.
+/// Draws the rows from `top` on that are not on the screen already.
 pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer, rows: &mut RowCache) {
     let selected = list.session.selected.and_then(|id| list.session.transcript.index_of(id));
     let selected = selected.map(|index| group::leader(list.session, list.items, index));
@@ -96,7 +96,7 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer
     }
     let thumb = place_thumb(list, top, at, y, area);
     let bar = |y: u16| thumb.as_ref().map(|thumb| thumb.contains(&(y - area.y)));
-    // Hits and what is selected are painted over the rows.
+    // Matches and selections are painted over the rows.
     if list.session.search.is_some() || list.view.select.has_any() {
         rows.refuse(buf);
     }
@@ -136,7 +136,7 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer
     }
 }
 
-/// Finds the place of a piece on the screen, from a row on, and takes note of what is where.
+/// Determines the position of a piece on the screen, and records its rows.
 fn place_piece(list: &mut List<'_>, at: Place, selected: Option<usize>, y: u16, area: Rect) -> Option<Shown> {
     let outer_gap = if at.piece == 0 { list.gap_before(at.item) } else { 0 };
     let item = list.items.get(at.item)?;
@@ -170,8 +170,8 @@ fn place_piece(list: &mut List<'_>, at: Place, selected: Option<usize>, y: u16, 
     Some(shown)
 }
 
-/// Rows of the scroll bar's thumb, from the top of the area; `None`: all is on the screen. It works by rows: those that
-/// were measured, and guesses for the others.
+/// The rows of the scroll bar's thumb, from the top of the area; `None` if everything is visible. Uses
+/// measured rows, and estimates for the others.
 #[allow(clippy::cast_precision_loss, reason = "a scroll bar has few rows")]
 fn place_thumb(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area: Rect) -> Option<Range<u16>> {
     let count = list.items.len();
@@ -182,7 +182,7 @@ fn place_thumb(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area: Rec
     list.measure(top.item, bottom.item.min(count - 1));
     let from = rows_before(list, top);
     let to = from + usize::from(area.height);
-    // What is on the screen is there, whatever was guessed.
+    // The visible rows count, even if the estimate is lower.
     let total = list.view.heights.total().max(to).max(1);
     let height = f64::from(area.height);
     let thumb = (height * height / total as f64).clamp(1.0, height);
@@ -190,7 +190,7 @@ fn place_thumb(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area: Rec
     let scrolled = total - usize::from(area.height).min(total);
     let part = if list.view.is_following() { 1.0 } else { (from as f64 / scrolled.max(1) as f64).min(1.0) };
     let first = row((part * room).round(), area.height.saturating_sub(1));
-    // Only at the very ends it seems to be there.
+    // The thumb is at an end only if the view is.
     let first = if top != Place::default() && first == 0 && room >= 1.0 { 1 } else { first };
     let is_at_end = list.view.is_following() || bottom.item >= count;
     let thumb = row(thumb.round(), area.height).max(1);
@@ -199,7 +199,7 @@ fn place_thumb(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area: Rec
     Some(first..first + thumb)
 }
 
-/// Rows above a place.
+/// Number of rows above a position.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -220,7 +220,7 @@ fn rows_before(list: &List<'_>, place: Place) -> usize {
     above + inside
 }
 
-/// Bytes of the texts of a message.
+/// Size of a message's texts in bytes.
 fn text_bytes(item: &Item) -> usize {
     let ItemBody::Message(message) = &item.body else { return 0 };
     let texts = message.parts.iter().map(|part| match part {

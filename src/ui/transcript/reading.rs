@@ -1,8 +1,8 @@
-//! Keeps the text being read on the screen when the width changes.
+//! Preserves the reading position when the width changes.
 //!
-//! A place is counted in rows, which another width makes anew. Letters stay, so the first row is found again by how many
-//! letters of its piece stand before it. The count is stored until the reader scrolls: several changes of the width in a
-//! row lead back to where the first one began.
+//! A position is a row number, which depends on the width. The number of letters does not, so the first row
+//! is restored from the number of letters before it in its piece. The count is stored until the user scrolls,
+//! so that several changes of the width lead back to the original position.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -14,8 +14,8 @@ use crate::ui::text::copy_hint;
 use super::list::List;
 use super::{Anchor, LEFT_COLS, Place, RIGHT_COLS, TranscriptView};
 
-/// The place that is read and the letters before it, when the next frame has another width. Called before that frame
-/// begins, while the rows of the last one are there.
+/// The reading position and the number of letters before it, if the next frame has another width. Called
+/// before that frame, while the rows of the last one are cached.
 pub(super) fn before(
     session: &Session,
     view: &mut TranscriptView,
@@ -24,7 +24,7 @@ pub(super) fn before(
 ) -> Option<(Place, usize)> {
     let Anchor::At(place) = view.anchor else { return None };
     let cols = view.look.as_ref()?.cols;
-    // Where items came or went in front, nothing of the last frame is there.
+    // The cached rows are outdated if items were inserted or removed before them.
     if area.width == cols + LEFT_COLS + RIGHT_COLS || !view.cells.contains_key(&place.item) {
         return None;
     }
@@ -35,14 +35,14 @@ pub(super) fn before(
 }
 
 impl List<'_> {
-    /// Letters of a piece above a row of it; `None` where the row is a blank before the piece.
+    /// Number of letters in a piece above a row; `None` if the row is blank space before the piece.
     fn letters_before(&mut self, place: Place) -> Option<usize> {
         let row = place.row.checked_sub(self.lines_before(place.item, place.piece))?;
         let lines = self.view.cells.get(&place.item)?.layout.pieces.get(place.piece)?.lines.as_deref()?;
         Some(lines.iter().take(row).map(letters).sum())
     }
 
-    /// Scrolls to the row that holds the letter after so many.
+    /// Scrolls to the row after this number of letters.
     pub(super) fn find_again(&mut self, (place, before): (Place, usize)) {
         if place.item >= self.items.len() || place.piece >= self.pieces(place.item) {
             return;
@@ -63,7 +63,7 @@ impl List<'_> {
     }
 }
 
-/// Letters of a row that no wrap adds or takes away.
+/// Number of letters in a row that do not depend on wraps.
 fn letters(line: &Line<'_>) -> usize {
     copy_hint::glyphs(line, false).filter(|glyph| !glyph.text.trim().is_empty()).count()
 }

@@ -1,10 +1,9 @@
-//! Selecting text with the mouse: by character, by word, by line.
+//! Mouse selection of text: by character, word or line.
 //!
-//! Duty: where a selection begins and ends, how it is shown, what it says. Not its duty: keys and buttons
-//! (`ui::input`), the clipboard (`services::clipboard`).
-//! A place is counted in rows of pieces, not of the screen, so a selection stays on its text while that scrolls
-//! or grows. Which cells are text, and which rows go on, is known from the marks of the layout (`text::mark`).
-//! All of it is gone when the width changes.
+//! `ui::input` handles keys and buttons, and `services::clipboard` copies. A position is a row of a piece,
+//! not of the screen, so that the selection follows its text when that scrolls or grows. The marks of the
+//! layout (`text::copy_hint`) determine which cells are text, and which rows are continued. A change of the
+//! width clears the selection.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -22,16 +21,16 @@ use crate::ui::theme::Role;
 use super::list::List;
 use super::{Anchor, Place, ScrollRequest, TranscriptView};
 
-/// Clicks that follow one another this fast, at one place, count together.
+/// Maximum interval of a double click.
 const CLICK_TIME: Duration = Duration::from_millis(400);
 
-/// How often the text moves on while the mouse is held beyond the edge.
+/// Interval of automatic scrolling while the mouse is held beyond the edge.
 pub const EDGE_STEP: Duration = Duration::from_millis(40);
 
-/// Items that are read between two looks at what is kept.
+/// Number of items read before the cache is trimmed.
 const READ_ITEMS: usize = 64;
 
-/// A cell of the transcript: a row of a piece without its gap, and a column of that row.
+/// A cell of the transcript: a row of a piece without its gap, and its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Spot {
     item: usize,
@@ -40,28 +39,28 @@ struct Spot {
     col: usize,
 }
 
-/// What the mouse is at.
+/// The position under the mouse.
 #[derive(Debug, Clone, Copy)]
 struct Touched {
     id: ItemId,
     spot: Spot,
-    /// It is at the blank before the spot.
+    /// Whether it is the blank row before the spot.
     is_gap: bool,
 }
 
-/// A row of the screen, as of the last frame.
+/// A row of the screen in the last frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SeenRow {
     pub id: ItemId,
     pub item: usize,
     pub piece: usize,
-    /// The row of the piece; `None` for the blank before it.
+    /// The row of the piece; `None` for blank space before it.
     pub row: Option<usize>,
-    /// Where its first column is on the screen.
+    /// The column of its start on the screen.
     pub x: u16,
 }
 
-/// What a selection grows by.
+/// The unit of a selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Cell,
@@ -69,17 +68,17 @@ enum Unit {
     Line,
 }
 
-/// Something selected: from a cell to before another.
+/// A selection: from a cell up to another, exclusively.
 #[derive(Debug, Clone, Copy)]
 struct Selected {
     from: Spot,
     to: Spot,
-    /// The word or line, or the cell, where it began.
+    /// The range at its start: a cell, word or line.
     origin: (Spot, Spot),
     is_second: bool,
 }
 
-/// The left button, down in the transcript.
+/// The left button is held in the transcript.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     at: Position,
@@ -87,7 +86,7 @@ struct Held {
     unit: Unit,
     head: Option<ItemId>,
     gap: Option<(ItemId, Gap)>,
-    /// Whether the end was followed, and is to be followed again.
+    /// Whether the end was followed before.
     followed: bool,
 }
 
@@ -98,40 +97,40 @@ struct Edge {
     last: Instant,
 }
 
-/// The selection of a transcript, and the button that makes it.
+/// The selection of a transcript, and the mouse button.
 #[derive(Debug, Default)]
 pub(super) struct Select {
     selected: Option<Selected>,
     held: Option<Held>,
     edge: Option<Edge>,
-    /// The click before: where, when, which of a row of clicks.
+    /// The previous click: position, time, and its number in a series.
     last_click: Option<(Position, Instant, u8)>,
     /// Rows of the last frame, from the top of the area.
     pub seen: Vec<SeenRow>,
     pub area: Rect,
 }
 
-/// What letting the button go came to.
+/// The result of releasing the button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Released {
     Nothing,
-    /// Text was selected.
     Selected,
-    /// It was a click on the head of an item.
+    /// A click on the header of an item.
     Click(ItemId),
-    /// It was a click on a gap of a change.
+    /// A click on a gap of a diff.
     Gap(ItemId, Gap),
 }
 
 impl Select {
-    /// Whether something is selected.
+    /// Whether text is selected.
     pub fn has_any(&self) -> bool {
         self.selected.is_some()
     }
 }
 
 impl TranscriptView {
-    /// The left button goes down. A second time at the same place selects the word, a third time the line.
+    /// Handles a press of the left button. A second press at the same position selects the word, a third one
+    /// the line.
     pub fn press(&mut self, at: Position, now: Instant) {
         self.clear_selection();
         let count = match self.select.last_click {
@@ -161,7 +160,7 @@ impl TranscriptView {
         }
     }
 
-    /// The mouse moves with the button down. Beyond the edge the text follows, see [`Self::is_at_edge`].
+    /// Handles a drag. Beyond the edge, the text scrolls, see [`Self::is_at_edge`].
     pub fn drag(&mut self, at: Position, now: Instant) {
         let Some(held) = self.select.held else { return };
         if at == held.at && self.select.selected.is_none() {
@@ -179,14 +178,14 @@ impl TranscriptView {
         }
     }
 
-    /// The left button goes up.
+    /// Handles a release of the left button.
     pub fn release(&mut self) -> Released {
         self.select.edge = None;
         let Some(held) = self.select.held.take() else { return Released::Nothing };
         if held.followed && self.wishes.is_empty() {
             self.anchor = Anchor::Follow;
         }
-        // Between two items there is nothing to select.
+        // A selection between two items is empty.
         let selected = self.select.selected.take_if(|selected| selected.from < selected.to);
         self.select.selected = selected;
         match (selected, held.head, held.gap) {
@@ -197,7 +196,7 @@ impl TranscriptView {
         }
     }
 
-    /// The item of which a row says that there is more of it.
+    /// The item of a row that shows a "more" hint.
     fn more_of(&self, Touched { id, spot, is_gap }: Touched) -> Option<ItemId> {
         let layout = &self.cells.get(&spot.item).filter(|_| !is_gap)?.layout;
         (layout.is_gap(spot.piece, spot.row) && layout.gap_at(spot.piece, spot.row).is_none()).then_some(id)
@@ -207,7 +206,7 @@ impl TranscriptView {
         self.cells.get(&item)?.layout.gap_at(piece, row)
     }
 
-    /// The first gap on the screen, as of the last frame; where an item is marked, the first one of that.
+    /// The first visible gap in the last frame, or that of the selected item if there is one.
     pub fn gap_on_screen(&self, marked: Option<ItemId>) -> Option<(ItemId, Gap)> {
         let is_meant = |seen: &&SeenRow| marked.is_none_or(|marked| marked == seen.id);
         let mut rows = self.select.seen.iter().filter(is_meant);
@@ -219,18 +218,18 @@ impl TranscriptView {
         self.select.selected.is_some()
     }
 
-    /// Selects nothing. Returns whether something was selected.
+    /// Clears the selection. Returns whether there was one.
     pub fn clear_selection(&mut self) -> bool {
         (self.select.held, self.select.edge) = (None, None);
         self.select.selected.take().is_some()
     }
 
-    /// Whether the mouse is held beyond the edge, so that frames are due every [`EDGE_STEP`].
+    /// Whether the mouse is held beyond the edge, so that a frame is needed every [`EDGE_STEP`].
     pub fn is_at_edge(&self) -> bool {
         self.select.edge.is_some()
     }
 
-    /// Before a frame: what is held does not run away, and goes on at the edge.
+    /// Called before a frame: stops following the end during a drag, and scrolls at the edge.
     pub(super) fn hold(&mut self, now: Instant) {
         let Some(held) = &mut self.select.held else { return };
         if self.anchor == Anchor::Follow {
@@ -242,7 +241,7 @@ impl TranscriptView {
         {
             edge.last = now;
             held.followed = false;
-            // The farther away, the faster.
+            // The distance from the edge determines the speed.
             let lines = if edge.at.y < area.y {
                 -i32::from(area.y - edge.at.y)
             } else {
@@ -252,13 +251,13 @@ impl TranscriptView {
         }
     }
 
-    /// After a frame's rows are known: the selection goes up to where the mouse is held.
+    /// Called after a frame's rows are known: extends the selection to the mouse.
     pub(super) fn follow_edge(&mut self, top: Place) {
         if let Some(edge) = self.select.edge {
             if let Some(place) = self.touched(edge.at) {
                 self.extend(place);
             }
-            // At the very beginning, or end, there is nothing to wait for.
+            // At the start or the end, there is nothing left to scroll.
             let is_up = edge.at.y < self.select.area.y;
             if (is_up && top == Place::default()) || (!is_up && self.anchor == Anchor::Follow) {
                 self.select.edge = None;
@@ -266,7 +265,7 @@ impl TranscriptView {
         }
     }
 
-    /// What is in this place of the screen, the nearest row if none is.
+    /// The position at a screen position, or in the closest row.
     fn touched(&self, at: Position) -> Option<Touched> {
         let area = self.select.area;
         let y = usize::from(at.y.clamp(area.y, area.bottom().saturating_sub(1)) - area.y);
@@ -284,7 +283,7 @@ impl TranscriptView {
         Some(Touched { id: seen.id, spot, is_gap: seen.row.is_none() })
     }
 
-    /// Makes the selection reach from where the button went down to this cell.
+    /// Extends the selection from the press to this cell.
     fn extend(&mut self, to: Touched) {
         let Some(held) = self.select.held else { return };
         let begun = self.select.selected.map(|selected| (selected.origin, selected.is_second));
@@ -299,17 +298,17 @@ impl TranscriptView {
             Some(Selected { from: origin.0.min(from), to: origin.1.max(end), origin, is_second });
     }
 
-    /// The drawn rows of a spot's piece; none when they are not kept any more.
+    /// The drawn rows of a spot's piece; empty if they are not cached.
     fn rows(&self, spot: Spot) -> &[Line<'static>] {
         let piece = self.cells.get(&spot.item).and_then(|cell| cell.layout.pieces.get(spot.piece));
         piece.and_then(|piece| piece.lines.as_deref()).unwrap_or_default()
     }
 
-    /// The cell, word or line around a spot: its first cell, and the one behind its last.
+    /// The cell, word or line around a spot: its first cell, and the one after its last.
     fn unit(&self, Touched { spot, is_gap, .. }: Touched, unit: Unit, is_second: bool) -> (Spot, Spot) {
         let rows = self.rows(spot);
         match unit {
-            // Between two items nothing is touched.
+            // Blank space between items has no extent.
             _ if is_gap => (spot, spot),
             Unit::Cell => (spot, Spot { col: spot.col.saturating_add(1), ..spot }),
             Unit::Word => word_around(rows, spot, is_second),
@@ -331,7 +330,7 @@ impl TranscriptView {
     }
 }
 
-/// The word around a spot, across rows that go on.
+/// The word around a spot, across continued rows.
 fn word_around(rows: &[Line<'static>], spot: Spot, is_second: bool) -> (Spot, Spot) {
     let glyphs_of = |row: usize| -> Vec<Glyph<'_>> {
         rows.get(row).map(|line| copy_hint::glyphs(line, is_second).collect()).unwrap_or_default()
@@ -376,11 +375,11 @@ fn word_around(rows: &[Line<'static>], spot: Spot, is_second: bool) -> (Spot, Sp
     (from, to)
 }
 
-/// What a double click keeps together.
+/// Classes of characters that a double click selects together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Blank,
-    /// Letters, digits, and what paths and addresses hold.
+    /// Letters, digits, and the characters of paths and URLs.
     Word,
     Other,
 }
@@ -395,7 +394,7 @@ fn class(text: &str) -> Class {
 }
 
 impl Selected {
-    /// The columns of a row that are selected.
+    /// The selected columns of a row.
     fn cols_in(&self, item: usize, piece: usize, row: usize) -> Option<Range<usize>> {
         let at = (item, piece, row);
         let (from, to) =
@@ -409,7 +408,7 @@ impl Selected {
     }
 }
 
-/// Shows the selection in the drawn rows.
+/// Highlights the selection in the drawn rows.
 pub(super) fn paint(view: &TranscriptView, look: &RenderContext<'_>, buf: &mut Buffer) {
     let Some(selected) = view.select.selected else { return };
     let style = look.theme.style(Role::Selection);
@@ -428,7 +427,7 @@ pub(super) fn paint(view: &TranscriptView, look: &RenderContext<'_>, buf: &mut B
     }
 }
 
-/// What is selected, with wraps undone; `None` when nothing is. Costs as much as drawing all of it.
+/// The selected text, with wraps removed; `None` without a selection. As expensive as drawing all of it.
 pub fn selected_text(
     session: &Session,
     view: &mut TranscriptView,

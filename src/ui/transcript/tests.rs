@@ -23,7 +23,7 @@ fn session() -> Session {
     Session::new(SessionKey(1), place)
 }
 
-/// A clock that all items of a test share.
+/// The start time that all items of a test share.
 fn start() -> Instant {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     *START.get_or_init(Instant::now)
@@ -108,7 +108,7 @@ fn rows_of(buf: &Buffer) -> Vec<String> {
         .collect()
 }
 
-/// Text, then runs of equal style by letter, then what the letters stand for.
+/// Text, then runs of equal style by letter, then the legend of the letters.
 fn digest(buf: &Buffer) -> String {
     let mut legend: Vec<Style> = Vec::new();
     let mut out = String::new();
@@ -122,7 +122,7 @@ fn digest(buf: &Buffer) -> String {
     for y in 0..u16::try_from(used).unwrap() {
         let mut runs: Vec<(char, usize)> = Vec::new();
         for x in 0..buf.area.width {
-            // Numbers of links depend on what was drawn before.
+            // Link numbers depend on earlier drawings.
             let style = Style { underline_color: None, ..buf[(x, y)].style() };
             let index = legend.iter().position(|known| *known == style).unwrap_or_else(|| {
                 legend.push(style);

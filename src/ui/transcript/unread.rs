@@ -1,23 +1,24 @@
-//! What came since the reader left the end: items, and lines of the message that was being written then.
+//! Counts new content since the reader scrolled away from the end: items, and lines of the message that was
+//! open then.
 //!
-//! Invariant: a frame looks only at bytes that came since the last one.
+//! Invariants: a frame only reads the bytes that arrived since the last one.
 
 use crate::app::{ItemBody, MessagePart, Transcript};
 use crate::model::ItemId;
 
-/// What there was, and what came since.
+/// New items and lines since a position.
 #[derive(Default)]
 pub(super) struct News {
-    /// The last item that was there when the end was left.
+    /// The last item when the reader scrolled away from the end.
     seen: Option<ItemId>,
     count: usize,
-    /// Up to where the text of the last of them was counted: its part, its byte.
+    /// The counted text of that item: part and byte offset.
     upto: (usize, usize),
     lines: usize,
 }
 
 impl News {
-    /// Follows the transcript; at the end nothing is new.
+    /// Updates the counts; at the end they are zero.
     pub fn follow(&mut self, transcript: &Transcript, is_at_end: bool) {
         let items = transcript.items();
         if is_at_end {
@@ -46,12 +47,12 @@ impl News {
         self.upto = (part, from);
     }
 
-    /// Items that came.
+    /// Number of new items.
     pub fn items(&self) -> usize {
         self.count
     }
 
-    /// Lines that were added to the last item that was there.
+    /// Number of lines added to the item that was last.
     pub fn lines(&self) -> usize {
         self.lines
     }

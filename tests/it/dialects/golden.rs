@@ -1,9 +1,9 @@
-//! What goes over the wire with each system, and what the user is left with: a file for each system.
+//! Golden files of the messages with each agent, and of the resulting screen.
 
 use std::fmt::Write as _;
 
 use super::all_parts;
-use super::cast::{Part, System, played};
+use super::parts::{Part, System, played};
 use super::play::{Line, script};
 use super::table::{form_title, is_of};
 
@@ -13,15 +13,15 @@ const FILES: [(&str, System); 6] = [
     ("zeptoclaw", System::ZeptoClaw),
     ("activecontext", System::ActiveContext),
     ("banjo", System::Banjo),
-    ("second", System::Second),
+    ("version2", System::Version2),
 ];
 
-/// One form over a pipe: the agent's steps, what parlor sends, what it learned, and what is on the screen.
-fn told(part: Part) -> String {
-    let tongue = part.form.tongue();
+/// The messages of one form over a pipe: steps of the agent, messages of parlor, detected quirks, and the screen.
+fn golden_text(part: Part) -> String {
+    let writer = part.form.writer();
     let played = played(part);
     let mut text = format!("=== {}\n--- the agent\n", form_title(part.form));
-    text += &script(tongue.as_ref(), part.line);
+    text += &script(writer.as_ref(), part.line);
     write!(text, "--- parlor\n{}--- workarounds\n", played.sent).unwrap();
     for quirk in &played.quirks {
         writeln!(text, "{quirk}").unwrap();
@@ -39,8 +39,8 @@ fn golden_files() {
     settings.bind(|| {
         for (file, system) in FILES {
             let parts = all_parts().into_iter().map(|(_, part)| part);
-            let at_home = parts.filter(|part| is_of(part.form.system(), system) && part.line == Line::Stdio);
-            let text: String = at_home.map(told).collect();
+            let local = parts.filter(|part| is_of(part.form.system(), system) && part.line == Line::Stdio);
+            let text: String = local.map(golden_text).collect();
             insta::assert_snapshot!(file, text);
         }
     });

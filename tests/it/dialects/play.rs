@@ -1,4 +1,4 @@
-//! The play: what the agent does, what the user does, and what is to be seen after each step.
+//! Plays the script of an agent and the actions of the user, and checks the state after each step.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,35 +15,35 @@ use parlor::config::keymap::Keymap;
 use parlor::model::{Action, AgentSpec, Callbacks, ConfigKind, ConfigValue, PlanBody, Remote, TokenSource};
 use parlor::runtime::replay::Replay;
 
-use super::tongues::{Can, Reopen, Tongue, refuse};
+use super::writers::{Can, Reopen, ScriptWriter, refuse};
 use crate::it::bridge::{Bridge, Shape};
-use crate::it::habits::scripted_agent;
+use crate::it::nonstandard::scripted_agent;
 use crate::it::rig::{Rig, agent, digest};
 
-/// Over what the agent is reached.
+/// The transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Line {
-    /// As a process of parlor's own.
+    /// A child process.
     Stdio,
-    /// Behind a server.
+    /// A server.
     Behind(Shape),
-    /// The same; which shape it has is found out from an address without a path.
+    /// A server whose transport is detected, from a URL without a path.
     Found(Shape),
 }
 
 impl Line {
-    /// Whether nothing is read during a turn.
+    /// Whether the agent reads nothing during a turn.
     pub fn is_deaf(self) -> bool {
         self == Self::Behind(Shape::DeafSocket)
     }
 
-    /// Whether a session's line is only ever as long as a turn.
+    /// Whether connections last only for a request.
     pub fn is_post(self) -> bool {
         matches!(self, Self::Behind(Shape::Post) | Self::Found(Shape::Post))
     }
 }
 
-/// What a user can do with an agent.
+/// A feature of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ability {
     Initialize,
@@ -69,154 +69,154 @@ pub enum Ability {
     Shutdown,
 }
 
-/// What came of a play.
+/// The result of a play.
 #[derive(Debug)]
 pub struct Played {
-    /// All that the user is left with.
-    pub told: String,
-    /// The same, as far as it is to be read: golden files must not change with every field of the model.
+    /// The complete state that the user sees.
+    pub summary: String,
+    /// The relevant part of it, so that golden files do not change with every field of the model.
     pub screen: String,
-    /// All that was sent to the agent.
+    /// All messages to the agent.
     pub sent: String,
-    /// What is odd about the agent, as parlor learned it.
+    /// The detected quirks.
     pub quirks: Vec<String>,
-    /// What was seen to work, and how if there are several ways.
+    /// The features that worked, and how if there are several ways.
     pub seen: BTreeMap<Ability, &'static str>,
 }
 
-/// The server wants this token where it can want one; cargo sets the variable for every test.
+/// The servers require this token if they can; cargo sets the variable for every test.
 const TOKEN_VARIABLE: &str = "CARGO_PKG_NAME";
 
-/// Its first words. One system gathers 64 characters and more, and cuts between these.
+/// The first text. One agent splits it here, after at least 64 characters.
 const GREETING: [&str; 2] =
     ["Hello to all who read this line, which is so long that it is cut,", " and to you."];
 
-/// What the agent does in the whole play.
-pub fn script(tongue: &dyn Tongue, line: Line) -> String {
-    let can = tongue.can();
-    let mut script = format!(". 1\n{}{}", tongue.initialize(), tongue.new_session());
-    script += &tongue.prompt("one");
+/// The steps of the agent.
+pub fn script(writer: &dyn ScriptWriter, line: Line) -> String {
+    let can = writer.can();
+    let mut script = format!(". 1\n{}{}", writer.initialize(), writer.new_session());
+    script += &writer.prompt("one");
     if can.thinks {
-        script += &tongue.think("hm");
+        script += &writer.think("hm");
     }
-    script += &tongue.say(&GREETING);
+    script += &writer.say(&GREETING);
     if can.tools {
-        script += &tongue.tool_begin("t1");
-        script += &tongue.tool_end("t1", "out");
-        script += &tongue.diff("src/a.rs");
+        script += &writer.tool_begin("t1");
+        script += &writer.tool_end("t1", "out");
+        script += &writer.diff("src/a.rs");
     }
     if can.plans {
-        script += &tongue.plan();
+        script += &writer.plan();
     }
-    // parlor offers its own to agents that it starts itself.
+    // parlor offers callbacks only to local agents.
     if line == Line::Stdio {
-        script += &tongue.callbacks();
+        script += &writer.callbacks();
     }
     if can.tools {
-        script += &tongue.say(&["Done."]);
+        script += &writer.say(&["Done."]);
     }
-    script += &tongue.end("end_turn");
-    script += &asking(tongue, line);
-    script += &cancelled(tongue, line);
-    script += &tongue.prompt("four");
-    script += &tongue.say(&["Here again."]);
-    script += &tongue.end("end_turn");
-    script += &choices(tongue);
+    script += &writer.end("end_turn");
+    script += &asking(writer, line);
+    script += &cancelled(writer, line);
+    script += &writer.prompt("four");
+    script += &writer.say(&["Here again."]);
+    script += &writer.end("end_turn");
+    script += &choices(writer);
     if can.lists {
-        script += &tongue.list();
+        script += &writer.list();
     }
-    script += &tongue.prompt("five");
+    script += &writer.prompt("five");
     if can.streams {
-        script += &tongue.say(&["Half a"]);
+        script += &writer.say(&["Half a"]);
     }
     script += "! 3\n. 2\n";
     if line.is_post() {
-        // Nothing told parlor that the agent was started anew.
-        script += &(tongue.prompt("six") + &refuse(-32000, "unknown session: s1"));
+        // Without a connection, parlor does not detect the restart.
+        script += &(writer.prompt("six") + &refuse(-32000, "unknown session: s1"));
         if can.reopens == Reopen::Resumes {
-            script += &tongue.reopen_refused();
+            script += &writer.reopen_refused();
         }
-        script += &tongue.new_session();
+        script += &writer.new_session();
     } else {
-        // The reopened session does not say what is in force: what was chosen is set again, before any prompt.
-        script += &(tongue.initialize() + &tongue.reopen() + &choices(tongue));
+        // The response does not contain the settings, so they are restored before any prompt.
+        script += &(writer.initialize() + &writer.reopen() + &choices(writer));
     }
-    script += &tongue.prompt("six");
-    script += &tongue.say(&["After the crash."]);
-    script += &tongue.end("end_turn");
+    script += &writer.prompt("six");
+    script += &writer.say(&["After the crash."]);
+    script += &writer.end("end_turn");
     if can.forks {
-        script += &tongue.fork("s2");
-        let copy = tongue.prompt("seven") + &tongue.say(&["In the copy."]) + &tongue.end("end_turn");
+        script += &writer.fork("s2");
+        let copy = writer.prompt("seven") + &writer.say(&["In the copy."]) + &writer.end("end_turn");
         script += &copy.replace("\"s1\"", "\"s2\"");
     }
-    // A server is not parlor's to end.
+    // parlor does not shut down servers.
     if line == Line::Stdio {
-        script += &tongue.shutdown();
+        script += &writer.shutdown();
     }
-    // Headers belong to a pipe.
+    // Headers are used on pipes only.
     if line == Line::Stdio { script } else { script.replace("~\n", "") }
 }
 
-/// What the user chooses: the second of each kind.
-fn choices(tongue: &dyn Tongue) -> String {
-    let can = tongue.can();
-    let mut script = can.modes.get(1).map(|(mode, ..)| tongue.mode(mode)).unwrap_or_default();
+/// Selects the second value of each setting.
+fn choices(writer: &dyn ScriptWriter) -> String {
+    let can = writer.can();
+    let mut script = can.modes.get(1).map(|(mode, ..)| writer.mode(mode)).unwrap_or_default();
     if can.models {
-        script += &tongue.model("big");
+        script += &writer.model("big");
     }
     if can.options {
-        script += &tongue.option();
+        script += &writer.option();
     }
     script
 }
 
-/// The turn with two questions. An agent that is deaf meanwhile takes its own silence for a no.
-fn asking(tongue: &dyn Tongue, line: Line) -> String {
-    if !tongue.can().asks {
+/// The turn with two questions. An agent that reads nothing during a turn assumes that they were declined.
+fn asking(writer: &dyn ScriptWriter, line: Line) -> String {
+    if !writer.can().asks {
         return String::new();
     }
-    let mut script = tongue.prompt("two") + &tongue.ask(7, "t2");
-    let [(yes, _), (no, _)] = tongue.can().choices;
+    let mut script = writer.prompt("two") + &writer.ask(7, "t2");
+    let [(yes, _), (no, _)] = writer.can().choices;
     if line.is_deaf() {
         script += "@ answered\n";
-        script += &tongue.say(&["Nobody answered."]);
-        script += &tongue.end("end_turn");
-        script += &tongue.answered(yes);
+        script += &writer.say(&["Nobody answered."]);
+        script += &writer.end("end_turn");
+        script += &writer.answered(yes);
     } else {
-        script += &tongue.answered(yes);
-        script += &tongue.say(&["It was allowed."]);
-        script += &tongue.ask(7, "t3");
-        script += &tongue.answered(no);
-        script += &tongue.say(&["It was rejected."]);
-        script += &tongue.end("end_turn");
+        script += &writer.answered(yes);
+        script += &writer.say(&["It was allowed."]);
+        script += &writer.ask(7, "t3");
+        script += &writer.answered(no);
+        script += &writer.say(&["It was rejected."]);
+        script += &writer.end("end_turn");
     }
     script
 }
 
 /// The turn that the user cancels.
-fn cancelled(tongue: &dyn Tongue, line: Line) -> String {
-    let mut script = tongue.prompt("three");
-    if !tongue.can().streams {
-        // What it has comes after the cancel, and all at once.
-        return script + &tongue.cancel() + &tongue.say(&["Working"]) + &tongue.end("cancelled");
+fn cancelled(writer: &dyn ScriptWriter, line: Line) -> String {
+    let mut script = writer.prompt("three");
+    if !writer.can().streams {
+        // The output is sent at once, after the cancellation.
+        return script + &writer.cancel() + &writer.say(&["Working"]) + &writer.end("cancelled");
     }
-    script += &tongue.say(&["Working"]);
-    if tongue.can().asks {
-        script += &tongue.ask(8, "t4");
+    script += &writer.say(&["Working"]);
+    if writer.can().asks {
+        script += &writer.ask(8, "t4");
     }
     if line.is_deaf() {
         script += "@ cancelled\n";
-        script += &tongue.end("end_turn");
-        script += &tongue.cancel();
+        script += &writer.end("end_turn");
+        script += &writer.cancel();
     } else {
-        script += &tongue.cancel();
-        script += &tongue.end("cancelled");
+        script += &writer.cancel();
+        script += &writer.end("cancelled");
     }
-    script + &tongue.after_cancel()
+    script + &writer.after_cancel()
 }
 
-/// How the agent is reached; the server is gone with the second.
-fn reach(tongue: &dyn Tongue, line: Line, file: &Path) -> (AgentSpec, Option<Bridge>) {
+/// Starts the agent on a transport; the server ends when the second value is dropped.
+fn reach(writer: &dyn ScriptWriter, line: Line, file: &Path) -> (AgentSpec, Option<Bridge>) {
     let file = file.to_str().unwrap();
     let (mut spec, bridge) = match line {
         Line::Stdio => (agent(scripted_agent(), &[file]), None),
@@ -246,19 +246,19 @@ fn reach(tongue: &dyn Tongue, line: Line, file: &Path) -> (AgentSpec, Option<Bri
             (spec, Some(bridge))
         }
     };
-    spec.wire.profile = tongue.profile();
-    spec.wire.protocol = tongue.protocol();
+    spec.wire.profile = writer.profile();
+    spec.wire.protocol = writer.protocol();
     (spec, bridge)
 }
 
-/// Plays it, and tells what the user is left with.
-pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
+/// Plays a form over a transport, and returns the result.
+pub fn play(writer: &dyn ScriptWriter, line: Line) -> Played {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let file = root.join("script");
-    fs::write(&file, script(tongue, line).replace("/folder", &root.to_string_lossy())).unwrap();
-    let (spec, bridge) = reach(tongue, line, &file);
-    let can = tongue.can();
+    fs::write(&file, script(writer, line).replace("/folder", &root.to_string_lossy())).unwrap();
+    let (spec, bridge) = reach(writer, line, &file);
+    let can = writer.can();
     let log = root.join("log");
     let mut rig = Rig::start_logged(&root, spec, &log);
     let mut seen = BTreeMap::new();
@@ -281,7 +281,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     }
     rig.act(Action::ClearOrQuit);
     if line.is_deaf() {
-        assert!(rig.session().turn.is_running(), "the agent goes on");
+        assert!(rig.session().turn.is_running(), "the turn is running");
         fs::write(root.join("cancelled"), "").unwrap();
     }
     rig.wait_idle();
@@ -298,7 +298,7 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     seen.insert(Ability::NextPrompt, "yes");
     choose(&mut rig, can, &mut seen);
     if let Some(bridge) = &bridge {
-        assert_eq!(bridge.connections(), 1, "one line for all of it");
+        assert_eq!(bridge.connections(), 1, "a single connection");
     }
     let former = rig.session().conn;
     rig.prompt("five");
@@ -313,15 +313,15 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     rig.wait_text_past_offers("After the crash.");
     rig.wait_idle();
     let how = match can.reopens {
-        // The agent was started anew, and with it went its sessions.
+        // The agent was restarted and has lost its sessions.
         _ if line.is_post() => "a new session, and says so",
         Reopen::Resumes => "resumed",
         Reopen::Loads => "loaded",
         Reopen::Not => "a new session, and says so",
     };
     seen.insert(Ability::Reopen, how);
-    // The agent answers no prompt before all of it is set again.
-    if !choices(tongue).is_empty() {
+    // The agent responds to no prompt before all settings are restored.
+    if !choices(writer).is_empty() {
         seen.insert(Ability::Choices, "yes");
     }
     if can.forks {
@@ -332,9 +332,9 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
         rig.wait_text("In the copy.");
         seen.insert(Ability::Fork, "yes");
     }
-    let replayed = told(&replayed(&log)).replace(&*root.to_string_lossy(), "/folder");
-    let told = told(&rig.state).replace(&*root.to_string_lossy(), "/folder");
-    assert_eq!(replayed, told, "the log of a session gives the same session");
+    let replayed = summary(&replayed(&log)).replace(&*root.to_string_lossy(), "/folder");
+    let summary = summary(&rig.state).replace(&*root.to_string_lossy(), "/folder");
+    assert_eq!(replayed, summary, "the log of a session gives the same session");
     let screen = screen(&rig.state).replace(&*root.to_string_lossy(), "/folder");
     let conn = rig.state.conns.values().next_back().unwrap();
     let quirks = conn.info.as_ref().unwrap().quirks.clone();
@@ -349,9 +349,9 @@ pub fn play(tongue: &dyn Tongue, line: Line) -> Played {
     if let Some(bridge) = &bridge
         && matches!(line, Line::Behind(Shape::Socket | Shape::OneStream))
     {
-        assert!(bridge.hears_goodbye(), "{line:?}");
+        assert!(bridge.is_closed_by_client(), "{line:?}");
     }
-    Played { told, screen, sent, quirks, seen }
+    Played { summary, screen, sent, quirks, seen }
 }
 
 fn look_at_the_first_turn(rig: &Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
@@ -391,7 +391,7 @@ fn answer_questions(rig: &mut Rig, line: Line, root: &Path, seen: &mut BTreeMap<
     seen.insert(Ability::Deny, "yes");
 }
 
-/// Modes, models, options and the list, as far as there are any.
+/// Selects modes, models, options and the list, if supported.
 fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
     let key = rig.state.active;
     let mut effects = Vec::new();
@@ -427,35 +427,35 @@ fn choose(rig: &mut Rig, can: Can, seen: &mut BTreeMap<Ability, &'static str>) {
     }
 }
 
-/// All that the user sees, without the agent's own ids.
-fn told(state: &State) -> String {
-    let mut told = String::new();
+/// The state that the user sees, without the agent's ids.
+fn summary(state: &State) -> String {
+    let mut summary = String::new();
     for session in state.sessions.values() {
         let mut is_own = false;
         for line in digest(session).lines() {
-            // Parlor's own items are not part of what the agent sent.
+            // Items of parlor are not part of the comparison.
             is_own = line.starts_with("tool parlor:") || is_own && line.starts_with("  ");
             if is_own {
                 continue;
             }
             match line.strip_prefix("tool ").and_then(|rest| rest.split_once(" [")) {
-                Some((_, rest)) => writeln!(told, "tool [{rest}").unwrap(),
-                None => writeln!(told, "{}", without_port(line)).unwrap(),
+                Some((_, rest)) => writeln!(summary, "tool [{rest}").unwrap(),
+                None => writeln!(summary, "{}", without_port(line)).unwrap(),
             }
         }
-        writeln!(told, "modes {:?}", session.modes).unwrap();
-        writeln!(told, "models {:?}", session.models).unwrap();
-        writeln!(told, "options {:?}", session.options).unwrap();
+        writeln!(summary, "modes {:?}", session.modes).unwrap();
+        writeln!(summary, "models {:?}", session.models).unwrap();
+        writeln!(summary, "options {:?}", session.options).unwrap();
         let plans: Vec<_> = session.plans.iter().map(|plan| &plan.body).collect();
-        writeln!(told, "plans {plans:?}").unwrap();
-        writeln!(told, "commands {:?}", session.commands).unwrap();
-        writeln!(told, "{:?} {:?} asks {}", session.phase, session.turn, session.asks.len()).unwrap();
+        writeln!(summary, "plans {plans:?}").unwrap();
+        writeln!(summary, "commands {:?}", session.commands).unwrap();
+        writeln!(summary, "{:?} {:?} asks {}", session.phase, session.turn, session.asks.len()).unwrap();
     }
-    writeln!(told, "listed {:?}", state.listed()).unwrap();
-    told
+    writeln!(summary, "listed {:?}", state.listed()).unwrap();
+    summary
 }
 
-/// The state after all of a log.
+/// The state after replaying a log.
 fn replayed(log: &Path) -> State {
     let log = Log::read(fs::File::open(log).unwrap(), None).unwrap();
     assert_eq!(log.broken, 0, "{:?}", log.reported);
@@ -464,39 +464,39 @@ fn replayed(log: &Path) -> State {
     replay.state().clone()
 }
 
-/// What a reader looks for.
+/// The relevant part of the state.
 fn screen(state: &State) -> String {
-    let mut told = String::new();
+    let mut summary = String::new();
     for session in state.sessions.values() {
-        writeln!(told, "{}", digest(session)).unwrap();
+        writeln!(summary, "{}", digest(session)).unwrap();
         if let Some(modes) = &session.modes {
-            writeln!(told, "mode {}", modes.current.as_str()).unwrap();
+            writeln!(summary, "mode {}", modes.current.as_str()).unwrap();
         }
         if let Some(models) = &session.models {
-            writeln!(told, "model {}", models.current.as_str()).unwrap();
+            writeln!(summary, "model {}", models.current.as_str()).unwrap();
         }
         for option in &session.options {
             let ConfigKind::Select { current, .. } = &option.kind else { continue };
-            writeln!(told, "option {} {current}", option.id).unwrap();
+            writeln!(summary, "option {} {current}", option.id).unwrap();
         }
         for plan in &session.plans {
             let PlanBody::Entries(entries) = &plan.body else { continue };
             for entry in entries {
-                writeln!(told, "step {} {:?} {:?}", entry.content, entry.status, entry.priority).unwrap();
+                writeln!(summary, "step {} {:?} {:?}", entry.content, entry.status, entry.priority).unwrap();
             }
         }
         for command in &session.commands {
-            writeln!(told, "command {} {}", command.name, command.description).unwrap();
+            writeln!(summary, "command {} {}", command.name, command.description).unwrap();
         }
     }
     for listed in state.listed() {
-        writeln!(told, "listed {} {}", listed.id.as_str(), listed.title.as_deref().unwrap_or_default())
+        writeln!(summary, "listed {} {}", listed.id.as_str(), listed.title.as_deref().unwrap_or_default())
             .unwrap();
     }
-    told
+    summary
 }
 
-/// A line without the number of the server's port.
+/// A line without the port of the server.
 fn without_port(line: &str) -> String {
     let mut parts = line.split("127.0.0.1:");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -507,7 +507,7 @@ fn without_port(line: &str) -> String {
     out
 }
 
-/// An answer without the name of the terminal that it tells.
+/// A response without the id of its terminal.
 fn without_terminal(line: &str) -> String {
     let mark = "\"terminalId\":\"";
     match line.split_once(mark).and_then(|(head, rest)| Some((head, rest.split_once('"')?.1))) {
@@ -516,7 +516,7 @@ fn without_terminal(line: &str) -> String {
     }
 }
 
-/// Every request of the agent must have got exactly one answer. What was sent, line by line.
+/// Checks that every request of the agent got exactly one response; returns the messages to the agent.
 fn check_wire(rig: &Rig) -> String {
     let lines = rig.tap.snapshot(&TapFilter::default());
     let mut open: Vec<serde_json::Value> = Vec::new();
@@ -528,7 +528,7 @@ fn check_wire(rig: &Rig) -> String {
             (Direction::FromAgent, true, Some(id)) => open.push(id.clone()),
             (Direction::ToAgent, false, Some(id)) => {
                 let at = open.iter().position(|asked| asked == id);
-                assert!(at.is_some(), "an answer to nothing: {}", line.text);
+                assert!(at.is_some(), "a response without a request: {}", line.text);
                 open.remove(at.unwrap());
             }
             _ => {}
@@ -537,6 +537,6 @@ fn check_wire(rig: &Rig) -> String {
             writeln!(sent, "{}", without_terminal(&line.text)).unwrap();
         }
     }
-    assert!(open.is_empty(), "without an answer: {open:?}");
+    assert!(open.is_empty(), "without a response: {open:?}");
     sent
 }

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use super::all_parts;
-use super::cast::{Form, Part, System, played};
+use super::parts::{Form, Part, System, played};
 use super::play::{Ability, Line};
-use super::tongues::OxideForm;
+use super::writers::OxideForm;
 use crate::it::bridge::Shape;
 
 const HEAD: &str = "\
@@ -25,8 +25,8 @@ exactly. Each cell links to its test; “–” means that the system does not h
 test of each column and the workarounds that parlor applied, either detected or known for the system.
 
 `cargo test --test it` runs all of them, and also tests parlor against the official SDK over stdio, HTTP and WebSocket.
-Behavior that is specific to one system is tested in `tests/it/beside.rs`, behavior across restarts of parlor in
-`tests/it/again.rs`.
+Behavior that is specific to one system is tested in `tests/it/single_agents.rs`, behavior across restarts of parlor in
+`tests/it/restarts.rs`.
 ";
 
 impl Ability {
@@ -88,8 +88,8 @@ pub fn system_title(system: System) -> &'static str {
         System::ZeptoClaw | System::ZeptoClawServed => "ZeptoClaw",
         System::ActiveContext => "ActiveContext",
         System::Banjo => "Banjo",
-        System::First => "The protocol, version 1",
-        System::Second => "The protocol, version 2",
+        System::Version1 => "The protocol, version 1",
+        System::Version2 => "The protocol, version 2",
     }
 }
 
@@ -99,7 +99,7 @@ pub fn form_title(form: Form) -> &'static str {
         Form::OpenOxide(OxideForm::Inside) => "events in updates",
         Form::OpenOxide(OxideForm::Bare) => "bare events",
         Form::OpenOxide(OxideForm::Unknown) => "unnamed",
-        Form::First | Form::Second | Form::Twin(_) => "as specified",
+        Form::Version1 | Form::Version2 | Form::Twin(_) => "as specified",
         Form::ElephantDocument
         | Form::ZeptoClawDocument
         | Form::ZeptoClawServedDocument
@@ -186,7 +186,7 @@ pub fn is_of(own: System, wanted: System) -> bool {
 
 #[test]
 fn compatibility() {
-    // Nearly all of their time they wait for each other.
+    // Most of the time is spent waiting, so the parts run in parallel.
     std::thread::scope(|scope| {
         for (_, part) in all_parts() {
             scope.spawn(move || played(part));

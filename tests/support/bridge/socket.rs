@@ -1,4 +1,4 @@
-//! Web sockets: one agent for each, and one that is deaf during its turns.
+//! WebSocket servers: with one agent for each connection, and one that reads nothing during turns.
 
 use std::sync::atomic::Ordering;
 
@@ -11,28 +11,28 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use super::{Agent, House, Request, Shape, is_request, message_of};
+use super::{Agent, Request, ServerState, Shape, is_request, message_of};
 
-pub(super) async fn serve(house: &House, request: Request, mut stream: TcpStream) {
+pub(super) async fn serve(server: &ServerState, request: Request, mut stream: TcpStream) {
     let Some(key) = request.headers.get("sec-websocket-key") else { return };
     let key = derive_accept_key(key.as_bytes());
-    let welcome = format!(
+    let accept_all = format!(
         "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: {key}\r\n\r\n"
     );
-    if stream.write_all(welcome.as_bytes()).await.is_err() {
+    if stream.write_all(accept_all.as_bytes()).await.is_err() {
         return;
     }
-    house.connections.fetch_add(1, Ordering::SeqCst);
-    let agent = Agent::start(&house.command);
+    server.connections.fetch_add(1, Ordering::SeqCst);
+    let agent = Agent::start(&server.command);
     let mut said = agent.said.lock().await;
     let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
-    let is_deaf = house.shape == Shape::DeafSocket;
-    // The id of the prompt that runs.
+    let is_deaf = server.shape == Shape::DeafSocket;
+    // The id of the running prompt.
     let mut turn: Option<Value> = None;
     loop {
         tokio::select! {
             line = said.recv() => {
-                // The end of the agent cuts the line; no goodbye.
+                // The end of the agent closes the connection without a close frame.
                 let Some(line) = line else { return };
                 let message = message_of(&line);
                 if message.get("method").is_none() && Some(&message["id"]) == turn.as_ref() {
@@ -51,7 +51,7 @@ pub(super) async fn serve(house: &House, request: Request, mut stream: TcpStream
                     agent.tell(&text).await;
                 }
                 Some(Ok(Message::Close(_))) => {
-                    house.farewells.fetch_add(1, Ordering::SeqCst);
+                    server.client_closes.fetch_add(1, Ordering::SeqCst);
                     return;
                 }
                 Some(Ok(_)) => {}

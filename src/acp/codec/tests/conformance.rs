@@ -1,4 +1,4 @@
-//! What we send, read back by the official types: it must decode, and say what was meant.
+//! Checks that outgoing messages are valid according to the official types.
 
 use agent_client_protocol_schema::v1 as schema;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::model::{
     ConfigValue, ExitInfo, FieldValue, McpServer, Raw, ResourceBody, ResourceLink, SessionPlace,
 };
 
-/// Decodes as the official type, encodes again, and compares: nothing was unknown to it.
+/// Decodes as the official type, encodes again, and compares, so that no field is unknown.
 fn check<T: DeserializeOwned + Serialize>(text: &str) -> Value {
     let sent: Value = serde_json::from_str(text).unwrap();
     let official: T = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -46,7 +46,7 @@ fn place() -> SessionPlace {
 }
 
 #[test]
-fn acp_v1_initialize_says_what_is_built() {
+fn acp_v1_initialize_advertises_implemented_capabilities() {
     let codec = codec();
     let (method, full) = codec.initialize(0).unwrap();
     assert_eq!(method, "initialize");
@@ -75,7 +75,7 @@ fn acp_v1_initialize_says_what_is_built() {
 }
 
 #[test]
-fn acp_v1_every_call_is_the_official_type() {
+fn acp_v1_calls_match_the_official_types() {
     let mut codec = codec();
     able(&mut codec);
     let session = SessionId::from("s1");
@@ -160,7 +160,7 @@ fn blocks() -> Vec<ContentBlock> {
 }
 
 #[test]
-fn acp_v1_a_prompt_holds_what_the_agent_takes() {
+fn acp_v1_prompts_contain_only_supported_blocks() {
     let mut codec = codec();
     let prompt = Call::Prompt("s1".into(), blocks());
     let (_, text) = codec.call(&prompt);
@@ -194,7 +194,7 @@ fn acp_v1_a_prompt_holds_what_the_agent_takes() {
 }
 
 #[test]
-fn acp_v1_servers_and_folders_go_only_to_agents_that_take_them() {
+fn acp_v1_servers_and_folders_are_sent_only_if_supported() {
     let (_, text) = codec().call(&Call::NewSession(place()));
     let sent = check::<schema::NewSessionRequest>(&text);
     assert_eq!(sent.get("additionalDirectories"), None);
@@ -205,7 +205,7 @@ fn acp_v1_servers_and_folders_go_only_to_agents_that_take_them() {
 }
 
 #[test]
-fn acp_v1_every_answer_is_the_official_type() {
+fn acp_v1_responses_match_the_official_types() {
     let codec = codec();
     let answer =
         |kind: RequestKind, answer: Response| codec.answer(&RequestForm::official(kind), &answer).unwrap();
@@ -267,7 +267,7 @@ fn acp_v1_every_answer_is_the_official_type() {
 }
 
 #[test]
-fn a_flat_permission_is_answered_flat() {
+fn flat_permission_requests_get_flat_responses() {
     let form = RequestForm { kind: RequestKind::Permission, is_flat: true };
     let codec = codec();
     assert_eq!(
@@ -290,7 +290,7 @@ const KINDS: [RequestKind; 9] = [
 ];
 
 #[test]
-fn errors_and_answers_that_do_not_fit_are_official_errors() {
+fn mismatched_responses_become_official_errors() {
     let codec = codec();
     let error = RpcError {
         code: RpcError::RESOURCE_NOT_FOUND,
@@ -309,7 +309,7 @@ fn errors_and_answers_that_do_not_fit_are_official_errors() {
 }
 
 #[test]
-fn acp_v1_what_nobody_answers_is_cancelled_or_an_error() {
+fn acp_v1_unanswered_requests_are_cancelled_or_get_errors() {
     let codec = codec();
     for kind in KINDS {
         let form = RequestForm::official(kind);
@@ -324,25 +324,31 @@ fn acp_v1_what_nobody_answers_is_cancelled_or_an_error() {
 }
 
 #[test]
-fn a_system_behind_a_url_has_its_odd_ways_and_on_a_pipe_it_has_not() {
+fn remote_quirks_apply_only_to_remote_agents() {
     let answer =
         |name: &str| json!({"protocolVersion": 1, "agentInfo": {"name": name, "version": "1"}}).to_string();
-    let told = |name: &str, remote: bool| {
+    let quirks_of = |name: &str, remote: bool| {
         let remote = remote.then(crate::model::Remote::default);
         let mut codec = Codec::new(&AgentSpec { remote, ..AgentSpec::default() });
         let info = codec.on_initialize(&answer(name)).unwrap();
         (info.capabilities.deaf_in_turn, info.quirks.iter().any(|quirk| quirk.contains("between turns")))
     };
-    assert_eq!((told("Banjo Duet", true), told("Banjo Duet", false)), ((true, false), (false, false)));
-    assert_eq!((told("zeptoclaw", true), told("zeptoclaw", false)), ((false, true), (false, false)));
-    assert_eq!(told("claude", true), (false, false));
+    assert_eq!(
+        (quirks_of("Banjo Duet", true), quirks_of("Banjo Duet", false)),
+        ((true, false), (false, false))
+    );
+    assert_eq!(
+        (quirks_of("zeptoclaw", true), quirks_of("zeptoclaw", false)),
+        ((false, true), (false, false))
+    );
+    assert_eq!(quirks_of("claude", true), (false, false));
 }
 
 #[test]
-fn acp_v1_a_change_of_the_sign_in_is_told() {
+fn acp_v1_changes_of_the_sign_in_state_are_reported() {
     let mut out = Vec::new();
-    let told = r#"{"state":"unauthenticated"}"#;
-    assert!(codec().notification("auth/status_update", Some(told), &mut out));
+    let params = r#"{"state":"unauthenticated"}"#;
+    assert!(codec().notification("auth/status_update", Some(params), &mut out));
     let status = crate::model::AuthStatus { state: crate::model::AuthState::SignedOut, accounts: Vec::new() };
     assert_eq!(out, [crate::model::AgentEvent::AuthStatus(status)]);
     out.clear();
@@ -351,7 +357,7 @@ fn acp_v1_a_change_of_the_sign_in_is_told() {
 }
 
 #[test]
-fn calls_carry_the_trace_where_that_is_wished_for() {
+fn calls_contain_the_trace_if_enabled() {
     let wire = crate::model::WireSpec { is_traced: true, ..crate::model::WireSpec::default() };
     let mut codec = Codec::new(&AgentSpec { wire, ..AgentSpec::default() });
     let (_, text) = codec.call_in_form(&Call::NewSession(place()), 0).unwrap().unwrap();
@@ -362,7 +368,7 @@ fn calls_carry_the_trace_where_that_is_wished_for() {
 }
 
 #[test]
-fn each_system_is_asked_only_for_what_it_offers_or_documents() {
+fn agents_get_only_calls_that_they_advertise_or_document() {
     let open = |codec: &mut Codec, call: &Call| {
         (0..4)
             .filter_map(|form| codec.call_in_form(call, form).ok()?)

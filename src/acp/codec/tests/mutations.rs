@@ -1,11 +1,11 @@
-//! Valid messages, broken at random: nothing panics, and nothing that can be answered stays unanswered.
+//! Randomly mutated messages: the codec must not panic, and every request must be answerable.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
-/// One way to break one value somewhere in a message.
+/// A mutation of one value in a message.
 #[derive(Debug, Clone)]
 enum Break {
     Remove,
@@ -39,7 +39,7 @@ fn breaks() -> impl Strategy<Value = Break> {
     ]
 }
 
-/// Breaks the value at the place to which the numbers lead.
+/// Applies a mutation to the value at a path.
 fn apply(value: &mut Value, path: &[usize], how: &Break) {
     let (step, rest) = match path {
         [step, rest @ ..] => (*step, rest),
@@ -91,7 +91,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn broken_messages_never_panic(
+    fn mutated_messages_never_panic(
         at in any::<prop::sample::Index>(),
         wounds in prop::collection::vec((prop::collection::vec(0usize..12, 1..6), breaks()), 1..4),
     ) {
@@ -105,11 +105,11 @@ proptest! {
                 }
                 message
             });
-            // The calls that are written do not depend on what came in, and some are long.
+            // Encoded calls do not depend on the mutated messages, and some are long.
             let broken = Case { json: json.collect(), send: Vec::new(), ..case.clone() };
             let mut codec = broken.codec();
             broken.run(&mut codec);
-            // Whatever came in, the translator still reads what is right.
+            // The codec must still decode valid messages afterwards.
             let mut out = Vec::new();
             let right = r#"{"sessionId":"s","update":{"sessionUpdate":"current_mode_update","currentModeId":"m"}}"#;
             assert!(codec.notification("session/update", Some(right), &mut out));
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_survived(text in "\\PC{0,80}", is_second in any::<bool>()) {
+    fn arbitrary_text_never_panics(text in "\\PC{0,80}", is_second in any::<bool>()) {
         let mut codec = Case { v2: is_second, ..cases("[{\"name\":\"\"}]").remove(0) }.codec();
         let mut out = Vec::new();
         codec.notification("session/update", Some(&text), &mut out);
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn the_fast_path_never_differs_from_the_long_way(
+    fn the_fast_path_agrees_with_the_full_decoder(
         text in "\\PC{0,40}",
         message in prop::option::of("[a-z]{1,4}"),
         kind in prop::sample::select(vec!["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"]),

@@ -1,4 +1,4 @@
-//! Version 2: what we send is read by the official types, and what they write is read by us.
+//! Version 2: outgoing messages are decoded with the official types, and messages of the official types by the codec.
 
 mod rows;
 
@@ -15,7 +15,7 @@ use crate::model::{
     SessionUpdate, StopReason, ToolCallPatch, ToolContent, ToolKind, ToolStatus,
 };
 
-/// An agent that was opted in to version 2 and speaks it.
+/// A codec with version 2 enabled and negotiated.
 fn able() -> Codec {
     let mut codec = opted_in();
     let capabilities = json!({
@@ -25,9 +25,9 @@ fn able() -> Codec {
         },
         "auth": {}
     });
-    let told =
+    let result =
         json!({"protocolVersion": 2, "info": {"name": "x", "version": "1"}, "capabilities": capabilities});
-    codec.on_initialize(&told.to_string()).unwrap();
+    codec.on_initialize(&result.to_string()).unwrap();
     codec
 }
 
@@ -37,7 +37,7 @@ fn opted_in() -> Codec {
     Codec::new(&spec)
 }
 
-/// Reads text as the official type, and compares what that writes.
+/// Decodes as the official type, encodes again, and compares.
 fn check<T: DeserializeOwned + Serialize>(text: &str) -> Value {
     let sent: Value = serde_json::from_str(text).unwrap();
     let official: T = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -46,9 +46,9 @@ fn check<T: DeserializeOwned + Serialize>(text: &str) -> Value {
 }
 
 fn updates(codec: &mut Codec, update: schema::SessionUpdate) -> Vec<SessionUpdate> {
-    let told = schema::UpdateSessionNotification::new("s1", update);
+    let result = schema::UpdateSessionNotification::new("s1", update);
     let mut out = Vec::new();
-    assert!(codec.notification("session/update", Some(&serde_json::to_string(&told).unwrap()), &mut out));
+    assert!(codec.notification("session/update", Some(&serde_json::to_string(&result).unwrap()), &mut out));
     out.into_iter()
         .map(|event| match event {
             AgentEvent::Update(_, update) => update,
@@ -65,7 +65,7 @@ fn tool(codec: &mut Codec, update: schema::SessionUpdate) -> ToolCallPatch {
 }
 
 #[test]
-fn acp_v2_is_offered_only_where_it_is_wished_and_negotiated_down() {
+fn acp_v2_is_offered_only_if_enabled_and_falls_back_to_version_1() {
     let (_, params) = codec().initialize(0).unwrap();
     assert!(params.contains("\"protocolVersion\":1"));
     let mut codec = opted_in();
@@ -74,16 +74,16 @@ fn acp_v2_is_offered_only_where_it_is_wished_and_negotiated_down() {
     let request: schema::InitializeRequest = serde_json::from_str(&params).unwrap();
     assert_eq!(request.protocol_version, ProtocolVersion::V2);
     assert!(request.capabilities.elicitation.is_some() && request.capabilities.auth.is_some());
-    // An agent that answers with version 1 finds what it looks for in the same message.
+    // An agent that responds with version 1 finds its keys in the same message.
     let old: agent_client_protocol_schema::v1::InitializeRequest = serde_json::from_str(&params).unwrap();
     assert!(old.client_capabilities.fs.read_text_file && old.client_capabilities.terminal);
     let info =
         codec.on_initialize(r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}"#).unwrap();
     assert_eq!((info.protocol_version, info.capabilities.can_resume), (1, false));
     assert_eq!(codec.call_in_form(&call_named("load"), 0).unwrap().unwrap().0, "session/load");
-    // One that refuses the version gets the official form of version 1 next.
+    // An agent that rejects the version gets the official form of version 1 next.
     assert!(opted_in().initialize(1).unwrap().1.contains("\"protocolVersion\":1"));
-    // Nobody else may answer with version 2.
+    // Without the setting, a response with version 2 is an error.
     assert!(
         super::codec()
             .on_initialize(r#"{"protocolVersion":2,"info":{"name":"x","version":"1"},"capabilities":{}}"#)
@@ -92,7 +92,7 @@ fn acp_v2_is_offered_only_where_it_is_wished_and_negotiated_down() {
 }
 
 #[test]
-fn acp_v2_list_resume_and_close_come_with_sessions() {
+fn acp_v2_sessions_imply_list_resume_and_close() {
     let mut codec = opted_in();
     let response =
         schema::InitializeResponse::new(ProtocolVersion::V2, schema::Implementation::new("a", "1"))
@@ -107,7 +107,7 @@ fn acp_v2_list_resume_and_close_come_with_sessions() {
 }
 
 #[test]
-fn acp_v2_every_call_is_the_official_type() {
+fn acp_v2_calls_match_the_official_types() {
     let mut codec = able();
     let session = SessionId::from("s1");
     let mut sent = |call: Call| codec.call_in_form(&call, 0).unwrap().unwrap();
@@ -131,21 +131,21 @@ fn acp_v2_every_call_is_the_official_type() {
     );
     assert_eq!(sent(Call::LogOut), ("auth/logout", "{}".to_owned()));
     let (method, text) = sent(Call::NewSession(place.clone()));
-    let told = check::<schema::NewSessionRequest>(&text);
-    assert_eq!((method, &told["mcpServers"][0]["type"]), ("session/new", &json!("stdio")));
-    assert_eq!(told["additionalDirectories"], json!(["/more"]));
+    let result = check::<schema::NewSessionRequest>(&text);
+    assert_eq!((method, &result["mcpServers"][0]["type"]), ("session/new", &json!("stdio")));
+    assert_eq!(result["additionalDirectories"], json!(["/more"]));
     let (method, text) = sent(Call::LoadSession(session.clone(), place.clone()));
-    let told = check::<schema::ResumeSessionRequest>(&text);
-    assert_eq!((method, &told["replayFrom"]), ("session/resume", &json!({"type": "start"})));
+    let result = check::<schema::ResumeSessionRequest>(&text);
+    assert_eq!((method, &result["replayFrom"]), ("session/resume", &json!({"type": "start"})));
     let (method, text) = sent(Call::ResumeSession(session.clone(), place.clone()));
-    let told = check::<schema::ResumeSessionRequest>(&text);
-    assert_eq!((method, told.get("replayFrom")), ("session/resume", None));
+    let result = check::<schema::ResumeSessionRequest>(&text);
+    assert_eq!((method, result.get("replayFrom")), ("session/resume", None));
     let (method, text) = sent(Call::ForkSession(session.clone(), place, 3));
     check::<schema::ForkSessionRequest>(&text);
     assert_eq!(method, "session/fork");
     let (method, text) = sent(Call::ListSessions { cwd: Some("/w".into()), cursor: Some("c".to_owned()) });
-    let told = check::<schema::ListSessionsRequest>(&text);
-    assert_eq!((method, told), ("session/list", json!({"cwd": "/w", "cursor": "c"})));
+    let result = check::<schema::ListSessionsRequest>(&text);
+    assert_eq!((method, result), ("session/list", json!({"cwd": "/w", "cursor": "c"})));
     let (method, text) = sent(Call::DeleteSession(session.clone()));
     check::<schema::DeleteSessionRequest>(&text);
     assert_eq!(method, "session/delete");
@@ -170,7 +170,7 @@ fn acp_v2_every_call_is_the_official_type() {
 }
 
 #[test]
-fn acp_v2_a_prompt_is_accepted_and_its_turn_ends_by_a_state() {
+fn acp_v2_the_response_accepts_the_prompt_and_a_state_ends_the_turn() {
     let mut codec = able();
     let accepted = serde_json::to_string(&schema::PromptResponse::new("m1")).unwrap();
     assert!(codec.is_only_receipt(Ok(&accepted), true));
@@ -191,18 +191,18 @@ fn acp_v2_a_prompt_is_accepted_and_its_turn_ends_by_a_state() {
     for reason in [schema::StopReason::EndTurn, schema::StopReason::Cancelled] {
         updates(&mut codec, idle(reason));
     }
-    let told: Vec<String> = codec.take_turn_news().iter().map(|news| format!("{news:?}")).collect();
-    assert!(told[0].starts_with("Went"), "{told:?}");
-    assert!(told[1].contains(&format!("{:?}", StopReason::EndTurn)), "{told:?}");
-    assert!(told[2].contains(&format!("{:?}", StopReason::Cancelled)), "{told:?}");
+    let result: Vec<String> = codec.take_turn_news().iter().map(|news| format!("{news:?}")).collect();
+    assert!(result[0].starts_with("Went"), "{result:?}");
+    assert!(result[1].contains(&format!("{:?}", StopReason::EndTurn)), "{result:?}");
+    assert!(result[2].contains(&format!("{:?}", StopReason::Cancelled)), "{result:?}");
     let error = schema::ErrorStopReason::new().error(schema::Error::new(-32603, "out of luck"));
     updates(&mut codec, idle(schema::StopReason::Error(error)));
-    let told = format!("{:?}", codec.take_turn_news());
-    assert!(told.contains("Err(Agent") && told.contains("out of luck"), "{told}");
+    let result = format!("{:?}", codec.take_turn_news());
+    assert!(result.contains("Err(Agent") && result.contains("out of luck"), "{result}");
 }
 
 #[test]
-fn acp_v2_messages_are_upserts_with_three_states() {
+fn acp_v2_messages_are_upserts() {
     let mut codec = able();
     let text = |text: &str| schema::ContentBlock::Text(schema::TextContent::new(text));
     let message = |content| {
@@ -212,17 +212,17 @@ fn acp_v2_messages_are_upserts_with_three_states() {
             None => message,
         })
     };
-    let told = updates(&mut codec, message(Some(vec![text("whole")])));
+    let result = updates(&mut codec, message(Some(vec![text("whole")])));
     let content = Patch::Set(vec![ContentBlock::Text("whole".to_owned())]);
-    assert_eq!(told, [SessionUpdate::Message { role: Role::Agent, message: "m1".into(), content }]);
-    let told = updates(&mut codec, message(None));
+    assert_eq!(result, [SessionUpdate::Message { role: Role::Agent, message: "m1".into(), content }]);
+    let result = updates(&mut codec, message(None));
     assert_eq!(
-        told,
+        result,
         [SessionUpdate::Message { role: Role::Agent, message: "m1".into(), content: Patch::Keep }]
     );
     let chunk = schema::ContentChunk::new(text("a"), "m1");
-    let told = updates(&mut codec, schema::SessionUpdate::AgentMessageChunk(chunk));
-    assert!(matches!(&told[..], [SessionUpdate::Chunk { message: Some(id), .. }] if id.as_str() == "m1"));
+    let result = updates(&mut codec, schema::SessionUpdate::AgentMessageChunk(chunk));
+    assert!(matches!(&result[..], [SessionUpdate::Chunk { message: Some(id), .. }] if id.as_str() == "m1"));
     let params =
         r#"{"sessionId":"s1","update":{"sessionUpdate":"user_message","messageId":"m2","content":null}}"#;
     let mut out = Vec::new();
@@ -231,7 +231,7 @@ fn acp_v2_messages_are_upserts_with_three_states() {
 }
 
 #[test]
-fn acp_v2_tool_calls_are_upserts_and_grow_by_chunks() {
+fn acp_v2_tool_calls_are_upserts_with_content_chunks() {
     let mut codec = able();
     let update = schema::ToolCallUpdate::new("t1")
         .title("Run".to_owned())
@@ -264,7 +264,7 @@ fn acp_v2_tool_calls_are_upserts_and_grow_by_chunks() {
 }
 
 #[test]
-fn acp_v2_a_diff_is_one_patch_and_the_states_of_its_files() {
+fn acp_v2_a_diff_has_one_patch_and_a_state_per_file() {
     let patch = "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-1\n+2\n";
     let change = |operation| schema::DiffChange::new(operation);
     let diff = schema::Diff::patch(
@@ -276,8 +276,8 @@ fn acp_v2_a_diff_is_one_patch_and_the_states_of_its_files() {
         ],
     );
     let update = schema::ToolCallUpdate::new("t1").content(vec![schema::ToolCallContent::Diff(diff)]);
-    let told = tool(&mut able(), schema::SessionUpdate::ToolCallUpdate(update));
-    let Patch::Set(content) = told.content else { panic!("{told:?}") };
+    let result = tool(&mut able(), schema::SessionUpdate::ToolCallUpdate(update));
+    let Patch::Set(content) = result.content else { panic!("{result:?}") };
     let files: Vec<(PathBuf, String)> = content
         .into_iter()
         .map(|item| match item {
@@ -297,14 +297,14 @@ fn acp_v2_a_diff_is_one_patch_and_the_states_of_its_files() {
 }
 
 #[test]
-fn acp_v2_terminals_are_the_agents_and_each_chunk_is_decoded_alone() {
+fn acp_v2_terminal_chunks_are_decoded_separately() {
     let mut codec = able();
     let update = schema::TerminalUpdate::new("x")
         .command("make".to_owned())
         .cwd("/w")
         .output(schema::TerminalOutput::new("aGVsbG8="))
         .exit_status(schema::TerminalExitStatus::new().exit_code(2));
-    let told = updates(&mut codec, schema::SessionUpdate::TerminalUpdate(update));
+    let result = updates(&mut codec, schema::SessionUpdate::TerminalUpdate(update));
     let id = || crate::model::TerminalId::from("x");
     let expected = [
         AgentTerminal::About {
@@ -316,19 +316,19 @@ fn acp_v2_terminals_are_the_agents_and_each_chunk_is_decoded_alone() {
         AgentTerminal::Bytes { id: id(), bytes: b"hello".to_vec(), is_whole: true },
         AgentTerminal::Exit { id: id(), status: ExitInfo { code: Some(2), signal: None } },
     ];
-    assert_eq!(told, expected.map(SessionUpdate::Terminal));
+    assert_eq!(result, expected.map(SessionUpdate::Terminal));
     // Half a character each, with padding in the middle of the stream.
     for (data, byte) in [("w==", 0xc0), ("wyk=", 0xc3)] {
-        let told = updates(
+        let result = updates(
             &mut codec,
             schema::SessionUpdate::TerminalOutputChunk(schema::TerminalOutputChunk::new("x", data)),
         );
-        match &told[..] {
+        match &result[..] {
             [SessionUpdate::Terminal(AgentTerminal::Bytes { bytes, is_whole: false, .. })] => {
                 assert_eq!(bytes[0], byte);
             }
             [SessionUpdate::Unknown { .. }] => {
-                assert_eq!(data, "w==", "what is no base64 is shown as it came");
+                assert_eq!(data, "w==", "invalid base64 is shown unchanged");
             }
             other => panic!("{other:?}"),
         }
@@ -348,7 +348,7 @@ fn permission(request: &schema::RequestPermissionRequest) -> PermissionRequest {
 }
 
 #[test]
-fn acp_v2_a_permission_has_a_title_and_a_subject() {
+fn acp_v2_permissions_have_a_title_and_a_subject() {
     let option = schema::PermissionOption::new("y", "Yes", schema::PermissionOptionKind::AllowOnce);
     let about_tool = schema::RequestPermissionRequest::new("s1", "Write a file", vec![option.clone()])
         .description("It changes one line.".to_owned())
@@ -372,20 +372,20 @@ fn acp_v2_a_permission_has_a_title_and_a_subject() {
     let mut codec = able();
     let error =
         codec.request("fs/read_text_file", Some(r#"{"sessionId":"s1","path":"/a"}"#), &mut Vec::new());
-    assert_eq!(error.unwrap_err().code, RpcError::METHOD_NOT_FOUND, "files are the agent's own");
+    assert_eq!(error.unwrap_err().code, RpcError::METHOD_NOT_FOUND, "there are no file callbacks");
 }
 
 #[test]
-fn acp_v2_options_commands_and_plans_are_read() {
+fn acp_v2_options_commands_and_plans_are_decoded() {
     let mut codec = able();
-    let told = json!({"sessionId": "s1",
+    let result = json!({"sessionId": "s1",
         "configOptions": [{"configId": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "a",
             "options": [{"groupId": "g", "name": "Group", "options": [{"value": "a", "name": "A"}]}]}],
         "availableCommands": [{"type": "command", "name": "go", "description": "Goes", "input": {"type": "text", "hint": "where"}}]});
-    let official: schema::NewSessionResponse = serde_json::from_value(told.clone()).unwrap();
+    let official: schema::NewSessionResponse = serde_json::from_value(result.clone()).unwrap();
     assert_eq!((official.config_options.len(), official.available_commands.len()), (1, 1));
     let mut out = Vec::new();
-    let Ok(Reply::Session(reply)) = codec.reply(&call_named("new"), &told.to_string(), &mut out) else {
+    let Ok(Reply::Session(reply)) = codec.reply(&call_named("new"), &result.to_string(), &mut out) else {
         panic!("no session");
     };
     assert_eq!((reply.options[0].id.as_str(), reply.id), ("mode", Some("s1".into())));
@@ -395,8 +395,8 @@ fn acp_v2_options_commands_and_plans_are_read() {
         schema::PlanEntry::new("Look", schema::PlanEntryPriority::High, schema::PlanEntryStatus::InProgress);
     let plan =
         schema::PlanUpdate::new(schema::PlanUpdateContent::Items(schema::PlanItems::new("p", vec![entry])));
-    let told = updates(&mut codec, schema::SessionUpdate::PlanUpdate(plan));
+    let result = updates(&mut codec, schema::SessionUpdate::PlanUpdate(plan));
     assert!(
-        matches!(&told[..], [SessionUpdate::Plan(plan)] if plan.id.as_ref().is_some_and(|id| id.as_str() == "p"))
+        matches!(&result[..], [SessionUpdate::Plan(plan)] if plan.id.as_ref().is_some_and(|id| id.as_str() == "p"))
     );
 }

@@ -24,7 +24,7 @@ impl Peer {
         }
     }
 
-    /// Gives the id of a logged request to the app's request with the same method and session. Returns false if there
+    /// Assigns the id of a logged request to the app's request with the same method and session. Returns false if there
     /// is none.
     pub fn claim(&mut self, id: u64, method: &str, session: Option<&str>, now: Instant) -> bool {
         if method == "initialize" && matches!(self.phase, Phase::Starting) && self.calls.first_id().is_none()

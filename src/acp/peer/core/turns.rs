@@ -1,4 +1,4 @@
-//! When turns end: with the response to their prompt, or with an event after it.
+//! Detects the end of turns: with the response to their prompt, or with a later event.
 
 use super::Peer;
 use crate::acp::codec::TurnNews;
@@ -7,7 +7,7 @@ use crate::acp::peer::messages;
 use crate::model::{AgentEvent, Call};
 
 impl Peer {
-    /// Acts on the news of turns that came beside updates.
+    /// Handles the turn events of the last messages.
     pub(super) fn on_turn_news(&mut self) {
         for news in self.codec.take_turn_news() {
             match news {

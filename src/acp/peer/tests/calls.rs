@@ -1,4 +1,4 @@
-//! Calls and asks: each has one answer.
+//! Calls and requests: each has exactly one response.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::model::{
 };
 
 #[tokio::test]
-async fn commands_wait_for_the_handshake_and_answers_do_not() {
+async fn commands_wait_for_the_handshake_and_responses_do_not() {
     let (mut app, mut agent) = start_with(Limits::default(), 64 << 10);
     app.new_session(10);
     app.send(AgentCommand::Cancel(session()));
@@ -38,10 +38,10 @@ async fn commands_wait_for_the_handshake_and_answers_do_not() {
 }
 
 #[tokio::test]
-async fn each_request_is_answered_once_with_its_own_id_byte_for_byte() {
+async fn each_request_gets_one_response_with_its_id_unchanged() {
     let (mut app, mut agent) = ready().await;
     let mut asks = Vec::new();
-    // Two open requests with one id, and ids that collide with ours.
+    // Two open requests with the same id, and ids that are equal to those of parlor.
     for id in ["0", "1", "1", "1.50e0", "\"a\\u0041/:\""] {
         let message = permission(&json!("ID")).to_string().replace("\"ID\"", id);
         agent.write(&format!("{message}\n")).await;
@@ -55,11 +55,11 @@ async fn each_request_is_answered_once_with_its_own_id_byte_for_byte() {
         assert!(line.starts_with(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{wire_id},\"result\":")), "{line}");
     }
     app.send(AgentCommand::Cancel(session()));
-    assert_eq!(agent.hear().await["method"], "session/cancel", "the second answers were dropped");
+    assert_eq!(agent.hear().await["method"], "session/cancel", "the second responses were dropped");
 }
 
 #[tokio::test]
-async fn unknown_and_unreadable_requests_are_answered_with_errors() {
+async fn unknown_and_invalid_requests_get_error_responses() {
     let (mut app, mut agent) = ready().await;
     agent.say(json!({"jsonrpc": "2.0", "id": "q", "method": "craft/drain", "params": {}})).await;
     let answer = agent.hear().await;
@@ -72,7 +72,7 @@ async fn unknown_and_unreadable_requests_are_answered_with_errors() {
 }
 
 #[tokio::test]
-async fn a_withdrawn_request_is_told_and_stays_open_for_its_answer() {
+async fn cancelled_requests_are_reported_and_still_get_a_response() {
     let (mut app, mut agent) = ready().await;
     let mut ids = Vec::new();
     for _ in 0..2 {
@@ -88,7 +88,7 @@ async fn a_withdrawn_request_is_told_and_stays_open_for_its_answer() {
 }
 
 #[tokio::test]
-async fn a_call_of_ours_can_be_withdrawn_before_and_after_it_was_sent() {
+async fn calls_can_be_cancelled_before_and_after_they_are_sent() {
     let (mut app, mut agent) = start_with(Limits::default(), 64 << 10);
     app.prompt(7);
     let tag = CallTag { number: 7, purpose: Purpose::Prompt(SessionKey(1)) };
@@ -107,7 +107,7 @@ async fn a_call_of_ours_can_be_withdrawn_before_and_after_it_was_sent() {
 }
 
 #[tokio::test]
-async fn an_overdue_call_is_given_up_and_its_late_answer_ignored() {
+async fn overdue_calls_time_out_and_late_responses_are_ignored() {
     let short = Deadlines { other: Duration::from_millis(60), ..Deadlines::default() };
     let (mut app, mut agent) = start_with(Limits { deadlines: short, ..Limits::default() }, 64 << 10);
     agent.answer_initialize().await;

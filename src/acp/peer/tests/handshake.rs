@@ -1,9 +1,9 @@
-//! The manners of single systems: how they are greeted, how their turns end, how they are left.
+//! Workarounds of profiles: the handshake, the end of turns, and the shutdown.
 
 use super::*;
 use crate::model::{Profile, Remote, RpcError, StopReason};
 
-/// A connection to an agent of a profile, in a folder of its own.
+/// A connection to an agent with a profile, in a temporary folder.
 fn start(profile: Profile) -> (App, Agent, tempfile::TempDir) {
     start_spec(AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() }, profile)
 }
@@ -16,7 +16,7 @@ fn start_spec(mut spec: AgentSpec, profile: Profile) -> (App, Agent, tempfile::T
     (app, agent, folder)
 }
 
-/// One that is ready, with its own protocol.
+/// A ready connection to `OpenOxide`.
 async fn oxide() -> (App, Agent, tempfile::TempDir) {
     let (mut app, mut agent, folder) = start(Profile::OpenOxide);
     agent.write("ready\n").await;
@@ -40,9 +40,9 @@ fn ended(reply: Result<Reply, CallError>) -> StopReason {
 }
 
 #[tokio::test]
-async fn an_agent_that_speaks_first_is_greeted_also_when_it_is_silent() {
+async fn initialize_is_sent_and_retried_if_an_agent_does_not_speak_first() {
     let (_app, mut agent, _folder) = start(Profile::OpenOxide);
-    // It says nothing: after a while it is greeted all the same, and once more when it stays silent.
+    // Without a first message, `initialize` is sent after a delay, and again if there is no response.
     let first = agent.hear().await;
     let second = agent.hear().await;
     assert_eq!((&first["method"], &first["id"]), (&json!("initialize"), &json!(1)));
@@ -50,7 +50,7 @@ async fn an_agent_that_speaks_first_is_greeted_also_when_it_is_silent() {
 }
 
 #[tokio::test]
-async fn a_turn_ends_once_by_its_event_or_by_its_answer() {
+async fn a_turn_ends_once_with_its_event_or_its_response() {
     let (mut app, mut agent, _folder) = oxide().await;
     app.prompt(1);
     assert_eq!(agent.hear().await["method"], json!("prompt/send"));
@@ -59,7 +59,7 @@ async fn a_turn_ends_once_by_its_event_or_by_its_answer() {
     assert_eq!(app.chunks(1).await, "x");
     agent.say(event("done")).await;
     assert_eq!(ended(app.reply().await.1), StopReason::EndTurn);
-    // The next turn: the answer ends it, and the event that follows says nothing about the one after.
+    // The next turn ends with the response; the event after it must not end the one after.
     app.prompt(2);
     assert_eq!(agent.hear().await["id"], json!(3));
     agent.say(event("text_delta")).await;
@@ -76,7 +76,7 @@ async fn a_turn_ends_once_by_its_event_or_by_its_answer() {
 }
 
 #[tokio::test]
-async fn over_http_a_response_that_crosses_the_first_updates_does_not_cut_the_turn() {
+async fn over_http_a_response_after_the_first_updates_does_not_end_the_turn() {
     let remote = Remote { url: "http://agent.invalid".to_owned(), ..Remote::default() };
     let spec = AgentSpec { remote: Some(remote), ..AgentSpec::default() };
     let (mut app, mut agent, _folder) = start_spec(spec, Profile::OpenOxide);
@@ -95,7 +95,7 @@ async fn over_http_a_response_that_crosses_the_first_updates_does_not_cut_the_tu
 }
 
 #[tokio::test]
-async fn a_turn_that_ends_with_an_error_has_failed_and_one_that_went_on_has_not() {
+async fn a_turn_fails_only_if_an_error_is_its_last_event() {
     let (mut app, mut agent, _folder) = oxide().await;
     let error = json!({"method": "error", "params": {"session_id": "s1", "message": "overloaded"}});
     app.prompt(1);
@@ -118,18 +118,18 @@ async fn a_turn_that_ends_with_an_error_has_failed_and_one_that_went_on_has_not(
 }
 
 #[tokio::test]
-async fn a_cancel_names_the_prompt_and_nothing_is_cancelled_without_one() {
+async fn cancel_contains_the_prompt_id_and_is_not_sent_without_a_prompt() {
     let (app, mut agent, _folder) = oxide().await;
     app.send(AgentCommand::Cancel(session()));
     app.prompt(1);
-    assert_eq!(agent.hear().await["method"], json!("prompt/send"), "there was nothing to cancel");
+    assert_eq!(agent.hear().await["method"], json!("prompt/send"), "no prompt to cancel");
     app.send(AgentCommand::Cancel(session()));
     let cancel = agent.hear().await;
     assert_eq!((&cancel["method"], &cancel["params"]), (&json!("$/cancelRequest"), &json!({"id": 2})));
 }
 
 #[tokio::test]
-async fn shutdown_is_asked_for_and_its_answer_ends_the_wait() {
+async fn shutdown_is_requested_and_its_response_ends_the_wait() {
     let (mut app, mut agent, _folder) = oxide().await;
     app.connection.commands.stop(false);
     let shutdown = agent.hear().await;
@@ -141,7 +141,7 @@ async fn shutdown_is_asked_for_and_its_answer_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_shut_down_is_not_waited_for() {
+async fn an_agent_that_does_not_shut_down_is_stopped() {
     let (_app, mut agent, _folder) = {
         let (app, agent, folder) = oxide().await;
         app.connection.commands.stop(false);
@@ -152,7 +152,7 @@ async fn an_agent_that_does_not_shut_down_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn the_id_of_the_last_session_is_found_in_the_folder() {
+async fn the_id_of_the_last_session_is_read_from_the_folder() {
     let (mut app, mut agent, folder) = start(Profile::OpenOxide);
     std::fs::create_dir_all(folder.path().join(".openoxide/sessions")).unwrap();
     std::fs::write(folder.path().join(".openoxide/sessions/.current"), "sess_old\n").unwrap();
@@ -170,7 +170,7 @@ async fn the_id_of_the_last_session_is_found_in_the_folder() {
 }
 
 #[tokio::test]
-async fn an_agent_that_takes_no_notifications_hears_of_no_withdrawal() {
+async fn cancellations_are_not_sent_to_agents_without_notifications() {
     let (mut app, mut agent, _folder) = start(Profile::ZeptoClaw);
     agent.answer_initialize().await;
     app.ready().await;
@@ -182,7 +182,7 @@ async fn an_agent_that_takes_no_notifications_hears_of_no_withdrawal() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_too_long_is_not_sent() {
+async fn prompts_over_the_limit_are_not_sent() {
     let (mut app, mut agent, _folder) = start(Profile::ZeptoClaw);
     agent.answer_initialize().await;
     app.ready().await;
@@ -196,7 +196,7 @@ async fn a_prompt_that_is_too_long_is_not_sent() {
 }
 
 #[tokio::test]
-async fn acp_v2_is_given_up_where_the_agent_does_not_know_it() {
+async fn acp_v2_falls_back_if_the_agent_does_not_support_it() {
     let mut spec = AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() };
     spec.wire.protocol = 2;
     let options = ConnectOptions { spec, ..options(Tap::default()) };
@@ -213,7 +213,7 @@ async fn acp_v2_is_given_up_where_the_agent_does_not_know_it() {
 }
 
 #[tokio::test]
-async fn acp_v2_a_turn_ends_by_a_state_and_never_by_one_from_before() {
+async fn acp_v2_a_stale_idle_state_does_not_end_a_turn() {
     let mut spec = AgentSpec { command: "agent".to_owned(), ..AgentSpec::default() };
     spec.wire.protocol = 2;
     let options = ConnectOptions { spec, ..options(Tap::default()) };
@@ -232,10 +232,10 @@ async fn acp_v2_a_turn_ends_by_a_state_and_never_by_one_from_before() {
     agent.say(idle()).await;
     agent.say(json!({"id": 2, "result": {"messageId": "m"}})).await;
     agent.say(chunk("more")).await;
-    assert_eq!(app.chunks(4).await, "more", "the turn goes on");
+    assert_eq!(app.chunks(4).await, "more", "the turn continues");
     agent.say(idle()).await;
     assert_eq!(ended(app.reply().await.1), StopReason::MaxTokens);
-    // An error is an answer as ever.
+    // An error response ends the turn, as in version 1.
     app.prompt(2);
     agent.hear().await;
     agent.say(json!({"id": 3, "error": {"code": -32603, "message": "no"}})).await;
@@ -243,7 +243,7 @@ async fn acp_v2_a_turn_ends_by_a_state_and_never_by_one_from_before() {
 }
 
 #[tokio::test]
-async fn an_old_form_is_tried_where_the_new_one_is_refused() {
+async fn the_old_form_is_tried_if_the_new_one_is_rejected() {
     let (mut app, mut agent, _folder) = start(Profile::Banjo);
     agent.answer_initialize().await;
     app.ready().await;

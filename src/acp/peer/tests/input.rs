@@ -1,4 +1,4 @@
-//! Irregular input: understood, or told, and survived.
+//! Non-standard and invalid input: it is decoded or reported, and the connection continues.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::acp::peer::Limits;
 use crate::model::{AgentCommand, AgentEvent, AnomalyKind, CallError, Reply, Response};
 
 #[tokio::test]
-async fn responses_in_irregular_forms_are_understood() {
+async fn non_standard_responses_are_decoded() {
     let (mut app, mut agent) = ready().await;
     for (number, template) in [
         r#"{"id":ID,"result":{"stopReason":"end_turn"}}"#,
@@ -50,7 +50,7 @@ async fn responses_in_irregular_forms_are_understood() {
 }
 
 #[tokio::test]
-async fn stray_responses_are_told_and_ignored() {
+async fn stray_responses_are_reported_and_ignored() {
     let (mut app, mut agent) = ready().await;
     app.set_mode(1);
     let id = agent.hear().await["id"].clone();
@@ -76,7 +76,7 @@ async fn stray_responses_are_told_and_ignored() {
 }
 
 #[tokio::test]
-async fn irregular_input_is_told_and_the_connection_survives() {
+async fn invalid_input_is_reported_and_the_connection_continues() {
     let limits = Limits { max_frame_bytes: 2000, ..Limits::default() };
     let (mut app, mut agent) = start_with(limits, 64 << 10);
     agent.answer_initialize().await;
@@ -91,7 +91,7 @@ async fn irregular_input_is_told_and_the_connection_survives() {
         ("{\"result\":{}}\n", AnomalyKind::BadFrame),
         ("[1]\n", AnomalyKind::Dialect),
         ("", AnomalyKind::BadFrame),
-        // Names with `_` are extensions, so only the second of these is told.
+        // Names with `_` are extensions, so only the second one is reported.
         ("{\"method\":\"_x/y\"}\n{\"method\":\"x/y\"}\n", AnomalyKind::UnknownMethod),
         ("{\"method\":\"$/cancel_request\"}\n", AnomalyKind::BadMessage),
     ] {
@@ -109,13 +109,13 @@ async fn irregular_input_is_told_and_the_connection_survives() {
     agent.output.write_all(&bytes).await.unwrap();
     assert_eq!(app.anomaly().await, AnomalyKind::BadUtf8);
     assert_eq!(app.chunks(5).await, "a\u{FFFD}b");
-    // Nothing of all this was answered.
+    // None of this was answered.
     app.send(AgentCommand::Cancel(session()));
     assert_eq!(agent.hear().await["method"], "session/cancel");
 }
 
 #[tokio::test]
-async fn arrays_header_frames_and_joined_messages_are_taken_apart() {
+async fn arrays_header_frames_and_joined_messages_are_split() {
     let (mut app, mut agent) = ready().await;
     agent.write(&format!("[{},{}]\n", chunk("a"), chunk("b"))).await;
     assert_eq!(app.anomaly().await, AnomalyKind::Dialect);
@@ -130,7 +130,7 @@ async fn arrays_header_frames_and_joined_messages_are_taken_apart() {
 }
 
 #[tokio::test]
-async fn a_notification_with_a_null_id_is_taken_as_one() {
+async fn a_notification_may_have_a_null_id() {
     let (mut app, mut agent) = ready().await;
     let mut message = chunk("a");
     message["id"] = Value::Null;
@@ -144,7 +144,7 @@ async fn a_notification_with_a_null_id_is_taken_as_one() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever an agent writes, the connection ends with `Closed` and each call has one reply.
+    /// For any input, the connection ends with `Closed` and each call has one reply.
     #[test]
     fn no_input_breaks_the_peer(bytes in proptest::collection::vec(any::<u8>(), 0..600), parts in proptest::collection::vec(0_usize..12, 0..20)) {
         let lines = [

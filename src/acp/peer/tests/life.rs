@@ -17,7 +17,7 @@ use crate::acp::{ConnectOptions, Connection, connect, connect_with};
 use crate::model::{AgentCommand, AgentEvent, AgentSpec, AnomalyKind, CallError, CloseReason};
 
 #[tokio::test]
-async fn a_refused_handshake_is_tried_in_another_form_and_then_fails_for_good() {
+async fn a_rejected_handshake_is_retried_in_other_forms_and_then_fails() {
     let (mut app, mut agent) = start_with(Limits::default(), 64 << 10);
     app.new_session(1);
     let mut attempts = 0;
@@ -44,7 +44,7 @@ async fn a_refused_handshake_is_tried_in_another_form_and_then_fails_for_good() 
             AgentEvent::Anomaly(_) => {}
             other => panic!("{other:?}"),
         }
-        // Further forms are refused as well.
+        // Further forms are rejected too.
         while let Ok(Ok(Some(line))) = timeout(Duration::from_millis(20), agent.lines.next_line()).await {
             let message: Value = serde_json::from_str(&line).unwrap();
             assert_eq!(message["method"], "initialize");
@@ -55,7 +55,7 @@ async fn a_refused_handshake_is_tried_in_another_form_and_then_fails_for_good() 
 }
 
 #[tokio::test]
-async fn a_handshake_without_an_answer_fails() {
+async fn a_handshake_without_a_response_fails() {
     let short = Deadlines { initialize: Duration::from_millis(50), ..Deadlines::default() };
     let (mut app, _agent) = start_with(Limits { deadlines: short, ..Limits::default() }, 64 << 10);
     app.new_session(4);
@@ -65,7 +65,7 @@ async fn a_handshake_without_an_answer_fails() {
 }
 
 #[tokio::test]
-async fn the_end_loses_no_call_and_comes_last() {
+async fn every_call_ends_before_the_connection_closes() {
     let (mut app, mut agent) = ready().await;
     app.prompt(1);
     app.set_mode(2);
@@ -87,7 +87,7 @@ async fn the_end_loses_no_call_and_comes_last() {
 }
 
 #[tokio::test]
-async fn stopping_answers_what_is_open_first() {
+async fn stopping_responds_to_open_requests_first() {
     let (mut app, mut agent) = ready().await;
     agent.say(permission(&json!("p"))).await;
     agent.say(read_file(&json!("f"))).await;
@@ -104,7 +104,7 @@ async fn stopping_answers_what_is_open_first() {
 }
 
 #[tokio::test]
-async fn dropping_the_connection_answers_and_ends_it() {
+async fn dropping_the_connection_responds_and_closes_it() {
     for keep_events in [true, false] {
         let (mut app, mut agent) = ready().await;
         agent.say(permission(&json!(1))).await;
@@ -122,9 +122,9 @@ async fn dropping_the_connection_answers_and_ends_it() {
     }
 }
 
-/// The app sleeps, the agent floods, and a cancel still goes out.
+/// The app is blocked, the agent floods, and a cancellation is still sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancel_overtakes_a_flood_while_the_app_lags() {
+async fn a_cancellation_is_sent_during_a_flood_while_the_app_is_blocked() {
     let (mut app, agent) = ready().await;
     let Agent { mut lines, mut output } = agent;
     let written = Arc::new(AtomicUsize::new(0));
@@ -136,10 +136,10 @@ async fn a_cancel_overtakes_a_flood_while_the_app_lags() {
         }
     });
     tokio::time::sleep(Duration::from_millis(500)).await;
-    // Nothing of the flood is taken in, so whatever waited for it would wait for ever.
+    // Nothing of the flood is received, so anything that waited for it would wait forever.
     for _ in 0..5 {
         app.send(AgentCommand::Cancel(session()));
-        let line = timeout(PATIENCE, lines.next_line()).await.expect("no hang").unwrap().unwrap();
+        let line = timeout(PATIENCE, lines.next_line()).await.expect("timed out").unwrap().unwrap();
         assert!(line.contains("session/cancel"));
     }
     let before = written.load(Ordering::Relaxed);
@@ -153,7 +153,7 @@ async fn a_cancel_overtakes_a_flood_while_the_app_lags() {
 }
 
 #[tokio::test]
-async fn an_agent_that_never_reads_is_still_heard() {
+async fn messages_of_an_agent_that_never_reads_are_received() {
     let (mut app, mut agent) = start_with(Limits::default(), 4 << 10);
     agent.answer_initialize().await;
     app.ready().await;
@@ -170,7 +170,7 @@ async fn an_agent_that_never_reads_is_still_heard() {
 }
 
 #[tokio::test]
-async fn the_tap_sees_both_ways() {
+async fn the_tap_records_both_directions() {
     let (transport, stream) = memory::pair(64 << 10);
     let tap = Tap::default();
     let connection = connect_with(Box::new(transport), options(tap.clone()), Limits::default());
@@ -191,7 +191,7 @@ async fn the_tap_sees_both_ways() {
 }
 
 #[tokio::test]
-async fn a_fault_of_our_own_still_closes_the_connection() {
+async fn a_panic_of_the_peer_closes_the_connection() {
     struct Faulty;
     impl Transport for Faulty {
         fn start(self: Box<Self>, _: Setup) -> Result<Link, CloseReason> {
@@ -204,14 +204,14 @@ async fn a_fault_of_our_own_still_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_missing_closes_the_connection() {
+async fn a_missing_program_closes_the_connection() {
     let spec = AgentSpec { command: "no-such-agent-anywhere".into(), ..AgentSpec::default() };
     let connection = connect(ConnectOptions { spec, ..options(Tap::default()) });
     let mut app = App { connection, events: VecDeque::new() };
     app.new_session(1);
     let (events, reason) = app.rest().await;
     assert!(matches!(reason, CloseReason::NotStarted { is_missing: true, .. }), "{reason:?}");
-    // Whether the call was still taken is a race; if so, it has its reply.
+    // It is a race whether the call is accepted; if so, it gets a reply.
     assert!(events.iter().all(|event| matches!(event, AgentEvent::Replied(_, Err(CallError::Lost)))));
 }
 

@@ -1,4 +1,4 @@
-//! Updates wait for the next look of the app, and nothing else does.
+//! Only updates are delayed until the gate opens.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -26,7 +26,7 @@ async fn ready(gate: Gate) -> (App, Agent) {
     (app, agent)
 }
 
-/// Lets all tasks do what they can without a timer.
+/// Runs all tasks until they wait for a timer or for input.
 async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
@@ -34,12 +34,12 @@ async fn settle() {
 }
 
 #[tokio::test]
-async fn updates_of_a_stream_come_together_when_the_gate_opens() {
+async fn updates_are_sent_in_one_batch_when_the_gate_opens() {
     let (keeper, gate) = GateKeeper::new();
     let (mut app, mut agent) = ready(gate).await;
     keeper.open_at(Instant::now() + Duration::from_secs(600));
-    // Until it is known that this is a stream, each update comes at once. More than an update per millisecond may be a
-    // flood, which never waits.
+    // The first updates are sent immediately, until a stream is detected. More than one update per millisecond may be a
+    // flood, which is never delayed.
     timeout(PATIENCE, async {
         loop {
             agent.say(chunk("a")).await;
@@ -54,15 +54,15 @@ async fn updates_of_a_stream_come_together_when_the_gate_opens() {
     .unwrap();
     agent.say(chunk("b")).await;
     settle().await;
-    assert_eq!(app.connection.events.len(), 0, "they wait");
-    // A cancel does not.
+    assert_eq!(app.connection.events.len(), 0, "updates are delayed");
+    // A cancellation is not delayed.
     app.send(AgentCommand::Cancel(session()));
     assert_eq!(agent.hear().await["method"], "session/cancel");
     keeper.open_at(Instant::now());
     settle().await;
     assert_eq!(app.connection.events.len(), 1, "one batch");
     assert_eq!(app.chunks(2).now_or_never().as_deref(), Some("ab"));
-    // A request ends the stream: what follows it is not held up.
+    // A request ends the stream, so the messages after it are not delayed.
     agent.say(permission(&"p1".into())).await;
     settle().await;
     assert!(matches!(app.next().now_or_never(), Some(AgentEvent::Request(..))));
@@ -73,7 +73,7 @@ async fn updates_of_a_stream_come_together_when_the_gate_opens() {
 }
 
 #[tokio::test]
-async fn an_agent_waits_for_an_app_that_takes_nothing() {
+async fn an_agent_blocks_while_the_app_receives_nothing() {
     let (app, mut agent) = ready(Gate::default()).await;
     let flood = format!("{}\n", chunk("x")).repeat(2000);
     let write = tokio::spawn(async move {
@@ -85,7 +85,7 @@ async fn an_agent_waits_for_an_app_that_takes_nothing() {
     }
     assert!(!write.is_finished());
     assert!(app.connection.events.len() <= EVENT_BATCHES);
-    // A cancel is written all the same.
+    // A cancellation is written nevertheless.
     app.send(AgentCommand::Cancel(session()));
     let App { mut connection, .. } = app;
     let drain = async { while connection.events.recv().await.is_some() {} };

@@ -1,7 +1,7 @@
 //! The HTTP client of one connection, with proxies from the environment, cookies, the user's headers and the token.
 //!
-//! Invariants: headers and token are sent only to the origin of the agent's URL, so redirects to other origins are
-//! not followed; TLS certificates are always verified; a rejected token is fetched once more from its source.
+//! Invariants: headers and token are sent only to the origin of the agent's URL, so redirects to other origins are not
+//! followed; TLS certificates are always verified; a rejected token is fetched from its source once more.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,18 +15,17 @@ use super::token;
 use crate::model::{Remote, TokenSource};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// A peer that is gone without a word is noticed by the system within about a minute.
+/// With these settings the system detects a lost peer within about a minute.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_STEP: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TRIES: u32 = 3;
-/// A server may send us on within itself, but not for ever.
+/// Maximum number of redirects within the server.
 const MOST_REDIRECTS: usize = 5;
 
 /// The HTTP client of one connection.
 #[derive(Debug)]
 pub struct Client {
     http: reqwest::Client,
-    /// The agent's URL, with `http` or `https`.
     url: Url,
     headers: HeaderMap,
     source: Option<TokenSource>,
@@ -34,7 +33,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client for an agent; fetches its token. `is_upgrade`: for connections that become web sockets.
+    /// Creates the client of an agent, and fetches its token. `is_upgrade`: for connections that are upgraded to a
+    /// WebSocket.
     pub async fn open(remote: &Remote, is_upgrade: bool) -> Result<Arc<Self>, HttpError> {
         let refused = |text: String| HttpError::Refused { text };
         let url = http_url(remote).map_err(refused)?;
@@ -79,12 +79,12 @@ impl Client {
         }))
     }
 
-    /// The agent's URL, with `http` or `https`.
+    /// The agent's URL, with an HTTP scheme.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Begins a request to the agent's server. Of another origin nothing of the user's is sent along.
+    /// Builds a request. Headers and token are added only for the agent's origin.
     pub fn request(&self, method: Method, url: &Url) -> RequestBuilder {
         let mut request = self.http.request(method, url.clone());
         if url.origin() == self.url.origin() {
@@ -97,7 +97,7 @@ impl Client {
         request
     }
 
-    /// Sends a request. A success, or a refusal that the caller `wants` to see, comes back as answer.
+    /// Sends a request. Returns responses with success, or with a status that the caller `wants`.
     pub async fn send(
         &self,
         request: RequestBuilder,
@@ -119,7 +119,7 @@ impl Client {
         Err(HttpError::of_status(response, &url, self.token_origin()).await)
     }
 
-    /// Where the token comes from, for people.
+    /// A description of the source of the token.
     pub fn token_origin(&self) -> Option<String> {
         self.source.as_ref().map(ToString::to_string)
     }
@@ -128,7 +128,7 @@ impl Client {
         self.http.execute(request).await.map_err(|error| HttpError::of_error(&error, url))
     }
 
-    /// Fetches the token anew; whether it is another one now.
+    /// Fetches the token again; returns whether it changed.
     async fn renew_token(&self, request: &mut Request) -> bool {
         let Some(source) = &self.source else { return false };
         let Ok(fresh) = authorization(source).await else { return false };
@@ -149,7 +149,7 @@ async fn authorization(source: &TokenSource) -> Result<HeaderValue, String> {
     Ok(value)
 }
 
-/// The URL as HTTP knows it, checked.
+/// The validated URL with an HTTP scheme.
 pub fn http_url(remote: &Remote) -> Result<Url, String> {
     let shown = remote.shown_url();
     let wrong = |why: &str| format!("Invalid agent URL {shown}: {why}.");
@@ -160,7 +160,7 @@ pub fn http_url(remote: &Remote) -> Result<Url, String> {
         "https" | "wss" => "https",
         _ => return Err(wrong("it must start with https://, http://, wss:// or ws://")),
     };
-    // The scheme is part of how a URL is read, so it is changed in the text.
+    // Replaced in the text and parsed again, because parsing depends on the scheme.
     if scheme != url.scheme() {
         let rest = url.as_str().split_once(':').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
         url = Url::parse(&format!("{scheme}:{rest}")).map_err(|error| wrong(&error.to_string()))?;
@@ -185,7 +185,7 @@ fn user_headers(remote: &Remote) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-/// Follows within the server only, and only where the message is sent again as it was.
+/// Follows redirects within the server only, and only those that repeat the request unchanged.
 fn same_origin_only() -> Policy {
     Policy::custom(|attempt| {
         let is_same_message =
@@ -200,7 +200,7 @@ fn same_origin_only() -> Policy {
     })
 }
 
-/// Whether the server is on this machine, where no proxy is of use.
+/// Whether the server is on this machine, which needs no proxy.
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_become_those_of_http() {
+    fn urls_are_converted_to_http() {
         for (url, expected) in [
             ("ws://host:90/acp?a=1", "http://host:90/acp?a=1"),
             ("wss://host", "https://host/"),
@@ -247,6 +247,6 @@ mod tests {
         for other in ["http://127.0.0.1:2/acp", "https://127.0.0.1:1/acp", "http://localhost:1/acp"] {
             assert!(headers(other).is_empty(), "{other}");
         }
-        assert!(!format!("{client:?}").contains("Bearer"), "a debug text holds the token");
+        assert!(!format!("{client:?}").contains("Bearer"), "the debug output contains the token");
     }
 }

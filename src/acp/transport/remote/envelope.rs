@@ -15,11 +15,11 @@ use super::sse::SseItem;
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::model::RpcError;
 
-/// Events that one dialect names by the stream's own names. Source: the client page of `OpenOxide`, event types.
+/// Events of a dialect that uses the event name of the stream. Source: the client page of `OpenOxide`, event types.
 const DIALECT_EVENTS: &[&str] =
     &["text_delta", "tool_use", "tool_result", "diff_block", "plan_step", "error", "done"];
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Request,
@@ -27,22 +27,21 @@ pub enum Kind {
     Response,
 }
 
-/// Whom a message concerns.
+/// The parts of a message that are needed for routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     pub kind: Kind,
-    /// Its id as JSON, unless there is none.
+    /// The id as JSON; `None`: no id.
     pub id: Option<String>,
-    /// Its method; empty for a response.
+    /// The method; empty for a response.
     pub method: String,
-    /// The session that its params or its result name.
+    /// The session in its params or its result.
     pub session: Option<String>,
-    /// Whether it is a response with an error.
     pub is_error: bool,
 }
 
 impl Envelope {
-    /// The id as a number, as ours are; some servers send it back as a text.
+    /// The id as a number, as parlor assigns them; some servers return it as a string.
     pub fn number(&self) -> Option<u64> {
         let id = self.id.as_deref()?;
         id.strip_prefix('"').and_then(|id| id.strip_suffix('"')).unwrap_or(id).parse().ok()
@@ -69,7 +68,7 @@ struct Scope {
     session: Option<String>,
 }
 
-/// Reads a message; `None` if it is none.
+/// Parses a message; `None`: not a message.
 pub fn read(text: &str) -> Option<Envelope> {
     let envelope: RawMessage<'_> = serde_json::from_str(text).ok()?;
     let id = envelope.id.map(|id| id.get().to_owned()).filter(|id| id != "null");
@@ -91,7 +90,7 @@ pub fn read(text: &str) -> Option<Envelope> {
     })
 }
 
-/// The bytes of all texts in a prompt.
+/// The total length of the texts in a prompt, in bytes.
 pub fn prompt_text_bytes(text: &str) -> usize {
     #[derive(Deserialize)]
     struct Request {
@@ -110,7 +109,7 @@ pub fn prompt_text_bytes(text: &str) -> usize {
     request.map_or(0, |request| request.params.prompt.iter().map(|block| block.text.len()).sum())
 }
 
-/// The name under which an agent introduces itself in an answer to `initialize`.
+/// The name of the agent in a response to `initialize`.
 pub fn agent_name(text: &str) -> Option<String> {
     let answer: serde_json::Value = serde_json::from_str(text).ok()?;
     let result = answer.get("result")?;
@@ -132,24 +131,24 @@ struct Failure<'a> {
     data: &'a RawValue,
 }
 
-/// The answer to a request of ours that got none, because of the line. `mark` says how far it came.
+/// The error response to a request whose response was not received. `mark` is `UNDELIVERED` or `UNSENT`.
 pub fn failure(id: &str, mark: &str, text: &str) -> Bytes {
     let [id, mark] = [id, mark].map(|json| serde_json::from_str(json).unwrap_or(RawValue::NULL));
     let error = Failure { code: RpcError::INTERNAL, message: text, data: mark };
     serde_json::to_vec(&FailedResponse { jsonrpc: "2.0", id, error }).unwrap_or_default().into()
 }
 
-/// An answer without an id is the answer to the request in whose POST it came.
+/// Sets the id of a response that has none; it belongs to the request in whose POST it was received.
 pub fn with_id(text: &str, id: &str) -> Option<Bytes> {
     let mut answer: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
     answer.insert("id".to_owned(), serde_json::from_str(id).ok()?);
     serde_json::to_vec(&answer).ok().map(Bytes::from)
 }
 
-/// Sorts what an event stream gave.
+/// Converts an item of an event stream to messages.
 ///
-/// One dialect tells the kind of an event by the event's own name, with data that is no JSON-RPC message:
-/// such an event becomes a notification of that name.
+/// One dialect sends the kind of an event in the event name, with data that is not a JSON-RPC message; such an event
+/// becomes a notification with that name.
 pub fn sort_event(item: SseItem, out: &mut Vec<InboundFrame>) {
     match item {
         SseItem::Comment => {}
@@ -165,8 +164,8 @@ pub fn sort_event(item: SseItem, out: &mut Vec<InboundFrame>) {
     }
 }
 
-/// Whether an event under a name holds a message of its own. A tool call's event has an `id` too, and its
-/// result may be called `result` or `error`.
+/// Whether the data of a named event is a JSON-RPC message. The event of a tool call also has an `id`, and its result
+/// may be in `result` or `error`.
 fn is_message(name: &str, text: &str) -> bool {
     #[derive(Deserialize)]
     struct Marks {
@@ -198,7 +197,7 @@ mod tests {
     use crate::acp::transport::UNSENT;
 
     #[test]
-    fn messages_say_whom_they_concern() {
+    fn kind_id_method_and_session_are_read() {
         let read = |text| read(text).map(|letter| (letter.kind, letter.id, letter.method, letter.session));
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn named_events_become_messages_of_that_name() {
+    fn named_events_become_notifications() {
         for (data, params) in [
             ("{\"text\":\"hi\"}", "{\"text\":\"hi\"}"),
             ("plain", "{\"text\":\"plain\"}"),
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_our_own_are_answers() {
+    fn generated_responses_are_valid() {
         let letter = read(std::str::from_utf8(&failure("3", UNSENT, "no \"luck\"")).unwrap()).unwrap();
         assert_eq!((letter.kind, letter.id, letter.is_error), (Kind::Response, Some("3".to_owned()), true));
         let given = with_id(r#"{"error":{"code":1},"id":null}"#, "4").unwrap();
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_prompt_are_counted() {
+    fn the_text_of_a_prompt_is_counted_in_bytes() {
         let text = r#"{"params":{"prompt":[{"type":"text","text":"ab"},{"type":"resource_link","uri":"x"},{"text":"ü"}]}}"#;
         assert_eq!(prompt_text_bytes(text), 4);
         assert_eq!(prompt_text_bytes("{}"), 0);

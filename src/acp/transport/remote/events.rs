@@ -20,35 +20,35 @@ use super::http_context::{HttpContext, Inlet, is_events};
 use super::http_error::{HttpError, host_of, innermost};
 use super::sse::{SseItem, SseReader};
 
-/// Shorter silences do not count as broken, however often a server shows that it lives.
+/// Minimum timeout of a silent stream, however short the keep-alive interval of the server is.
 const LEAST_IDLE: Duration = Duration::from_secs(10);
 
-/// A stream that lived so long was a good one: the next pause is short again.
+/// A stream that was open for this long resets the delay before the next attempt.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 
-/// After so many reads in a row with only comments, each is followed by a pause.
+/// After this number of consecutive reads with comments only, each is followed by a pause.
 const MOST_EMPTY_READS: u32 = 32;
 const EMPTY_READ_PAUSE: Duration = Duration::from_millis(20);
 
-/// How many events are remembered to recognise those sent again after a reconnect.
+/// Number of events that are remembered to detect those that are sent again after a reconnect.
 const MOST_SEEN: usize = 256;
 
-/// Sees each message, and returns whether to pass it on.
+/// Inspects each message, and returns whether to pass it on.
 pub type Hook = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// How reading one body came to its end.
+/// How reading a body ended.
 #[derive(Debug)]
 pub enum BodyEnd {
-    /// The server ended it.
+    /// The server ended the body.
     Ended,
     Broken(String),
-    /// Too long nothing came.
+    /// The server sent nothing for too long.
     Silent,
-    /// Nobody listens any more.
+    /// The receiver was dropped.
     Unheard,
 }
 
-/// How long a stream may be silent: three times what the server's own keep-alive shows.
+/// Timeout of a silent stream: three times the observed keep-alive interval of the server.
 #[derive(Debug)]
 struct Silence {
     limit: Option<Duration>,
@@ -65,13 +65,13 @@ impl Silence {
     }
 
     fn on_event(&mut self) {
-        // A server may send its comments only when there is nothing else to send.
+        // The server may send comments only while there are no events, so the interval is unknown.
         self.last_comment = None;
     }
 }
 
-/// The last events with an id, to recognise those that a server sends again after a reconnect. Only the events that come
-/// first on a new stream are compared, by id and data, and only while the server gives each id once.
+/// The last events with an id, to detect those that a server sends again after a reconnect. Only the first events of a
+/// new stream are compared, by id and data, and only if the server does not repeat ids.
 #[derive(Debug, Default)]
 struct Seen {
     /// Hashes of the id, and of id and data.
@@ -82,7 +82,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether this event was taken before; if not, it is from now on.
+    /// Whether this event was received before; otherwise it is remembered.
     fn is_again(&mut self, id: Option<&str>, data: &[u8]) -> bool {
         let Some(id) = id else {
             self.is_replay = false;
@@ -116,12 +116,12 @@ pub struct EventReader {
     inlet: Inlet,
     hook: Hook,
     silence: Silence,
-    /// Whether the stream said anything since it was opened.
+    /// Whether there was an event since the stream was opened.
     has_spoken: bool,
 }
 
 impl EventReader {
-    /// A reader; `idle` is how long the server may be silent before it has shown its keep-alive.
+    /// Creates a reader; `idle` is the timeout until the keep-alive interval of the server is known.
     pub fn new(inlet: Inlet, hook: Hook, idle: Option<Duration>) -> Self {
         let least = idle.map_or(LEAST_IDLE, |idle| idle.min(LEAST_IDLE));
         let silence = Silence { limit: idle, least, last_comment: None };
@@ -187,60 +187,57 @@ impl EventReader {
     }
 }
 
-/// Whether a stream is open.
+/// The state of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// It is about to be.
+    /// Not open yet.
     Waiting,
-    /// It was at least once.
+    /// Opened at least once.
     Open,
-    /// It is not, and will not be; the connection does without it.
+    /// Closed for good; the connection continues without it.
     Closed,
-    /// The same, and the connection ends with it.
+    /// Closed for good; the connection ends.
     Failed,
 }
 
-/// Why a stream is not kept open any more.
+/// Why a stream is no longer open.
 #[derive(Debug)]
 pub enum StreamEnd {
-    /// The server does not know it (any more).
+    /// The server does not have the stream.
     Gone {
-        /// Whether it did once.
+        /// Whether it was open before.
         was_open: bool,
     },
-    /// The server has no such streams; its status.
+    /// The server has no such streams; the value is the status code.
     None(u16),
-    /// The server refuses it for good.
+    /// The server rejected the stream.
     Refused(HttpError),
-    /// It could not be opened for too long.
+    /// The stream could not be opened in time.
     Lost(HttpError),
-    /// Nobody listens any more.
+    /// The receiver was dropped.
     Unheard,
 }
 
-/// A stream that is kept open.
+/// A stream that is reopened when it ends.
 pub struct EventStream {
-    /// What all share.
     pub desk: HttpContext,
-    /// Where it is.
     pub url: Url,
     pub headers: HeaderMap,
-    /// What it is called, for people.
+    /// The name of the stream in messages.
     pub name: &'static str,
-    /// Reads it.
     pub reader: EventReader,
-    /// Tells whether it is open.
+    /// Reports the state of the stream.
     pub opening: watch::Sender<Opening>,
-    /// The answer to a GET that opened it already.
+    /// The response to a GET that already opened the stream.
     pub first: Option<Response>,
-    /// Whether the very first attempt decides.
+    /// Whether the stream fails if the first attempt fails.
     pub is_first_final: bool,
-    /// Whether a server that was away has forgotten the connection, though it will not say so.
+    /// Whether a restarted server loses the connection without reporting it.
     pub is_forgetful: bool,
 }
 
 impl EventStream {
-    /// Keeps the stream open until it cannot be.
+    /// Keeps the stream open until that is no longer possible.
     pub async fn run(mut self) -> StreamEnd {
         let end = self.keep_open().await;
         self.opening.send_replace(if self.is_first_final { Opening::Failed } else { Opening::Closed });
@@ -290,7 +287,7 @@ impl EventStream {
                 return StreamEnd::Lost(trouble);
             }
             if self.is_forgetful && matches!(trouble, HttpError::Network { is_down: true, .. }) {
-                // It would take the stream for a new one, and what was asked for would never be answered.
+                // The server would treat it as a new stream, and never answer earlier requests.
                 return StreamEnd::Lost(trouble);
             }
             let since = *failing_since.get_or_insert(opened_at);
@@ -309,7 +306,7 @@ impl EventStream {
         }
     }
 
-    /// Opens the stream once: the answer, the end of all attempts, or trouble that may pass.
+    /// Opens the stream once. `Ok`: the response; `Err(Ok)`: a permanent end; `Err(Err)`: a temporary error.
     async fn open(&self) -> Result<Response, Result<StreamEnd, HttpError>> {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -333,7 +330,7 @@ impl EventStream {
         };
         match response.status().as_u16() {
             404 | 410 => Err(Ok(StreamEnd::Gone { was_open: *self.opening.borrow() == Opening::Open })),
-            // The server has not noticed yet that the last one broke.
+            // The server has not detected the loss of the previous stream yet.
             409 => {
                 let text = format!("{host} reports that the {} is already open.", self.name);
                 Err(Err(HttpError::on_the_way(text)))

@@ -1,8 +1,7 @@
 //! The streamable HTTP transport of ACP.
 //!
 //! Each message is a POST. There is one event stream for the connection and one for each session, opened before the
-//! session's first message and right after its creation. A DELETE ends the connection. `probe` sends the first
-//! POST.
+//! session's first message and right after its creation. A DELETE ends the connection. `probe` sends the first POST.
 //! Invariants: messages of a session are sent in order; a response is accepted from any stream or POST.
 //! Source: the protocol's RFD "streamable HTTP and web socket transport"; deviations of servers (a single stream,
 //! responses in the POST, other status codes) are accepted as well.
@@ -22,31 +21,30 @@ use super::http_error::host_of;
 use super::outbox::{Inbox, Message, Outbox, Requests, Taken, fail, take};
 use crate::acp::transport::LinkEnd;
 
-/// The header that names the connection.
+/// The header with the id of the connection.
 pub const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("acp-protocol-version");
 
-/// Servers refuse longer bodies.
+/// Maximum body size in bytes; servers reject longer bodies.
 pub const MAX_BODY_BYTES: usize = 16 << 20;
 
-/// More requests of an agent without answer are not kept in mind.
+/// Maximum number of the agent's open requests whose session is remembered.
 const MOST_ASKED: usize = 16_384;
 
-/// What the streams and the way out know of each other.
+/// State that the streams and the outbox share.
 #[derive(Debug, Default)]
 struct Threads {
     /// The session of each open request of the agent, by the request's id.
     asked: HashMap<String, String>,
-    /// Our requests whose answers name a new session.
+    /// Requests of parlor whose responses contain a new session.
     creating: HashSet<String>,
 }
 
-/// A connection over the protocol's own HTTP transport.
+/// A connection over the streamable HTTP transport.
 #[derive(Debug)]
 pub struct Streamable {
     desk: HttpContext,
-    /// Sends messages and reads the answers.
     pub outbox: Outbox<StreamableInbox>,
     url: Url,
     headers: HeaderMap,
@@ -55,7 +53,7 @@ pub struct Streamable {
 }
 
 impl Streamable {
-    /// A connection that the server has given this id. `version` is the protocol version it answered with.
+    /// Starts a connection with the id from the server. `version` is the protocol version in its response.
     pub fn start(desk: HttpContext, url: Url, connection: HeaderValue, version: Option<u64>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONNECTION_ID, connection);
@@ -108,7 +106,7 @@ impl Streamable {
         let session = self.session_of(&letter);
         let mut opening = None;
         if let Some(session) = &session {
-            // The agent names the session that an answer belongs to, and could name any.
+            // The agent chooses the session of its requests, and could name any, so responses open no streams.
             if letter.kind != Kind::Response {
                 opening = self.stream_of(session, &letter.method);
             }
@@ -123,7 +121,7 @@ impl Streamable {
         self.outbox.send(Message { url, headers, frame, letter, lane: session, opening }).await
     }
 
-    /// Opens the stream of a session that has just begun.
+    /// Opens the stream of a new session.
     pub fn open_session(&mut self, session: &str) {
         if self.sessions.contains_key(session) {
             return;
@@ -136,7 +134,7 @@ impl Streamable {
         let desk = self.desk.clone();
         self.desk.spawn(async move {
             match stream.run().await {
-                // A session that has ended, or a server with one stream for all of them.
+                // The session has ended, or the server has one stream for all sessions.
                 StreamEnd::Gone { .. } | StreamEnd::None(_) => {
                     desk.inlet.trace("The server does not offer an event stream for this session.");
                 }
@@ -148,24 +146,24 @@ impl Streamable {
         });
     }
 
-    /// Says goodbye.
+    /// Ends the connection with a DELETE.
     pub async fn farewell(&mut self) {
         let request = self.desk.client.request(Method::DELETE, &self.url).headers(self.headers.clone());
-        // Whatever it answers, the connection is over.
+        // The connection ends whatever the response is.
         let _ = self.desk.client.send(request, |_| true).await;
     }
 
-    /// The session that a message belongs to.
+    /// The session of a message.
     fn session_of(&self, letter: &Envelope) -> Option<String> {
         match letter.kind {
             Kind::Response => letter.id.as_ref().and_then(|id| self.threads().asked.remove(id)),
-            // Such messages concern the connection, whatever they name.
+            // These messages belong to the connection.
             _ if letter.method.starts_with("$/") => None,
             _ => letter.session.clone(),
         }
     }
 
-    /// The stream of a session, which is to be open before something is said in the session.
+    /// Opens the stream of a session, which is required before the first message of the session.
     fn stream_of(&mut self, session: &str, method: &str) -> Option<watch::Receiver<Opening>> {
         let is_closed =
             self.sessions.get(session).is_some_and(|opening| *opening.borrow() == Opening::Closed);
@@ -192,11 +190,11 @@ impl Streamable {
     }
 }
 
-/// Learns from incoming messages which sessions there are, which session a request belongs to, and what is answered.
+/// Collects from incoming messages the new sessions, the sessions of requests, and the answered requests.
 fn hook(desk: &HttpContext, threads: &Arc<Mutex<Threads>>, requests: &Arc<Requests>) -> Hook {
     let (threads, desk, requests) = (Arc::clone(threads), desk.clone(), Arc::clone(requests));
     Arc::new(move |text| {
-        // Most messages are updates.
+        // Skips parsing for updates, which are most of the messages.
         if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
             return true;
         }
@@ -219,7 +217,7 @@ fn hook(desk: &HttpContext, threads: &Arc<Mutex<Threads>>, requests: &Arc<Reques
     })
 }
 
-/// Reads answers to messages.
+/// Reads the responses to POSTs.
 #[derive(Clone)]
 pub struct StreamableInbox {
     desk: HttpContext,
@@ -247,7 +245,7 @@ impl Inbox for StreamableInbox {
     }
 }
 
-/// The server knows nothing of the connection: it was started anew, or has thrown it away.
+/// The server does not know the connection, because it was restarted or discarded it.
 fn forgotten(host: &str) -> LinkEnd {
     LinkEnd::Io(format!("{host} closed this connection; it may have been restarted"))
 }

@@ -20,34 +20,34 @@ use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{In, LinkEnd, UNDELIVERED, UNSENT};
 
-/// How patient a connection is.
+/// Timeouts of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// From the first message to the head of its answer: the agent behind the server may begin only then.
+    /// From the first message to the response headers; the server may start the agent only then.
     pub begin: Duration,
-    /// From a request to the head of its answer, where no turn is waited for.
+    /// From a request to the response headers, except for turns.
     pub answer: Duration,
-    /// A stream whose keep-alive is not known yet may be silent for so long.
+    /// Maximum silence of a stream whose keep-alive interval is not known yet.
     pub idle: Duration,
-    /// First pause before a stream is opened or a POST is sent again; it doubles.
+    /// First delay before a stream is reopened or a POST is repeated; it doubles.
     pub least_pause: Duration,
-    /// Longest such pause.
+    /// Maximum of this delay.
     pub most_pause: Duration,
-    /// So long is tried again before the connection counts as lost.
+    /// How long retries continue before the connection is lost.
     pub give_up: Duration,
-    /// What is still to be said has so much time once the connection is to end.
+    /// How long pending messages are sent when the connection is ending.
     pub last_words: Duration,
-    /// And so much the goodbye to the server.
+    /// Timeout of the message that ends the connection.
     pub farewell: Duration,
-    /// Between two pings of a web socket that is otherwise quiet.
+    /// Interval of pings on an idle WebSocket.
     pub ping: Duration,
-    /// Whoever has answered pings before and answers none for so long is gone.
+    /// A peer that has answered pings before is lost after this time without an answer.
     pub pong: Duration,
-    /// A message waits so long for the server to begin to answer the one before it.
+    /// How long a message waits for the server to begin its response to the previous one.
     pub head_start: Duration,
-    /// A POST that broke off counts as failed after this time, if its answer may still come on an event stream.
+    /// A POST that failed is reported after this time, if its response may still arrive on an event stream.
     pub grace: Duration,
-    /// An answer in a POST waits so long for updates that were sent before it on the event stream.
+    /// How long a response in a POST waits for updates that were sent before it on the event stream.
     pub settle: Duration,
 }
 
@@ -56,7 +56,7 @@ impl Default for Timeouts {
         Self {
             begin: Duration::from_secs(120),
             answer: Duration::from_secs(60),
-            // Three times the keep-alive of the protocol's own server.
+            // Three times the keep-alive interval of the official server.
             idle: Duration::from_secs(45),
             least_pause: Duration::from_millis(250),
             most_pause: Duration::from_secs(15),
@@ -72,35 +72,35 @@ impl Default for Timeouts {
     }
 }
 
-/// What a task tells the connection.
+/// An event of a task that concerns the whole connection.
 #[derive(Debug)]
 pub enum TaskEvent {
-    /// The connection is over.
+    /// The connection has ended.
     End(LinkEnd),
-    /// A session began whose stream is to be opened.
+    /// A session was created whose stream is needed.
     Session(String),
 }
 
-/// Nobody listens any more.
+/// The receiver was dropped.
 #[derive(Debug)]
 pub struct Disconnected;
 
-/// The way in for what an agent says.
+/// The sending end for incoming messages.
 #[derive(Debug, Clone)]
 pub struct Inlet {
     sender: mpsc::Sender<In>,
     tap: Tap,
-    /// Longest message, in bytes.
+    /// Maximum message size in bytes.
     pub max_bytes: usize,
 }
 
 impl Inlet {
-    /// A way in that ends at a link's channel.
+    /// Creates the sending end for the channel of a link.
     pub fn new(sender: mpsc::Sender<In>, tap: Tap, max_bytes: usize) -> Self {
         Self { sender, tap, max_bytes }
     }
 
-    /// Hands pieces on.
+    /// Sends messages to the peer.
     pub async fn pieces(&self, pieces: Vec<InboundFrame>) -> Result<(), Disconnected> {
         if pieces.is_empty() {
             return Ok(());
@@ -108,47 +108,45 @@ impl Inlet {
         self.sender.send(In::Pieces(pieces)).await.map_err(|_| Disconnected)
     }
 
-    /// Passes on the pieces that the hook accepts.
+    /// Sends the messages that the hook accepts to the peer.
     pub async fn pieces_but(&self, mut pieces: Vec<InboundFrame>, hook: &Hook) -> Result<(), Disconnected> {
         pieces.retain(|piece| !matches!(piece, InboundFrame::Frame(frame) if !hook(frame.text())));
         self.pieces(pieces).await
     }
 
-    /// Hands a whole message on.
+    /// Sends one message to the peer.
     pub async fn message(&self, bytes: &Bytes) -> Result<(), Disconnected> {
         let mut pieces = Vec::new();
         sort_whole(bytes, &mut pieces);
         self.pieces(pieces).await
     }
 
-    /// Tells something irregular.
+    /// Reports a problem of the transport.
     pub async fn note(&self, text: String) -> Result<(), Disconnected> {
         self.trace(&text);
         self.sender.send(In::Note(text)).await.map_err(|_| Disconnected)
     }
 
-    /// Writes something of interest into the log.
+    /// Writes a line to the protocol log.
     pub fn trace(&self, text: &str) {
         self.tap.record(Direction::Stderr, format!("parlor: {text}").as_bytes());
         self.tap.flush();
     }
 }
 
-/// What all carriers of a connection share; a clone is the same.
+/// State that the tasks of a connection share; clones share it.
 #[derive(Debug, Clone)]
 pub struct HttpContext {
-    /// The HTTP client.
     pub client: Arc<Client>,
     pub inlet: Inlet,
-    /// How patient we are.
     pub patience: Timeouts,
-    /// Where tasks tell what concerns the whole connection.
+    /// Receives events that concern the whole connection.
     pub told: mpsc::UnboundedSender<TaskEvent>,
     tasks: Arc<Mutex<JoinSet<()>>>,
 }
 
 impl HttpContext {
-    /// A desk without tasks.
+    /// Creates a context without tasks.
     pub fn new(
         client: Arc<Client>,
         inlet: Inlet,
@@ -158,7 +156,7 @@ impl HttpContext {
         Self { client, inlet, patience, told, tasks: Arc::default() }
     }
 
-    /// The same desk with another client.
+    /// The same context with another client.
     #[must_use]
     pub fn with_client(&self, client: Arc<Client>) -> Self {
         Self { client, ..self.clone() }
@@ -177,12 +175,12 @@ impl HttpContext {
         tasks.shutdown().await;
     }
 
-    /// Tells the end of the connection.
+    /// Reports the end of the connection.
     pub fn end(&self, end: LinkEnd) {
         let _ = self.told.send(TaskEvent::End(end));
     }
 
-    /// Sends a message by POST, once.
+    /// Sends a message by POST, without retries.
     pub async fn post_once(
         &self,
         url: &Url,
@@ -200,12 +198,12 @@ impl HttpContext {
         self.client.send(request, wants).await
     }
 
-    /// A message could not be delivered: whoever waits for its answer gets an error instead.
+    /// Reports a message that was not delivered; a request gets an error response.
     pub async fn undelivered(&self, letter: &Envelope, text: &str) -> Result<(), Disconnected> {
         self.fail(letter, UNDELIVERED, text).await
     }
 
-    /// A message was not even sent, because the server cannot take it.
+    /// Reports a message that was not sent, because of a limit of the server.
     pub async fn unsent(&self, letter: &Envelope, text: &str) -> Result<(), Disconnected> {
         self.fail(letter, UNSENT, text).await
     }
@@ -234,19 +232,19 @@ impl From<HttpError> for LinkEnd {
     }
 }
 
-/// Whether an answer is of a media type.
+/// Whether a response has a media type.
 pub fn is_of_type(response: &Response, wanted: &str) -> bool {
     let given =
         response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(wanted))
 }
 
-/// Whether an answer is an event stream.
+/// Whether a response is an event stream.
 pub fn is_events(response: &Response) -> bool {
     is_of_type(response, "text/event-stream")
 }
 
-/// The whole body of an answer, up to a limit.
+/// The body of a response, up to a limit.
 pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, HttpError> {
     let url = response.url().to_string();
     let mut body = Vec::new();

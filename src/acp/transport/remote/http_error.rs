@@ -12,44 +12,44 @@ use reqwest::{Response, StatusCode};
 
 use crate::model::shown_url;
 
-/// Of a server's explanation so much is read.
+/// Maximum number of bytes that are read of a server's explanation.
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
-/// And so much is shown.
+/// Maximum number of characters that are shown of it.
 const MAX_EXPLANATION_CHARS: usize = 200;
 
-/// Trouble with a server.
+/// An error of a server or of the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HttpError {
-    /// The network failed; trying again may help.
+    /// A temporary failure; a retry may help.
     Network {
-        /// Whole sentences.
+        /// Full sentences.
         text: String,
-        /// Whether the server surely got nothing of the request.
+        /// Whether the request was certainly not sent.
         is_unsent: bool,
-        /// Whether the server itself is away: nothing listens there, or what stands before it says so.
+        /// Whether the server is down: its port is closed, or a proxy reports it.
         is_down: bool,
     },
-    /// The server, or something on the way, says no; trying again would change nothing.
+    /// A permanent failure; a retry does not help.
     Refused {
-        /// Whole sentences.
+        /// Full sentences.
         text: String,
     },
 }
 
 impl HttpError {
-    /// Trouble on the way, of which nothing more is known.
+    /// A network failure without further information.
     pub fn on_the_way(text: String) -> Self {
         Self::Network { text, is_unsent: false, is_down: false }
     }
 
-    /// The sentences.
+    /// The message for the user.
     pub fn text(&self) -> &str {
         match self {
             Self::Network { text, .. } | Self::Refused { text } => text,
         }
     }
 
-    /// Why a request failed before there was an answer. `url` is where it went.
+    /// Converts an error of a request without a response.
     pub fn of_error(error: &reqwest::Error, url: &str) -> Self {
         let host = host_of(url);
         if let Some(error) = find_tls(error) {
@@ -82,8 +82,8 @@ impl HttpError {
         Self::Network { text, is_unsent: error.is_connect(), is_down: refused }
     }
 
-    /// What an answer's status means, if it is no success. The body may explain it. `token` tells where the
-    /// token came from, if one was sent.
+    /// Converts a response without success; its body may contain an explanation. `token`: the source of the token, if
+    /// one was sent.
     pub async fn of_status(response: Response, url: &str, token: Option<String>) -> Self {
         let status = response.status();
         let location = response
@@ -102,7 +102,7 @@ impl HttpError {
     }
 }
 
-/// The sentences for a status.
+/// The message for a status.
 fn status_text(
     status: StatusCode,
     url: &str,
@@ -147,7 +147,7 @@ fn status_text(
     }
 }
 
-/// What a server says about its refusal, short and in one line.
+/// The explanation in a response, short and on one line.
 async fn explanation(mut response: Response) -> String {
     let mut body = Vec::new();
     while body.len() < MAX_EXPLANATION_BYTES {
@@ -160,7 +160,7 @@ async fn explanation(mut response: Response) -> String {
     plain_explanation(&String::from_utf8_lossy(&body))
 }
 
-/// The message of an error in JSON, or a short plain text; of a web page nothing.
+/// The message in a JSON error, or a short plain text; empty for a web page.
 fn plain_explanation(body: &str) -> String {
     let body = body.trim();
     let told = serde_json::from_str::<serde_json::Value>(body).ok().and_then(|json| {
@@ -198,7 +198,7 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
         }
     };
     let why = match kind {
-        // A bad signature: an authority of the same name is known, but another one, or its former key.
+        // A bad signature: the authority has the name of a known one, but another key.
         Bad::UnknownIssuer | Bad::BadSignature => {
             return format!(
                 "The certificate of {host} is from an unknown authority. If you trust the server, add the \
@@ -210,7 +210,7 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
         Bad::NotValidYet | Bad::NotValidYetContext { .. } => "is not valid yet; check the clock",
         Bad::NotValidForName | Bad::NotValidForNameContext { .. } => "is for another host name",
         Bad::Revoked => "was revoked",
-        // What openssl makes by default when a server is to vouch for itself.
+        // What openssl creates by default for self-signed certificates.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
             return format!(
                 "The certificate of {host} is a CA certificate, which is not valid for a server. Nothing \
@@ -228,20 +228,20 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
     format!("The certificate of {host} {why}. Nothing was sent. Ask the server's administrator.")
 }
 
-/// Host and port of a URL, for people.
+/// Host and port of a URL, for messages.
 pub fn host_of(url: &str) -> String {
     let url = shown_url(url);
     let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     rest.split('/').next().unwrap_or_default().to_owned()
 }
 
-/// An error and what lies under it.
+/// An error and its sources.
 fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |error| below(*error))
 }
 
 fn below<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
-    // An IO error names as its source the source of what it holds, so what it holds is asked for first.
+    // The source of an IO error is that of the error it wraps, so the wrapped error is checked first.
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(held) => Some(held),
         None => error.source(),
@@ -252,7 +252,7 @@ fn find_tls(error: &reqwest::Error) -> Option<&rustls::Error> {
     chain(error).find_map(|error| error.downcast_ref::<rustls::Error>())
 }
 
-/// What lies at the bottom of an error.
+/// The message of the innermost source of an error.
 pub fn innermost(error: &(dyn StdError + 'static)) -> String {
     let text = chain(error).last().map(ToString::to_string).unwrap_or_default();
     text.trim_end_matches('.').to_owned()
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_status_says_what_to_do() {
+    fn status_messages_name_the_remedy() {
         let text = |code: u16, token: Option<&str>, location: Option<&str>| {
             let status = StatusCode::from_u16(code).unwrap();
             status_text(status, "https://host:8/acp", token.map(str::to_owned), location, "because")
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explanation_is_short_and_plain() {
+    fn explanations_are_short_and_plain() {
         for (body, expected) in [
             (
                 r#"{"jsonrpc":"2.0","error":{"code":1,"message":"too\u001b[31m  many"},"id":null}"#,

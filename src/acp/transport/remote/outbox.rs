@@ -24,17 +24,17 @@ use super::http_error::{HttpError, host_of};
 use crate::acp::frame::sort_whole;
 use crate::acp::transport::LinkEnd;
 
-/// Most requests whose POSTs are open at once; a further one fails.
+/// Maximum number of requests with open POSTs; a further one fails.
 const MOST_REQUESTS: usize = 64;
-/// Most notifications in open POSTs.
+/// Maximum number of notifications in open POSTs.
 const MOST_NOTICES: u32 = 32;
-/// Most of the answers in open POSTs, in KiB; each counts for at least [`LEAST_ANSWER_KIB`].
+/// Maximum total size of responses in open POSTs, in KiB; each counts for at least [`LEAST_ANSWER_KIB`].
 const MOST_ANSWERS_KIB: u32 = 32 << 10;
 const LEAST_ANSWER_KIB: u32 = 1 << 10;
-/// A session's stream that is slow to open holds up its first message for so long, as part of `Patience::answer`.
+/// The first message of a session waits for its stream for this fraction of `Timeouts::answer`.
 const OPENING_SHARE: u32 = 6;
 
-/// Requests of ours without an outcome.
+/// Requests of parlor without an outcome.
 #[derive(Debug, Default)]
 pub struct Requests {
     inner: Mutex<Inner>,
@@ -48,7 +48,7 @@ struct Inner {
 }
 
 impl Requests {
-    /// Enters a request that is about to be sent.
+    /// Adds a request that is about to be sent.
     pub fn add(&self, letter: &Envelope) {
         if let (Kind::Request, Some(id)) = (letter.kind, letter.number()) {
             let mut inner = self.inner();
@@ -57,7 +57,7 @@ impl Requests {
         }
     }
 
-    /// Notes a message that came in; false if it is a second answer to the same request.
+    /// Records an incoming message; `false`: a second response to the same request.
     pub fn is_news(&self, letter: &Envelope, inlet: &Inlet) -> bool {
         let is_news = letter.kind != Kind::Response || self.on_response(letter);
         if !is_news {
@@ -69,14 +69,14 @@ impl Requests {
     fn on_response(&self, letter: &Envelope) -> bool {
         let Some(id) = letter.number() else { return true };
         let mut inner = self.inner();
-        // What was never asked is the peer's to judge.
+        // Responses to unknown requests are left to the peer.
         let is_first = inner.open.remove(&id) || id > inner.last;
         drop(inner);
         self.answered.notify_waiters();
         is_first
     }
 
-    /// Notes that a message could not be delivered; false if its outcome came elsewhere.
+    /// Records that a message could not be delivered; `false`: it already had an outcome.
     fn on_failure(&self, letter: &Envelope) -> bool {
         letter.kind != Kind::Request || letter.number().is_none_or(|id| self.inner().open.remove(&id))
     }
@@ -86,7 +86,7 @@ impl Requests {
         letter.kind == Kind::Request && letter.number().is_none_or(|id| self.inner().open.contains(&id))
     }
 
-    /// Waits until a request has its outcome; forever for any other message.
+    /// Waits until a request has its outcome; never returns for other messages.
     async fn closed(&self, letter: &Envelope) {
         if letter.kind != Kind::Request || letter.number().is_none() {
             pending::<()>().await;
@@ -105,35 +105,33 @@ impl Requests {
     }
 }
 
-/// A message to be sent.
+/// A message to send.
 #[derive(Debug)]
 pub struct Message {
     pub url: Url,
     pub headers: HeaderMap,
-    /// Its bytes.
     pub frame: Bytes,
-    /// Whom it concerns.
     pub letter: Envelope,
-    /// The session whose messages keep their order; `None`: those of the connection.
+    /// The session whose messages are sent in order; `None`: those of the connection.
     pub lane: Option<String>,
-    /// The stream that is to be open before.
+    /// The stream that must be open before the message is sent.
     pub opening: Option<watch::Receiver<Opening>>,
 }
 
-/// What the body of an HTTP response held for the request that it responds to.
+/// The content of an HTTP response for the request that it belongs to.
 #[derive(Debug)]
 pub enum Taken {
-    /// The answer, or the answer came elsewhere.
+    /// The response, or it was received elsewhere.
     Answer,
     /// Nothing for this request.
     Nothing,
-    /// The body broke off; whole sentences.
+    /// The body ended early; full sentences.
     Broken(String),
 }
 
-/// Reads the server's answer to a message.
+/// Reads the HTTP response to a message.
 pub trait Inbox: Clone + Send + Sync + 'static {
-    /// Reads an answer: a success or a 404.
+    /// Reads a response with success or 404.
     fn read(&self, response: Response, letter: Envelope) -> impl Future<Output = ()> + Send;
 }
 
@@ -141,14 +139,13 @@ pub trait Inbox: Clone + Send + Sync + 'static {
 #[derive(Debug, Clone)]
 struct Tail {
     has_begun: watch::Receiver<bool>,
-    /// Woken when another message waits for it.
+    /// Notified when another message waits for it.
     is_followed: Arc<Notify>,
 }
 
-/// Sends messages.
+/// Sends messages and matches them with their outcomes.
 #[derive(Debug)]
 pub struct Outbox<I> {
-    /// Reads answers.
     pub inbox: I,
     desk: HttpContext,
     requests: Arc<Requests>,
@@ -159,7 +156,7 @@ pub struct Outbox<I> {
 }
 
 impl<I: Inbox> Outbox<I> {
-    /// An outbox in which nothing waits. `requests` are those that wait for their outcome.
+    /// Creates an empty outbox. `requests`: the requests without an outcome.
     pub fn new(desk: HttpContext, requests: Arc<Requests>, inbox: I) -> Self {
         let permits = |count: u32| Arc::new(Semaphore::new(count as usize));
         Self {
@@ -173,18 +170,18 @@ impl<I: Inbox> Outbox<I> {
         }
     }
 
-    /// Notes a request that was sent already, so that its answer is expected.
+    /// Adds a request that was already sent, so that its response is expected.
     pub fn expect(&self, letter: &Envelope) {
         self.requests.add(letter);
     }
 
-    /// Reads an answer to a request that was sent already.
+    /// Reads the response to a request that was already sent.
     pub fn take(&self, response: Response, letter: Envelope) {
         let inbox = self.inbox.clone();
         self.desk.spawn(async move { inbox.read(response, letter).await });
     }
 
-    /// Sends a message. Waits only while the server leaves too many of our notifications or answers open.
+    /// Sends a message. Waits only while too many notifications or responses are open.
     pub async fn send(&mut self, message: Message) -> Result<(), LinkEnd> {
         let Some(permit) = self.permit(&message).await? else { return Ok(()) };
         self.requests.add(&message.letter);
@@ -217,16 +214,16 @@ impl<I: Inbox> Outbox<I> {
         Ok(())
     }
 
-    /// Waits until the server has all notifications and answers.
+    /// Waits until all notifications and responses are sent.
     pub async fn drained(&self) {
         let _ = self.open_notices.acquire_many(MOST_NOTICES).await;
         let _ = self.open_answers.acquire_many(MOST_ANSWERS_KIB).await;
     }
 
-    /// The messages that this one follows.
+    /// The messages that must be sent before this one.
     fn earlier(&self, message: &Message) -> Vec<Tail> {
         match message.letter.kind {
-            // It names a request of any lane.
+            // It refers to a request in any lane.
             _ if message.letter.method.starts_with("$/") => self.lanes.values().cloned().collect(),
             _ => self.lanes.get(&message.lane).cloned().into_iter().collect(),
         }
@@ -278,7 +275,8 @@ impl Sending {
                 Err(trouble) => trouble,
             };
             if !matches!(trouble, HttpError::Network { is_unsent: true, .. }) {
-                // A refusal is the outcome; a break may be the end of the connection, which says more.
+                // A rejection is the outcome; after a network failure, the end of the connection may provide a better
+                // reason.
                 let has_stream =
                     self.message.opening.is_some() && matches!(trouble, HttpError::Network { .. });
                 fail(&self.desk, &self.requests, &self.message.letter, trouble.text(), has_stream).await;
@@ -311,7 +309,7 @@ impl Sending {
         *opening.borrow() != Opening::Failed
     }
 
-    /// Sends it once. `None` if its outcome came elsewhere and the server leaves the POST open.
+    /// Sends the message once. `None`: its outcome was received elsewhere while the server kept the POST open.
     async fn post(&self) -> Option<Result<Response, HttpError>> {
         let Message { url, headers, frame, letter, .. } = &self.message;
         let patience = self.desk.patience;
@@ -387,8 +385,8 @@ pub async fn take(
             None => is_only_way && letter.kind == Kind::Request || body.trim_ascii_start().starts_with(b"["),
         };
         if is_wanted && !body.trim_ascii().is_empty() {
-            // An error without an id belongs to the request in whose POST it came; so does a result, where no other
-            // answer can come.
+            // An error without an id belongs to the request in whose POST it was received; so does a result if there is
+            // no other way to receive responses.
             let loose = answer.filter(|answer| answer.kind == Kind::Response && answer.id.is_none());
             let is_own = loose.is_some_and(|answer| answer.is_error || is_only_way && !is_receipt);
             let body = match &letter.id {
@@ -406,7 +404,7 @@ pub async fn take(
     Ok(if requests.is_open(letter) { Taken::Nothing } else { Taken::Answer })
 }
 
-/// The error for a message that the server never answered.
+/// The error for a message without a response.
 fn unanswered(url: &Url, after: Duration) -> HttpError {
     HttpError::on_the_way(format!(
         "{} did not respond within {} s. Check the network, or try again.",
@@ -415,7 +413,7 @@ fn unanswered(url: &Url, after: Duration) -> HttpError {
     ))
 }
 
-/// Reports that a request got no answer, unless one came elsewhere. `has_stream`: it may still do so.
+/// Reports that a request failed, unless it has an outcome. `has_stream`: the response may still arrive on a stream.
 pub async fn fail(desk: &HttpContext, requests: &Requests, letter: &Envelope, why: &str, has_stream: bool) {
     if has_stream && letter.kind == Kind::Request {
         let _ = timeout(desk.patience.grace, requests.closed(letter)).await;

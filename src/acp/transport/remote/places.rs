@@ -9,17 +9,15 @@ use crate::model::Remote;
 const RPC_PATH: &str = "/acp/rpc";
 const SSE_PATH: &str = "/acp/sse";
 
-/// Where such a server listens.
+/// The URLs of such a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// Where messages go.
     pub post: Url,
-    /// Where the event stream is.
     pub events: Url,
 }
 
 impl Places {
-    /// Those of the dialect with client ids, from any URL of it; the id is a new one.
+    /// The URLs of the dialect with client ids, derived from any URL of the server, with a new id.
     pub fn with_client_id(base: &Url, remote: &Remote) -> Self {
         let path = base.path().trim_end_matches('/');
         let root = [RPC_PATH, SSE_PATH, "/acp"].iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path);
@@ -36,7 +34,7 @@ impl Places {
         Self { post, events }
     }
 
-    /// Those of the dialect with one URL, unless the stream's is named.
+    /// The URLs of the dialect with one URL, unless the configuration names another URL for the stream.
     pub fn at_one_url(base: &Url, remote: &Remote) -> Self {
         Self { post: base.clone(), events: events_url(remote).unwrap_or_else(|| base.clone()) }
     }
@@ -51,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_paths_follow_from_any_of_them() {
+    fn both_paths_are_derived_from_any_url() {
         for url in ["http://h:1/", "http://h:1/acp", "http://h:1/acp/rpc", "http://h:1/acp/sse"] {
             let places = Places::with_client_id(&Url::parse(url).unwrap(), &Remote::default());
             assert_eq!((places.post.path(), places.events.path()), ("/acp/rpc", "/acp/sse"), "{url}");
@@ -65,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_streams_own_url_can_be_named() {
+    fn the_url_of_the_stream_can_be_configured() {
         let remote = Remote { events_url: Some("http://h/events".to_owned()), ..Remote::default() };
         let base = Url::parse("http://h/prompt").unwrap();
         let places = Places::at_one_url(&base, &remote);

@@ -1,4 +1,4 @@
-//! HTTP transport with one POST per message; responses come in the POST, on one event stream, or both.
+//! HTTP transport with one POST per message; responses are in the POST, on one event stream, or both.
 //!
 //! Three kinds of servers use it: with the response in the POST only (`ZeptoClaw`), with a client id and separate
 //! paths (`/acp/rpc`, `/acp/sse`), and with one URL for both (`OpenOxide`). If a server without a known stream
@@ -26,29 +26,28 @@ use super::places::Places;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile};
 
-/// `ZeptoClaw`: a whole request, with its headers.
+/// `ZeptoClaw`: maximum size of a request including headers, in bytes.
 const SMALL_REQUEST_BYTES: usize = 118_784;
-/// Room for the headers in it.
+/// Reserve for the headers in it.
 const HEADER_BYTES: usize = 4 << 10;
-/// `ZeptoClaw`: the texts of a prompt.
+/// `ZeptoClaw`: maximum size of the text in a prompt, in bytes.
 const SMALL_PROMPT_BYTES: usize = 102_400;
-/// The server with client ids takes no longer bodies.
+/// Maximum body size of servers with client ids, in bytes.
 const CLIENT_ID_BODY_BYTES: usize = 4 << 20;
 
-/// An event stream, once there is one; a clone is the same.
+/// The event stream, once it exists; clones share it.
 type Stream = Arc<OnceCell<watch::Receiver<Opening>>>;
 
-/// A connection of this kind.
+/// A connection that sends messages by POST.
 #[derive(Debug)]
 pub struct Post {
     desk: HttpContext,
-    /// Sends messages and reads the answers.
     pub outbox: Outbox<PostInbox>,
     max_body_bytes: usize,
 }
 
 impl Post {
-    /// A connection without an event stream; nothing is sent yet.
+    /// Creates a connection without an event stream; nothing is sent yet.
     pub fn new(desk: HttpContext, places: Places, profile: Option<Profile>) -> Self {
         let requests: Arc<Requests> = Arc::default();
         let inbox = PostInbox {
@@ -62,8 +61,8 @@ impl Post {
         Self { desk, outbox, max_body_bytes: super::http::MAX_BODY_BYTES }
     }
 
-    /// A connection with an event stream; that it cannot be opened ends the connection. `first`: the answer to a GET
-    /// that opened it already.
+    /// Creates a connection with an event stream; it ends if the stream cannot be opened. `first`: the response to a
+    /// GET that already opened the stream.
     pub fn with_stream(desk: HttpContext, places: Places, carrier: Carrier, first: Option<Response>) -> Self {
         let mut this = Self::new(desk, places, None);
         let has_client_id = carrier == Carrier::RpcSse;
@@ -77,7 +76,7 @@ impl Post {
         this
     }
 
-    /// Learns from the answer to `initialize` whose limits hold.
+    /// Detects the limits of the server from the response to `initialize`.
     pub fn learn(&self, answer: &str) {
         learn(&self.outbox.inbox.is_small, answer);
     }
@@ -100,7 +99,7 @@ impl Post {
         self.outbox.send(message).await
     }
 
-    /// Why a message cannot be sent, if it is too large.
+    /// The error for a message over the limit of the server.
     fn too_large(&self, frame: &Bytes, letter: &Envelope, text: &str) -> Option<String> {
         let host = host_of(self.outbox.inbox.places.post.as_str());
         let is_small = self.outbox.inbox.is_small.load(Ordering::Relaxed);
@@ -127,14 +126,14 @@ impl Post {
     }
 }
 
-/// Reads answers to messages.
+/// Reads the responses to POSTs.
 #[derive(Debug, Clone)]
 pub struct PostInbox {
     desk: HttpContext,
     requests: Arc<Requests>,
     places: Places,
     stream: Stream,
-    /// Whether the server is the one with the small limits.
+    /// Whether the server has the small limits of `ZeptoClaw`.
     is_small: Arc<AtomicBool>,
 }
 
@@ -178,7 +177,7 @@ impl Inbox for PostInbox {
 }
 
 impl PostInbox {
-    /// The answer may be meant for an event stream at the same URL: whether there is one now.
+    /// Tries to open an event stream at the same URL, to which the server may send the response.
     async fn open_stream(&self) -> bool {
         let open = || async {
             let response = events_at(&self.desk, &self.places.events).await.ok_or(())?;
@@ -189,10 +188,10 @@ impl PostInbox {
     }
 }
 
-/// Opens an event stream; `None` if there is none at this URL.
+/// Opens an event stream; `None`: there is none at this URL.
 pub async fn events_at(desk: &HttpContext, url: &Url) -> Option<Response> {
     let request = desk.client.request(Method::GET, url).header(ACCEPT, "text/event-stream");
-    // The first event may be long in coming, but the head of the answer is not.
+    // The first event may take long, but not the response headers.
     let answer = timeout(desk.patience.answer / 6, desk.client.send(request, |_| true)).await;
     answer.ok()?.ok().filter(|response| response.status().is_success() && is_events(response))
 }
@@ -206,7 +205,7 @@ fn start_stream(
     first: Option<Response>,
 ) -> watch::Receiver<Opening> {
     let (opening, receiver) = watch::channel(if first.is_some() { Opening::Open } else { Opening::Waiting });
-    // A server without a keep-alive of its own may be silent for as long as it likes.
+    // A server without keep-alive comments may be silent for any time.
     let idle = has_keep_alive.then_some(desk.patience.idle);
     let stream = EventStream {
         desk: desk.clone(),
@@ -236,11 +235,11 @@ fn start_stream(
     receiver
 }
 
-/// Passes every message on, except a second answer to the same request.
+/// Accepts every message, except a second response to the same request.
 fn hook(desk: &HttpContext, requests: &Arc<Requests>) -> Hook {
     let (inlet, requests) = (desk.inlet.clone(), Arc::clone(requests));
     Arc::new(move |text| {
-        // Most messages are updates.
+        // Skips parsing for updates, which are most of the messages.
         let is_update = memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none();
         is_update || envelope::read(text).is_none_or(|letter| requests.is_news(&letter, &inlet))
     })

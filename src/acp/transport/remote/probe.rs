@@ -24,24 +24,24 @@ use crate::acp::codec::speaks_events;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
 
-/// Where agents listen unless the URL says otherwise.
+/// The default path of agents.
 const USUAL_PATH: &str = "/acp";
 
-/// What may not be there is waited for so long, as part of `Patience::answer`.
+/// A request that may be unsupported is awaited for this fraction of `Timeouts::answer`.
 const GUESS_SHARE: u32 = 20;
 
-/// A server that is not known yet.
+/// A server with an unknown transport.
 #[derive(Debug)]
 pub struct Probe {
     desk: HttpContext,
     remote: Remote,
     url: Url,
     profile: Option<Profile>,
-    /// Whether the URL named no path, so that others may be tried.
+    /// Whether the URL has no path, so that others are tried.
     is_bare: bool,
 }
 
-/// The URL with the usual path if it has none, and whether it had none.
+/// The URL with the default path if it has none, and whether it had none.
 pub fn with_path(url: &Url) -> (Url, bool) {
     let mut url = url.clone();
     let is_bare = url.path().trim_matches('/').is_empty();
@@ -52,13 +52,13 @@ pub fn with_path(url: &Url) -> (Url, bool) {
 }
 
 impl Probe {
-    /// A probe of an agent's URL.
+    /// Creates a probe of an agent's URL.
     pub fn new(desk: HttpContext, remote: Remote, profile: Option<Profile>) -> Self {
         let (url, is_bare) = with_path(desk.client.url());
         Self { desk, remote, url, profile, is_bare }
     }
 
-    /// Sends `initialize`. The route that fits; `None`: the next attempt may tell.
+    /// Sends `initialize`. Returns the detected route; `None`: the next attempt may detect it.
     pub async fn send(&mut self, frame: &Bytes) -> Result<Option<Route>, LinkEnd> {
         let text = String::from_utf8_lossy(frame);
         let Some(letter) = envelope::read(&text) else { return Ok(None) };
@@ -84,7 +84,7 @@ impl Probe {
         }
         if self.remote.carrier.is_none() {
             let url = self.url.clone();
-            // The refusal may be meant for a POST before there is a stream.
+            // The server may reject a POST before a stream is open.
             for (places, carrier) in [
                 (Places::with_client_id(&url, &self.remote), Carrier::RpcSse),
                 (Places::at_one_url(&url, &self.remote), Carrier::PostSse),
@@ -101,7 +101,7 @@ impl Probe {
         Err(trouble)
     }
 
-    /// Where the agent may listen.
+    /// The URLs to try.
     fn urls(&self) -> Vec<Url> {
         let mut root = self.url.clone();
         root.set_path("/");
@@ -123,7 +123,7 @@ impl Probe {
         }
     }
 
-    /// What the answer to `initialize` tells.
+    /// Detects the transport from the response to `initialize`.
     async fn answered(
         &self,
         url: Url,
@@ -157,7 +157,7 @@ impl Probe {
                 route.outbox.expect(letter);
                 return Ok(Some(Route::Streamable(Box::new(route))));
             }
-            // Taken without an answer, which is to come on a stream.
+            // Accepted without a response, which is then sent on a stream.
             self.not_instead_of_streams()?;
             let places = Places::at_one_url(&url, &self.remote);
             self.say(Carrier::PostSse);
@@ -184,7 +184,7 @@ impl Probe {
             return Ok(Some(Route::Streamable(Box::new(route))));
         }
         if answer.is_error {
-            // The protocol's own server keeps no connection then; another form may be tried.
+            // The official server closes the connection after an error; another form of `initialize` may succeed.
             desk.inlet.message(&body).await?;
             return Ok(None);
         }
@@ -205,8 +205,8 @@ impl Probe {
         Ok(Some(Route::Post(Box::new(route))))
     }
 
-    /// The event stream of a server that answered `initialize` in its POST. A system whose updates come as events has
-    /// one; of others it is not known, but for the one that has none.
+    /// Opens the event stream of a server that responded to `initialize` in the POST. Servers that send updates as
+    /// events have one, `ZeptoClaw` has none, and others are tried with a short timeout.
     async fn stream_beside(&self, places: &Places, answer: &str) -> Option<Response> {
         let name = envelope::agent_name(answer).unwrap_or_default().to_lowercase();
         let has_none = self.profile == Some(Profile::ZeptoClaw) || name.contains("zeptoclaw");
@@ -220,7 +220,7 @@ impl Probe {
         timeout(self.desk.patience.answer / GUESS_SHARE, found).await.ok().flatten()
     }
 
-    /// The configuration may insist on the protocol's own transport.
+    /// Fails if the configuration requires the streamable HTTP transport.
     fn not_instead_of_streams(&self) -> Result<(), LinkEnd> {
         if self.remote.carrier != Some(Carrier::StreamableHttp) {
             return Ok(());
@@ -248,7 +248,7 @@ impl Probe {
         self.chosen(Route::Post(Box::new(route)), carrier, frame).await
     }
 
-    /// A route that has not had `initialize` yet.
+    /// Sends `initialize` over a route.
     async fn chosen(
         &self,
         mut route: Route,

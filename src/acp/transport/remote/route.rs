@@ -13,21 +13,21 @@ use super::socket::Socket;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
 
-/// A carrier.
+/// A transport in use.
 #[derive(Debug)]
 pub enum Route {
-    /// Not known yet.
+    /// Not detected yet.
     Probe(Box<Probe>),
-    /// The protocol's own HTTP transport.
+    /// Streamable HTTP.
     Streamable(Box<Streamable>),
-    /// A web socket.
+    /// WebSocket.
     Socket(Box<Socket>),
-    /// POST, with or without one event stream.
+    /// POST, with or without an event stream.
     Post(Box<Post>),
 }
 
 impl Route {
-    /// The carrier that a URL or the configuration names; else one that finds out.
+    /// Opens the transport that the URL or the configuration names, or a probe.
     pub async fn open(
         desk: HttpContext,
         remote: &Remote,
@@ -78,19 +78,19 @@ impl Route {
         }
     }
 
-    /// A session began whose stream is to be opened, if there are such.
+    /// Opens the event stream of a new session, if the transport has such streams.
     pub fn open_session(&mut self, session: &str) {
         if let Self::Streamable(route) = self {
             route.open_session(session);
         }
     }
 
-    /// Whether pings are of use.
+    /// Whether the transport sends pings.
     pub fn is_socket(&self) -> bool {
         matches!(self, Self::Socket(_))
     }
 
-    /// Shows that the way is in use.
+    /// Sends a ping if one is due.
     pub async fn ping(&mut self) -> Result<(), LinkEnd> {
         match self {
             Self::Socket(route) => route.ping().await,
@@ -98,7 +98,7 @@ impl Route {
         }
     }
 
-    /// Waits until the server has all that was sent and needs no answer.
+    /// Waits until the server has received all notifications and responses.
     pub async fn drained(&self) {
         match self {
             Self::Streamable(route) => route.outbox.drained().await,
@@ -107,7 +107,7 @@ impl Route {
         }
     }
 
-    /// Says goodbye to the server.
+    /// Ends the connection on the server.
     pub async fn farewell(&mut self) {
         match self {
             Self::Streamable(route) => route.farewell().await,
@@ -117,7 +117,7 @@ impl Route {
     }
 }
 
-/// The carrier that the configuration or the URL itself names.
+/// The transport that the configuration or the URL names.
 pub fn carrier_of(remote: &Remote) -> Option<Carrier> {
     let url = remote.url.to_ascii_lowercase();
     let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
@@ -131,7 +131,7 @@ pub fn carrier_of(remote: &Remote) -> Option<Carrier> {
     remote.carrier.or(by_url)
 }
 
-/// A client that fits the carrier.
+/// Creates the HTTP client for the transport.
 pub async fn client_for(remote: &Remote) -> Result<std::sync::Arc<Client>, HttpError> {
     Client::open(remote, carrier_of(remote) == Some(Carrier::WebSocket)).await
 }

@@ -31,16 +31,16 @@ use crate::acp::transport::LinkEnd;
 
 use keepalive::Keepalive;
 
-/// Servers close the socket on longer messages.
+/// Maximum message size in bytes; servers close the connection on larger ones.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
-/// What waits for a server that does not read: a message, and the answers to its pings.
+/// Maximum size of the write buffer for a server that does not read: one message, and pongs.
 const MAX_UNWRITTEN_BYTES: usize = MAX_MESSAGE_BYTES + (1 << 20);
 
 type Stream = WebSocketStream<Upgraded>;
 type SharedPulse = Arc<Mutex<Keepalive>>;
 
-/// An open web socket.
+/// An open WebSocket.
 #[derive(Debug)]
 pub struct Socket {
     desk: HttpContext,
@@ -50,7 +50,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Opens a web socket. The desk's client must be one for upgrades.
+    /// Opens a WebSocket. The client of the context must support upgrades.
     pub async fn open(desk: HttpContext, url: &Url) -> Result<Self, HttpError> {
         let host = host_of(url.as_str());
         let key = generate_key();
@@ -109,7 +109,7 @@ impl Socket {
         self.sink.send(Message::Text(text)).await.map_err(|error| broken(&self.host, &error))
     }
 
-    /// Shows whatever lies on the way that the socket is in use, and asks the other end whether it lives.
+    /// Sends a ping if one is due, to keep proxies from closing the connection and to detect a lost peer.
     pub async fn ping(&mut self) -> Result<(), LinkEnd> {
         let says = held(&self.pulse).ping(self.desk.patience.ping, Instant::now());
         let Some(says) = says else { return Ok(()) };
@@ -117,7 +117,7 @@ impl Socket {
         self.sink.send(ping).await.map_err(|error| broken(&self.host, &error))
     }
 
-    /// Says goodbye.
+    /// Closes the WebSocket.
     pub async fn farewell(&mut self) {
         let _ = self.sink.send(Message::Close(None)).await;
     }
@@ -127,8 +127,8 @@ fn held(pulse: &SharedPulse) -> std::sync::MutexGuard<'_, Keepalive> {
     pulse.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends the connection once the other end has been silent for too long. That is looked at twice: after a sleep of this
-/// machine, what has arrived meanwhile is read first.
+/// Ends the connection if the peer does not answer pings. The timeout must be exceeded in two consecutive checks: after
+/// a suspend of this machine, data that has arrived is read first.
 async fn watch(desk: HttpContext, host: String, pulse: SharedPulse) {
     let mut was_lost = false;
     loop {
@@ -172,7 +172,7 @@ async fn read(desk: HttpContext, mut stream: SplitStream<Stream>, host: String, 
     desk.end(end);
 }
 
-/// The request of ours that a message answers. Most messages are none: they have a method near their beginning.
+/// The request of parlor that a message responds to. Skips parsing for messages with a method, which are most of them.
 fn answered(text: &str, pulse: &SharedPulse) -> Option<String> {
     if !held(pulse).is_at_work() || text.contains("\"method\":") {
         return None;

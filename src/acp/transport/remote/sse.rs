@@ -1,6 +1,6 @@
 //! Parses server-sent events.
 //!
-//! [`SseReader::feed`] takes bytes as they were read and returns events in order. `envelope` reads the contents;
+//! [`SseReader::feed`] accepts bytes as they were read and returns events in order. `envelope` reads the contents;
 //! `events` reopens streams.
 //! Invariants: the events do not depend on how the bytes were split into reads; an event over the limit is skipped
 //! and reported; at most one event of maximum size is buffered; an incomplete event at the end of the stream is
@@ -12,63 +12,62 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Names and ids beyond this many bytes are left out.
+/// Maximum length of names and ids in bytes; longer ones are ignored.
 const MAX_FIELD_BYTES: usize = 1 << 10;
 
-/// Of an event over the limit so much is kept.
+/// How many bytes of an oversized event are saved for the report.
 const HEAD_BYTES: usize = 4 << 10;
 
-/// A longer pause than this is not kept, however much the server wishes it.
+/// Maximum reconnection time that is accepted from the server.
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
-/// What the stream was cut into.
+/// A part of an event stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseItem {
-    /// An event with data.
     Event {
-        /// Its name, unless it is the usual `message`.
+        /// The name, unless it is the default `message`.
         name: Option<String>,
-        /// Its own id, if it has one.
+        /// The id, if the event has one.
         id: Option<Arc<str>>,
-        /// Its `data` lines, joined by line feeds.
+        /// The `data` lines, joined with line feeds.
         data: Bytes,
     },
-    /// A comment: the server lives.
+    /// A comment, which servers send as keep-alive.
     Comment,
-    /// An event over the limit; it was skipped.
+    /// An event over the size limit, which was skipped.
     Oversize {
-        /// Length of its data, at least.
+        /// Minimum length of its data.
         len_bytes: u64,
-        /// How it began.
+        /// The first bytes of its data.
         head: Bytes,
     },
 }
 
-/// Cuts an event stream into events.
+/// Splits an event stream into events.
 #[derive(Debug)]
 pub struct SseReader {
     max_bytes: usize,
-    /// The line that is not complete yet.
+    /// The incomplete line.
     line: BytesMut,
-    /// How much of a line over the limit was thrown away.
+    /// Number of bytes that were dropped of an oversized line.
     cut_bytes: u64,
     data: BytesMut,
     has_data: bool,
-    /// Bytes of an event over the limit, counted from its beginning.
+    /// Total data size of an oversized event, in bytes.
     oversize_bytes: Option<u64>,
     name: Option<String>,
-    /// The id of the event that is not complete yet; without one of its own, that of the event before.
+    /// The id of the incomplete event; without one, that of the previous event.
     id: Option<Arc<str>>,
     own_id: Option<Arc<str>>,
     last_id: Option<Arc<str>>,
     retry: Option<Duration>,
-    /// The last byte was a carriage return: a line feed right behind it belongs to it.
+    /// Whether the last byte was a carriage return; a line feed after it belongs to the same line end.
     is_after_return: bool,
     is_at_start: bool,
 }
 
 impl SseReader {
-    /// A reader at the start of a stream, for events of at most `max_bytes` of data.
+    /// Creates a reader for events with at most `max_bytes` of data.
     pub fn new(max_bytes: usize) -> Self {
         Self {
             max_bytes,
@@ -87,28 +86,28 @@ impl SseReader {
         }
     }
 
-    /// The id of the last complete event, to be sent back as `Last-Event-ID`.
+    /// The id of the last complete event, for `Last-Event-ID`.
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// The pause that the server wishes before a stream is opened again.
+    /// The reconnection time that the server has set.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// A new stream begins: what the old one left unfinished is gone, id and pause stay.
+    /// Starts a new stream: discards an incomplete event, and preserves the id and the reconnection time.
     pub fn restart(&mut self) {
         let (last_id, retry) = (self.last_id.take(), self.retry);
         *self = Self { id: last_id.clone(), last_id, retry, ..Self::new(self.max_bytes) };
     }
 
-    /// Whether data of an event within the limit has come that is not complete yet.
+    /// Whether an event within the size limit is incomplete.
     pub fn is_inside(&self) -> bool {
         self.oversize_bytes.is_none() && (self.has_data || self.line.starts_with(b"data"))
     }
 
-    /// Takes bytes in and appends what is complete.
+    /// Parses bytes and appends complete events to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<SseItem>) {
         let mut rest = bytes;
         if rest.is_empty() {
@@ -134,9 +133,9 @@ impl SseReader {
         self.keep(rest);
     }
 
-    /// Appends to the open line, up to the limit.
+    /// Appends to the incomplete line, up to the limit.
     fn keep(&mut self, part: &[u8]) {
-        // The name of the field and its colon come on top of the data.
+        // The limit is on the data; the field name and colon are extra.
         let room = (self.max_bytes + MAX_FIELD_BYTES).saturating_sub(self.line.len());
         let kept = part.get(..room.min(part.len())).unwrap_or_default();
         self.line.extend_from_slice(kept);
@@ -203,14 +202,14 @@ impl SseReader {
     }
 
     fn dispatch(&mut self, out: &mut Vec<SseItem>) {
-        // Only the blank line makes an id count: an event that was cut off is asked for again.
+        // The id counts only once the event is complete, so that a truncated event is requested again.
         self.last_id.clone_from(&self.id);
         let id = self.own_id.take();
         let data = self.data.split().freeze();
         let name = self.name.take().filter(|name| !name.is_empty() && name != "message");
         self.has_data = false;
         if let Some(len_bytes) = self.oversize_bytes.take() {
-            // A copy, so that the memory of the whole is given back.
+            // Copied, so that the memory of the oversized event is freed.
             out.push(SseItem::Oversize { len_bytes, head: Bytes::copy_from_slice(&data) });
         } else if !data.trim_ascii().is_empty() {
             out.push(SseItem::Event { name, id, data });

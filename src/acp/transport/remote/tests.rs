@@ -22,14 +22,14 @@ use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::transport::{In, Link, LinkEnd, Setup, Transport};
 use crate::model::{Carrier, Remote};
 
-/// Longer than anything here takes.
+/// Longer than any test takes.
 const HANG: Duration = Duration::from_secs(30);
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
 const INITIALIZED: &str =
     r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"test","version":"1"}}}"#;
 
-/// As patient as with real servers, but for the pauses between attempts.
+/// The default timeouts, with short delays between attempts.
 fn patience() -> Timeouts {
     Timeouts {
         least_pause: Duration::from_millis(5),
@@ -45,7 +45,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Connects to an agent behind a URL.
+    /// Connects to an agent at a URL.
     fn connect(remote: Remote) -> Self {
         Self::patiently(remote, patience())
     }
@@ -58,7 +58,7 @@ impl Peer {
         Self::begin(RemoteAgent::new(remote).with_patience(patience), max_frame_bytes)
     }
 
-    /// Connects to an agent of which more is known than its URL.
+    /// Connects to an agent with a profile.
     fn of(agent: RemoteAgent) -> Self {
         Self::begin(agent.with_patience(patience()), DEFAULT_FRAME_BYTES)
     }
@@ -70,7 +70,7 @@ impl Peer {
         Self { link, tap }
     }
 
-    /// Connects to a path of a scripted server and sends `initialize`.
+    /// Connects to a scripted server and sends `initialize`.
     fn to(server: &Server, path: &str, carrier: Option<Carrier>) -> Self {
         let peer = Self::connect(Remote { carrier, ..at(server, path) });
         peer.say(INITIALIZE);
@@ -81,7 +81,7 @@ impl Peer {
         self.link.outgoing.send(Bytes::copy_from_slice(text.as_bytes()));
     }
 
-    /// The next message; notes are passed over.
+    /// The next message; notes are skipped.
     async fn hear(&mut self) -> String {
         loop {
             match self.next().await {
@@ -98,7 +98,7 @@ impl Peer {
         }
     }
 
-    /// So many messages, in whatever reads they come.
+    /// The next `count` messages, in any number of reads.
     async fn hear_all(&mut self, count: usize) -> Vec<String> {
         let mut heard = Vec::new();
         while heard.len() < count {
@@ -111,7 +111,7 @@ impl Peer {
         heard
     }
 
-    /// The length of a message that was left out.
+    /// The length of a skipped message.
     async fn oversize(&mut self) -> u64 {
         match self.next().await {
             In::Pieces(pieces) => match pieces.as_slice() {
@@ -122,7 +122,7 @@ impl Peer {
         }
     }
 
-    /// The next note; nothing else may come before it.
+    /// The next event, which must be a note.
     async fn note(&mut self) -> String {
         match self.next().await {
             In::Note(text) => text,
@@ -130,12 +130,12 @@ impl Peer {
         }
     }
 
-    /// The end; notes are passed over.
+    /// The end, which must be the next event except for notes.
     async fn end(&mut self) -> LinkEnd {
         loop {
             match self.next().await {
                 In::Closed(end) => {
-                    assert!(self.link.incoming.recv().await.is_none(), "closed is the last message");
+                    assert!(self.link.incoming.recv().await.is_none(), "`Closed` is the last event");
                     return end;
                 }
                 In::Note(_) => {}
@@ -144,17 +144,17 @@ impl Peer {
         }
     }
 
-    /// The end, whatever is told before it.
+    /// The end; other events are skipped.
     async fn rest(&mut self) -> LinkEnd {
         loop {
             if let In::Closed(end) = self.next().await {
-                assert!(self.link.incoming.recv().await.is_none(), "closed is the last message");
+                assert!(self.link.incoming.recv().await.is_none(), "`Closed` is the last event");
                 return end;
             }
         }
     }
 
-    /// Waits for a message that holds this; anything else may come before it.
+    /// Waits for a message that contains a text; others are skipped.
     async fn answer_to(&mut self, word: &str) {
         loop {
             match self.next().await {
@@ -170,7 +170,7 @@ impl Peer {
         }
     }
 
-    /// Stops as the peer does: nothing more is said.
+    /// Stops the connection, as the peer does: drops the queue.
     fn stop(&mut self, force: bool) {
         let (nothing, _) = crate::acp::transport::queue::queue();
         drop(std::mem::replace(&mut self.link.outgoing, nothing));
@@ -178,10 +178,10 @@ impl Peer {
     }
 
     async fn next(&mut self) -> In {
-        timeout(HANG, self.link.incoming.recv()).await.expect("no hang").expect("closed comes first")
+        timeout(HANG, self.link.incoming.recv()).await.expect("timed out").expect("`Closed` is sent first")
     }
 
-    /// All that the log holds of what parlor tells itself.
+    /// The lines of parlor in the protocol log.
     fn log(&self) -> String {
         let filter = TapFilter { to_agent: false, from_agent: false, ..TapFilter::default() };
         let lines = self.tap.snapshot(&filter);
@@ -190,7 +190,7 @@ impl Peer {
     }
 }
 
-/// A path of a scripted server as an agent's address.
+/// A path of a scripted server as the URL of an agent.
 fn at(server: &Server, path: &str) -> Remote {
     Remote { url: server.url(path), ..Remote::default() }
 }

@@ -13,13 +13,13 @@ use rustls::pki_types::pem::{Error as PemError, PemObject as _};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
-/// A file of authorities is no longer; the systems' own have a few hundred KiB.
+/// Maximum size of a CA file in bytes; those of systems have a few hundred KiB.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The configuration for one connection. Reads certificates from disk.
+/// Creates the configuration of one connection. Reads certificates from disk.
 ///
 /// # Errors
-/// The system's certificates or those of `ca_file` cannot be used; whole sentences.
+/// The certificates of the system or of `ca_file` cannot be used; full sentences.
 pub fn config(is_safe: bool, is_upgrade: bool, ca_file: Option<&Path>) -> Result<ClientConfig, String> {
     let own = ca_file.map_or(Ok(Vec::new()), authorities)?;
     let provider = Arc::new(ring::default_provider());
@@ -34,10 +34,10 @@ pub fn config(is_safe: bool, is_upgrade: bool, ca_file: Option<&Path>) -> Result
         .map_err(system)?;
     let mut config = if is_safe {
         let verifier = Verifier::new_with_extra_roots(own, provider).map_err(system)?;
-        // The name is the library's: what is put in here is the judgement of the system itself.
+        // `dangerous` is the library's name for any custom verifier; this one uses the verification of the system.
         builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
     } else {
-        // Never used: a client stays with the origin of its URL.
+        // Never used, because a client sends requests only to the origin of its URL.
         builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -47,7 +47,7 @@ pub fn config(is_safe: bool, is_upgrade: bool, ca_file: Option<&Path>) -> Result
     Ok(config)
 }
 
-/// The certificates of a file in PEM form.
+/// The certificates of a PEM file.
 fn authorities(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = file.display();
     let wrong = |why: &str| {
@@ -76,13 +76,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_systems_roots_can_be_read() {
+    fn the_certificates_of_the_system_are_readable() {
         assert_eq!(config(true, false, None).unwrap().alpn_protocols.len(), 2);
         assert_eq!(config(false, true, None).unwrap().alpn_protocols, [b"http/1.1"]);
     }
 
     #[test]
-    fn a_file_that_holds_no_authority_is_told_with_what_to_name() {
+    fn invalid_ca_files_are_reported_with_the_expected_format() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ca.pem");
         for (text, expected) in [

@@ -15,13 +15,13 @@ use tokio::time::timeout;
 use crate::model::TokenSource;
 use crate::program::{Start, StartedBy};
 
-/// Longer texts are no tokens.
+/// Maximum token size in bytes.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// A program may ask for a touch of a key.
+/// Timeout of the command, which may wait for the touch of a security key.
 const PROGRAM_TIME: Duration = Duration::from_secs(60);
 
-/// A token.
+/// A token, whose debug output is redacted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -32,12 +32,12 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// The token itself.
+    /// The token as text.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Takes a text as token. The error says what is wrong with it, without it.
+    /// Validates a token. The error does not contain it.
     fn new(text: &str, source: &TokenSource) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -53,7 +53,7 @@ impl Secret {
     }
 }
 
-/// Fetches a token. The error is for the user, in whole sentences.
+/// Fetches a token. The error is in full sentences.
 pub async fn fetch(source: &TokenSource) -> Result<Secret, String> {
     let text = match source {
         TokenSource::Env(name) => std::env::var(name).map_err(|_| {
@@ -82,7 +82,7 @@ async fn from_program(words: &[String]) -> Result<String, String> {
         return Err("No token: `token_command` is empty.".to_owned());
     };
     let failed = |why: &str| format!("No token: the command {program} {why}.");
-    // It may ask for a passphrase in the terminal.
+    // The command may ask for a passphrase in the terminal.
     let start = Start::find(StartedBy::User, program, None, &[]).map(Start::in_terminal);
     let start = start.map_err(|refusal| failed(&format!("could not be started ({refusal})")))?;
     let mut command = start.args(args).task();
@@ -120,7 +120,7 @@ async fn from_program(words: &[String]) -> Result<String, String> {
     }
 }
 
-/// The beginning of a text; the rest is read and thrown away, so that the writer is not held up.
+/// Reads the beginning of a stream. The rest is discarded, so that the writer does not block.
 async fn read_some(mut input: impl AsyncRead + Unpin) -> std::io::Result<String> {
     let mut text = Vec::new();
     (&mut input).take(MAX_BYTES).read_to_end(&mut text).await?;
@@ -137,8 +137,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_comes_from_a_variable_a_file_or_a_program() {
-        // Cargo sets this one for every test.
+    async fn tokens_are_read_from_variables_files_and_commands() {
+        // Cargo sets this variable for every test.
         let source = TokenSource::Env("CARGO_PKG_NAME".to_owned());
         assert_eq!(fetch(&source).await.unwrap().reveal(), "parlor");
         let folder = tempfile::tempdir().unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_said_without_the_token() {
+    async fn errors_do_not_contain_the_token() {
         for (source, expected) in [
             (TokenSource::Env("NO_SUCH_VARIABLE_ANYWHERE".to_owned()), "is not set"),
             (TokenSource::File("/no/such/file".into()), "cannot read the file"),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_does_not_print() {
+    fn the_debug_output_of_a_secret_is_redacted() {
         assert_eq!(format!("{:?}", Secret("hush".to_owned())), "Secret");
     }
 }

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What comes of bytes that arrive in these pieces, the last one followed by silence.
-fn told(pieces: &[&[u8]]) -> Vec<TtyEvent> {
+/// The events of bytes that arrive in these reads, followed by a timeout.
+fn decoded(pieces: &[&[u8]]) -> Vec<TtyEvent> {
     let mut decoder = Decoder::default();
     let mut out = Vec::new();
     for piece in pieces {
@@ -17,7 +17,7 @@ fn key(code: KeyCode, modifiers: KeyModifiers) -> TtyEvent {
     TtyEvent::Input(Event::Key(KeyEvent::new(code, modifiers)))
 }
 
-/// What terminals send: keys of several protocols, mouse, focus, pastes, answers, and what is cut off.
+/// Input of terminals: keys of several protocols, mouse, focus, pastes, responses, and truncated sequences.
 const CORPUS: [&[u8]; 30] = [
     b"a",
     "é日🙂".as_bytes(),
@@ -56,25 +56,25 @@ fn letters(text: &str) -> Vec<TtyEvent> {
 }
 
 #[test]
-fn keys_are_keys() {
-    assert_eq!(told(&["aé日".as_bytes()]), letters("aé日"));
-    assert_eq!(told(&[b"\r"]), [key(KeyCode::Enter, KeyModifiers::NONE)]);
-    assert_eq!(told(&[b"\x1b[A"]), [key(KeyCode::Up, KeyModifiers::NONE)]);
-    assert_eq!(told(&[b"\x1b[1;5C"]), [key(KeyCode::Right, KeyModifiers::CONTROL)]);
-    assert_eq!(told(&[b"\x1b[13;2u"]), [key(KeyCode::Enter, KeyModifiers::SHIFT)]);
-    assert_eq!(told(&[b"\x1b[Z"]), [key(KeyCode::BackTab, KeyModifiers::SHIFT)]);
-    assert_eq!(told(&[b"\x1bx"]), [key(KeyCode::Char('x'), KeyModifiers::ALT)]);
-    assert_eq!(told(&[b"\x11"]), [key(KeyCode::Char('q'), KeyModifiers::CONTROL)]);
-    assert_eq!(told(&[b"\x1b[I"]), [TtyEvent::Input(Event::FocusGained)]);
-    assert!(matches!(told(&[b"\x1b[<0;3;4M"])[..], [TtyEvent::Input(Event::Mouse(_))]));
+fn keys_are_decoded() {
+    assert_eq!(decoded(&["aé日".as_bytes()]), letters("aé日"));
+    assert_eq!(decoded(&[b"\r"]), [key(KeyCode::Enter, KeyModifiers::NONE)]);
+    assert_eq!(decoded(&[b"\x1b[A"]), [key(KeyCode::Up, KeyModifiers::NONE)]);
+    assert_eq!(decoded(&[b"\x1b[1;5C"]), [key(KeyCode::Right, KeyModifiers::CONTROL)]);
+    assert_eq!(decoded(&[b"\x1b[13;2u"]), [key(KeyCode::Enter, KeyModifiers::SHIFT)]);
+    assert_eq!(decoded(&[b"\x1b[Z"]), [key(KeyCode::BackTab, KeyModifiers::SHIFT)]);
+    assert_eq!(decoded(&[b"\x1bx"]), [key(KeyCode::Char('x'), KeyModifiers::ALT)]);
+    assert_eq!(decoded(&[b"\x11"]), [key(KeyCode::Char('q'), KeyModifiers::CONTROL)]);
+    assert_eq!(decoded(&[b"\x1b[I"]), [TtyEvent::Input(Event::FocusGained)]);
+    assert!(matches!(decoded(&[b"\x1b[<0;3;4M"])[..], [TtyEvent::Input(Event::Mouse(_))]));
 }
 
 #[test]
-fn a_lone_esc_waits_for_the_rest_of_a_key() {
+fn esc_waits_for_the_rest_of_a_sequence() {
     let esc = || key(KeyCode::Esc, KeyModifiers::NONE);
-    assert_eq!(told(&[b"\x1b"]), [esc()]);
-    assert_eq!(told(&[b"\x1b\x1b"]), [esc(), esc()]);
-    assert_eq!(told(&[b"\x1b\x1b[A"]), [esc(), key(KeyCode::Up, KeyModifiers::NONE)]);
+    assert_eq!(decoded(&[b"\x1b"]), [esc()]);
+    assert_eq!(decoded(&[b"\x1b\x1b"]), [esc(), esc()]);
+    assert_eq!(decoded(&[b"\x1b\x1b[A"]), [esc(), key(KeyCode::Up, KeyModifiers::NONE)]);
     let (mut decoder, mut out) = (Decoder::default(), Vec::new());
     let now = Instant::now();
     decoder.feed(b"\x1b", now, &mut out);
@@ -84,14 +84,14 @@ fn a_lone_esc_waits_for_the_rest_of_a_key() {
 }
 
 #[test]
-fn a_paste_comes_whole_however_it_is_cut() {
+fn pastes_do_not_depend_on_the_reads() {
     let paste = || TtyEvent::Input(Event::Paste("a\nb \u{1b}[A".to_owned()));
-    assert_eq!(told(&[b"\x1b[200~a\nb \x1b[A\x1b[201~x"]), [vec![paste()], letters("x")].concat());
-    assert_eq!(told(&[b"\x1b[20", b"0~a\nb \x1b", b"[A\x1b[201", b"~"]), [paste()]);
+    assert_eq!(decoded(&[b"\x1b[200~a\nb \x1b[A\x1b[201~x"]), [vec![paste()], letters("x")].concat());
+    assert_eq!(decoded(&[b"\x1b[20", b"0~a\nb \x1b", b"[A\x1b[201", b"~"]), [paste()]);
 }
 
 #[test]
-fn a_paste_without_an_end_is_delivered_in_parts_and_given_up() {
+fn an_endless_paste_is_split_and_times_out() {
     let (mut decoder, mut out) = (Decoder::default(), Vec::new());
     let now = Instant::now();
     decoder.feed(b"\x1b[200~", now, &mut out);
@@ -103,7 +103,7 @@ fn a_paste_without_an_end_is_delivered_in_parts_and_given_up() {
     decoder.give_up(&mut out);
     let texts: String = out
         .iter()
-        .map(|told| match told {
+        .map(|decoded| match decoded {
             TtyEvent::Input(Event::Paste(text)) => text.as_str(),
             other => panic!("{other:?}"),
         })
@@ -115,14 +115,14 @@ fn a_paste_without_an_end_is_delivered_in_parts_and_given_up() {
 }
 
 #[test]
-fn answers_are_understood_and_never_typed() {
+fn responses_are_decoded_and_never_typed() {
     for (value, knows) in [(0, false), (1, true), (2, true), (3, true), (4, false)] {
         let answer = format!("a\x1b[?2026;{value}$yb");
         let expected = [letters("a"), vec![TtyEvent::Synchronizes(knows)], letters("b")].concat();
-        assert_eq!(told(&[answer.as_bytes()]), expected);
+        assert_eq!(decoded(&[answer.as_bytes()]), expected);
     }
     for answer in ["\x1b]11;rgb:ffff/8080/0000\x1b\\", "\x1b]11;rgb:ff/80/00\x07", "\x1b]11;#ff8000\x07"] {
-        assert_eq!(told(&[answer.as_bytes()]), [TtyEvent::Background([255, 128, 0])], "{answer:?}");
+        assert_eq!(decoded(&[answer.as_bytes()]), [TtyEvent::Background([255, 128, 0])], "{answer:?}");
     }
     for other in [
         "\x1b[>41;354;0c",
@@ -134,14 +134,14 @@ fn answers_are_understood_and_never_typed() {
         "\x1b_Gi=31;ENOTSUPPORTED:no\x1b\\",
         "\x1b[6;0;9t",
     ] {
-        assert_eq!(told(&[other.as_bytes(), b"z"]), letters("z"), "{other:?}");
+        assert_eq!(decoded(&[other.as_bytes(), b"z"]), letters("z"), "{other:?}");
         let (a, b) = other.as_bytes().split_at(other.len() / 2);
-        assert_eq!(told(&[a, b, b"z"]), letters("z"), "{other:?}");
+        assert_eq!(decoded(&[a, b, b"z"]), letters("z"), "{other:?}");
     }
 }
 
 #[test]
-fn what_pictures_it_shows_is_understood_however_it_is_cut() {
+fn responses_about_images_do_not_depend_on_the_reads() {
     for (answer, expected) in [
         ("\x1b[?62;4;22c", TtyEvent::Sixel(true)),
         ("\x1b[?62;22c", TtyEvent::Sixel(false)),
@@ -160,12 +160,12 @@ fn what_pictures_it_shows_is_understood_however_it_is_cut() {
             assert_eq!(out, std::slice::from_ref(&expected), "{answer:?} at {cut}");
         }
     }
-    // So begins a key too.
-    assert_eq!(told(&[b"\x1b[6;2~"]), [key(KeyCode::PageDown, KeyModifiers::SHIFT)]);
+    // A key has the same start.
+    assert_eq!(decoded(&[b"\x1b[6;2~"]), [key(KeyCode::PageDown, KeyModifiers::SHIFT)]);
 }
 
 #[test]
-fn what_does_not_go_on_was_a_key() {
+fn incomplete_sequences_become_keys() {
     for (bytes, expected) in [
         (b"\x1b]".as_slice(), vec![key(KeyCode::Char(']'), KeyModifiers::ALT)]),
         (b"\x1bP", vec![key(KeyCode::Char('P'), KeyModifiers::ALT)]),
@@ -185,7 +185,7 @@ fn what_does_not_go_on_was_a_key() {
 }
 
 #[test]
-fn an_answer_without_an_end_is_not_kept_for_ever() {
+fn an_endless_response_is_bounded() {
     let (mut decoder, mut out) = (Decoder::default(), Vec::new());
     decoder.feed(b"\x1b]11;", Instant::now(), &mut out);
     decoder.feed(&[b'x'; 3 * ANSWER_MAX_BYTES], Instant::now(), &mut out);
@@ -194,7 +194,7 @@ fn an_answer_without_an_end_is_not_kept_for_ever() {
 
 proptest! {
     #[test]
-    fn no_bytes_break_it(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..8)) {
+    fn arbitrary_bytes_never_panic(pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..8)) {
         let (mut decoder, mut out) = (Decoder::default(), Vec::new());
         for piece in &pieces {
             decoder.feed(piece, Instant::now(), &mut out);
@@ -204,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn letters_survive_whatever_is_answered_between_them(text in "[a-z日é]{1,20}", at in 0_usize..20) {
+    fn letters_between_responses_are_typed(text in "[a-z日é]{1,20}", at in 0_usize..20) {
         let mut bytes = Vec::new();
         for (index, letter) in text.chars().enumerate() {
             if index == at {
@@ -212,17 +212,17 @@ proptest! {
             }
             bytes.extend_from_slice(letter.to_string().as_bytes());
         }
-        let typed: Vec<TtyEvent> = told(&[&bytes]).into_iter().filter(|told| matches!(told, TtyEvent::Input(_))).collect();
+        let typed: Vec<TtyEvent> = decoded(&[&bytes]).into_iter().filter(|decoded| matches!(decoded, TtyEvent::Input(_))).collect();
         prop_assert_eq!(typed, letters(&text));
     }
 
     #[test]
-    fn splits_and_pauses_shorter_than_the_wait_change_nothing(
+    fn the_result_does_not_depend_on_reads_and_short_pauses(
         corpus in proptest::collection::vec(proptest::sample::select(CORPUS.to_vec()), 1..12),
         cuts in proptest::collection::vec((0_usize..400, 1_u64..50), 0..12),
     ) {
         let bytes = corpus.concat();
-        let whole = told(&[&bytes]);
+        let whole = decoded(&[&bytes]);
         let mut pauses: std::collections::BTreeMap<usize, u64> = cuts.into_iter().collect();
         let mut now = Instant::now();
         let (mut decoder, mut out, mut from) = (Decoder::default(), Vec::new(), 0);
@@ -239,14 +239,14 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_with_long_pauses_types_nothing(
+    fn a_response_with_long_pauses_types_nothing(
         cuts in proptest::collection::vec(0_usize..60, 1..6),
         answer in proptest::sample::select(vec![
             b"\x1b]11;rgb:1111/1111/1111\x1b\\".as_slice(), b"\x1b[?2026;2$y", b"\x1b[?62;4;22c", b"\x1bP>|term 1\x1b\\",
             b"\x1b_Gi=31;OK\x1b\\", b"\x1b[6;20;10t",
         ]),
     ) {
-        // Within the first two bytes it could still be a key.
+        // The first two bytes could still be a key.
         let cuts: std::collections::BTreeSet<usize> = cuts.into_iter().map(|cut| 3 + cut % (answer.len() - 3)).collect();
         let mut now = Instant::now();
         let (mut decoder, mut out, mut from) = (Decoder::default(), Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Kept sessions in pieces, by the agent's id, and what the app asks for.
+//! Recorded sessions in pages, by the agent's id, and the jobs of the app.
 
 use super::*;
 
@@ -23,30 +23,30 @@ fn prompts_of(store: &Store, uid: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_session_that_the_agent_had_before_is_recorded_in_its_former_record() {
+fn a_session_of_the_agent_continues_its_record() {
     let (dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("theirs", false), prompt(1, "first"), ended(1)]);
     assert_eq!(recorder.finish(), None);
     let first = store.list(&ListFilter::default()).unwrap();
     // Opened from the agent's list by another parlor, without its history.
     let again = another(&dir);
-    let (mut recorder, mut told) = super::recorder(&again);
+    let (mut recorder, mut received) = super::recorder(&again);
     recorder.keep(SessionKey(9), vec![head_of("theirs", true), prompt(2, "second")]);
     assert_eq!(recorder.finish(), None);
     let rows = again.list(&ListFilter::default()).unwrap();
-    assert_eq!(rows.len(), 1, "no second one is kept");
+    assert_eq!(rows.len(), 1, "there is no second record");
     assert_eq!((rows[0].uid.as_str(), rows[0].created_ms), (first[0].uid.as_str(), first[0].created_ms));
-    let told = std::iter::from_fn(|| told.try_recv().ok()).collect::<Vec<_>>();
-    assert!(told.iter().any(|event| matches!(event, ServiceEvent::Store(news)
+    let received = std::iter::from_fn(|| received.try_recv().ok()).collect::<Vec<_>>();
+    assert!(received.iter().any(|event| matches!(event, ServiceEvent::Store(news)
         if matches!(&**news, StoreNews::KeptAs { key: SessionKey(9), uid } if *uid == rows[0].uid))));
     assert_eq!(prompts_of(&again, &rows[0].uid), ["first", "second"]);
 }
 
 #[test]
-fn a_session_that_an_agent_lists_is_opened_from_its_record() {
+fn a_session_in_the_agents_list_is_opened_from_its_record() {
     let (_dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("theirs", false), prompt(1, "first"), ended(1)]);
     assert_eq!(recorder.finish(), None);
     let row = store.list(&ListFilter::default()).unwrap().remove(0);
@@ -62,10 +62,10 @@ fn a_session_that_an_agent_lists_is_opened_from_its_record() {
         };
         let (conn, agent) = (ConnId(1), agent.to_owned());
         let job = StoreJob::OpenListed { conn, agent, info: Box::new(info), folder: row.folder.clone() };
-        let mut told = None;
+        let mut received = None;
         let export: Export = |_, _, _, _| Err(String::new());
-        store.serve(job, export, &mut |news| told = Some(news));
-        match told {
+        store.serve(job, export, &mut |news| received = Some(news));
+        match received {
             Some(StoreNews::Opened(opening)) => Some(opening.uid),
             Some(StoreNews::NotKept(ConnId(1), info)) if info.id.as_str() == id => None,
             other => panic!("{other:?}"),
@@ -80,13 +80,13 @@ fn a_session_that_an_agent_lists_is_opened_from_its_record() {
 fn a_replayed_history_never_replaces_a_record() {
     for holds in [false, true] {
         let (dir, store) = store();
-        let (mut recorder, _told) = recorder(&store);
+        let (mut recorder, _received) = recorder(&store);
         recorder.keep(SessionKey(1), vec![head_of("theirs", false), prompt(1, "walnut"), ended(1)]);
         assert_eq!(recorder.finish(), None);
         let first = store.list(&ListFilter::default()).unwrap().remove(0).uid;
-        // Opened from the agent's list by another parlor: its history comes anew.
+        // Opened from the agent's list by another parlor, with a replayed history.
         let again = another(&dir);
-        let (mut recorder, mut told) = super::recorder(&again);
+        let (mut recorder, mut received) = super::recorder(&again);
         let mut notes = vec![head_of("theirs", true)];
         notes.extend(holds.then_some(Note::Hold));
         notes.extend([event(0, Record::Replaced), prompt(1, "summary"), ended(1)]);
@@ -100,7 +100,7 @@ fn a_replayed_history_never_replaces_a_record() {
         assert_eq!(prompts_of(&again, &second), ["summary"]);
         let search = Search { words: "walnut".to_owned(), limit: 9, ..Search::default() };
         assert_eq!(again.search(&search).unwrap().len(), 1);
-        let last = std::iter::from_fn(|| told.try_recv().ok()).filter_map(|event| match event {
+        let last = std::iter::from_fn(|| received.try_recv().ok()).filter_map(|event| match event {
             ServiceEvent::Store(news) => Some(*news),
             _ => None,
         });
@@ -114,9 +114,9 @@ fn a_replayed_history_never_replaces_a_record() {
 }
 
 #[test]
-fn what_only_the_agents_history_has_stands_in_its_turn_and_is_found() {
+fn inserted_items_are_in_their_turn_and_found() {
     let (_dir, store) = store();
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     let inserted = |words: &str| {
         let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: words.to_owned() };
         Box::new(Record::Inserted { back: 0, updates: vec![update] })
@@ -142,7 +142,7 @@ fn what_only_the_agents_history_has_stands_in_its_turn_and_is_found() {
     };
     let expected = ["one", "walnut", "pie", "two", "cake", "three"];
     assert_eq!(read(store.peek(&row.uid, None).unwrap().1.events), expected);
-    assert_eq!(read(store.events(&row.uid).unwrap().0), expected, "as an export has it");
+    assert_eq!(read(store.events(&row.uid).unwrap().0), expected, "as in an export");
     for (word, turn) in [("walnut", 1), ("pie", 1), ("cake", 2)] {
         let search = Search { words: word.to_owned(), limit: 9, ..Search::default() };
         let hits = store.search(&search).unwrap();
@@ -151,9 +151,9 @@ fn what_only_the_agents_history_has_stands_in_its_turn_and_is_found() {
 }
 
 #[test]
-fn an_agent_that_numbers_its_sessions_anew_does_not_mix_them() {
+fn sessions_of_an_agent_that_reuses_ids_are_separate() {
     let (_dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("1", false), prompt(1, "first"), ended(1)]);
     recorder.keep(SessionKey(2), vec![head_of("1", false), prompt(1, "other"), ended(1)]);
     assert_eq!(recorder.finish(), None);
@@ -161,9 +161,9 @@ fn an_agent_that_numbers_its_sessions_anew_does_not_mix_them() {
 }
 
 #[test]
-fn a_session_knows_the_one_that_it_goes_on_from() {
+fn the_continued_session_is_recorded() {
     let (_dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("a", false), prompt(1, "first"), ended(1)]);
     let from = Note::CameFrom { session: SessionKey(1), kept_as: None, copied_turns: None };
     recorder.keep(SessionKey(2), vec![from, head_of("b", false), prompt(1, "second"), ended(1)]);
@@ -180,14 +180,18 @@ fn a_session_knows_the_one_that_it_goes_on_from() {
 }
 
 #[test]
-fn a_copy_can_be_read_from_its_beginning_also_when_its_source_is_gone() {
+fn a_copy_is_complete_after_its_source_is_deleted() {
     let (_dir, store) = store();
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head_of("a", false), prompt(1, "first"), ended(1), prompt(2, "second"), ended(2)]);
     let link = Note::CameFrom { session: SessionKey(1), kept_as: None, copied_turns: Some(1) };
     let unnamed = Note::Head(Box::new(SessionHead { agent: "fake".to_owned(), ..SessionHead::default() }));
     writer.keep_for(SessionKey(2), vec![unnamed, link]);
-    assert_eq!(store.list(&ListFilter::default()).unwrap().len(), 1, "the agent has not made the copy yet");
+    assert_eq!(
+        store.list(&ListFilter::default()).unwrap().len(),
+        1,
+        "the agent has not created the copy yet"
+    );
     writer.keep_for(SessionKey(2), vec![head_of("b", false)]);
     writer.keep_now(vec![prompt(3, "of the source only")]);
     writer.keep_for(SessionKey(2), vec![prompt(2, "of the copy"), ended(2)]);
@@ -210,16 +214,16 @@ fn a_copy_can_be_read_from_its_beginning_also_when_its_source_is_gone() {
     writer.keep_now(vec![Note::Closed]);
     let search = Search { words: "first".to_owned(), limit: 9, ..Search::default() };
     let found = || store.search(&search).unwrap().into_iter().map(|hit| hit.uid).collect::<Vec<_>>();
-    assert_eq!(found(), [source.as_str()], "what both have is found once");
+    assert_eq!(found(), [source.as_str()], "common events are found once");
     store.delete(&source).unwrap();
     assert_eq!(prompts(&row.uid).len(), 2);
     assert_eq!(found(), [row.uid.as_str()]);
 }
 
 #[test]
-fn what_was_replaced_is_not_found_any_more() {
+fn replaced_events_are_not_found() {
     let (_dir, store) = store();
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head_of("a", false), prompt(1, "walnut pie"), ended(1)]);
     let replaced = Note::Event { turn: 0, record: Box::new(Record::Replaced) };
     writer.keep_now(vec![replaced, prompt(1, "walnut cake"), ended(1)]);
@@ -229,7 +233,7 @@ fn what_was_replaced_is_not_found_any_more() {
 }
 
 #[test]
-fn pages_go_back_to_the_beginning_and_on_from_an_event() {
+fn pages_cover_all_events_backwards_and_forwards() {
     let (_dir, store) = store();
     let count = i64::from(pages::MAX_PAGE_EVENTS) * 2 + 500;
     let events: Vec<RecordedEvent> = (0..count)
@@ -254,24 +258,24 @@ fn pages_go_back_to_the_beginning_and_on_from_an_event() {
     while left > 0 {
         let page = store.earlier("long", before).unwrap();
         assert!(page.events.len() <= pages::MAX_PAGE_EVENTS as usize);
-        assert!(matches!(page.events[0].record, Record::Prompt { .. }), "a page begins with a turn");
+        assert!(matches!(page.events[0].record, Record::Prompt { .. }), "a page starts with a turn");
         (before, left) = (page.first_seq, page.left_out_count);
         seen.splice(0..0, page.events);
     }
     assert_eq!(seen, events, "each event once, in order");
 
-    // A place far back is given with what is around it, and the rest comes from there on.
+    // A distant event is returned with those around it, and further pages continue from there.
     let wanted = 123;
     let (_, kept) = store.peek("long", Some(wanted)).unwrap();
     assert_eq!(kept.mark.map(|mark| kept.events[mark].at_ms), Some(wanted));
-    assert_eq!((kept.first_seq, kept.left_out_count), (120, 120), "from the beginning of its turn");
+    assert_eq!((kept.first_seq, kept.left_out_count), (120, 120), "from the start of its turn");
     let mut seen = kept.events;
     let mut later = kept.later;
     while let Some((from, left)) = later {
         assert_eq!(left, (count - from).cast_unsigned());
         let window = store.later("long", from).unwrap();
         assert!(window.events.len() <= pages::MAX_PAGE_EVENTS as usize);
-        assert!(matches!(window.events[0].record, Record::Prompt { .. }), "a part begins with a turn");
+        assert!(matches!(window.events[0].record, Record::Prompt { .. }), "a page starts with a turn");
         later = (window.later_count > 0).then_some((window.next_seq, window.later_count));
         seen.extend(window.events);
     }
@@ -279,7 +283,7 @@ fn pages_go_back_to_the_beginning_and_on_from_an_event() {
 }
 
 #[test]
-fn a_list_comes_in_pages_and_a_job_has_its_answer() {
+fn lists_are_sent_in_pages_and_jobs_get_responses() {
     let (_dir, store) = store();
     for n in 0..250 {
         let row = SessionRow {
@@ -301,9 +305,10 @@ fn a_list_comes_in_pages_and_a_job_has_its_answer() {
             .unwrap();
     }
     let export: Export = |_, _, _, _| Err("no".to_owned());
-    let mut told = Vec::new();
-    store.serve(StoreJob::List { serial: 7, folder: "/code".into() }, export, &mut |news| told.push(news));
-    let pages: Vec<usize> = told
+    let mut received = Vec::new();
+    store
+        .serve(StoreJob::List { serial: 7, folder: "/code".into() }, export, &mut |news| received.push(news));
+    let pages: Vec<usize> = received
         .iter()
         .map(|news| match news {
             StoreNews::Listed { serial: 7, rows: Ok(rows), .. } => {
@@ -315,10 +320,10 @@ fn a_list_comes_in_pages_and_a_job_has_its_answer() {
         .collect();
     assert_eq!(pages, [100, 150]);
     let serve = |job| {
-        let mut told = Vec::new();
-        store.serve(job, export, &mut |news| told.push(news));
-        assert_eq!(told.len(), 1, "{told:?}");
-        told.remove(0)
+        let mut received = Vec::new();
+        store.serve(job, export, &mut |news| received.push(news));
+        assert_eq!(received.len(), 1, "{received:?}");
+        received.remove(0)
     };
     let news = serve(StoreJob::Rename { uid: "s001".into(), title: "Mine".into() });
     assert!(matches!(news, StoreNews::Renamed { result: Ok(_), .. }), "{news:?}");
@@ -327,23 +332,23 @@ fn a_list_comes_in_pages_and_a_job_has_its_answer() {
         (Some("Mine".into()), true)
     );
     let owes = || store.find("s001").unwrap().owes_title;
-    assert!(owes(), "nobody has told the agent");
+    assert!(owes(), "the agent does not have the title");
     serve(StoreJob::TitleKnown { uid: "s001".into(), title: "Another".into() });
-    assert!(owes(), "it was named once more meanwhile");
+    assert!(owes(), "the title changed in the meantime");
     let news = serve(StoreJob::TitleKnown { uid: "s001".into(), title: "Mine".into() });
     assert!(matches!(news, StoreNews::TitleKnown { result: Ok(()), .. }) && !owes(), "{news:?}");
     let news = serve(StoreJob::Open { uid: "s001".into(), takes: true, at: None, folder: "/tmp".into() });
     let StoreNews::Opened(opening) = news else { panic!("{news:?}") };
-    assert!(!opening.takes, "a session without its folder is only read at first");
+    assert!(!opening.takes, "a session without its folder is read-only at first");
     assert!(opening.offers.unwrap().iter().any(|offer| offer.why == FolderReason::Current));
-    assert_eq!(store.find("s001").unwrap().owner, None, "nobody has it");
+    assert_eq!(store.find("s001").unwrap().owner, None, "it is not open");
     let news = serve(StoreJob::Take { key: SessionKey(3), uid: "s001".into() });
     assert!(matches!(news, StoreNews::Taken { key: SessionKey(3), kept: Ok(_) }), "{news:?}");
     let news = serve(StoreJob::Delete { uid: "s002".into() });
     assert!(matches!(news, StoreNews::Deleted { result: Ok(()), .. }), "{news:?}");
     let news = serve(StoreJob::Delete { uid: "s002".into() });
     assert!(matches!(news, StoreNews::Deleted { result: Err(_), .. }), "{news:?}");
-    // While letters are typed, only the last search is carried out.
+    // Only the latest search is executed.
     let search = |serial, words: &str| StoreJob::Search {
         serial,
         search: ArchiveSearch { words: words.into(), ..ArchiveSearch::default() },
@@ -357,9 +362,9 @@ fn a_list_comes_in_pages_and_a_job_has_its_answer() {
 }
 
 #[test]
-fn a_session_that_another_parlor_has_can_be_read_but_not_renamed() {
+fn a_session_open_in_another_parlor_can_be_read_but_not_renamed() {
     let (dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head_of("a", false), prompt(1, "first"), ended(1)]);
     assert_eq!(recorder.finish(), None);
     let uid = store.list(&ListFilter::default()).unwrap()[0].uid.clone();
@@ -368,10 +373,10 @@ fn a_session_that_another_parlor_has_can_be_read_but_not_renamed() {
     let (_, kept) = other.peek(&uid, None).unwrap();
     assert_eq!(kept.open_in, Some(std::process::id()));
     assert!(matches!(other.rename(&uid, "x").unwrap_err().fault(), Fault::InUse(_)));
-    assert_eq!(store.peek(&uid, None).unwrap().1.open_in, None, "its own is no other");
+    assert_eq!(store.peek(&uid, None).unwrap().1.open_in, None, "own sessions do not count");
 }
 
-fn told_of(store: &Store, folder: &Path, wants_session: bool) -> (Option<String>, Option<String>) {
+fn last_of_folder(store: &Store, folder: &Path, wants_session: bool) -> (Option<String>, Option<String>) {
     let (mut agent, mut session) = (None, None);
     let job = StoreJob::Folder { folder: folder.to_owned(), wants_session };
     store.serve(job, |_, _, _, _| Err(String::new()), &mut |news| match news {
@@ -383,25 +388,25 @@ fn told_of(store: &Store, folder: &Path, wants_session: bool) -> (Option<String>
 }
 
 #[test]
-fn a_folder_is_told_its_last_agent_and_its_last_session_that_is_free() {
+fn the_last_agent_and_the_last_free_session_of_a_folder_are_found() {
     let (dir, store) = store();
     let folder = Path::new("/code/shop");
-    assert_eq!(told_of(&store, folder, true), (None, None));
+    assert_eq!(last_of_folder(&store, folder, true), (None, None));
     let first = record(&store, vec![head("s1"), prompt(1, "one"), ended(1)]);
     std::thread::sleep(std::time::Duration::from_millis(5));
     let second = record(&store, vec![head("s2"), prompt(1, "two"), ended(1)]);
     store.save_agent(folder, "fake").unwrap();
     let agent = || Some("fake".to_owned());
-    assert_eq!(told_of(&store, folder, true), (agent(), Some(second.clone())));
-    assert_eq!(told_of(&store, folder, false), (agent(), None));
+    assert_eq!(last_of_folder(&store, folder, true), (agent(), Some(second.clone())));
+    assert_eq!(last_of_folder(&store, folder, false), (agent(), None));
     let other = another(&dir);
     other.reopen(&second).unwrap();
-    assert_eq!(told_of(&store, folder, true), (agent(), Some(first)));
-    assert_eq!(told_of(&store, Path::new("/code"), true), (None, None));
+    assert_eq!(last_of_folder(&store, folder, true), (agent(), Some(first)));
+    assert_eq!(last_of_folder(&store, Path::new("/code"), true), (None, None));
 }
 
 #[test]
-fn a_folder_that_was_renamed_is_told_its_session_of_before() {
+fn the_session_of_a_renamed_folder_is_found() {
     let (dir, store) = store();
     let root = dir.path().canonicalize().unwrap();
     let (before, after) = (root.join("before"), root.join("after"));
@@ -411,15 +416,15 @@ fn a_folder_that_was_renamed_is_told_its_session_of_before() {
     let uid = record(&store, vec![Note::Head(head), prompt(1, "one"), ended(1)]);
     fs::create_dir(root.join("sibling")).unwrap();
     fs::rename(&before, &after).unwrap();
-    assert_eq!(told_of(&store, &after, true).1, Some(uid));
-    assert_eq!(told_of(&store, &root.join("sibling"), true).1, None);
+    assert_eq!(last_of_folder(&store, &after, true).1, Some(uid));
+    assert_eq!(last_of_folder(&store, &root.join("sibling"), true).1, None);
 }
 
 #[test]
-fn a_session_that_may_only_be_read_is_gone_on_with_and_written_later() {
+fn a_session_in_a_read_only_file_is_resumed_and_saved_later() {
     let (dir, first) = store();
-    let (mut recorder, _told) = recorder(&first);
-    // Its parlor dies in the turn.
+    let (mut recorder, _received) = recorder(&first);
+    // Its parlor dies during the turn.
     recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "first")]);
     let other = another(&dir);
     super::sessions::wait_for(|| other.count().unwrap() == 1);
@@ -432,16 +437,16 @@ fn a_session_that_may_only_be_read_is_gone_on_with_and_written_later() {
         conn
     };
     *locked(&other.inner.conn) = Some(read_only());
-    let told = other.reopen(&uid).unwrap_err();
-    assert!(matches!(told.fault, Fault::InUse(Some(_))), "{told}");
+    let error = other.reopen(&uid).unwrap_err();
+    assert!(matches!(error.fault, Fault::InUse(Some(_))), "{error}");
     fs::remove_file(data.join("locks").join(format!("{token}.lock"))).unwrap();
     *locked(&other.inner.conn) = Some(read_only());
     let kept = other.reopen(&uid).unwrap();
     assert!(matches!(kept.events.last().unwrap().record, Record::TurnEnded(TurnOutcome::Cut)));
-    assert_eq!(other.find(&uid).unwrap().owner.as_ref(), Some(&token), "nothing was written");
+    assert_eq!(other.find(&uid).unwrap().owner.as_ref(), Some(&token), "the file is unchanged");
     let Note::Head(mut head) = head("s1") else { unreachable!() };
     head.kept_as = Some(uid.clone());
-    let (mut again, _told) = super::recorder(&other);
+    let (mut again, _received) = super::recorder(&other);
     again.keep(SessionKey(2), vec![Note::Head(head), prompt(2, "second"), ended(2)]);
     assert_eq!(again.finish(), None);
     assert_eq!(other.count().unwrap(), 1, "it is the same session");

@@ -1,4 +1,4 @@
-//! Power cuts and disks that take no more, as near to the real thing as a test comes.
+//! Power failures and full disks.
 
 use std::process::{Command, Stdio};
 
@@ -7,17 +7,17 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::faults::next_trouble;
 use super::*;
 
-/// Tells where the child of [`a_disk_that_takes_no_more_is_told_and_written_to_when_it_does`] writes.
+/// The data folder of the child process of [`a_full_quota_is_reported_and_writing_resumes`].
 const FULL_DIR: &str = "PARLOR_TEST_STORE_FULL";
 
-/// What a child may write to one file.
+/// Maximum file size of the child process.
 const MOST_BYTES: u64 = 512 << 10;
 
 fn numbered(number: usize) -> Note {
     event(1, Record::Answered { question: "q".to_owned(), answer: number.to_string() })
 }
 
-/// The numbers that are kept of the only session, in order; none if there is no session yet.
+/// The recorded numbers of the only session, in order; empty without a session.
 fn numbers(store: &Store) -> Vec<usize> {
     let Some(row) = store.list(&ListFilter::default()).unwrap().pop() else { return Vec::new() };
     let (events, unreadable_count) = store.events(&row.uid).unwrap();
@@ -40,9 +40,9 @@ fn pragma(conn: &Connection, name: &str) -> String {
 }
 
 #[test]
-fn each_commit_is_on_the_disk_before_it_counts() {
+fn commits_are_durable() {
     let (_dir, store) = store();
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     let check = |conn: &Connection| {
         let found = ["journal_mode", "synchronous", "fullfsync"].map(|name| pragma(conn, name));
         // 2 is FULL: the log is synchronised with every commit. Source: sqlite.org, "PRAGMA synchronous".
@@ -53,7 +53,7 @@ fn each_commit_is_on_the_disk_before_it_counts() {
     store.with(|conn| check(conn)).unwrap();
 }
 
-/// What a power cut may leave behind the place up to which the log had reached the disk.
+/// Possible contents of the log after the part that reached the disk, after a power failure.
 fn tails(rest: &[u8]) -> [Vec<u8>; 4] {
     let mut torn = rest.to_vec();
     if let Some(first) = torn.first_mut() {
@@ -64,19 +64,19 @@ fn tails(rest: &[u8]) -> [Vec<u8>; 4] {
 }
 
 #[test]
-fn a_power_cut_at_any_byte_leaves_all_that_was_committed_before_it() {
+fn a_power_failure_at_any_byte_preserves_earlier_commits() {
     let (dir, store) = store();
     let data = dir.path().join("data");
     let [file, log, _] = db::files(&data);
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     let mut committed = 0;
-    // In the first part the log holds all there is, in the second one the beginning is in the file already.
+    // In the first part all data is in the log, in the second one the start is in the database.
     for part in 0..2 {
         if part == 1 {
             writer.on_conn_for_test(|conn| conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"));
         }
         let before = committed;
-        // How long the log was when so many of this part were committed.
+        // The length of the log after each commit of this part.
         let mut ends = Vec::new();
         for _ in 0..20 {
             let words = "word ".repeat(usize::try_from(random() % 2_000).unwrap());
@@ -89,7 +89,7 @@ fn a_power_cut_at_any_byte_leaves_all_that_was_committed_before_it() {
             ends.push(fs::metadata(&log).unwrap().len());
         }
         let (file, log) = (fs::read(&file).unwrap(), fs::read(&log).unwrap());
-        assert_eq!(log.len() as u64, *ends.last().unwrap(), "the log began anew meanwhile");
+        assert_eq!(log.len() as u64, *ends.last().unwrap(), "the log was reset");
         for round in 0..40 {
             let cut = match round {
                 0 => 0,
@@ -106,7 +106,7 @@ fn a_power_cut_at_any_byte_leaves_all_that_was_committed_before_it() {
 
             let found = Store::open(after.path()).unwrap();
             let kept: Vec<usize> = numbers(&found);
-            // SQLite fills up the sector behind a commit, so the last one may be whole before its bytes are.
+            // SQLite pads the sector after a commit, so the last one may be valid before its bytes are complete.
             let is_begin = kept.iter().copied().eq(0..kept.len());
             let is_enough = kept.len() == wanted || kept.len() == wanted + 1;
             assert!(is_begin && is_enough, "part {part}, cut at {cut}: {kept:?}, not {wanted}");
@@ -120,15 +120,15 @@ fn a_power_cut_at_any_byte_leaves_all_that_was_committed_before_it() {
     }
 }
 
-/// The child of the test below; by itself it has nothing to check but that nobody wants it.
+/// The child process of the test below; it does nothing if started directly.
 #[test]
-fn child_on_a_disk_that_takes_no_more() {
+fn child_with_a_file_size_limit() {
     let Some(dir) = std::env::var_os(FULL_DIR) else {
         assert!(std::env::args().len() > 0);
         return;
     };
     let store = Store::open(PathBuf::from(dir)).unwrap();
-    let (mut recorder, mut told) = recorder(&store);
+    let (mut recorder, mut received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "go"), numbered(0)]);
     super::sessions::wait_for(|| numbers(&store).len() == 1);
     let Rlimit { maximum, .. } = getrlimit(Resource::Fsize);
@@ -136,25 +136,25 @@ fn child_on_a_disk_that_takes_no_more() {
     for number in 1..=8 {
         recorder.keep(SessionKey(1), vec![says(1, &"word ".repeat(40_000)), numbered(number)]);
     }
-    let trouble = next_trouble(&mut told);
+    let trouble = next_trouble(&mut received);
     assert!(trouble.contains("free disk space") && trouble.contains("your quota"), "{trouble}");
     assert!(trouble.contains("stay in memory"), "{trouble}");
-    // What is kept already can be read, and gone on with.
+    // Saved sessions can be read and resumed.
     assert_eq!(numbers(&store).len(), 1);
     let uid = store.list(&ListFilter::default()).unwrap().remove(0).uid;
     assert_eq!(store.reopen(&uid).unwrap().events.len(), 2);
     recorder.keep(SessionKey(1), vec![numbered(9)]);
     setrlimit(Resource::Fsize, Rlimit { current: maximum, maximum }).unwrap();
-    assert!(next_trouble(&mut told).starts_with("Saving works again"));
+    assert!(next_trouble(&mut received).starts_with("Saving works again"));
     assert_eq!(recorder.finish(), None);
     assert!(numbers(&store).into_iter().eq(0..10));
 }
 
 #[test]
-fn a_disk_that_takes_no_more_is_told_and_written_to_when_it_does() {
+fn a_full_quota_is_reported_and_writing_resumes() {
     let dir = tempfile::tempdir().unwrap();
-    let name = "services::store::tests::disk::child_on_a_disk_that_takes_no_more";
-    // The signal that comes with the error would end the child.
+    let name = "services::store::tests::disk::child_with_a_file_size_limit";
+    // The signal of the limit would end the child.
     let child = Command::new("sh")
         .args(["-c", "trap '' XFSZ; exec \"$0\" --exact \"$1\" --nocapture"])
         .arg(std::env::current_exe().unwrap())
@@ -163,16 +163,16 @@ fn a_disk_that_takes_no_more_is_told_and_written_to_when_it_does() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let told = [child.stdout, child.stderr].concat();
-    assert!(child.status.success(), "{}", String::from_utf8_lossy(&told));
+    let output = [child.stdout, child.stderr].concat();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&output));
 }
 
 #[test]
-fn all_files_of_the_store_are_their_owners_alone_also_those_that_were_not() {
+fn all_files_of_the_store_are_private_also_existing_ones() {
     use std::os::unix::fs::PermissionsExt as _;
     let (dir, store) = store();
     let keep = |store: &Store, number: &str| {
-        let (mut writer, _told) = recorder::tests::writer(store);
+        let (mut writer, _received) = recorder::tests::writer(store);
         writer.keep_now(vec![head(number), numbered(1)]);
         assert_eq!(store.list(&ListFilter::default()).unwrap().len(), usize::from(number != "a") + 1);
         writer
@@ -205,20 +205,20 @@ fn all_files_of_the_store_are_their_owners_alone_also_those_that_were_not() {
     let _writer = keep(&store, "b");
     let wide = walk(None);
     let is_stale = |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "lock");
-    assert!(wide.iter().all(is_stale), "but for what is left of a process that has gone: {wide:?}");
+    assert!(wide.iter().all(is_stale), "except for files of an ended process: {wide:?}");
 }
 
 #[test]
-fn a_flood_that_is_saved_is_told_each_time_it_has_grown_by_much() {
+fn growth_of_the_store_is_reported_repeatedly() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
-    let (mut writer, mut told) = recorder::tests::writer(&store);
+    let (mut writer, mut received) = recorder::tests::writer(&store);
     writer.tell_growth_each(1 << 20);
     let mut words = Vec::new();
     writer.keep_now(vec![head("flood"), prompt(1, "go")]);
     for _ in 0..10 {
         writer.keep_now(vec![says(1, &"x".repeat(300 << 10))]);
-        while let Ok(event) = told.try_recv() {
+        while let Ok(event) = received.try_recv() {
             words.extend(if let ServiceEvent::Trouble(text) = event { Some(text) } else { None });
         }
     }

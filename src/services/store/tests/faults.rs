@@ -1,4 +1,4 @@
-//! What can go wrong with a disk, and with processes.
+//! Errors of the disk, and of other processes.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -8,27 +8,27 @@ use super::sessions::wait_for;
 use super::*;
 use crate::program::{PARLOR_PID, PARLOR_RUN, Start, StartedBy};
 
-/// Tells where the child of [`killed_writers_lose_nothing_that_was_written`] writes.
+/// The data folder of the child process of [`killed_writers_lose_nothing_that_was_written`].
 const CHILD_DIR: &str = "PARLOR_TEST_STORE_CHILD";
 
-pub fn next_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> String {
+pub fn next_trouble(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> String {
     loop {
-        match told.blocking_recv() {
+        match received.blocking_recv() {
             Some(ServiceEvent::Trouble(words)) => return words,
-            // Under which id a session is kept is no trouble.
+            // The id of a recorded session is not an error.
             Some(ServiceEvent::Store(news)) => {
                 if let StoreNews::Told(words) = *news {
                     return words;
                 }
             }
-            other => panic!("a trouble: {other:?}"),
+            other => panic!("no error: {other:?}"),
         }
     }
 }
 
-/// What was told of saving since it was last asked: why it does not work, or that it does.
-fn savings(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<Option<String>> {
-    let news = std::iter::from_fn(|| told.try_recv().ok()).filter_map(|event| match event {
+/// The reported states of saving: an error, or `None` when it works.
+fn savings(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<Option<String>> {
+    let news = std::iter::from_fn(|| received.try_recv().ok()).filter_map(|event| match event {
         ServiceEvent::Store(news) => match *news {
             StoreNews::Unsaved(why) => Some(why),
             _ => None,
@@ -38,28 +38,28 @@ fn savings(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec
     news.collect()
 }
 
-fn has_no_trouble(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> bool {
-    std::iter::from_fn(|| told.try_recv().ok()).all(|event| matches!(event, ServiceEvent::Store(_)))
+fn has_no_trouble(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> bool {
+    std::iter::from_fn(|| received.try_recv().ok()).all(|event| matches!(event, ServiceEvent::Store(_)))
 }
 
-/// A connection from outside that holds the file, as another program might.
+/// A second connection to the file, like another program.
 fn outside(dir: &tempfile::TempDir) -> Connection {
     Connection::open(dir.path().join("data").join(db::FILE)).unwrap()
 }
 
 #[test]
-fn a_locked_file_is_told_and_written_later() {
+fn a_locked_file_is_reported_and_written_later() {
     let (dir, store) = store();
     store.count().unwrap();
     let holder = outside(&dir);
     holder.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let (mut recorder, mut told) = recorder(&store);
+    let (mut recorder, mut received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "one")]);
-    let trouble = next_trouble(&mut told);
+    let trouble = next_trouble(&mut received);
     assert!(trouble.contains("the file is locked by another process"), "{trouble}");
     recorder.keep(SessionKey(1), vec![says(1, "more"), ended(1)]);
     holder.execute_batch("COMMIT").unwrap();
-    let good = next_trouble(&mut told);
+    let good = next_trouble(&mut received);
     assert!(good.starts_with("Saving works again"), "{good}");
     assert_eq!(recorder.finish(), None);
     let row = store.list(&ListFilter::default()).unwrap().remove(0);
@@ -67,28 +67,28 @@ fn a_locked_file_is_told_and_written_later() {
 }
 
 #[test]
-fn that_the_file_is_locked_is_over_when_it_is_also_with_nothing_to_write() {
+fn the_end_of_a_lock_is_reported_also_without_pending_notes() {
     let (dir, store) = store();
     record(&store, vec![head("s1"), prompt(1, "one")]);
-    // A dead parlor's session is to be closed at the start, which another program holds up.
+    // Closing the session of a dead parlor at the start is blocked by another program.
     outside(&dir).execute_batch("UPDATE sessions SET owner = '1-dead', state = 'turn'").unwrap();
     let holder = outside(&dir);
     holder.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let (mut recorder, mut told) = recorder(&store);
+    let (mut recorder, mut received) = recorder(&store);
     recorder.start();
-    assert!(next_trouble(&mut told).contains("locked"));
+    assert!(next_trouble(&mut received).contains("locked"));
     holder.execute_batch("COMMIT").unwrap();
-    assert!(next_trouble(&mut told).starts_with("Saving works again"));
-    wait_for(|| savings(&mut told) == [None]);
+    assert!(next_trouble(&mut received).starts_with("Saving works again"));
+    wait_for(|| savings(&mut received) == [None]);
     assert_eq!(store.list(&ListFilter::default()).unwrap()[0].state, SessionState::Cut);
 }
 
-/// Tells where the child of [`a_parlor_that_ends_takes_nothing_from_those_that_go_on`] looks.
+/// The data folder of the child process of [`a_parlor_that_exits_does_not_affect_others`].
 const GUEST_DIR: &str = "PARLOR_TEST_STORE_GUEST";
 
-/// The child of the test below.
+/// The child process of the test below.
 #[test]
-fn guest_that_looks_and_goes() {
+fn child_that_reads_and_exits() {
     let Some(dir) = std::env::var_os(GUEST_DIR) else {
         assert!(std::env::args().len() > 0);
         return;
@@ -97,15 +97,15 @@ fn guest_that_looks_and_goes() {
 }
 
 #[test]
-fn a_parlor_that_ends_takes_nothing_from_those_that_go_on() {
+fn a_parlor_that_exits_does_not_affect_others() {
     let (dir, store) = store();
     let data = dir.path().join("data");
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head("s1"), prompt(1, "one")]);
-    // A second connection of this process, as the list of sessions has one.
+    // A second connection of this process, as for the session list.
     assert_eq!(store.count().unwrap(), 1);
     let look = || {
-        let name = "services::store::tests::faults::guest_that_looks_and_goes";
+        let name = "services::store::tests::faults::child_that_reads_and_exits";
         let mut guest = Command::new(std::env::current_exe().unwrap());
         guest.args(["--exact", name]).env(GUEST_DIR, &data).stdout(Stdio::null());
         assert!(guest.status().unwrap().success());
@@ -124,42 +124,42 @@ fn a_parlor_that_ends_takes_nothing_from_those_that_go_on() {
 }
 
 #[test]
-fn a_full_disk_loses_no_part_of_the_session() {
+fn a_full_disk_loses_no_events() {
     let (_dir, store) = store();
-    let (mut writer, mut told) = recorder::tests::writer(&store);
+    let (mut writer, mut received) = recorder::tests::writer(&store);
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "max_page_count", 60));
     let large = "x".repeat(1 << 20);
     writer.keep_now(vec![head("s1"), prompt(1, "one"), says(1, &large)]);
-    let trouble = next_trouble(&mut told);
+    let trouble = next_trouble(&mut received);
     assert!(trouble.contains("the disk is full"), "{trouble}");
     writer.keep_now(vec![ended(1)]);
     assert_eq!(store.count().unwrap(), 0);
-    // Told once, not with every batch; but it stands until it is over.
-    assert_eq!(savings(&mut told), [Some("the disk is full".to_owned())]);
+    // Reported once and not with every batch, and valid until saving works.
+    assert_eq!(savings(&mut received), [Some("the disk is full".to_owned())]);
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "max_page_count", 1 << 20));
     writer.keep_now(vec![Note::Draft("after".to_owned())]);
-    assert!(next_trouble(&mut told).starts_with("Saving works again"));
-    assert_eq!(savings(&mut told), [None]);
+    assert!(next_trouble(&mut received).starts_with("Saving works again"));
+    assert_eq!(savings(&mut received), [None]);
     let row = store.list(&ListFilter::default()).unwrap().remove(0);
     assert_eq!((store.events(&row.uid).unwrap().0.len(), row.draft.as_str()), (3, "after"));
 }
 
 #[test]
-fn a_file_that_may_not_be_written_is_told() {
+fn a_read_only_file_is_reported() {
     let (_dir, store) = store();
-    let (mut writer, mut told) = recorder::tests::writer(&store);
+    let (mut writer, mut received) = recorder::tests::writer(&store);
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "query_only", true));
     writer.keep_now(vec![head("s1"), prompt(1, "one")]);
-    let trouble = next_trouble(&mut told);
+    let trouble = next_trouble(&mut received);
     assert!(trouble.contains("is read-only"), "{trouble}");
     writer.on_conn_for_test(|conn| conn.pragma_update(None, "query_only", false));
     writer.keep_now(vec![ended(1)]);
-    assert!(next_trouble(&mut told).starts_with("Saving works again"));
+    assert!(next_trouble(&mut received).starts_with("Saving works again"));
     assert_eq!(store.count().unwrap(), 1);
 }
 
 #[test]
-fn a_damaged_file_is_moved_aside_and_told() {
+fn a_damaged_file_is_renamed_and_reported() {
     let (dir, first) = store();
     record(&first, vec![head("s1"), prompt(1, "one"), ended(1)]);
     drop(first);
@@ -179,21 +179,21 @@ fn a_damaged_file_is_moved_aside_and_told() {
 }
 
 #[test]
-fn a_file_that_breaks_while_it_is_used_costs_no_word_of_the_session() {
+fn a_file_damaged_during_use_loses_no_events_of_the_session() {
     let (dir, store) = store();
-    let (mut writer, mut told) = recorder::tests::writer(&store);
+    let (mut writer, mut received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head("s1"), prompt(1, "one"), says(1, &"word ".repeat(5000))]);
     writer.on_conn_for_test(|conn| conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"));
     writer.drop_conn();
     let path = dir.path().join("data").join(db::FILE);
     let mut bytes = fs::read(&path).unwrap();
-    // The head stays good; all that lies behind it is noise.
+    // The header stays valid; everything after it is overwritten.
     for byte in bytes.iter_mut().skip(4096) {
         *byte = 0xA5;
     }
     fs::write(&path, &bytes).unwrap();
     writer.keep_now(vec![says(1, "after the fall"), ended(1)]);
-    let trouble = next_trouble(&mut told);
+    let trouble = next_trouble(&mut received);
     assert!(trouble.contains("It was renamed to"), "{trouble}");
     let fresh = another(&dir);
     let row = fresh.list(&ListFilter::default()).unwrap().remove(0);
@@ -202,7 +202,7 @@ fn a_file_that_breaks_while_it_is_used_costs_no_word_of_the_session() {
 }
 
 #[test]
-fn a_file_of_a_newer_parlor_is_left_alone() {
+fn a_file_of_a_newer_version_is_unchanged() {
     let (dir, first) = store();
     first.count().unwrap();
     outside(&dir).pragma_update(None, "user_version", 999).unwrap();
@@ -212,20 +212,20 @@ fn a_file_of_a_newer_parlor_is_left_alone() {
 }
 
 #[test]
-fn two_parlors_record_at_once() {
+fn two_parlors_record_concurrently() {
     let (dir, store) = store();
     let threads: Vec<_> = (0..2)
         .map(|n| {
             let store = another(&dir);
             thread::spawn(move || {
-                let (mut recorder, mut told) = recorder(&store);
+                let (mut recorder, mut received) = recorder(&store);
                 for turn in 1..=30 {
                     let words = format!("{n} says {turn}");
                     recorder
                         .keep(SessionKey(1), vec![head(&format!("s{n}")), prompt(turn, &words), ended(turn)]);
                 }
                 assert_eq!(recorder.finish(), None);
-                assert!(has_no_trouble(&mut told));
+                assert!(has_no_trouble(&mut received));
             })
         })
         .collect();
@@ -240,7 +240,7 @@ fn two_parlors_record_at_once() {
     }
 }
 
-/// The child of the test below; by itself it has nothing to check but that nobody wants it.
+/// The child process of the test below; it does nothing if started directly.
 #[test]
 fn child_that_writes_until_it_is_killed() {
     let Some(dir) = std::env::var_os(CHILD_DIR) else {
@@ -248,19 +248,19 @@ fn child_that_writes_until_it_is_killed() {
         return;
     };
     let store = Store::open(PathBuf::from(dir)).unwrap();
-    let (mut writer, _told) = recorder::tests::writer(&store);
+    let (mut writer, _received) = recorder::tests::writer(&store);
     writer.keep_now(vec![head("s1"), prompt(1, "go")]);
     for n in 0_u32.. {
         writer.keep_now(vec![
             says(1, &format!("[{n}]")),
             event(1, Record::Answered { question: "q".to_owned(), answer: n.to_string() }),
         ]);
-        // The harness holds back what tests print with `println`.
+        // The harness captures `println`.
         std::io::Write::write_all(&mut std::io::stderr(), format!("written {n}\n").as_bytes()).unwrap();
     }
 }
 
-/// Kills as many writers as this in all, in lanes of their own so that it takes less time.
+/// Total number of killed writers; they run in parallel lanes to save time.
 const KILLS: u32 = 200;
 const LANES: u32 = 8;
 
@@ -273,7 +273,7 @@ fn killed_writers_lose_nothing_that_was_written() {
     });
 }
 
-/// Kills one writer after the other in the midst of its work, and looks what is left.
+/// Kills writers one after another while they write, and checks the result.
 fn kill_writers(lane: u32, rounds: u32) {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
@@ -287,7 +287,7 @@ fn kill_writers(lane: u32, rounds: u32) {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        // Each round ends in the middle of other work: after so many batches, and a moment more.
+        // Each round ends at a different point: after a number of batches and a short delay.
         let least = random() % 23;
         let wanted = format!("written {least}");
         assert!(lines.map_while(Result::ok).any(|line| line == wanted), "lane {lane}, round {round}");
@@ -321,11 +321,11 @@ fn kill_writers(lane: u32, rounds: u32) {
     assert_eq!(check, "ok");
 }
 
-/// A session whose agent is this process, and another parlor's sight of it.
+/// A session whose agent is the given process, and another parlor's store.
 fn kept_with(dir: &tempfile::TempDir, store: &Store, agent_pid: u32) -> (Recorder, Store) {
     let Note::Head(mut head) = head("s1") else { unreachable!() };
     head.agent_pid = Some(agent_pid);
-    let (mut recorder, _told) = recorder(store);
+    let (mut recorder, _received) = recorder(store);
     recorder.keep(SessionKey(1), vec![Note::Head(head), prompt(1, "one")]);
     let other = another(dir);
     wait_for(|| other.count().unwrap() == 1);
@@ -333,7 +333,7 @@ fn kept_with(dir: &tempfile::TempDir, store: &Store, agent_pid: u32) -> (Recorde
 }
 
 #[test]
-fn an_agent_that_outlived_its_parlor_is_ended() {
+fn an_agent_that_outlived_its_parlor_is_stopped() {
     let (dir, store) = store();
     let mut agent = Command::new("sleep");
     agent.arg("600").stdin(Stdio::null());
@@ -352,12 +352,12 @@ fn an_agent_that_outlived_its_parlor_is_ended() {
 }
 
 #[test]
-fn what_an_agent_left_behind_that_ended_with_its_parlor_is_ended_too() {
+fn processes_left_by_an_ended_agent_are_stopped() {
     if unix::birth(std::process::id()).is_none() {
         return;
     }
     let (dir, store) = store();
-    // Two processes in the agent's group: one that it started, and one that somebody else did.
+    // Two processes in the agent's group: one started by it, and one of another parlor.
     let script = format!("sleep 600 & echo $!; {PARLOR_PID}=1 sleep 600 & echo $!; read line");
     let mut agent = Command::new("sh");
     agent.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -367,18 +367,18 @@ fn what_an_agent_left_behind_that_ended_with_its_parlor_is_ended_too() {
     let lines = BufReader::new(agent.stdout.take().unwrap()).lines().map(|line| line.unwrap());
     let left: Vec<u32> = lines.take(2).map(|line| line.parse().unwrap()).collect();
     let (_recorder, other) = kept_with(&dir, &store, agent.id());
-    // The agent ends with its pipe; what it started does not.
+    // The agent exits when its pipe is closed; its child process does not.
     drop(agent.stdin.take());
     agent.wait().unwrap();
     lose_mark(&dir, &store);
     other.list(&ListFilter::default()).unwrap();
     wait_for(|| unix::birth(left[0]).is_none());
-    assert!(unix::birth(left[1]).is_some(), "what is not its own is left alone");
+    assert!(unix::birth(left[1]).is_some(), "other processes keep running");
     unix::signal_process(unix::process_id(left[1]).unwrap(), rustix::process::Signal::KILL);
 }
 
 #[test]
-fn commands_of_a_dead_parlor_are_ended_with_what_they_started_in_their_session() {
+fn commands_of_a_dead_parlor_are_stopped_with_their_sessions() {
     if unix::birth(std::process::id()).is_none() {
         return;
     }
@@ -400,22 +400,25 @@ fn commands_of_a_dead_parlor_are_ended_with_what_they_started_in_their_session()
     store.with(|conn| conn.execute("UPDATE sessions SET owner = '4000000-0badcafe-1'", [])).unwrap();
     store.list(&ListFilter::default()).unwrap();
     wait_for(|| dead.try_wait().unwrap().is_some() && unix::birth(below).is_none());
-    assert!(other.try_wait().unwrap().is_none() && unix::birth(of_other).is_some(), "another run's live on");
+    assert!(
+        other.try_wait().unwrap().is_none() && unix::birth(of_other).is_some(),
+        "those of another run keep running"
+    );
     other.kill().unwrap();
     unix::signal_process(unix::process_id(of_other).unwrap(), rustix::process::Signal::KILL);
 }
 
 #[test]
-fn a_file_in_a_folder_that_may_not_be_written_can_be_read() {
+fn a_file_in_a_read_only_folder_can_be_read() {
     let (dir, first) = store();
-    let (mut writer, _told) = recorder::tests::writer(&first);
+    let (mut writer, _received) = recorder::tests::writer(&first);
     writer.keep_now(vec![head("s1"), prompt(1, "one"), ended(1)]);
     let data = dir.path().join("data");
     let read = || db::open_to_read(&data);
     let log = data.join(format!("{}-wal", db::FILE));
-    assert!(log.metadata().unwrap().len() > 0 && read().is_err(), "what stands in the log would be missing");
+    assert!(log.metadata().unwrap().len() > 0 && read().is_err(), "changes in the log would be missing");
     drop((writer, first));
-    assert!(!log.exists(), "the last that closes the file takes the log in");
+    assert!(!log.exists(), "the last connection merges the log");
     let conn = read().unwrap();
     let count: i64 = conn.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 1);

@@ -1,4 +1,4 @@
-//! What is on users' disks must be read for ever: these texts are never changed, only added to.
+//! Saved records must stay readable: these texts are never changed, only extended.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ fn check(record: &Record, text: &str) {
 }
 
 #[test]
-fn records_are_kept_in_this_form() {
+fn records_have_this_format() {
     check(&Record::Prompt { text: "go".into(), is_again: false }, r#"{"prompt":{"text":"go"}}"#);
     let chunk = SessionUpdate::Chunk { role: Role::Thought, message: Some("m1".into()), text: "hm".into() };
     check(&Record::Update(chunk), r#"{"update":{"chunk":{"role":"thought","message":"m1","text":"hm"}}}"#);
@@ -74,14 +74,14 @@ fn records_are_kept_in_this_form() {
 }
 
 #[test]
-fn a_field_that_a_newer_parlor_added_does_no_harm() {
+fn unknown_fields_are_ignored() {
     let record = decode(r#"{"prompt":{"text":"go","mood":"good"}}"#);
     assert_eq!(record, Some(Record::Prompt { text: "go".into(), is_again: false }));
     assert_eq!(decode(r#"{"dance":{}}"#), None);
 }
 
 #[test]
-fn an_event_that_is_too_large_is_told_not_kept() {
+fn an_oversized_event_is_replaced_by_a_notice() {
     let (text, is_whole) = encode(&Record::Prompt { text: "x".repeat(65 << 20), is_again: false });
     assert!(!is_whole);
     assert!(text.len() < 200 && text.contains("65 MiB was too large"), "{text}");

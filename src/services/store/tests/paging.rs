@@ -1,4 +1,4 @@
-//! Pages of a session, what came late for them, and histories that are not whole yet.
+//! Pages of a session, late events, and incomplete histories.
 
 use super::super::recorder::tests::writer;
 use super::*;
@@ -25,10 +25,10 @@ fn call(id: &str) -> Note {
     event(1, Record::Update(SessionUpdate::Tool(Box::new(ToolCallPatch::new(id.into())))))
 }
 
-/// What was told of marks.
-fn written(told: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<(u64, Vec<MarkPlace>)> {
-    let told = std::iter::from_fn(|| told.try_recv().ok());
-    let written = told.filter_map(|event| match event {
+/// The reported marks.
+fn written(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<(u64, Vec<MarkPlace>)> {
+    let received = std::iter::from_fn(|| received.try_recv().ok());
+    let written = received.filter_map(|event| match event {
         ServiceEvent::Store(news) => match *news {
             StoreNews::Written { upto, marks, .. } => Some((upto, marks)),
             _ => None,
@@ -52,45 +52,45 @@ fn uid(store: &Store) -> String {
 }
 
 #[test]
-fn marks_are_told_once_they_are_on_the_disk() {
+fn marks_are_reported_once_they_are_on_the_disk() {
     let (_dir, store) = store();
-    let (mut writer, mut told) = writer(&store);
-    // A session that is not worth a row is not on the disk.
+    let (mut writer, mut received) = writer(&store);
+    // A session without content is not on the disk.
     writer.keep_now(vec![head("s"), Note::Mark(1)]);
-    assert_eq!(written(&mut told), []);
+    assert_eq!(written(&mut received), []);
     writer.keep_now(vec![prompt(1, "go"), says(1, "a"), Note::Mark(2), says(1, "b")]);
-    assert_eq!(written(&mut told), [(2, vec![place(1, 0), place(2, 2)])]);
+    assert_eq!(written(&mut received), [(2, vec![place(1, 0), place(2, 2)])]);
     writer.keep_now(vec![says(1, "c")]);
-    assert_eq!(written(&mut told), []);
+    assert_eq!(written(&mut received), []);
     writer.keep_now(vec![late(3, EventPlace::Mark(2), "t")]);
-    assert_eq!(written(&mut told), [(3, vec![])]);
+    assert_eq!(written(&mut received), [(3, vec![])]);
     let page = store.between(&uid(&store), 0, 2).unwrap();
     assert_eq!(texts(&page.events), ["go", "a", "t Some(Completed)"]);
-    assert!(store.between(&uid(&store), 20, 30).is_err(), "what is not there is no empty page");
+    assert!(store.between(&uid(&store), 20, 30).is_err(), "a missing range is an error");
 }
 
 #[test]
-fn nothing_is_told_that_could_not_be_written() {
+fn unwritten_marks_are_not_reported() {
     let (_dir, store) = store();
-    let (mut writer, mut told) = writer(&store);
+    let (mut writer, mut received) = writer(&store);
     writer.keep_now(vec![head("s"), prompt(1, "go"), Note::Mark(1)]);
-    assert_eq!(written(&mut told).len(), 1);
+    assert_eq!(written(&mut received).len(), 1);
     writer.on_conn_for_test(|conn| conn.execute_batch("PRAGMA query_only = 1"));
     writer.keep_now(vec![says(1, "a"), Note::Mark(2)]);
-    assert_eq!(written(&mut told), []);
+    assert_eq!(written(&mut received), []);
     writer.drop_conn();
     writer.keep_now(vec![says(1, "b"), Note::Mark(3)]);
-    assert_eq!(written(&mut told), [(3, vec![place(2, 2), place(3, 3)])]);
-    // What is too large for the disk is not taken for kept.
+    assert_eq!(written(&mut received), [(3, vec![place(2, 2), place(3, 3)])]);
+    // A record that was replaced by a notice is not reported as complete.
     writer.keep_now(vec![says(1, &"x".repeat(65 << 20)), Note::Mark(4), says(1, "c"), Note::Mark(5)]);
     let marks = vec![MarkPlace { is_whole: false, ..place(4, 4) }, place(5, 5)];
-    assert_eq!(written(&mut told), [(5, marks)]);
+    assert_eq!(written(&mut received), [(5, marks)]);
 }
 
 #[test]
-fn what_came_late_is_read_with_what_it_is_about() {
+fn late_events_are_read_with_their_items() {
     let (_dir, store) = store();
-    let (mut writer, _told) = writer(&store);
+    let (mut writer, _received) = writer(&store);
     writer.keep_now(vec![head("s"), Note::Mark(1), prompt(1, "go"), call("a"), Note::Mark(2), says(1, "x")]);
     writer.keep_now(vec![Note::Mark(3), says(1, "y"), late(4, EventPlace::Seq(2), "a"), says(1, "z")]);
     let uid = uid(&store);
@@ -103,7 +103,7 @@ fn what_came_late_is_read_with_what_it_is_about() {
     assert_eq!(texts(&store.between(&uid, 1, 3).unwrap().events), all[1..4]);
     let around = store.around(&uid, 2).unwrap();
     assert_eq!(around.mark.map(|mark| texts(&around.events)[mark].clone()), Some("x".to_owned()));
-    // What is found names the call's own event.
+    // A hit has the number of the call's own event.
     let search = Search { words: "go".into(), limit: 9, ..Search::default() };
     assert_eq!(store.search(&search).unwrap().iter().map(|hit| hit.seq).collect::<Vec<_>>(), [0]);
     writer.keep_now(vec![Note::Closed]);
@@ -123,17 +123,21 @@ fn history() -> Vec<Note> {
 }
 
 #[test]
-fn a_history_counts_once_it_is_whole() {
+fn a_history_applies_once_it_is_complete() {
     for is_whole in [true, false] {
         let (_dir, store) = store();
-        let (mut writer, mut told) = writer(&store);
+        let (mut writer, mut received) = writer(&store);
         writer.keep_now(vec![head("s"), prompt(1, "old"), says(1, "was")]);
         writer.keep_now(history());
         let uid = uid(&store);
         let shown = || texts(&store.peek(&uid, None).unwrap().1.events);
-        assert_eq!(shown(), ["old", "was"], "others see what there was");
-        assert_eq!(written(&mut told), [(8, vec![place(7, 2), place(8, 5)])]);
-        assert_eq!(texts(&store.between(&uid, 3, 5).unwrap().events), ["new", "one"], "it can be read here");
+        assert_eq!(shown(), ["old", "was"], "others see the previous events");
+        assert_eq!(written(&mut received), [(8, vec![place(7, 2), place(8, 5)])]);
+        assert_eq!(
+            texts(&store.between(&uid, 3, 5).unwrap().events),
+            ["new", "one"],
+            "it can be read in this session"
+        );
         writer.keep_now(vec![late(9, EventPlace::Mark(8), "t"), says(1, " two"), Note::Release { is_whole }]);
         writer.keep_now(vec![prompt(2, "next")]);
         let expected: &[&str] = if is_whole {
@@ -156,12 +160,12 @@ fn a_history_counts_once_it_is_whole() {
 }
 
 #[test]
-fn a_history_that_was_coming_when_its_parlor_died_is_forgotten() {
+fn an_incomplete_history_of_a_dead_parlor_is_discarded() {
     let (dir, store) = store();
-    let (mut writer, _told) = writer(&store);
+    let (mut writer, _received) = writer(&store);
     writer.keep_now(vec![head("s"), prompt(1, "old"), ended(1)]);
     writer.keep_now(history());
-    // Of this one there was nothing before.
+    // This session had no events before.
     writer.keep_for(SessionKey(2), [vec![head("other")], history()].concat());
     lose_mark(&dir, &store);
     drop(writer);
@@ -174,9 +178,9 @@ fn a_history_that_was_coming_when_its_parlor_died_is_forgotten() {
 }
 
 #[test]
-fn a_history_that_came_to_nothing_leaves_no_session() {
+fn a_discarded_history_leaves_no_session() {
     let (_dir, store) = store();
-    let (mut writer, _told) = writer(&store);
+    let (mut writer, _received) = writer(&store);
     writer.keep_now([vec![head("s")], history()].concat());
     assert_eq!(store.list(&ListFilter::default()).unwrap().len(), 1);
     writer.keep_now(vec![Note::Closed]);

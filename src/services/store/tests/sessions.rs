@@ -14,7 +14,7 @@ fn texts(kept: &RecordedSession) -> Vec<String> {
 }
 
 #[test]
-fn a_session_is_kept_and_given_back() {
+fn a_session_is_saved_and_restored() {
     let (dir, store) = store();
     let uid = record(
         &store,
@@ -49,9 +49,9 @@ fn a_session_is_kept_and_given_back() {
 }
 
 #[test]
-fn a_session_that_nothing_was_said_in_is_not_kept() {
+fn a_session_without_content_is_not_saved() {
     let (_dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     let commands = event(0, Record::Update(SessionUpdate::Commands(Vec::new())));
     recorder.keep(SessionKey(1), vec![head("s1"), commands]);
     assert_eq!(recorder.finish(), None);
@@ -59,7 +59,7 @@ fn a_session_that_nothing_was_said_in_is_not_kept() {
 }
 
 #[test]
-fn a_reopened_session_goes_on_where_it_ended() {
+fn a_reopened_session_continues_its_record() {
     let (_dir, store) = store();
     let uid = record(&store, vec![head("s1"), prompt(1, "one"), says(1, "1"), ended(1)]);
     let kept = store.reopen(&uid).unwrap();
@@ -73,7 +73,7 @@ fn a_reopened_session_goes_on_where_it_ended() {
 }
 
 #[test]
-fn only_the_end_of_a_long_session_is_given_from_a_turn_on() {
+fn the_end_of_a_long_session_starts_with_a_turn() {
     let (_dir, store) = store();
     let mut notes = vec![head("s1")];
     for turn in 1..=1500 {
@@ -88,7 +88,7 @@ fn only_the_end_of_a_long_session_is_given_from_a_turn_on() {
 }
 
 #[test]
-fn what_was_replaced_by_the_agents_own_history_is_not_given_again() {
+fn events_replaced_by_the_agents_history_are_not_restored() {
     let (_dir, store) = store();
     let notes =
         vec![head("s1"), prompt(1, "old"), ended(1), event(1, Record::Replaced), prompt(1, "new"), ended(1)];
@@ -108,21 +108,21 @@ fn a_session_is_open_in_one_parlor_only() {
     assert_eq!(*error.fault(), Fault::InUse(Some(std::process::id())));
     assert!(error.to_string().contains("Close it there first"), "{error}");
     assert!(matches!(other.delete(&uid).unwrap_err().fault(), Fault::InUse(_)));
-    // The other one ends, however that happens.
+    // The other parlor ends in any way.
     drop(store);
     assert_eq!(other.last_of(Path::new("/code/shop")).unwrap().unwrap().uid, uid);
     other.reopen(&uid).unwrap();
 }
 
 #[test]
-fn a_turn_of_a_dead_parlor_is_marked_as_cut_once() {
+fn a_turn_of_a_dead_parlor_is_marked_as_interrupted_once() {
     let (dir, store) = store();
-    let (mut recorder, _told) = recorder(&store);
+    let (mut recorder, _received) = recorder(&store);
     recorder.keep(SessionKey(1), vec![head("s1"), prompt(1, "one"), says(1, "half an ans")]);
     let other = another(&dir);
     wait_for(|| other.count().unwrap() == 1);
     assert_eq!(other.list(&ListFilter::default()).unwrap()[0].state, SessionState::Turn);
-    // As a crash leaves it: the mark is gone, and nobody closed the session.
+    // As after a crash: the mark is gone, and the session was not closed.
     lose_mark(&dir, &store);
     let row = other.list(&ListFilter::default()).unwrap().remove(0);
     assert_eq!(row.state, SessionState::Cut);
@@ -132,7 +132,7 @@ fn a_turn_of_a_dead_parlor_is_marked_as_cut_once() {
 }
 
 #[test]
-fn sessions_are_found_by_a_part_of_their_id_or_of_the_agents() {
+fn sessions_are_found_by_a_prefix_of_their_ids() {
     let (_dir, store) = store();
     let uid = record(&store, vec![head("agent-id-1"), prompt(1, "one"), ended(1)]);
     let second = record(&store, vec![head("agent-id-2"), prompt(1, "two"), ended(1)]);
@@ -144,7 +144,7 @@ fn sessions_are_found_by_a_part_of_their_id_or_of_the_agents() {
 }
 
 #[test]
-fn everything_that_was_said_and_done_is_found() {
+fn all_kinds_of_events_are_found() {
     let (_dir, store) = store();
     let mut edit = ToolCallPatch::new("t1".into());
     edit.kind = Patch::Set(ToolKind::Edit);
@@ -191,7 +191,7 @@ fn everything_that_was_said_and_done_is_found() {
     assert_eq!(find("basket", |search| search.folder = Some("/code".into())).len(), 4);
     assert_eq!(find("basket", |search| search.folder = Some("/co".into())).len(), 0);
     assert_eq!(find("basket", |search| search.until_ms = Some(1)).len(), 0);
-    // No sign has a meaning that could break the search.
+    // No character has a special meaning that could break the search.
     for words in ["", "*", "\"", "a AND (", "text:x", "-", "\"basket"] {
         find(words, |_| ());
     }
@@ -206,7 +206,7 @@ fn everything_that_was_said_and_done_is_found() {
 }
 
 #[test]
-fn an_export_comes_back_on_another_machine_once() {
+fn an_export_is_imported_once() {
     let (_dir, here) = store();
     let (_other, there) = super::store();
     let uid = record(&here, vec![head("s1"), prompt(1, "one"), says(1, "answer"), ended(1)]);
@@ -219,18 +219,18 @@ fn an_export_comes_back_on_another_machine_once() {
     assert_eq!(there.events(&uid).unwrap().0, events);
     let search = Search { words: "answer".to_owned(), limit: 5, ..Search::default() };
     assert_eq!(there.search(&search).unwrap().len(), 1);
-    // Another session that happens to have the id is not overwritten.
+    // Another session with the same id is not overwritten.
     let stranger = SessionRow { created_ms: 1, ..row };
     let second = there.import(&stranger, &events).unwrap();
     assert_ne!(second.uid, uid);
     assert_eq!(there.count().unwrap(), 2);
 }
 
-/// Waits until something holds that another thread brings about.
+/// Waits until a condition holds that another thread causes.
 pub fn wait_for(mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !holds() {
-        assert!(Instant::now() < deadline, "it never came");
+        assert!(Instant::now() < deadline, "the condition did not hold in time");
         thread::sleep(Duration::from_millis(10));
     }
 }

@@ -1,4 +1,4 @@
-//! What the agent reads: without processes.
+//! The plain output for the agent, without processes.
 
 use super::super::plain::Plain;
 use super::super::ring::Ring;
@@ -11,7 +11,7 @@ fn plain(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn sequences_are_stripped_and_overwrites_resolved() {
+fn sequences_are_removed_and_overwritten_text_is_resolved() {
     let table: &[(&str, &str)] = &[
         ("a\r\nb\n", "a\nb\n"),
         ("a\r\r\nb", "a\nb"),
@@ -41,13 +41,13 @@ fn sequences_are_stripped_and_overwrites_resolved() {
 }
 
 #[test]
-fn a_title_that_never_ends_swallows_no_more_than_a_title() {
+fn an_unterminated_title_is_bounded() {
     let text = format!("\x1b]0;{}tail\n", "x".repeat(5000));
     assert!(plain(text.as_bytes()).ends_with("tail\n"));
 }
 
 #[test]
-fn pieces_of_any_size_give_the_same_text() {
+fn the_text_does_not_depend_on_the_reads() {
     let text =
         "é🦀\x1b[1;31mrot\x1b[0m\r\n10%\r漢字\x1b]0;tïtle\x07 \u{1f468}\u{200d}\u{1f469} end\n".repeat(3);
     let whole = plain(text.as_bytes());
@@ -64,7 +64,7 @@ fn pieces_of_any_size_give_the_same_text() {
 }
 
 #[test]
-fn acp_v1_the_limit_cuts_the_front_at_a_character() {
+fn acp_v1_the_limit_truncates_the_start_at_a_character() {
     let text = "aé漢🦀".repeat(50);
     for limit in 0..40 {
         let mut ring = Ring::new(limit);
@@ -83,7 +83,7 @@ fn acp_v1_the_limit_cuts_the_front_at_a_character() {
 }
 
 #[test]
-fn a_line_without_end_is_bounded() {
+fn an_endless_line_is_bounded() {
     let mut out = Ring::new(100);
     let mut plain = Plain::default();
     for _ in 0..1000 {

@@ -1,8 +1,8 @@
-//! No text costs more than its length.
+//! The cost of any text is linear in its length.
 
 use super::*;
 
-/// Texts of about so many bytes that make a parser or a drawing do the most.
+/// Texts of about this size that are expensive for the parser or the renderer.
 fn families(bytes: usize) -> Vec<(&'static str, String)> {
     let many = |piece: &str| piece.repeat(bytes / piece.len());
     let half = |piece: &str| piece.repeat(bytes / piece.len() / 2);
@@ -90,7 +90,7 @@ fn families(bytes: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What a whole text costs: bytes and events of the parser, spans and bytes of what is drawn.
+/// The cost of a complete text: bytes and events of the parser, spans and bytes of the drawn lines.
 fn work(source: &str) -> u64 {
     let theme = Theme::plain();
     let mut markdown = Markdown::of(source);
@@ -104,19 +104,19 @@ fn work(source: &str) -> u64 {
 }
 
 #[test]
-fn no_text_costs_more_than_its_length() {
+fn cost_is_linear_in_the_length() {
     const BYTES: usize = 16 * 1024;
     for ((name, small), (_, large)) in families(BYTES).into_iter().zip(families(3 * BYTES)) {
         let (one, three) = (work(&small), work(&large));
-        // Long blocks are split, which the small text hardly needs; what is quadratic costs nine times as much.
+        // Splitting long blocks costs more than in the small text; quadratic cost would be ninefold.
         assert!(three <= 6 * one, "{name}: {one} and {three}");
         let each = three / large.len() as u64;
-        assert!(each <= 700, "{name}: {each} for each byte");
+        assert!(each <= 700, "{name}: {each} per byte");
     }
 }
 
 #[test]
-fn no_block_is_too_long_and_each_draws_few_columns_of_marks() {
+fn blocks_have_a_maximum_size_and_width() {
     let theme = Theme::plain();
     for (name, source) in families(60_000) {
         let mut markdown = Markdown::of(&source);
@@ -132,7 +132,7 @@ fn no_block_is_too_long_and_each_draws_few_columns_of_marks() {
 }
 
 #[test]
-fn a_chunk_costs_no_more_than_the_open_block_may_have() {
+fn cost_of_a_chunk_is_limited_by_the_open_block() {
     const CHUNK: usize = 3000;
     for (name, source) in families(90_000) {
         let mut markdown = Markdown::default();
@@ -150,10 +150,10 @@ fn a_chunk_costs_no_more_than_the_open_block_may_have() {
 }
 
 #[test]
-fn blocks_that_are_split_do_not_depend_on_chunks() {
+fn split_blocks_do_not_depend_on_chunks() {
     highlight::wait_for(&["rust"]);
     for (name, source) in families(45_000) {
-        // Every definition is looked at once more at the end.
+        // Definitions cause a final pass over the text.
         if name == "definitions" {
             continue;
         }
@@ -172,7 +172,7 @@ fn blocks_that_are_split_do_not_depend_on_chunks() {
 }
 
 #[test]
-fn what_is_nested_too_deep_keeps_its_text() {
+fn deeply_nested_text_is_complete() {
     for source in [
         format!("{} deep text\n", ">".repeat(10_000)),
         format!("{}deep text\n", "- ".repeat(5_000)),
@@ -186,7 +186,7 @@ fn what_is_nested_too_deep_keeps_its_text() {
 }
 
 #[test]
-fn a_table_of_too_many_columns_is_the_text_it_is() {
+fn overly_wide_tables_are_shown_as_text() {
     let source = format!("{}|\n{}|\n{}|\n", "|a".repeat(70), "|-".repeat(70), "|b".repeat(70));
     let text = plain_text(&source, Instant::now());
     assert_eq!(text.replace('\n', " "), source.trim_end().replace('\n', " "));
@@ -195,7 +195,7 @@ fn a_table_of_too_many_columns_is_the_text_it_is() {
 }
 
 #[test]
-fn code_in_one_very_long_line_is_copied_as_it_is() {
+fn very_long_code_lines_are_copied_unchanged() {
     let code = "let x = \"日本\"; ".repeat(4000);
     let source = format!("```\nfirst\n{code}\nlast\n```\nend\n");
     let markdown = Markdown::of(&source);
@@ -205,7 +205,7 @@ fn code_in_one_very_long_line_is_copied_as_it_is() {
 }
 
 #[test]
-fn a_long_list_is_split_between_its_items() {
+fn long_lists_are_split_between_items() {
     let source: String = (1..4000).map(|n| format!("{n}. item\n   more\n")).collect();
     let markdown = Markdown::of(&source);
     assert!(markdown.blocks().len() > 2);

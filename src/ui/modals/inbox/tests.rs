@@ -1,18 +1,18 @@
-//! The list at three sizes, with a change in view, and a request shown whole.
+//! The inbox at three sizes, with the preview of a change, and a request in full.
 
 use crate::app::{Event, InboxDialog, Modal, SessionPhase, Unseen, UnseenKind, update};
 use crate::model::Action;
 use crate::ui::tests::fixture::{SIZES, Stage, ago, permission, ready, text, theme};
 
-/// Another tab waits with a change, a third one failed, and the list is open.
-fn listed() -> Stage {
+/// A state with a change request in another tab, a failure in a third one, and the inbox open.
+fn inbox() -> Stage {
     let mut stage = ready();
     let now = stage.now;
-    let asked = permission().state;
-    let asked = asked.active_session().unwrap().clone();
+    let state = permission().state;
+    let original = state.active_session().unwrap().clone();
     let key = stage.state.add_session_in("/home/ada/code/shop".into());
     let session = stage.state.sessions.get_mut(&key).unwrap();
-    *session = crate::app::Session { key, title: Some("Clock skew".into()), ..asked };
+    *session = crate::app::Session { key, title: Some("Clock skew".into()), ..original };
     session.asks.iter_mut().for_each(|open| open.since = ago(now, 9));
     let key = stage.state.add_session_in("/home/ada/code/lib".into());
     let session = stage.state.sessions.get_mut(&key).unwrap();
@@ -25,17 +25,17 @@ fn listed() -> Stage {
 }
 
 #[test]
-fn what_waits_is_listed_with_the_change_and_its_answers() {
+fn inbox_shows_the_change_and_its_answers() {
     crate::ui::highlight::wait_for(&["rs"]);
-    let stage = listed();
+    let stage = inbox();
     for (cols, rows) in SIZES {
         insta::assert_snapshot!(format!("inbox-{cols}x{rows}"), stage.digest(|_| {}, (cols, rows)));
     }
 }
 
 #[test]
-fn on_the_smallest_screen_the_answers_and_the_wish_are_in_view() {
-    let stage = listed();
+fn smallest_screen_shows_the_request_and_its_answers() {
+    let stage = inbox();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
     for words in ["Clock skew", "1  Yes, this once", "3  No", "claude asks to change"] {
         assert!(shown.contains(words), "{words:?} in\n{shown}");
@@ -43,8 +43,8 @@ fn on_the_smallest_screen_the_answers_and_the_wish_are_in_view() {
 }
 
 #[test]
-fn shown_whole_it_is_the_dialog_of_its_tab() {
-    let mut stage = listed();
+fn full_screen_shows_the_dialog_of_the_request() {
+    let mut stage = inbox();
     let now = ago(stage.now, 1);
     update(&mut stage.state, Event::Act(Action::FullScreen), now);
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
@@ -54,8 +54,8 @@ fn shown_whole_it_is_the_dialog_of_its_tab() {
 }
 
 #[test]
-fn the_status_line_counts_what_waits_behind_the_front() {
-    let mut stage = listed();
+fn status_line_counts_requests_of_other_tabs() {
+    let mut stage = inbox();
     stage.state.modals.clear();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
     assert!(shown.contains("! 2 pending Alt+A"), "{shown}");

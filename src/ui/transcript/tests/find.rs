@@ -1,6 +1,6 @@
-//! Hits on the screen: which cells are marked, where the current one is, what that costs.
+//! Search matches on the screen: highlighted cells, position of the current match, cost.
 
-#![allow(clippy::format_push_string, reason = "tests may be slow where that is shorter")]
+#![allow(clippy::format_push_string, reason = "shorter code is preferred in tests")]
 
 use ratatui::style::Modifier;
 
@@ -29,8 +29,8 @@ fn step(session: &mut Session) {
     session.search.as_mut().expect("a search is open").next();
 }
 
-/// Marked runs of the screen from left to right and top to bottom; the current one in brackets. A hit that goes
-/// over the end of a row is two runs.
+/// The highlighted runs of the screen, with the current match in brackets. A match that spans rows has two
+/// runs.
 fn marks(buf: &Buffer) -> Vec<String> {
     let bg = dark().style(crate::ui::theme::Role::Selection).bg;
     let kind = |x: u16, y: u16| {
@@ -69,7 +69,7 @@ fn shown(session: &Session, view: &mut TranscriptView, cols: u16, rows: u16) -> 
 }
 
 #[test]
-fn all_hits_are_marked_and_the_current_one_stands_out() {
+fn all_matches_are_highlighted_and_the_current_one_differs() {
     let mut session = session();
     push(&mut session, message(Role::User, "Where is the needle?"));
     push(
@@ -97,7 +97,7 @@ fn all_hits_are_marked_and_the_current_one_stands_out() {
 }
 
 #[test]
-fn a_hit_goes_over_the_end_of_a_row() {
+fn matches_can_span_rows() {
     let mut session = session();
     let words = "word ".repeat(30);
     push(&mut session, message(Role::Agent, &format!("{words}the *needle* in `the` hay {words}")));
@@ -119,7 +119,7 @@ fn a_hit_goes_over_the_end_of_a_row() {
 }
 
 #[test]
-fn hits_in_calls_are_shown_in_their_order() {
+fn matches_in_calls_are_visited_in_order() {
     let mut session = session();
     let mut call = tool(ToolKind::Execute, ToolStatus::Failed, "make");
     call.input.command = Some("make needle".to_owned());
@@ -152,7 +152,7 @@ fn hits_in_calls_are_shown_in_their_order() {
 }
 
 #[test]
-fn what_only_the_source_says_shows_its_block() {
+fn matches_in_invisible_source_scroll_to_their_block() {
     let mut session = session();
     let text = format!("{}[link](https://hidden.example \"a secret title\") end\n", "para\n\n".repeat(50));
     push(&mut session, message(Role::Agent, &text));
@@ -167,7 +167,7 @@ fn what_only_the_source_says_shows_its_block() {
 }
 
 #[test]
-fn finding_a_hit_lays_out_a_screen_and_not_the_transcript() {
+fn finding_a_match_lays_out_one_screen() {
     let mut session = session();
     for item in 0..10_000 {
         let text = if item % 1_000 == 0 { "a needle here" } else { "some hay there" };
@@ -188,7 +188,7 @@ fn finding_a_hit_lays_out_a_screen_and_not_the_transcript() {
 }
 
 #[test]
-fn one_long_message_is_drawn_around_the_hit_only() {
+fn long_messages_are_drawn_only_around_the_match() {
     let mut session = session();
     let mut text = String::new();
     for line in 0..20_000 {
@@ -202,7 +202,7 @@ fn one_long_message_is_drawn_around_the_hit_only() {
 }
 
 #[test]
-fn a_new_width_finds_the_current_hit_again() {
+fn the_current_match_is_found_at_a_new_width() {
     let mut session = session();
     push(&mut session, message(Role::Agent, &format!("{} needle", "word ".repeat(200))));
     search(&mut session, "needle", false);
@@ -213,7 +213,7 @@ fn a_new_width_finds_the_current_hit_again() {
 }
 
 #[test]
-fn words_of_parlor_are_no_hits() {
+fn labels_of_parlor_are_not_matched() {
     let mut session = session();
     let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "make");
     call.input.command = Some("run thought".to_owned());

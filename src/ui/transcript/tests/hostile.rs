@@ -1,11 +1,12 @@
-//! Whatever stands in any text of any item: no cell gets what a terminal would obey, and nothing sticks out.
+//! For any text in any item: no cell contains characters that affect a terminal, and nothing exceeds the
+//! area.
 
 use proptest::prelude::*;
 use ratatui::buffer::CellWidth;
 
 use super::*;
 
-/// What agents should not send, and what is easily measured wrong.
+/// Input that agents should not send, or whose width is error-prone.
 const PIECES: [&str; 34] = [
     "\x1b[2J",
     "\x1b]0;title\x07",
@@ -47,7 +48,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// One item of each kind, with the text wherever there is one.
+/// One item of each kind, with the text in every field.
 fn items(text: &str) -> Vec<ItemBody> {
     let raw = || Raw(Arc::from(text));
     let own = || text.to_owned();
@@ -130,7 +131,7 @@ fn items(text: &str) -> Vec<ItemBody> {
     out
 }
 
-/// Fails if a cell holds what a terminal would obey, or text that does not fit its place.
+/// Checks that no cell contains characters that affect a terminal, or text that does not fit.
 fn check(buf: &Buffer) -> Result<(), TestCaseError> {
     let width = usize::from(buf.area.width);
     for (index, cell) in buf.content.iter().enumerate() {
@@ -141,8 +142,8 @@ fn check(buf: &Buffer) -> Result<(), TestCaseError> {
         };
         prop_assert!(!symbol.chars().any(is_bad), "{:?} at {}, {}", symbol, index % width, index / width);
         let cols = usize::from(cell.cell_width()).max(1);
-        // The last column is the scroll bar's, and the one before it stays free.
-        prop_assert!(index % width + cols <= width, "{:?} sticks out", symbol);
+        // The last column is the scroll bar, and the one before it remains free.
+        prop_assert!(index % width + cols <= width, "{:?} exceeds the area", symbol);
         if cols > 1 {
             prop_assert!(index % width + cols < width, "{:?} reaches the scroll bar", symbol);
         }
@@ -154,7 +155,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_item_gets_through_to_the_terminal(text in text(), cols in 12_u16..130, is_open in any::<Option<bool>>()) {
+    fn no_item_affects_the_terminal(text in text(), cols in 12_u16..130, is_open in any::<Option<bool>>()) {
         let mut session = session();
         session.terminals.insert("t".into(), TerminalView {
             command: Some(text.clone()),

@@ -1,4 +1,4 @@
-//! Texts far larger than a screen.
+//! Texts that are much larger than a screen.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn text(buf: &Buffer) -> String {
 }
 
 #[test]
-fn what_is_read_stays_when_the_width_changes() {
+fn reading_position_is_preserved_when_the_width_changes() {
     let mut session = session();
     let words = (0..6000).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
     push(&mut session, message(Role::Agent, &words));
@@ -28,11 +28,11 @@ fn what_is_read_stays_when_the_width_changes() {
             let (first, in_row) = first_word(&mut view, cols);
             assert!((first..first + in_row).contains(&began), "{began} at {cols}: {first} and {in_row}");
         }
-        assert_eq!(first_word(&mut view, 110).0, began, "back where it began");
+        assert_eq!(first_word(&mut view, 110).0, began, "back at the original position");
     }
 }
 
-/// Lines made for the first frame, and the most for a look at other places.
+/// Lines drawn for the first frame, and the maximum for scrolling elsewhere.
 fn most_lines_made(session: &Session) -> usize {
     let mut view = TranscriptView::default();
     render(session, &mut view, 80, 30);
@@ -46,7 +46,7 @@ fn most_lines_made(session: &Session) -> usize {
 }
 
 #[test]
-fn a_huge_text_is_laid_out_where_it_is_looked_at() {
+fn huge_texts_are_laid_out_only_where_visible() {
     const BYTES: usize = 2 << 20;
     let texts = ["x".repeat(BYTES), "word ".repeat(BYTES / 5), "a line of text\n".repeat(BYTES / 15)];
     for text in &texts {
@@ -79,7 +79,7 @@ fn a_huge_text_is_laid_out_where_it_is_looked_at() {
 }
 
 #[test]
-fn an_output_in_one_line_is_selected_as_one_line() {
+fn single_line_output_is_selected_as_one_line() {
     let line = (0..9000).fold(String::new(), |line, n| format!("{line}{n}\t"));
     let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "call");
     call.output_text = Some(format!("{line}|\nnext\n"));

@@ -1,15 +1,11 @@
-//! Each kind of item, folded and open, at three widths: text and styles.
+//! Each kind of item, folded and expanded, at three widths: text and styles.
 
-#![allow(
-    clippy::format_push_string,
-    clippy::format_collect,
-    reason = "tests may be slow where that is shorter"
-)]
+#![allow(clippy::format_push_string, clippy::format_collect, reason = "shorter code is preferred in tests")]
 
 use super::*;
 use crate::ui::cells::{ToolBody, diffs_of};
 
-/// Draws a session folded (as the rules say), open and closed at each width, and compares.
+/// Draws a session folded by rule, expanded and closed at each width, and compares the snapshots.
 fn snap(name: &str, session: &Session) {
     crate::ui::highlight::wait_for(&["rs", "rust"]);
     let mut out = String::new();
@@ -118,7 +114,7 @@ fn pictures() {
     let mut call = tool(ToolKind::Read, ToolStatus::Completed, "Read shot.png");
     call.content = vec![ToolContent::Block(image)];
     push_tool(&mut session, call);
-    // Whoever looks asks for it, at each width, one place after the other.
+    // Each width queues its own image.
     for cols in [40, 80, 200] {
         for item in [None, Some(true)] {
             session.transcript.edit(ItemId(1), |call| call.is_open = item);
@@ -139,7 +135,7 @@ fn pictures() {
 }
 
 #[test]
-fn an_answered_question_takes_no_row() {
+fn decided_requests_without_a_call_use_no_row() {
     let mut session = session();
     push(&mut session, message(Role::User, "one"));
     let before = rows_of(&render(&session, &mut TranscriptView::default(), 60, 10));
@@ -150,7 +146,7 @@ fn an_answered_question_takes_no_row() {
 }
 
 #[test]
-fn a_file_that_was_read_keeps_its_lines() {
+fn lines_of_read_files_are_preserved() {
     let mut session = session();
     let mut call = tool(ToolKind::Read, ToolStatus::Completed, "Read receipt.sh");
     call.content =
@@ -243,7 +239,7 @@ fn other_calls() {
         }
         push_tool(&mut session, child);
     }
-    // A bar of progress that overwrote itself is one line.
+    // A progress bar that overwrote itself is one line.
     let mut pull = tool(ToolKind::Execute, ToolStatus::Completed, "Fetch");
     pull.input.command = Some("make fetch".into());
     let bars: String = (0..=10).map(|n| format!("\r\x1b[K[{:10}] {n}0%", "#".repeat(n))).collect();
@@ -279,9 +275,9 @@ fn commands() {
     (failed.status, failed.took) = (ToolStatus::Failed, Some(Duration::from_secs(75)));
     failed.content = vec![ToolContent::Terminal("t2".into())];
     push_tool(&mut session, failed);
-    let mut told = tool(ToolKind::Execute, ToolStatus::Completed, "`ls`");
-    told.content = vec![ToolContent::Block(ContentBlock::Text("```console\nCargo.toml\nsrc\n```".into()))];
-    push_tool(&mut session, told);
+    let mut listing = tool(ToolKind::Execute, ToolStatus::Completed, "`ls`");
+    listing.content = vec![ToolContent::Block(ContentBlock::Text("```console\nCargo.toml\nsrc\n```".into()))];
+    push_tool(&mut session, listing);
     snap("commands", &session);
 }
 
@@ -369,7 +365,7 @@ fn everything_else() {
 }
 
 #[test]
-fn marks_of_selection_and_asks() {
+fn selection_and_open_requests_are_marked() {
     let mut session = session();
     push(&mut session, message(Role::User, "do it"));
     let mut call = edit();
@@ -391,7 +387,7 @@ fn marks_of_selection_and_asks() {
 }
 
 #[test]
-fn plain_marks_are_ascii() {
+fn plain_glyphs_are_ascii() {
     let mut session = session();
     push(&mut session, message(Role::User, "hello"));
     push(&mut session, message(Role::Agent, "- a\n\n> b\n\n| x | y |\n|---|---|\n| 1 | 2 |\n\n---"));
@@ -406,7 +402,7 @@ fn plain_marks_are_ascii() {
 }
 
 #[test]
-fn the_dialog_gets_the_whole_change_and_the_whole_command() {
+fn dialogs_show_the_entire_change_and_command() {
     let theme = dark();
     let mut run = tool(ToolKind::Execute, ToolStatus::Pending, "rm");
     run.input.command = Some("# tidy up\nrm -rf target".into());
@@ -421,7 +417,7 @@ fn the_dialog_gets_the_whole_change_and_the_whole_command() {
 }
 
 #[test]
-fn a_change_told_twice_is_shown_once() {
+fn duplicate_changes_are_shown_once() {
     let mut call = edit();
     call.content.push(call.content[0].clone());
     let diffs = diffs_of(&call).unwrap();

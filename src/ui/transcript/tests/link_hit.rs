@@ -1,11 +1,11 @@
-//! Text under the mouse that leads somewhere.
+//! Links under the mouse.
 
 use ratatui::layout::Position;
 
 use super::*;
 
 #[test]
-fn a_place_on_the_screen_leads_to_what_its_text_names() {
+fn text_under_the_mouse_resolves_to_its_target() {
     let mut session = session();
     push(&mut session, message(Role::Agent, "Look at `src/auth.rs:12`, or at [the page](https://a.org)."));
     let mut call = tool(ToolKind::Read, ToolStatus::Failed, "read");

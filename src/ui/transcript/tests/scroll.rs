@@ -1,14 +1,10 @@
-//! Following, staying, counting what is laid out.
+//! Following the end, staying in place, and the cost of layout.
 
-#![allow(
-    clippy::format_push_string,
-    clippy::format_collect,
-    reason = "tests may be slow where that is shorter"
-)]
+#![allow(clippy::format_push_string, clippy::format_collect, reason = "shorter code is preferred in tests")]
 
 use super::*;
 
-/// Numbered items of several kinds, none of which joins a group.
+/// Numbered items of several kinds without groups.
 fn long_session(count: usize) -> Session {
     let mut session = session();
     for n in 0..count {
@@ -29,7 +25,7 @@ fn text(buf: &Buffer) -> String {
 }
 
 #[test]
-fn the_end_is_followed_and_little_is_laid_out() {
+fn the_end_is_followed_and_only_the_screen_is_laid_out() {
     let mut session = long_session(10_000);
     let mut view = TranscriptView::default();
     let rows = 30;
@@ -47,7 +43,7 @@ fn the_end_is_followed_and_little_is_laid_out() {
 }
 
 #[test]
-fn any_place_costs_a_screen() {
+fn scrolling_anywhere_lays_out_one_screen() {
     let session = long_session(10_000);
     let mut view = TranscriptView::default();
     render(&session, &mut view, 80, 30);
@@ -65,7 +61,7 @@ fn any_place_costs_a_screen() {
     }
 }
 
-/// Lines made for the first frame, for one with a new word in the open block, for one at rest, and for a step up.
+/// Lines drawn for the first frame, for new text in the open block, for an idle frame, and for scrolling up.
 fn lines_made(session: &mut Session) -> [usize; 4] {
     let open = push(session, open_message(Role::Agent, "A paragraph\n\nAnother one\n\nA third"));
     let mut view = TranscriptView::default();
@@ -88,7 +84,7 @@ fn lines_made(session: &mut Session) -> [usize; 4] {
 }
 
 #[test]
-fn as_many_lines_are_made_in_a_long_transcript_as_in_a_short_one() {
+fn drawn_lines_do_not_depend_on_the_transcript_length() {
     let short = lines_made(&mut long_session(120));
     let [first, chunk, rest, page] = short;
     assert!((10..=60).contains(&first), "{first}");
@@ -97,7 +93,7 @@ fn as_many_lines_are_made_in_a_long_transcript_as_in_a_short_one() {
     assert!((10..=60).contains(&page), "{page}");
     assert_eq!(lines_made(&mut long_session(12_000)), short);
 
-    // One message may be the whole transcript.
+    // One message may be the entire transcript.
     let of_message = |blocks: usize| {
         let mut session = session();
         let text: String = (0..blocks).map(|n| format!("paragraph {n} of it\n\n")).collect();
@@ -110,7 +106,7 @@ fn as_many_lines_are_made_in_a_long_transcript_as_in_a_short_one() {
 }
 
 #[test]
-fn what_was_read_stays_while_text_streams() {
+fn scrolled_view_does_not_move_while_text_streams() {
     let mut session = long_session(60);
     let open = push(&mut session, open_message(Role::Agent, "begin"));
     let mut view = TranscriptView::default();
@@ -163,7 +159,7 @@ fn scrolling_down_to_the_end_follows_again() {
 }
 
 #[test]
-fn each_scrolled_line_moves_one_row() {
+fn scrolling_one_line_moves_one_row() {
     let session = long_session(50);
     let mut view = TranscriptView::default();
     view.scroll_top();
@@ -183,7 +179,7 @@ fn each_scrolled_line_moves_one_row() {
 }
 
 #[test]
-fn an_item_can_be_shown() {
+fn items_can_be_scrolled_into_view() {
     let session = long_session(300);
     let mut view = TranscriptView::default();
     render(&session, &mut view, 60, 20);
@@ -195,7 +191,7 @@ fn an_item_can_be_shown() {
 }
 
 #[test]
-fn one_long_message_costs_a_screen_too() {
+fn one_long_message_lays_out_one_screen() {
     let mut session = session();
     let source: String = (0..20_000).map(|n| format!("para {n}\n\n")).collect();
     push(&mut session, message(Role::Agent, &source));
@@ -208,7 +204,7 @@ fn one_long_message_costs_a_screen_too() {
 }
 
 #[test]
-fn an_emptied_transcript_shows_the_new_one() {
+fn cleared_transcript_shows_the_new_items() {
     let mut session = session();
     push(&mut session, message(Role::Agent, "old text here"));
     let mut view = TranscriptView::default();
@@ -242,7 +238,7 @@ mod hostile {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
         #[test]
-        fn nothing_unsafe_reaches_a_cell(
+        fn cells_contain_no_unsafe_characters(
             pieces in prop::collection::vec(prop::sample::select(vec![
                 "\u{1b}[31m", "\u{202e}", "\u{200b}", "\r", "\t", "日本", "👩‍👩‍👧‍👦", "a b", "\u{0}", "\u{9b}2J", "```\n", "\n", "| a |\n|---|\n",
                 "\u{1b}]0;x\u{7}", "1️⃣", "e\u{301}\u{301}", "- ", "> ", "\u{fe0f}", "\u{200d}",
@@ -288,7 +284,7 @@ mod hostile {
 }
 
 #[test]
-fn an_open_change_of_ten_thousand_lines_costs_a_screen() {
+fn expanded_large_changes_lay_out_one_screen() {
     let mut session = session();
     let lines = |word: &str| (0..10_000).map(|at| format!("{word} {at}\n")).collect::<Vec<_>>().concat();
     let mut edit = tool(ToolKind::Edit, ToolStatus::Completed, "");
@@ -297,21 +293,21 @@ fn an_open_change_of_ten_thousand_lines_costs_a_screen() {
     let item = push_tool(&mut session, edit);
     session.transcript.edit(item, |item| item.is_open = Some(true));
     let mut view = TranscriptView::default();
-    let kept = |view: &mut TranscriptView| {
+    let cached = |view: &mut TranscriptView| {
         render(&session, view, 100, 30);
         view.kept_lines()
     };
-    kept(&mut view);
-    assert_eq!(crate::ui::diff::cache::work_off(), 1, "no frame waits until so much is compared");
-    // Pieces of 48 rows: those on the screen, and one at each edge.
-    assert!(kept(&mut view) <= 4 * 48, "at its end: {}", view.kept_lines());
-    // Pieces that were passed may stay, as many as the view keeps of anything.
+    cached(&mut view);
+    assert_eq!(crate::ui::diff::cache::work_off(), 1, "the frame does not wait for the diff");
+    // Groups of 48 rows: the visible ones, and one at each edge.
+    assert!(cached(&mut view) <= 4 * 48, "at its end: {}", view.kept_lines());
+    // Groups that were scrolled past may remain cached, up to the limit of the view.
     for pages in [-1, -50, -100, 30] {
         view.scroll_pages(pages);
-        assert!(kept(&mut view) <= (3 * 30 + 16) * 48, "{pages}: {}", view.kept_lines());
+        assert!(cached(&mut view) <= (3 * 30 + 16) * 48, "{pages}: {}", view.kept_lines());
     }
     view.scroll_top();
-    kept(&mut view);
+    cached(&mut view);
     assert!(rows_of(&render(&session, &mut view, 100, 30))[1].trim().starts_with("− old 0 "));
 }
 
@@ -323,7 +319,7 @@ fn thumb(buf: &Buffer) -> (u16, u16) {
 }
 
 #[test]
-fn the_scroll_bar_counts_rows_and_not_items() {
+fn scroll_bar_is_proportional_to_rows() {
     let mut session = session();
     for n in 0..5 {
         push(&mut session, message(Role::User, &format!("question {n}")));
@@ -333,8 +329,8 @@ fn the_scroll_bar_counts_rows_and_not_items() {
     push(&mut session, message(Role::User, "the last one"));
     let mut view = TranscriptView::default();
     let buf = render(&session, &mut view, 60, 20);
-    assert_eq!(thumb(&buf), (19, 1), "20 of some 800 rows, at the end");
-    // In the midst of the long one, which is one item of seven.
+    assert_eq!(thumb(&buf), (19, 1), "20 of about 800 rows, at the end");
+    // Within the long item, which is one of seven.
     view.scroll_lines(-400);
     let (first, rows) = thumb(&render(&session, &mut view, 60, 20));
     assert!((8..=11).contains(&first) && rows == 1, "{first}");
@@ -342,7 +338,7 @@ fn the_scroll_bar_counts_rows_and_not_items() {
     for _ in 0..20 {
         view.scroll_pages(-1);
         let (first, _) = thumb(&render(&session, &mut view, 60, 20));
-        assert!(first <= last, "it never goes the other way: {first} after {last}");
+        assert!(first <= last, "the thumb moves monotonically: {first} after {last}");
         last = first;
     }
     assert!((1..=2).contains(&last), "{last}");
@@ -351,7 +347,7 @@ fn the_scroll_bar_counts_rows_and_not_items() {
 }
 
 #[test]
-fn a_click_opens_the_gap_that_it_meets() {
+fn clicking_a_gap_expands_it() {
     use ratatui::layout::Position;
     let numbered: String = (1..=60).map(|n| format!("line {n}\n")).collect();
     let new = numbered.replace("line 20\n", "line twenty\n").replace("line 50\n", "line fifty\n");
@@ -369,11 +365,7 @@ fn a_click_opens_the_gap_that_it_meets() {
     let released = view.release();
     let gap = Gap { change: 0, line: 23 };
     assert_eq!(released, Released::Gap(id, gap));
-    assert_eq!(
-        view.gap_on_screen(Some(id)),
-        Some((id, Gap { change: 0, line: 0 })),
-        "the first one on the screen"
-    );
+    assert_eq!(view.gap_on_screen(Some(id)), Some((id, Gap { change: 0, line: 0 })), "the first visible gap");
     assert_eq!(view.gap_on_screen(Some(ItemId(9))), None);
     session.transcript.edit(id, |item| (item.open_gaps, item.is_open) = (vec![gap], Some(true)));
     let shown = rows_of(&render(&session, &mut view, 60, 60)).join("\n");
@@ -382,7 +374,7 @@ fn a_click_opens_the_gap_that_it_meets() {
 }
 
 #[test]
-fn wide_tables_are_moved_together_and_not_too_far() {
+fn wide_tables_scroll_together_up_to_a_limit() {
     let mut session = session();
     let head: String = (0..12).map(|n| format!("| column {n} ")).collect();
     let cells: String = (0..12).map(|n| format!("| value {n} ")).collect();
@@ -404,7 +396,7 @@ fn wide_tables_are_moved_together_and_not_too_far() {
 }
 
 #[test]
-fn lines_of_a_message_that_goes_on_are_news() {
+fn new_lines_of_an_open_message_are_counted() {
     let mut session = session();
     let text: String = (0..80).map(|n| format!("line {n}\n\n")).collect();
     let id = push(&mut session, open_message(Role::Agent, &text));
@@ -430,7 +422,7 @@ fn lines_of_a_message_that_goes_on_are_news() {
 }
 
 #[test]
-fn a_part_of_the_transcript_can_be_shown_and_left_again_at_the_same_place() {
+fn removing_a_filter_restores_the_scroll_position() {
     use crate::app::state::outline::Only;
     let mut session = long_session(3000);
     let mut failed = tool(ToolKind::Fetch, ToolStatus::Failed, "http://broken");
@@ -448,7 +440,7 @@ fn a_part_of_the_transcript_can_be_shown_and_left_again_at_the_same_place() {
     let rows: Vec<&String> = shown.iter().filter(|row| !row.trim().is_empty()).collect();
     assert_eq!(rows.len(), 1, "{shown:?}");
     assert!(rows[0].contains("http://broken"));
-    // Another one comes, and one that was there goes wrong.
+    // A new failure is added, and an existing item fails.
     push_tool(&mut session, tool(ToolKind::Execute, ToolStatus::Failed, "make"));
     push(&mut session, message(Role::Agent, "no failure"));
     let text = rows_of(&render(&session, &mut view, 60, 20)).join("\n");
@@ -461,7 +453,7 @@ fn a_part_of_the_transcript_can_be_shown_and_left_again_at_the_same_place() {
     assert!(rows_of(&render(&session, &mut view, 60, 20)).join("\n").contains("question 0"));
     session.only = None;
     assert_eq!(rows_of(&render(&session, &mut view, 60, 20)), before);
-    // Who goes somewhere from there is not brought back.
+    // Scrolling from the filtered view does not restore the position.
     session.only = Some(Only::Failures);
     render(&session, &mut view, 60, 20);
     session.only = None;
@@ -471,7 +463,7 @@ fn a_part_of_the_transcript_can_be_shown_and_left_again_at_the_same_place() {
 }
 
 #[test]
-fn a_long_prompt_shows_both_ends_until_it_is_opened() {
+fn long_prompts_are_folded_in_the_middle() {
     use ratatui::layout::Position;
     let text: String = (1..=2000).map(|n| format!("pasted {n}\n")).collect();
     let mut session = session();
@@ -485,7 +477,7 @@ fn a_long_prompt_shows_both_ends_until_it_is_opened() {
         (shown[0], shown[11], shown[12], shown[13], shown[16]),
         ("pasted 1", "pasted 12", "⋯ 1,984 lines", "pasted 1997", "pasted 2000")
     );
-    // A click on what is left out opens it.
+    // A click on the omitted part expands it.
     let at = rows.iter().position(|row| row.contains("1,984")).unwrap();
     view.press(Position::new(6, u16::try_from(at).unwrap()), start());
     assert_eq!(view.release(), Released::Click(id));
@@ -506,8 +498,8 @@ fn a_long_prompt_shows_both_ends_until_it_is_opened() {
     let mut all = seen.clone();
     all.sort_unstable();
     all.dedup();
-    assert_eq!(all.len(), 2000, "each line is there");
-    // One line without an end is no better.
+    assert_eq!(all.len(), 2000, "each line is shown");
+    // The same for one very long line.
     let id = push(&mut session, message(Role::User, &"wörd ".repeat(20_000)));
     view.scroll_end();
     let rows = rows_of(&render(&session, &mut view, 60, 200));
@@ -518,7 +510,7 @@ fn a_long_prompt_shows_both_ends_until_it_is_opened() {
 }
 
 #[test]
-fn output_that_is_hardly_too_long_is_shown_in_whole() {
+fn slightly_long_output_is_shown_completely() {
     let shown = |count: usize| {
         let mut session = session();
         let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "make");

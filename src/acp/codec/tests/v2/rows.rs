@@ -1,4 +1,4 @@
-//! What version 2 tells and takes row by row, where a wrong word would be no wrong type.
+//! Version 2, field by field, where a wrong name would not be a type error.
 
 use serde_json::{Value, json};
 
@@ -10,13 +10,13 @@ use crate::model::{
 };
 
 fn hello(codec: &mut Codec, capabilities: &Value, methods: &Value) -> crate::model::AgentInfo {
-    let told = json!({"protocolVersion": 2, "info": {"name": "a", "title": "An agent", "version": "3"},
+    let result = json!({"protocolVersion": 2, "info": {"name": "a", "title": "An agent", "version": "3"},
         "capabilities": capabilities, "authMethods": methods});
-    codec.on_initialize(&told.to_string()).unwrap()
+    codec.on_initialize(&result.to_string()).unwrap()
 }
 
 #[test]
-fn acp_v2_each_capability_is_what_its_marker_says() {
+fn acp_v2_capabilities_are_read_from_their_markers() {
     let markers = json!({
         "session": {"prompt": {"image": {}, "audio": {}, "embeddedContext": {}}, "mcp": {"stdio": {}, "http": {}},
             "delete": {}, "fork": {}, "title": {}, "additionalDirectories": {}},
@@ -50,7 +50,7 @@ fn acp_v2_each_capability_is_what_its_marker_says() {
 }
 
 #[test]
-fn acp_v2_a_sign_in_in_the_terminal_has_its_variables_as_a_list() {
+fn acp_v2_terminal_sign_in_has_a_list_of_variables() {
     let methods = json!([{"type": "terminal", "methodId": "tui", "name": "Here", "args": ["login"],
         "env": [{"name": "Z", "value": "1"}, {"name": "A", "value": "2"}]}]);
     let info = hello(&mut opted_in(), &json!({"session": {}, "auth": {}}), &methods);
@@ -67,15 +67,15 @@ fn sent(codec: &mut Codec, call: &Call) -> (&'static str, Value) {
 }
 
 #[test]
-fn acp_v2_options_and_stops_are_sent_under_their_names() {
+fn acp_v2_options_and_cancellations_use_the_official_keys() {
     let mut codec = able();
     let session = || SessionId::from("s1");
     let set = |codec: &mut Codec, value| sent(codec, &Call::SetOption(session(), "o".to_owned(), value)).1;
-    let told = set(&mut codec, ConfigValue::Bool(true));
-    assert_eq!(told, json!({"sessionId": "s1", "configId": "o", "type": "boolean", "value": true}));
+    let result = set(&mut codec, ConfigValue::Bool(true));
+    assert_eq!(result, json!({"sessionId": "s1", "configId": "o", "type": "boolean", "value": true}));
     assert_eq!(set(&mut codec, ConfigValue::Bool(false))["value"], json!(false));
-    let told = set(&mut codec, ConfigValue::Text("b".to_owned()));
-    assert_eq!((&told["configId"], &told["value"]), (&json!("o"), &json!("b")));
+    let result = set(&mut codec, ConfigValue::Text("b".to_owned()));
+    assert_eq!((&result["configId"], &result["value"]), (&json!("o"), &json!("b")));
     assert_eq!(
         sent(&mut codec, &Call::StopTool(session(), "t1".into())),
         ("tool_call/cancel", json!({"sessionId": "s1", "toolCallId": "t1"}))
@@ -87,7 +87,7 @@ fn acp_v2_options_and_stops_are_sent_under_their_names() {
 }
 
 #[test]
-fn acp_v2_folders_and_servers_go_only_to_who_takes_them() {
+fn acp_v2_folders_and_servers_are_sent_only_if_supported() {
     let pair = |name: &str| vec![(name.to_owned(), "1".to_owned())];
     let place = SessionPlace {
         cwd: "/w".into(),
@@ -104,10 +104,10 @@ fn acp_v2_folders_and_servers_go_only_to_who_takes_them() {
         ],
         ..SessionPlace::default()
     };
-    let told = sent(&mut able(), &Call::NewSession(place.clone())).1;
-    assert_eq!(told["additionalDirectories"], json!(["/more"]));
+    let result = sent(&mut able(), &Call::NewSession(place.clone())).1;
+    assert_eq!(result["additionalDirectories"], json!(["/more"]));
     assert_eq!(
-        told["mcpServers"],
+        result["mcpServers"],
         json!([
             {"type": "stdio", "name": "files", "command": "/bin/mcp", "args": ["-v"],
                 "env": [{"name": "KEY", "value": "1"}]},
@@ -118,9 +118,9 @@ fn acp_v2_folders_and_servers_go_only_to_who_takes_them() {
     );
     let mut codec = opted_in();
     hello(&mut codec, &json!({"session": {}}), &json!([]));
-    let told = sent(&mut codec, &Call::NewSession(place)).1;
-    let is_empty = |key: &str| told.get(key).is_none_or(|list| list == &json!([]));
-    assert!(is_empty("additionalDirectories") && is_empty("mcpServers"), "{told}");
+    let result = sent(&mut codec, &Call::NewSession(place)).1;
+    let is_empty = |key: &str| result.get(key).is_none_or(|list| list == &json!([]));
+    assert!(is_empty("additionalDirectories") && is_empty("mcpServers"), "{result}");
 }
 
 fn update(body: &Value) -> Vec<SessionUpdate> {
@@ -136,7 +136,7 @@ fn update(body: &Value) -> Vec<SessionUpdate> {
 }
 
 #[test]
-fn acp_v2_what_is_null_is_cleared_and_what_is_left_out_stays() {
+fn acp_v2_null_clears_a_field_and_absence_does_not() {
     let call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "name": null, "kind": null});
     let [SessionUpdate::Tool(patch)] = &update(&call)[..] else { panic!("no call") };
     assert_eq!((&patch.name, &patch.kind), (&Patch::Clear, &Patch::Clear));
@@ -144,17 +144,17 @@ fn acp_v2_what_is_null_is_cleared_and_what_is_left_out_stays() {
 }
 
 #[test]
-fn acp_v2_a_terminal_tells_its_signal_and_whether_it_can_be_stopped() {
+fn acp_v2_terminals_have_a_signal_and_a_cancel_capability() {
     let news = json!({"sessionUpdate": "terminal_update", "terminalId": "x", "capabilities": {"cancel": {}},
         "output": null, "exitStatus": {"exitCode": null, "signal": "SIGTERM"}});
-    let told = update(&news);
+    let result = update(&news);
     let [
         SessionUpdate::Terminal(AgentTerminal::About { can_cancel, .. }),
         SessionUpdate::Terminal(AgentTerminal::Bytes { bytes, is_whole: true, .. }),
         SessionUpdate::Terminal(AgentTerminal::Exit { status, .. }),
-    ] = &told[..]
+    ] = &result[..]
     else {
-        panic!("{told:?}");
+        panic!("{result:?}");
     };
     assert_eq!((can_cancel, bytes.as_slice()), (&Patch::Set(true), &b""[..]));
     assert_eq!(*status, ExitInfo { code: None, signal: Some("SIGTERM".to_owned()) });

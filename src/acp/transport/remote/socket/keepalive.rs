@@ -9,29 +9,29 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What is known of the other end.
+/// The state of the peer.
 #[derive(Debug)]
 pub struct Keepalive {
-    /// When anything came last.
+    /// Time of the last message.
     heard: Instant,
-    /// Requests of ours that are not answered, by their id as JSON.
+    /// Unanswered requests of parlor, by id as JSON.
     open: BTreeSet<String>,
-    /// How often work began.
+    /// Number of times that the agent began to work, which is while requests are open.
     work: u64,
     /// The number of the last ping.
     number: u64,
-    /// The first ping since anything came.
+    /// Time of the first ping since the last message.
     unanswered: Option<Instant>,
-    /// The last ping: its number, and at which work it was sent.
+    /// The last ping: its number, and the work during which it was sent.
     last: Option<(u64, Option<u64>)>,
-    /// It has answered a ping.
+    /// Whether the peer has answered a ping.
     answers: bool,
-    /// It has answered one within the work at which it was sent.
+    /// Whether the peer has answered a ping during the work in which it was sent.
     answers_at_work: bool,
 }
 
 impl Keepalive {
-    /// Of a socket that was just opened.
+    /// Creates the state of a new WebSocket.
     pub fn new(now: Instant) -> Self {
         Self {
             heard: now,
@@ -45,13 +45,13 @@ impl Keepalive {
         }
     }
 
-    /// A request of ours goes off.
+    /// Records a request of parlor.
     pub fn asked(&mut self, id: &str) {
         self.work += u64::from(self.open.is_empty());
         self.open.insert(id.to_owned());
     }
 
-    /// A message came; `answered`: the request of ours that it answers.
+    /// Records a message; `answered`: the request of parlor that it responds to.
     pub fn heard(&mut self, answered: Option<&str>, now: Instant) {
         self.heard = now;
         self.unanswered = None;
@@ -60,13 +60,13 @@ impl Keepalive {
         }
     }
 
-    /// Whether requests of ours are open.
+    /// Whether requests of parlor are open.
     pub fn is_at_work(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// What the next ping says, if one is due: nothing came for a while, or it is not known yet whether pings are
-    /// answered.
+    /// The payload of the next ping, if one is due: there was no message for a while, or it is unknown whether the peer
+    /// answers pings.
     pub fn ping(&mut self, quiet: Duration, now: Instant) -> Option<[u8; 8]> {
         let is_known = self.answers && (self.answers_at_work || !self.is_at_work());
         if is_known && now.duration_since(self.heard) < quiet {
@@ -78,18 +78,18 @@ impl Keepalive {
         Some(self.number.to_be_bytes())
     }
 
-    /// A pong came.
+    /// Records a pong.
     pub fn pong(&mut self, says: &[u8], now: Instant) {
         self.heard(None, now);
         let is_of = |(number, _): &(u64, Option<u64>)| number.to_be_bytes() == says;
         if let Some((_, work)) = self.last.filter(is_of) {
             self.answers = true;
-            // Answered behind the work, it may have been read only then.
+            // A pong after the end of the work proves nothing: the ping may have been read only then.
             self.answers_at_work |= self.is_at_work() && work == Some(self.work);
         }
     }
 
-    /// For how long it has not answered, if it is to be given up.
+    /// How long the peer has been silent, if it is considered lost.
     pub fn lost_for(&self, patience: Duration, now: Instant) -> Option<Duration> {
         let is_awaited = self.answers && (self.answers_at_work || !self.is_at_work());
         let waits = now.duration_since(self.unanswered.filter(|_| is_awaited)?);
@@ -103,7 +103,7 @@ mod tests {
 
     const STEP: Duration = Duration::from_secs(30);
 
-    /// A peer that answered the first ping at rest.
+    /// A peer that answered the first ping while idle.
     fn awake(now: Instant) -> Keepalive {
         let mut pulse = Keepalive::new(now);
         let says = pulse.ping(STEP, now).unwrap();
@@ -112,19 +112,19 @@ mod tests {
     }
 
     #[test]
-    fn who_answered_before_is_given_up_once_it_is_silent() {
+    fn a_silent_peer_that_answered_pings_is_lost() {
         let now = Instant::now();
         let mut pulse = awake(now);
-        assert_eq!(pulse.ping(STEP, now + STEP / 2), None, "it was heard just now");
+        assert_eq!(pulse.ping(STEP, now + STEP / 2), None, "a message was received just now");
         assert!(pulse.ping(STEP, now + STEP).is_some());
         assert_eq!(pulse.lost_for(STEP, now + STEP), None);
         assert_eq!(pulse.lost_for(STEP, now + 2 * STEP), Some(2 * STEP));
         pulse.heard(None, now + 2 * STEP);
-        assert_eq!(pulse.lost_for(STEP, now + 9 * STEP), None, "any message is a sign of life");
+        assert_eq!(pulse.lost_for(STEP, now + 9 * STEP), None, "any message resets the timeout");
     }
 
     #[test]
-    fn who_never_answered_is_never_given_up() {
+    fn a_peer_that_never_answered_pings_is_not_lost() {
         let now = Instant::now();
         let mut pulse = Keepalive::new(now);
         for step in 1..9 {
@@ -133,33 +133,29 @@ mod tests {
         assert_eq!(pulse.lost_for(STEP, now + 99 * STEP), None);
         pulse.pong(b"of its own", now);
         assert!(pulse.ping(STEP, now + STEP).is_some());
-        assert_eq!(
-            pulse.lost_for(STEP, now + 99 * STEP),
-            None,
-            "a pong that nobody asked for proves nothing"
-        );
+        assert_eq!(pulse.lost_for(STEP, now + 99 * STEP), None, "an unsolicited pong does not count");
     }
 
     #[test]
-    fn who_reads_nothing_at_work_is_waited_for_until_the_work_is_done() {
+    fn a_peer_that_reads_nothing_during_work_is_not_lost_until_the_work_ends() {
         let now = Instant::now();
         let mut pulse = awake(now);
         pulse.asked("2");
         let says = pulse.ping(STEP, now + STEP).unwrap();
         assert_eq!(pulse.lost_for(STEP, now + 99 * STEP), None);
-        // It answers the request, gets the next one, and only then reads the ping.
+        // The agent responds, gets the next request, and only then reads the ping.
         pulse.heard(Some("2"), now + 100 * STEP);
         pulse.asked("3");
         pulse.pong(&says, now + 100 * STEP);
         assert!(pulse.ping(STEP, now + 101 * STEP).is_some());
-        assert_eq!(pulse.lost_for(STEP, now + 199 * STEP), None, "it is still deaf at work");
+        assert_eq!(pulse.lost_for(STEP, now + 199 * STEP), None, "it still does not read during work");
         pulse.heard(Some("3"), now + 200 * STEP);
         assert!(pulse.ping(STEP, now + 201 * STEP).is_some());
-        assert!(pulse.lost_for(STEP, now + 202 * STEP).is_some(), "at rest it answers");
+        assert!(pulse.lost_for(STEP, now + 202 * STEP).is_some(), "it answers while idle");
     }
 
     #[test]
-    fn who_answered_at_work_is_given_up_at_work_too() {
+    fn a_peer_that_answered_during_work_can_be_lost_during_work() {
         let now = Instant::now();
         let mut pulse = awake(now);
         pulse.asked("2");

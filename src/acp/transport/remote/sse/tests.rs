@@ -17,7 +17,7 @@ fn event(name: Option<&str>, data: &str) -> SseItem {
 }
 
 #[test]
-fn all_line_ends_and_forms_of_a_field() {
+fn all_line_ends_and_field_formats_are_parsed() {
     for text in [
         "data: {\"a\":1}\n\n",
         "data:{\"a\":1}\r\n\r\n",
@@ -40,7 +40,7 @@ fn data_lines_are_joined_and_only_one_space_is_dropped() {
 }
 
 #[test]
-fn names_belong_to_one_event_and_comments_are_told() {
+fn names_apply_to_one_event_and_comments_are_reported() {
     assert_eq!(
         read(b": ping\nevent: text_delta\ndata: x\n\ndata: y\n\n"),
         [SseItem::Comment, event(Some("text_delta"), "x"), event(None, "y")]
@@ -48,13 +48,13 @@ fn names_belong_to_one_event_and_comments_are_told() {
 }
 
 #[test]
-fn an_event_without_data_or_cut_off_is_none() {
+fn events_without_data_or_truncated_are_dropped() {
     assert_eq!(read(b"event: a\n\ndata:\n\ndata: lost"), []);
     assert_eq!(read(b"data: lost\n"), []);
 }
 
 #[test]
-fn an_id_counts_when_its_event_is_complete() {
+fn ids_count_once_their_event_is_complete() {
     let mut reader = SseReader::new(100);
     let mut out = Vec::new();
     reader.feed(b"id: 1\ndata: a\n\nid: 2\ndata: b\n", &mut out);
@@ -62,8 +62,8 @@ fn an_id_counts_when_its_event_is_complete() {
     reader.restart();
     assert_eq!(reader.last_id(), Some("1"));
     reader.feed(b"data: c\n\n", &mut out);
-    assert_eq!(reader.last_id(), Some("1"), "an event without an id of its own leaves the last one");
-    // An id alone, an empty one, and one on an event over the limit count as well.
+    assert_eq!(reader.last_id(), Some("1"), "an event without an id does not change the last one");
+    // An id without data, an empty one, and one of an oversized event count too.
     reader.feed(b"id: 3\n\n", &mut out);
     assert_eq!(reader.last_id(), Some("3"));
     reader.feed(format!("id: 4\ndata: {}\n\n", "x".repeat(200)).as_bytes(), &mut out);
@@ -73,7 +73,7 @@ fn an_id_counts_when_its_event_is_complete() {
 }
 
 #[test]
-fn retry_takes_digits_only() {
+fn retry_accepts_digits_only() {
     let mut reader = SseReader::new(100);
     reader.feed(b"retry: +5\nretry: -1\nretry:\nretry: 1.5\nretry: 0x1\n", &mut Vec::new());
     assert_eq!(reader.retry(), None);
@@ -81,14 +81,14 @@ fn retry_takes_digits_only() {
     assert_eq!(reader.retry(), Some(Duration::from_millis(20)));
 }
 
-/// An event stream read as the specification has it, all at once: name, own id and data of each event, then the last
-/// id and the pause. Source: HTML Living Standard 9.2.6.
+/// The result of parsing an event stream at once, according to the specification: name, id and data of each event, then
+/// the last id and the reconnection time. Source: HTML Living Standard 9.2.6.
 type Meaning = (Vec<(Option<String>, Option<String>, String)>, Option<String>, Option<u64>);
 
 fn meaning(text: &str) -> Meaning {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    // What stands behind the last line end is no line.
+    // The text after the last line end is an incomplete line.
     let lines = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
     let lines: Vec<&str> = if text.contains('\n') { lines.split('\n').collect() } else { Vec::new() };
     let (mut events, mut last_id, mut retry) = (Vec::new(), None, None);
@@ -122,7 +122,7 @@ fn meaning(text: &str) -> Meaning {
 }
 
 #[test]
-fn ids_and_pauses_are_kept_over_a_restart() {
+fn the_last_id_and_retry_are_preserved_by_a_restart() {
     let mut reader = SseReader::new(100);
     let mut out = Vec::new();
     reader.feed(b"id: 5\nretry: 1500\n\ndata: half", &mut out);
@@ -134,7 +134,7 @@ fn ids_and_pauses_are_kept_over_a_restart() {
 }
 
 #[test]
-fn an_event_over_the_limit_is_skipped_and_the_next_one_is_read() {
+fn oversized_events_are_skipped_and_the_next_one_is_read() {
     let mut reader = SseReader::new(10);
     let mut out = Vec::new();
     reader.feed(b"data: 12345\ndata: 678901234\ndata: x\n\ndata: ok\n\n", &mut out);
@@ -144,7 +144,7 @@ fn an_event_over_the_limit_is_skipped_and_the_next_one_is_read() {
 }
 
 #[test]
-fn a_line_without_end_costs_no_more_than_the_limit() {
+fn an_endless_line_uses_bounded_memory() {
     let mut reader = SseReader::new(1000);
     let mut out = Vec::new();
     reader.feed(b"data: ", &mut out);
@@ -157,7 +157,7 @@ fn a_line_without_end_costs_no_more_than_the_limit() {
     assert_eq!(*next, event(None, "ok"));
 }
 
-/// Parts of event streams, right and wrong.
+/// Valid and invalid parts of event streams.
 fn stream_text(most: usize) -> impl Strategy<Value = String> {
     let parts = [
         "data: a",
@@ -192,11 +192,11 @@ fn stream_text(most: usize) -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_splitting_into_reads_gives_what_the_specification_says(
+    fn events_match_the_specification_for_any_reads(
         text in stream_text(40),
         cuts in prop::collection::vec(0.0_f64..1.0, 0..12),
     ) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a short text")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "an offset in a short text")]
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| (cut * text.len() as f64) as usize).collect();
         cuts.extend([0, text.len()]);
         cuts.sort_unstable();
@@ -217,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn what_comes_out_does_not_depend_on_the_reads(text in stream_text(40), cut in 1_usize..7) {
+    fn the_events_do_not_depend_on_the_reads(text in stream_text(40), cut in 1_usize..7) {
         let mut reader = SseReader::new(20);
         let mut whole = Vec::new();
         reader.feed(text.as_bytes(), &mut whole);
@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics_and_no_more_than_the_limit_is_held(
+    fn random_bytes_never_panic_and_memory_is_bounded(
         parts in prop::collection::vec(
             prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..300),
@@ -252,7 +252,7 @@ proptest! {
                 prop_assert!(data.len() <= 1000);
             }
         }
-        // What came before does not spoil what comes after.
+        // The next event is parsed.
         out.clear();
         reader.feed(b"\n\ndata: after\n\n", &mut out);
         prop_assert_eq!(out.pop(), Some(event(None, "after")));

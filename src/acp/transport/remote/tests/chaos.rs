@@ -1,7 +1,7 @@
-//! Servers that answer in every order and on every way, hold POSTs open, and cut their streams.
+//! Servers that respond in any order and on any path, hold POSTs open, and end their streams.
 //!
-//! Whatever they do: each request has one outcome, no update is lost or doubled, and a cancel leaves while the POSTs that
-//! it is to end are open: they end by nothing else.
+//! In all cases, each request has one outcome, no update is lost or duplicated, and a cancellation is sent while the
+//! POSTs of the cancelled turn are open: they end only because of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,7 +21,7 @@ const SEEDS: u64 = 16;
 const REQUESTS: u64 = 14;
 const SESSIONS: u64 = 3;
 
-/// Numbers that look random, the same for the same seed.
+/// Deterministic random numbers.
 struct Rng(u64);
 
 impl Rng {
@@ -44,16 +44,16 @@ enum Way {
     Events,
     Stream,
     Both,
-    /// The POST breaks off, and the answer comes on the stream.
+    /// The POST fails, and the response is sent on the stream.
     CutThenStream,
-    /// The POST breaks off, and no answer comes.
+    /// The POST fails, and there is no response.
     Cut,
 }
 
 struct World {
     rng: Rng,
     carrier: Carrier,
-    /// What each event stream says, from its beginning.
+    /// The messages of each event stream, from its beginning.
     logs: BTreeMap<String, Vec<String>>,
     opened: BTreeSet<String>,
     cancelled: BTreeSet<String>,
@@ -78,7 +78,7 @@ impl Chaos {
         self.changed.notify_waiters();
     }
 
-    /// Where a message of a session may be said.
+    /// The stream for a message of a session.
     fn stream_of(&self, session: &str) -> String {
         if self.world().carrier == Carrier::StreamableHttp { session.to_owned() } else { String::new() }
     }
@@ -178,7 +178,7 @@ impl Chaos {
         }
     }
 
-    /// Says that a message came, in one of many ways, or never says it.
+    /// Confirms a message in one of several ways, or not at all.
     async fn receipt(&self, exchange: Exchange) {
         let way = self.world().rng.below(7);
         match way {
@@ -211,7 +211,7 @@ impl Chaos {
             let way = ways[usize::try_from(world.rng.below(ways.len() as u64)).unwrap()];
             let count = world.rng.below(4);
             let first = world.updates;
-            // Without a stream, updates come in the POST.
+            // Without a stream, updates are sent in the POST.
             let has_place = has_stream || way == Way::Events;
             let end = if has_place { first + count } else { first };
             world.updates = end;
@@ -276,7 +276,7 @@ impl Chaos {
     }
 }
 
-/// What came in, and how often.
+/// The received messages, with counts.
 #[derive(Default)]
 struct Heard {
     outcomes: BTreeMap<u64, u32>,
@@ -295,7 +295,7 @@ impl Heard {
                     *self.updates.entry(message["params"]["n"].as_u64().unwrap()).or_default() += 1;
                 }
                 (Some("session/request_permission"), Some(id)) => {
-                    assert!(self.asks.insert(id), "asked twice: {id}");
+                    assert!(self.asks.insert(id), "duplicate request: {id}");
                     peer.say(&answer(id, r#"{"outcome":{"outcome":"cancelled"}}"#));
                 }
                 _ => panic!("{message}"),
@@ -358,7 +358,7 @@ async fn play(seed: u64, carrier: Carrier) {
             && heard.asks.len() == count(world.asks)
             && world.answers.len() == count(world.asks)
     };
-    // An answer of ours is no event of the peer's, so the server is looked at again now and then.
+    // Responses of parlor are not events of the peer, so the state of the server is checked repeatedly.
     let deadline = tokio::time::Instant::now() + HANG;
     while !is_complete(&heard) {
         let changed = chaos.changed.notified();

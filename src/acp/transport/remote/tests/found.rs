@@ -1,4 +1,4 @@
-//! How a server wants to be spoken to is found out.
+//! Detection of the transport.
 
 use super::server::Server;
 use super::{INITIALIZE, INITIALIZED, Peer, RemoteAgent, answer, at, request, update};
@@ -6,12 +6,12 @@ use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile};
 
 #[tokio::test]
-async fn a_server_with_client_ids_is_known_by_its_event_stream() {
+async fn a_server_with_client_ids_is_detected_by_its_event_stream() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "", None);
     server.expect("POST", "/acp").await.answer(404, &[], "").await;
     server.expect("POST", "/").await.answer(404, &[], "").await;
-    // The stream that shows that it is there is the one that is used.
+    // The stream that was opened as a test is used.
     let get = server.next().await;
     assert!(get.target.starts_with("/acp/sse?client_id="), "{}", get.target);
     let mut events = get.events().await;
@@ -23,7 +23,7 @@ async fn a_server_with_client_ids_is_known_by_its_event_stream() {
 }
 
 #[tokio::test]
-async fn a_server_that_only_takes_the_message_answers_on_a_stream() {
+async fn a_server_that_accepts_without_a_response_gets_a_stream() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/agent", None);
     server.expect("POST", "/agent").await.answer(202, &[], "").await;
@@ -35,7 +35,7 @@ async fn a_server_that_only_takes_the_message_answers_on_a_stream() {
 }
 
 #[tokio::test]
-async fn a_server_with_web_sockets_only_is_found_last() {
+async fn a_server_with_web_sockets_only_is_detected_last() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/acp", None);
     server.expect("POST", "/acp").await.answer(405, &[], "").await;
@@ -48,7 +48,7 @@ async fn a_server_with_web_sockets_only_is_found_last() {
     assert_eq!(peer.hear().await, INITIALIZED);
 }
 
-/// What the system with events of its own answers to `initialize`.
+/// The response of `OpenOxide` to `initialize`.
 const OWN: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"0.1","serverInfo":{"name":"core"},"capabilities":{"streaming":true}}}"#;
 
 fn known_as_oxide(server: &Server, path: &str) -> Peer {
@@ -56,11 +56,11 @@ fn known_as_oxide(server: &Server, path: &str) -> Peer {
 }
 
 #[tokio::test]
-async fn a_known_system_with_events_gets_its_stream_before_anything_is_said() {
+async fn the_stream_of_openoxide_is_opened_before_initialize() {
     let mut server = Server::start().await;
     let mut peer = known_as_oxide(&server, "");
     peer.say(INITIALIZE);
-    // Without a path in the address, both usual ones are looked at.
+    // For a URL without a path, both default paths are tried.
     server.expect("GET", "/acp").await.answer(404, &[], "").await;
     let mut events = server.expect("GET", "/").await.events().await;
     let post = server.expect("POST", "/").await;
@@ -70,7 +70,7 @@ async fn a_known_system_with_events_gets_its_stream_before_anything_is_said() {
     let turn = server.expect("POST", "/").await;
     events.raw("event: text_delta\ndata: {\"text\":\"hi\"}\n\n").await;
     assert!(peer.hear().await.contains("text_delta"));
-    // The POST of the turn is open, and the cancel leaves.
+    // The cancellation is sent while the POST of the turn is open.
     peer.say(r#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":2}}"#);
     let cancel = server.expect("POST", "/").await;
     assert!(cancel.says("$/cancelRequest"));
@@ -80,7 +80,7 @@ async fn a_known_system_with_events_gets_its_stream_before_anything_is_said() {
 }
 
 #[tokio::test]
-async fn a_known_system_without_a_stream_is_found_out_as_any_other() {
+async fn openoxide_without_a_stream_is_detected_by_its_response() {
     let mut server = Server::start().await;
     let mut peer = known_as_oxide(&server, "/agent");
     peer.say(INITIALIZE);
@@ -91,7 +91,7 @@ async fn a_known_system_without_a_stream_is_found_out_as_any_other() {
 }
 
 #[tokio::test]
-async fn a_system_with_events_that_shows_itself_by_its_answer_gets_its_stream_then() {
+async fn the_stream_is_opened_after_a_response_of_openoxide() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/agent", None);
     server.expect("POST", "/agent").await.json(OWN).await;
@@ -104,7 +104,7 @@ async fn a_system_with_events_that_shows_itself_by_its_answer_gets_its_stream_th
 }
 
 #[tokio::test]
-async fn a_server_that_answers_in_the_post_and_speaks_on_a_stream_is_listened_to() {
+async fn responses_in_posts_and_updates_on_a_stream_are_both_received() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/agent", None);
     server.expect("POST", "/agent").await.json(INITIALIZED).await;
@@ -119,7 +119,7 @@ async fn a_server_that_answers_in_the_post_and_speaks_on_a_stream_is_listened_to
 }
 
 #[tokio::test]
-async fn a_server_that_begins_to_answer_elsewhere_is_asked_for_its_stream() {
+async fn a_stream_is_opened_when_a_post_has_no_response() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/agent", None);
     server.expect("POST", "/agent").await.json(INITIALIZED).await;
@@ -136,7 +136,7 @@ async fn a_server_that_begins_to_answer_elsewhere_is_asked_for_its_stream() {
 }
 
 #[tokio::test]
-async fn the_first_refusal_is_told_if_nothing_fits() {
+async fn the_first_error_is_reported_if_no_transport_works() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/wrong", None);
     server.expect("POST", "/wrong").await.answer(404, &[], "{\"error\":\"no such page\"}").await;
@@ -148,7 +148,7 @@ async fn the_first_refusal_is_told_if_nothing_fits() {
 }
 
 #[tokio::test]
-async fn what_is_no_agent_is_told() {
+async fn a_server_that_is_not_an_agent_is_reported() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/", None);
     server.expect("POST", "/acp").await.answer(200, &[("content-type", "text/html")], "<html>").await;
@@ -157,7 +157,7 @@ async fn what_is_no_agent_is_told() {
 }
 
 #[tokio::test]
-async fn the_configuration_can_insist() {
+async fn a_configured_transport_is_required() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/acp", Some(Carrier::StreamableHttp));
     server.expect("POST", "/acp").await.json(INITIALIZED).await;

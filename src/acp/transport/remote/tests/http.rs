@@ -1,4 +1,4 @@
-//! The protocol's own HTTP transport.
+//! The streamable HTTP transport.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::server::{Events, Server};
 use super::{INITIALIZE, INITIALIZED, Peer, Timeouts, answer, at, patience, request, update};
 use crate::acp::transport::LinkEnd;
 
-/// A connection with its stream open.
+/// A connection with an open stream.
 async fn connected(server: &mut Server) -> (Peer, Events) {
     connected_with(server, patience()).await
 }
@@ -24,11 +24,11 @@ async fn connected_with(server: &mut Server, patience: Timeouts) -> (Peer, Event
     let get = server.expect("GET", "/acp").await;
     assert_eq!(get.header("accept"), Some("text/event-stream"));
     assert_eq!((get.header("acp-connection-id"), get.header("acp-session-id")), (Some("c1"), None));
-    assert_eq!(get.header("cookie"), Some("node=7"), "the server finds its way by cookies");
+    assert_eq!(get.header("cookie"), Some("node=7"), "cookies are sent back");
     (peer, get.events().await)
 }
 
-/// The same with a session and its stream.
+/// A connection with a session and its stream.
 async fn in_session(server: &mut Server) -> (Peer, Events, Events) {
     let (mut peer, mut connection) = connected(server).await;
     peer.say(&request(2, "session/new", r#"{"cwd":"/","mcpServers":[]}"#));
@@ -38,7 +38,7 @@ async fn in_session(server: &mut Server) -> (Peer, Events, Events) {
     post.answer(202, &[], "").await;
     connection.say(&answer(2, r#"{"sessionId":"s1"}"#)).await;
     assert_eq!(peer.hear().await, answer(2, r#"{"sessionId":"s1"}"#));
-    // Opened by itself, before anything is said in the session.
+    // Opened before the first message of the session.
     let get = server.expect("GET", "/acp").await;
     assert_eq!((get.header("acp-connection-id"), get.header("acp-session-id")), (Some("c1"), Some("s1")));
     let session = get.events().await;
@@ -46,7 +46,7 @@ async fn in_session(server: &mut Server) -> (Peer, Events, Events) {
 }
 
 #[tokio::test]
-async fn a_session_with_a_turn_and_a_request_of_the_agent() {
+async fn a_turn_with_a_request_of_the_agent() {
     let mut server = Server::start().await;
     let (mut peer, mut connection, mut session) = in_session(&mut server).await;
     peer.say(&request(3, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
@@ -58,23 +58,23 @@ async fn a_session_with_a_turn_and_a_request_of_the_agent() {
     assert_eq!(peer.hear().await, update("s1", 1));
     session.say(&ask).await;
     assert_eq!(peer.hear().await, ask);
-    // The answer names the session of the request.
+    // The response has the session of the request.
     peer.say(&answer(77, r#"{"outcome":{"outcome":"cancelled"}}"#));
     let post = server.expect("POST", "/acp").await;
     assert_eq!(post.header("acp-session-id"), Some("s1"));
     post.answer(202, &[], "").await;
-    // What concerns the connection names none.
+    // Messages of the connection have no session.
     peer.say(r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":3,"sessionId":"s1"}}"#);
     let post = server.expect("POST", "/acp").await;
     assert_eq!(post.header("acp-session-id"), None);
     post.answer(202, &[], "").await;
-    // An answer counts on whichever stream it comes.
+    // A response is accepted on any stream.
     connection.say(&answer(3, r#"{"stopReason":"end_turn"}"#)).await;
     assert_eq!(peer.hear().await, answer(3, r#"{"stopReason":"end_turn"}"#));
 }
 
 #[tokio::test]
-async fn a_session_that_is_loaded_has_its_stream_before() {
+async fn the_stream_is_opened_before_a_session_is_loaded() {
     let mut server = Server::start().await;
     let (mut peer, _connection) = connected(&mut server).await;
     peer.say(&request(2, "session/load", r#"{"sessionId":"old","cwd":"/","mcpServers":[]}"#));
@@ -91,7 +91,7 @@ async fn a_session_that_is_loaded_has_its_stream_before() {
 }
 
 #[tokio::test]
-async fn a_server_with_one_stream_only_is_taken_as_it_is() {
+async fn a_server_with_a_single_stream_is_supported() {
     let mut server = Server::start().await;
     let (mut peer, mut connection) = connected(&mut server).await;
     peer.say(&request(2, "session/new", "{}"));
@@ -101,7 +101,7 @@ async fn a_server_with_one_stream_only_is_taken_as_it_is() {
     server.expect("GET", "/acp").await.answer(405, &[], "").await;
     for id in [3, 4] {
         peer.say(&request(id, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
-        // It is not asked for again.
+        // The stream of the session is not requested again.
         server.expect("POST", "/acp").await.answer(200, &[], "").await;
         connection.say(&answer(id, "{}")).await;
         assert_eq!(peer.hear().await, answer(id, "{}"));
@@ -109,7 +109,7 @@ async fn a_server_with_one_stream_only_is_taken_as_it_is() {
 }
 
 #[tokio::test]
-async fn answers_in_the_post_are_taken_too() {
+async fn responses_in_the_post_are_accepted() {
     let mut server = Server::start().await;
     let (mut peer, _connection) = connected(&mut server).await;
     peer.say(&request(2, "session/new", "{}"));
@@ -119,12 +119,12 @@ async fn answers_in_the_post_are_taken_too() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_is_opened_again_and_told() {
+async fn a_failed_stream_is_reopened_and_traced() {
     let mut server = Server::start().await;
     let (mut peer, _connection, mut session) = in_session(&mut server).await;
     session.raw("id: 41\nretry: 1\n\ndata: {\"half\":").await;
     drop(session);
-    // The server has not noticed yet, and is then busy for a moment.
+    // The server has not detected the end yet, and is then temporarily unavailable.
     for status in [409, 503] {
         let get = server.expect("GET", "/acp").await;
         assert_eq!(get.header("acp-session-id"), Some("s1"));
@@ -138,7 +138,7 @@ async fn a_stream_that_is_cut_is_opened_again_and_told() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_cut_behind_its_id_is_asked_for_again() {
+async fn a_truncated_event_is_requested_again() {
     let mut server = Server::start().await;
     let (mut peer, _connection, mut session) = in_session(&mut server).await;
     session.raw(&format!("id: 41\ndata: {}\n\nid: 42\ndata: {{\"half", update("s1", 1))).await;
@@ -152,7 +152,7 @@ async fn an_event_that_is_cut_behind_its_id_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn events_that_come_again_after_a_reconnect_are_taken_once() {
+async fn events_sent_again_after_a_reconnect_are_skipped() {
     let mut server = Server::start().await;
     let (mut peer, _connection, mut session) = in_session(&mut server).await;
     let event = |id: u64, number: u64| format!("id: {id}\ndata: {}\n\n", update("s1", number));
@@ -160,13 +160,13 @@ async fn events_that_come_again_after_a_reconnect_are_taken_once() {
     assert_eq!((peer.hear_all(2).await), [update("s1", 1), update("s1", 2)]);
     drop(session);
     let mut session = server.expect("GET", "/acp").await.events().await;
-    // The same id with other words is another event, and so is what comes after it.
+    // The same id with other data is another event, and so are the events after it.
     session.raw(&(event(1, 1) + &event(2, 2) + &event(2, 3) + &event(1, 1))).await;
     assert_eq!((peer.hear_all(2).await), [update("s1", 3), update("s1", 1)]);
 }
 
 #[tokio::test]
-async fn nothing_waits_behind_a_post_that_stays_open() {
+async fn open_posts_do_not_delay_other_messages() {
     let mut server = Server::start().await;
     let (mut peer, _connection, mut session) = in_session(&mut server).await;
     peer.say(&request(3, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
@@ -177,7 +177,7 @@ async fn nothing_waits_behind_a_post_that_stays_open() {
     peer.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}"#);
     let cancel = server.expect("POST", "/acp").await;
     assert!(cancel.says("session/cancel"));
-    // Not even the cancel's own POST holds up the answer that follows it.
+    // The open POST of the cancellation does not delay the response after it.
     peer.say(&answer(77, r#"{"outcome":{"outcome":"cancelled"}}"#));
     assert!(server.expect("POST", "/acp").await.says("\"id\":77"));
     turn.json(&answer(3, r#"{"stopReason":"cancelled"}"#)).await;
@@ -186,14 +186,14 @@ async fn nothing_waits_behind_a_post_that_stays_open() {
 }
 
 #[tokio::test]
-async fn a_second_answer_to_a_request_is_skipped() {
+async fn a_second_response_to_a_request_is_skipped() {
     let mut server = Server::start().await;
     let (mut peer, mut connection, _session) = in_session(&mut server).await;
     peer.say(&request(3, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
     let turn = server.expect("POST", "/acp").await;
     connection.say(&answer(3, "{}")).await;
     assert_eq!(peer.hear().await, answer(3, "{}"));
-    // Neither a second answer nor a break is another outcome.
+    // Neither a second response nor a failed POST is another outcome.
     turn.json(&answer(3, "{}")).await;
     peer.say(&request(4, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
     let turn = server.expect("POST", "/acp").await;
@@ -205,7 +205,7 @@ async fn a_second_answer_to_a_request_is_skipped() {
 }
 
 #[tokio::test]
-async fn events_may_come_in_any_pieces() {
+async fn events_may_be_split_anywhere() {
     let mut server = Server::start().await;
     let (mut peer, _connection, mut session) = in_session(&mut server).await;
     let text = format!(": keep-alive\r\n\r\nid: 1\r\ndata: {}\r\n\r\n", update("ü", 1));
@@ -219,11 +219,11 @@ async fn events_may_come_in_any_pieces() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_counts_as_broken() {
+async fn a_silent_stream_is_reopened() {
     let mut server = Server::start().await;
     let impatient = Timeouts { idle: Duration::from_millis(100), ..patience() };
     let (mut peer, connection) = connected_with(&mut server, impatient).await;
-    // The socket stays, and nothing comes any more.
+    // The connection stays open without data.
     let mut second = server.expect("GET", "/acp").await.events().await;
     assert!(peer.note().await.contains("stopped sending on the connection's event stream"));
     second.say(&update("s", 1)).await;
@@ -232,7 +232,7 @@ async fn a_silent_stream_counts_as_broken() {
 }
 
 #[tokio::test]
-async fn a_server_that_forgot_the_connection_ends_it() {
+async fn the_connection_ends_if_the_server_does_not_know_it() {
     let mut server = Server::start().await;
     let (mut peer, _connection) = connected(&mut server).await;
     peer.say(&request(2, "session/new", "{}"));
@@ -240,7 +240,7 @@ async fn a_server_that_forgot_the_connection_ends_it() {
     let LinkEnd::Io(error) = peer.end().await else { panic!() };
     assert!(error.contains("closed this connection"), "{error}");
 
-    // The same is found out by the stream, if that is first.
+    // The stream may detect it first.
     let (mut peer, connection) = connected(&mut server).await;
     drop(connection);
     server.expect("GET", "/acp").await.answer(404, &[], "").await;
@@ -248,7 +248,7 @@ async fn a_server_that_forgot_the_connection_ends_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_stays_away_is_given_up() {
+async fn an_unreachable_server_ends_the_connection() {
     let mut server = Server::start().await;
     let impatient = Timeouts { give_up: Duration::from_millis(100), ..patience() };
     let (mut peer, connection) = connected_with(&mut server, impatient).await;
@@ -263,7 +263,7 @@ async fn a_server_that_stays_away_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_refused_request_gets_an_error_and_the_connection_stays() {
+async fn a_rejected_request_gets_an_error_and_the_connection_continues() {
     let mut server = Server::start().await;
     let (mut peer, _connection, _session) = in_session(&mut server).await;
     peer.say(&request(3, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
@@ -281,12 +281,12 @@ async fn a_refused_request_gets_an_error_and_the_connection_stays() {
 }
 
 #[tokio::test]
-async fn the_end_is_said_to_the_server() {
+async fn the_end_is_sent_to_the_server() {
     let mut server = Server::start().await;
     let (mut peer, connection, session) = in_session(&mut server).await;
     peer.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}"#);
     peer.stop(false);
-    // What was said before is still sent.
+    // Pending messages are still sent.
     let post = server.expect("POST", "/acp").await;
     assert!(post.says("session/cancel"));
     post.answer(202, &[], "").await;
@@ -299,7 +299,7 @@ async fn the_end_is_said_to_the_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_does_not_hold_up_the_end() {
+async fn an_unresponsive_server_does_not_delay_the_end() {
     let mut server = Server::start().await;
     let hasty =
         Timeouts { last_words: Duration::from_millis(20), farewell: Duration::from_millis(20), ..patience() };

@@ -1,4 +1,4 @@
-//! The answer in the POST itself.
+//! Responses in the POST.
 
 use super::server::Server;
 use super::{INITIALIZED, Peer, answer, request, update};
@@ -17,7 +17,7 @@ async fn connected(server: &mut Server, initialized: &str) -> Peer {
 }
 
 #[tokio::test]
-async fn json_and_event_streams_are_answers() {
+async fn responses_are_json_or_event_streams() {
     let mut server = Server::start().await;
     let mut peer = connected(&mut server, INITIALIZED).await;
     assert!(peer.log().contains("POST (response in the body)"), "{}", peer.log());
@@ -28,7 +28,7 @@ async fn json_and_event_streams_are_answers() {
     let mut turn = server.expect("POST", "/acp").await.events().await;
     turn.say(&update("s", 1)).await;
     assert_eq!(peer.hear().await, update("s", 1));
-    // A cancel has a request of its own, while the turn runs.
+    // A cancellation is a separate POST during the turn.
     peer.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}"#);
     let post = server.expect("POST", "/acp").await;
     assert!(post.says("session/cancel"));
@@ -41,7 +41,7 @@ async fn json_and_event_streams_are_answers() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_an_error() {
+async fn an_incomplete_response_is_an_error() {
     let mut server = Server::start().await;
     let mut peer = connected(&mut server, INITIALIZED).await;
     peer.say(&request(2, "session/prompt", r#"{"sessionId":"s","prompt":[]}"#));
@@ -56,7 +56,7 @@ async fn an_answer_that_breaks_off_is_an_error() {
         peer.say(&request(id, "session/list", "{}"));
         server.expect("POST", "/acp").await.answer(status, &[], body).await;
         if status == 200 && body.is_empty() {
-            // The answer may be meant for a stream.
+            // The response may be sent on a stream.
             server.expect("GET", "/acp").await.answer(405, &[], "").await;
         }
         let heard = loop {
@@ -68,14 +68,14 @@ async fn an_answer_that_breaks_off_is_an_error() {
         };
         assert!(heard.contains(&format!("\"id\":{id},\"error\"")), "{heard}");
     }
-    // The socket closes without a word.
+    // The socket is closed without a response.
     peer.say(&request(7, "session/list", "{}"));
     drop(server.expect("POST", "/acp").await);
     assert!(peer.hear().await.contains("\"id\":7,\"error\""));
 }
 
 #[tokio::test]
-async fn an_error_without_an_id_belongs_to_the_request_it_answers() {
+async fn an_error_without_an_id_belongs_to_its_post() {
     let mut server = Server::start().await;
     let mut peer = connected(&mut server, INITIALIZED).await;
     peer.say(&request(2, "session/list", "{}"));
@@ -85,7 +85,7 @@ async fn an_error_without_an_id_belongs_to_the_request_it_answers() {
 }
 
 #[tokio::test]
-async fn an_event_stream_may_answer_initialize() {
+async fn the_response_to_initialize_may_be_an_event_stream() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/agent", None);
     let mut events = server.expect("POST", "/agent").await.events().await;
@@ -98,7 +98,7 @@ async fn an_event_stream_may_answer_initialize() {
 }
 
 #[tokio::test]
-async fn what_the_server_cannot_take_is_not_sent() {
+async fn messages_over_the_server_limit_are_not_sent() {
     let mut server = Server::start().await;
     let mut peer = connected(&mut server, SMALL).await;
     let prompt = |bytes: usize| {
@@ -117,7 +117,7 @@ async fn what_the_server_cannot_take_is_not_sent() {
 }
 
 #[tokio::test]
-async fn another_form_of_initialize_can_be_tried() {
+async fn another_form_of_initialize_is_tried() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/acp", None);
     let refused = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"version"}}"#;

@@ -1,4 +1,4 @@
-//! Refusals, and what is said about them.
+//! Rejected connections and their error messages.
 
 use tokio::io::AsyncWriteExt as _;
 
@@ -20,7 +20,7 @@ async fn refusal(peer: &mut Peer) -> String {
 }
 
 #[tokio::test]
-async fn a_token_is_wanted_or_not_accepted() {
+async fn a_missing_or_rejected_token_is_reported() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/acp", None);
     let post = server.expect("POST", "/acp").await;
@@ -43,7 +43,7 @@ async fn a_token_is_wanted_or_not_accepted() {
 }
 
 #[tokio::test]
-async fn a_renewed_token_is_fetched_once_the_old_one_is_refused() {
+async fn a_rejected_token_is_fetched_again() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");
     std::fs::write(&file, "old").unwrap();
@@ -64,7 +64,7 @@ async fn a_renewed_token_is_fetched_once_the_old_one_is_refused() {
 }
 
 #[tokio::test]
-async fn a_missing_token_is_told_before_anything_is_sent() {
+async fn a_missing_token_is_reported_before_anything_is_sent() {
     let server = Server::start().await;
     let token = Some(TokenSource::Env("NO_SUCH_VARIABLE_ANYWHERE".to_owned()));
     let mut peer = Peer::connect(Remote { token, ..at(&server, "/acp") });
@@ -72,7 +72,7 @@ async fn a_missing_token_is_told_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn no_redirect_to_another_server_is_followed() {
+async fn redirects_to_another_server_are_not_followed() {
     let mut server = Server::start().await;
     let mut other = Server::start().await;
     let mut peer = Peer::connect(with_token(at(&server, "/acp")));
@@ -84,13 +84,13 @@ async fn no_redirect_to_another_server_is_followed() {
     assert!(!error.contains("hush"), "{error}");
     tokio::select! {
         biased;
-        _ = other.next() => panic!("the other server was asked"),
+        _ = other.next() => panic!("a request to the other server"),
         () = tokio::task::yield_now() => {}
     }
 }
 
 #[tokio::test]
-async fn a_redirect_within_the_server_is_followed_with_the_message() {
+async fn redirects_within_the_server_repeat_the_message() {
     let mut server = Server::start().await;
     let mut peer = Peer::connect(with_token(at(&server, "/acp")));
     peer.say(INITIALIZE);
@@ -103,7 +103,7 @@ async fn a_redirect_within_the_server_is_followed_with_the_message() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_may_come_back() {
+async fn an_unreachable_server_is_a_temporary_error() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -117,7 +117,7 @@ async fn a_server_that_is_not_there_may_come_back() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_told() {
+async fn a_server_without_tls_is_reported() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut peer = Peer::connect(Remote { url: format!("https://{address}/acp"), ..Remote::default() });
@@ -129,7 +129,7 @@ async fn a_server_without_tls_is_told() {
 }
 
 #[tokio::test]
-async fn an_unknown_certificate_is_refused_before_anything_is_sent() {
+async fn an_unknown_certificate_is_rejected_before_anything_is_sent() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -147,14 +147,14 @@ async fn an_unknown_certificate_is_refused_before_anything_is_sent() {
         let mut peer = Peer::connect(with_token(Remote { url, ..Remote::default() }));
         peer.say(INITIALIZE);
         let (stream, _) = listener.accept().await.unwrap();
-        assert!(acceptor.accept(stream).await.is_err(), "the client must break off");
+        assert!(acceptor.accept(stream).await.is_err(), "the client must close the connection");
         let error = refusal(&mut peer).await;
         assert!(error.contains("an unknown authority"), "{error}");
     }
 }
 
 #[tokio::test]
-async fn the_log_holds_no_token() {
+async fn the_log_does_not_contain_the_token() {
     let mut server = Server::start().await;
     let mut peer = Peer::connect(with_token(at(&server, "/acp?key=hush")));
     peer.say(INITIALIZE);

@@ -1,4 +1,4 @@
-//! Lines that are cut, slow or half open, and frames that are none.
+//! Truncated, slow or half-open connections, and invalid frames.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::model::{Carrier, Remote};
 
 const LIMIT: usize = 1 << 16;
 
-/// A web socket whose frames the test makes itself.
+/// A WebSocket whose frames the test writes as bytes.
 async fn raw_socket() -> (Peer, TcpStream) {
     let mut server = Server::start().await;
     let remote = Remote { url: server.socket_url("/acp"), ..Remote::default() };
@@ -22,7 +22,7 @@ async fn raw_socket() -> (Peer, TcpStream) {
     (peer, stream)
 }
 
-/// A frame as a server sends it: not masked.
+/// An unmasked frame, as servers send it.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
@@ -46,12 +46,12 @@ async fn trickle(stream: &mut TcpStream, bytes: &[u8]) {
 }
 
 #[tokio::test]
-async fn a_frame_may_come_byte_by_byte_and_a_message_in_fragments() {
+async fn slow_frames_and_fragmented_messages_are_received() {
     let (mut peer, mut stream) = raw_socket().await;
     let long = update(&"ü".repeat(100), 1);
     trickle(&mut stream, &frame(0x81, long.as_bytes())).await;
     assert_eq!(peer.hear().await, long);
-    // Cut inside of a character, with a ping in between.
+    // Split inside a character, with a ping in between.
     let text = update("ü", 2);
     let (head, tail) = text.as_bytes().split_at(text.find('ü').unwrap() + 1);
     for part in [frame(0x01, head), frame(0x89, b"hello"), frame(0x80, tail)] {
@@ -61,17 +61,17 @@ async fn a_frame_may_come_byte_by_byte_and_a_message_in_fragments() {
 }
 
 #[tokio::test]
-async fn what_is_no_frame_ends_the_socket_and_says_why() {
+async fn invalid_frames_close_the_socket_with_a_reason() {
     let whole = frame(0x81, update("s", 1).as_bytes());
     let mut too_long = vec![0x81, 127];
     too_long.extend_from_slice(&(1_u64 << 40).to_be_bytes());
     for (bytes, expected) in [
-        // Cut in the middle of a frame.
+        // Truncated frames.
         (&whole[..whole.len() / 2], "WebSocket"),
         (&whole[..1], "WebSocket"),
-        // A frame that says it has a tebibyte: nothing is set aside for it.
+        // A frame with a length of one tebibyte, for which no memory must be reserved.
         (&too_long[..], "over the limit"),
-        // An opcode that is none, text that is no text, a continuation of nothing.
+        // An invalid opcode, invalid UTF-8, and a continuation without a start.
         (&[0x83, 0x00][..], "failed"),
         (&[0x81, 0x02, 0xff, 0xfe][..], "failed"),
         (&[0x80, 0x00][..], "failed"),
@@ -85,7 +85,7 @@ async fn what_is_no_frame_ends_the_socket_and_says_why() {
 }
 
 #[tokio::test]
-async fn fragments_over_the_limit_end_the_socket() {
+async fn fragments_over_the_limit_close_the_socket() {
     let (mut peer, mut stream) = raw_socket().await;
     let part = vec![b'x'; 60_000];
     stream.write_all(&frame(0x01, &part)).await.unwrap();
@@ -95,7 +95,7 @@ async fn fragments_over_the_limit_end_the_socket() {
 }
 
 #[tokio::test]
-async fn answers_to_pings_are_not_held_for_a_server_that_reads_none() {
+async fn pongs_are_bounded_for_a_server_that_does_not_read() {
     const FLOOD_MIB: usize = 40;
     let (_peer, mut stream) = raw_socket().await;
     let pings = frame(0x89, &[b'x'; 125]).repeat((1 << 20) / 127);
@@ -112,12 +112,12 @@ async fn answers_to_pings_are_not_held_for_a_server_that_reads_none() {
         stream.read_exact(&mut vec![0; len]).await.unwrap();
         answered += head.len() + len;
     }
-    // What waits in parlor is 17 MiB at the most, the rest are buffers of the system. An answer is longer than its ping.
-    assert!(answered < 36 << 20, "{answered} bytes were held");
+    // parlor buffers at most 17 MiB, the rest are buffers of the system. A pong is longer than its ping.
+    assert!(answered < 36 << 20, "{answered} bytes were buffered");
 }
 
 #[tokio::test]
-async fn who_never_answers_is_given_up() {
+async fn a_server_without_a_response_times_out() {
     let short = Duration::from_millis(30);
     let hasty = Timeouts { begin: short, answer: short, ..patience() };
     let mut server = Server::start().await;
@@ -145,7 +145,7 @@ async fn who_never_answers_is_given_up() {
     }
 }
 
-/// A connection whose answers come in the POST.
+/// A connection with responses in the POST.
 async fn in_the_post() -> (Server, Peer) {
     let mut server = Server::start().await;
     let mut peer = Peer::limited(at(&server, "/acp"), patience(), LIMIT);
@@ -157,7 +157,7 @@ async fn in_the_post() -> (Server, Peer) {
 }
 
 #[tokio::test]
-async fn an_answer_in_the_post_may_be_slow_and_is_told_when_it_is_cut() {
+async fn a_response_may_be_slow_and_is_an_error_if_truncated() {
     let (mut server, mut peer) = in_the_post().await;
     peer.say(&request(2, "session/new", "{}"));
     let Exchange { mut stream, .. } = server.expect("POST", "/acp").await;
@@ -176,7 +176,7 @@ async fn an_answer_in_the_post_may_be_slow_and_is_told_when_it_is_cut() {
     let heard = peer.hear().await;
     assert!(heard.contains("\"id\":3") && heard.contains("\"error\""), "{heard}");
 
-    // Cut before its head is complete.
+    // Truncated before the end of the headers.
     peer.say(&request(4, "session/list", "{}"));
     let Exchange { mut stream, .. } = server.expect("POST", "/acp").await;
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-ty").await.unwrap();
@@ -184,14 +184,14 @@ async fn an_answer_in_the_post_may_be_slow_and_is_told_when_it_is_cut() {
     let heard = peer.hear().await;
     assert!(heard.contains("\"id\":4") && heard.contains("\"error\""), "{heard}");
 
-    // The line still works.
+    // The connection still works.
     peer.say(&request(5, "session/list", "{}"));
     server.expect("POST", "/acp").await.json(&answer(5, "{}")).await;
     assert_eq!(peer.hear().await, answer(5, "{}"));
 }
 
 #[tokio::test]
-async fn an_answer_over_the_limit_is_an_error_and_not_held() {
+async fn a_response_over_the_limit_is_an_error() {
     let (mut server, mut peer) = in_the_post().await;
     peer.say(&request(2, "session/list", "{}"));
     let long = answer(2, &format!("{{\"x\":\"{}\"}}", "x".repeat(2 * LIMIT)));
@@ -208,7 +208,7 @@ async fn an_answer_over_the_limit_is_an_error_and_not_held() {
 }
 
 #[tokio::test]
-async fn a_socket_serves_several_messages_until_the_server_closes_it() {
+async fn a_socket_is_reused_until_the_server_closes_it() {
     let (mut server, mut peer) = in_the_post().await;
     peer.say(&request(2, "session/list", "{}"));
     let mut exchange = server.expect("POST", "/acp").await;
@@ -224,7 +224,7 @@ async fn a_socket_serves_several_messages_until_the_server_closes_it() {
         peer.say(&request(id + 1, "session/list", "{}"));
         exchange = read(exchange.stream).await.unwrap();
     }
-    // Kept open, and now closed without a word: what was not answered is not sent twice.
+    // After the server closes the connection, an unanswered request is not sent again.
     drop(exchange);
     let heard = peer.hear().await;
     assert!(heard.contains("\"id\":5") && heard.contains("\"error\""), "{heard}");
@@ -233,7 +233,7 @@ async fn a_socket_serves_several_messages_until_the_server_closes_it() {
     assert_eq!(peer.hear().await, answer(6, "{}"));
 }
 
-/// What arrives on a web socket, in pieces of its own choice.
+/// The bytes of a WebSocket.
 fn wire() -> impl Strategy<Value = Vec<u8>> {
     let payload = prop_oneof![
         Just(update("s", 1).into_bytes()),
@@ -251,15 +251,15 @@ fn wire() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a server sends, all that came before the fault is told, and the end once and last.
+    /// All messages before an error are reported, and the end once and last.
     #[test]
-    fn no_bytes_on_a_web_socket_break_the_connection_without_a_word(bytes in wire()) {
+    fn invalid_bytes_on_a_web_socket_are_reported(bytes in wire()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (mut peer, mut stream) = raw_socket().await;
             let first = update("before", 7);
             stream.write_all(&frame(0x81, first.as_bytes())).await.unwrap();
-            // The client may break off in the middle.
+            // The client may close the connection first.
             let _ = stream.write_all(&bytes).await;
             let _ = stream.shutdown().await;
             assert_eq!(peer.hear().await, first);
@@ -267,9 +267,9 @@ proptest! {
         });
     }
 
-    /// The same for an answer in a POST: an answer of some kind comes, and the line stays.
+    /// For any body of a POST, the request gets a response and the connection continues.
     #[test]
-    fn no_bytes_in_a_post_break_the_connection(
+    fn invalid_bytes_in_a_post_do_not_end_the_connection(
         body in proptest::collection::vec(any::<u8>(), 1..300),
         kind in prop::sample::select(vec!["application/json", "text/event-stream", "text/html"]),
     ) {

@@ -1,4 +1,4 @@
-//! A server whose every answer is written by the test.
+//! An HTTP server whose responses are written by the test.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use tokio::time::timeout;
 
 use super::HANG;
 
-/// A server; each request waits until the test answers it.
+/// A server; each request waits until the test responds.
 pub struct Server {
     port: u16,
     requests: mpsc::UnboundedReceiver<Exchange>,
     listening: tokio::task::JoinHandle<()>,
 }
 
-/// A request, and the way to answer it.
+/// A request that is open.
 pub struct Exchange {
     pub method: String,
     pub target: String,
@@ -25,7 +25,7 @@ pub struct Exchange {
     pub stream: TcpStream,
 }
 
-/// An event stream that is being answered.
+/// An event stream that is open.
 pub struct Events {
     stream: TcpStream,
 }
@@ -38,7 +38,7 @@ impl Server {
         let listening = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let sender = sender.clone();
-                // A request at a time: every answer closes its socket.
+                // One request per connection: every response closes its socket.
                 tokio::spawn(async move {
                     if let Some(exchange) = read(stream).await {
                         let _ = sender.send(exchange);
@@ -49,7 +49,7 @@ impl Server {
         Self { port, requests, listening }
     }
 
-    /// Nothing listens at its port any more.
+    /// Closes the port and returns it.
     pub async fn close(&mut self) -> u16 {
         self.listening.abort();
         let _ = (&mut self.listening).await;
@@ -68,12 +68,11 @@ impl Server {
         format!("ws://127.0.0.1:{}{path}", self.port)
     }
 
-    /// The next request.
     pub async fn next(&mut self) -> Exchange {
-        timeout(HANG, self.requests.recv()).await.expect("no hang").expect("the server runs")
+        timeout(HANG, self.requests.recv()).await.expect("timed out").expect("the server runs")
     }
 
-    /// The next request, which must be this one.
+    /// The next request, which must have this method and target.
     pub async fn expect(&mut self, method: &str, target: &str) -> Exchange {
         let exchange = self.next().await;
         assert_eq!(
@@ -86,7 +85,7 @@ impl Server {
     }
 }
 
-/// The next request on a socket.
+/// Reads the next request on a socket.
 pub async fn read(mut stream: TcpStream) -> Option<Exchange> {
     let mut bytes = Vec::new();
     let head_end = loop {
@@ -105,7 +104,7 @@ pub async fn read(mut stream: TcpStream) -> Option<Exchange> {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
         .collect();
-    assert!(!headers.contains_key("transfer-encoding"), "some servers take no chunks");
+    assert!(!headers.contains_key("transfer-encoding"), "some servers do not support chunked requests");
     let length: usize = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
     let mut body = bytes[head_end + 4..].to_vec();
     while body.len() < length {
@@ -118,7 +117,7 @@ pub async fn read(mut stream: TcpStream) -> Option<Exchange> {
 }
 
 impl Exchange {
-    /// Whether the body holds this.
+    /// Whether the body contains a text.
     pub fn says(&self, text: &str) -> bool {
         self.body.contains(text)
     }
@@ -127,7 +126,7 @@ impl Exchange {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// Answers and closes.
+    /// Responds and closes the connection.
     pub async fn answer(self, status: u16, headers: &[(&str, &str)], body: &str) {
         let mut stream = self.stream;
         let length = body.len().to_string();
@@ -141,7 +140,7 @@ impl Exchange {
         self.answer(200, &[("content-type", "application/json")], body).await;
     }
 
-    /// Answers with an event stream.
+    /// Responds with an event stream.
     pub async fn events(self) -> Events {
         self.events_with(&[]).await
     }
@@ -161,25 +160,24 @@ fn head(status: u16, headers: &[(&str, &str)]) -> String {
 }
 
 impl Events {
-    /// Sends a message as an event.
     pub async fn say(&mut self, message: &str) {
         self.raw(&format!("data: {message}\n\n")).await;
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub async fn raw(&mut self, text: &str) {
         self.stream.write_all(text.as_bytes()).await.unwrap();
         self.stream.flush().await.unwrap();
     }
 
-    /// Ends the stream as it should be.
+    /// Ends the stream regularly.
     pub async fn end(mut self) {
         self.stream.shutdown().await.unwrap();
     }
 
-    /// Waits until the other side is gone.
+    /// Waits until the client has closed the connection.
     pub async fn gone(mut self) {
         let mut rest = Vec::new();
-        let _ = timeout(HANG, self.stream.read_to_end(&mut rest)).await.expect("no hang");
+        let _ = timeout(HANG, self.stream.read_to_end(&mut rest)).await.expect("timed out");
     }
 }

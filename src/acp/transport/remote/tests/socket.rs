@@ -1,4 +1,4 @@
-//! Web sockets.
+//! The WebSocket transport.
 
 use std::time::Duration;
 
@@ -18,18 +18,18 @@ use super::{HANG, INITIALIZE, INITIALIZED, Peer, Timeouts, answer, patience, req
 use crate::acp::transport::LinkEnd;
 use crate::model::{Remote, TokenSource};
 
-/// The server's side of a web socket.
+/// The server's side of a WebSocket.
 pub struct Socket {
     stream: WebSocketStream<TcpStream>,
 }
 
 impl Exchange {
-    /// Answers with a web socket.
+    /// Accepts the WebSocket.
     pub async fn socket(self) -> Socket {
         Socket { stream: WebSocketStream::from_raw_socket(self.raw_socket().await, Role::Server, None).await }
     }
 
-    /// The same; its frames are the test's own.
+    /// Accepts the WebSocket; the test writes the frames.
     pub async fn raw_socket(mut self) -> TcpStream {
         assert_eq!((self.method.as_str(), self.header("upgrade")), ("GET", Some("websocket")));
         let key = derive_accept_key(self.header("sec-websocket-key").unwrap().as_bytes());
@@ -53,7 +53,7 @@ impl Server {
 impl Socket {
     pub async fn hear(&mut self) -> String {
         loop {
-            match timeout(HANG, self.stream.next()).await.expect("no hang").unwrap().unwrap() {
+            match timeout(HANG, self.stream.next()).await.expect("timed out").unwrap().unwrap() {
                 Message::Text(text) => return text.to_string(),
                 Message::Ping(_) => {}
                 other => panic!("{other:?}"),
@@ -85,7 +85,7 @@ async fn connected(server: &mut Server, patience: Timeouts) -> (Peer, Socket) {
 }
 
 #[tokio::test]
-async fn messages_go_both_ways_and_the_end_is_said() {
+async fn messages_are_exchanged_and_the_socket_is_closed() {
     let mut server = Server::start().await;
     let (mut peer, mut socket) = connected(&mut server, patience()).await;
     socket.stream.send(Message::binary(b"noise".to_vec())).await.unwrap();
@@ -102,13 +102,13 @@ async fn messages_go_both_ways_and_the_end_is_said() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_deaf_during_a_turn_is_not_given_up() {
+async fn an_agent_that_reads_nothing_during_a_turn_is_not_lost() {
     let mut server = Server::start().await;
     let eager = Timeouts { ping: Duration::from_millis(10), ..patience() };
     let (mut peer, mut socket) = connected(&mut server, eager).await;
     peer.say(&request(2, "session/prompt", "{}"));
     assert!(socket.hear().await.contains("session/prompt"));
-    // It reads nothing while it works: no cancel, no ping.
+    // It reads neither the cancellation nor the pings during the turn.
     peer.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{}}"#);
     tokio::time::sleep(Duration::from_millis(50)).await;
     socket.say(&answer(2, r#"{"stopReason":"end_turn"}"#)).await;
@@ -116,7 +116,7 @@ async fn an_agent_that_is_deaf_during_a_turn_is_not_given_up() {
     assert!(socket.hear().await.contains("session/cancel"));
 }
 
-/// Passes bytes on between a client and the server until it is told to swallow them: neither side hears of that.
+/// A proxy that forwards bytes until it is switched to discarding them.
 async fn half_open_on_wish(server: u16) -> (u16, tokio::sync::watch::Sender<bool>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -148,7 +148,7 @@ async fn pass(
 }
 
 #[tokio::test]
-async fn a_line_that_is_half_open_is_noticed_and_told() {
+async fn a_half_open_connection_is_detected() {
     let mut server = Server::start().await;
     let (port, swallow) = half_open_on_wish(server.port()).await;
     let step = Duration::from_millis(20);
@@ -161,7 +161,7 @@ async fn a_line_that_is_half_open_is_noticed_and_told() {
     socket.say(INITIALIZED).await;
     assert_eq!(peer.hear().await, INITIALIZED);
     let (pinged, mut pings) = tokio::sync::mpsc::unbounded_channel();
-    // Reading is what answers pings.
+    // Reading answers pings.
     tokio::spawn(async move {
         let _server = server;
         while let Some(Ok(message)) = socket.stream.next().await {
@@ -171,7 +171,7 @@ async fn a_line_that_is_half_open_is_noticed_and_told() {
             }
         }
     });
-    // As long as it answers, it may be as quiet as it likes.
+    // Silence is allowed while pings are answered.
     for _ in 0..3 {
         pings.recv().await.expect("the socket is open");
     }
@@ -183,7 +183,7 @@ async fn a_line_that_is_half_open_is_noticed_and_told() {
 }
 
 #[tokio::test]
-async fn a_peer_that_answers_at_rest_only_is_waited_for_at_work() {
+async fn a_peer_that_answers_pings_only_while_idle_is_not_lost_during_work() {
     let mut server = Server::start().await;
     let step = Duration::from_millis(20);
     let eager = Timeouts { ping: step, pong: step, ..patience() };
@@ -193,7 +193,7 @@ async fn a_peer_that_answers_at_rest_only_is_waited_for_at_work() {
     assert_eq!(peer.hear().await, super::update("s", 0));
     peer.say(&request(2, "session/prompt", "{}"));
     assert!(socket.hear().await.contains("session/prompt"));
-    // Many times as long as a peer at rest would be waited for.
+    // Many times the timeout of an idle peer.
     tokio::time::sleep(20 * step).await;
     socket.say(&answer(2, r#"{"stopReason":"end_turn"}"#)).await;
     assert!(peer.hear().await.contains("end_turn"));
@@ -202,7 +202,7 @@ async fn a_peer_that_answers_at_rest_only_is_waited_for_at_work() {
 }
 
 #[tokio::test]
-async fn how_a_socket_ended_is_told() {
+async fn the_reason_of_the_close_is_reported() {
     let mut server = Server::start().await;
     let (mut peer, mut socket) = connected(&mut server, patience()).await;
     let frame = CloseFrame { code: CloseCode::Policy, reason: "another\u{7} client came".into() };
@@ -217,7 +217,7 @@ async fn how_a_socket_ended_is_told() {
 }
 
 #[tokio::test]
-async fn a_message_over_the_limit_is_not_sent() {
+async fn messages_over_the_web_socket_limit_are_not_sent() {
     let mut server = Server::start().await;
     let (mut peer, mut socket) = connected(&mut server, patience()).await;
     peer.say(&request(2, "session/prompt", &format!(r#"{{"prompt":"{}"}}"#, "x".repeat(16 << 20))));
@@ -228,7 +228,7 @@ async fn a_message_over_the_limit_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_server_without_web_sockets_is_told() {
+async fn a_server_without_web_sockets_is_reported() {
     let mut server = Server::start().await;
     let mut peer = Peer::connect(Remote { url: server.socket_url("/acp"), ..Remote::default() });
     peer.say(INITIALIZE);
@@ -238,10 +238,10 @@ async fn a_server_without_web_sockets_is_told() {
 }
 
 #[tokio::test]
-async fn a_writer_does_not_wait_for_a_reader() {
+async fn writing_does_not_wait_for_reading() {
     let mut server = Server::start().await;
     let (mut peer, mut socket) = connected(&mut server, patience()).await;
-    // Nobody takes what comes in, and still all is written.
+    // Incoming messages are not received yet, but outgoing ones are written.
     for number in 0..20 {
         socket.say(&super::update("s", number)).await;
     }

@@ -1,14 +1,14 @@
-//! POST for what we say, one event stream for what the agent says.
+//! POSTs with one event stream.
 
 use super::server::{Events, Server};
 use super::{INITIALIZED, Peer, answer, at, request, update};
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Remote};
 
-/// A connection with client ids: its stream, and the query that both paths share.
+/// A connection with client ids: its stream, and the query string of both paths.
 async fn connected(server: &mut Server) -> (Peer, Events, String) {
     let mut peer = Peer::to(server, "/acp/rpc", None);
-    // The stream is there before anything is said.
+    // The stream is opened first.
     let get = server.next().await;
     assert_eq!(get.method, "GET");
     let query = get.target.strip_prefix("/acp/sse?").unwrap().to_owned();
@@ -23,7 +23,7 @@ async fn connected(server: &mut Server) -> (Peer, Events, String) {
 }
 
 #[tokio::test]
-async fn a_turn_by_client_id() {
+async fn a_turn_with_a_client_id() {
     let mut server = Server::start().await;
     let (mut peer, mut events, query) = connected(&mut server).await;
     peer.say(&request(2, "session/prompt", r#"{"sessionId":"s","prompt":[]}"#));
@@ -41,7 +41,7 @@ async fn a_turn_by_client_id() {
 }
 
 #[tokio::test]
-async fn a_dropped_stream_is_opened_with_the_same_id() {
+async fn a_failed_stream_is_reopened_with_the_same_id() {
     let mut server = Server::start().await;
     let (mut peer, events, query) = connected(&mut server).await;
     drop(events);
@@ -54,7 +54,7 @@ async fn a_dropped_stream_is_opened_with_the_same_id() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_away_has_forgotten_the_connection() {
+async fn the_connection_ends_when_the_server_was_down() {
     let mut server = Server::start().await;
     let (mut peer, events, query) = connected(&mut server).await;
     drop(events);
@@ -70,7 +70,7 @@ async fn a_server_that_was_away_has_forgotten_the_connection() {
 }
 
 #[tokio::test]
-async fn a_message_over_the_servers_limit_is_not_sent() {
+async fn messages_over_the_body_limit_are_not_sent() {
     let mut server = Server::start().await;
     let (mut peer, _events, _) = connected(&mut server).await;
     peer.say(&request(2, "session/prompt", &format!(r#"{{"prompt":"{}"}}"#, "x".repeat(4 << 20))));
@@ -79,7 +79,7 @@ async fn a_message_over_the_servers_limit_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_stream_that_never_opens_is_told() {
+async fn a_stream_that_cannot_be_opened_is_reported() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/acp/sse", None);
     server.next().await.answer(404, &[], "").await;
@@ -88,7 +88,7 @@ async fn a_stream_that_never_opens_is_told() {
 }
 
 #[tokio::test]
-async fn one_url_for_both_with_named_events() {
+async fn one_url_with_named_events() {
     let mut server = Server::start().await;
     let mut peer = Peer::to(&server, "/agent", Some(Carrier::PostSse));
     let mut events = server.expect("GET", "/agent").await.events().await;
@@ -100,7 +100,7 @@ async fn one_url_for_both_with_named_events() {
 }
 
 #[tokio::test]
-async fn the_stream_can_be_elsewhere() {
+async fn the_stream_can_have_another_url() {
     let mut server = Server::start().await;
     let remote = Remote {
         carrier: Some(Carrier::PostSse),

@@ -1,11 +1,11 @@
-//! What single systems do that the play of all of them has no room for, each by a script over a real pipe.
+//! Behavior of single agents that the dialect tests do not cover, with scripted agents.
 
 use std::fs;
 
 use parlor::app::{ItemBody, SessionPhase, TurnEnd};
 use parlor::model::{Action, AgentSpec, Profile, WireSpec};
 
-use super::habits::scripted_agent;
+use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent};
 
 struct Played {
@@ -13,7 +13,7 @@ struct Played {
     folder: tempfile::TempDir,
 }
 
-/// Plays a script; its agent is known to be this system.
+/// Plays a script of an agent with this profile.
 fn play(script: &str, profile: Profile) -> Played {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("script");
@@ -33,7 +33,7 @@ fn hello(result: &str) -> String {
     format!("? \"initialize\"\n< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{result}}}\n{NEW}")
 }
 
-/// Its client's page: an `error` event is shown, and trying again is offered.
+/// From the client page: an `error` event is shown, and a retry is offered.
 #[test]
 fn an_error_event_of_openoxide_is_shown_and_the_prompt_can_be_sent_again() {
     let script = r#"? "protocolVersion":"0.1"
@@ -58,9 +58,9 @@ fn an_error_event_of_openoxide_is_shown_and_the_prompt_can_be_sent_again() {
     assert_eq!(rig.text().matches("user: one").count(), 1, "{}", rig.text());
 }
 
-/// Its document: it answers in `Content-Length` frames if the very first message comes in one.
+/// From the documentation: it responds with `Content-Length` frames if the first message has a header.
 #[test]
-fn elephant_is_spoken_to_with_headers_from_the_first_byte_on_where_that_is_wished() {
+fn elephant_gets_headers_from_the_first_message_if_configured() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("script");
     let heard = folder.path().join("heard");
@@ -78,10 +78,10 @@ fn elephant_is_spoken_to_with_headers_from_the_first_byte_on_where_that_is_wishe
     assert!(rest[length..].starts_with("Content-Length: "), "{heard}");
 }
 
-/// Its document: an answer of a job that nobody asked for comes with no prompt open; a prompt that is cut by its
-/// shutdown ends with `error`.
+/// From the documentation: a background job sends messages without an open prompt; on shutdown, an open prompt ends
+/// with `error`.
 #[test]
-fn zeptoclaw_speaks_up_by_itself_and_ends_open_prompts_when_it_goes() {
+fn zeptoclaw_sends_messages_between_turns_and_fails_open_prompts_on_shutdown() {
     let say = |text: &str| {
         format!(
             "< {{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{{\"sessionId\":\"s1\",\"update\":{{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{{\"type\":\"text\",\"text\":\"{text}\"}}}}}}}}\n"
@@ -102,7 +102,7 @@ fn zeptoclaw_speaks_up_by_itself_and_ends_open_prompts_when_it_goes() {
     let rig = &mut played.rig;
     rig.ask("one");
     rig.wait_text("The nightly job has run.");
-    assert!(!rig.session().turn.is_running(), "it opens no turn");
+    assert!(!rig.session().turn.is_running(), "it starts no turn");
     assert!(rig.session().has_background_news);
     assert!(!rig.text().contains("Done.The nightly"), "{}", rig.text());
     rig.ask("two");
@@ -113,10 +113,10 @@ fn zeptoclaw_speaks_up_by_itself_and_ends_open_prompts_when_it_goes() {
     assert!(matches!(&end, Some(TurnEnd::Failed { .. })), "{end:?}");
 }
 
-/// Its document: start-up scripts run as calls behind the answer to `session/new`, and in its async mode a prompt is
-/// answered at once and the output follows.
+/// From the documentation: start-up scripts are sent as tool calls after the response to `session/new`, and in its
+/// async mode a prompt gets its response immediately and the output follows.
 #[test]
-fn activecontext_works_before_the_first_prompt_and_behind_the_answer() {
+fn activecontext_sends_updates_before_the_first_prompt_and_after_the_response() {
     let flat = |body: &str| {
         format!(
             "< {{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{{\"sessionId\":\"s1\",{body}}}}}\n"
@@ -151,7 +151,7 @@ fn activecontext_works_before_the_first_prompt_and_behind_the_answer() {
     rig.ask("one");
     fs::write(played.folder.path().join("answered"), "").unwrap();
     rig.wait_text("agent: I look at it.");
-    assert!(!rig.session().turn.is_running(), "output behind the answer opens no turn");
+    assert!(!rig.session().turn.is_running(), "output after the response starts no turn");
     assert!(rig.session().has_background_news);
     rig.ask("two");
     let text = rig.text();
@@ -159,10 +159,10 @@ fn activecontext_works_before_the_first_prompt_and_behind_the_answer() {
     assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{text}");
 }
 
-/// Its document: a prompt may end with `auth_required`, and its error `-32000` means the same. Its code puts words of
-/// its own into the user's mouth.
+/// From the documentation: a prompt may end with `auth_required`, and error `-32000` means the same. From the code: it
+/// inserts user messages.
 #[test]
-fn banjo_that_wants_a_sign_in_gets_the_prompt_again_after_it_and_its_nudges_are_shown() {
+fn banjo_gets_the_prompt_again_after_sign_in_and_its_user_messages_are_shown() {
     let script = [
         hello(r#"{"protocolVersion":1,"agentInfo":{"name":"Banjo Duet","version":"0.6.0"},"agentCapabilities":{},"authMethods":[{"id":"claude","name":"Claude Code"}]}"#).as_str(),
         r#"? "session/prompt"

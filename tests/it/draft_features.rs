@@ -1,4 +1,4 @@
-//! What only some agents offer, each played by a script over a real pipe.
+//! Optional features, with scripted agents.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use parlor::model::{
     WireSpec,
 };
 
-use super::habits::scripted_agent;
+use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent};
 
 struct Played {
@@ -16,7 +16,7 @@ struct Played {
     _folder: tempfile::TempDir,
 }
 
-/// Plays a script to a client that speaks with the agent like this.
+/// Plays a script with these protocol settings.
 fn play(script: &str, wire: WireSpec) -> Played {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("script");
@@ -27,7 +27,7 @@ fn play(script: &str, wire: WireSpec) -> Played {
     Played { rig, _folder: folder }
 }
 
-/// Each step asks for the very next message: nothing else is sent, and in this order.
+/// Each step requires the next message, so nothing else is sent, in this order.
 const DRAFTS: &str = r#"> "initialize"
 < {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":1,"agentCapabilities":{"providers":{},"auth":{"status":{}},"sessionCapabilities":{"archive":{},"resume":{},"systemPrompt":{}}}}}
 ? "auth/status"
@@ -54,7 +54,7 @@ const DRAFTS: &str = r#"> "initialize"
 "#;
 
 #[test]
-fn drafts_of_the_protocol_are_used_where_they_are_advertised() {
+fn draft_features_are_used_if_advertised() {
     let target = ProviderTarget {
         api_type: "openai".to_owned(),
         base_url: "https://llm.example".to_owned(),
@@ -104,7 +104,7 @@ const SECOND: &str = r#"> "initialize"
 "#;
 
 #[test]
-fn acp_v2_one_call_is_stopped_and_the_turn_goes_on() {
+fn acp_v2_a_tool_call_is_cancelled_and_the_turn_continues() {
     let mut played = play(SECOND, WireSpec { protocol: 2, ..WireSpec::default() });
     let rig = &mut played.rig;
     rig.prompt("go");
@@ -137,7 +137,7 @@ const SHELVED: &str = r#"> "initialize"
 "#;
 
 #[test]
-fn archived_sessions_are_listed_and_taken_back_and_providers_are_changed_on_the_way() {
+fn archived_sessions_are_restored_and_providers_are_changed() {
     let mut played = play(SHELVED, WireSpec::default());
     let rig = &mut played.rig;
     rig.act(Action::OpenSessions);

@@ -2,7 +2,7 @@
 
 use parlor::model::Profile;
 
-use super::{Can, Mode, Reopen, Tongue, answer, expect, modes_of, options, refuse, update};
+use super::{Can, Mode, Reopen, ScriptWriter, answer, expect, modes_of, options, refuse, update};
 
 const MODES: &[Mode] = &[
     ("default", "Default", "Ask for each dangerous op"),
@@ -41,7 +41,7 @@ fn plan() -> String {
     )
 }
 
-/// Files by parlor. An answer of `null` would be dropped as none.
+/// File requests. The agent ignores a result of `null`.
 fn files(path: &str) -> String {
     format!(
         "< {{\"jsonrpc\":\"2.0\",\"id\":31,\"method\":\"fs/write_text_file\",\"params\":{{\"sessionId\":\"s1\",\"path\":\"{path}\",\"content\":\"kept\"}}}}\n\
@@ -58,7 +58,7 @@ fn resumed() -> String {
 
 pub struct BanjoDocument;
 
-impl Tongue for BanjoDocument {
+impl ScriptWriter for BanjoDocument {
     fn can(&self) -> Can {
         CAN
     }
@@ -84,10 +84,10 @@ impl Tongue for BanjoDocument {
     }
 }
 
-/// As its code does it: it wants our name, the old key of a mode, and tells models by an update.
+/// According to its code: it requires a client name and the old key of a mode, and sends models in an update.
 pub struct BanjoCode;
 
-impl Tongue for BanjoCode {
+impl ScriptWriter for BanjoCode {
     fn can(&self) -> Can {
         CAN
     }

@@ -1,8 +1,8 @@
-//! `ActiveContext`: flat updates by its document; by its code a session that dies on cancel.
+//! `ActiveContext`. According to its documentation updates are flat; according to its code a session ends on cancel.
 
 use parlor::model::Profile;
 
-use super::{Can, MODELS, Mode, Reopen, Tongue, answer, expect, modes_of, notify, refuse};
+use super::{Can, MODELS, Mode, Reopen, ScriptWriter, answer, expect, modes_of, notify, refuse};
 
 const MODES: &[Mode] = &[
     ("normal", "Normal", "Standard mode"),
@@ -26,7 +26,7 @@ const CAN: Can = Can {
 
 const HELLO: &str = r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false,"embeddedContext":true},"mcpCapabilities":{"http":false,"sse":false}},"agentInfo":{"name":"activecontext","title":"ActiveContext","version":"0.1.0"},"authMethods":[]}"#;
 
-/// After a cancel and after a crash. The document has no way but a load, and nothing else is offered.
+/// After a cancel and after a crash. Only load is documented and advertised.
 fn loaded_again(loaded: &str) -> String {
     expect("\"session/load\"") + &answer(loaded)
 }
@@ -35,7 +35,7 @@ fn flat(body: &str) -> String {
     notify("session/update", &format!("{{\"sessionId\":\"s1\",{body}}}"))
 }
 
-/// A command of the agent's: a whole line for a shell, in the folder of the session, and no word of the session.
+/// A command of the agent: a complete shell line in the session's folder, without a session id.
 fn terminal() -> String {
     let ask = |id: u32, method: &str, params: &str| {
         format!(
@@ -55,7 +55,7 @@ fn terminal() -> String {
 
 pub struct ActiveContextDocument;
 
-impl Tongue for ActiveContextDocument {
+impl ScriptWriter for ActiveContextDocument {
     fn can(&self) -> Can {
         CAN
     }
@@ -151,11 +151,11 @@ impl Tongue for ActiveContextDocument {
 }
 
 pub struct ActiveContextCode {
-    /// Whether a load brings nothing back.
+    /// Whether the response to a load is `null`.
     pub is_null: bool,
 }
 
-impl Tongue for ActiveContextCode {
+impl ScriptWriter for ActiveContextCode {
     fn can(&self) -> Can {
         CAN
     }
@@ -170,7 +170,7 @@ impl Tongue for ActiveContextCode {
 
     fn after_cancel(&self) -> String {
         if self.is_null {
-            // The answer says nothing, the next prompt does.
+            // Only the next prompt reveals that the session does not exist.
             loaded_again("null")
                 + &expect("\"session/prompt\"")
                 + &refuse(-32600, "Session not found: s1")

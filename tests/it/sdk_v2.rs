@@ -1,4 +1,4 @@
-//! The official SDK plays an agent of version 2: the draft's own types read what we send and make what we read.
+//! Conformance with the official SDK in version 2 of the protocol (draft).
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ fn wishing(mut spec: AgentSpec) -> AgentSpec {
     spec
 }
 
-/// Runs a scenario over a pipe, HTTP and a web socket.
+/// Runs a scenario over a pipe, HTTP and a WebSocket.
 fn over_each_transport(scenario: impl Fn(&mut Rig)) {
     let folder = tempfile::tempdir().unwrap();
     for scheme in ["stdio", "http", "ws"] {
@@ -59,7 +59,7 @@ fn acp_v2_initialize_new_and_turns() {
 }
 
 #[test]
-fn acp_v2_every_update_is_understood() {
+fn acp_v2_all_updates_are_decoded() {
     over_each_transport(|rig| {
         rig.ask("updates");
         let text = rig.text();
@@ -86,12 +86,12 @@ fn acp_v2_every_update_is_understood() {
             (session.commands[0].name.as_str(), session.commands[0].hint.as_deref()),
             ("go", Some("where"))
         );
-        assert_eq!(session.plans.len(), 1, "the second plan was removed again");
+        assert_eq!(session.plans.len(), 1, "the second plan was removed");
     });
 }
 
 #[test]
-fn acp_v2_a_terminal_is_the_agents_own() {
+fn acp_v2_terminals_of_the_agent_are_shown() {
     over_each_transport(|rig| {
         rig.ask("terminal");
         let text = rig.text();
@@ -105,7 +105,7 @@ fn acp_v2_a_terminal_is_the_agents_own() {
 }
 
 #[test]
-fn acp_v2_permissions_of_a_call_and_of_a_command_and_a_form() {
+fn acp_v2_permissions_and_forms_are_answered() {
     over_each_transport(|rig| {
         rig.prompt("permission");
         rig.wait_ask();
@@ -131,7 +131,7 @@ fn acp_v2_permissions_of_a_call_and_of_a_command_and_a_form() {
 }
 
 #[test]
-fn acp_v2_a_cancel_ends_the_turn_and_its_permission() {
+fn acp_v2_cancel_ends_the_turn_and_its_permission() {
     over_each_transport(|rig| {
         rig.prompt("wait");
         rig.wait_text("waiting");
@@ -149,20 +149,20 @@ fn acp_v2_a_cancel_ends_the_turn_and_its_permission() {
 }
 
 #[test]
-fn acp_v2_sessions_are_listed_replayed_copied_and_closed() {
+fn acp_v2_sessions_are_listed_replayed_forked_and_closed() {
     over_each_transport(|rig| {
         rig.act(Action::OpenSessions);
         rig.wait("both pages of the list", |state| state.listed().len() == 2);
-        // From this folder to all.
+        // Switches the list from this folder to all folders.
         rig.act(Action::NextScope);
         rig.act(Action::Last);
         rig.act(Action::Accept);
-        // Its folder is the agent's choice, so it is asked about.
+        // The folder is from the agent, so it must be confirmed.
         rig.act(Action::Choose(1));
         rig.wait_ready();
         rig.wait_text("from the history");
         rig.act(Action::ForkSession);
-        // The tab in which nothing was said has given way.
+        // The empty tab was reused.
         rig.wait("the copy", |state| state.sessions.len() == 2);
         rig.wait_ready();
         rig.ask("hello");
@@ -206,7 +206,7 @@ fn acp_v2_a_restarted_agent_resumes_without_a_replay() {
 }
 
 #[test]
-fn acp_v2_a_sign_in_is_asked_for_and_made() {
+fn acp_v2_sign_in_is_requested_and_done() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = Rig::start(folder.path(), wishing(agent(sdk_agent_v2(), &["--locked"])));
     rig.wait("the wish for a sign-in", |state| !state.modals.is_empty());
@@ -217,14 +217,14 @@ fn acp_v2_a_sign_in_is_asked_for_and_made() {
 }
 
 #[test]
-fn acp_v2_is_not_spoken_unless_it_is_wished() {
+fn acp_v2_is_used_only_if_enabled() {
     let folder = tempfile::tempdir().unwrap();
     let mut rig = Rig::start(folder.path(), agent(sdk_agent_v2(), &[]));
     rig.wait_text("must be a valid ACP protocol version");
     assert!(matches!(rig.session().phase, SessionPhase::Failed(_)));
     let conn = rig.state.conns.values().next_back().unwrap();
     assert!(conn.info.is_none(), "{:?}", conn.info);
-    // And an agent of version 1 is spoken to in version 1, whatever is wished.
+    // With an agent of version 1, version 1 is used in any case.
     let mut rig = Rig::start(folder.path(), wishing(agent(super::sdk::sdk_agent(), &[])));
     rig.wait_ready();
     let conn = rig.state.conns.values().next_back().unwrap();

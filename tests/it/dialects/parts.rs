@@ -1,31 +1,31 @@
-//! Who plays what. Each part is played once, however many tests look at it.
+//! The forms of the agents. Each part is played once and shared by all tests.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use super::play::{Line, Played, play};
-use super::tongues::{
+use super::writers::{
     ActiveContextCode, ActiveContextDocument, BanjoCode, BanjoDocument, Can, ElephantCode, ElephantDocument,
-    MODES, Official, OpenOxide, OxideForm, Second, Tongue, ZeptoClawCode, ZeptoClawDocument,
+    MODES, Official, OpenOxide, OxideForm, ScriptWriter, Version2, ZeptoClawCode, ZeptoClawDocument,
 };
 
-/// A system.
+/// An agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum System {
     OpenOxide,
-    /// The one of its forms that copies no sessions.
+    /// The form that does not support forks.
     OpenOxideWithoutForks,
     Elephant,
     ZeptoClaw,
-    /// The one behind a gateway, which keeps sessions longer than a connection.
+    /// Behind a gateway, which keeps sessions longer than a connection.
     ZeptoClawServed,
     ActiveContext,
     Banjo,
-    First,
-    Second,
+    Version1,
+    Version2,
 }
 
-/// A system in one of its forms.
+/// An agent in one of its forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     OpenOxide(OxideForm),
@@ -39,13 +39,13 @@ pub enum Form {
     ActiveContextCode,
     BanjoDocument,
     BanjoCode,
-    First,
-    Second,
-    /// The protocol as it is written, with what a system can.
+    Version1,
+    Version2,
+    /// The official protocol, with the abilities of an agent.
     Twin(System),
 }
 
-/// A form over a line.
+/// A form over a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Part {
     pub form: Form,
@@ -54,8 +54,8 @@ pub struct Part {
 
 impl System {
     pub const ALL: [Self; 7] = [
-        Self::First,
-        Self::Second,
+        Self::Version1,
+        Self::Version2,
         Self::OpenOxide,
         Self::Elephant,
         Self::ZeptoClaw,
@@ -72,14 +72,14 @@ impl System {
             Self::ZeptoClawServed => ZeptoClawDocument { is_served: true }.can(),
             Self::ActiveContext => ActiveContextDocument.can(),
             Self::Banjo => BanjoDocument.can(),
-            Self::First => Can { modes: MODES, models: true, ..Second.can() },
-            Self::Second => Second.can(),
+            Self::Version1 => Can { modes: MODES, models: true, ..Version2.can() },
+            Self::Version2 => Version2.can(),
         }
     }
 }
 
 impl Form {
-    /// Whose form it is.
+    /// The agent of the form.
     pub fn system(self) -> System {
         match self {
             Self::OpenOxide(OxideForm::Unknown) => System::OpenOxideWithoutForks,
@@ -89,14 +89,14 @@ impl Form {
             Self::ZeptoClawServedDocument | Self::ZeptoClawServedCode => System::ZeptoClawServed,
             Self::ActiveContextDocument | Self::ActiveContextCode => System::ActiveContext,
             Self::BanjoDocument | Self::BanjoCode => System::Banjo,
-            Self::First => System::First,
-            Self::Second => System::Second,
+            Self::Version1 => System::Version1,
+            Self::Version2 => System::Version2,
             Self::Twin(system) => system,
         }
     }
 
-    /// The way it speaks.
-    pub fn tongue(self) -> Box<dyn Tongue> {
+    /// The script writer of the form.
+    pub fn writer(self) -> Box<dyn ScriptWriter> {
         match self {
             Self::OpenOxide(form) => Box::new(OpenOxide { form }),
             Self::ElephantDocument => Box::new(ElephantDocument),
@@ -109,28 +109,28 @@ impl Form {
             Self::ActiveContextCode => Box::new(ActiveContextCode { is_null: false }),
             Self::BanjoDocument => Box::new(BanjoDocument),
             Self::BanjoCode => Box::new(BanjoCode),
-            Self::Second => Box::new(Second),
-            Self::First | Self::Twin(_) => Box::new(Official { can: self.system().can() }),
+            Self::Version2 => Box::new(Version2),
+            Self::Version1 | Self::Twin(_) => Box::new(Official { can: self.system().can() }),
         }
     }
 }
 
-type Shelf = Mutex<HashMap<Part, Arc<OnceLock<Arc<Played>>>>>;
+type Results = Mutex<HashMap<Part, Arc<OnceLock<Arc<Played>>>>>;
 
-/// What came of a part.
+/// The result of a part.
 pub fn played(part: Part) -> Arc<Played> {
-    static SHELF: LazyLock<Shelf> = LazyLock::new(Shelf::default);
-    // The official form over a line is its own twin there.
+    static RESULTS: LazyLock<Results> = LazyLock::new(Results::default);
+    // The official form is its own twin.
     let part = match part.form {
-        Form::First => Part { form: Form::Twin(System::First), ..part },
+        Form::Version1 => Part { form: Form::Twin(System::Version1), ..part },
         _ => part,
     };
-    let place = Arc::clone(SHELF.lock().unwrap().entry(part).or_default());
-    Arc::clone(place.get_or_init(|| Arc::new(play(part.form.tongue().as_ref(), part.line))))
+    let place = Arc::clone(RESULTS.lock().unwrap().entry(part).or_default());
+    Arc::clone(place.get_or_init(|| Arc::new(play(part.form.writer().as_ref(), part.line))))
 }
 
-/// The same without what only one kind of line can tell of its loss.
-pub fn without_cause(told: &str) -> String {
-    let lines = told.lines().map(|line| if line.starts_with("died: ") { "died" } else { line });
+/// Removes the cause of a lost connection, which depends on the transport.
+pub fn without_cause(summary: &str) -> String {
+    let lines = summary.lines().map(|line| if line.starts_with("died: ") { "died" } else { line });
     lines.collect::<Vec<_>>().join("\n")
 }

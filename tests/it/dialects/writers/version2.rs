@@ -1,8 +1,8 @@
 //! Version 2 of the protocol.
 
-use super::{Can, Reopen, Tongue, answer, expect, update};
+use super::{Can, Reopen, ScriptWriter, answer, expect, update};
 
-pub struct Second;
+pub struct Version2;
 
 const OPTIONS: &str = r#"[{"configId":"route","name":"Route","type":"select","currentValue":"CURRENT","options":[{"value":"a","name":"A"},{"value":"b","name":"B"}]}]"#;
 
@@ -10,12 +10,12 @@ fn options(current: &str) -> String {
     OPTIONS.replace("CURRENT", current)
 }
 
-/// A message's id: its first word will do.
+/// A message id: the first word of the text.
 fn id_of(text: &str) -> &str {
     text.split(' ').next().unwrap_or(text)
 }
 
-impl Tongue for Second {
+impl ScriptWriter for Version2 {
     fn can(&self) -> Can {
         Can {
             thinks: true,
@@ -52,7 +52,7 @@ impl Tongue for Second {
 
     fn prompt(&self, text: &str) -> String {
         expect("\"session/prompt\"")
-            // The state of the turn before, told once more and too late.
+            // A late state of the previous turn.
             + &self.end("end_turn")
             + &answer(&format!("{{\"messageId\":\"user-{text}\"}}"))
             + &update(&format!(
@@ -71,7 +71,7 @@ impl Tongue for Second {
                 ))
             })
             .collect();
-        // The whole message again replaces what its chunks told.
+        // The complete message replaces its chunks.
         let whole = parts.concat();
         chunks
             + &update(&format!(

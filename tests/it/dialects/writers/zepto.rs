@@ -1,16 +1,16 @@
-//! `ZeptoClaw`: whole messages, a list, no tools; its sessions die with it.
+//! `ZeptoClaw`: complete messages, a session list, no tools; sessions end with the process.
 
 use parlor::model::Profile;
 
-use super::{Can, Reopen, Tongue, answer, expect, update};
+use super::{Can, Reopen, ScriptWriter, answer, expect, update};
 
-/// Behind a gateway its sessions outlive a connection; a process of its own takes them along.
+/// Behind a gateway, sessions outlive a connection; those of a process do not.
 fn can(is_served: bool) -> Can {
     let reopens = if is_served { Reopen::Resumes } else { Reopen::Not };
     Can { lists: true, streams: false, titles: false, reopens, ..Can::NOTHING }
 }
 
-/// Whether a session is still there, its list tells; there is no call to take it up.
+/// The list is the only way to check whether a session exists; there is no call to resume it.
 fn empty_list() -> String {
     expect("\"session/list\"") + &answer(r#"{"sessions":[],"nextCursor":null}"#)
 }
@@ -22,7 +22,7 @@ fn hello(version: &str) -> String {
         ))
 }
 
-/// All of it is in its document: no titles, no pages, whether a prompt runs.
+/// According to its documentation: no titles, no pages, and whether a prompt is running.
 fn list() -> String {
     expect("\"session/list\"")
         + &answer(
@@ -34,7 +34,7 @@ pub struct ZeptoClawDocument {
     pub is_served: bool,
 }
 
-impl Tongue for ZeptoClawDocument {
+impl ScriptWriter for ZeptoClawDocument {
     fn can(&self) -> Can {
         can(self.is_served)
     }
@@ -59,12 +59,12 @@ impl Tongue for ZeptoClawDocument {
     }
 }
 
-/// As its code does it: the version as a text, messages under another name.
+/// According to its code: the version is a string, and messages have another name.
 pub struct ZeptoClawCode {
     pub is_served: bool,
 }
 
-impl Tongue for ZeptoClawCode {
+impl ScriptWriter for ZeptoClawCode {
     fn can(&self) -> Can {
         can(self.is_served)
     }

@@ -1,4 +1,4 @@
-//! TLS with the official server: an authority that only the user's own file names, HTTP/2, web sockets.
+//! TLS with the official server: a configured CA file, HTTP/2, WebSocket.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use super::remote::{Server, spec};
 use super::rig::Rig;
 
-/// An authority of a company, and a server that it vouches for.
+/// A private CA, and a server with a certificate of it.
 struct Company {
     folder: tempfile::TempDir,
 }
@@ -38,7 +38,7 @@ impl Company {
         Self { folder }
     }
 
-    /// One whose server shows the authority's own certificate, as openssl makes it by default.
+    /// A server with the CA's own certificate, as openssl creates it by default.
     fn vouching_for_itself() -> Self {
         let company = Self::new("Itself");
         let mut own = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -66,7 +66,7 @@ fn trusting(url: &str, file: Option<&Path>) -> AgentSpec {
 }
 
 #[test]
-fn a_turn_over_tls_with_an_authority_of_the_users_own() {
+fn a_turn_over_tls_with_a_configured_authority() {
     let company = Company::new("One");
     for (scheme, protocol) in [("https", "h2"), ("wss", "http/1.1")] {
         let server = company.server();
@@ -88,16 +88,16 @@ fn a_turn_over_tls_with_an_authority_of_the_users_own() {
         assert!(rig.text().contains("heard again"), "{}", rig.text());
         assert_eq!(rig.state.anomaly_count, 0, "{scheme}");
         drop(rig);
-        let told = server.last_words();
-        assert!(!told.is_empty() && told.lines().all(|line| line == protocol), "{scheme}: {told:?}");
+        let output = server.last_words();
+        assert!(!output.is_empty() && output.lines().all(|line| line == protocol), "{scheme}: {output:?}");
         if protocol == "h2" {
-            assert_eq!(told.lines().count(), 1, "all streams share one connection");
+            assert_eq!(output.lines().count(), 1, "all streams share one connection");
         }
     }
 }
 
 #[test]
-fn another_authority_is_not_enough_and_a_missing_file_is_said() {
+fn another_authority_is_rejected_and_a_missing_ca_file_is_reported() {
     let (company, other, namesake) = (Company::new("One"), Company::new("Two"), Company::new("One"));
     let server = company.server();
     let url = format!("https://localhost:{}/acp", server.port);
@@ -113,16 +113,16 @@ fn another_authority_is_not_enough_and_a_missing_file_is_said() {
         rig.wait_text(expected);
         assert!(matches!(rig.session().phase, SessionPhase::Ended { .. }));
     }
-    assert_eq!(server.last_words(), "", "nobody was let in");
+    assert_eq!(server.last_words(), "", "no connection was accepted");
 }
 
 #[test]
-fn a_server_that_shows_an_authoritys_certificate_is_told_from_one_of_an_unknown_authority() {
+fn a_ca_certificate_is_distinguished_from_an_unknown_authority() {
     let company = Company::vouching_for_itself();
     let server = company.server();
     let url = format!("https://localhost:{}/acp", server.port);
     let mut rig = Rig::start(company.folder.path(), trusting(&url, None));
     rig.wait_text("basicConstraints CA:FALSE");
     assert!(!rig.text().contains("OtherError"), "{}", rig.text());
-    assert_eq!(server.last_words(), "", "nobody was let in");
+    assert_eq!(server.last_words(), "", "no connection was accepted");
 }

@@ -2,7 +2,7 @@
 
 use parlor::model::Profile;
 
-use super::{Can, Mode, Reopen, Tongue, answer, expect, update};
+use super::{Can, Mode, Reopen, ScriptWriter, answer, expect, update};
 
 const MODES: &[Mode] = &[
     ("full", "Full Access", "All tools available"),
@@ -30,7 +30,7 @@ fn hello(mcp: &str) -> String {
 
 pub struct ElephantDocument;
 
-impl Tongue for ElephantDocument {
+impl ScriptWriter for ElephantDocument {
     fn can(&self) -> Can {
         CAN
     }
@@ -40,11 +40,11 @@ impl Tongue for ElephantDocument {
     }
 }
 
-/// As its code does it: headers, our prompt echoed, chunks trimmed, bare tool content, more about a call, an empty
-/// stop reason, nothing about MCP.
+/// According to its code: headers, echoed prompts, trimmed chunks, bare tool content, additional fields of a call, an
+/// empty stop reason, no MCP capabilities.
 pub struct ElephantCode;
 
-impl Tongue for ElephantCode {
+impl ScriptWriter for ElephantCode {
     fn can(&self) -> Can {
         CAN
     }

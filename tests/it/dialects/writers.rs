@@ -1,10 +1,10 @@
-//! How each system says the same things.
+//! Script writers: the same steps in the dialect of each agent.
 
 mod active;
 mod banjo;
 mod elephant;
 mod oxide;
-mod second;
+mod version2;
 mod zepto;
 
 use parlor::model::Profile;
@@ -13,10 +13,10 @@ pub use active::{ActiveContextCode, ActiveContextDocument};
 pub use banjo::{BanjoCode, BanjoDocument};
 pub use elephant::{ElephantCode, ElephantDocument};
 pub use oxide::{OpenOxide, OxideForm};
-pub use second::Second;
+pub use version2::Version2;
 pub use zepto::{ZeptoClawCode, ZeptoClawDocument};
 
-/// How a session is taken up again after a crash.
+/// How a session is reopened after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reopen {
     Resumes,
@@ -24,7 +24,7 @@ pub enum Reopen {
     Not,
 }
 
-/// What a system can.
+/// The features of an agent.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools, reason = "systems differ in each of them independently")]
 pub struct Can {
@@ -32,13 +32,13 @@ pub struct Can {
     pub tools: bool,
     pub plans: bool,
     pub asks: bool,
-    /// Id, name and description of each; the user goes on to the second.
+    /// Id, name and description of each; the user selects the second.
     pub modes: &'static [Mode],
-    /// Id and name of what allows, and of what rejects.
+    /// Id and name of the options that allow and reject.
     pub choices: [(&'static str, &'static str); 2],
-    /// Whether text comes while the turn runs, and not all of it at its end.
+    /// Whether text is sent during the turn, and not only at its end.
     pub streams: bool,
-    /// Whether its list has titles.
+    /// Whether sessions in its list have titles.
     pub titles: bool,
     pub models: bool,
     pub options: bool,
@@ -46,7 +46,7 @@ pub struct Can {
     pub forks: bool,
     pub commands: bool,
     pub reopens: Reopen,
-    /// What it tells of the priority of its plans' steps.
+    /// The priority of its plan entries.
     pub priority: &'static str,
 }
 
@@ -70,16 +70,15 @@ impl Can {
     };
 }
 
-/// Id, name and description of a mode.
 pub type Mode = (&'static str, &'static str, &'static str);
 
-/// Those of the protocol's own examples.
+/// The modes in the examples of the protocol.
 pub const MODES: &[Mode] = &[
     ("ask", "Ask", "Request permission before making any changes"),
     ("architect", "Architect", "Design and plan software systems without implementation"),
 ];
 
-/// The modes as a session's answer tells them.
+/// The modes in the response that opens a session.
 pub fn modes_of(can: &Can) -> String {
     let one =
         |(id, name, about): &Mode| format!(r#"{{"id":"{id}","name":"{name}","description":"{about}"}}"#);
@@ -95,17 +94,17 @@ pub fn options(current: &str) -> String {
     )
 }
 
-/// A step that answers the last request.
+/// Responds to the last request.
 pub fn answer(result: &str) -> String {
     format!("< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{result}}}\n")
 }
 
-/// A step that refuses the last request.
+/// Responds to the last request with an error.
 pub fn refuse(code: i64, message: &str) -> String {
     format!("< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{{\"code\":{code},\"message\":\"{message}\"}}}}\n")
 }
 
-/// A step that notifies.
+/// Sends a notification.
 pub fn notify(method: &str, params: &str) -> String {
     format!("< {{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params}}}\n")
 }
@@ -114,20 +113,20 @@ pub fn update(body: &str) -> String {
     notify("session/update", &format!("{{\"sessionId\":\"s1\",\"update\":{body}}}"))
 }
 
-/// A step that reads the next message, which must hold this word.
+/// Reads the next message, which must contain a word.
 pub fn expect(word: &str) -> String {
     format!("? {word}\n")
 }
 
-/// The way of speaking; what is not said here is the official way.
-pub trait Tongue {
+/// Writes the steps of an agent; the default is the official protocol.
+pub trait ScriptWriter {
     fn can(&self) -> Can;
 
     fn profile(&self) -> Option<Profile> {
         None
     }
 
-    /// The newest version that the agent is offered.
+    /// The newest protocol version that is offered to the agent.
     fn protocol(&self) -> u16 {
         1
     }
@@ -148,7 +147,7 @@ pub trait Tongue {
         expect("\"session/new\"") + &answer(&self.opened("\"sessionId\":\"s1\"")) + &self.commands()
     }
 
-    /// The answer to a call that opens a session.
+    /// The result of a call that opens a session.
     fn opened(&self, id: &str) -> String {
         let can = self.can();
         let mut fields = vec![id.to_owned()];
@@ -230,22 +229,22 @@ pub trait Tongue {
         )
     }
 
-    /// What it tells of a call beside the protocol, where it asks for it.
+    /// Additional fields of a tool call in a permission request.
     fn about_calls(&self) -> &'static str {
         ""
     }
 
-    /// Waits for the choice of an option; nothing but the whole answer will do.
+    /// Waits for the selection of an option; the complete response must match.
     fn answered(&self, option: &str) -> String {
         format!("? \"result\":{{\"outcome\":{{\"outcome\":\"selected\",\"optionId\":\"{option}\"}}}}\n")
     }
 
-    /// Files and commands that it wants of parlor, in the folder `/folder`.
+    /// Requests for files and commands, in the folder `/folder`.
     fn callbacks(&self) -> String {
         String::new()
     }
 
-    /// Waits for the cancel, and for the answer to the open permission.
+    /// Waits for the cancellation, and for the response to the open permission request.
     fn cancel(&self) -> String {
         let asked = "? \"result\":{\"outcome\":{\"outcome\":\"cancelled\"}}\n";
         format!(
@@ -258,7 +257,7 @@ pub trait Tongue {
         format!("< {{\"jsonrpc\":\"2.0\",\"id\":$prompt,\"result\":{{\"stopReason\":\"{reason}\"}}}}\n")
     }
 
-    /// What follows a cancelled turn.
+    /// Steps after a cancelled turn.
     fn after_cancel(&self) -> String {
         String::new()
     }
@@ -292,28 +291,28 @@ pub trait Tongue {
         }
     }
 
-    /// The same, where the session is not to be had any more.
+    /// Reopening, if the session no longer exists.
     fn reopen_refused(&self) -> String {
         expect("\"session/resume\"") + &refuse(-32002, "The agent does not have this session.")
     }
 
-    /// The end, if it is said.
+    /// Steps of a shutdown.
     fn shutdown(&self) -> String {
         String::new()
     }
 
-    /// A copy under another id; what follows is said there.
+    /// Forks into a session with another id, which gets the next steps.
     fn fork(&self, id: &str) -> String {
         expect("\"session/fork\"") + &answer(&format!("{{\"sessionId\":\"{id}\"}}"))
     }
 }
 
-/// The protocol as it is written, with what a system can.
+/// The official protocol, with the features of an agent.
 pub struct Official {
     pub can: Can,
 }
 
-impl Tongue for Official {
+impl ScriptWriter for Official {
     fn can(&self) -> Can {
         self.can
     }

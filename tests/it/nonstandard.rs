@@ -1,4 +1,4 @@
-//! What real agents do beside the book, each played by a script over a real pipe.
+//! Non-standard behavior of real agents, with scripted agents.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,7 +19,7 @@ const PROMPT: &str = "> \"session/prompt\"\n";
 const END: &str = r#"< {"jsonrpc":"2.0","id":$id,"result":{"stopReason":"end_turn"}}
 "#;
 
-/// A step that sends an update of the session.
+/// Sends an update of the session.
 fn update(body: &str) -> String {
     format!(
         "< {{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{{\"sessionId\":\"s\",\"update\":{body}}}}}\n"
@@ -32,7 +32,7 @@ fn say(text: &str) -> String {
     ))
 }
 
-/// A step that asks for permission about a tool call.
+/// Requests permission for a tool call.
 fn ask(id: &str, tool: &str) -> String {
     format!(
         "< {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"session/request_permission\",\"params\":{{\"sessionId\":\"s\",\
@@ -51,7 +51,7 @@ pub(super) fn scripted_agent() -> PathBuf {
     tests.parent().unwrap().parent().unwrap().join("examples").join("scripted_agent")
 }
 
-/// Plays a whole script, from the first byte on.
+/// Plays a complete script.
 fn play_all(script: &str) -> Played {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("script");
@@ -60,7 +60,7 @@ fn play_all(script: &str) -> Played {
     Played { rig, _folder: folder }
 }
 
-/// Plays what follows a usual start, and waits until the session is ready.
+/// Plays a script after a usual start, and waits until the session is ready.
 fn play(script: &str) -> Played {
     let mut played = play_all(&format!("{INITIALIZE}{NEW}{script}"));
     played.rig.wait_ready();
@@ -68,7 +68,7 @@ fn play(script: &str) -> Played {
 }
 
 #[test]
-fn noise_blank_lines_and_a_bom_are_survived_and_told() {
+fn noise_blank_lines_and_a_bom_are_reported() {
     let script = format!(
         "< Starting the agent, version 3\n< \n< \u{feff}\n{INITIALIZE}< {{\"torn\n{NEW}{PROMPT}{}{END}",
         say("fine")
@@ -80,9 +80,9 @@ fn noise_blank_lines_and_a_bom_are_survived_and_told() {
     assert!(played.rig.state.anomaly_count >= 2, "{}", played.rig.state.anomaly_count);
 }
 
-/// A line of 50 MiB, a list of messages, bytes that are no text, frames with headers, a message torn in the middle.
+/// A line of 50 MiB, an array of messages, invalid UTF-8, frames with headers, a truncated message.
 #[test]
-fn no_frame_ends_the_connection_and_each_odd_one_is_told() {
+fn invalid_frames_are_reported_and_the_connection_continues() {
     let chunk = say("from a list").trim_end().trim_start_matches("< ").to_owned();
     let script = [
         PROMPT.to_owned(),
@@ -101,12 +101,12 @@ fn no_frame_ends_the_connection_and_each_odd_one_is_told() {
     played.rig.ask("go");
     let text = played.rig.text();
     assert!(text.contains("agent: from a listfrom a list and with headers"), "{text}");
-    let told = played.rig.state.anomaly_count - before;
-    assert!(told >= 4, "the long line, the list, the bytes, the torn one: {told}");
+    let anomalies = played.rig.state.anomaly_count - before;
+    assert!(anomalies >= 4, "the long line, the array, the bytes, the truncated one: {anomalies}");
 }
 
 #[test]
-fn updates_before_the_answer_that_names_the_session_are_kept() {
+fn updates_before_the_response_of_session_new_are_used() {
     let mut script = INITIALIZE.to_owned();
     script.push_str("> \"session/new\"\n");
     script.push_str(&update(
@@ -121,7 +121,7 @@ fn updates_before_the_answer_that_names_the_session_are_kept() {
 }
 
 #[test]
-fn a_permission_may_come_before_its_tool_call() {
+fn a_permission_may_precede_its_tool_call() {
     let script = [
         PROMPT.to_owned(),
         ask("0", r#"{"toolCallId":"t","title":"Write a","kind":"edit"}"#),
@@ -142,7 +142,7 @@ fn a_permission_may_come_before_its_tool_call() {
 }
 
 #[test]
-fn a_second_announcement_does_not_undo_the_status_and_ids_are_reused_across_turns() {
+fn a_second_announcement_does_not_reset_the_status_and_ids_may_be_reused() {
     let turn = |title: &str| {
         [
             PROMPT.to_owned(),
@@ -166,7 +166,7 @@ fn a_second_announcement_does_not_undo_the_status_and_ids_are_reused_across_turn
 }
 
 #[test]
-fn output_that_comes_only_in_meta_is_shown() {
+fn output_in_meta_is_shown() {
     let script = [
         PROMPT.to_owned(),
         update(
@@ -186,10 +186,9 @@ fn output_that_comes_only_in_meta_is_shown() {
     assert!(played.rig.text().contains("terminal seen in meta"), "{}", played.rig.text());
 }
 
-/// An input that is written while the model streams it: nothing, then a part, then all; once it was a list of
-/// letters and no object.
+/// An input that is streamed: first nothing, then a part, then all; sometimes an array of letters instead of an object.
 #[test]
-fn an_input_that_grows_is_shown_as_far_as_it_is_known() {
+fn streamed_tool_input_is_shown() {
     let grow = |id: &str, input: &str| {
         update(&format!(r#"{{"sessionUpdate":"tool_call_update","toolCallId":"{id}","rawInput":{input}}}"#))
     };
@@ -225,7 +224,7 @@ fn an_input_that_grows_is_shown_as_far_as_it_is_known() {
 }
 
 #[test]
-fn what_comes_after_the_answer_to_the_prompt_is_shown_and_opens_no_turn() {
+fn updates_after_the_response_are_shown_and_start_no_turn() {
     let late = [
         END.to_owned(),
         say("late words"),
@@ -244,7 +243,7 @@ fn what_comes_after_the_answer_to_the_prompt_is_shown_and_opens_no_turn() {
 }
 
 #[test]
-fn words_that_hide_in_the_details_of_an_error_are_shown_and_the_session_goes_on() {
+fn error_details_are_shown_and_the_session_continues() {
     let script = format!(
         "{PROMPT}< {{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{{\"code\":-32603,\"message\":\"Internal error\",\
          \"data\":{{\"details\":\"the model is overloaded\"}}}}}}\n{PROMPT}{}{END}",
@@ -276,7 +275,7 @@ fn calls_left_open_are_closed_at_the_end_of_the_turn() {
 }
 
 #[test]
-fn two_open_requests_with_one_id_get_an_answer_each() {
+fn two_open_requests_with_the_same_id_get_one_response_each() {
     let script = [
         PROMPT.to_owned(),
         ask("7", r#"{"toolCallId":"t1","title":"first"}"#),
@@ -297,7 +296,7 @@ fn two_open_requests_with_one_id_get_an_answer_each() {
 }
 
 #[test]
-fn a_withdrawn_request_leaves_the_screen() {
+fn a_cancelled_request_is_removed_from_the_screen() {
     let script = [
         PROMPT.to_owned(),
         ask("0", r#"{"toolCallId":"t","title":"x"}"#),
@@ -313,7 +312,7 @@ fn a_withdrawn_request_leaves_the_screen() {
 }
 
 #[test]
-fn unknown_requests_are_refused_and_unknown_updates_shown() {
+fn unknown_requests_are_rejected_and_unknown_updates_shown() {
     let script = [
         PROMPT.to_owned(),
         "< {\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"craft/drainMidTurnQueue\",\"params\":{}}\n"
@@ -329,7 +328,7 @@ fn unknown_requests_are_refused_and_unknown_updates_shown() {
 }
 
 #[test]
-fn a_list_of_commands_of_half_a_megabyte_is_one_line_like_any_other() {
+fn a_command_list_of_half_a_megabyte_is_decoded() {
     let mut commands = String::new();
     for number in 0..50 {
         let text = "word ".repeat(2300);
@@ -346,7 +345,7 @@ fn a_list_of_commands_of_half_a_megabyte_is_one_line_like_any_other() {
 }
 
 #[test]
-fn a_cancel_reaches_the_agent_and_its_error_is_no_failure() {
+fn a_cancelled_turn_does_not_fail_with_the_agents_error() {
     let script = [
         PROMPT.to_owned(),
         say("working"),
@@ -369,7 +368,7 @@ fn a_cancel_reaches_the_agent_and_its_error_is_no_failure() {
 }
 
 #[test]
-fn an_agent_that_wants_a_sign_in_gets_it_and_then_the_session() {
+fn the_session_opens_after_sign_in() {
     let script = r#"> "initialize"
 < {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":1,"agentCapabilities":{},"authMethods":[{"id":"key","name":"API key"}]}}
 > "session/new"
@@ -388,7 +387,7 @@ fn an_agent_that_wants_a_sign_in_gets_it_and_then_the_session() {
 }
 
 #[test]
-fn a_crash_in_mid_turn_keeps_the_text_shows_why_and_starts_again() {
+fn a_crash_preserves_the_text_shows_the_cause_and_restarts_the_agent() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("script");
     fs::write(&script, format!("{INITIALIZE}{NEW}{PROMPT}{}! 3\n", say("half a"))).unwrap();
@@ -400,11 +399,11 @@ fn a_crash_in_mid_turn_keeps_the_text_shows_why_and_starts_again() {
     assert!(text.contains("agent: half a"), "{text}");
     assert!(text.contains('3'), "{text}");
     rig.wait_ready();
-    assert!(rig.text().contains("notice:"), "it says that the agent has forgotten:\n{}", rig.text());
+    assert!(rig.text().contains("notice:"), "a notice about the lost history:\n{}", rig.text());
 }
 
 #[test]
-fn a_file_outside_the_folder_is_asked_for() {
+fn a_file_outside_of_the_folder_is_asked_for() {
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().canonicalize().unwrap().join("secret.txt");
     fs::write(&secret, "hidden words").unwrap();

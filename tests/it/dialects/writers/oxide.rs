@@ -1,19 +1,19 @@
-//! `OpenOxide`: a protocol of its own. Its page leaves the envelope of events open.
+//! `OpenOxide`, a separate protocol. Its documentation does not specify the envelope of events.
 
 use parlor::model::Profile;
 
-use super::{Can, Reopen, Tongue, answer, expect, notify, refuse};
+use super::{Can, Reopen, ScriptWriter, answer, expect, notify, refuse};
 
-/// How events come.
+/// The envelope of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OxideForm {
-    /// Their name is the method.
+    /// The event name is the method.
     Methods,
-    /// Inside of `session/update`.
+    /// In `session/update`.
     Inside,
-    /// As bare objects, after a receipt for the prompt; it says first that it is ready.
+    /// Bare objects, after the prompt was confirmed; the agent sends `ready` first.
     Bare,
-    /// As methods with a prefix, and nobody told parlor which system it is.
+    /// Methods with a prefix, and the profile is not configured.
     Unknown,
 }
 
@@ -30,7 +30,7 @@ impl OpenOxide {
                 "session/update",
                 &format!("{{\"session_id\":\"s1\",\"event\":{{\"type\":\"{name}\"{comma}{fields}}}}}"),
             ),
-            // Without a session: that of the running turn.
+            // Without a session: the one with the running turn.
             OxideForm::Bare => format!("< {{\"type\":\"{name}\"{comma}{fields}}}\n"),
             OxideForm::Unknown => {
                 notify(&format!("event/{name}"), &format!("{{\"session_id\":\"s1\"{comma}{fields}}}"))
@@ -39,13 +39,13 @@ impl OpenOxide {
     }
 }
 
-impl Tongue for OpenOxide {
+impl ScriptWriter for OpenOxide {
     fn can(&self) -> Can {
         Can {
             tools: true,
             plans: true,
             commands: true,
-            // Bare events come without a session: they belong to the one that was prompted last.
+            // Bare events have no session; they belong to the one that was prompted last.
             forks: self.form != OxideForm::Unknown,
             reopens: Reopen::Resumes,
             ..Can::NOTHING
@@ -59,7 +59,7 @@ impl Tongue for OpenOxide {
     fn initialize(&self) -> String {
         let first = match self.form {
             OxideForm::Bare => "< ready\n".to_owned(),
-            // It takes no other version than its own.
+            // It supports only its own version.
             OxideForm::Unknown => {
                 let no = expect("\"protocolVersion\":1") + &refuse(-32602, "unsupported protocol version");
                 no.repeat(2)
@@ -67,7 +67,7 @@ impl Tongue for OpenOxide {
             OxideForm::Methods | OxideForm::Inside => String::new(),
         };
         let fork = self.can().forks;
-        // Where nobody told parlor which system it is, its name does not tell either.
+        // Without a configured profile, the name is not known either.
         let name = if self.form == OxideForm::Unknown { "core" } else { "openoxide" };
         first
             + &expect(r#""protocolVersion":"0.1","clientInfo":{"name":"parlor","#)
@@ -114,14 +114,14 @@ impl Tongue for OpenOxide {
     }
 
     fn cancel(&self) -> String {
-        // With the id of the prompt request, and as a notification.
+        // With the id of the prompt request, as a notification.
         "? {\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":$prompt}}\n".to_owned()
     }
 
     fn end(&self, reason: &str) -> String {
         match (self.form, reason) {
             (_, "cancelled") => self.event("done", "\"cancelled\":true"),
-            // Both ends, in one order or the other.
+            // The event and the response, in either order.
             (OxideForm::Methods, _) => {
                 self.event("done", "") + "< {\"jsonrpc\":\"2.0\",\"id\":$prompt,\"result\":{}}\n"
             }
@@ -136,7 +136,7 @@ impl Tongue for OpenOxide {
     fn reopen(&self) -> String {
         let resume = expect("\"session/resume\"");
         match self.form {
-            // It takes only one of the two ids.
+            // It accepts only one of the two keys.
             OxideForm::Inside => {
                 format!("{resume}{}{resume}{}", refuse(-32602, "unknown field sessionId"), answer("{}"))
             }
@@ -149,7 +149,7 @@ impl Tongue for OpenOxide {
     }
 
     fn fork(&self, id: &str) -> String {
-        // The last turn of six, counted from 0.
+        // The last of the turns, counted from 0.
         expect("\"session/fork\",\"params\":{\"source_session_id\":\"s1\",\"branch_at_turn\":4}")
             + &answer(&format!("{{\"session_id\":\"{id}\"}}"))
     }

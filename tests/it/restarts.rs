@@ -1,4 +1,4 @@
-//! What holds from one parlor to the next: choices, and sessions that an agent's server keeps.
+//! State across runs of parlor: selected settings, and sessions that the agent's server stores.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use parlor::model::{AgentSpec, Callbacks, Remote, Setting};
 use parlor::services::store::{ListFilter, Store};
 
 use super::bridge::{Bridge, Shape};
-use super::habits::scripted_agent;
+use super::nonstandard::scripted_agent;
 use super::rig::{Rig, agent};
 
 const HELLO: &str = r#"? "initialize"
@@ -32,8 +32,8 @@ fn uid(store: &Store) -> String {
     rows[0].uid.clone()
 }
 
-/// A session in which a mode was chosen, and the next parlor that goes on with it: the agent's answer to the load, and
-/// what follows on its side.
+/// A session with a selected mode, and the next run that resumes it: the agent's response to the load, and its next
+/// steps.
 fn go_on(loaded: &str, then: &str) -> (Rig, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path().join("work");
@@ -70,15 +70,15 @@ const SET_AGAIN: &str = r#"? "session/set_mode","params":{"sessionId":"s1","mode
 "#;
 
 #[test]
-fn a_mode_that_was_chosen_is_set_again_by_the_next_parlor_before_any_prompt() {
-    // The agent tells another mode, or none at all.
+fn a_selected_mode_is_restored_before_the_first_prompt() {
+    // The agent reports another mode, or none.
     for loaded in [format!("{{{MODES}}}"), "{}".to_owned()] {
         let (mut rig, _folder) = go_on(&loaded, &[SET_AGAIN, &turn("Still careful.")].concat());
         rig.ask("go on");
         rig.wait_text("agent: Still careful.");
         assert!(!rig.text().contains("could not be restored"), "{}", rig.text());
     }
-    // One that kept it is told nothing.
+    // If the agent has the mode, no request is sent.
     let kept =
         format!("{{{}}}", MODES.replace("\"currentModeId\":\"full\"", "\"currentModeId\":\"read-only\""));
     let (mut rig, _folder) = go_on(&kept, &turn("It was kept."));
@@ -87,7 +87,7 @@ fn a_mode_that_was_chosen_is_set_again_by_the_next_parlor_before_any_prompt() {
 }
 
 #[test]
-fn a_mode_that_the_agent_does_not_take_any_more_is_told_by_its_name() {
+fn a_mode_that_is_no_longer_available_is_reported() {
     let other = r#"{"modes":{"currentModeId":"full","availableModes":[{"id":"full","name":"Full"}]}}"#;
     let (mut rig, _folder) = go_on(other, "");
     rig.wait_text("Some settings could not be restored.");
@@ -102,7 +102,7 @@ const GATEWAY: &str = r#"? "initialize"
 < {"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":1,"agentInfo":{"name":"zeptoclaw","version":"0.5.0"},"agentCapabilities":{"sessionCapabilities":{"list":{}}}}}
 "#;
 
-/// Two parlors, one after the other, with one gateway, whose sessions belong to no connection.
+/// Two runs of parlor with one gateway, whose sessions do not belong to a connection.
 fn two_parlors(work: &Path, store: &Store, script: &str) -> (Rig, Bridge) {
     let file = work.join("script");
     fs::write(&file, script).unwrap();
@@ -130,9 +130,9 @@ fn begun() -> String {
     [GATEWAY, new, &turn("I do.")].concat()
 }
 
-/// `ZeptoClaw` knows neither load nor resume; behind a URL a session goes on by its id as long as the gateway runs.
+/// `ZeptoClaw` supports neither load nor resume; over HTTP, a session continues by its id while the gateway is running.
 #[test]
-fn a_session_of_zeptoclaw_goes_on_in_the_next_parlor_while_its_gateway_runs() {
+fn a_zeptoclaw_session_continues_while_its_gateway_is_running() {
     let (work, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let store = Store::open(data.path().join("data")).unwrap();
     let listed = r#"? "session/list"
@@ -147,7 +147,7 @@ fn a_session_of_zeptoclaw_goes_on_in_the_next_parlor_while_its_gateway_runs() {
 }
 
 #[test]
-fn a_session_of_zeptoclaw_that_went_with_its_gateway_is_said_to_be_forgotten() {
+fn a_zeptoclaw_session_cannot_be_restored_after_its_gateway_ended() {
     let (work, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let store = Store::open(data.path().join("data")).unwrap();
     let gone = r#"? "session/list"
