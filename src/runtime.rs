@@ -555,9 +555,9 @@ impl Loop {
         }
         self.comparer.deliver();
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
-        let Some((buf, is_old)) = self.tty.begin() else { return };
-        let cursor = ui::draw_into(state, view, theme, buf, is_old);
-        self.tty.finish(cursor, view.rows());
+        let Some(canvas) = self.tty.begin() else { return };
+        let cursor = ui::draw_into(state, view, theme, canvas);
+        self.tty.finish(cursor);
         self.clock.frame_drawn(Instant::now());
         let title = ui::terminal_title(&self.state);
         if title != self.title {

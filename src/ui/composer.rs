@@ -53,6 +53,8 @@ pub(super) struct Composer {
     rows: Option<(u16, u16)>,
     /// The cached cells; `None` after a key press.
     drawn: Option<Drawn>,
+    /// Counts what may have changed the text or the cursor.
+    rev: u64,
 }
 
 /// The drawn cells, cached because the text area wraps all of its text whenever it is drawn.
@@ -65,7 +67,7 @@ struct Drawn {
 
 impl Default for Composer {
     fn default() -> Self {
-        Self { area: text_area(vec![String::new()]), place: Rect::default(), rows: None, drawn: None }
+        Self { area: text_area(vec![String::new()]), place: Rect::default(), rows: None, drawn: None, rev: 0 }
     }
 }
 
@@ -116,10 +118,20 @@ impl Composer {
         self.forget();
     }
 
+    /// A number that changes when the text or the cursor may have changed.
+    pub fn rev(&self) -> u64 {
+        self.rev
+    }
+
     /// Invalidates the caches.
     fn forget(&mut self) {
         self.rows = None;
+        self.forget_drawn();
+    }
+
+    fn forget_drawn(&mut self) {
         self.drawn = None;
+        self.rev += 1;
     }
 
     /// Inserts text at the cursor as one undo step.
@@ -184,7 +196,7 @@ impl Composer {
             return false;
         }
         self.area.move_cursor(if is_up { CursorMove::Up } else { CursorMove::Down });
-        self.drawn = None;
+        self.forget_drawn();
         true
     }
 
@@ -196,7 +208,7 @@ impl Composer {
         let DataCursor(row, col) = self.area.screen_to_data(row, col);
         let jump = |place: usize| u16::try_from(place).unwrap_or(u16::MAX);
         self.area.move_cursor(CursorMove::Jump(jump(row), jump(col)));
-        self.drawn = None;
+        self.forget_drawn();
     }
 
     /// Number of rows at this width, from 1 to [`MOST_ROWS`].

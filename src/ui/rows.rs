@@ -1,40 +1,74 @@
-//! Rows of the transcript that stay on the screen as they are.
+//! The cells of the screen, and what its rows were drawn from.
 //!
-//! Duty: knows what each row of the last frame was drawn from, so that a frame draws only what differs; moves rows that
-//! only moved. Not its duty: what a row shows (`transcript::paint`), bytes for the terminal (`runtime::paint`).
-//! Data: the transcript's area comes in by [`RowCache::begin`], a key for each of its rows by [`RowCache::settle`]; what was
-//! drawn leaves by [`RowCache::is_kept`] and [`RowCache::moved`].
-//! Invariants: a row that is kept has the cells that drawing it would give; a frame in which something may lie above
+//! A [`Canvas`] holds the last frame. The next frame is drawn over it: rows of the transcript whose key is the same stay
+//! as they are, rows that only moved are moved, and the chrome (everything around the transcript) stays while its key
+//! is the same. The painter (`runtime::paint`) skips the rows that stayed, lets the terminal scroll as the canvas did,
+//! and compares the cells of all other rows with those on the terminal. The keys save drawing and the cells save bytes:
+//! neither can replace the other, but rows that moved are searched for only once ([`scroll`]).
+//! Invariants: a row that stays has the cells that drawing it would give; a frame in which something may lie above
 //! the transcript keeps nothing, nor does the one after it.
 
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::quality::RandomState;
 use ratatui::buffer::{Buffer, Cell};
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
+use std::time::Instant;
 
-/// Rows are moved when so many more of them are right then.
-const LEAST_MOVED: usize = 3;
+pub mod scroll;
 
-/// How many rows are asked where they were before.
-const ASKED: usize = 6;
+use scroll::Scroll;
 
-/// Rows that moved on the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moved {
-    /// The first row.
-    pub top: u16,
-    /// Behind the last row.
-    pub bottom: u16,
-    /// How far up; negative: down.
-    pub up: i32,
+/// The cells of a screen, and what they were drawn from.
+#[derive(Debug, Default)]
+pub struct Canvas {
+    /// The cells.
+    pub buf: Buffer,
+    pub(super) rows: RowCache,
+    is_shown: bool,
+}
+
+impl Canvas {
+    /// An empty canvas of so many columns and rows.
+    pub fn new(cols: u16, rows: u16) -> Self {
+        Self { buf: Buffer::empty(Rect::new(0, 0, cols, rows)), ..Self::default() }
+    }
+
+    /// The last frame is on the screen: the next one may be drawn over it.
+    pub fn set_shown(&mut self) {
+        self.is_shown = true;
+    }
+
+    /// Begins a frame; whether it is drawn over the one on the screen.
+    pub(super) fn take_shown(&mut self) -> bool {
+        std::mem::take(&mut self.is_shown)
+    }
+
+    /// Whether a row has the cells of the frame before, after [`Canvas::scroll`].
+    pub fn is_kept(&self, y: u16) -> bool {
+        self.rows.is_kept(y)
+    }
+
+    /// The rows that were moved before the frame was drawn.
+    pub fn scroll(&self) -> Option<Scroll> {
+        self.rows.scroll
+    }
+}
+
+/// The chrome of a frame.
+#[derive(Debug, Clone, Copy)]
+struct Chrome {
+    key: u64,
+    /// When it shows another time.
+    until: Option<Instant>,
+    cursor: Option<Position>,
 }
 
 /// The rows of the last frame, and what becomes of them.
 #[derive(Debug, Default)]
 pub struct RowCache {
     hasher: RandomState,
-    /// What the rows of the area were drawn from; empty: nothing is known.
+    /// What the rows of the transcript's area were drawn from; empty: nothing is known.
     keys: Vec<u64>,
     area: Rect,
     /// What all rows depend on; `None`: nothing of this frame is to be kept.
@@ -43,56 +77,47 @@ pub struct RowCache {
     is_keeping: bool,
     /// By row of the area.
     stays: Vec<bool>,
-    moved: Option<Moved>,
-    is_full_width: bool,
+    scroll: Option<Scroll>,
+    chrome: Option<Chrome>,
+    is_chrome_kept: bool,
 }
 
 impl RowCache {
-    /// Begins a frame: makes everything blank that is not of this area, or all where nothing of the last frame is to
-    /// be kept. `ground` is what all rows depend on (`None`: something else is drawn there), and whether the buffer
-    /// holds the last frame.
+    /// Begins a frame with the area of the transcript, which has the width of the screen wherever rows are kept.
+    /// `ground` is what all rows depend on (`None`: something else is drawn over them). Unless rows of the last frame
+    /// can be kept, everything becomes blank.
     pub(super) fn begin(
         &mut self,
         buf: &mut Buffer,
         blank: Cell,
         area: Rect,
-        (ground, is_old): (Option<u64>, bool),
+        (ground, is_shown): (Option<u64>, bool),
     ) {
         let area = area.intersection(buf.area);
         self.stays.clear();
-        self.moved = None;
+        self.scroll = None;
+        self.is_chrome_kept = false;
         let is_same = blank == self.blank && area == self.area;
         self.is_keeping =
-            is_old && is_same && ground.is_some() && ground == self.ground && !self.keys.is_empty();
+            is_shown && is_same && ground.is_some() && ground == self.ground && !self.keys.is_empty();
         (self.area, self.ground, self.blank) = (area, ground, blank);
-        self.is_full_width = area.width == buf.area.width;
         if !self.is_keeping {
-            buf.content.fill(self.blank.clone());
-            return;
-        }
-        let (top, bottom) = (offset(buf, area.y), offset(buf, area.bottom()));
-        let blank = &self.blank;
-        for part in [0..top, bottom..buf.content.len()] {
-            buf.content.get_mut(part).unwrap_or_default().fill(blank.clone());
-        }
-        if !self.is_full_width {
-            for y in area.y..area.bottom() {
-                self.fill(buf, Rect { x: buf.area.x, width: area.x - buf.area.x, y, height: 1 });
-                self.fill(
-                    buf,
-                    Rect { x: area.right(), width: buf.area.right() - area.right(), y, height: 1 },
-                );
-            }
+            self.clear(buf);
         }
     }
 
     /// Nothing is to be kept of this frame: what lies in the area does not depend on its rows alone.
     pub(super) fn refuse(&mut self, buf: &mut Buffer) {
         if std::mem::take(&mut self.is_keeping) {
-            self.fill(buf, self.area);
+            self.clear(buf);
         }
         self.ground = None;
         self.keys.clear();
+    }
+
+    fn clear(&mut self, buf: &mut Buffer) {
+        buf.content.fill(self.blank.clone());
+        self.chrome = None;
     }
 
     /// The key of a row: of all that it is drawn from, beside what the whole frame depends on.
@@ -106,20 +131,47 @@ impl RowCache {
         keys.truncate(self.area.height.into());
         let before = std::mem::take(&mut self.keys);
         if self.is_keeping {
-            let up = if self.is_full_width { find_move(&before, &keys) } else { 0 };
-            if up != 0 {
-                self.shift(buf, up);
+            let found = scroll::find(&before, &keys);
+            if let Some(found) = found {
+                let scroll = found.from(self.area.y);
+                scroll.shift(&mut buf.content, buf.area.width);
+                self.scroll = Some(scroll);
             }
-            self.stays.extend((0..).zip(&keys).map(|(row, key)| {
-                usize::try_from(row + up).ok().and_then(|row| before.get(row)) == Some(key)
-            }));
+            let was = |row: usize| found.map_or(Some(row), |found| found.source(row));
+            self.stays.extend(
+                (0..).zip(&keys).map(|(row, key)| was(row).and_then(|row| before.get(row)) == Some(key)),
+            );
             for (y, _) in (self.area.y..).zip(&self.stays).filter(|(_, stays)| !**stays) {
-                self.fill(buf, Rect { y, height: 1, ..self.area });
+                fill(buf, y..y + 1, &self.blank);
             }
         }
         if self.ground.is_some() {
             self.keys = keys;
         }
+    }
+
+    /// Keeps the chrome of the last frame, if it was drawn from the same and shows the time of `now`; returns where its
+    /// cursor is. Else it is to be drawn, on blanks, and noted by [`RowCache::note_chrome`].
+    pub(super) fn keep_chrome(
+        &mut self,
+        key: u64,
+        now: Instant,
+        buf: &mut Buffer,
+    ) -> Option<Option<Position>> {
+        let kept = self.chrome.filter(|chrome| {
+            self.is_keeping && chrome.key == key && chrome.until.is_none_or(|until| now < until)
+        });
+        self.is_chrome_kept = kept.is_some();
+        if kept.is_none() && self.is_keeping {
+            fill(buf, buf.area.y..self.area.y, &self.blank);
+            fill(buf, self.area.bottom()..buf.area.bottom(), &self.blank);
+        }
+        kept.map(|chrome| chrome.cursor)
+    }
+
+    /// The chrome was drawn: from what, until when it shows the time, and where its cursor is.
+    pub(super) fn note_chrome(&mut self, key: u64, until: Option<Instant>, cursor: Option<Position>) {
+        self.chrome = Some(Chrome { key, until, cursor });
     }
 
     /// Whether a row of the area stays as it is.
@@ -128,62 +180,16 @@ impl RowCache {
         row.and_then(|row| self.stays.get(usize::from(row))).is_some_and(|stays| *stays)
     }
 
-    /// Whether all cells of a row of the screen are as in the last frame, after [`RowCache::moved`].
-    pub fn is_kept(&self, y: u16) -> bool {
-        self.is_full_width && self.stays(y)
-    }
-
-    /// The rows that were moved.
-    pub fn moved(&self) -> Option<Moved> {
-        self.moved
-    }
-
-    fn shift(&mut self, buf: &mut Buffer, up: i32) {
-        let rows = offset(buf, self.area.y)..offset(buf, self.area.bottom());
-        let by = up.unsigned_abs() as usize * usize::from(self.area.width);
-        let Some(cells) = buf.content.get_mut(rows).filter(|cells| by <= cells.len()) else { return };
-        if up > 0 {
-            cells.rotate_left(by);
-        } else {
-            cells.rotate_right(by);
-        }
-        self.moved = Some(Moved { top: self.area.y, bottom: self.area.bottom(), up });
-    }
-
-    fn fill(&self, buf: &mut Buffer, area: Rect) {
-        for y in area.y..area.bottom() {
-            let from = offset(buf, y) + usize::from(area.x - buf.area.x);
-            let row = buf.content.get_mut(from..from + usize::from(area.width)).unwrap_or_default();
-            row.fill(self.blank.clone());
-        }
+    fn is_kept(&self, y: u16) -> bool {
+        let is_transcript = (self.area.y..self.area.bottom()).contains(&y);
+        if is_transcript { self.stays(y) } else { self.is_chrome_kept }
     }
 }
 
-/// Where a row begins.
-fn offset(buf: &Buffer, y: u16) -> usize {
-    usize::from(y - buf.area.y) * usize::from(buf.area.width)
-}
-
-/// How many rows up most of what is there has moved; 0: it is not worth it.
-fn find_move(before: &[u64], now: &[u64]) -> i32 {
-    let right = |up: i32| {
-        let pairs = (0..).zip(now).filter(|(row, key)| {
-            usize::try_from(*row + up).ok().and_then(|row: usize| before.get(row)) == Some(key)
-        });
-        pairs.count()
-    };
-    let stays = right(0);
-    if stays + LEAST_MOVED >= now.len() {
-        return 0;
-    }
-    // Only where some rows that are wrong now were before is tried: all moves would be a hundred times the work.
-    let wrong = (0..).zip(now.iter().zip(before)).filter(|(_, (now, before))| now != before);
-    let moves = wrong.filter_map(|(row, (key, _))| {
-        let was = before.iter().position(|was| was == key)?;
-        Some(i32::try_from(was).ok()? - row)
-    });
-    let best = moves.take(ASKED).map(|up: i32| (right(up), up)).max_by_key(|(count, up)| (*count, -up.abs()));
-    best.filter(|(count, _)| *count > stays + LEAST_MOVED).map_or(0, |(_, up)| up)
+fn fill(buf: &mut Buffer, rows: std::ops::Range<u16>, blank: &Cell) {
+    let offset = |y: u16| usize::from(y - buf.area.y) * usize::from(buf.area.width);
+    let cells = offset(rows.start)..offset(rows.end);
+    buf.content.get_mut(cells).unwrap_or_default().fill(blank.clone());
 }
 
 #[cfg(test)]

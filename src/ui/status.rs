@@ -154,6 +154,12 @@ fn draw_filter(scene: &FrameContext, words: &str, area: Rect, buf: &mut Buffer, 
     hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(Action::OpenFilter));
 }
 
+/// Whether the agent has sent nothing for so long in its turn that the line says so.
+pub(super) fn is_quiet(scene: &FrameContext) -> bool {
+    let Turn::Running { last_news, .. } = &scene.session.turn else { return false };
+    scene.look.now.saturating_duration_since(*last_news).as_secs() >= QUIET_SECONDS
+}
+
 /// The current activity.
 fn state(scene: &FrameContext, width: u16) -> Line<'static> {
     let glyphs = scene.look.glyphs;
@@ -183,9 +189,8 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
     match &scene.session.turn {
         Turn::Idle => {}
         Turn::Running { since, last_news } => {
-            let quiet = scene.look.now.saturating_duration_since(*last_news).as_secs();
             let mut words = format!("working {}", scene.since(*since));
-            if quiet >= QUIET_SECONDS && !is_narrow {
+            if is_quiet(scene) && !is_narrow {
                 words = format!("{words}, no activity for {}", scene.since(*last_news));
             }
             return hinted(busy(words), Context::Main, Action::Escape, "stop");

@@ -33,12 +33,6 @@ impl Packed {
         usize::from(self.rest.to_be_bytes()[0])
     }
 
-    /// Whether nothing but the background is seen.
-    #[inline]
-    pub fn is_blank(self) -> bool {
-        self.symbol == Self::BLANK.symbol
-    }
-
     /// Mixes it into the hash of a row.
     #[inline]
     pub fn mix_into(self, hash: u64) -> u64 {

@@ -1,4 +1,4 @@
-use ratatui::buffer::{CellDiffOption, CellWidth};
+use ratatui::buffer::{Buffer, CellDiffOption, CellWidth};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 
@@ -11,9 +11,9 @@ proptest::proptest! {
         let mut painter = Painter::new(80, 24);
         for (cols, rows) in sizes {
             painter.resize(cols, rows);
-            let (buf, _) = painter.begin();
+            let buf = &mut painter.canvas().buf;
             buf.set_stringn(0, 0, if cols > 0 && rows > 0 { "text" } else { "" }, cols.into(), Style::new());
-            painter.finish(Some(Position { x: cols / 2, y: rows / 2 }), &RowCache::default());
+            painter.finish(Some(Position { x: cols / 2, y: rows / 2 }));
         }
     }
 }
@@ -35,7 +35,7 @@ impl Screen {
 
     /// A buffer of blanks.
     fn blank(&mut self) -> &mut Buffer {
-        let (buf, _) = self.painter.begin();
+        let buf = &mut self.painter.canvas().buf;
         buf.content.fill(Cell::EMPTY.clone().set_style(Style::new()).clone());
         buf
     }
@@ -43,7 +43,7 @@ impl Screen {
     /// Draws a frame; returns how many bytes it took.
     fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> usize {
         draw(self.blank());
-        let bytes = self.painter.finish(Some(Position { x: 1, y: 0 }), &RowCache::default()).to_vec();
+        let bytes = self.painter.finish(Some(Position { x: 1, y: 0 })).to_vec();
         self.parser.process(&bytes);
         self.check();
         bytes.len()
@@ -51,7 +51,7 @@ impl Screen {
 
     /// The terminal shows what the painter thinks it shows.
     fn check(&self) {
-        let want = &self.painter.next;
+        let want = &self.painter.canvas.buf;
         for y in 0..want.area.height {
             let mut x = 0;
             while x < want.area.width {
@@ -183,11 +183,11 @@ fn what_a_picture_covers_is_left_alone_and_painted_after_it() {
     let text = |buf: &mut Buffer| lines(buf, 0, Style::new());
     screen.draw(text);
     screen.blank();
-    text(&mut screen.painter.next);
+    text(&mut screen.painter.canvas.buf);
     for x in 2..9 {
-        screen.painter.next[(x, 1)].set_symbol("#").set_diff_option(CellDiffOption::Skip);
+        screen.painter.canvas.buf[(x, 1)].set_symbol("#").set_diff_option(CellDiffOption::Skip);
     }
-    assert!(screen.painter.finish(Some(Position { x: 1, y: 0 }), &RowCache::default()).is_empty());
+    assert!(screen.painter.finish(Some(Position { x: 1, y: 0 })).is_empty());
     assert!(screen.draw(text) >= 7, "nothing is known of what was covered");
 }
 
@@ -205,9 +205,9 @@ fn a_row_of_a_picture_is_painted_as_a_whole_and_leaves_no_rest() {
     let mut screen = Screen::new(20, 4);
     let sent = |screen: &mut Screen, render: &dyn Fn(&mut Buffer)| {
         screen.blank();
-        render(&mut screen.painter.next);
-        strip::mend(&mut screen.painter.next);
-        let bytes = screen.painter.finish(None, &RowCache::default()).to_vec();
+        render(&mut screen.painter.canvas.buf);
+        strip::mend(&mut screen.painter.canvas.buf);
+        let bytes = screen.painter.finish(None).to_vec();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         (text.matches("\x1bP1\x1b").count(), text.matches("\x1bP2\x1b").count(), text)
     };
@@ -264,11 +264,11 @@ fn links_are_told_where_they_are_shown_and_closed_in_time() {
     link::show(false);
     let mut screen = Screen::new(40, 4);
     draw(screen.blank());
-    assert_eq!(links(screen.painter.finish(None, &RowCache::default())), []);
+    assert_eq!(links(screen.painter.finish(None)), []);
     link::show(true);
     let mut screen = Screen::new(40, 4);
     draw(screen.blank());
-    let bytes = screen.painter.finish(None, &RowCache::default()).to_vec();
+    let bytes = screen.painter.finish(None).to_vec();
     screen.parser.process(&bytes);
     screen.check();
     let wanted = [("a b", "https://a.org/x"), ("c", "mailto:c@d.org")];
