@@ -23,11 +23,11 @@ use parlor::ui::picture::{self, Drawn, Facts, Grid};
 use parlor::ui::plain::PlainOutput;
 use parlor::ui::render_context::Glyphs;
 use parlor::ui::terminal::{self, Screen};
+use parlor::ui::text::Line;
 use parlor::ui::theme::{ColorSupport, Theme, ThemeSet};
 use parlor::ui::transcript;
 use parlor::ui::{self, Canvas, ViewState};
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
 
 #[path = "support/rig.rs"]
 mod rig;

@@ -5,6 +5,7 @@
 //! Invariants: the cost of a frame depends on the screen, not on the transcript; all of `ViewState` can be
 //! thrown away; nothing from an agent reaches a cell unless it went through `text::sanitize` or vt100.
 
+pub mod canvas;
 pub mod cells;
 mod changes;
 mod composer;
@@ -20,7 +21,6 @@ pub mod picture;
 pub mod plain;
 mod plan;
 pub mod render_context;
-mod rows;
 mod search;
 mod status;
 mod tabs;
@@ -32,9 +32,9 @@ pub mod transcript;
 pub mod view_state;
 mod welcome;
 
+pub use canvas::scroll::{self, Scroll};
+pub use canvas::{Canvas, RowNotes};
 pub use input::route;
-pub use rows::scroll::{self, Scroll};
-pub use rows::{Canvas, RowCache};
 pub use tabs::terminal_title;
 pub use view_state::ViewState;
 
@@ -42,7 +42,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use ratatui::Frame;
-use ratatui::buffer::{Buffer, Cell};
+use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self, Focus};
@@ -75,7 +75,7 @@ pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Fram
     if let Some(place) = draw_into(state, view, theme, &mut canvas) {
         frame.set_cursor_position(place);
     }
-    *frame.buffer_mut() = canvas.buf;
+    *frame.buffer_mut() = canvas.into_buffer();
 }
 
 /// Draws a frame, as far as the canvas does not hold it already. Returns where the cursor is to be seen. Set the clock
@@ -86,7 +86,7 @@ pub fn draw_into(
     theme: &Theme,
     canvas: &mut Canvas,
 ) -> Option<Position> {
-    let area = canvas.buf.area;
+    let area = canvas.area;
     if area.is_empty() {
         return None;
     }
@@ -95,11 +95,11 @@ pub fn draw_into(
 }
 
 /// What the chrome is drawn from: revisions, and what no revision counts. Times are left to [`FrameContext::until`].
-fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, rows: &RowCache) -> u64 {
+fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Canvas) -> u64 {
     let shown = view.transcripts.get(&scene.state.active);
     let news = shown.filter(|shown| !shown.is_following()).map(TranscriptView::news);
     let keymap = std::ptr::from_ref(scene.keymap) as usize;
-    rows.key((
+    canvas.key((
         (scene.state.chrome_changes, &scene.state.flash, status::is_quiet(scene)),
         (scene.look.spinner, view.composer.rev(), news, keymap),
         (panes.title, panes.plan, panes.rule, panes.composer, panes.status),
@@ -113,23 +113,19 @@ fn ground(state: &State, session: &Session, look: &RenderContext<'_>, panes: &Pa
         || !session.asks.is_empty()
         || !dialogs::completions(state).is_empty()
         || session.transcript.items().is_empty()
-        || panes.side.is_some()
-        // Rows of such pictures are mended where something lies above them.
-        || picture::strip::is_used();
+        || panes.side.is_some();
     let mut hasher = std::hash::DefaultHasher::new();
     (session.key, &look.theme.name, look.glyphs.arrow).hash(&mut hasher);
     (!is_covered).then(|| hasher.finish())
 }
 
-fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, canvas: &mut Canvas) -> Option<Position> {
-    let is_shown = canvas.take_shown();
-    let Canvas { buf, rows, .. } = canvas;
+fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) -> Option<Position> {
     let area = buf.area;
     let mut blank = Cell::EMPTY;
     blank.set_style(theme.style(Role::Text));
     let Some(session) = state.active_session() else {
         view.hits.clear();
-        rows.begin(buf, blank, area, (None, false));
+        buf.begin(blank, area, None);
         return None;
     };
     text::link::keep_files(session.place.far.is_none());
@@ -156,26 +152,26 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, canvas: &mut C
     };
     if area.width < LEAST_COLS || area.height < LEAST_ROWS {
         view.hits.clear();
-        rows.begin(buf, blank, area, (None, false));
+        buf.begin(blank, area, None);
         let words = if area.width < 24 { "Too small." } else { "Window too small." };
         buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
         return None;
     }
     let panes = arrange(&scene, view, area);
     let ground = ground(state, session, &scene.look, &panes);
-    rows.begin(buf, blank, panes.transcript, (ground, is_shown));
+    buf.begin(blank, panes.transcript, ground);
     if session.transcript.items().is_empty() {
         welcome::draw(&scene, panes.transcript, buf);
     } else if panes.transcript.height > 0 {
         let shown = view.transcripts.entry(state.active).or_default();
-        transcript::draw(session, shown, &scene.look, panes.transcript, buf, rows);
+        transcript::draw(session, shown, &scene.look, panes.transcript, buf);
     }
-    let key = chrome_key(&scene, view, &panes, rows);
-    let mut cursor = rows.keep_chrome(key, view.now, buf).unwrap_or_else(|| {
+    let key = chrome_key(&scene, view, &panes, buf);
+    if !buf.keeps_chrome(key, view.now) {
         let cursor = draw_chrome(&scene, view, &panes, buf);
-        rows.note_chrome(key, scene.until.get(), cursor);
-        cursor
-    });
+        buf.note_chrome(key, scene.until.get(), cursor);
+    }
+    let mut cursor = buf.chrome_cursor();
     if dialogs::base_focus(state) == Focus::Browse {
         cursor = None;
     }
@@ -190,7 +186,6 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, canvas: &mut C
     if is_free {
         cursor = of_dialog;
     }
-    picture::strip::mend(buf);
     if view.glyphs == Glyphs::plain() {
         // Shortened text ends in a mark of its own, which such a terminal cannot show either.
         for cell in buf.content.iter_mut().filter(|cell| cell.symbol() == Glyphs::rich().ellipsis) {
@@ -205,7 +200,7 @@ fn draw_chrome(
     scene: &FrameContext,
     view: &mut ViewState,
     panes: &Panes,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     view.hits.clear();
     if panes.tabs.height > 0 {

@@ -11,7 +11,7 @@ use ratatui::buffer::Cell;
 use ratatui::layout::Position;
 
 use crate::ui::picture::strip;
-use crate::ui::{Canvas, Scroll, scroll};
+use crate::ui::{Canvas, RowNotes, Scroll, scroll};
 
 mod ansi_writer;
 mod cell_key;
@@ -77,7 +77,7 @@ impl Painter {
     pub fn finish(&mut self, cursor: Option<Position>) -> &[u8] {
         self.pen.begin();
         let is_first = std::mem::take(&mut self.is_void);
-        let count = self.canvas.buf.content.len();
+        let count = self.canvas.content.len();
         if is_first {
             self.pen.clear_screen();
             self.shown.clear();
@@ -98,7 +98,7 @@ impl Painter {
         if let Some(scroll) = self.canvas.scroll().filter(|_| !is_first).or(found) {
             self.pen.scroll(scroll.top, scroll.bottom, scroll.up);
             // What comes in is blank, in the plain style that is set at the begin of a frame.
-            scroll.shift(&mut self.shown, self.canvas.buf.area.width).fill(Packed::BLANK);
+            scroll.shift(&mut self.shown, self.canvas.area.width).fill(Packed::BLANK);
         }
         for row in 0..self.rows() {
             if self.drawn.get(usize::from(row)).is_some_and(|is_drawn| *is_drawn)
@@ -117,19 +117,32 @@ impl Painter {
     }
 
     fn cols(&self) -> u16 {
-        self.canvas.buf.area.width
+        self.canvas.area.width
     }
 
     fn rows(&self) -> u16 {
-        self.canvas.buf.area.height
+        self.canvas.area.height
     }
 
     fn pack_row(&mut self, row: u16) {
         let place = self.place(row);
-        let cells = self.canvas.buf.content.get(place.clone()).unwrap_or_default();
+        let cells = self.canvas.content.get(place.clone()).unwrap_or_default();
         let packed = self.packed.get_mut(place).unwrap_or_default();
         for (packed, cell) in packed.iter_mut().zip(cells) {
             *packed = self.packer.pack(cell);
+        }
+        let Some(notes) = self.canvas.notes(row) else { return };
+        for (cols, number) in &notes.links {
+            for packed in packed.iter_mut().take(cols.end.into()).skip(cols.start.into()) {
+                packed.link(*number);
+            }
+        }
+        for (cols, number) in notes.pictures.iter().filter(|(_, number)| strip::text_of(*number).is_some()) {
+            let mut picture = packed.iter_mut().take(cols.end.into()).skip(cols.start.into());
+            if let Some(first) = picture.next() {
+                *first = Packed::picture(*number);
+            }
+            picture.for_each(|packed| *packed = Packed::COVERED);
         }
     }
 
@@ -167,7 +180,9 @@ impl Painter {
 
     fn paint_row(&mut self, row: u16) {
         let (shown, packed) = (self.row(&self.shown, row), self.row(&self.packed, row));
-        let cells: &[Cell] = self.row(&self.canvas.buf.content, row);
+        let cells: &[Cell] = self.row(&self.canvas.content, row);
+        let nothing = RowNotes::default();
+        let notes = self.canvas.notes(row).unwrap_or(&nothing);
         let mut pen = std::mem::take(&mut self.pen);
         // Up to where cells are painted although they seem to be right: half of a wide one stood there.
         let mut forced = 0;
@@ -175,9 +190,9 @@ impl Painter {
         while let (Some(old), Some(new), Some(cell)) = (shown.get(x), packed.get(x), cells.get(x)) {
             let width = new.width();
             // A row of a picture is painted as a whole.
-            let is_broken = strip::is_head(cell) && is_broken(shown, packed, x + width);
+            let is_broken = new.is_picture() && is_broken(shown, packed, x + width);
             if (x < forced || old != new || is_broken) && *new != Packed::COVERED {
-                pen.cell(to_u16(x), row, cell, to_u16(width), cells);
+                pen.cell((to_u16(x), row), cell, to_u16(width), cells, notes);
                 for (under, old) in shown.iter().enumerate().skip(x).take(width) {
                     let end = under + old.width();
                     if end > x + width {

@@ -422,7 +422,7 @@ pub fn frames(
         let Some(entry) = replay.log.entries.get(place) else { break };
         let (line, at) = (entry.line, entry.at);
         replay.draw(at, &theme, &mut canvas);
-        let frame = page(&canvas.buf);
+        let frame = page(&canvas);
         if frame != last {
             write(&format!("--- line {line}, {:.3} s\n{frame}", at.as_secs_f64()))?;
             last = frame;

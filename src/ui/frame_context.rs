@@ -8,12 +8,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 
 use crate::app::state::tab;
 use crate::app::{Session, State};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, ConfigKind};
+use crate::ui::text::{Line, Span};
 
 use super::render_context::{Glyphs, RenderContext, duration};
 use super::text;

@@ -55,9 +55,7 @@ impl Scroll {
 /// Finds the move after which most rows are right; `None`: no move is worth it.
 pub fn find(before: &[u64], now: &[u64]) -> Option<Scroll> {
     let wrong = || (0..).zip(now.iter().zip(before)).filter(|(_, (now, before))| now != before);
-    if wrong().nth(LEAST_MOVED).is_none() {
-        return None;
-    }
+    wrong().nth(LEAST_MOVED)?;
     // To try all moves would be a hundred times the work.
     let moves = wrong().filter_map(|(row, (key, _)): (i32, _)| {
         let was = before.iter().position(|was| was == key)?;

@@ -172,7 +172,9 @@ proptest! {
                 Step::Happen(event) => {
                     for effect in update(&mut stage.state, event.clone(), stage.now) {
                         if let Effect::View(command) = effect {
-                            views.iter_mut().for_each(|view| view.apply(command.clone()));
+                            for view in &mut views {
+                                view.apply(command.clone());
+                            }
                         }
                     }
                 }
@@ -185,19 +187,21 @@ proptest! {
                 Step::Wait(millis) => stage.now += Duration::from_millis(*millis),
                 Step::Nothing => {}
             }
-            views.iter_mut().for_each(|view| view.set_now(stage.now));
+            for view in &mut views {
+                view.set_now(stage.now);
+            }
             let theme = theme(name);
             let [view, other] = &mut views;
             let mut fresh = Canvas::new(size.0, size.1);
             let wanted_cursor = draw_into(&stage.state, other, &theme, &mut fresh);
             painter.resize(size.0, size.1);
             let cursor = draw_into(&stage.state, view, &theme, painter.canvas());
-            prop_assert_eq!(&painter.canvas().buf, &fresh.buf);
+            prop_assert_eq!(&**painter.canvas(), &*fresh);
             prop_assert_eq!(cursor, wanted_cursor);
             prop_assert_eq!(&view.hits, &other.hits);
             let bytes = painter.finish(cursor).to_vec();
             terminal.process(&bytes);
-            prop_assert_eq!(shown(&terminal, size), wanted(&fresh.buf));
+            prop_assert_eq!(shown(&terminal, size), wanted(&fresh));
         }
     }
 }
