@@ -13,7 +13,7 @@ use parlor::model::{
 };
 use parlor::runtime::paint::Painter;
 use parlor::ui::theme::Theme;
-use parlor::ui::{self, ViewState};
+use parlor::ui::{self, Canvas, ViewState};
 use ratatui::layout::Rect;
 
 #[path = "support/rig.rs"]
@@ -127,9 +127,11 @@ fn screens(c: &mut Criterion) {
                         }
                     });
                 }
-                let (buf, is_old) = painter.begin();
-                let cursor = ui::draw_into(&state, &mut view, &theme, buf, is_old && is_kept);
-                black_box(painter.finish(cursor, view.rows()));
+                if !is_kept {
+                    *painter.canvas() = Canvas::new(AREA.width, AREA.height);
+                }
+                let cursor = ui::draw_into(&state, &mut view, &theme, painter.canvas());
+                black_box(painter.finish(cursor));
             });
         });
     }

@@ -23,12 +23,11 @@ use parlor::ui::picture::{self, Drawn, Facts, Grid};
 use parlor::ui::plain::PlainOutput;
 use parlor::ui::render_context::Glyphs;
 use parlor::ui::terminal::{self, Screen};
+use parlor::ui::text::Line;
 use parlor::ui::theme::{ColorSupport, Theme, ThemeSet};
 use parlor::ui::transcript;
-use parlor::ui::{self, ViewState};
-use ratatui::buffer::Buffer;
+use parlor::ui::{self, Canvas, ViewState};
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
 
 #[path = "support/rig.rs"]
 mod rig;
@@ -122,22 +121,20 @@ fn all_changes(c: &mut Criterion) {
         }
         let (mut state, mut view) = stage(session);
         state.modals.push(Modal::Changes(ChangesDialog::default()));
-        let (theme, mut buf, mut at) = (Theme::plain(), Buffer::empty(AREA), 0);
+        let (theme, mut canvas, mut at) = (Theme::plain(), Canvas::new(AREA.width, AREA.height), 0);
         group.bench_function(format!("the next of {files} files"), |b| {
             b.iter(|| {
                 at = (at + 1) % files;
                 if let Some(Modal::Changes(dialog)) = state.modals.last_mut() {
                     dialog.selected = at;
                 }
-                buf.reset();
-                black_box(ui::draw_into(&state, &mut view, &theme, &mut buf, false));
+                black_box(ui::draw_into(&state, &mut view, &theme, &mut canvas));
             });
         });
         group.bench_function(format!("scroll, {files} files"), |b| {
             b.iter(|| {
                 view.apply(ViewCommand::ScrollDialog(1));
-                buf.reset();
-                black_box(ui::draw_into(&state, &mut view, &theme, &mut buf, false));
+                black_box(ui::draw_into(&state, &mut view, &theme, &mut canvas));
             });
         });
     }

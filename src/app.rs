@@ -167,6 +167,9 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
         event => is_act(event),
     };
     let face = may_be_unseen(state, &event).then(|| state::tab::face(state));
+    if !lifecycle::updates::is_text_of_turn(state, &event) {
+        state.chrome_changes = state.chrome_changes.wrapping_add(1);
+    }
     on_event(state, event, now, &mut fx);
     dialogs::serve(state, now, &mut fx);
     if face.is_none_or(|before| touches_front(state) || before != state::tab::face(state)) {

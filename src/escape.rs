@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthChar as _;
 pub fn is_plain(c: char) -> bool {
     match c {
         '\n' | '\t' | ' '..='~' => true,
-        // Private use: terminals and parlor assign special meanings to some of them.
+        // Private use: terminals assign special meanings to some of them.
         '\u{10eeee}' | '\u{10fff0}'..='\u{10ffff}' => false,
         _ => !c.is_control() && !is_format(c) && !is_blank(c) && c.width() != Some(0),
     }

@@ -155,8 +155,8 @@ struct Loop {
     /// Whether the budget was exhausted before all ready events were processed.
     has_more: bool,
     calls: Calls,
-    /// The title that was last sent to the terminal.
-    title: String,
+    /// The title that was last sent to the terminal, and the count of changes at that time.
+    title: Option<(String, u64)>,
 }
 
 /// The event that woke the loop.
@@ -227,7 +227,7 @@ impl Loop {
             back_since: None,
             has_more: false,
             calls: launch.calls,
-            title: String::new(),
+            title: None,
         };
         // The first frame is drawn before any agent is started and before anything is read from disk.
         this.draw(now);
@@ -548,6 +548,19 @@ impl Loop {
         self.doer.connect_due(&mut self.agents, now);
     }
 
+    fn show_title(&mut self) {
+        let changes = self.state.chrome_changes;
+        let told = self.title.as_ref();
+        if told.is_some_and(|(_, of)| *of == changes) {
+            return;
+        }
+        let title = ui::terminal_title(&self.state);
+        if told.is_none_or(|(told, _)| *told != title) {
+            self.tty.set_title(&title);
+        }
+        self.title = Some((title, changes));
+    }
+
     fn draw(&mut self, now: Instant) {
         self.view.set_now(now);
         if matches!(self.state.modals.last(), Some(Modal::Log { .. })) {
@@ -555,15 +568,11 @@ impl Loop {
         }
         self.comparer.deliver();
         let (state, view, theme) = (&self.state, &mut self.view, &self.theme);
-        let Some((buf, is_old)) = self.tty.begin() else { return };
-        let cursor = ui::draw_into(state, view, theme, buf, is_old);
-        self.tty.finish(cursor, view.rows());
+        let Some(canvas) = self.tty.begin() else { return };
+        let cursor = ui::draw_into(state, view, theme, canvas);
+        self.tty.finish(cursor);
         self.clock.frame_drawn(Instant::now());
-        let title = ui::terminal_title(&self.state);
-        if title != self.title {
-            self.tty.set_title(&title);
-            self.title = title;
-        }
+        self.show_title();
         self.pictures.work();
         self.comparer.work();
         if let Some(event) = ui::wish_of_frame(&self.state, &self.view) {

@@ -5,6 +5,7 @@
 //! Invariants: the cost of a frame depends on the screen, not on the transcript; all of `ViewState` can be
 //! thrown away; nothing from an agent reaches a cell unless it went through `text::sanitize` or vt100.
 
+pub mod canvas;
 pub mod cells;
 mod changes;
 mod composer;
@@ -20,7 +21,6 @@ pub mod picture;
 pub mod plain;
 mod plan;
 pub mod render_context;
-mod rows;
 mod search;
 mod status;
 mod tabs;
@@ -32,8 +32,9 @@ pub mod transcript;
 pub mod view_state;
 mod welcome;
 
+pub use canvas::scroll::{self, Scroll};
+pub use canvas::{Canvas, RowNotes};
 pub use input::route;
-pub use rows::{Moved, RowCache};
 pub use tabs::terminal_title;
 pub use view_state::ViewState;
 
@@ -41,7 +42,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use ratatui::Frame;
-use ratatui::buffer::{Buffer, Cell};
+use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self, Focus};
@@ -51,6 +52,7 @@ use crate::model::{Action, ItemId};
 use frame_context::{FrameContext, Marks};
 use render_context::{Glyphs, RenderContext};
 use theme::{Role, Theme};
+use transcript::TranscriptView;
 use view_state::{Hit, SPINNER_STEP};
 
 /// From this width on the plan stands beside the transcript.
@@ -69,30 +71,39 @@ const AIRY_ROWS: u16 = 20;
 
 /// Draws a frame of ratatui's. Set the clock by [`ViewState::set_now`] first.
 pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
-    if let Some(place) = draw_into(state, view, theme, frame.buffer_mut(), false) {
+    let mut canvas = Canvas::new(frame.area().width, frame.area().height);
+    if let Some(place) = draw_into(state, view, theme, &mut canvas) {
         frame.set_cursor_position(place);
     }
+    *frame.buffer_mut() = canvas.into_buffer();
 }
 
-/// Draws into a buffer, all of which is the screen. Where `is_old`, it holds what was drawn into it last, and what is
-/// the same stays: [`ViewState::rows`] tells. Returns where the cursor is to be seen. Set the clock by
-/// [`ViewState::set_now`] first.
+/// Draws a frame, as far as the canvas does not hold it already. Returns where the cursor is to be seen. Set the clock
+/// by [`ViewState::set_now`] first.
 pub fn draw_into(
     state: &State,
     view: &mut ViewState,
     theme: &Theme,
-    buf: &mut Buffer,
-    is_old: bool,
+    canvas: &mut Canvas,
 ) -> Option<Position> {
-    let area = buf.area;
+    let area = canvas.area;
     if area.is_empty() {
         return None;
     }
     view.begin_frame(state);
-    let mut rows = std::mem::take(&mut view.rows);
-    let cursor = draw_frame(state, view, theme, buf, (is_old, &mut rows));
-    view.rows = rows;
-    cursor.filter(|place| area.contains(*place))
+    draw_frame(state, view, theme, canvas).filter(|place| area.contains(*place))
+}
+
+/// What the chrome is drawn from: revisions, and what no revision counts. Times are left to [`FrameContext::until`].
+fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Canvas) -> u64 {
+    let shown = view.transcripts.get(&scene.state.active);
+    let news = shown.filter(|shown| !shown.is_following()).map(TranscriptView::news);
+    let keymap = std::ptr::from_ref(scene.keymap) as usize;
+    canvas.key((
+        (scene.state.chrome_changes, &scene.state.flash, status::is_quiet(scene)),
+        (scene.look.spinner, view.composer.rev(), news, keymap),
+        (panes.title, panes.plan, panes.rule, panes.composer, panes.status),
+    ))
 }
 
 /// What all rows of the transcript depend on, if nothing but the transcript is drawn where it stands.
@@ -102,26 +113,19 @@ fn ground(state: &State, session: &Session, look: &RenderContext<'_>, panes: &Pa
         || !session.asks.is_empty()
         || !dialogs::completions(state).is_empty()
         || session.transcript.items().is_empty()
-        || panes.side.is_some()
-        // Rows of such pictures are mended where something lies above them.
-        || picture::strip::is_used();
+        || panes.side.is_some();
     let mut hasher = std::hash::DefaultHasher::new();
     (session.key, &look.theme.name, look.glyphs.arrow).hash(&mut hasher);
     (!is_covered).then(|| hasher.finish())
 }
 
-fn draw_frame(
-    state: &State,
-    view: &mut ViewState,
-    theme: &Theme,
-    buf: &mut Buffer,
-    (is_old, rows): (bool, &mut RowCache),
-) -> Option<Position> {
+fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) -> Option<Position> {
     let area = buf.area;
     let mut blank = Cell::EMPTY;
     blank.set_style(theme.style(Role::Text));
     let Some(session) = state.active_session() else {
-        rows.begin(buf, blank, area, (None, false));
+        view.hits.clear();
+        buf.begin(blank, area, None);
         return None;
     };
     text::link::keep_files(session.place.far.is_none());
@@ -144,43 +148,32 @@ fn draw_frame(
         keymap: &keymap,
         home: home.as_deref(),
         marks: Marks::beside(&view.glyphs),
+        until: std::cell::Cell::new(None),
     };
     if area.width < LEAST_COLS || area.height < LEAST_ROWS {
-        rows.begin(buf, blank, area, (None, false));
+        view.hits.clear();
+        buf.begin(blank, area, None);
         let words = if area.width < 24 { "Too small." } else { "Window too small." };
         buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
         return None;
     }
     let panes = arrange(&scene, view, area);
     let ground = ground(state, session, &scene.look, &panes);
-    rows.begin(buf, blank, panes.transcript, (ground, is_old));
-    if panes.tabs.height > 0 {
-        tabs::draw(&scene, panes.tabs, buf, &mut view.hits);
-    }
-    title::draw(&scene, panes.title, buf, &mut view.hits);
-    view.hits.add(panes.transcript, Hit::Transcript);
+    buf.begin(blank, panes.transcript, ground);
     if session.transcript.items().is_empty() {
         welcome::draw(&scene, panes.transcript, buf);
     } else if panes.transcript.height > 0 {
         let shown = view.transcripts.entry(state.active).or_default();
-        transcript::draw(session, shown, &scene.look, panes.transcript, buf, rows);
+        transcript::draw(session, shown, &scene.look, panes.transcript, buf);
     }
-    if let Some(side) = panes.side {
-        plan::draw_side(&scene, side, buf, &mut view.hits);
+    let key = chrome_key(&scene, view, &panes, buf);
+    if !buf.keeps_chrome(key, view.now) {
+        let cursor = draw_chrome(&scene, view, &panes, buf);
+        buf.note_chrome(key, scene.until.get(), cursor);
     }
-    if let Some(area) = panes.plan {
-        plan::draw(&scene, area, buf, &mut view.hits);
-    }
-    let of_search = panes.search.and_then(|area| search::draw(&scene, area, buf, &mut view.hits));
-    let has_plan_count = panes.side.is_none() && panes.plan.is_none();
-    let shown = view.transcripts.get(&state.active);
-    status::draw_rule(&scene, shown, has_plan_count, panes.rule, buf, &mut view.hits);
-    let mut cursor = Some(view.composer.draw(&scene, panes.composer, buf, &mut view.hits));
-    status::draw(&scene, panes.status, buf, &mut view.hits);
-    match dialogs::base_focus(state) {
-        Focus::Search => cursor = of_search,
-        Focus::Browse => cursor = None,
-        _ => {}
+    let mut cursor = buf.chrome_cursor();
+    if dialogs::base_focus(state) == Focus::Browse {
+        cursor = None;
     }
     let is_free = modals::takes_keys(state, view.now);
     if !is_free {
@@ -193,7 +186,6 @@ fn draw_frame(
     if is_free {
         cursor = of_dialog;
     }
-    picture::strip::mend(buf);
     if view.glyphs == Glyphs::plain() {
         // Shortened text ends in a mark of its own, which such a terminal cannot show either.
         for cell in buf.content.iter_mut().filter(|cell| cell.symbol() == Glyphs::rich().ellipsis) {
@@ -201,6 +193,34 @@ fn draw_frame(
         }
     }
     cursor
+}
+
+/// Draws everything around the transcript. Returns where the cursor is when nothing else has the keys.
+fn draw_chrome(
+    scene: &FrameContext,
+    view: &mut ViewState,
+    panes: &Panes,
+    buf: &mut Canvas,
+) -> Option<Position> {
+    view.hits.clear();
+    if panes.tabs.height > 0 {
+        tabs::draw(scene, panes.tabs, buf, &mut view.hits);
+    }
+    title::draw(scene, panes.title, buf, &mut view.hits);
+    view.hits.add(panes.transcript, Hit::Transcript);
+    if let Some(side) = panes.side {
+        plan::draw_side(scene, side, buf, &mut view.hits);
+    }
+    if let Some(area) = panes.plan {
+        plan::draw(scene, area, buf, &mut view.hits);
+    }
+    let of_search = panes.search.and_then(|area| search::draw(scene, area, buf, &mut view.hits));
+    let has_plan_count = panes.side.is_none() && panes.plan.is_none();
+    let shown = view.transcripts.get(&scene.state.active);
+    status::draw_rule(scene, shown, has_plan_count, panes.rule, buf, &mut view.hits);
+    let cursor = view.composer.draw(scene, panes.composer, buf, &mut view.hits);
+    status::draw(scene, panes.status, buf, &mut view.hits);
+    if dialogs::base_focus(scene.state) == Focus::Search { of_search } else { Some(cursor) }
 }
 
 /// Whether something on the screen moves by itself: a turn runs and does not wait for the user, or an agent

@@ -18,9 +18,7 @@ use parlor::model::{
     ToolContent, ToolStatus,
 };
 use parlor::ui::theme::Theme;
-use parlor::ui::{self, ViewState};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use parlor::ui::{self, Canvas, ViewState};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
@@ -71,7 +69,7 @@ fn check_allocations_per_chunk() {
 struct Stream {
     state: State,
     view: ViewState,
-    buf: Buffer,
+    canvas: Canvas,
     now: Instant,
     count: u64,
     /// Number of events that were sent to the store.
@@ -95,8 +93,8 @@ impl Stream {
         };
         let (state, _) = parlor::app::start(setup, now);
         let view = ViewState::new(&Keymap::defaults(), now);
-        let buf = Buffer::empty(Rect::new(0, 0, 100, 30));
-        let mut stream = Self { state, view, buf, now, count: 0, written: 0 };
+        let canvas = Canvas::new(100, 30);
+        let mut stream = Self { state, view, canvas, now, count: 0, written: 0 };
         let opening = stream.play(Event::Agent(ConnId(1), AgentEvent::Ready(Box::default())));
         let call = opening.into_iter().find_map(|effect| match effect {
             Effect::Send(_, AgentCommand::Call(tag, _)) => Some(tag),
@@ -170,8 +168,7 @@ impl Stream {
             };
             self.play(Event::Agent(ConnId(1), AgentEvent::Update("s".into(), update)));
             if n.is_multiple_of(20) {
-                self.buf.reset();
-                ui::draw_into(&self.state, &mut self.view, &Theme::plain(), &mut self.buf, false);
+                ui::draw_into(&self.state, &mut self.view, &Theme::plain(), &mut self.canvas);
             }
         }
     }

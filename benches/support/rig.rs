@@ -6,11 +6,10 @@ use std::time::Instant;
 
 use parlor::app::{ItemBody, Message, MessagePart, Session};
 use parlor::model::Role;
-use parlor::ui::RowCache;
+use parlor::ui::Canvas;
 use parlor::ui::render_context::RenderContext;
 use parlor::ui::theme::Theme;
 use parlor::ui::transcript::{self, TranscriptView};
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 /// A complete message.
@@ -35,20 +34,24 @@ pub fn look(theme: &Theme) -> RenderContext<'_> {
 pub struct Rig {
     pub theme: Theme,
     pub view: TranscriptView,
-    pub buf: Buffer,
+    pub buf: Canvas,
 }
 
 impl Rig {
     /// Creates a buffer for frames of this size.
     pub fn new(area: Rect) -> Self {
-        Self { theme: Theme::plain(), view: TranscriptView::default(), buf: Buffer::empty(area) }
+        Self {
+            theme: Theme::plain(),
+            view: TranscriptView::default(),
+            buf: Canvas::new(area.width, area.height),
+        }
     }
 
     /// Draws one frame into an empty buffer.
     pub fn frame(&mut self, session: &Session, area: Rect) {
         let look = look(&self.theme);
         self.buf.reset();
-        transcript::draw(session, &mut self.view, &look, area, &mut self.buf, &mut RowCache::default());
+        transcript::draw(session, &mut self.view, &look, area, &mut self.buf);
         black_box(&self.buf);
     }
 

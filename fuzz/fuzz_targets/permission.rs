@@ -13,9 +13,7 @@ use parlor::app::{Event, Setup, State, update};
 use parlor::config::keymap::Keymap;
 use parlor::model::{AgentEvent, AgentInfo, AgentSpec, AskId, ConnId, Reply, SessionReply};
 use parlor::ui::theme::Theme;
-use parlor::ui::{ViewState, draw_into};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use parlor::ui::{Canvas, ViewState, draw_into};
 use serde_json::{Value, json};
 
 const CONN: ConnId = ConnId(1);
@@ -37,14 +35,14 @@ fn session(now: Instant) -> State {
 
 fn screen(state: &State, now: Instant, cols: u16, rows: u16) -> String {
     let mut view = ViewState::new(&Keymap::defaults(), now);
-    let mut buffer = Buffer::empty(Rect::new(0, 0, cols, rows));
-    draw_into(state, &mut view, &Theme::plain(), &mut buffer, false);
+    let mut canvas = Canvas::new(cols, rows);
+    draw_into(state, &mut view, &Theme::plain(), &mut canvas);
     let hidden = |letter: char| {
         letter.is_control()
             || matches!(letter, '\u{ad}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
     };
-    let text: String = buffer.content.iter().map(|cell| cell.symbol()).collect();
+    let text: String = canvas.content.iter().map(|cell| cell.symbol()).collect();
     assert!(!text.contains(hidden));
     text.split_whitespace().collect()
 }

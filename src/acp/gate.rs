@@ -88,6 +88,9 @@ impl Stream {
         if took >= WINDOW {
             self.is_slow = self.bytes as u128 * WINDOW.as_micros() <= MOST_BYTES * took.as_micros();
             (self.since, self.bytes) = (now, 0);
+        } else if self.bytes as u128 > MOST_BYTES {
+            // A flood that begins in the middle of a window must not wait for its end.
+            self.is_slow = false;
         }
         self.is_slow && self.reads >= STREAK
     }
@@ -137,6 +140,15 @@ mod tests {
         assert!(waits(1000, 200));
         assert!(!waits(1000, 2000));
         assert!(!waits(3, 200), "not before a streak of updates");
+    }
+
+    #[test]
+    fn a_flood_after_a_pause_is_read_as_it_comes() {
+        let begun = Instant::now();
+        let mut stream = Stream::new(begun);
+        let later = begun + Duration::from_secs(1);
+        assert!((0..8).fold(false, |_, _| stream.may_wait(200, true, later)));
+        assert!(!stream.may_wait(64 << 10, true, later + Duration::from_millis(1)));
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub struct State {
     pub(in crate::app) ui_requests: Vec<UiRequest>,
     /// How often something changed that may be on the screen, so that the rest costs no frame.
     pub changes: u64,
+    /// The same without the text of running turns, which changes nothing but the transcript.
+    pub chrome_changes: u64,
     /// Whether parlor is leaving.
     pub is_quitting: bool,
     /// The next numbers to be given.
@@ -119,6 +121,7 @@ impl State {
             user: UserView::default(),
             ui_requests: Vec::new(),
             changes: 0,
+            chrome_changes: 0,
             is_quitting: false,
             next: Counters::default(),
         }

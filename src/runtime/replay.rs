@@ -9,17 +9,16 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-use crate::app::state::tab;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 
 use crate::acp::log::{Entry, EntryKind, Log};
 use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
 use crate::acp::tap::Direction;
 use crate::app::lifecycle::operations;
+use crate::app::state::tab;
 use crate::app::{Beginning, Effect, Event, MouseOwner, NewTab, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{
@@ -27,7 +26,7 @@ use crate::model::{
 };
 use crate::ui::diff::cache;
 use crate::ui::theme::Theme;
-use crate::ui::{self, ViewState, text};
+use crate::ui::{self, Canvas, ViewState, text};
 
 use super::clock::Clock;
 
@@ -158,16 +157,16 @@ impl Replay {
         }
     }
 
-    /// Draws the screen at a time of the log. With `is_old`, the buffer contains the previous frame.
-    pub fn draw(&mut self, at: Duration, theme: &Theme, buf: &mut Buffer, is_old: bool) {
+    /// Draws the screen at a time of the log.
+    pub fn draw(&mut self, at: Duration, theme: &Theme, canvas: &mut Canvas) {
         let now = self.began + at;
         self.view.set_now(now);
-        ui::draw_into(&self.state, &mut self.view, theme, buf, is_old);
+        ui::draw_into(&self.state, &mut self.view, theme, canvas);
         for _ in 0..MAX_COMPARED {
             // A live session compares large changes on a thread; the frames of a replay must not depend on threads.
             let Some(wanted) = cache::take_wanted() else { break };
             cache::put(wanted.compare());
-            ui::draw_into(&self.state, &mut self.view, theme, buf, false);
+            ui::draw_into(&self.state, &mut self.view, theme, canvas);
         }
         if let Some(event) = ui::wish_of_frame(&self.state, &self.view) {
             self.apply(event, now);
@@ -417,13 +416,13 @@ pub fn frames(
     let mut replay = Replay::new(log, &Keymap::defaults());
     replay.view.has_motion = false;
     let theme = Theme::plain();
-    let mut buf = Buffer::empty(Rect::new(0, 0, cols, rows));
+    let mut canvas = Canvas::new(cols, rows);
     let mut last = String::new();
     while let Some(place) = replay.step() {
         let Some(entry) = replay.log.entries.get(place) else { break };
         let (line, at) = (entry.line, entry.at);
-        replay.draw(at, &theme, &mut buf, false);
-        let frame = page(&buf);
+        replay.draw(at, &theme, &mut canvas);
+        let frame = page(&canvas);
         if frame != last {
             write(&format!("--- line {line}, {:.3} s\n{frame}", at.as_secs_f64()))?;
             last = frame;

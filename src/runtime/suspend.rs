@@ -35,7 +35,7 @@ impl Loop {
         // A SIGCONT that arrived in the meantime was not meant for parlor.
         self.signals.forget();
         self.tty.reenter();
-        self.title.clear();
+        self.title = None;
         self.input = Keys::listen().ok();
         if self.input.is_none() {
             self.tty.lose();

@@ -15,11 +15,10 @@ use crossterm::terminal::{
     enable_raw_mode,
 };
 use crossterm::{cursor, queue};
-use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
 
 use super::paint::Painter;
-use crate::ui::RowCache;
+use crate::ui::Canvas;
 
 /// How the user is notified when attention is required.
 #[derive(Debug, Clone, Copy, Default)]
@@ -76,19 +75,19 @@ impl Tty {
         done.ok()
     }
 
-    /// The buffer for the next frame, and whether it contains the previous frame; `None`: the terminal is closed.
-    pub fn begin(&mut self) -> Option<(&mut Buffer, bool)> {
+    /// The canvas for the next frame; `None`: the terminal is closed.
+    pub fn begin(&mut self) -> Option<&mut Canvas> {
         // The size is queried for each frame, which is cheap, because a change may precede its event.
         let (cols, rows) = self.note(size())?;
         let (cols, rows) = (cols.min(COLS_MAX), rows.min(ROWS_MAX));
         self.painter.resize(cols, rows);
-        Some(self.painter.begin())
+        Some(self.painter.canvas())
     }
 
-    /// Draws the buffer in a synchronized update with a single write, so that no partial frame is visible. `rows`: the
-    /// rendered rows; `cursor`: the position of the visible cursor.
-    pub fn finish(&mut self, cursor: Option<Position>, rows: &RowCache) {
-        let frame = self.painter.finish(cursor, rows);
+    /// Shows the canvas in a synchronized update with a single write, so that no partial frame is visible. `cursor`: the
+    /// position of the visible cursor.
+    pub fn finish(&mut self, cursor: Option<Position>) {
+        let frame = self.painter.finish(cursor);
         if !frame.is_empty() {
             let written = write(frame);
             self.note(written);

@@ -4,7 +4,7 @@
 //! of a tool call. Not its duty: which pieces are on the screen, and keeping them (`transcript`).
 //! Rules of folding live in `cells::tool`. All text goes through `text::sanitize` or the terminal emulator.
 
-use ratatui::text::{Line, Span};
+use crate::ui::text::{Line, Span};
 
 use crate::app::ToolCall;
 use crate::model::{AccessRecord, ContentBlock, FileDiff, Target, ToolKind};
@@ -173,10 +173,11 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: 
         ContentBlock::ResourceLink(link) => {
             let name = link.title.as_deref().unwrap_or(&link.name);
             // What nothing here can open does not look as if it could be.
-            let style = Target::of_link(&link.uri).map_or(look.theme.style(Role::TextStrong), |target| {
-                text::link::lead(look.theme.style(Role::Link), &target, look.folder)
-            });
-            let mut spans = vec![Span::styled(text::one_line(name), style)];
+            let target = Target::of_link(&link.uri);
+            let role = if target.is_some() { Role::Link } else { Role::TextStrong };
+            let number = target.map_or(0, |target| text::link::number_of(&target, look.folder));
+            let name = Span::styled(text::one_line(name), look.theme.style(role));
+            let mut spans = vec![name.linked(number)];
             let mut more = vec![text::one_line(&link.uri)];
             more.extend(link.mime_type.as_deref().map(text::one_line));
             more.extend(link.size_bytes.map(super::render_context::size));

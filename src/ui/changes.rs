@@ -8,18 +8,17 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
 
 use crate::app::dialogs::shown_files;
 use crate::app::state::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
 use crate::app::{ChangesDialog, State};
 use crate::config::keymap::Context;
 use crate::model::{Action, DiffChange, SessionKey};
+use crate::ui::canvas::Canvas;
+use crate::ui::text::Line;
 
 use super::cells::{comparing, diff_head};
-use super::composer::blank;
 use super::diff::cache::{self, Diffs, Placed, Shown};
 use super::diff::{Diff, FileStatus, Layout, Pages};
 use super::frame_context::{FrameContext, counted, line_width};
@@ -149,10 +148,10 @@ pub(super) fn draw(
     dialog: &ChangesDialog,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     view.hits.add(area, Hit::Nothing);
-    blank(area, buf, scene.style(Role::Text));
+    buf.blank(area, scene.style(Role::Text));
     if area.height < 5 || area.width < 20 {
         return None;
     }
@@ -186,7 +185,7 @@ pub(super) fn draw(
         let why = Line::styled(why, scene.style(Role::TextDim));
         let lines = text::wrap_line(&why, right.width.saturating_sub(2).max(8));
         for (y, line) in (right.y..right.bottom()).zip(&lines) {
-            buf.set_line(right.x + 1, y, line, right.width.saturating_sub(2));
+            buf.put_line(right.x + 1, y, line, right.width.saturating_sub(2));
         }
     }
     page.jump = 0;
@@ -243,7 +242,7 @@ fn draw_head(
     (shown, all): (&[&ChangedFile], usize),
     selected: Option<usize>,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) {
     let room = usize::from(area.width.saturating_sub(2));
     let counted_files =
@@ -259,7 +258,7 @@ fn draw_head(
             None => files,
         };
         right.push_span(scene.span(Role::TextDim, text));
-        right.extend(counts_line(scene, sum).spans);
+        right.spans.extend(counts_line(scene, sum).spans);
     }
     let right_cols = line_width(&right);
     let file = selected.and_then(|selected| shown.get(selected));
@@ -268,7 +267,7 @@ fn draw_head(
     let left = name.map_or("Session changes".to_owned(), |name| text::truncate_path(&name, left_room));
     buf.set_stringn(area.x + 1, area.y, left, left_room, scene.style(Role::ModalTitle));
     let width = u16::try_from(right_cols.min(room)).unwrap_or(0);
-    buf.set_line(area.right().saturating_sub(width + 1), area.y, &right, width);
+    buf.put_line(area.right().saturating_sub(width + 1), area.y, &right, width);
     let rule = scene.look.glyphs.rule.repeat(room);
     buf.set_string(area.x + 1, area.y + 1, &rule, scene.style(Role::Rule));
     buf.set_string(area.x + 1, area.bottom() - 2, &rule, scene.style(Role::Rule));
@@ -281,7 +280,7 @@ fn draw_list(
     selected: usize,
     area: Rect,
     view: &mut ViewState,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) {
     let rows = usize::from(area.height);
     let skip = selected.saturating_sub(rows / 2).min(files.len().saturating_sub(rows));
@@ -294,9 +293,9 @@ fn draw_list(
         let role = if is_selected { Role::TextStrong } else { Role::Text };
         let fill = room.saturating_sub(text::width(&name));
         let mut line = Line::from(scene.span(role, format!("{name}{}", " ".repeat(fill))));
-        line.extend(counts.spans);
+        line.spans.extend(counts.spans);
         let row = Rect { x: area.x, y, width: area.width - 1, height: 1 };
-        buf.set_line(row.x + 2, y, &line, row.width.saturating_sub(3));
+        buf.put_line(row.x + 2, y, &line, row.width.saturating_sub(3));
         if is_selected {
             buf.set_style(row, scene.style(Role::Selection));
             buf.set_string(row.x, y, scene.look.glyphs.arrow, scene.style(Role::Selection));
@@ -379,13 +378,13 @@ fn draw_file(
     file: &ChangedFile,
     area: Rect,
     view: &mut ViewState,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) {
     let cols = area.width.saturating_sub(3);
     let layout = Layout::choose(scene.look.diff_layout, cols);
     let Some(diffs) = page.compare(file, true) else {
         let words = comparing(&scene.look);
-        buf.set_line(area.x + 1, area.y, &words, cols);
+        buf.put_line(area.x + 1, area.y, &words, cols);
         return;
     };
     let mut laid = page.lay(&diffs, layout, &scene.look, cols);
@@ -410,7 +409,7 @@ fn draw_file(
     let at = laid.at.and_then(|at| at.checked_sub(top));
     page.laid = Some(laid);
     for ((row, line), y) in lines.iter().enumerate().zip(area.y..area.bottom()) {
-        buf.set_line(area.x + 1, y, line, cols);
+        buf.put_line(area.x + 1, y, line, cols);
         if at == Some(row) {
             buf.set_string(area.x, y, scene.look.glyphs.arrow, scene.style(Role::Accent));
         }
@@ -441,14 +440,14 @@ fn draw_foot(
     dialog: &ChangesDialog,
     file_cols: u16,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     let y = area.bottom() - 1;
     let room = area.width.saturating_sub(2);
     if dialog.is_filtering || !dialog.filter.text.is_empty() {
         let half = room / 2;
         let row = modals::typed_line(scene, &dialog.filter, "filter paths", half);
-        buf.set_line(area.x + 1, y, &row.0, half);
+        buf.put_line(area.x + 1, y, &row.0, half);
         let context = if dialog.is_filtering { Context::List } else { Context::Changes };
         let hints = [
             scene.hint(context, Action::Accept, "apply").filter(|_| dialog.is_filtering),
@@ -477,12 +476,12 @@ fn draw_hints(
     hints: &[Option<(String, String)>],
     cols: u16,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) {
     let hints: Vec<(String, String)> = hints.iter().flatten().cloned().collect();
     let line = scene.hints(&hints, usize::from(cols));
     let width = u16::try_from(line_width(&line)).unwrap_or(0).min(cols);
-    buf.set_line(area.right().saturating_sub(width + 1), area.bottom() - 1, &line, width);
+    buf.put_line(area.right().saturating_sub(width + 1), area.bottom() - 1, &line, width);
 }
 
 #[cfg(test)]

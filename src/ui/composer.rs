@@ -11,7 +11,6 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
 use unicode_segmentation::UnicodeSegmentation;
@@ -21,6 +20,8 @@ use crate::app::dialogs::{Completion, completions, selected_completion};
 use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveRow};
+use crate::ui::canvas::Canvas;
+use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width};
 use super::status;
@@ -53,6 +54,8 @@ pub(super) struct Composer {
     rows: Option<(u16, u16)>,
     /// The cached cells; `None` after a key press.
     drawn: Option<Drawn>,
+    /// Counts what may have changed the text or the cursor.
+    rev: u64,
 }
 
 /// The drawn cells, cached because the text area wraps all of its text whenever it is drawn.
@@ -65,7 +68,7 @@ struct Drawn {
 
 impl Default for Composer {
     fn default() -> Self {
-        Self { area: text_area(vec![String::new()]), place: Rect::default(), rows: None, drawn: None }
+        Self { area: text_area(vec![String::new()]), place: Rect::default(), rows: None, drawn: None, rev: 0 }
     }
 }
 
@@ -116,10 +119,20 @@ impl Composer {
         self.forget();
     }
 
+    /// A number that changes when the text or the cursor may have changed.
+    pub fn rev(&self) -> u64 {
+        self.rev
+    }
+
     /// Invalidates the caches.
     fn forget(&mut self) {
         self.rows = None;
+        self.forget_drawn();
+    }
+
+    fn forget_drawn(&mut self) {
         self.drawn = None;
+        self.rev += 1;
     }
 
     /// Inserts text at the cursor as one undo step.
@@ -184,7 +197,7 @@ impl Composer {
             return false;
         }
         self.area.move_cursor(if is_up { CursorMove::Up } else { CursorMove::Down });
-        self.drawn = None;
+        self.forget_drawn();
         true
     }
 
@@ -196,7 +209,7 @@ impl Composer {
         let DataCursor(row, col) = self.area.screen_to_data(row, col);
         let jump = |place: usize| u16::try_from(place).unwrap_or(u16::MAX);
         self.area.move_cursor(CursorMove::Jump(jump(row), jump(col)));
-        self.drawn = None;
+        self.forget_drawn();
     }
 
     /// Number of rows at this width, from 1 to [`MOST_ROWS`].
@@ -225,7 +238,7 @@ impl Composer {
         &mut self,
         scene: &FrameContext,
         area: Rect,
-        buf: &mut Buffer,
+        buf: &mut Canvas,
         hits: &mut HitMap,
     ) -> Position {
         let Rect { x, y, width, height } = area;
@@ -376,7 +389,7 @@ fn placeholder(scene: &FrameContext) -> String {
 }
 
 /// Draws the completions above the composer, over the transcript.
-pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let offered = completions(scene.state);
     let most = MOST_COMPLETIONS.min(usize::from(above.height.saturating_sub(1)));
     if offered.is_empty() || most == 0 {
@@ -394,7 +407,7 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Buff
         let is_selected = index == selected;
         let row = Rect { y, height: 1, ..area };
         let style = scene.style(if is_selected { Role::Selection } else { Role::Modal });
-        blank(row, buf, style);
+        buf.blank(row, style);
         let mark = if is_selected { scene.look.glyphs.arrow } else { " " };
         let label = text::truncate(&format!("/{}", text::one_line(&offer.name)), labels);
         let pad = " ".repeat(labels.saturating_sub(text::width(&label)) + 2);
@@ -409,7 +422,7 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Buff
             Span::styled(format!("{pad}{detail}"), dim),
         ]);
         let free = usize::from(area.width).saturating_sub(line_width(&line));
-        text::put_line(buf, row.x, y, &line, row.width);
+        buf.put_line(row.x, y, &line, row.width);
         if is_selected && offered.len() > most && free > count.len() {
             let at = row.right().saturating_sub(u16::try_from(count.len()).unwrap_or(0));
             buf.set_string(at, y, count, dim);
@@ -418,16 +431,6 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Buff
             row,
             u16::try_from(index).map_or(Hit::Nothing, |place| Hit::MarkAnd(place, Action::Complete)),
         );
-    }
-}
-
-/// Clears an area before a panel is drawn over it.
-pub(super) fn blank(area: Rect, buf: &mut Buffer, style: Style) {
-    for place in area.positions() {
-        if let Some(cell) = buf.cell_mut(place) {
-            cell.reset();
-            cell.set_style(style);
-        }
     }
 }
 

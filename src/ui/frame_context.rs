@@ -3,16 +3,17 @@
 //!
 //! Invariants: every text of an agent that is returned here was sanitised by `text`.
 
-use crate::app::state::tab;
+use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 
+use crate::app::state::tab;
 use crate::app::{Session, State};
 use crate::config::keymap::{Context, Keymap};
 use crate::model::{Action, ConfigKind};
+use crate::ui::text::{Line, Span};
 
 use super::render_context::{Glyphs, RenderContext, duration};
 use super::text;
@@ -29,6 +30,8 @@ pub(super) struct FrameContext<'a> {
     pub keymap: &'a Keymap,
     pub home: Option<&'a Path>,
     pub marks: Marks,
+    /// When the first of the times that were drawn changes; `None`: none was.
+    pub until: Cell<Option<Instant>>,
 }
 
 /// Symbols outside of the transcript, each one cell wide.
@@ -184,7 +187,12 @@ impl<'a> FrameContext<'a> {
     where
         'a: 'b,
     {
-        FrameContext { session, look: RenderContext { folder: &session.place.cwd, ..self.look }, ..*self }
+        FrameContext {
+            session,
+            look: RenderContext { folder: &session.place.cwd, ..self.look },
+            until: self.until.clone(),
+            ..*self
+        }
     }
 
     /// Hints in a row, as many as fit: `esc stops · F1 help`.
@@ -211,12 +219,23 @@ impl<'a> FrameContext<'a> {
     /// The elapsed time, for display.
     pub fn since(&self, begin: Instant) -> String {
         let time = self.look.now.saturating_duration_since(begin);
+        self.changes_at(begin + Duration::from_secs(time.as_secs() + 1));
         duration(Duration::from_secs(time.as_secs()).max(Duration::from_secs(1)))
     }
 
     /// Whether a start that began at this time is slow.
     pub fn is_slow(&self, begin: Instant) -> bool {
-        self.look.now.saturating_duration_since(begin) >= SLOW_START
+        let is_slow = self.look.now.saturating_duration_since(begin) >= SLOW_START;
+        if !is_slow {
+            self.changes_at(begin + SLOW_START);
+        }
+        is_slow
+    }
+
+    /// What is drawn shows another time from then on.
+    fn changes_at(&self, at: Instant) {
+        let first = self.until.get().map_or(at, |until| until.min(at));
+        self.until.set(Some(first));
     }
 
     /// The session's folder; with the host if it is on another machine.

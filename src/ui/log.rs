@@ -5,15 +5,14 @@
 //!
 //! Invariants: only visible lines are wrapped; a scrolled view does not move when new lines arrive.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
 
 use crate::app::LineInput;
 use crate::config::keymap::Context;
 use crate::model::Action;
+use crate::ui::canvas::Canvas;
+use crate::ui::text::{Line, Span};
 
-use super::composer::blank;
 use super::frame_context::{FrameContext, counted};
 use super::text;
 use super::theme::Role;
@@ -97,10 +96,10 @@ pub(super) fn draw(
     filter: &LineInput,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     view.hits.add(area, Hit::Nothing);
-    blank(area, buf, scene.style(Role::Text));
+    buf.blank(area, scene.style(Role::Text));
     if area.height < 4 || area.width < 10 {
         return None;
     }
@@ -128,7 +127,7 @@ pub(super) fn draw(
     let skip = lines.len().saturating_sub(rows);
     let mut y = area.y + 2;
     for line in lines.iter().skip(skip) {
-        buf.set_line(area.x + 1, y, line, area.width.saturating_sub(2));
+        buf.put_line(area.x + 1, y, line, area.width.saturating_sub(2));
         y += 1;
     }
     if count == 0 {
@@ -139,7 +138,7 @@ pub(super) fn draw(
     Some(draw_foot(scene, filter, area, buf))
 }
 
-fn draw_head(scene: &FrameContext, view: &ViewState, fitting: usize, area: Rect, buf: &mut Buffer) {
+fn draw_head(scene: &FrameContext, view: &ViewState, fitting: usize, area: Rect, buf: &mut Canvas) {
     let title = "Protocol log";
     buf.set_string(area.x + 1, area.y, title, scene.style(Role::ModalTitle));
     let all = view.log.lines.len();
@@ -164,7 +163,7 @@ fn draw_head(scene: &FrameContext, view: &ViewState, fitting: usize, area: Rect,
     buf.set_string(area.x + 1, area.bottom() - 2, &rule, scene.style(Role::Rule));
 }
 
-fn draw_foot(scene: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Buffer) -> Position {
+fn draw_foot(scene: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Canvas) -> Position {
     let hints: Vec<(String, String)> = [
         scene.hint(Context::Text, Action::Escape, "close"),
         scene.hint(Context::Text, Action::PageUp, "scroll back"),
@@ -176,10 +175,10 @@ fn draw_foot(scene: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Buf
     let half = usize::from(area.width) / 2;
     let line = scene.hints(&hints, half);
     let width = u16::try_from(super::frame_context::line_width(&line)).unwrap_or(0);
-    buf.set_line(area.right().saturating_sub(width + 1), y, &line, width);
+    buf.put_line(area.right().saturating_sub(width + 1), y, &line, width);
     let room = area.width.saturating_sub(width + 4);
     let row = super::modals::typed_line(scene, filter, "type to filter", room);
-    buf.set_line(area.x + 1, y, &row.0, room);
+    buf.put_line(area.x + 1, y, &row.0, room);
     Position::new(area.x + 1 + u16::try_from(row.1).unwrap_or(0).min(room), y)
 }
 

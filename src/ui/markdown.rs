@@ -15,10 +15,10 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
-use ratatui::text::Line;
 
 use super::render_context::RenderContext;
 use super::text::copy_hint::Mark;
+use crate::ui::text::Line;
 
 mod code;
 mod fence;

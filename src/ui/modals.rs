@@ -23,13 +23,13 @@ pub(in crate::ui) use permission::question as question_of;
 
 use std::time::Instant;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
 
 use crate::app::dialogs;
 use crate::app::{LineInput, Modal, OpenRequestKind, Session, State};
 use crate::model::ElicitationMode;
+use crate::ui::canvas::Canvas;
+use crate::ui::text::Line;
 
 use super::changes;
 use super::diff::Layout;
@@ -48,7 +48,7 @@ pub(super) fn draw(
     scene: &FrameContext,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     if let Some(modal) = scene.state.modals.last() {
         view.show_dialog(DialogId::Modal(scene.state.modals.len(), heading(modal)));

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use ratatui::text::{Line, Span};
+use crate::ui::text::{Line, Span};
 
 use super::render_context::{Glyphs, RenderContext, size as bytes_in_words};
 use super::text::copy_hint::Mark;
@@ -206,8 +206,7 @@ pub fn put(key: Key, outcome: Result<Drawn, String>) -> bool {
                 let (rows, strips) = match rows {
                     PictureRows::Text(rows) => (rows, Vec::new()),
                     PictureRows::Strips(cols, texts) => {
-                        let numbers: Vec<u32> =
-                            texts.into_iter().map(|text| strip::keep(text, cols)).collect();
+                        let numbers: Vec<u32> = texts.into_iter().map(strip::keep).collect();
                         (numbers.iter().map(|number| strip::row(*number, cols)).collect(), numbers)
                     }
                 };

@@ -3,13 +3,13 @@
 //! Chooses its form by the available space: a count, one line, or a list. Several plans are shown as one
 //! list, separated by a blank line.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 
 use crate::app::Session;
 use crate::model::{Action, PlanBody, PlanEntry, PlanPriority, PlanStatus};
+use crate::ui::canvas::Canvas;
+use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width};
 use super::render_context::Glyphs;
@@ -50,27 +50,27 @@ pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
 }
 
 /// Draws the plan above the prompt, as one line or a list.
-pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     hits.add(area, Hit::Act(Action::TogglePlan));
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     if area.height == 1 {
-        buf.set_line(inner.x, inner.y, &one_line(scene, usize::from(inner.width)), inner.width);
+        buf.put_line(inner.x, inner.y, &one_line(scene, usize::from(inner.width)), inner.width);
         return;
     }
-    buf.set_line(inner.x, inner.y, &head(scene), inner.width);
+    buf.put_line(inner.x, inner.y, &head(scene), inner.width);
     let list =
         Rect { x: area.x + 3, y: area.y + 1, width: area.width.saturating_sub(4), height: area.height - 1 };
     draw_list(scene, list, buf);
 }
 
 /// Draws the plan beside the transcript.
-pub(super) fn draw_side(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw_side(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     for y in area.top()..area.bottom() {
         buf.set_string(area.x, y, scene.look.glyphs.pipe, scene.style(Role::Rule));
     }
     let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
     hits.add(Rect { height: 1, ..inner }, Hit::Act(Action::TogglePlan));
-    buf.set_line(inner.x, inner.y, &head(scene), inner.width);
+    buf.put_line(inner.x, inner.y, &head(scene), inner.width);
     let mut y = inner.y + 2;
     let marked = steps(scene.session).iter().position(|step| step.status == PlanStatus::InProgress);
     let mut lines: Vec<(usize, Line<'static>)> = Vec::new();
@@ -101,12 +101,12 @@ pub(super) fn draw_side(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits
     let at = lines.iter().position(|(index, _)| Some(*index) == marked).unwrap_or(0);
     let skip = at.saturating_sub(room / 2).min(lines.len().saturating_sub(room));
     for (_, line) in lines.iter().skip(skip).take(room) {
-        buf.set_line(inner.x, y, line, inner.width);
+        buf.put_line(inner.x, y, line, inner.width);
         y += 1;
     }
 }
 
-fn draw_list(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
+fn draw_list(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
     let steps = steps(scene.session);
     let room = usize::from(area.height);
     let cols = usize::from(area.width);
@@ -127,7 +127,7 @@ fn draw_list(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
             Span::styled(format!("{mark} "), scene.style(role)),
             Span::styled(words, step_style(scene, step, role)),
         ]);
-        buf.set_line(area.x, y, &line, area.width);
+        buf.put_line(area.x, y, &line, area.width);
         y += 1;
     }
 }

@@ -1,14 +1,14 @@
 //! The search bar below the transcript: the query, the number of matches, and key hints. `transcript::find`
 //! highlights the matches.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
 
 use crate::app::dialogs;
 use crate::app::state::search::Search;
 use crate::config::keymap::Context;
 use crate::model::Action;
+use crate::ui::canvas::Canvas;
+use crate::ui::text::Line;
 
 use super::frame_context::{FrameContext, line_width, short_count};
 use super::text;
@@ -24,7 +24,7 @@ pub(super) fn is_there(scene: &FrameContext) -> bool {
 pub(super) fn draw(
     scene: &FrameContext,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
     hits: &mut HitMap,
 ) -> Option<Position> {
     let search = dialogs::search_of(scene.state)?;
@@ -39,16 +39,16 @@ pub(super) fn draw(
     let room = room.saturating_sub(count_cols + 2).max(room / 2);
     let used = draw_query(scene, search, Rect { x, width: to_u16(room), ..area }, buf);
     let mut right = area.right().saturating_sub(to_u16(count_cols) + 1).max(x + to_u16(used.1) + 1);
-    buf.set_line(right, area.y, &count, area.right().saturating_sub(right + 1));
+    buf.put_line(right, area.y, &count, area.right().saturating_sub(right + 1));
     let free = usize::from(right).saturating_sub(usize::from(x) + used.1 + 4);
     let line = scene.hints(&hints(scene, search), free);
     right = right.saturating_sub(to_u16(line_width(&line)) + 2);
-    buf.set_line(right, area.y, &line, to_u16(free));
+    buf.put_line(right, area.y, &line, to_u16(free));
     search.is_typing.then(|| Position::new(x + to_u16(used.0), area.y))
 }
 
 /// Draws the query, scrolled so that the cursor is visible. Returns the cursor column and the width.
-fn draw_query(scene: &FrameContext, search: &Search, area: Rect, buf: &mut Buffer) -> (usize, usize) {
+fn draw_query(scene: &FrameContext, search: &Search, area: Rect, buf: &mut Canvas) -> (usize, usize) {
     let room = usize::from(area.width).saturating_sub(1);
     let input = &search.input;
     if input.text.is_empty() {

@@ -5,15 +5,15 @@
 //!
 //! Invariants: the spinner is only animated while something is running; nothing else is animated.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 
 use crate::app::lifecycle::operations;
 use crate::app::state::inbox;
 use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn};
 use crate::config::keymap::Context;
 use crate::model::{Action, CloseReason, Cost};
+use crate::ui::canvas::Canvas;
+use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width, short_count};
 use super::plan;
@@ -48,7 +48,7 @@ struct StatusSegment {
 }
 
 /// Draws the status line.
-pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
     // Reserves space for the warning that nothing is saved.
     let reserved = unsaved(scene, area.width).map_or(0, |line| line_width(&line) + 2);
@@ -63,7 +63,7 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mu
         None => state,
     };
     let left_cols = line_width(&left).min(room);
-    text::put_line(buf, area.x + 1, area.y, &left, u16::try_from(room).unwrap_or(u16::MAX));
+    buf.put_line(area.x + 1, area.y, &left, u16::try_from(room).unwrap_or(u16::MAX));
 
     let dot = format!(" {} ", scene.look.glyphs.dot);
     let mut pieces = pieces(scene, area.width);
@@ -82,7 +82,7 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mu
             x = text::put_text(buf, x, area.y, &dot, area.width, scene.style(Role::TextDim));
         }
         let width = u16::try_from(line_width(line)).unwrap_or(0);
-        text::put_line(buf, x, area.y, line, width);
+        buf.put_line(x, area.y, line, width);
         if let Some(action) = action {
             hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(*action));
         }
@@ -97,7 +97,7 @@ pub(super) fn draw_rule(
     transcript: Option<&TranscriptView>,
     has_plan_count: bool,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
     hits: &mut HitMap,
 ) {
     let rule = scene.look.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
@@ -141,7 +141,7 @@ fn news(news: (usize, usize), down: &str) -> String {
 }
 
 /// Draws the label of an active filter, with the key that clears it.
-fn draw_filter(scene: &FrameContext, words: &str, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+fn draw_filter(scene: &FrameContext, words: &str, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(22);
     let key = scene
         .key(Context::Main, Action::Escape)
@@ -152,6 +152,12 @@ fn draw_filter(scene: &FrameContext, words: &str, area: Rect, buf: &mut Buffer, 
     let x = area.x + 2;
     text::put_text(buf, x, area.y, &label, width, scene.style(Role::Accent));
     hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(Action::OpenFilter));
+}
+
+/// Whether the agent has sent nothing for so long in its turn that the line says so.
+pub(super) fn is_quiet(scene: &FrameContext) -> bool {
+    let Turn::Running { last_news, .. } = &scene.session.turn else { return false };
+    scene.look.now.saturating_duration_since(*last_news).as_secs() >= QUIET_SECONDS
 }
 
 /// The current activity.
@@ -183,9 +189,8 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
     match &scene.session.turn {
         Turn::Idle => {}
         Turn::Running { since, last_news } => {
-            let quiet = scene.look.now.saturating_duration_since(*last_news).as_secs();
             let mut words = format!("working {}", scene.since(*since));
-            if quiet >= QUIET_SECONDS && !is_narrow {
+            if is_quiet(scene) && !is_narrow {
                 words = format!("{words}, no activity for {}", scene.since(*last_news));
             }
             return hinted(busy(words), Context::Main, Action::Escape, "stop");

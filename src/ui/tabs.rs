@@ -6,7 +6,7 @@
 //! Invariants: nothing in it is animated, so that a background tab causes no frames.
 
 use crate::app::state::tab;
-use ratatui::buffer::Buffer;
+use crate::ui::canvas::Canvas;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -97,7 +97,7 @@ impl Tab {
 }
 
 /// Draws the tab bar.
-pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let front = tab::front(scene.state);
     let tabs: Vec<Tab> = tab::tabs(scene.state)
         .enumerate()
@@ -133,7 +133,7 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mu
     for tab in shown {
         let from = x;
         let end = area.right().saturating_sub(1);
-        let put = |buf: &mut Buffer, x: u16, text: &str, style: Style| {
+        let put = |buf: &mut Canvas, x: u16, text: &str, style: Style| {
             text::put_text(buf, x, area.y, text, end.saturating_sub(x), style)
         };
         x = put(buf, x, &tab.number, tab.style);
@@ -176,7 +176,7 @@ fn window(tabs: &[Tab], front: usize, room: usize, cols: impl Fn(&[Tab]) -> usiz
 }
 
 /// Draws the mark for more tabs on this side; highlighted if one of them has an open request.
-fn put_edge(scene: &FrameContext, buf: &mut Buffer, (x, y): (u16, u16), mark: &str, waits: bool) -> u16 {
+fn put_edge(scene: &FrameContext, buf: &mut Canvas, (x, y): (u16, u16), mark: &str, waits: bool) -> u16 {
     let style = scene.style(if waits { Role::Warning } else { Role::TextDim });
     let shown = if waits { scene.look.glyphs.warn } else { mark };
     text::put_text(buf, x, y, shown, 1, style) + 1

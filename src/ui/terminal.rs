@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span};
 
 use crate::app::TerminalView;
+use crate::ui::text::{Line, Span};
 
 use super::text::sanitize;
 

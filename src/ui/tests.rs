@@ -118,7 +118,7 @@ fn images_are_hidden_behind_dialogs() {
     shown(&stage, &mut view);
     let wanted = picture::take_wanted().expect("a visible image is queued");
     let facts = Facts { points: (8, 2), format: "png", bytes: 3 };
-    let rows = PictureRows::Text(vec![ratatui::text::Line::raw("▀▀▀▄▄▄▀▀")]);
+    let rows = PictureRows::Text(vec![crate::ui::text::Line::raw("▀▀▀▄▄▄▀▀")]);
     picture::put(wanted.key, Ok(Drawn { facts, rows, kept_as: None, weight: 9 }));
     assert!(shown(&stage, &mut view).contains("▀▀▀▄▄▄▀▀"));
     stage.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });

@@ -12,17 +12,18 @@ use std::path::Path;
 
 use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
 use super::picture::strip;
 
 pub mod copy_hint;
+mod line;
 pub mod link;
 mod reveal;
 mod wrap;
 
+pub use line::{Line, Span, Tag};
 pub use reveal::{Shown, clip, reveal, reveal_bytes, reveal_line, reveal_lines, reveal_path, reveal_words};
 pub use wrap::{Graphemes, hard_wrap, wrap_line, wrap_prefixed, wrap_whole};
 
@@ -34,15 +35,6 @@ pub const TAB_COLS: usize = 4;
 
 /// Distance of a terminal's tab stops, in columns.
 pub const TERMINAL_TAB_COLS: usize = 8;
-
-/// Writes a line to cells, as [`Buffer::set_line`] does.
-pub fn put_line(buf: &mut Buffer, mut x: u16, y: u16, line: &Line<'_>, cols: u16) {
-    let end = x.saturating_add(cols).min(buf.area.right());
-    for span in line {
-        let style = line.style.patch(span.style);
-        x = put_text(buf, x, y, &span.content, end.saturating_sub(x), style);
-    }
-}
 
 /// Writes text to a limited number of cells, as [`Buffer::set_stringn`] does, and returns the column after
 /// it. Has a fast path for characters of one cell, because segmenting graphemes would be a third of the cost

@@ -3,12 +3,12 @@
 //! On narrow screens, the session's title is removed first, then folder and model. Agent and mode remain
 //! longest, because the mode determines what happens without confirmation.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 
 use crate::app::SessionPhase;
 use crate::model::Action;
+use crate::ui::canvas::Canvas;
+use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width};
 use super::text;
@@ -27,7 +27,7 @@ const MOST_TITLE: usize = 40;
 const MOST_NAME: usize = 28;
 
 /// Draws the title line.
-pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mut HitMap) {
+pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
     let mut left = parts(scene, area.width);
     while left.len() > 1 && cols(&left) > room {
@@ -82,7 +82,7 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer, hits: &mu
     }
     let width = u16::try_from(line_width(&right)).unwrap_or(0);
     if width > 0 && x + width < area.right() {
-        text::put_line(buf, area.right() - 1 - width, area.y, &right, width);
+        buf.put_line(area.right() - 1 - width, area.y, &right, width);
     }
 }
 

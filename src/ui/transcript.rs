@@ -9,16 +9,15 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::{DiffLayout, Session, Transcript};
 use crate::model::{ItemId, SessionKey};
 
+use super::canvas::Canvas;
 use super::cells::layout::{Layout, Screens};
 use super::highlight;
 use super::render_context::RenderContext;
-use super::rows::RowCache;
 
 mod filter;
 mod find;
@@ -397,8 +396,7 @@ pub fn draw(
     view: &mut TranscriptView,
     look: &RenderContext<'_>,
     area: Rect,
-    buf: &mut Buffer,
-    rows: &mut RowCache,
+    buf: &mut Canvas,
 ) {
     if view.session != session.key {
         // Requests from before the first draw apply to this session.
@@ -419,7 +417,7 @@ pub fn draw(
     let area = area.intersection(buf.area);
     if area.height == 0 || area.width < LEFT_COLS + RIGHT_COLS + 4 {
         view.wishes.clear();
-        rows.refuse(buf);
+        buf.refuse();
         return;
     }
     let cols = area.width - LEFT_COLS - RIGHT_COLS;
@@ -442,7 +440,7 @@ pub fn draw(
     view.news.follow(&session.transcript, is_read || was_following || view.is_following());
     let mut list = List::new(session, view, look, cols);
     list.follow_heights();
-    paint::draw(&mut list, top, area, buf, rows);
+    paint::draw(&mut list, top, area, buf);
     view.last_top = top;
     view.follow_edge(top);
     view.note_order(&session.transcript);

@@ -25,7 +25,6 @@ use super::changes::ChangesView;
 use super::composer::Composer;
 use super::log::{LogLine, LogView};
 use super::render_context::Glyphs;
-use super::rows::RowCache;
 use super::transcript::TranscriptView;
 
 /// Duration of a spinner frame.
@@ -57,7 +56,6 @@ pub struct ViewState {
     pub(super) asked: RetainedBody,
     pub(super) changes: ChangesView,
     pub(super) hits: HitMap,
-    pub(super) rows: RowCache,
     /// The session of the last frame.
     active: Option<SessionKey>,
     /// Whether to scroll the selected item into view, and whether to the top.
@@ -157,7 +155,7 @@ pub(super) enum Hit {
 }
 
 /// Clickable areas; later ones are on top.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct HitMap {
     areas: Vec<(Rect, Hit)>,
 }
@@ -204,7 +202,6 @@ impl ViewState {
             log: LogView::default(),
             asked: RetainedBody::default(),
             hits: HitMap::default(),
-            rows: RowCache::default(),
             active: None,
             wants_selected: None,
             wants_clear: false,
@@ -222,11 +219,6 @@ impl ViewState {
     /// Updates the keymap, for hints and help.
     pub fn set_keymap(&mut self, keymap: &Keymap) {
         self.keymap = Arc::new(keymap.clone());
-    }
-
-    /// The rows of the screen that the last frame reused or moved.
-    pub fn rows(&self) -> &RowCache {
-        &self.rows
     }
 
     /// Replaces the lines of the log view; a scrolled view does not move.
@@ -271,7 +263,6 @@ impl ViewState {
 
     /// Prepares a frame: switches to the active session and the top dialog.
     pub(super) fn begin_frame(&mut self, state: &State) {
-        self.hits.clear();
         if self.active != Some(state.active) {
             self.active = Some(state.active);
             let draft = state.active_session().map(|session| session.draft.as_str()).unwrap_or_default();

@@ -1,14 +1,14 @@
 //! The empty session in place of the transcript: the next steps, or an error. Replaced by the transcript as
 //! soon as there is an item.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 
 use crate::app::SessionPhase;
 use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveRow, CallError};
+use crate::ui::canvas::Canvas;
+use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width};
 use super::text;
@@ -26,14 +26,14 @@ const KEY_COLS: usize = 16;
 /// Minimum width of an offered session's name next to its details.
 const MIN_NAME_COLS: usize = 12;
 
-pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
     let cols = area.width.saturating_sub(4).min(MEASURE);
     let lines = lines(scene, cols);
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
     // Slightly above the middle.
     let top = area.height.saturating_sub(height) * 2 / 5;
     for (y, line) in (area.y + top..area.bottom()).zip(&lines) {
-        buf.set_line(area.x + 3, y, line, area.width.saturating_sub(3));
+        buf.put_line(area.x + 3, y, line, area.width.saturating_sub(3));
     }
 }
 

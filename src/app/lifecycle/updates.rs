@@ -8,13 +8,14 @@
 use std::time::Instant;
 
 use crate::model::{
-    Bounded, Capacity, ConnId, Record, Role, SessionId, SessionKey, SessionUpdate, Severity, SubagentPatch,
+    AgentEvent, Bounded, Capacity, ConnId, Record, Role, SessionId, SessionKey, SessionUpdate, Severity,
+    SubagentPatch,
 };
 
 use super::{call, late, turn};
 use crate::app::session::{apply, messages, paging, record, replay_reconcile};
 use crate::app::state::lookup;
-use crate::app::{Early, Effect, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
+use crate::app::{Early, Effect, Event, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
 
 /// What waits for its session to be known, per connection; beyond it the oldest go.
 const MOST_EARLY: Capacity = Capacity { items: 4_096, bytes: 16 << 20 };
@@ -36,6 +37,14 @@ pub(in crate::app) fn on_update(
         Some(key) => apply(state, conn, key, update, now, fx),
         None => keep_early(state, conn, id, update),
     }
+}
+
+/// Whether an event only adds to what an agent says in a running turn.
+pub(in crate::app) fn is_text_of_turn(state: &State, event: &Event) -> bool {
+    let Event::Agent(conn, AgentEvent::Update(id, update)) = event else { return false };
+    let SessionUpdate::Chunk { role: Role::Agent | Role::Thought, .. } = update else { return false };
+    let session = lookup::session_by_id(state, *conn, id).and_then(|key| state.sessions.get(&key));
+    session.is_some_and(|session| session.turn.is_running())
 }
 
 /// Some agents tell of a session before the answer that names it.

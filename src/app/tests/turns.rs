@@ -175,7 +175,8 @@ fn a_timer_of_a_turn_that_ended_does_nothing() {
     desk.cancel().end_turn(StopReason::Cancelled);
     let before = desk.state.clone();
     desk.play(Event::Timer(TimerId::CancelOverdue(KEY))).play(Event::Timer(TimerId::TurnQuiet(KEY)));
-    assert_eq!(desk.state, State { changes: desk.state.changes, ..before }, "at most a frame too many");
+    let (changes, chrome_changes) = (desk.state.changes, desk.state.chrome_changes);
+    assert_eq!(desk.state, State { changes, chrome_changes, ..before }, "at most a frame too many");
 }
 
 #[test]

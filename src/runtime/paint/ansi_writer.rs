@@ -6,6 +6,7 @@ use ratatui::buffer::Cell;
 use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier};
 
+use crate::ui::RowNotes;
 use crate::ui::picture::strip;
 use crate::ui::text::link;
 
@@ -95,14 +96,14 @@ impl AnsiWriter {
         self.at = None;
     }
 
-    /// Writes a cell of a row.
-    pub fn cell(&mut self, x: u16, y: u16, cell: &Cell, width: u16, row: &[Cell]) {
+    /// Writes a cell of a row, or the row of a picture that begins there.
+    pub fn cell(&mut self, (x, y): (u16, u16), cell: &Cell, width: u16, row: &[Cell], notes: &RowNotes) {
         self.open();
-        self.move_to(x, y, row);
-        self.link(link::number(cell.underline_color));
+        self.move_to(x, y, row, notes);
+        self.link(notes.link_at(x));
         self.style(cell);
         let symbol = cell.symbol();
-        if let Some(strip) = strip::of(cell) {
+        if let Some(strip) = notes.picture_at(x).and_then(strip::text_of) {
             // It leaves the cursor somewhere.
             self.bytes.extend_from_slice(strip.as_bytes());
             self.at = None;
@@ -152,7 +153,7 @@ impl AnsiWriter {
         self.modifier = Modifier::empty();
     }
 
-    fn move_to(&mut self, x: u16, y: u16, row: &[Cell]) {
+    fn move_to(&mut self, x: u16, y: u16, row: &[Cell], notes: &RowNotes) {
         let Some((from, line)) = self.at.filter(|(from, line)| *line == y && *from <= x) else {
             let _ = write!(self.bytes, "\x1b[{};{}H", y + 1, x + 1);
             return;
@@ -161,7 +162,8 @@ impl AnsiWriter {
             return;
         }
         let gap = row.get(usize::from(from)..usize::from(x)).unwrap_or_default();
-        let is_near = x - from <= GAP_CELLS && gap.iter().all(|cell| self.is_ready_for(cell));
+        let is_near = x - from <= GAP_CELLS
+            && (from..).zip(gap).all(|(x, cell)| self.is_ready_for(cell, notes.link_at(x)));
         if is_near {
             for cell in gap {
                 self.bytes.extend_from_slice(cell.symbol().as_bytes());
@@ -172,15 +174,15 @@ impl AnsiWriter {
         self.at = Some((x, line));
     }
 
-    /// Whether a cell is ASCII in the style that is set.
-    fn is_ready_for(&self, cell: &Cell) -> bool {
+    /// Whether a cell is ASCII in the style and the link that are set.
+    fn is_ready_for(&self, cell: &Cell, link: u32) -> bool {
         let symbol = cell.symbol().as_bytes();
         let is_plain = symbol.len() == 1 && symbol.first().is_some_and(|byte| (0x20..0x7f).contains(byte));
         let is_blank = symbol == b" ";
         is_plain
             && cell.bg == self.bg
             && (cell.modifier == self.modifier)
-            && (!self.has_links || link::number(cell.underline_color) == self.link)
+            && (!self.has_links || link == self.link)
             && (cell.fg == self.fg || (is_blank && !cell.modifier.intersects(SEEN_ON_BLANK)))
     }
 

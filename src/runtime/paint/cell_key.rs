@@ -5,8 +5,6 @@ use std::hash::{BuildHasher, RandomState};
 use ratatui::buffer::{Cell, CellDiffOption, CellWidth};
 use ratatui::style::Color;
 
-use crate::ui::picture::strip;
-
 use super::ansi_writer::named_index;
 
 /// Longest symbol that is kept as it is.
@@ -27,16 +25,25 @@ impl Packed {
     /// What a picture or something else covers: nothing is painted there, and whatever comes after it is.
     pub const COVERED: Self = Self { symbol: u64::MAX, colors: 0, rest: 1 << 56 };
 
+    /// Where a row of a picture begins.
+    pub fn picture(number: u32) -> Self {
+        Self { symbol: u64::MAX - 1, colors: number.into(), rest: 1 << 56 }
+    }
+
+    /// Whether a row of a picture begins here.
+    pub fn is_picture(self) -> bool {
+        self.symbol == u64::MAX - 1
+    }
+
+    /// Makes it a part of a link, whose number has at most 24 bits.
+    pub fn link(&mut self, number: u32) {
+        self.rest |= u64::from(number);
+    }
+
     /// Columns that it takes, at least one.
     #[inline]
     pub fn width(self) -> usize {
         usize::from(self.rest.to_be_bytes()[0])
-    }
-
-    /// Whether nothing but the background is seen.
-    #[inline]
-    pub fn is_blank(self) -> bool {
-        self.symbol == Self::BLANK.symbol
     }
 
     /// Mixes it into the hash of a row.
@@ -58,12 +65,12 @@ impl Packer {
     #[inline]
     pub fn pack(&self, cell: &Cell) -> Packed {
         let colors = color(cell.fg) << 32 | color(cell.bg);
-        let style = u64::from(cell.modifier.bits()) << 32 | color(cell.underline_color);
+        let style = u64::from(cell.modifier.bits()) << 32;
         let bytes = cell.symbol().as_bytes();
         if let ([letter], CellDiffOption::None) = (bytes, cell.diff_option) {
             return Packed { symbol: u64::from(*letter), colors, rest: 1 << 56 | style };
         }
-        if cell.diff_option == CellDiffOption::Skip || strip::is_covered(cell) {
+        if cell.diff_option == CellDiffOption::Skip {
             return Packed::COVERED;
         }
         let width = u8::try_from(cell.cell_width()).unwrap_or(u8::MAX).max(1);
@@ -103,7 +110,6 @@ mod tests {
             Style::new().fg(Color::Indexed(0)),
             Style::new().fg(Color::Rgb(0, 0, 0)),
             Style::new().bg(Color::Rgb(0, 0, 1)),
-            Style::new().underline_color(Color::Rgb(0, 0, 1)),
             Style::new().add_modifier(Modifier::BOLD),
             Style::new().add_modifier(Modifier::CROSSED_OUT),
         ];

@@ -1,9 +1,10 @@
 use ratatui::buffer::{CellDiffOption, CellWidth};
+use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::Line;
 
 use super::*;
 use crate::ui::text::link;
+use crate::ui::text::{Line, Span};
 
 proptest::proptest! {
     #[test]
@@ -11,9 +12,9 @@ proptest::proptest! {
         let mut painter = Painter::new(80, 24);
         for (cols, rows) in sizes {
             painter.resize(cols, rows);
-            let (buf, _) = painter.begin();
+            let buf = painter.canvas();
             buf.set_stringn(0, 0, if cols > 0 && rows > 0 { "text" } else { "" }, cols.into(), Style::new());
-            painter.finish(Some(Position { x: cols / 2, y: rows / 2 }), &RowCache::default());
+            painter.finish(Some(Position { x: cols / 2, y: rows / 2 }));
         }
     }
 }
@@ -34,16 +35,16 @@ impl Screen {
     }
 
     /// A buffer of blanks.
-    fn blank(&mut self) -> &mut Buffer {
-        let (buf, _) = self.painter.begin();
-        buf.content.fill(Cell::EMPTY.clone().set_style(Style::new()).clone());
+    fn blank(&mut self) -> &mut Canvas {
+        let buf = self.painter.canvas();
+        buf.blank(buf.area, Style::new());
         buf
     }
 
     /// Draws a frame; returns how many bytes it took.
-    fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> usize {
+    fn draw(&mut self, draw: impl FnOnce(&mut Canvas)) -> usize {
         draw(self.blank());
-        let bytes = self.painter.finish(Some(Position { x: 1, y: 0 }), &RowCache::default()).to_vec();
+        let bytes = self.painter.finish(Some(Position { x: 1, y: 0 })).to_vec();
         self.parser.process(&bytes);
         self.check();
         bytes.len()
@@ -51,7 +52,7 @@ impl Screen {
 
     /// The terminal shows what the painter thinks it shows.
     fn check(&self) {
-        let want = &self.painter.next;
+        let want = &self.painter.canvas;
         for y in 0..want.area.height {
             let mut x = 0;
             while x < want.area.width {
@@ -87,7 +88,7 @@ fn color_of(color: Color) -> vt100::Color {
     }
 }
 
-fn lines(buf: &mut Buffer, first: usize, style: Style) {
+fn lines(buf: &mut Canvas, first: usize, style: Style) {
     let area = buf.area;
     buf.set_style(area, style);
     for row in 0..area.height {
@@ -180,22 +181,22 @@ fn a_new_size_paints_all() {
 #[test]
 fn what_a_picture_covers_is_left_alone_and_painted_after_it() {
     let mut screen = Screen::new(20, 4);
-    let text = |buf: &mut Buffer| lines(buf, 0, Style::new());
+    let text = |buf: &mut Canvas| lines(buf, 0, Style::new());
     screen.draw(text);
     screen.blank();
-    text(&mut screen.painter.next);
+    text(&mut screen.painter.canvas);
     for x in 2..9 {
-        screen.painter.next[(x, 1)].set_symbol("#").set_diff_option(CellDiffOption::Skip);
+        screen.painter.canvas[(x, 1)].set_symbol("#").set_diff_option(CellDiffOption::Skip);
     }
-    assert!(screen.painter.finish(Some(Position { x: 1, y: 0 }), &RowCache::default()).is_empty());
+    assert!(screen.painter.finish(Some(Position { x: 1, y: 0 })).is_empty());
     assert!(screen.draw(text) >= 7, "nothing is known of what was covered");
 }
 
 /// Text, with a picture of two rows that is sent row by row.
-fn with_picture(buf: &mut Buffer, rows: &[Line<'static>]) {
+fn with_picture(buf: &mut Canvas, rows: &[Line<'static>]) {
     lines(buf, 0, Style::new());
     for (y, row) in (1..).zip(rows) {
-        crate::ui::text::put_line(buf, 2, y, row, 8);
+        buf.put_line(2, y, row, 8);
     }
 }
 
@@ -203,21 +204,21 @@ fn with_picture(buf: &mut Buffer, rows: &[Line<'static>]) {
 fn a_row_of_a_picture_is_painted_as_a_whole_and_leaves_no_rest() {
     let rows = crate::ui::picture::tests::strips(&["\x1bP1\x1b\\", "\x1bP2\x1b\\"], 8);
     let mut screen = Screen::new(20, 4);
-    let sent = |screen: &mut Screen, render: &dyn Fn(&mut Buffer)| {
+    let sent = |screen: &mut Screen, render: &dyn Fn(&mut Canvas)| {
         screen.blank();
-        render(&mut screen.painter.next);
-        strip::mend(&mut screen.painter.next);
-        let bytes = screen.painter.finish(None, &RowCache::default()).to_vec();
+        render(&mut screen.painter.canvas);
+        let bytes = screen.painter.finish(None).to_vec();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         (text.matches("\x1bP1\x1b").count(), text.matches("\x1bP2\x1b").count(), text)
     };
-    let picture = |buf: &mut Buffer| with_picture(buf, &rows);
+    let picture = |buf: &mut Canvas| with_picture(buf, &rows);
     let (one, two, text) = sent(&mut screen, &picture);
     assert_eq!((one, two), (1, 1), "{text:?}");
     assert_eq!(sent(&mut screen, &picture).2, "", "it stands there already");
     // A dialog over its middle: that row is text, the other one stays.
     let (one, two, text) = sent(&mut screen, &|buf| {
         with_picture(buf, &rows);
+        buf.blank(Rect::new(5, 1, 1, 1), Style::new());
         buf[(5, 1)].set_symbol("|");
     });
     assert_eq!((one, two), (0, 0));
@@ -233,9 +234,10 @@ fn a_row_of_a_picture_is_painted_as_a_whole_and_leaves_no_rest() {
     assert!(!text.is_empty(), "text stands there again");
 }
 
-fn leading(address: &str) -> Style {
+fn put_link(buf: &mut Canvas, x: u16, text: &'static str, address: &str) {
     let target = crate::model::Target::of_link(address).expect("an address");
-    link::lead(Style::new(), &target, std::path::Path::new("/"))
+    let number = link::number_of(&target, std::path::Path::new("/"));
+    buf.put_line(x, 0, &Span::raw(text).linked(number).into(), 20);
 }
 
 /// Texts of the links in a run of bytes, with their addresses.
@@ -255,20 +257,20 @@ fn links(bytes: &[u8]) -> Vec<(String, String)> {
 
 #[test]
 fn links_are_told_where_they_are_shown_and_closed_in_time() {
-    let draw = |buf: &mut Buffer| {
+    let draw = |buf: &mut Canvas| {
         buf.set_string(0, 0, "see ", Style::new());
-        buf.set_string(4, 0, "a b", leading("https://a.org/x"));
+        put_link(buf, 4, "a b", "https://a.org/x");
         buf.set_string(7, 0, " and ", Style::new());
-        buf.set_string(12, 0, "c", leading("mailto:c@d.org"));
+        put_link(buf, 12, "c", "mailto:c@d.org");
     };
     link::show(false);
     let mut screen = Screen::new(40, 4);
     draw(screen.blank());
-    assert_eq!(links(screen.painter.finish(None, &RowCache::default())), []);
+    assert_eq!(links(screen.painter.finish(None)), []);
     link::show(true);
     let mut screen = Screen::new(40, 4);
     draw(screen.blank());
-    let bytes = screen.painter.finish(None, &RowCache::default()).to_vec();
+    let bytes = screen.painter.finish(None).to_vec();
     screen.parser.process(&bytes);
     screen.check();
     let wanted = [("a b", "https://a.org/x"), ("c", "mailto:c@d.org")];
@@ -279,13 +281,15 @@ fn links_are_told_where_they_are_shown_and_closed_in_time() {
     // Another target under the same text is painted.
     let bytes = screen.draw(|buf| {
         draw(buf);
-        buf.set_string(12, 0, "c", leading("mailto:e@f.org"));
+        buf.blank(Rect::new(12, 0, 1, 1), Style::new());
+        put_link(buf, 12, "c", "mailto:e@f.org");
     });
     assert!(bytes > 0);
     assert_eq!(
         screen.draw(|buf| {
             draw(buf);
-            buf.set_string(12, 0, "c", leading("mailto:e@f.org"));
+            buf.blank(Rect::new(12, 0, 1, 1), Style::new());
+            put_link(buf, 12, "c", "mailto:e@f.org");
         }),
         0
     );

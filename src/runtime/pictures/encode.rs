@@ -7,7 +7,6 @@ use image::{DynamicImage, Rgba, RgbaImage};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 use ratatui::style::{Color, Style};
-use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget as _;
 use ratatui_image::Image;
 use ratatui_image::protocol::Protocol;
@@ -20,6 +19,7 @@ use crate::services::picture::Picture;
 use crate::ui::picture::strip::PLACEHOLDER;
 use crate::ui::picture::{Drawn, Facts, Grid, MOST_COLS, MOST_ROWS, PictureRows, row_of_cells};
 use crate::ui::text::copy_hint::Mark;
+use crate::ui::text::{Line, Span};
 use crate::ui::theme::{ColorSupport, reduce};
 
 use super::Text;

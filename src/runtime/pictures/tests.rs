@@ -29,7 +29,7 @@ fn encode(way: Way, grid: Grid, colors: ColorSupport, width: u32, height: u32) -
     encoder.encode(picture(width, height), 60).unwrap()
 }
 
-fn rows(encoded: &Encoded) -> &[ratatui::text::Line<'static>] {
+fn rows(encoded: &Encoded) -> &[crate::ui::text::Line<'static>] {
     match &encoded.drawn.rows {
         PictureRows::Text(rows) => rows,
         PictureRows::Strips(..) => panic!("strips"),

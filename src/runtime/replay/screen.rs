@@ -178,11 +178,11 @@ impl Player {
             Some(_) if self.is_playing => format!("Replay · {place} · Space pause · {keys}"),
             Some(_) => format!("Replay paused · {place} · Space play · {keys}"),
         };
-        let Some((buf, is_old)) = self.tty.begin() else { return };
+        let Some(canvas) = self.tty.begin() else { return };
         // The status line shows the replay, because there is no prompt to type.
         let own = self.replay.state.flash.replace(status);
-        self.replay.draw(self.at, &self.theme, buf, is_old);
+        self.replay.draw(self.at, &self.theme, canvas);
         self.replay.state.flash = own;
-        self.tty.finish(None, self.replay.view.rows());
+        self.tty.finish(None);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use ratatui::text::Line;
+use crate::ui::text::Line;
 
 use crate::app::state::duplicate_diffs::repeats;
 use crate::app::{Session, ToolCall};

@@ -2,7 +2,7 @@
 //!
 //! Not their duty: counts and lines of the change (`tool`, `diff`).
 
-use ratatui::text::Line;
+use crate::ui::text::Line;
 
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::render_context::{RenderContext, size};

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use ratatui::style::Style;
-use ratatui::text::Line;
 
 use crate::app::{Item, ItemBody, MessagePart, Session};
 use crate::model::{ContentBlock, Gap, ResourceBody, TerminalId, ToolContent};
@@ -17,6 +16,7 @@ use crate::ui::markdown::{Markdown, PROSE_COLS};
 use crate::ui::picture;
 use crate::ui::render_context::RenderContext;
 use crate::ui::terminal::Screen;
+use crate::ui::text::Line;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::theme::Role;
 
@@ -354,7 +354,7 @@ pub(super) fn resource_pieces(block: &ContentBlock, place: usize, indent: u16) -
 }
 
 fn is_gap(line: &Line<'_>) -> bool {
-    line.spans.first().is_some_and(|span| Mark::of(span.style).has(Mark::GAP))
+    line.spans.first().is_some_and(|span| span.tag.mark.has(Mark::GAP))
 }
 
 /// Content of an item that is no Markdown.

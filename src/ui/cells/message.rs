@@ -1,6 +1,6 @@
 //! Messages: the user's as plain text, the agent's as Markdown, thoughts and letters of subagents folded.
 
-use ratatui::text::{Line, Span};
+use crate::ui::text::{Line, Span};
 
 use crate::app::state::fold::is_long_prompt;
 use crate::app::{Item, Message, MessagePart};

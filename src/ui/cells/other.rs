@@ -1,7 +1,7 @@
 //! Everything that is neither message nor tool call: ends of turns, notices, compaction, subagents, answers,
 //! unknown items.
 
-use ratatui::text::{Line, Span};
+use crate::ui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, TurnEnd};
 use crate::model::{MAY_RUN_TWICE, Severity, StopReason};

@@ -5,12 +5,12 @@
 //! Nothing is left out that stands nowhere else.
 
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 
 use crate::app::{Decision, ToolCall};
 use crate::model::{ContentBlock, ToolContent, ToolKind};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
+use crate::ui::text::{Line, Span};
 use crate::ui::text::{
     TERMINAL_TAB_COLS, expand_tabs, hard_wrap, link, one_line, sanitize, tabbed, truncate, width, wrap_whole,
 };

@@ -136,7 +136,7 @@ fn a_resource_leads_to_where_it_lies() {
         let link = ResourceLink { name: "The name".to_owned(), uri, ..ResourceLink::default() };
         let lines = block_lines(&ContentBlock::ResourceLink(link), &look(&theme), 80);
         let leads = lines.iter().flat_map(|line| &line.spans).filter_map(|span| {
-            let target = text::link::target(text::link::number(span.style.underline_color?))?;
+            let target = text::link::target(span.tag.link)?;
             Some((span.content.to_string(), target))
         });
         leads.collect::<Vec<_>>()

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ratatui::text::{Line, Span};
+use crate::ui::text::{Line, Span};
 
 use super::changes_of;
 use crate::app::ToolCall;

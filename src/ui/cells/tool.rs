@@ -6,7 +6,7 @@
 
 mod preview;
 
-use ratatui::text::{Line, Span};
+use crate::ui::text::{Line, Span};
 
 use crate::app::state::duplicate_diffs::repeats;
 use crate::app::state::fold::{fold_of, has_output_alone};
@@ -190,10 +190,7 @@ fn title_spans(tool: &ToolCall, look: &RenderContext<'_>, room: usize) -> Vec<Sp
     let first = first.or_else(|| tool.input.path.clone().map(|path| Location { path, line: None }));
     match first.filter(|place| is_of_files && !place.path.as_os_str().is_empty()) {
         // The path may be cut short, so it is not read from the text.
-        Some(place) => {
-            let style = link::lead(span.style, &Target::File(place), look.folder);
-            vec![span.style(style)]
-        }
+        Some(place) => vec![span.linked(link::number_of(&Target::File(place), look.folder))],
         None => link::linkify(vec![span], look.folder),
     }
 }

@@ -4,13 +4,13 @@
 use std::ops::Range;
 
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 use similar::{ChangeTag, TextDiff};
 
 use crate::app::DiffLayout;
 use crate::ui::highlight::{self, Highlighter};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
+use crate::ui::text::{Line, Span};
 use crate::ui::text::{expand_tabs, hard_wrap, reveal_bytes, width};
 use crate::ui::theme::Role;
 
@@ -237,10 +237,13 @@ impl DiffPainter<'_> {
             Mark::APART.span(format!(" {} ", self.look.glyphs.pipe), self.look.theme.style(Role::Rule));
         for (mut left, right) in a.into_iter().zip(b) {
             // The other side has more lines.
-            let nothing = if left.is_empty() { Mark::NO_LINE.on(Style::default()) } else { Style::default() };
-            fill(&mut left, left_cols, nothing);
+            let is_empty = left.is_empty();
+            fill(&mut left, left_cols, Style::default());
+            if let Some(blank) = left.first_mut().filter(|_| is_empty) {
+                blank.tag.mark = blank.tag.mark | Mark::NO_LINE;
+            }
             left.push(rule.clone());
-            left.extend(right.into_iter().map(|span| Span { style: Mark::SECOND.on(span.style), ..span }));
+            left.extend(right.into_iter().map(|span| span.marked(Mark::SECOND)));
             out.push(Line::from(left));
         }
     }

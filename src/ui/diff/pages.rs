@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use ratatui::text::{Line, Span};
+use crate::ui::text::{Line, Span};
 
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::{hard_wrap, width};

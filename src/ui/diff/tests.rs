@@ -197,7 +197,7 @@ fn changed_words_are_highlighted() {
     let look = look(&theme);
     let diff = &Diff::of(&change(Some("let a = old_name(1);"), "let a = new_name(1, b);"), None)[0];
     let lines = diff.draw(0..2, Layout::Unified, &look, 60);
-    let marked = |line: &ratatui::text::Line<'_>, role: Role| -> String {
+    let marked = |line: &crate::ui::text::Line<'_>, role: Role| -> String {
         let bg = theme.style(role).bg;
         line.spans.iter().filter(|span| span.style.bg == bg).map(|span| span.content.as_ref()).collect()
     };

@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 
 use crate::ui::highlight::{self, Highlighter};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
+use crate::ui::text::{Line, Span};
 use crate::ui::text::{TAB_COLS, hard_wrap, one_line, sanitize, tabbed, width};
 use crate::ui::theme::Role;
 

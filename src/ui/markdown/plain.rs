@@ -23,7 +23,7 @@ pub fn plain_text(source: &str, now: Instant) -> String {
     let mut rows = Vec::new();
     for index in 0..markdown.blocks().len() {
         if markdown.blocks().get(index).is_some_and(|block| block.has_gap) {
-            rows.push(ratatui::text::Line::default());
+            rows.push(crate::ui::text::Line::default());
         }
         rows.extend(markdown.draw(index, source, &look, COLS));
     }

@@ -6,12 +6,12 @@
 
 use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Span};
 
 use crate::model::Target;
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::link;
+use crate::ui::text::{Line, Span};
 use crate::ui::text::{expand_tabs, one_line, sanitize, truncate, width, wrap_prefixed};
 use crate::ui::theme::Role;
 
@@ -76,6 +76,8 @@ struct Writer<'a> {
     has_gap: bool,
     /// Open links: type, target, and start of the text.
     links: Vec<(LinkType, String, Spot)>,
+    /// Their numbers.
+    numbers: Vec<u32>,
     table: Option<Table>,
     code: Option<(String, String)>,
     formulas: &'a Formulas<'a>,
@@ -98,6 +100,7 @@ impl<'a> Writer<'a> {
             lists: Vec::new(),
             has_gap: false,
             links: Vec::new(),
+            numbers: Vec::new(),
             table: None,
             code: None,
         }
@@ -257,17 +260,15 @@ impl<'a> Writer<'a> {
             Tag::Link { link_type, dest_url, .. } => {
                 let at = self.spot();
                 let target = self.formulas.restore(&dest_url);
-                let style = self.link_style(&target);
+                self.push_link(&target);
                 self.links.push((link_type, one_line(&target), at));
-                self.push_style(style);
             }
             Tag::Image { link_type, dest_url, .. } => {
                 self.push("image ", theme.style(Role::TextDim));
                 let at = self.spot();
                 let target = self.formulas.restore(&dest_url);
-                let style = self.link_style(&target);
+                self.push_link(&target);
                 self.links.push((link_type, one_line(&target), at));
-                self.push_style(style);
             }
             _ => {}
         }
@@ -344,6 +345,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::Link | TagEnd::Image => {
                 self.styles.pop();
+                self.numbers.pop();
                 if let Some((kind, target, at)) = self.links.pop() {
                     self.push_target(kind, &target, at);
                 }
@@ -391,9 +393,15 @@ impl<'a> Writer<'a> {
         self.push(&target, self.look.theme.style(Role::TextDim));
     }
 
-    fn link_style(&self, target: &str) -> Style {
-        let style = self.look.theme.style(Role::Link);
-        Target::of_link(target).map_or(style, |target| link::lead(style, &target, self.look.folder))
+    fn push_link(&mut self, target: &str) {
+        self.push_style(self.look.theme.style(Role::Link));
+        let target = Target::of_link(target);
+        self.numbers.push(target.map_or(self.number(), |target| link::number_of(&target, self.look.folder)));
+    }
+
+    /// The number of the link that text belongs to now.
+    fn number(&self) -> u32 {
+        self.numbers.last().copied().unwrap_or(0)
     }
 
     /// The end of the current text.
@@ -410,6 +418,7 @@ impl<'a> Writer<'a> {
 
     fn push(&mut self, text: &str, style: Style) {
         let style = self.styles.last().copied().unwrap_or_default().patch(style);
+        let number = self.number();
         for (index, line) in sanitize(text).split('\n').enumerate() {
             if index > 0 {
                 self.break_line();
@@ -420,8 +429,10 @@ impl<'a> Writer<'a> {
             let line = expand_tabs(line, 0);
             let Some(spans) = self.lines.last_mut() else { continue };
             match spans.last_mut() {
-                Some(last) if last.style == style => last.content.to_mut().push_str(&line),
-                _ => spans.push(Span::styled(line.into_owned(), style)),
+                Some(last) if (last.style, last.tag.link) == (style, number) => {
+                    last.content.to_mut().push_str(&line);
+                }
+                _ => spans.push(Span::styled(line.into_owned(), style).linked(number)),
             }
         }
     }
@@ -456,7 +467,9 @@ impl<'a> Writer<'a> {
         for line in lines {
             let (mut first, _) = self.prefixes(true);
             first.extend(
-                line.spans.into_iter().map(|span| Span::styled(span.content, line.style.patch(span.style))),
+                line.spans
+                    .into_iter()
+                    .map(|span| Span { style: line.style.patch(span.style), ..span }.marked(line.mark)),
             );
             self.out.push(Line::from(first));
         }

@@ -2,10 +2,10 @@
 
 use pulldown_cmark::Alignment;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
+use crate::ui::text::{Line, Span};
 use crate::ui::text::{truncate, width, wrap_line, wrap_prefixed};
 use crate::ui::theme::Role;
 

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use proptest::prelude::*;
-use ratatui::text::Line;
 
 use super::*;
+use crate::ui::text::Line;
 
 use crate::ui::highlight;
 use crate::ui::text::{link, width};
@@ -543,9 +543,8 @@ fn split_paragraphs_are_copied_as_one_line() {
 fn links(source: &str) -> Vec<(String, String)> {
     let lines = draw_all(&mut Markdown::of(source), source, 60);
     let spans = lines.into_iter().flat_map(|line| line.spans);
-    let linked = |span: ratatui::text::Span<'static>| {
-        let number = link::number(span.style.underline_color?);
-        Some((span.content.into_owned(), link::address(number)?))
+    let linked = |span: crate::ui::text::Span<'static>| {
+        Some((span.content.into_owned(), link::address(span.tag.link)?))
     };
     spans.filter_map(linked).collect()
 }

@@ -1,6 +1,5 @@
 //! The dialog with details of the connection: the agent, its capabilities, and how it was started.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, Place, Row, words};
@@ -9,6 +8,7 @@ use crate::config::keymap::Context;
 use crate::model::{
     Action, AgentCapabilities, AuthKind, AuthState, AuthStatus, CloseReason, ConnId, ExitInfo, Provider,
 };
+use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
@@ -22,7 +22,7 @@ pub(super) fn draw(
     id: ConnId,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     let place = Place::new(area, 80, false);
     let cols = place.cols();

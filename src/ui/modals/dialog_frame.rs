@@ -5,17 +5,16 @@
 
 use std::ops::Range;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
-use ratatui::text::{Line, Span};
 
 use crate::app::LineInput;
 use crate::model::Action;
-use crate::ui::composer::blank;
+use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::picture::strip;
 use crate::ui::text;
+use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
 
@@ -111,7 +110,7 @@ impl DialogFrame<'_> {
         scene: &FrameContext,
         place: Place,
         view: &mut ViewState,
-        buf: &mut Buffer,
+        buf: &mut Canvas,
     ) -> Option<Position> {
         let screen = place.screen;
         let edge: usize = if place.has_frame { 2 } else { 1 };
@@ -156,7 +155,7 @@ impl DialogFrame<'_> {
         };
         view.hits.add(screen, Hit::Nothing);
         recede(scene, screen, buf);
-        blank(outer, buf, scene.style(Role::Modal));
+        buf.blank(outer, scene.style(Role::Modal));
         self.draw_frame(scene, place, outer, buf);
 
         let side = if place.has_frame { 3 } else { 2 };
@@ -203,7 +202,7 @@ impl DialogFrame<'_> {
                 .bottom()
                 .saturating_sub(1 + u16::from(place.has_frame) + u16::try_from(pad).unwrap_or(0));
             let line = scene.hints(&self.hints, usize::from(inner.width));
-            buf.set_line(inner.x, last, &line, inner.width);
+            buf.put_line(inner.x, last, &line, inner.width);
         }
         cursor
     }
@@ -229,7 +228,7 @@ impl DialogFrame<'_> {
     }
 
     /// Draws border and heading; on a small screen only the heading with a rule.
-    fn draw_frame(&self, scene: &FrameContext, place: Place, outer: Rect, buf: &mut Buffer) {
+    fn draw_frame(&self, scene: &FrameContext, place: Place, outer: Rect, buf: &mut Canvas) {
         let border = scene.style(Role::ModalBorder);
         let [top_left, top_right, bottom_left, bottom_right, across, down] = scene.marks.frame;
         let width = usize::from(outer.width);
@@ -264,13 +263,13 @@ fn draw_rows<'r>(
     inner: Rect,
     y: &mut u16,
     view: &mut ViewState,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
     cursor: &mut Option<Position>,
 ) {
     let mut was_selected = false;
     for row in rows {
         let area = Rect { y: *y, height: 1, ..inner };
-        buf.set_line(area.x, *y, &row.line, area.width);
+        buf.put_line(area.x, *y, &row.line, area.width);
         if row.is_selected {
             // The selection style replaces the styles of the row, so that it is readable.
             let wide = Rect { x: area.x.saturating_sub(2), width: area.width + 3, ..area };
@@ -313,9 +312,11 @@ fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState)
 }
 
 /// Dims the content behind a dialog, so that it is still readable.
-fn recede(scene: &FrameContext, screen: Rect, buf: &mut Buffer) {
+fn recede(scene: &FrameContext, screen: Rect, buf: &mut Canvas) {
     let (rule, dim) = (scene.style(Role::Rule), scene.style(Role::TextDim));
     let ground = scene.look.theme.screen_bg();
+    // In one tone a picture is only noise.
+    buf.remove_pictures(screen.top()..screen.bottom());
     for place in screen.positions() {
         let Some(cell) = buf.cell_mut(place) else { continue };
         if strip::is_part(cell) {
@@ -333,7 +334,7 @@ fn recede(scene: &FrameContext, screen: Rect, buf: &mut Buffer) {
 }
 
 /// Replaces the screen background by the dialog's, because rows are drawn for both.
-fn lift(scene: &FrameContext, area: Rect, buf: &mut Buffer) {
+fn lift(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
     let (screen, modal) = (scene.look.theme.screen_bg(), scene.look.theme.modal_bg());
     if screen == modal {
         return;
@@ -354,7 +355,7 @@ pub(in crate::ui) fn draw_bar(
     skip: usize,
     rows: usize,
     all: usize,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) {
     if all <= rows || rows == 0 {
         return;
@@ -389,7 +390,7 @@ pub(super) fn spread(left: Vec<Span<'static>>, right: Line<'static>, cols: u16) 
     for span in left {
         let shown = text::truncate(&span.content, room.saturating_sub(used));
         used += text::width(&shown);
-        line.push_span(Span::styled(shown, span.style));
+        line.push_span(span.with_text(shown));
     }
     line.push_span(Span::raw(" ".repeat(cols.saturating_sub(used + right_cols))));
     line.spans.extend(right.spans);

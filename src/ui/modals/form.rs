@@ -1,8 +1,6 @@
 //! The dialog for a form of the agent.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, input, words};
 use super::place_in_queue;
@@ -10,8 +8,10 @@ use crate::app::dialogs::{field_hint, shown_value};
 use crate::app::{FieldState, FormState};
 use crate::config::keymap::Context;
 use crate::model::{Action, FieldKind, FormField};
+use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
+use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
 
@@ -27,7 +27,7 @@ pub(super) fn draw(
     fields: &[FormField],
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     let is_full = scene.state.ask_view.is_full_screen;
     let place = Place::new(area, 76, is_full);

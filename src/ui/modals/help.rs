@@ -1,16 +1,16 @@
 //! The help dialog with all keys of the keymap.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, input, words};
 use crate::app::LineInput;
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
+use crate::ui::canvas::Canvas;
 use crate::ui::composer::TEXT_KEYS;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::text;
+use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
 
@@ -31,7 +31,7 @@ pub(super) fn draw(
     filter: &LineInput,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     let place = Place::new(area, 120, false);
     let cols = place.cols();

@@ -4,9 +4,9 @@
 //! `app::dialogs` handles the selection.
 
 use crate::app::state::tab;
-use ratatui::buffer::Buffer;
+use crate::ui::canvas::Canvas;
+use crate::ui::text::{Line, Span};
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, choice, spread, words};
 use super::{options, permission};
@@ -42,7 +42,7 @@ pub(super) fn draw(
     scene: &FrameContext,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     if dialogs::is_attention_whole(scene.state)
         && let Some((key, open)) = dialogs::marked_ask(scene.state)
@@ -102,7 +102,7 @@ pub(super) fn draw(
     sheet.draw(scene, place, view, buf)
 }
 
-fn draw_whole(scene: &FrameContext, open: &OpenRequest, view: &mut ViewState, area: Rect, buf: &mut Buffer) {
+fn draw_whole(scene: &FrameContext, open: &OpenRequest, view: &mut ViewState, area: Rect, buf: &mut Canvas) {
     view.show_dialog(DialogId::Ask(open.ask));
     match &open.kind {
         OpenRequestKind::Permission { request, tool } => {

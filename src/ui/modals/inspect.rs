@@ -7,9 +7,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -17,9 +15,11 @@ use super::dialog_frame::{DialogFrame, Place, Row, Window, words};
 use crate::app::{Decision, ItemBody, ToolCall};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Raw, ToolStatus};
+use crate::ui::canvas::Canvas;
 use crate::ui::cells::kind_word;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::render_context::{duration, size};
+use crate::ui::text::{Line, Span};
 use crate::ui::text::{
     TAB_COLS, clip, expand_tabs, grapheme_width, hard_wrap, one_line, reveal, reveal_line,
 };
@@ -47,7 +47,7 @@ pub(super) fn draw(
     item: ItemId,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     let place = Place::new(area, COLS, false);
     let cols = place.cols();

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use ratatui::text::Line;
+use crate::ui::text::Line;
 
 use super::dialog_frame::{Row, choice};
 use crate::config::keymap::Context;

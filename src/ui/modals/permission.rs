@@ -8,9 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, Window, choice, spread, words};
 use super::{options, other_layout, place_in_queue};
@@ -18,11 +16,13 @@ use crate::app::dialogs::{self, inspect_url};
 use crate::app::{AccessRequest, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS, protected_files};
 use crate::config::keymap::Context;
 use crate::model::{Access, Action, ItemId, PermissionRequest, ToolContent, ToolKind};
+use crate::ui::canvas::Canvas;
 use crate::ui::cells::told::{named_paths, named_text};
 use crate::ui::cells::{ToolBody, diffs_of};
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
+use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::{BodyKey, ViewState};
 use crate::ui::{highlight, picture};
@@ -50,7 +50,7 @@ pub(super) fn draw(
     item: ItemId,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) {
     let tool = scene.session.transcript.get(item).and_then(|item| match &item.body {
         ItemBody::Tool(tool) => Some(tool.as_ref()),
@@ -153,7 +153,7 @@ fn draw_with_body<'s>(
     mut sheet: DialogFrame<'s>,
     place: Place,
     view: &mut ViewState,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) {
     let kept = Rc::clone(&view.asked.body);
     let (rows, first) = (kept.borrow().len(), kept.borrow().first_change);
@@ -276,7 +276,7 @@ pub(super) fn draw_access(
     ask: &AccessRequest,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) {
     let is_full = scene.state.ask_view.is_full_screen;
     let has_diff = ask.call.diffs().next().is_some();
@@ -313,7 +313,7 @@ pub(super) fn draw_url(
     url: &str,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) {
     let place = Place::new(area, COLS, scene.state.ask_view.is_full_screen);
     let cols = place.cols();

@@ -5,16 +5,16 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, Window, input, words};
 use crate::app::{Picker, PickerKind, PickerRow};
 use crate::config::keymap::Context;
 use crate::model::Action;
+use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
+use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ListShape, ViewState};
 
@@ -27,7 +27,7 @@ pub(super) fn draw(
     picker: &Picker,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     measure(&picker.rows, &mut view.dialog.shape);
     let shape = &view.dialog.shape;

@@ -9,15 +9,15 @@ use std::fmt::Write as _;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 
 use super::dialog_frame::{DialogFrame, Place, Row, input, spread, words};
 use crate::app::{Scope, SessionEntry, SessionsDialog, Sort, TextSearch};
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveHit};
+use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, counted};
-use crate::ui::rows::RowCache;
 use crate::ui::text;
+use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::transcript;
 use crate::ui::view_state::{Hit, ViewState};
@@ -36,7 +36,7 @@ pub(super) fn draw(
     dialog: &SessionsDialog,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     let place = Place::new(area, MOST_COLS, false);
     let cols = place.cols();
@@ -268,9 +268,9 @@ fn preview(
     };
     let turns = dialog.marked().and_then(|row| row.kept.as_ref()).map_or(0, |row| row.turn_count as usize);
     let place = Rect { x: 0, y: 0, width: cols, height };
-    let mut page = Buffer::empty(place);
+    let mut page = Canvas::new(cols, height);
     page.set_style(place, scene.style(Role::Modal));
-    transcript::draw(session, &mut view.preview, &scene.look, place, &mut page, &mut RowCache::default());
+    transcript::draw(session, &mut view.preview, &scene.look, place, &mut page);
     lines.extend((0..height).map(|y| Row::from(line_of(&page, y))));
     if let Some(first) = lines.first_mut() {
         let label = format!(" end of session, {} ", counted(turns, "turn", "turns"));

@@ -1,15 +1,15 @@
 //! Small dialogs: a question with a few answers, the queue, a text input.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
 
 use super::dialog_frame::{DialogFrame, Place, Row, choice, input, spread, words};
 use crate::app::{ChoiceDialog, LineDialog};
 use crate::config::keymap::Context;
 use crate::model::Action;
+use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, counted};
 use crate::ui::text;
+use crate::ui::text::Line;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
 
@@ -19,7 +19,7 @@ pub(super) fn draw_choice(
     dialog: &ChoiceDialog,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     let place = Place::new(area, 64, false);
     let cols = place.cols();
@@ -49,7 +49,7 @@ pub(super) fn draw_queue(
     selected: usize,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     let place = Place::new(area, 76, false);
     let cols = place.cols();
@@ -92,7 +92,7 @@ pub(super) fn draw_line(
     dialog: &LineDialog,
     view: &mut ViewState,
     area: Rect,
-    buf: &mut Buffer,
+    buf: &mut Canvas,
 ) -> Option<Position> {
     let place = Place::new(area, 64, false);
     let cols = place.cols();

@@ -23,7 +23,7 @@ fn drawn(weight: usize, kept_as: Option<u32>) -> Drawn {
 
 /// Rows of an image with these escape sequences.
 pub(crate) fn strips(texts: &[&str], cols: u16) -> Vec<Line<'static>> {
-    texts.iter().map(|text| strip::row(strip::keep(Arc::from(*text), cols), cols)).collect()
+    texts.iter().map(|text| strip::row(strip::keep(Arc::from(*text)), cols)).collect()
 }
 
 #[test]

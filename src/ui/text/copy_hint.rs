@@ -1,19 +1,14 @@
-//! Marks for copying: information about drawn rows that is stored invisibly in styles.
-//!
-//! A style can remove attributes, and the bits without an attribute have no effect. Marks use those bits in
-//! the style of a span or row: they need no memory, are preserved when a style is wrapped or patched, and are
-//! lost when the row is drawn to cells. `transcript::select` handles the selection.
+//! Marks for copying: information about rows of text that is not drawn. `transcript::select` handles the selection.
 
 use std::ops::Range;
 
-use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Span};
+use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::grapheme_width;
+use super::{Line, Span, grapheme_width};
 
 /// Information for copying. Marks can be combined with `|`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Mark(u16);
 
 impl Mark {
@@ -33,26 +28,14 @@ impl Mark {
     /// Hidden lines that can be expanded.
     pub const GAP: Self = Self((1 << 9) | Self::NO_LINE.0);
 
-    const ALL: u16 = 0b1111_1110_0000_0000;
-
-    /// The marks of a style.
-    pub fn of(style: Style) -> Self {
-        Self(style.sub_modifier.bits() & Self::ALL)
-    }
-
-    /// Adds the marks to a style.
-    pub fn on(self, style: Style) -> Style {
-        Style { sub_modifier: style.sub_modifier | Modifier::from_bits_retain(self.0), ..style }
-    }
-
     /// A span with this mark.
     pub fn span(self, text: impl Into<std::borrow::Cow<'static, str>>, style: Style) -> Span<'static> {
-        Span::styled(text, self.on(style))
+        Span::styled(text, style).marked(self)
     }
 
     /// Marks an entire row.
     pub fn row(self, mut line: Line<'static>) -> Line<'static> {
-        line.style = self.on(line.style);
+        line.mark = line.mark | self;
         line
     }
 
@@ -94,7 +77,7 @@ pub struct Glyph<'a> {
 
 /// Whether a row has two columns with separate texts.
 pub fn has_columns(line: &Line<'_>) -> bool {
-    line.spans.iter().any(|span| Mark::of(span.style).has(Mark::SECOND))
+    line.spans.iter().any(|span| span.tag.mark.has(Mark::SECOND))
 }
 
 /// Whether a column of a row is in its second text column.
@@ -102,7 +85,7 @@ pub fn is_second(line: &Line<'_>, col: usize) -> bool {
     let mut end = 0;
     for span in &line.spans {
         end += super::width(&span.content);
-        if Mark::of(span.style).has(Mark::SECOND) {
+        if span.tag.mark.has(Mark::SECOND) {
             return col + super::width(&span.content) >= end;
         }
     }
@@ -111,11 +94,11 @@ pub fn is_second(line: &Line<'_>, col: usize) -> bool {
 
 /// How a row continues the previous one, for the first or the second column.
 pub fn join(line: &Line<'_>, is_second: bool) -> Join {
-    let mut all = Mark::of(line.style);
+    let mut all = line.mark;
     let has_columns = has_columns(line);
     let mut is_there = !has_columns;
     for span in &line.spans {
-        let mark = Mark::of(span.style);
+        let mark = span.tag.mark;
         if !has_columns || mark.has(Mark::SECOND) == is_second {
             all = all | Mark(mark.0 & !Mark::APART.0);
             is_there = true;
@@ -134,7 +117,7 @@ pub fn glyphs<'a>(line: &'a Line<'_>, is_second: bool) -> impl Iterator<Item = G
     let has_columns = has_columns(line);
     let mut at = 0;
     line.spans.iter().flat_map(move |span| {
-        let mark = Mark::of(line.style.patch(span.style));
+        let mark = line.mark | span.tag.mark;
         let is_here = !has_columns || mark.has(Mark::SECOND) == is_second;
         let is_cell = is_here && mark.has(Mark::CELL);
         let is_text = is_here && !mark.has(Mark::APART);
@@ -217,36 +200,12 @@ pub fn text_of<'a>(rows: impl IntoIterator<Item = &'a Line<'static>>) -> String 
 
 #[cfg(test)]
 mod tests {
-    use ratatui::buffer::Buffer;
-    use ratatui::layout::Rect;
-
     use super::*;
 
     fn text_in(row: &Line<'_>, is_second: bool, cols: Range<usize>) -> String {
         let mut lines = Lines::default();
         lines.add(row, is_second, &cols);
         lines.into_text()
-    }
-
-    #[test]
-    fn marks_are_invisible() {
-        let all = Mark::APART | Mark::JOINED | Mark::SPACED | Mark::CELL | Mark::SECOND | Mark::NO_LINE;
-        let bold = Style::default().add_modifier(Modifier::BOLD);
-        let draw = |line: &Line<'_>| {
-            let mut buf = Buffer::empty(Rect::new(0, 0, 4, 1));
-            buf.set_line(0, 0, line, 4);
-            buf
-        };
-        let marked = all.row(Line::from(all.span("ab", bold)));
-        assert_eq!(draw(&marked), draw(&Line::from(Span::styled("ab", bold))));
-    }
-
-    #[test]
-    fn marks_are_preserved_when_styles_are_patched() {
-        let marked = Mark::APART.on(Style::default());
-        let patched = marked.patch(Style::default().add_modifier(Modifier::DIM));
-        assert!(Mark::of(patched).has(Mark::APART));
-        assert!(!Mark::of(patched).has(Mark::JOINED));
     }
 
     #[test]

@@ -1,9 +1,8 @@
-//! Links: targets of text, stored in the style of its cells.
+//! Links: targets of text.
 //!
-//! A style can have a separate underline colour, which no theme uses, so it contains the number of a link. It
-//! is preserved when a style is wrapped or patched, and remains in the cell, where the painter turns it into
-//! a hyperlink (OSC 8), and the mouse finds it. `app::state::places` finds places in text, and `app::dialogs`
-//! opens them.
+//! The tag of a span contains the number of its link. The canvas notes it beside the cells, where the painter turns it
+//! into a hyperlink (OSC 8); the mouse finds it in the span. `app::state::places` finds places in text, and
+//! `app::dialogs` opens them.
 //!
 //! The numbers belong to the drawing thread, and are valid until `MOST_LINKS` newer ones exist; an expired
 //! number is text without a link.
@@ -12,13 +11,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
-
-use ratatui::style::{Color, Style};
-use ratatui::text::Span;
 
 use crate::app::state::places;
 use crate::model::{Location, Target};
+use crate::ui::text::Span;
 
 /// Maximum number of links; a screen has far fewer.
 const MOST_LINKS: u32 = 4_096;
@@ -91,8 +89,8 @@ fn has_version(version: &str, least: (u32, u32)) -> bool {
     (number(), number()) >= least
 }
 
-/// A style with a link. A relative path is resolved in `folder`.
-pub fn lead(style: Style, target: &Target, folder: &Path) -> Style {
+/// The number of the link to a target. A relative path is resolved in `folder`.
+pub fn number_of(target: &Target, folder: &Path) -> u32 {
     let target = match target {
         Target::File(place) => {
             let path = folder.join(&place.path).components().collect();
@@ -104,11 +102,11 @@ pub fn lead(style: Style, target: &Target, folder: &Path) -> Style {
         Target::File(place) => format!("{}:{}", place.path.display(), place.line.unwrap_or(0)),
         Target::Url(url) => url.clone(),
     };
-    let number = TABLE.with_borrow_mut(|table| {
+    TABLE.with_borrow_mut(|table| {
         if let Some(number) = table.numbers.get(&key) {
             return *number;
         }
-        // Colours have 24 bits; 0 is reserved for no link.
+        // The painter has 24 bits for it; 0 is reserved for no link.
         table.last = table.last % 0x00ff_ffff + 1;
         let number = table.last;
         let place = (number % MOST_LINKS) as usize;
@@ -122,16 +120,7 @@ pub fn lead(style: Style, target: &Target, folder: &Path) -> Style {
         }
         table.numbers.insert(key, number);
         number
-    });
-    style.underline_color(Color::from_u32(number))
-}
-
-/// The link number of a cell; 0 for none.
-pub fn number(underline: Color) -> u32 {
-    match underline {
-        Color::Rgb(r, g, b) => u32::from(r) << 16 | u32::from(g) << 8 | u32::from(b),
-        _ => 0,
-    }
+    })
 }
 
 /// The target of a link.
@@ -160,24 +149,24 @@ pub fn linkify(spans: Vec<Span<'static>>, folder: &Path) -> Vec<Span<'static>> {
     for span in spans {
         let end = start + span.content.len();
         let mut at = start;
-        let is_free = span.style.underline_color.is_none();
+        let is_free = span.tag.link == 0;
         for (range, target) in
             places.iter().filter(|(range, _)| is_free && range.start < end && range.end > start)
         {
             let (from, to) = (range.start.max(start), range.end.min(end));
-            push(&mut out, &text, at, from, span.style);
-            push(&mut out, &text, from, to, lead(span.style, target, folder));
+            push(&mut out, &text, at..from, &span, 0);
+            push(&mut out, &text, from..to, &span, number_of(target, folder));
             at = to;
         }
-        push(&mut out, &text, at, end, span.style);
+        push(&mut out, &text, at..end, &span, span.tag.link);
         start = end;
     }
     out
 }
 
-fn push(out: &mut Vec<Span<'static>>, text: &str, from: usize, to: usize, style: Style) {
-    if let Some(part) = text.get(from..to).filter(|part| !part.is_empty()) {
-        out.push(Span::styled(part.to_owned(), style));
+fn push(out: &mut Vec<Span<'static>>, text: &str, part: Range<usize>, like: &Span<'_>, link: u32) {
+    if let Some(part) = text.get(part).filter(|part| !part.is_empty()) {
+        out.push(like.with_text(part.to_owned()).linked(link));
     }
 }
 
@@ -192,10 +181,7 @@ mod tests {
     #[test]
     fn link_numbers_resolve_until_they_expire() {
         let folder = Path::new("/w");
-        let number_of = |target: &Target| {
-            let style = lead(Style::default(), target, folder);
-            number(style.underline_color.expect("a number"))
-        };
+        let number_of = |target: &Target| number_of(target, folder);
         let first = url("https://a.org");
         let number = number_of(&first);
         assert_eq!(number_of(&first), number, "the same number");
@@ -236,24 +222,21 @@ mod tests {
     }
 
     #[test]
-    fn linking_does_not_change_text_or_existing_links() {
-        let bold = Style::new().bold();
-        let there = lead(bold, &url("https://x.org"), Path::new("/w"));
+    fn text_stays_and_only_places_get_a_number() {
+        let bold = ratatui::style::Style::new().bold();
+        let there = number_of(&url("https://x.org"), Path::new("/w"));
         let spans = vec![
             Span::raw("see sr"),
             Span::styled("c/a.rs:3 now", bold),
-            Span::styled(" https://y.org", there),
+            Span::styled(" https://y.org", bold).linked(there),
         ];
         let out = linkify(spans.clone(), Path::new("/w"));
         let text =
             |spans: &[Span<'static>]| spans.iter().map(|span| span.content.to_string()).collect::<String>();
         assert_eq!(text(&out), text(&spans));
-        let linked: Vec<&str> = out
-            .iter()
-            .filter(|span| span.style.underline_color.is_some())
-            .map(|span| span.content.as_ref())
-            .collect();
+        let linked: Vec<&str> =
+            out.iter().filter(|span| span.tag.link != 0).map(|span| span.content.as_ref()).collect();
         assert_eq!(linked, ["sr", "c/a.rs:3", " https://y.org"]);
-        assert_eq!(out.last().map(|span| span.style), Some(there));
+        assert_eq!(out.last().map(|span| (span.style, span.tag.link)), Some((bold, there)));
     }
 }

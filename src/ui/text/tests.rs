@@ -2,9 +2,9 @@ use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Span};
 
 use super::*;
+use crate::ui::text::{Line, Span};
 
 #[test]
 fn escapes_and_control_characters_are_removed() {
@@ -162,9 +162,9 @@ proptest! {
 
 #[test]
 fn lines_are_drawn_as_by_ratatui() {
+    use crate::ui::text::Span;
     use ratatui::layout::Rect;
     use ratatui::style::{Color, Style};
-    use ratatui::text::Span;
     let area = Rect::new(0, 0, 12, 3);
     for cols in [0, 3, 7, 12, 40] {
         for texts in [
@@ -175,11 +175,15 @@ fn lines_are_drawn_as_by_ratatui() {
             ["▌ – “ü”", "│─"],
         ] {
             let spans = texts.map(|text| Span::styled(text, Style::new().fg(Color::Red)));
-            let line = Line::from(spans.to_vec()).style(Style::new().bg(Color::Blue));
-            let (mut ours, mut theirs) = (Buffer::empty(area), Buffer::empty(area));
-            put_line(&mut ours, 1, 1, &line, cols);
-            theirs.set_line(1, 1, &line, cols);
-            assert_eq!(ours, theirs, "{texts:?} in {cols}");
+            let style = Style::new().bg(Color::Blue);
+            let line = Line { style, ..Line::from(spans.to_vec()) };
+            let spans: Vec<_> =
+                spans.iter().map(|span| ratatui::text::Span::styled(&*span.content, span.style)).collect();
+            let theirs_line = ratatui::text::Line::from(spans).style(style);
+            let (mut ours, mut theirs) = (crate::ui::Canvas::new(12, 3), Buffer::empty(area));
+            ours.put_line(1, 1, &line, cols);
+            theirs.set_line(1, 1, &theirs_line, cols);
+            assert_eq!(*ours, theirs, "{texts:?} in {cols}");
         }
     }
 }

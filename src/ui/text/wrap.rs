@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::copy_hint::Mark;
-use super::grapheme_width;
+use super::{Line, Span, grapheme_width};
 
 /// A grapheme of a line with its position and width.
 #[derive(Clone, Copy)]
@@ -91,8 +89,7 @@ impl<'a> Graphemes<'a> {
 
     fn close(&self, open: Option<(u32, String)>, out: &mut Vec<Span<'static>>) {
         if let Some((span, text)) = open {
-            let style = self.line.spans.get(span as usize).map_or_else(Style::default, |span| span.style);
-            out.push(Span::styled(text, style));
+            out.extend(self.line.spans.get(span as usize).map(|span| span.with_text(text)));
         }
     }
 
@@ -160,7 +157,7 @@ pub fn wrap_prefixed(
         if mark.is_some() {
             // The prefix of continued rows is decoration.
             for span in &mut spans {
-                span.style = Mark::APART.on(span.style);
+                span.tag.mark = span.tag.mark | Mark::APART;
             }
         }
         if end == from && next > from {
@@ -278,7 +275,5 @@ fn prefix_cols(prefix: &[Span<'static>]) -> usize {
 }
 
 fn styled(line: &Line<'_>, spans: Vec<Span<'static>>) -> Line<'static> {
-    let mut out = Line::from(spans);
-    out.style = line.style;
-    out
+    Line { spans, style: line.style, mark: line.mark }
 }

@@ -111,7 +111,7 @@ pub fn reduce(style: Style, support: ColorSupport, screen: Option<Color>) -> Sty
             let under = bg.or(floor);
             Style { fg: style.fg.map(|color| to_16(color, under)), bg, ..style }
         }
-        ColorSupport::None => Style { fg: None, bg: None, underline_color: None, ..style },
+        ColorSupport::None => Style { fg: None, bg: None, ..style },
     }
 }
 

@@ -10,15 +10,15 @@
 
 use std::ops::Range;
 
-use ratatui::buffer::Buffer;
 use ratatui::style::{Modifier, Style};
-use ratatui::text::Line;
 
 use crate::app::ItemBody;
 use crate::app::state::search::{Hit, Pattern, Search, hits, texts};
 use crate::model::Role as Speaker;
+use crate::ui::canvas::Canvas;
 use crate::ui::cells::layout::Source;
 use crate::ui::render_context::RenderContext;
+use crate::ui::text::Line;
 use crate::ui::text::copy_hint::{self, Join};
 use crate::ui::theme::Role;
 
@@ -72,7 +72,7 @@ pub(super) struct Frame {
 }
 
 /// Highlights the matches in a piece that was just drawn.
-pub(super) fn mark(list: &List<'_>, frame: &Frame, buf: &mut Buffer) {
+pub(super) fn mark(list: &List<'_>, frame: &Frame, buf: &mut Canvas) {
     let Some(search) = list.session.search.as_deref() else { return };
     let Some(pattern) = search.pattern() else { return };
     let Some(cell) = list.view.cells.get(&frame.item) else { return };

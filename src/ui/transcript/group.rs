@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ratatui::text::{Line, Span};
+use crate::ui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, Session, ToolCall};
 use crate::ui::cells::layout::{Context, Layout, LineRun};

@@ -25,6 +25,6 @@ impl TranscriptView {
             end += width(&span.content);
             col < end
         })?;
-        link::target(span.style.underline_color.map_or(0, link::number))
+        link::target(span.tag.link)
     }
 }

@@ -2,15 +2,14 @@
 
 use std::ops::Range;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::Line;
 
 use crate::app::{Item, ItemBody, MessagePart};
 use crate::model::Role as Speaker;
-use crate::ui::rows::RowCache;
-use crate::ui::text::{put_line, put_text};
+use crate::ui::canvas::Canvas;
+use crate::ui::text::Line;
+use crate::ui::text::put_text;
 use crate::ui::theme::Role;
 
 use super::find::{self, Frame};
@@ -76,7 +75,7 @@ enum Mark {
 }
 
 /// Draws the rows from `top` on that are not on the screen already.
-pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer, rows: &mut RowCache) {
+pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Canvas) {
     let selected = list.session.selected.and_then(|id| list.session.transcript.index_of(id));
     let selected = selected.map(|index| group::leader(list.session, list.items, index));
     let mut all = Vec::new();
@@ -98,21 +97,24 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer
     let bar = |y: u16| thumb.as_ref().map(|thumb| thumb.contains(&(y - area.y)));
     // Matches and selections are painted over the rows.
     if list.session.search.is_some() || list.view.select.has_any() {
-        rows.refuse(buf);
+        buf.refuse();
     }
     let mut keys = Vec::with_capacity(area.height.into());
     for shown in &all {
         for y in shown.y..shown.y + shown.rows {
             let row = shown.row(y);
             let line = shown.line(list, row).map(|line| (line.style, &line.spans));
-            keys.push(rows.key((shown.x, shown.cols, shown.mark(row), line, bar(y))));
+            keys.push(buf.key((shown.x, shown.cols, shown.mark(row), line, bar(y))));
         }
     }
-    keys.extend((y..area.bottom()).map(|y| rows.key(bar(y))));
-    rows.settle(keys, buf);
+    keys.extend((y..area.bottom()).map(|y| buf.key(bar(y))));
+    buf.settle(keys);
     let look = list.look;
     for shown in &all {
-        for y in (shown.y..shown.y + shown.rows).filter(|y| !rows.stays(*y)) {
+        for y in shown.y..shown.y + shown.rows {
+            if buf.stays(y) {
+                continue;
+            }
             let row = shown.row(y);
             let (mark, style) = match shown.mark(row) {
                 Mark::None => ("", Style::new()),
@@ -121,13 +123,13 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Buffer
             };
             put_text(buf, area.x + 1, y, mark, 1, style);
             if let Some(line) = shown.line(list, row) {
-                put_line(buf, shown.x, y, line, shown.cols);
+                buf.put_line(shown.x, y, line, shown.cols);
             }
         }
         find::mark(list, &shown.frame(area), buf);
     }
-    for y in (area.y..area.bottom()).filter(|y| !rows.stays(*y)) {
-        let (role, text) = match bar(y) {
+    for y in area.y..area.bottom() {
+        let (role, text) = match bar(y).filter(|_| !buf.stays(y)) {
             Some(true) => (Role::ScrollThumb, look.glyphs.bar),
             Some(false) => (Role::ScrollTrack, look.glyphs.pipe),
             None => continue,

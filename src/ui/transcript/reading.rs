@@ -5,10 +5,10 @@
 //! so that several changes of the width lead back to the original position.
 
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
 use crate::app::Session;
 use crate::ui::render_context::RenderContext;
+use crate::ui::text::Line;
 use crate::ui::text::copy_hint;
 
 use super::list::List;

@@ -8,13 +8,13 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
 
 use crate::app::Session;
 use crate::model::{Gap, ItemId};
+use crate::ui::canvas::Canvas;
 use crate::ui::render_context::RenderContext;
+use crate::ui::text::Line;
 use crate::ui::text::copy_hint::{self, Glyph, Join, Lines};
 use crate::ui::theme::Role;
 
@@ -409,7 +409,7 @@ impl Selected {
 }
 
 /// Highlights the selection in the drawn rows.
-pub(super) fn paint(view: &TranscriptView, look: &RenderContext<'_>, buf: &mut Buffer) {
+pub(super) fn paint(view: &TranscriptView, look: &RenderContext<'_>, buf: &mut Canvas) {
     let Some(selected) = view.select.selected else { return };
     let style = look.theme.style(Role::Selection);
     let area = view.select.area;

@@ -2,6 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
 use super::*;
@@ -86,10 +87,10 @@ fn render_with(
     rows: u16,
 ) -> Buffer {
     let area = Rect::new(0, 0, cols, rows);
-    let mut buf = Buffer::empty(area);
+    let mut buf = Canvas::new(cols, rows);
     buf.set_style(area, look.theme.style(crate::ui::theme::Role::Text));
-    draw(session, view, look, area, &mut buf, &mut RowCache::default());
-    buf
+    draw(session, view, look, area, &mut buf);
+    buf.into_buffer()
 }
 
 fn rows_of(buf: &Buffer) -> Vec<String> {

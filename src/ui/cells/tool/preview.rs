@@ -3,7 +3,7 @@
 //! While a command runs and if it failed, its last lines are shown, below the line with the reason. Otherwise both ends
 //! are shown: the last lines alone are often a summary that means little without the first ones.
 
-use ratatui::text::Line;
+use crate::ui::text::Line;
 
 use crate::app::state::fold::count_lines;
 use crate::ui::render_context::with_commas;

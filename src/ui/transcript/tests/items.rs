@@ -122,7 +122,7 @@ fn pictures() {
             render(&session, &mut view, cols, 60);
             while let Some(wanted) = picture::take_wanted() {
                 let facts = Facts { points: (6, 4), format: "png", bytes: 27 };
-                let rows = ["█▀▀▀▀█", "█▄▄▄▄█"].map(ratatui::text::Line::raw).to_vec();
+                let rows = ["█▀▀▀▀█", "█▄▄▄▄█"].map(crate::ui::text::Line::raw).to_vec();
                 picture::put(
                     wanted.key,
                     Ok(Drawn { facts, rows: PictureRows::Text(rows), kept_as: None, weight: 9 }),

@@ -1,12 +1,18 @@
 use std::num::NonZero;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use ratatui::buffer::CellWidth;
 use ratatui::layout::Position;
 
 use super::*;
-use crate::app::{ItemBody, LineInput, Message, MessagePart, Modal, ViewCommand};
-use crate::model::{ItemId, Role};
+use crate::app::{
+    Effect, Event, ItemBody, LineInput, Message, MessagePart, Modal, TimerId, Turn, ViewCommand, update,
+};
+use crate::model::{
+    Action, AgentEvent, ConnId, ItemId, Patch, Plan, PlanBody, PlanEntry, PlanPriority, PlanStatus, Role,
+    SessionUpdate, Usage,
+};
 use crate::runtime::paint::Painter;
 use crate::ui::tests::fixture::{Stage, ready, theme};
 use crate::ui::{ViewState, draw_into};
@@ -22,6 +28,10 @@ enum Step {
     View(ViewCommand),
     Press(u16, u16),
     Drag(u16, u16),
+    /// Text of a turn that runs, or anything else that happens.
+    Happen(Event),
+    Turn(bool),
+    Wait(u64),
     Nothing,
 }
 
@@ -39,7 +49,36 @@ fn step() -> impl Strategy<Value = Step> {
         1 => ((30..70_u16), (8..24_u16)).prop_map(|(cols, rows)| Step::Resize(cols, rows)),
         1 => ((0..60_u16), (0..20_u16)).prop_map(|(x, y)| Step::Press(x, y)),
         1 => ((0..60_u16), (0..20_u16)).prop_map(|(x, y)| Step::Drag(x, y)),
+        8 => happening().prop_map(Step::Happen),
+        2 => any::<bool>().prop_map(Step::Turn),
+        3 => (0..40_000_u64).prop_map(Step::Wait),
         1 => Just(Step::Nothing),
+    ]
+}
+
+fn happening() -> impl Strategy<Value = Event> {
+    let update = |update| Event::Agent(ConnId(1), AgentEvent::Update("s-1".into(), update));
+    let chunk = |role| move |text| SessionUpdate::Chunk { role, message: None, text };
+    let usage = |used| SessionUpdate::Usage(Usage { used_tokens: used, size_tokens: 90, cost: None });
+    let action = |action| Just(Event::Act(action));
+    let step = |content| PlanEntry { content, priority: PlanPriority::High, status: PlanStatus::Pending };
+    let plan =
+        move |content| SessionUpdate::Plan(Plan { id: None, body: PlanBody::Entries(vec![step(content)]) });
+    prop_oneof![
+        6 => "[a-z *`\n]{1,60}".prop_map(chunk(Role::Agent)).prop_map(update),
+        1 => "[a-z ]{1,60}".prop_map(chunk(Role::Thought)).prop_map(update),
+        1 => "[a-z ]{1,60}".prop_map(chunk(Role::User)).prop_map(update),
+        1 => (0..99_u64).prop_map(usage).prop_map(update),
+        1 => "[a-z ]{1,9}".prop_map(plan).prop_map(update),
+        1 => prop_oneof![Just("d"), Just("p")].prop_map(|id| SessionUpdate::Mode(id.into())).prop_map(update),
+        1 => "[a-z ]{1,9}".prop_map(|title| SessionUpdate::Info {
+            title: Patch::Set(title),
+            updated_at: Patch::Keep,
+        })
+        .prop_map(update),
+        1 => prop_oneof![action(Action::Browse), action(Action::ToggleMouse), action(Action::Escape)],
+        1 => prop_oneof![action(Action::OpenSearch), action(Action::NewTab), action(Action::NextTab)],
+        1 => Just(Event::Timer(TimerId::Flash)),
     ]
 }
 
@@ -130,17 +169,37 @@ proptest! {
                         if is_press { transcript.press(at, stage.now) } else { transcript.drag(at, stage.now) }
                     }
                 }
+                Step::Happen(event) => {
+                    for effect in update(&mut stage.state, event.clone(), stage.now) {
+                        if let Effect::View(command) = effect {
+                            for view in &mut views {
+                                view.apply(command.clone());
+                            }
+                        }
+                    }
+                }
+                Step::Turn(runs) => {
+                    let now = stage.now;
+                    let turn = if *runs { Turn::Running { since: now, last_news: now } } else { Turn::Idle };
+                    stage.session(|session| session.turn = turn);
+                    stage.state.chrome_changes += 1;
+                }
+                Step::Wait(millis) => stage.now += Duration::from_millis(*millis),
                 Step::Nothing => {}
+            }
+            for view in &mut views {
+                view.set_now(stage.now);
             }
             let theme = theme(name);
             let [view, other] = &mut views;
-            let mut fresh = Buffer::empty(Rect::new(0, 0, size.0, size.1));
-            draw_into(&stage.state, other, &theme, &mut fresh, false);
+            let mut fresh = Canvas::new(size.0, size.1);
+            let wanted_cursor = draw_into(&stage.state, other, &theme, &mut fresh);
             painter.resize(size.0, size.1);
-            let (buf, is_old) = painter.begin();
-            let cursor = draw_into(&stage.state, view, &theme, buf, is_old);
-            prop_assert_eq!(&*buf, &fresh);
-            let bytes = painter.finish(cursor, view.rows()).to_vec();
+            let cursor = draw_into(&stage.state, view, &theme, painter.canvas());
+            prop_assert_eq!(&**painter.canvas(), &*fresh);
+            prop_assert_eq!(cursor, wanted_cursor);
+            prop_assert_eq!(&view.hits, &other.hits);
+            let bytes = painter.finish(cursor).to_vec();
             terminal.process(&bytes);
             prop_assert_eq!(shown(&terminal, size), wanted(&fresh));
         }
@@ -148,42 +207,50 @@ proptest! {
 }
 
 /// Draws some frames of a message that grows; how many rows the last one drew.
-fn drawn_rows(chunks: &[&str]) -> (usize, Option<Moved>) {
+fn drawn_rows(chunks: &[&str]) -> (usize, Option<Scroll>) {
     let mut stage = ready();
     for n in 0..30 {
         say(&mut stage, if n % 2 == 0 { Role::User } else { Role::Agent }, &format!("number {n}"));
     }
-    let (mut view, theme) = (stage.view(), theme("dark"));
-    let mut buf = Buffer::empty(Rect::new(0, 0, 80, 24));
-    let mut is_old = false;
+    let (mut view, theme, mut canvas) = (stage.view(), theme("dark"), Canvas::new(80, 24));
     for chunk in chunks {
         say(&mut stage, Role::Agent, chunk);
-        draw_into(&stage.state, &mut view, &theme, &mut buf, is_old);
-        is_old = true;
+        draw_into(&stage.state, &mut view, &theme, &mut canvas);
+        canvas.set_shown();
     }
-    ((0..24).filter(|y| !view.rows().is_kept(*y)).count(), view.rows().moved())
+    ((0..24).filter(|y| !canvas.is_kept(*y)).count(), canvas.scroll())
 }
 
 #[test]
-fn a_frame_draws_what_is_not_of_the_transcript_and_the_rows_that_differ() {
-    let (chrome, moved) = drawn_rows(&["one ", ""]);
-    assert_eq!(moved, None);
-    assert!(chrome <= 7, "{chrome} rows of 24 are not of the transcript");
-    assert_eq!(drawn_rows(&["one ", "two "]), (chrome + 1, None));
-    let (drawn, moved) = drawn_rows(&["one ", &"two ".repeat(20)]);
-    assert_eq!(moved.map(|moved| moved.up), Some(1));
-    assert!(drawn <= chrome + 4, "the line that grew, the new one and the ends of the scroll bar: {drawn}");
+fn a_frame_draws_the_rows_that_differ() {
+    assert_eq!(drawn_rows(&["one "]), (24, None));
+    assert_eq!(drawn_rows(&["one ", ""]), (0, None));
+    assert_eq!(drawn_rows(&["one ", "two "]), (1, None));
+    let (drawn, scroll) = drawn_rows(&["one ", &"two ".repeat(20)]);
+    assert_eq!(scroll.map(|scroll| scroll.up), Some(1));
+    assert!(drawn <= 4, "the line that grew, the new one and the ends of the scroll bar: {drawn}");
+}
+
+/// How many rows around the transcript are drawn after an event of a running turn, so many milliseconds later.
+fn drawn_chrome(update_of: SessionUpdate, millis: u64) -> usize {
+    let mut stage = ready();
+    let now = stage.now;
+    stage.session(|session| session.turn = Turn::Running { since: now, last_news: now });
+    say(&mut stage, Role::Agent, "one");
+    let (mut view, theme, mut canvas) = (stage.view(), theme("dark"), Canvas::new(80, 24));
+    draw_into(&stage.state, &mut view, &theme, &mut canvas);
+    canvas.set_shown();
+    let event = Event::Agent(ConnId(1), AgentEvent::Update("s-1".into(), update_of));
+    update(&mut stage.state, event, now);
+    view.set_now(now + Duration::from_millis(millis));
+    draw_into(&stage.state, &mut view, &theme, &mut canvas);
+    [0, 1, 20, 21, 22, 23].into_iter().filter(|y| !canvas.is_kept(*y)).count()
 }
 
 #[test]
-fn what_moved_is_found() {
-    let rows: Vec<u64> = (0..40).collect();
-    assert_eq!(find_move(&rows, &rows), 0);
-    let later: Vec<u64> = (3..43).collect();
-    assert_eq!(find_move(&rows, &later), 3);
-    assert_eq!(find_move(&later, &rows), -3);
-    let other: Vec<u64> = (100..140).collect();
-    assert_eq!(find_move(&rows, &other), 0);
-    // Blank rows look alike wherever they are.
-    assert_eq!(find_move(&[7; 40], &[7; 40]), 0);
+fn text_of_a_turn_leaves_the_chrome_alone_until_a_time_in_it_changes() {
+    let chunk = || SessionUpdate::Chunk { role: Role::Agent, message: None, text: "two".into() };
+    assert_eq!(drawn_chrome(chunk(), 90), 0);
+    assert_eq!(drawn_chrome(chunk(), 110), 6, "the spinner");
+    assert_eq!(drawn_chrome(SessionUpdate::Mode("p".into()), 0), 6);
 }
