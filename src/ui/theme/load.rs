@@ -30,6 +30,15 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("high-contrast-light", include_str!("../../../themes/high-contrast-light.toml")),
     ("colour-blind", include_str!("../../../themes/colour-blind.toml")),
     ("colour-blind-light", include_str!("../../../themes/colour-blind-light.toml")),
+    ("catppuccin-mocha", include_str!("../../../themes/catppuccin-mocha.toml")),
+    ("catppuccin-latte", include_str!("../../../themes/catppuccin-latte.toml")),
+    ("gruvbox-dark", include_str!("../../../themes/gruvbox-dark.toml")),
+    ("gruvbox-light", include_str!("../../../themes/gruvbox-light.toml")),
+    ("tokyo-night", include_str!("../../../themes/tokyo-night.toml")),
+    ("tokyo-night-day", include_str!("../../../themes/tokyo-night-day.toml")),
+    ("nord", include_str!("../../../themes/nord.toml")),
+    ("solarized-dark", include_str!("../../../themes/solarized-dark.toml")),
+    ("solarized-light", include_str!("../../../themes/solarized-light.toml")),
     ("ansi", include_str!("../../../themes/ansi.toml")),
 ];
 
