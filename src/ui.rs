@@ -102,7 +102,7 @@ fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Ca
     canvas.key((
         (scene.state.chrome_changes, &scene.state.flash, status::is_quiet(scene)),
         (scene.look.spinner, view.composer.rev(), news, keymap),
-        (panes.title, panes.plan, panes.rule, panes.composer, panes.status),
+        (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
     ))
 }
 
@@ -157,7 +157,10 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
         return None;
     }
-    let panes = arrange(&scene, view, area);
+    let mut panes = arrange(&scene, view, area);
+    let request = modals::AnchoredRequest::new(&scene, view, panes.transcript);
+    let request_rows = request.as_ref().map_or(0, modals::AnchoredRequest::rows);
+    panes.transcript.height = panes.transcript.height.saturating_sub(request_rows);
     let ground = ground(state, session, &scene.look, &panes);
     buf.begin(blank, panes.transcript, ground);
     if session.transcript.items().is_empty() {
@@ -182,7 +185,17 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     }
     // The bar of tabs stays above all dialogs: a dialog belongs to its tab.
     let below = Rect { y: area.y + panes.tabs.height, height: area.height - panes.tabs.height, ..area };
-    let of_dialog = modals::draw(&scene, view, below, buf);
+    // What is typed beside a request must be visible.
+    let is_typing = dialogs::is_beside_draft(state);
+    let most = if is_typing { panes.rule.y.saturating_sub(below.y) } else { below.height };
+    let below = Rect { height: most, ..below };
+    let of_dialog = match request {
+        Some(request) => {
+            request.draw(&scene, view, buf);
+            None
+        }
+        None => modals::draw(&scene, view, below, buf),
+    };
     if is_free {
         cursor = of_dialog;
     }

@@ -51,7 +51,7 @@ pub use commands::leads_elsewhere;
 pub use composer::{Completion, completions, on_draft, selected_completion, show_draft};
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
-pub use grace::{takes_answers, takes_answers_from, takes_input, takes_input_from};
+pub use grace::{is_beside_draft, takes_answers, takes_answers_from, takes_input, takes_input_from};
 pub use inbox::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
 pub use items::is_item_open;
 pub use obstacle::obstacle;
@@ -99,6 +99,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::Escape => leave::escape(state, now, fx),
         // The wheel is no key: it moves what is looked at, at any time.
         Action::Scroll(lines) if !takes_input(state, now) => stack::scroll(i32::from(lines), fx),
+        _ if is_beside_draft(state) => beside_request(state, action, now, fx),
         _ if !takes_input(state, now) => {}
         _ => route(state, action, now, fx),
     }
@@ -113,10 +114,10 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 #[expect(clippy::needless_pass_by_value, reason = "reducers take what happened as a whole")]
 pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Effect>) {
     settle(state, now);
-    if state.is_quitting || !takes_input(state, now) {
+    if state.is_quitting || !takes_input(state, now) && !is_beside_draft(state) {
         return;
     }
-    if focus(state) == Focus::Search {
+    if focus(state) == Focus::Search || is_beside_draft(state) {
         search::on_line(state, &edit, fx);
         return;
     }
@@ -181,6 +182,15 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Main | Focus::Browse => true,
     };
     if !is_done {
+        commands::on_action(state, action, now, fx);
+    }
+}
+
+/// Handles an action while a request is shown and the composer or the search has the keys.
+fn beside_request(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    if base_focus(state) != Focus::Search {
+        on_session(state, action, now, fx);
+    } else if !search::on_action(state, in_a_dialog(action), fx) {
         commands::on_action(state, action, now, fx);
     }
 }

@@ -28,7 +28,7 @@ mod tool;
 
 pub(crate) use body::{ToolBody, diffs_of};
 pub(crate) use file_status::diff_head;
-pub(crate) use tool::{comparing, is_groupable, title};
+pub(crate) use tool::{comparing, is_asked_first, is_groupable, title};
 
 /// Most lines of raw JSON that are shown.
 const RAW_LINES_MAX: usize = 40;

@@ -36,7 +36,13 @@ use super::diff::Layout;
 use super::frame_context::FrameContext;
 use super::log;
 use super::text;
+use dialog_frame::{DialogFrame, Place};
+
 use super::view_state::{DialogId, ViewState};
+
+/// A request is drawn over the screen if the transcript is smaller.
+const ANCHOR_COLS: u16 = 60;
+const ANCHOR_ROWS: u16 = 11;
 
 /// Whether keys go to a dialog: one is open, and its grace period is over.
 pub(super) fn takes_keys(state: &State, now: Instant) -> bool {
@@ -74,25 +80,41 @@ pub(super) fn draw(
         return None;
     };
     view.show_dialog(DialogId::Ask(ask.ask));
-    match &ask.kind {
-        OpenRequestKind::Permission { request, tool } => {
-            permission::draw(scene, request, *tool, view, area, buf);
-            None
+    if let OpenRequestKind::Elicitation(ask) = &ask.kind
+        && let ElicitationMode::Form { title, description, fields } = &ask.mode
+    {
+        let about = [Some(ask.message.as_str()), description.as_deref()];
+        return form::draw(scene, title.as_deref(), &about, fields, view, area, buf);
+    }
+    permission::draw(scene, ask, view, area, buf)
+}
+
+/// A request of the agent at the bottom of the transcript.
+pub(super) struct AnchoredRequest<'s> {
+    frame: DialogFrame<'s>,
+    place: Place,
+}
+
+impl<'s> AnchoredRequest<'s> {
+    /// Prepares the request that is shown, unless it needs the whole screen or a dialog is open. `pane` is the area of
+    /// the transcript.
+    pub fn new(scene: &'s FrameContext, view: &mut ViewState, pane: Rect) -> Option<Self> {
+        let ask = scene.session.asks.front().filter(|_| scene.state.modals.is_empty())?;
+        if scene.state.ask_view.is_full_screen || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
+            return None;
         }
-        OpenRequestKind::Access(ask) => {
-            permission::draw_access(scene, ask, view, area, buf);
-            None
-        }
-        OpenRequestKind::Elicitation(ask) => match &ask.mode {
-            ElicitationMode::Form { title, description, fields } => {
-                let about = [Some(ask.message.as_str()), description.as_deref()];
-                form::draw(scene, title.as_deref(), &about, fields, view, area, buf)
-            }
-            ElicitationMode::Url { url, .. } => {
-                permission::draw_url(scene, &ask.message, url, view, area, buf);
-                None
-            }
-        },
+        view.show_dialog(DialogId::Ask(ask.ask));
+        let place = Place::anchored(pane);
+        Some(Self { frame: permission::frame(scene, ask, view, place)?, place })
+    }
+
+    /// Its height.
+    pub fn rows(&self) -> u16 {
+        self.frame.height(self.place)
+    }
+
+    pub fn draw(self, scene: &FrameContext, view: &mut ViewState, buf: &mut Canvas) {
+        self.frame.draw(scene, self.place, view, buf);
     }
 }
 

@@ -370,7 +370,7 @@ fn session_title_uses_the_remaining_width() {
 #[test]
 fn scroll_hint_is_shown_only_if_the_body_scrolls() {
     let stage = permission();
-    for (size, has_hint) in [((80, 24), true), ((120, 40), false)] {
+    for (size, has_hint) in [((80, 24), true), ((120, 60), false)] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
         assert_eq!(shown.contains("page down scroll"), has_hint, "{shown}");
     }
@@ -538,4 +538,10 @@ fn anomalies_are_counted_in_details_and_for_strict_sessions_in_the_status() {
     stage.state.modals.clear();
     stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = true);
     assert!(drawn(&stage).lines().last().unwrap_or_default().contains("3 anomalies"), "{}", drawn(&stage));
+}
+
+#[test]
+fn a_permission_beside_a_draft() {
+    crate::ui::highlight::wait_for(&["rs"]);
+    check("permission-beside-draft", &permission_beside_draft(), |_| {});
 }

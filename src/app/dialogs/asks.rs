@@ -5,10 +5,10 @@ use std::time::Instant;
 use crate::app::ViewCommand;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
 use crate::app::{
-    Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall, State,
-    URL_OPTIONS,
+    AccessChoice, Effect, FormState, ItemBody, Modal, OpenRequest, OpenRequestKind, RequestView, SeenCall,
+    State, URL_OPTIONS,
 };
-use crate::model::{Action, ElicitationMode};
+use crate::model::{Action, ElicitationMode, PermissionKind};
 
 use super::{first_ask, inspect_url, moved, say, shown_ask, stack};
 
@@ -88,6 +88,11 @@ pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
     let chosen = match action {
         Action::Choose(place) => usize::from(place).checked_sub(1),
         Action::Accept => Some(state.ask_view.selected),
+        Action::Yes => allow_once(&open.kind),
+        Action::No => {
+            operations::answer_ask(state, key, ask, None, now, fx);
+            return true;
+        }
         _ => return move_mark(state, action, count, fx),
     };
     let is_ambiguous = |place: usize| match shown_ask(state).map(|(_, open)| &open.kind) {
@@ -102,10 +107,31 @@ pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
         None if count == 0 => {
             say(state, "The agent offers no options. The request can only be rejected.", fx);
         }
+        None if action == Action::Yes => {
+            say(state, "No option allows this once. Choose an option by its number.", fx);
+        }
         None if action == Action::Accept => say(state, "Select an answer first, or type its number.", fx),
         None => {}
     }
     true
+}
+
+/// The option that allows a request this time only.
+fn allow_once(kind: &OpenRequestKind) -> Option<usize> {
+    match kind {
+        OpenRequestKind::Permission { request, .. } => {
+            let is_once = |place: &usize| {
+                let option = request.options.get(*place);
+                option.is_some_and(|option| option.kind == PermissionKind::AllowOnce)
+                    && !request.is_ambiguous(*place)
+            };
+            (0..request.options.len()).find(is_once)
+        }
+        OpenRequestKind::Access(open) => {
+            open.choices().iter().position(|choice| *choice == AccessChoice::Once)
+        }
+        OpenRequestKind::Elicitation(_) => None,
+    }
 }
 
 /// A page that the agent wants visited: it opens only when the user says so.

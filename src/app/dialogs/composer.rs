@@ -9,7 +9,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::Action;
 
-use super::{items, moved, picker, pickers, say};
+use super::{grace, items, moved, picker, pickers, say};
 use crate::app::state::fuzzy;
 
 /// Most completions that are offered; some agents tell thousands of commands, and more letters find the rest.
@@ -76,6 +76,7 @@ pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     state.last_interrupt = None;
     // The next letter of a prompt must not answer a dialog.
     state.user.unlocked = None;
+    state.ask_view.is_focused = false;
 }
 
 /// Actions of the prompt. Returns whether it was one.
@@ -201,6 +202,7 @@ fn complete(state: &mut State, fx: &mut Vec<Effect>) {
     let mut offered = completions(state);
     let place = selected_completion(state);
     if place >= offered.len() {
+        grace::focus_request(state);
         return;
     }
     let chosen = offered.swap_remove(place);

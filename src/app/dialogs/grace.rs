@@ -1,9 +1,10 @@
-//! The grace period: a dialog that opens by itself must not be answered by a key meant for the prompt.
+//! The grace period: a dialog that opened without a user action must not be answered by a key meant for the prompt.
 //!
-//! Duty: `now` arithmetic over when the dialog appeared and when the last key came.
-//! A key that arrives is first told by [`unlock`], then acted upon; so the time of the key before it would be
-//! lost. Therefore `unlock` decides, and what it decided is kept by the appearance time of the dialog:
-//! once open to keys, a dialog stays open to them, however fast they come, unless what it asks changes.
+//! A dialog gets keys after [`QUIET`] without input, and keeps them unless its content changes. While there is a draft,
+//! keys go to the composer until the user moves them to the request ([`focus_request`]).
+//!
+//! [`unlock`] runs before the action of the same key, and would overwrite the time of the key before it. Therefore it
+//! decides whether the dialog gets the key, and stores the decision as the time at which the dialog appeared.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,31 @@ pub fn takes_input(state: &State, now: Instant) -> bool {
     is_over(state, appeared(state), now)
 }
 
+/// Whether a request is shown and the composer has the keys, because there is a draft.
+pub fn is_beside_draft(state: &State) -> bool {
+    matches!(appeared(state), Appeared::BesideDraft)
+}
+
+/// Whether a request beside a draft may be rejected: there was no input for a while.
+fn may_be_rejected(state: &State, now: Instant) -> bool {
+    let is_quiet = |since| now.saturating_duration_since(quiet_since(state, since)) >= QUIET;
+    is_beside_draft(state) && state.ask_view.shown_at.is_some_and(is_quiet)
+}
+
+/// Moves the keys from the draft to the shown request. Returns whether there is one.
+pub fn focus_request(state: &mut State) -> bool {
+    if !is_beside_draft(state) {
+        return false;
+    }
+    state.ask_view.is_focused = true;
+    state.user.unlocked = state.ask_view.shown_at;
+    true
+}
+
+fn has_draft(state: &State) -> bool {
+    state.active_session().is_some_and(|session| !session.draft.is_empty())
+}
+
 /// Whether what is shown may be answered now. It is the same as [`takes_input`] but in the list of all that waits,
 /// which the user opened: there only the answers have to wait.
 pub fn takes_answers(state: &State, now: Instant) -> bool {
@@ -29,7 +55,7 @@ pub fn takes_answers(state: &State, now: Instant) -> bool {
 /// From when on the top layer takes keys if none comes before; nothing if that is no matter of time.
 pub fn takes_input_from(state: &State) -> Option<Instant> {
     match appeared(state) {
-        Appeared::ByUser | Appeared::Unseen => None,
+        Appeared::ByUser | Appeared::Unseen | Appeared::BesideDraft => None,
         Appeared::At(since) if state.user.unlocked == Some(since) => None,
         Appeared::At(since) => Some(quiet_since(state, since) + QUIET),
     }
@@ -57,7 +83,7 @@ fn may_be_answered_since(state: &State) -> Appeared {
 fn is_over(state: &State, appeared: Appeared, now: Instant) -> bool {
     match appeared {
         Appeared::ByUser => true,
-        Appeared::Unseen => false,
+        Appeared::Unseen | Appeared::BesideDraft => false,
         Appeared::At(since) => {
             state.user.unlocked == Some(since)
                 || now.saturating_duration_since(quiet_since(state, since)) >= QUIET
@@ -72,6 +98,7 @@ pub fn unlock(state: &mut State, now: Instant) {
     {
         state.user.unlocked = Some(since);
     }
+    state.user.may_reject = may_be_rejected(state, now);
     state.last_input = Some(now);
 }
 
@@ -100,6 +127,8 @@ enum Appeared {
     Unseen,
     /// By itself, at this time.
     At(Instant),
+    /// By itself, and there is a draft, which gets the keys.
+    BesideDraft,
 }
 
 fn appeared(state: &State) -> Appeared {
@@ -107,6 +136,9 @@ fn appeared(state: &State) -> Appeared {
         Some(Modal::Choice(dialog)) => dialog.opened_by_itself.map(Some),
         Some(Modal::Picker(picker)) => picker.is_by_itself.then_some(picker.shown_at),
         Some(_) => None,
+        None if has_draft(state) && !state.ask_view.is_focused => {
+            return first_ask(state).map_or(Appeared::ByUser, |_| Appeared::BesideDraft);
+        }
         None => first_ask(state).map(|_| state.ask_view.shown_at),
     };
     match by_itself {

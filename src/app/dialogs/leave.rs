@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::app::lifecycle::operations;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
 
-use super::{asks, changes, composer, first_ask, inbox, jump, say, search, stack, takes_input};
+use super::{asks, changes, composer, first_ask, grace, inbox, jump, say, search, stack, takes_input};
 
 /// A second press counts within this time.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -38,7 +38,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         state.user.last_reject = None;
         operations::cancel_turn(state, state.active, now, fx);
     } else if first_ask(state).is_some() {
-        if is_open_to_keys {
+        if is_open_to_keys || grace::is_beside_draft(state) && state.user.may_reject {
             asks::reject(state, now, fx);
             state.user.last_reject = Some(now);
         }

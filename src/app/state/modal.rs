@@ -333,6 +333,7 @@ pub enum LinePurpose {
 
 /// How the shown ask is looked at; reset when another one comes to the front.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct RequestView {
     /// The marked option (permission, outside file) or field (form).
     pub selected: usize,
@@ -342,6 +343,8 @@ pub struct RequestView {
     pub shown_at: Option<Instant>,
     /// Whether it is looked at in the list of all that waits.
     pub is_in_list: bool,
+    /// Whether the user moved the focus to it although there is a draft.
+    pub is_focused: bool,
     /// The form as filled in so far.
     pub form: Option<FormState>,
     /// The tool call as it is shown; when what is judged of it changes, the grace period begins anew.
@@ -426,6 +429,8 @@ pub const URL_OPTIONS: [&str; 2] = ["Open in browser", "Decline"];
 pub struct UserView {
     /// The appearance time of the dialog whose grace period is over.
     pub unlocked: Option<Instant>,
+    /// Whether there was no input for a while before the last key, so that Escape may reject a request beside a draft.
+    pub may_reject: bool,
     /// When Escape last rejected a request; another Escape soon after cancels the turn.
     pub last_reject: Option<Instant>,
     /// The marked completion, a place in `dialogs::completions`.

@@ -73,9 +73,16 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context
     if tool.status == ToolStatus::Failed {
         body.add_reason();
     }
-    if fold != Fold::Closed {
+    // The dialog of the request shows the body.
+    if fold != Fold::Closed && !is_asked_first(body.context.session, item.id) {
         body.add();
     }
+}
+
+/// Whether the first open request is the permission for a call.
+pub(crate) fn is_asked_first(session: &Session, call: ItemId) -> bool {
+    let first = session.asks.front().map(|open| &open.kind);
+    matches!(first, Some(OpenRequestKind::Permission { tool, .. }) if *tool == call)
 }
 
 /// Brings the diffs up to date. Those of before stay until the new ones were compared.

@@ -25,6 +25,12 @@ const SMALL_ROWS: u16 = 18;
 /// Minimum number of body rows.
 const LEAST_BODY: usize = 3;
 
+/// An anchored dialog with fewer rows has no blank rows if its body does not fit.
+const AIRY_ROWS: usize = 16;
+
+/// Rows of an anchored dialog that it may use even if little of its area remains.
+const ANCHORED_ROWS: u16 = 10;
+
 /// A row of a dialog.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Row {
@@ -35,6 +41,8 @@ pub(super) struct Row {
     pub is_selected: bool,
     /// The cursor column, if the row is a text input.
     pub cursor: Option<usize>,
+    /// Parts of the row with their own action: first column, width, action.
+    pub parts: Vec<(u16, u16, Action)>,
 }
 
 impl From<Line<'static>> for Row {
@@ -84,6 +92,8 @@ pub(super) struct Place {
     width: u16,
     has_frame: bool,
     is_whole: bool,
+    /// Whether it is at the bottom of its area, with a bar at its left, and the rest of the screen stays visible.
+    is_anchored: bool,
 }
 
 impl Place {
@@ -94,16 +104,90 @@ impl Place {
         // A narrow strip beside the dialog would only show fragments of words.
         let wanted = most_cols + 6;
         let width = if is_whole || wanted + 8 > screen.width { screen.width } else { wanted };
-        Self { screen, width, has_frame: !is_small, is_whole }
+        Self { screen, width, has_frame: !is_small, is_whole, is_anchored: false }
+    }
+
+    /// The position at the bottom of an area, with its full width.
+    pub fn anchored(area: Rect) -> Self {
+        Self { screen: area, width: area.width, has_frame: false, is_whole: false, is_anchored: true }
+    }
+
+    /// The height of the area that the dialog may use.
+    pub fn rows(self) -> u16 {
+        self.screen.height
+    }
+
+    /// The maximum height.
+    fn most_rows(self) -> u16 {
+        match self.screen.height {
+            // The last lines before the request explain it.
+            height if self.is_anchored => (height * 2 / 3).max(ANCHORED_ROWS).min(height),
+            height if self.is_whole => height,
+            height => height - 2,
+        }
     }
 
     /// Inner width in columns.
     pub fn cols(self) -> u16 {
-        self.width.saturating_sub(if self.has_frame { 6 } else { 3 }).max(1)
+        let sides = if self.has_frame { 6 } else { 3 + u16::from(self.is_anchored) * 2 };
+        self.width.saturating_sub(sides).max(1)
     }
 }
 
+/// How the rows of a dialog are distributed.
+struct Layout {
+    height: u16,
+    head: usize,
+    body: usize,
+    foot: usize,
+    hints: usize,
+    wanted_body: usize,
+    gap: u16,
+    pad: usize,
+}
+
 impl DialogFrame<'_> {
+    fn body_len(&self) -> usize {
+        self.window.as_ref().map_or(self.body.len(), |window| window.rows)
+    }
+
+    /// The height of the dialog in rows.
+    pub fn height(&self, place: Place) -> u16 {
+        self.layout(place).height
+    }
+
+    fn layout(&self, place: Place) -> Layout {
+        let edge: usize = if place.has_frame { 2 } else { 1 };
+        let room = usize::from(place.most_rows()).saturating_sub(edge);
+        let hint_rows = usize::from(!self.hints.is_empty());
+        let most_body = if self.most_body == 0 { usize::MAX } else { self.most_body };
+        let wanted_body = self.body_len().max(self.body_rows).min(most_body);
+
+        // Blank rows separate the sections if there is enough space.
+        let sections = [self.head.len(), wanted_body, self.foot.len(), hint_rows];
+        let gaps = sections.iter().filter(|rows| **rows > 0).count().saturating_sub(1);
+        let content: usize = sections.iter().sum();
+        let air = usize::from(content + gaps + usize::from(place.has_frame) * 2 <= room);
+        let has_gaps = content + gaps <= room
+            || (place.has_frame || place.is_anchored && room >= AIRY_ROWS) && wanted_body > room / 2;
+        let gaps = if has_gaps { gaps } else { 0 };
+        let pad = if place.has_frame { air } else { 0 };
+        let room = room.saturating_sub(gaps + pad * 2 + hint_rows);
+
+        let least_body = LEAST_BODY.min(wanted_body);
+        let least_foot = (self.pinned.len() + 1).min(self.foot.len());
+        let foot = self.foot.len().min(room.saturating_sub(least_body).max(least_foot)).min(room);
+        let head = self.head.len().min(room.saturating_sub(foot + least_body));
+        let body = wanted_body.min(room.saturating_sub(foot + head));
+        let used = edge + head + body + foot + hint_rows + gaps + pad * 2;
+        let whole = place.screen.height;
+        let height = if place.is_whole { whole } else { u16::try_from(used).unwrap_or(whole) };
+        // In full screen, the body uses the remaining rows, so that the choices are at the bottom.
+        let spare = if wanted_body > 0 { usize::from(height).saturating_sub(used) } else { 0 };
+        let gap = u16::from(gaps > 0);
+        Layout { height, head, body: body + spare, foot, hints: hint_rows, wanted_body, gap, pad }
+    }
+
     /// Draws the dialog and returns the cursor position.
     pub fn draw(
         mut self,
@@ -113,57 +197,36 @@ impl DialogFrame<'_> {
         buf: &mut Canvas,
     ) -> Option<Position> {
         let screen = place.screen;
-        let edge: usize = if place.has_frame { 2 } else { 1 };
-        let most = usize::from(if place.is_whole { screen.height } else { screen.height - 2 });
-        let room = most.saturating_sub(edge);
-        let hint_rows = usize::from(!self.hints.is_empty());
-        let most_body = if self.most_body == 0 { usize::MAX } else { self.most_body };
-        let body_len = self.window.as_ref().map_or(self.body.len(), |window| window.rows);
-        let wanted_body = body_len.max(self.body_rows).min(most_body);
-
-        // Blank rows separate the sections if there is enough space.
-        let sections = [self.head.len(), wanted_body, self.foot.len(), hint_rows];
-        let gaps = sections.iter().filter(|rows| **rows > 0).count().saturating_sub(1);
-        let content: usize = sections.iter().sum();
-        let air = usize::from(content + gaps + usize::from(place.has_frame) * 2 <= room);
-        let has_gaps = content + gaps <= room || (place.has_frame && wanted_body > room / 2);
-        let gaps = if has_gaps { gaps } else { 0 };
-        let pad = if place.has_frame { air } else { 0 };
-        let room = room.saturating_sub(gaps + pad * 2 + hint_rows);
-
-        let least_body = LEAST_BODY.min(wanted_body);
-        let least_foot = (self.pinned.len() + 1).min(self.foot.len());
-        let foot_rows = self.foot.len().min(room.saturating_sub(least_body).max(least_foot)).min(room);
-        let head_rows = self.head.len().min(room.saturating_sub(foot_rows + least_body));
-        let body_rows = wanted_body.min(room.saturating_sub(foot_rows + head_rows));
-        let used = edge + head_rows + body_rows + foot_rows + hint_rows + gaps + pad * 2;
-        let height =
-            if place.is_whole { screen.height } else { u16::try_from(used).unwrap_or(screen.height) };
-        // In full screen, the body uses the remaining rows, so that the choices are at the bottom.
-        let spare = usize::from(height).saturating_sub(used);
-        let body_rows = body_rows + if wanted_body > 0 { spare } else { 0 };
+        let layout = self.layout(place);
+        let Layout {
+            height, head: head_rows, body: body_rows, foot: foot_rows, wanted_body, gap, pad, ..
+        } = layout;
+        let (hint_rows, body_len) = (layout.hints, self.body_len());
 
         if let Some(hint) = self.scroll_hint.take().filter(|_| body_len > body_rows) {
             self.hints.insert(self.hints.len().min(2), hint);
         }
 
+        let below = screen.height.saturating_sub(height);
         let outer = Rect {
             x: screen.x + (screen.width - place.width) / 2,
-            y: screen.y + (screen.height - height) / 2,
+            y: screen.y + if place.is_anchored { below } else { below / 2 },
             width: place.width,
             height,
         };
-        view.hits.add(screen, Hit::Nothing);
-        recede(scene, screen, buf);
+        if place.is_anchored {
+            view.hits.add(outer, Hit::Nothing);
+        } else {
+            view.hits.add(screen, Hit::Nothing);
+            recede(scene, screen, buf);
+        }
         buf.blank(outer, scene.style(Role::Modal));
         self.draw_frame(scene, place, outer, buf);
 
-        let side = if place.has_frame { 3 } else { 2 };
+        let side = if place.has_frame || place.is_anchored { 3 } else { 2 };
         let inner = Rect { x: outer.x + side, width: place.cols(), ..outer };
         let mut cursor = None;
         let mut y = outer.y + 1 + u16::try_from(pad).unwrap_or(0);
-        let gap = u16::from(gaps > 0);
-
         if head_rows > 0 {
             draw_rows(scene, self.head.iter().take(head_rows), inner, &mut y, view, buf, &mut cursor);
             y += gap;
@@ -232,8 +295,13 @@ impl DialogFrame<'_> {
         let border = scene.style(Role::ModalBorder);
         let [top_left, top_right, bottom_left, bottom_right, across, down] = scene.marks.frame;
         let width = usize::from(outer.width);
-        let last = outer.bottom() - 1;
-        if place.has_frame {
+        let last = outer.bottom().saturating_sub(1);
+        if place.is_anchored {
+            let warning = scene.style(Role::Warning);
+            for y in outer.y..outer.bottom() {
+                buf.set_string(outer.x, y, scene.look.glyphs.bar, warning);
+            }
+        } else if place.has_frame {
             let bar = across.repeat(width.saturating_sub(2));
             buf.set_string(outer.x, outer.y, format!("{top_left}{bar}{top_right}"), border);
             buf.set_string(outer.x, last, format!("{bottom_left}{bar}{bottom_right}"), border);
@@ -247,7 +315,7 @@ impl DialogFrame<'_> {
         let tag = if self.tag.is_empty() { String::new() } else { format!(" {} ", self.tag) };
         let room = width.saturating_sub(text::width(&tag) + 6);
         let title = format!(" {} ", text::truncate(&self.title, room));
-        let lead = if place.has_frame { 2 } else { 1 };
+        let lead = if place.has_frame || place.is_anchored { 2 } else { 1 };
         buf.set_string(outer.x + lead, outer.y, title, scene.style(Role::ModalTitle));
         if !tag.is_empty() {
             let x = outer.right().saturating_sub(u16::try_from(text::width(&tag)).unwrap_or(0) + 2);
@@ -282,6 +350,10 @@ fn draw_rows<'r>(
         was_selected = row.is_selected;
         if let Some(hit) = row.hit {
             view.hits.add(area, hit);
+        }
+        for (col, width, action) in &row.parts {
+            let part = Rect { x: area.x + col, width: *width, ..area };
+            view.hits.add(part.intersection(area), Hit::Act(*action));
         }
         if let Some(col) = row.cursor {
             let x = u16::try_from(col).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
@@ -413,9 +485,37 @@ pub(super) fn choice(
     let rows = wrapped.into_iter().enumerate().map(|(row, mut line)| {
         let lead = if row == 0 { format!("{mark:<3}") } else { "   ".to_owned() };
         line.spans.insert(0, scene.span(Role::Accent, lead));
-        Row { line, hit, is_selected, cursor: None }
+        Row { line, hit, is_selected, ..Row::default() }
     });
     rows.collect()
+}
+
+/// All choices in one row, if they fit.
+pub(super) fn choices_in_a_row(
+    scene: &FrameContext,
+    labels: &[String],
+    selected: Option<usize>,
+    cols: u16,
+) -> Option<Row> {
+    if labels.is_empty() || labels.len() > 9 {
+        return None;
+    }
+    let mut row = Row::default();
+    let mut col: u16 = 0;
+    for (index, label) in labels.iter().enumerate() {
+        let is_selected = selected == Some(index);
+        let number = u8::try_from(index + 1).ok()?;
+        let mark = if is_selected { scene.look.glyphs.arrow } else { " " };
+        let text = format!("{} ", text::one_line(label));
+        let width = u16::try_from(text::width(&text)).ok()?.checked_add(4)?;
+        let (lead, words) =
+            if is_selected { (Role::Selection, Role::Selection) } else { (Role::Accent, Role::Modal) };
+        row.line.push_span(scene.span(lead, format!("{mark} {number} ")));
+        row.line.push_span(scene.span(words, text));
+        row.parts.push((col, width, Action::Choose(number)));
+        col = col.checked_add(width)?;
+    }
+    (col <= cols).then_some(row)
 }
 
 /// A text input: `› text`, scrolled so that the cursor is visible.
@@ -438,5 +538,5 @@ pub(super) fn input(scene: &FrameContext, input: &LineInput, hint: &str, mask: b
     } else {
         line.push_span(scene.span(Role::Modal, format!("{head}{tail}")));
     }
-    Row { line, hit: None, is_selected: false, cursor: Some(text::width(&lead) + at) }
+    Row { line, cursor: Some(text::width(&lead) + at), ..Row::default() }
 }

@@ -138,7 +138,7 @@ fn rows(
                 let act = u8::try_from(index + 1).ok().map(Action::Choose).filter(|_| is_focused);
                 let hit = act.map(Hit::Act);
                 for line in text::wrap_line(&Line::from(spans), room) {
-                    inside.push(Row { line, hit, is_selected, cursor: None });
+                    inside.push(Row { line, hit, is_selected, ..Row::default() });
                 }
             }
         }
@@ -152,7 +152,7 @@ fn rows(
             let mark = check(scene, is_on == Some(true), false);
             let spans = vec![scene.span(Role::Accent, format!("{mark} ")), scene.span(Role::Modal, label)];
             let hit = is_focused.then_some(Hit::Act(Action::ToggleChoice));
-            inside.push(Row { line: Line::from(spans), hit, is_selected: is_focused, cursor: None });
+            inside.push(Row { line: Line::from(spans), hit, is_selected: is_focused, ..Row::default() });
         }
     }
     if let Some(help) = field.description.as_deref().filter(|_| is_focused) {

@@ -59,7 +59,7 @@ pub(super) fn draw(
     for (index, row) in rows.iter().enumerate() {
         let is_selected = index == marked;
         let hit = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
-        sheet.body.push(Row { line: line(scene, row, cols), hit, is_selected, cursor: None });
+        sheet.body.push(Row { line: line(scene, row, cols), hit, is_selected, ..Row::default() });
         if is_selected {
             let most = usize::from(area.height / 3).clamp(2, 10);
             sheet.body.extend(detail(scene, row, most, cols));
@@ -104,12 +104,8 @@ pub(super) fn draw(
 
 fn draw_whole(scene: &FrameContext, open: &OpenRequest, view: &mut ViewState, area: Rect, buf: &mut Canvas) {
     view.show_dialog(DialogId::Ask(open.ask));
-    match &open.kind {
-        OpenRequestKind::Permission { request, tool } => {
-            permission::draw(scene, request, *tool, view, area, buf);
-        }
-        OpenRequestKind::Access(ask) => permission::draw_access(scene, ask, view, area, buf),
-        OpenRequestKind::Elicitation(_) => {}
+    if !matches!(open.kind, OpenRequestKind::Elicitation(_)) {
+        permission::draw(scene, open, view, area, buf);
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::ui::text::Line;
 
-use super::dialog_frame::{Row, choice};
+use super::dialog_frame::{Row, choice, choices_in_a_row};
 use crate::config::keymap::Context;
 use crate::model::{Action, PermissionKind, PermissionRequest};
 use crate::ui::frame_context::FrameContext;
@@ -18,6 +18,9 @@ use crate::ui::theme::Role;
 const NAME_BYTES: usize = 120;
 /// If there are more options, only those around the selected one are drawn.
 const DRAWN_MAX: usize = 24;
+
+/// More options are listed in a column.
+const MOST_IN_A_ROW: usize = 4;
 
 const ALLOWS: [&str; 18] = [
     "allow", "allowed", "yes", "approve", "accept", "ok", "okay", "permit", "run", "proceed", "continue",
@@ -98,10 +101,16 @@ pub(super) fn rows(
     cols: u16,
 ) -> (Vec<Row>, Range<usize>) {
     let count = request.options.len();
+    let refusal = request.refusal();
+    if refusal.is_some() && count <= MOST_IN_A_ROW {
+        let labels: Vec<String> = (0..count).map(|place| label(request, place)).collect();
+        if let Some(row) = choices_in_a_row(scene, &labels, selected, cols) {
+            return (vec![row], 0..1);
+        }
+    }
     let marked = selected.unwrap_or(0).min(count.saturating_sub(1));
     let first = marked.saturating_sub(DRAWN_MAX / 2).min(count.saturating_sub(DRAWN_MAX));
     let drawn = first..(first + DRAWN_MAX).min(count);
-    let refusal = request.refusal();
     let mut out = Vec::new();
     let mut pinned = 0..0;
     let mut add = |place: usize, out: &mut Vec<Row>| {

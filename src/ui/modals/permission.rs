@@ -8,14 +8,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, Place, Row, Window, choice, spread, words};
 use super::{options, other_layout, place_in_queue};
 use crate::app::dialogs::{self, inspect_url};
-use crate::app::{AccessRequest, AccessWork, ItemBody, Modal, ToolCall, URL_OPTIONS, protected_files};
+use crate::app::{
+    AccessRequest, AccessWork, ItemBody, Modal, OpenRequest, OpenRequestKind, ToolCall, URL_OPTIONS,
+    protected_files,
+};
 use crate::config::keymap::Context;
-use crate::model::{Access, Action, ItemId, PermissionRequest, ToolContent, ToolKind};
+use crate::model::{Access, Action, ElicitationMode, ItemId, PermissionRequest, ToolContent, ToolKind};
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::told::{named_paths, named_text};
 use crate::ui::cells::{ToolBody, diffs_of};
@@ -43,26 +46,67 @@ const PATH_BYTES: usize = 600;
 /// Smaller screens have little space besides the answers.
 const LOW_ROWS: u16 = 16;
 
-/// Draws a permission request.
+/// Draws a request over the screen.
 pub(super) fn draw(
     scene: &FrameContext,
-    request: &PermissionRequest,
-    item: ItemId,
+    open: &OpenRequest,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
-) {
-    let tool = scene.session.transcript.get(item).and_then(|item| match &item.body {
+) -> Option<Position> {
+    let has_diff = match &open.kind {
+        OpenRequestKind::Permission { tool, .. } => has_diff(scene, *tool),
+        OpenRequestKind::Access(ask) => ask.call.diffs().next().is_some(),
+        OpenRequestKind::Elicitation(_) => false,
+    };
+    let cols = if has_diff && area.width > 150 { WIDE_COLS } else { COLS };
+    let place = Place::new(area, cols, scene.state.ask_view.is_full_screen);
+    frame(scene, open, view, place)?.draw(scene, place, view, buf)
+}
+
+/// The contents of the dialog of a request; `None` for a form.
+pub(super) fn frame<'s>(
+    scene: &'s FrameContext,
+    open: &OpenRequest,
+    view: &mut ViewState,
+    place: Place,
+) -> Option<DialogFrame<'s>> {
+    match &open.kind {
+        OpenRequestKind::Permission { request, tool } => {
+            Some(permission_frame(scene, request, *tool, view, place))
+        }
+        OpenRequestKind::Access(ask) => Some(access_frame(scene, ask, view, place)),
+        OpenRequestKind::Elicitation(ask) => match &ask.mode {
+            ElicitationMode::Form { .. } => None,
+            ElicitationMode::Url { url, .. } => Some(url_frame(scene, &ask.message, url, place)),
+        },
+    }
+}
+
+/// Whether a permission request shows a diff, which may still be computed.
+fn has_diff(scene: &FrameContext, item: ItemId) -> bool {
+    let diffs = tool_of(scene, item).map(diffs_of);
+    matches!(diffs, Some(None)) || diffs.flatten().is_some_and(|diffs| counts_of(&diffs) != (0, 0))
+}
+
+fn tool_of<'s>(scene: &FrameContext<'s>, item: ItemId) -> Option<&'s ToolCall> {
+    scene.session.transcript.get(item).and_then(|item| match &item.body {
         ItemBody::Tool(tool) => Some(tool.as_ref()),
         _ => None,
-    });
-    let diffs = tool.map(diffs_of);
-    let is_coming = matches!(diffs, Some(None));
-    let diffs = diffs.flatten();
-    let counts = diffs.as_ref().map(|diffs| counts_of(diffs)).unwrap_or_default();
-    let has_diff = is_coming || counts != (0, 0);
+    })
+}
+
+/// The contents of a permission request.
+fn permission_frame<'s>(
+    scene: &'s FrameContext,
+    request: &PermissionRequest,
+    item: ItemId,
+    view: &mut ViewState,
+    place: Place,
+) -> DialogFrame<'s> {
+    let tool = tool_of(scene, item);
+    let counts = tool.and_then(diffs_of).map(|diffs| counts_of(&diffs)).unwrap_or_default();
     let is_full = scene.state.ask_view.is_full_screen;
-    let place = Place::new(area, if has_diff && area.width > 150 { WIDE_COLS } else { COLS }, is_full);
     let cols = place.cols();
     let kind = tool.map_or(ToolKind::Other, |tool| tool.kind);
     let protected = tool.map(|tool| protected_files(scene.state, scene.session, tool)).unwrap_or_default();
@@ -83,7 +127,7 @@ pub(super) fn draw(
         let text = format!("{} The request has changed; review it again.", scene.look.glyphs.warn);
         sheet.head.extend(words(scene, Role::Warning, &text, cols));
     }
-    let is_low = area.height < LOW_ROWS && !is_full;
+    let is_low = place.rows() < LOW_ROWS && !is_full;
     for (path, why) in protected {
         let path = text::reveal_path(&path, scene.look.folder);
         let text = format!("{} Protected file: {path}. {}", scene.look.glyphs.warn, why.words());
@@ -107,7 +151,7 @@ pub(super) fn draw(
         }
         // Names files that are listed further down.
         let body = view.asked.body.borrow();
-        if !body.names.is_empty() && body.len() > usize::from(area.height / 3) {
+        if !body.names.is_empty() && body.len() > usize::from(place.rows() / 3) {
             let names = text::truncate(&format!("More input: {}", body.names), usize::from(cols));
             sheet.head.push(Line::from(scene.span(Role::Warning, names)).into());
         }
@@ -138,23 +182,17 @@ pub(super) fn draw(
         scene.hint(Context::Permission, Action::FullScreen, full),
         scene
             .hint(Context::Permission, Action::ToggleDiffLayout, other_layout(scene, cols))
-            .filter(|_| has_diff),
+            .filter(|_| has_diff(scene, item)),
         scene.hint(Context::Permission, Action::InspectItem, "show all input").filter(|_| tool.is_some()),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scroll");
     note_quiet(scene, &mut sheet);
-    draw_with_body(scene, sheet, place, view, buf);
+    with_body(scene, sheet, view)
 }
 
-/// Draws a dialog with the cached body.
-fn draw_with_body<'s>(
-    scene: &'s FrameContext,
-    mut sheet: DialogFrame<'s>,
-    place: Place,
-    view: &mut ViewState,
-    buf: &mut Canvas,
-) {
+/// Adds the cached body to a dialog.
+fn with_body<'s>(scene: &'s FrameContext, mut sheet: DialogFrame<'s>, view: &ViewState) -> DialogFrame<'s> {
     let kept = Rc::clone(&view.asked.body);
     let (rows, first) = (kept.borrow().len(), kept.borrow().first_change);
     let make = move |range: Range<usize>| {
@@ -162,12 +200,19 @@ fn draw_with_body<'s>(
         lines.into_iter().map(Row::from).collect()
     };
     sheet.window = Some(Window { rows, marked: None, first, make: Box::new(make) });
-    sheet.draw(scene, place, view, buf);
+    sheet
 }
 
-/// Shows a hint while keys are ignored during the grace period.
+/// Shows a hint while the composer has the keys: during the grace period, or because there is a draft.
 pub(super) fn note_quiet(scene: &FrameContext, sheet: &mut DialogFrame<'_>) {
-    if !dialogs::takes_answers(scene.state, scene.look.now) {
+    if dialogs::is_beside_draft(scene.state) {
+        let keys = [
+            scene.hint(Context::Main, Action::Complete, "answer this request"),
+            scene.hint(Context::Permission, Action::Escape, escape_means(scene)),
+        ];
+        sheet.hints = keys.into_iter().flatten().collect();
+        sheet.scroll_hint = None;
+    } else if !dialogs::takes_answers(scene.state, scene.look.now) {
         let wait = (scene.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
         sheet.hints = vec![wait];
         sheet.scroll_hint = None;
@@ -270,17 +315,13 @@ pub(super) fn access_head(scene: &FrameContext, ask: &AccessRequest, cols: u16) 
     rows
 }
 
-/// Draws the confirmation of a file or command, with all details and the reason.
-pub(super) fn draw_access(
-    scene: &FrameContext,
+/// The contents of the confirmation of a file or command, with all details and the reason.
+fn access_frame<'s>(
+    scene: &'s FrameContext,
     ask: &AccessRequest,
     view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) {
-    let is_full = scene.state.ask_view.is_full_screen;
-    let has_diff = ask.call.diffs().next().is_some();
-    let place = Place::new(area, if has_diff && area.width > 150 { WIDE_COLS } else { COLS }, is_full);
+    place: Place,
+) -> DialogFrame<'s> {
     let cols = place.cols();
     let title = ask.why.heading(&ask.access);
     let mut sheet =
@@ -303,19 +344,11 @@ pub(super) fn draw_access(
     sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scroll");
     sheet.hints = hints.into_iter().flatten().collect();
     note_quiet(scene, &mut sheet);
-    draw_with_body(scene, sheet, place, view, buf);
+    with_body(scene, sheet, view)
 }
 
-/// Draws the confirmation of a URL: the complete URL, its host first.
-pub(super) fn draw_url(
-    scene: &FrameContext,
-    message: &str,
-    url: &str,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) {
-    let place = Place::new(area, COLS, scene.state.ask_view.is_full_screen);
+/// The contents of the confirmation of a URL: the complete URL, its host first.
+fn url_frame<'s>(scene: &'s FrameContext, message: &str, url: &str, place: Place) -> DialogFrame<'s> {
     let cols = place.cols();
     let mut sheet =
         DialogFrame { title: "Open link?".to_owned(), tag: place_in_queue(scene), ..DialogFrame::default() };
@@ -348,7 +381,7 @@ pub(super) fn draw_url(
     sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scroll");
     sheet.hints = hints.into_iter().flatten().collect();
     note_quiet(scene, &mut sheet);
-    sheet.draw(scene, place, view, buf);
+    sheet
 }
 
 pub(in crate::ui) fn question(kind: ToolKind) -> &'static str {

@@ -137,7 +137,7 @@ fn row(scene: &FrameContext, picker: &Picker, place: At, labels: usize, cols: u1
             let Some(found) = of(index) else { return Row::default() };
             let hit = u16::try_from(index).ok().map(|place| Hit::MarkAnd(place, Action::Accept));
             let line = line(scene, found, &picker.filter.text, labels, cols);
-            Row { line, hit, is_selected: index == picker.selected, cursor: None }
+            Row { line, hit, is_selected: index == picker.selected, ..Row::default() }
         }
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn draw(
         };
         let hit = u16::try_from(place).ok().map(|place| Hit::MarkAnd(place, Action::Accept));
         let is_selected = place == marked;
-        sheet.body.push(Row { line: line.unwrap_or_default(), hit, is_selected, cursor: None });
+        sheet.body.push(Row { line: line.unwrap_or_default(), hit, is_selected, ..Row::default() });
     }
     if count == 0 {
         sheet.body.extend(words(scene, Role::TextDim, &nothing(dialog), cols));

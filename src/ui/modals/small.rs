@@ -70,7 +70,7 @@ pub(super) fn draw_queue(
         let left = vec![number, scene.span(Role::Modal, first)];
         let line = spread(left, Line::from(scene.span(Role::TextDim, more)), cols);
         let hit = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
-        sheet.body.push(Row { line, hit, is_selected: index == selected, cursor: None });
+        sheet.body.push(Row { line, hit, is_selected: index == selected, ..Row::default() });
     }
     if queue.is_empty() {
         let why = "No queued prompts. Prompts sent during a turn are queued here.";

@@ -127,9 +127,17 @@ pub fn streaming() -> Stage {
     stage
 }
 
+/// A permission request beside a draft.
+pub fn permission_beside_draft() -> Stage {
+    let mut stage = permission();
+    stage.session(|session| session.draft = "then look at session.rs".into());
+    stage
+}
+
 /// A permission request for an edit, with another request queued.
 pub fn permission() -> Stage {
     let mut stage = streaming();
+    stage.session(|session| session.draft.clear());
     let now = stage.now;
     let mut tool = ToolCall::new("t-1".into(), now);
     tool.title = "Edit src/auth/token.rs".into();
@@ -168,6 +176,7 @@ pub fn permission() -> Stage {
 /// A form with every kind of field.
 pub fn form() -> Stage {
     let mut stage = streaming();
+    stage.session(|session| session.draft.clear());
     let now = stage.now;
     let field = |title: &str, is_required, kind| FormField {
         key: title.to_lowercase(),

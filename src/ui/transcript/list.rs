@@ -2,6 +2,7 @@
 
 use crate::app::{Item, ItemBody, OpenRequestKind, Session};
 use crate::model::{ItemId, Role as Speaker, ToolContent};
+use crate::ui::cells::is_asked_first;
 use crate::ui::cells::layout::{Context, Layout};
 use crate::ui::markdown::PROSE_COLS;
 use crate::ui::picture;
@@ -388,6 +389,7 @@ impl<'a> List<'a> {
         }
         let is_asked = |ask: &OpenRequestKind| matches!(ask, OpenRequestKind::Permission { tool, .. } if *tool == item.id);
         mix(u64::from(self.session.asks.iter().any(|ask| is_asked(&ask.kind))));
+        mix(u64::from(is_asked_first(self.session, item.id)));
         let members = group::members(self.session, self.items, index);
         if members.len() > 1 {
             for member in members {

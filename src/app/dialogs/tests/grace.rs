@@ -47,6 +47,7 @@ fn typing_that_goes_on_keeps_it_closed_until_it_pauses() {
         rig.wait(300).type_draft(letters);
     }
     assert_eq!(rig.session().draft, "yes");
+    rig.type_draft("");
     assert!(!rig.wait(499).takes_input());
     assert!(answers(&rig.act_now(Action::Choose(1))).is_empty());
     assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(1, selected("option-0"))]);
@@ -71,6 +72,7 @@ fn the_time_from_which_it_takes_keys_is_known_beforehand() {
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     for wait in [0, 250, 390, 390, 390] {
         rig.wait(wait).type_draft("y");
+        rig.type_draft("");
         let left = takes_input_from(&rig.state).expect("it opened by itself").duration_since(rig.now);
         assert!(!takes_input(&rig.state, rig.now + left.saturating_sub(Duration::from_millis(1))));
         assert!(takes_input(&rig.state, rig.now + left));
@@ -318,5 +320,67 @@ fn a_command_from_the_list_is_obeyed_although_the_list_hid_a_request() {
         assert_eq!(rig.open_asks(), [1], "{typed}: nothing was answered");
         rig.act(Action::Escape);
         assert_eq!(focus(&rig.state), Focus::Permission);
+    }
+}
+
+#[test]
+fn a_draft_keeps_the_keys_until_the_user_moves_them_to_the_request() {
+    let mut rig = rig();
+    rig.type_draft("see step 1");
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    for _ in 0..3 {
+        assert!(!rig.wait(10_000).takes_input());
+        assert_eq!(takes_input_from(&rig.state), None);
+        assert!(answers(&rig.act_now(Action::Choose(1))).is_empty());
+    }
+    rig.act_now(Action::Complete);
+    assert!(rig.takes_input());
+    assert_eq!(answers(&rig.act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+    assert_eq!(rig.session().draft, "see step 1");
+}
+
+#[test]
+fn typing_returns_the_keys_to_the_draft() {
+    let mut rig = rig();
+    rig.type_draft("see");
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.wait(1_000).act_now(Action::Complete);
+    rig.wait(1_000).type_draft("see 1");
+    assert!(!rig.wait(10_000).takes_input());
+}
+
+#[test]
+fn enter_beside_a_request_queues_the_draft_and_answers_nothing() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.type_draft("then run 1 test");
+    let fx = rig.wait(2_000).act_now(Action::Submit);
+    assert!(answers(&fx).is_empty());
+    assert_eq!((rig.session().queue.len(), rig.open_asks()), (1, vec![1]));
+    assert!(!rig.wait(499).takes_input() && rig.wait(1).takes_input());
+}
+
+#[test]
+fn escape_beside_a_draft_rejects_after_a_pause_and_keeps_the_draft() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig.type_draft("wait");
+    assert!(answers(&rig.wait(100).act_now(Action::Escape)).is_empty());
+    assert_eq!(answers(&rig.wait(500).act_now(Action::Escape)), [(1, selected("option-1"))]);
+    assert_eq!(rig.session().draft, "wait");
+    assert!(!rig.is_cancelling());
+}
+
+#[test]
+fn y_allows_once_and_n_rejects() {
+    for (kinds, action, expected) in [
+        (&[AllowAlways, AllowOnce, RejectOnce][..], Action::Yes, Some("option-1")),
+        (&[AllowAlways, AllowOnce, RejectOnce], Action::No, Some("option-2")),
+        (&[AllowAlways, RejectOnce], Action::Yes, None),
+    ] {
+        let mut rig = rig();
+        rig.ask_permission(1, kinds);
+        let sent = answers(&rig.wait(600).act_now(action));
+        assert_eq!(sent, expected.map(|option| (1, selected(option))).into_iter().collect::<Vec<_>>());
     }
 }
