@@ -113,6 +113,7 @@ impl<'s> AnchoredRequest<'s> {
         self.frame.height(self.place)
     }
 
+    /// Draws it.
     pub fn draw(self, scene: &FrameContext, view: &mut ViewState, buf: &mut Canvas) {
         self.frame.draw(scene, self.place, view, buf);
     }
