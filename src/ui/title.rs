@@ -104,9 +104,24 @@ fn parts(scene: &FrameContext, width: u16) -> Vec<Part> {
         parts.push(part(&model, Role::Title, Some(Action::OpenModels)));
     }
     if let Some(mode) = scene.mode() {
-        parts.push(part(&mode, Role::Title, Some(Action::OpenModes)));
+        parts.push(part(&mode, mode_role(&mode), Some(Action::OpenModes)));
     }
     parts
+}
+
+/// The colour of a mode by what its name says about requests: few or no requests are a warning.
+fn mode_role(name: &str) -> Role {
+    let name = name.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if says(&["bypass", "yolo", "full access", "danger", "never ask", "don't ask", "autopilot"]) {
+        Role::Error
+    } else if says(&["accept", "auto", "approve"]) {
+        Role::Warning
+    } else if says(&["plan", "read"]) {
+        Role::Accent
+    } else {
+        Role::Title
+    }
 }
 
 /// The session's title, if it has an agent and a title.
@@ -129,4 +144,23 @@ fn branch(scene: &FrameContext) -> Option<Line<'static>> {
         line.push_span(scene.span(Role::Warning, "*"));
     }
     Some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_coloured_by_what_they_ask() {
+        for (names, role) in [
+            (["Bypass permissions", "YOLO", "Full Access"], Role::Error),
+            (["Accept edits", "Auto Edit", "Auto review"], Role::Warning),
+            (["Plan", "Plan Mode", "Read-only"], Role::Accent),
+            (["Manual", "Default", "Ask first"], Role::Title),
+        ] {
+            for name in names {
+                assert_eq!(mode_role(name), role, "{name}");
+            }
+        }
+    }
 }
