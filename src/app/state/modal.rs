@@ -428,6 +428,8 @@ pub struct UserView {
     pub unlocked: Option<Instant>,
     /// When Escape last rejected a request; another Escape soon after cancels the turn.
     pub last_reject: Option<Instant>,
+    /// What was searched for in all sessions, to be marked in the one that is being opened.
+    pub searched: Option<String>,
     /// The marked completion, a place in `dialogs::completions`.
     pub completion: usize,
     /// The draft for which the offered completions were closed.
