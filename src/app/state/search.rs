@@ -354,10 +354,8 @@ impl Search {
             Phase::Done => 0,
         };
         let in_work = usize::from(self.at.is_some());
-        let seen_above = match self.is_complete() {
-            true => usize::MAX,
-            false => index(first).saturating_sub(top + in_work),
-        };
+        let seen_above =
+            if self.is_complete() { usize::MAX } else { index(first).saturating_sub(top + in_work) };
         let below = below.map(|rank| (rank, 0));
         self.current = match (rows_below, rows_above) {
             (Some(rows), None) if rows == 0 || rows <= seen_above => below,
