@@ -10,6 +10,7 @@ mod e2e {
     mod ceiling;
     mod copy;
     mod forks;
+    mod habits;
     mod modes;
     mod picture;
     mod plain;

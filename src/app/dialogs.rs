@@ -33,6 +33,7 @@ mod rows;
 mod search;
 mod sessions;
 mod settle;
+mod slash;
 mod stack;
 pub(super) mod tabs;
 #[cfg(test)]
@@ -58,8 +59,10 @@ pub use obstacle::obstacle;
 pub use open::on_open;
 pub use pickers::{open_agents, open_sign_in, open_sign_in_of};
 pub use picks::on_theme;
+pub use rows::used_synonyms;
 pub use search::{looks_no_further, on_timer as on_search_timer, search_of, settle as settle_search};
 pub use settle::{on_input, settle};
+pub use slash::command as slash_command;
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};
 

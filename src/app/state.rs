@@ -254,8 +254,8 @@ pub struct Setup {
     pub mouse: MouseOwner,
     /// Things that are wrong with the configuration, each in one sentence.
     pub problems: Vec<String>,
-    /// Actions of the palette: action, what it does, its keys. Made from the keymap.
-    pub palette: Vec<(crate::model::Action, String, String)>,
+    /// The commands of the palette, from the keymap.
+    pub palette: Vec<crate::model::PaletteCommand>,
 }
 
 /// An agent that can be chosen.

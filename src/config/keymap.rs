@@ -20,7 +20,7 @@ use self::actions::{all, info, name_of};
 use self::chord::Chord;
 use super::Origin;
 use super::read::Reader;
-use crate::model::{Action, LineEdit};
+use crate::model::{Action, LineEdit, PaletteCommand};
 
 /// The embedded defaults.
 pub const DEFAULTS: &str = include_str!("keymap/keymap.toml");
@@ -283,13 +283,19 @@ impl Keymap {
         rows
     }
 
-    /// The commands of the palette: action, text, and key in the main context (empty if unbound).
-    pub fn palette(&self) -> Vec<(Action, String, String)> {
+    /// The commands of the palette.
+    pub fn palette(&self) -> Vec<PaletteCommand> {
         all()
-            .filter(|info| info.is_in_palette)
-            .map(|info| {
-                let keys = self.keys_for(Context::EmptyPrompt, info.action);
-                (info.action, info.text.to_owned(), keys.first().cloned().unwrap_or_default())
+            .filter_map(|info| {
+                let keys =
+                    [Context::Main, Context::EmptyPrompt].map(|place| self.keys_for(place, info.action));
+                Some(PaletteCommand {
+                    action: info.action,
+                    text: info.text.to_owned(),
+                    keys: keys.concat().first().cloned().unwrap_or_default(),
+                    group: info.group?,
+                    words: info.words,
+                })
             })
             .collect()
     }

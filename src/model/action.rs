@@ -149,6 +149,10 @@ pub enum Action {
     SignOut,
     /// Opens the queue of prompts.
     OpenQueue,
+    /// Lists the prompts of the folder's history.
+    OpenHistory,
+    /// Cancels the running turn.
+    CancelTurn,
 
     /// Starts a new session with the same agent.
     NewSession,
@@ -279,6 +283,45 @@ impl Action {
                 | Self::SelectPrevious
                 | Self::SelectNext
         )
+    }
+}
+
+/// A command of the palette.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaletteCommand {
+    pub action: Action,
+    pub text: String,
+    /// Its key in the main context; empty if unbound.
+    pub keys: String,
+    pub group: CommandGroup,
+    /// Other words that find it.
+    pub words: &'static str,
+}
+
+/// A group of commands in the palette, in the order of display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CommandGroup {
+    Session,
+    Agent,
+    Prompt,
+    Transcript,
+    Copy,
+    Tabs,
+    Application,
+}
+
+impl CommandGroup {
+    /// The heading in the palette.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Session => "Session",
+            Self::Agent => "Agent",
+            Self::Prompt => "Prompt and turn",
+            Self::Transcript => "Transcript",
+            Self::Copy => "Copy",
+            Self::Tabs => "Tabs",
+            Self::Application => "Application",
+        }
     }
 }
 

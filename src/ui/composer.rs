@@ -7,6 +7,8 @@
 //! Invariants: the text contains no control characters except line breaks and tabs; the cursor is never
 //! inside a grapheme.
 
+mod line_break;
+
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Rect};

@@ -126,6 +126,7 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
         _ => Context::Main,
     };
     match keymap.lookup(context, key) {
+        Some(Action::Submit) if view.composer.break_at_backslash() => vec![draft(view)],
         Some(Action::NewLine) => {
             view.composer.new_line();
             vec![draft(view)]

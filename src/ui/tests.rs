@@ -143,6 +143,19 @@ fn a_choice() {
 }
 
 #[test]
+fn the_palette_in_groups_and_filtered_by_a_synonym() {
+    let mut stage = streaming();
+    stage.state.setup.palette = crate::config::keymap::Keymap::defaults().palette();
+    let now = stage.now;
+    stage.session(|session| session.queue.push_back("and then the docs".into()));
+    crate::app::update(&mut stage.state, crate::app::Event::Act(crate::model::Action::OpenPalette), now);
+    check("palette", &stage, |_| {});
+    let filter = crate::model::LineEdit::Insert("exit".into());
+    crate::app::update(&mut stage.state, crate::app::Event::Line(filter), now);
+    check("palette-filtered", &stage, |_| {});
+}
+
+#[test]
 fn the_help() {
     let mut stage = ready();
     stage.state.modals.push(Modal::Help { filter: crate::app::LineInput::default() });

@@ -70,7 +70,7 @@ fn run(folder: &Path, written: &Path, config: &Path, agent: &str) {
     // The connection dialog and its log.
     screen.send("\u{1b}[19~");
     screen.wait_for("Connection");
-    screen.send("\u{7}");
+    screen.send("\u{1b}[24~");
     screen.wait_for("session/prompt");
     screen.send("\u{11}");
     screen.send("\u{11}");

@@ -65,7 +65,12 @@ fn two_tabs_in(folder: &Path, data: &Path) -> Screen {
 
 fn open_second(screen: &mut Screen) {
     screen.wait_for("ready");
-    screen.send(&alt("T"));
+    screen.send("\u{10}");
+    screen.wait_for("─ Commands ─");
+    screen.send("another folder");
+    screen.wait_for("New tab in another folder");
+    screen.wait_for("1 of ");
+    screen.send("\r");
     screen.wait_for("New tab in folder");
     screen.send("../two");
     screen.wait_for("typed path");

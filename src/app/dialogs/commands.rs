@@ -89,6 +89,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             fx.push(Effect::CaptureMouse(owner == MouseOwner::Parlor));
             say(state, text, fx);
         }
+        Action::CancelTurn => operations::cancel_turn(state, key, now, fx),
+        Action::OpenHistory => pickers::open_history(state),
         Action::KillCommand => operations::stop_part(state, key, now, fx),
         Action::ArchiveSession => operations::archive_session(state, key, fx),
         Action::OpenProviders => providers::open(state),

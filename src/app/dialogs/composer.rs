@@ -9,7 +9,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::Action;
 
-use super::{grace, items, moved, picker, pickers, say};
+use super::{grace, items, moved, picker, pickers, say, slash};
 use crate::app::state::fuzzy;
 
 /// Most completions that are offered; some agents tell thousands of commands, and more letters find the rest.
@@ -25,7 +25,8 @@ pub struct Completion {
     pub hint: Option<String>,
 }
 
-/// The slash commands to offer for the draft, best first; empty when there is nothing to complete.
+/// The slash commands to offer for the draft, best first, those of parlor after those of the agent; empty when there
+/// is nothing to complete.
 pub fn completions(state: &State) -> Vec<Completion> {
     let Some(session) = state.active_session() else { return Vec::new() };
     let Some(typed) = typed_command(session) else { return Vec::new() };
@@ -33,17 +34,11 @@ pub fn completions(state: &State) -> Vec<Completion> {
     if session.history_index.is_some() || state.user.dismissed.as_ref() == Some(&session.draft) {
         return Vec::new();
     }
-    // Letters that lie scattered in a description are no match: Enter would put another command in the place
-    // of one that the agent knows but did not tell.
-    let wanted = typed.to_lowercase();
-    let rows = session.commands.iter().map(|command| {
-        let is_described = command.description.to_lowercase().contains(&wanted);
-        (command.name.as_str(), if is_described { command.description.as_str() } else { "" })
-    });
+    let rows = session.commands.iter().map(|command| (command.name.as_str(), command.description.as_str()));
     let mut places = fuzzy::rank(typed, rows);
     // What is typed out in full comes first, whatever the scores say.
     places.sort_by_key(|place| session.commands.get(*place).is_none_or(|command| command.name != typed));
-    places
+    let mut offered: Vec<Completion> = places
         .into_iter()
         .take(MOST_COMPLETIONS)
         .filter_map(|place| session.commands.get(place))
@@ -52,7 +47,15 @@ pub fn completions(state: &State) -> Vec<Completion> {
             description: command.description.clone(),
             hint: command.hint.clone(),
         })
-        .collect()
+        .collect();
+    let own = slash::completions(state, typed).into_iter();
+    offered.extend(own.map(|(name, text)| Completion {
+        name: name.to_owned(),
+        description: format!("parlor: {text}"),
+        hint: None,
+    }));
+    offered.sort_by_key(|offer| offer.name != typed);
+    offered
 }
 
 /// The marked completion, a place in [`completions`].
@@ -139,6 +142,15 @@ pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     }
 }
 
+/// Puts a prompt of the history into the composer; the draft becomes a part of the history.
+pub fn recall(state: &mut State, text: String, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    leave_history(session, fx);
+    let draft = std::mem::take(&mut session.draft);
+    operations::remember(session, &draft, fx);
+    set_draft(state, text, fx);
+}
+
 /// Puts the active session's own draft into the composer.
 pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
     let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
@@ -150,6 +162,16 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let key = session.key;
     let text = session.draft.clone();
+    if !is_completed_by_enter(state)
+        && let Some((action, filter)) = slash::command(state, &text)
+    {
+        if slash::is_possible(state, action, fx) {
+            set_draft(state, String::new(), fx);
+            slash::run(state, action, filter, now, fx);
+        }
+        return;
+    }
+    let Some(session) = state.active_session() else { return };
     // An empty prompt sends what waits; that of a subagent's session goes nowhere, and stays.
     if text.trim().is_empty() || session.parent.is_some() {
         if text.trim().is_empty() && is_answered_by_a_list(state, fx) {
@@ -161,10 +183,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         return;
     }
-    let offered = completions(state);
-    if let Some(marked) = offered.get(selected_completion(state))
-        && typed_command(session) != Some(marked.name.as_str())
-    {
+    if is_completed_by_enter(state) {
         complete(state, fx);
         return;
     }
@@ -175,6 +194,13 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     set_draft(state, String::new(), fx);
     operations::submit(state, key, text, now, fx);
     fx.push(Effect::View(ViewCommand::ScrollEnd));
+}
+
+/// Whether a completion is marked that differs from what is typed.
+fn is_completed_by_enter(state: &State) -> bool {
+    let Some(typed) = state.active_session().and_then(typed_command) else { return false };
+    let marked = completions(state).into_iter().nth(selected_completion(state));
+    marked.is_some_and(|marked| marked.name != typed)
 }
 
 /// Opens the list of agents, or of ways to sign in, where the session waits for a choice: Escape closed it, and

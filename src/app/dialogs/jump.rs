@@ -113,13 +113,21 @@ fn is_stop(item: &Item, stop: Stop) -> bool {
 }
 
 fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
-    if operations::ask_for_all(state, Action::OpenOutline, fx) {
-        return;
+    if !operations::ask_for_all(state, Action::OpenOutline, fx) {
+        open_list(state, "Outline", |_| true, fx);
     }
+}
+
+/// Opens the outline of the prompts alone.
+pub fn open_prompts(state: &mut State, fx: &mut Vec<Effect>) {
+    open_list(state, "Prompts", |item| is_stop(item, Stop::Prompt), fx);
+}
+
+fn open_list(state: &mut State, title: &str, is_wanted: fn(&Item) -> bool, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let mut rows: Vec<PickerRow> = Vec::new();
     let mut is_cut = false;
-    for item in session.transcript.items().iter().rev() {
+    for item in session.transcript.items().iter().rev().filter(|item| is_wanted(item)) {
         if let Some(row) = row(item, session) {
             if rows.len() == MOST_ROWS {
                 is_cut = true;
@@ -133,7 +141,7 @@ fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
         say(state, "The transcript is empty.", fx);
         return;
     }
-    let mut outline: Picker = picker::new(PickerKind::Outline, "Outline", rows);
+    let mut outline: Picker = picker::new(PickerKind::Outline, title, rows);
     outline.selected = nearest(&outline.rows, session);
     outline.note = is_cut.then(|| format!("Showing the last {MOST_ROWS}. Use search to find others."));
     picker::push(state, outline);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::app::lifecycle::operations;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
 
-use super::{asks, changes, composer, first_ask, grace, inbox, jump, say, search, stack, takes_input};
+use super::{asks, changes, composer, first_ask, grace, inbox, jump, obstacle, say, search, stack, takes_input};
 
 /// A second press counts within this time.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -30,6 +30,7 @@ const IDLE_ALL_BODY: &str = "No turn is running. Quitting stops the agents of al
 /// who presses twice wants it to stop.
 pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_open_to_keys = takes_input(state, now);
+    let last_escape = state.user.last_escape.take();
     if !state.modals.is_empty() {
         if is_open_to_keys && !changes::leave_filter(state) && !inbox::leave_whole(state) {
             stack::close_top(state, fx);
@@ -60,15 +61,29 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         operations::cancel_turn(state, state.active, now, fx);
     } else if let Some(session) = state.sessions.get_mut(&state.active)
         && session.selected.take().is_none()
-        && session.turn.is_running()
     {
-        if is_cancel_overdue(state) {
+        let is_empty = session.draft.is_empty() && session.turn_count > 0;
+        if session.turn.is_running() && is_cancel_overdue(state) {
             // Who chose to wait may have waited long enough.
             operations::cancel_turn(state, state.active, now, fx);
-        } else {
+        } else if state.active_session().is_some_and(|session| session.turn.is_running()) {
             say(state, "Waiting for the agent to stop.", fx);
+        } else if is_empty {
+            list_prompts(state, last_escape, now, fx);
         }
     }
+}
+
+/// The second Escape that has nothing else to do lists the prompts; the first one says so.
+fn list_prompts(state: &mut State, last_escape: Option<Instant>, now: Instant, fx: &mut Vec<Effect>) {
+    if is_within(last_escape, now) {
+        state.flash = None;
+        jump::open_prompts(state, fx);
+        return;
+    }
+    state.user.last_escape = Some(now);
+    state.flash = Some("Press again to list your prompts".to_owned());
+    fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 
 /// Clears the prompt, else cancels the turn; a second press within a second quits.
@@ -165,6 +180,7 @@ pub fn turn_browsing(state: &mut State, fx: &mut Vec<Effect>) {
     if !stop_browsing(state) {
         state.user.is_browsing = true;
         super::items::mark_something(state, fx);
+        say(state, "Browsing the transcript: letters are commands.", fx);
     }
 }
 
@@ -178,7 +194,7 @@ pub fn stop_browsing(state: &mut State) -> bool {
 }
 
 fn cancel_if_running(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
-    if is_turn_in_full_run(state) || is_cancel_overdue(state) {
+    if obstacle::can_cancel(state) {
         operations::cancel_turn(state, state.active, now, fx);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::app::lifecycle::operations;
 use crate::app::state::tab;
-use crate::app::{ConnPhase, Session, SessionPhase, State};
+use crate::app::{ConnPhase, Session, SessionPhase, State, Turn};
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption};
 
 /// Why the action makes no sense now, in one sentence; `None` if it does. What the agent does not advertise
@@ -50,6 +50,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         }
         Action::SignOut => unless(can.can_log_out, "The agent does not support signing out."),
         Action::OpenQueue => unless(!session.queue.is_empty(), "No queued prompts."),
+        Action::CancelTurn => unless(can_cancel(state), "No turn to cancel."),
         Action::OpenConnection => unless(session.conn.is_some(), "No agent running."),
         Action::SendAgain => unless(session.failed_prompt.is_some(), "No failed prompt."),
         Action::RestartAgent => unless(
@@ -87,11 +88,46 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(!session.transcript.items().is_empty(), "The transcript is empty.")
         }
         Action::Submit => unless(!session.draft.trim().is_empty(), "The prompt is empty."),
-        Action::HistoryPrevious | Action::HistoryNext => {
+        Action::HistoryPrevious | Action::HistoryNext | Action::OpenHistory => {
             unless(!session.history.is_empty(), "No prompt history in this folder.")
         }
         _ => None,
     }
+}
+
+/// The commands that the current situation calls for, the most likely one first.
+pub fn fitting(state: &State) -> Vec<Action> {
+    let Some(session) = state.active_session() else { return Vec::new() };
+    let mut fitting = Vec::new();
+    if state.sessions.values().any(|session| !session.asks.is_empty()) {
+        fitting.push(Action::OpenAttention);
+    }
+    if session.turn.is_running() {
+        fitting.extend([Action::CancelTurn, Action::OpenQueue, Action::KillCommand]);
+    }
+    if session.failed_prompt.is_some() {
+        fitting.push(Action::SendAgain);
+    }
+    match session.phase {
+        _ if session.read_only.is_some() => fitting.push(Action::RestartAgent),
+        SessionPhase::NoAgent => fitting.push(Action::OpenAgents),
+        SessionPhase::NeedsSignIn => fitting.push(Action::OpenSignIn),
+        SessionPhase::Failed(_) | SessionPhase::Ended { .. } => {
+            fitting.extend([Action::RestartAgent, Action::OpenLog]);
+        }
+        SessionPhase::Starting { .. } | SessionPhase::Opening { .. } | SessionPhase::Ready => {}
+    }
+    if session.turn_count == 0 {
+        fitting.push(Action::ContinueLast);
+    }
+    fitting
+}
+
+/// Whether there is a turn that can be cancelled, also again after the agent did not stop for long.
+pub fn can_cancel(state: &State) -> bool {
+    let can_cancel =
+        |turn: &Turn| matches!(turn, Turn::Running { .. } | Turn::Cancelling { is_overdue: true, .. });
+    state.active_session().is_some_and(|session| can_cancel(&session.turn))
 }
 
 /// The option of the agent that selects its mode.

@@ -3,9 +3,11 @@
 //! `rows` makes their rows, `pickers` opens them, `picks` has their keys. Invariant: `matches` is in step with `filter` and `rows`, and `selected` is a
 //! place in `matches` unless they are empty.
 
-use crate::app::state::fuzzy;
+use crate::app::state::fuzzy::{self, Texts};
 use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
-use crate::model::LineEdit;
+use crate::model::{LineEdit, PaletteCommand};
+
+use super::rows;
 
 /// A picker with these rows; the one in force is marked.
 pub fn new(kind: PickerKind, title: impl Into<String>, rows: Vec<PickerRow>) -> Picker {
@@ -33,7 +35,7 @@ pub fn push(state: &mut State, picker: Picker) {
 pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return };
     if picker.filter.apply(edit) {
-        refilter(picker);
+        refilter(picker, &state.setup.palette);
         preview(picker, fx);
     }
 }
@@ -48,7 +50,7 @@ pub fn preview(picker: &Picker, fx: &mut Vec<Effect>) {
 }
 
 /// Filters and orders the rows by what is typed.
-pub fn refilter(picker: &mut Picker) {
+pub fn refilter(picker: &mut Picker, palette: &[PaletteCommand]) {
     if picker.kind == PickerKind::Folder {
         // What is typed may be a path that no row has.
         picker.rows.retain(|row| row.group.is_some());
@@ -60,8 +62,12 @@ pub fn refilter(picker: &mut Picker) {
         None => row.detail.clone(),
     };
     let details: Vec<String> = picker.rows.iter().map(detail).collect();
-    let texts = picker.rows.iter().zip(&details).map(|(row, detail)| (row.label.as_str(), detail.as_str()));
-    picker.matches = fuzzy::rank(&picker.filter.text, texts);
+    let texts = picker.rows.iter().zip(&details).map(|(row, detail)| Texts {
+        label: &row.label,
+        detail,
+        synonyms: rows::synonyms(palette, row),
+    });
+    picker.matches = fuzzy::rank_texts(&picker.filter.text, texts);
     picker.selected = 0;
 }
 

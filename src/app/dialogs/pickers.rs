@@ -65,6 +65,12 @@ pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
     picker::push(state, picker);
 }
 
+/// Opens the list of prompts of the folder's history.
+pub fn open_history(state: &mut State) {
+    let history = picker::new(PickerKind::History, "Prompt history", rows::history(state));
+    picker::push(state, history);
+}
+
 /// Opens the list of permissions that can be revoked.
 pub fn open_grants(state: &mut State) {
     let mut picker = picker::new(PickerKind::Grant, "Saved permissions", rows::grants(state));

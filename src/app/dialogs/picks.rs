@@ -7,7 +7,8 @@ use crate::app::{Effect, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId};
 
 use super::{
-    copy, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers, rows, say, stack, tabs,
+    composer, copy, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers, rows, say,
+    stack, tabs,
 };
 
 /// Rows that a page key moves by.
@@ -114,6 +115,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                 operations::hand_over(state, key, spec, now, fx);
             }
         }
+        (PickerKind::History, PickerValue::Id(text)) => composer::recall(state, text, fx),
         (PickerKind::Grant, PickerValue::Id(id)) => {
             operations::revoke(state, &id, fx);
             say(state, "Permission revoked.", fx);

@@ -1,45 +1,60 @@
 //! The rows of each picker, made from the state.
 
+use std::collections::HashSet;
+
+use crate::app::state::fuzzy::{self, Texts};
 use crate::app::{ListedGrant, PickerRow, PickerValue, State, granted};
-use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId};
+use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId, PaletteCommand};
 
 use super::obstacle;
 
-/// Commands of the palette that make sense now.
+/// The heading of the commands that fit the moment.
+const NOW: &str = "Now";
+
+/// Commands of the palette that make sense now, in their groups; those that fit the moment come first.
 pub fn palette(state: &State) -> Vec<PickerRow> {
+    let now = obstacle::fitting(state);
+    let rank = |action: Action| now.iter().position(|fitting| *fitting == action).unwrap_or(now.len());
     let mut offered: Vec<_> = state.setup.palette.iter().collect();
-    offered.sort_by_key(|(action, ..)| palette_rank(*action));
+    offered.sort_by_key(|command| (rank(command.action), command.group));
+    let starts_agent = state.active_session().is_some_and(|session| session.read_only.is_some());
     offered
         .into_iter()
-        .filter(|(action, ..)| obstacle::obstacle(state, *action).is_none())
-        .map(|(action, label, keys)| PickerRow {
-            value: PickerValue::Action(*action),
-            label: label.clone(),
+        .filter(|command| obstacle::obstacle(state, command.action).is_none())
+        .map(|command| PickerRow {
+            value: PickerValue::Action(command.action),
+            label: match command.action {
+                Action::RestartAgent if starts_agent => "Start agent".to_owned(),
+                _ => command.text.clone(),
+            },
             detail: String::new(),
-            right: keys.clone(),
-            group: None,
+            right: command.keys.clone(),
+            group: Some(if now.contains(&command.action) { NOW } else { command.group.title() }.to_owned()),
             is_current: false,
         })
         .collect()
 }
 
-/// What begins or changes the work comes first, then what changes the view, then what is seldom wished.
-fn palette_rank(action: Action) -> u8 {
-    match action {
-        Action::OpenModels
-        | Action::OpenModes
-        | Action::NextMode
-        | Action::OpenOptions
-        | Action::OpenAgents
-        | Action::OpenSessions
-        | Action::ContinueLast
-        | Action::NewSession
-        | Action::OpenSignIn
-        | Action::OpenQueue
-        | Action::KillCommand => 0,
-        Action::ScrollTop | Action::ScrollEnd | Action::Redraw | Action::Suspend | Action::Quit => 2,
-        _ => 1,
-    }
+/// The prompts of the folder's history, each once, the latest first.
+pub fn history(state: &State) -> Vec<PickerRow> {
+    let Some(session) = state.active_session() else { return Vec::new() };
+    let mut seen = HashSet::new();
+    let prompts = session.history.iter().rev().filter(|text| seen.insert(text.as_str()));
+    let label = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    prompts.map(|text| id_row(text, &label(text), None, false)).collect()
+}
+
+/// Other words that find a row.
+pub fn synonyms(palette: &[PaletteCommand], row: &PickerRow) -> &'static str {
+    let PickerValue::Action(action) = row.value else { return "" };
+    palette.iter().find(|command| command.action == action).map_or("", |command| command.words)
+}
+
+/// The synonyms through which the filter of a picker finds a row.
+pub fn used_synonyms(state: &State, row: &PickerRow, filter: &str) -> String {
+    let synonyms = synonyms(&state.setup.palette, row);
+    let texts = Texts { label: &row.label, synonyms, ..Texts::default() };
+    fuzzy::used_synonyms(filter, texts).join(", ")
 }
 
 /// Permissions that were granted: for the session in front, then for good.

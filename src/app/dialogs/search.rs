@@ -22,12 +22,13 @@ pub fn open(state: &mut State) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     if let Some(search) = &mut session.search {
         search.is_typing = true;
+        search.set_reading(session.reading);
         return;
     }
     // Hits are anywhere.
     session.only = None;
     session.transcript.watch(true);
-    session.search = Some(Box::new(Search::new(session.reading.map(|(first, _)| first))));
+    session.search = Some(Box::new(Search::new(session.reading)));
 }
 
 /// Closes the search. Returns whether there was one.
@@ -137,7 +138,7 @@ fn change(state: &mut State, fx: &mut Vec<Effect>, change: impl FnOnce(&mut Sear
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(search) = &mut session.search else { return };
     if change(search) {
-        search.restart(session.reading.map(|(first, _)| first));
+        search.restart();
         look(state, key, fx);
     }
 }

@@ -199,6 +199,7 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
     if dialog.text.is_some() {
         if let Some(hit) = dialog.marked_hit().cloned() {
             state.modals.pop();
+            state.user.searched = Some(hit.snippet.clone());
             // A place is looked up to be read; a key goes on from there.
             operations::open_kept(state, &hit.uid, false, Some(hit.seq), now, fx);
         }

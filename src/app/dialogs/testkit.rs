@@ -10,7 +10,7 @@ use crate::app::{
 use crate::model::{
     Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, AskId, AskReason, ConnId,
     ElicitationMode, ElicitationRequest, FieldKind, FileJob, FileOp, FormField, Grant, ItemId, LineEdit,
-    PermissionKind, PermissionOption, PermissionRequest, Response, SessionId, ToolCallPatch,
+    PaletteCommand, PermissionKind, PermissionOption, PermissionRequest, Response, SessionId, ToolCallPatch,
 };
 
 use super::{on_action, on_draft, on_input, on_line, serve, settle, takes_input};
@@ -166,6 +166,16 @@ impl Rig {
     pub fn open_asks(&mut self) -> Vec<u64> {
         self.session().asks.iter().map(|open| open.ask.0).collect()
     }
+}
+
+/// Commands of the palette with these texts.
+pub fn commands(entries: &[(Action, &str)]) -> Vec<PaletteCommand> {
+    let all = crate::config::keymap::Keymap::defaults().palette();
+    let of = |(action, text): &(Action, &str)| {
+        let known = all.iter().find(|command| command.action == *action).expect("in the palette");
+        PaletteCommand { text: (*text).to_owned(), keys: String::new(), ..known.clone() }
+    };
+    entries.iter().map(of).collect()
 }
 
 pub fn agent(name: &str, source: &str) -> AgentChoice {

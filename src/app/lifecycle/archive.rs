@@ -258,10 +258,11 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
         go_on(state, key, now, fx);
     }
     drop_unused(state, former, now, fx);
+    let searched = state.user.searched.take();
     if let Some(mark) = mark
         && let Some(session) = state.sessions.get_mut(&state.active)
     {
-        reveal::show_item(session, mark, fx);
+        reveal::show_found(session, mark, searched.as_deref().unwrap_or_default(), fx);
     }
     if let Some(offers) = offers {
         offer_folders(state, key, &offers, now);

@@ -110,10 +110,10 @@ fn set(session: &mut Session, text: String, agent: String) {
 /// to tell. It is taken by [`crate::model::Action::HandOver`].
 pub(in crate::app) fn offer(state: &State, key: SessionKey) -> Option<String> {
     let size = size_words(document(state, key)?.len());
-    let keys = state.setup.palette.iter().find(|(action, ..)| *action == Action::HandOver);
+    let keys = state.setup.palette.iter().find(|command| command.action == Action::HandOver);
     let how = match keys {
-        Some((_, _, key)) if !key.is_empty() => key.clone(),
-        Some((_, name, _)) => format!("The command “{name}”"),
+        Some(command) if !command.keys.is_empty() => command.keys.clone(),
+        Some(command) => format!("The command “{}”", command.text),
         None => return None,
     };
     Some(format!("{how} sends the conversation without tool output ({size}) with your next prompt."))

@@ -2,6 +2,7 @@
 
 use crate::model::ItemId;
 
+use crate::app::state::search::Search;
 use crate::app::{Effect, Session, ViewCommand};
 
 /// Marks an item and scrolls to it. A filter that hides the item is dropped.
@@ -12,4 +13,20 @@ pub fn show_item(session: &mut Session, id: ItemId, fx: &mut Vec<Effect>) {
         session.selected = Some(id);
         fx.push(Effect::View(ViewCommand::ShowSelectedAtTop));
     }
+}
+
+/// Shows an item that a search over all sessions found, and searches the transcript for the matches of its snippet,
+/// which are between `\u{2}` and `\u{3}`.
+pub fn show_found(session: &mut Session, id: ItemId, snippet: &str, fx: &mut Vec<Effect>) {
+    show_item(session, id, fx);
+    let marked = snippet.split('\u{2}').skip(1).filter_map(|part| part.split_once('\u{3}'));
+    let mut texts: Vec<String> = marked.map(|(text, _)| text.to_lowercase()).collect();
+    texts.sort();
+    texts.dedup();
+    if texts.is_empty() || session.transcript.get(id).is_none() {
+        return;
+    }
+    session.only = None;
+    session.transcript.watch(true);
+    session.search = Some(Box::new(Search::for_texts(&texts, id)));
 }

@@ -135,6 +135,8 @@ pub enum PickerKind {
     Outline,
     /// What is shown of the transcript.
     Only,
+    /// A prompt of the folder's history; the row's value is its text.
+    History,
     /// A permission that can be revoked; the row's value is its place.
     Grant,
     /// A file or a page.
@@ -433,6 +435,10 @@ pub struct UserView {
     pub may_reject: bool,
     /// When Escape last rejected a request; another Escape soon after cancels the turn.
     pub last_reject: Option<Instant>,
+    /// When Escape last had nothing to do; another one soon after lists the prompts.
+    pub last_escape: Option<Instant>,
+    /// What was searched for in all sessions, to be marked in the one that is being opened.
+    pub searched: Option<String>,
     /// The marked completion, a place in `dialogs::completions`.
     pub completion: usize,
     /// The draft for which the offered completions were closed.

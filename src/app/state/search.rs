@@ -54,8 +54,8 @@ pub struct Search {
     total: usize,
     /// The current hit: in which item, and which of the item's hits.
     current: Option<(Rank, usize)>,
-    /// Where the reader was.
-    from: ItemId,
+    /// The first and last item that the reader saw, or the one that the user went to.
+    origin: (ItemId, ItemId),
     /// How many items were inserted between others when it began; with another one the ranks are others.
     inserted: usize,
     phase: Phase,
@@ -97,19 +97,36 @@ struct SearchCursor {
 }
 
 impl Search {
-    /// A search that begins at the item that the reader sees.
-    pub fn new(reading: Option<ItemId>) -> Self {
+    /// A search for the hit that is nearest to the items that the reader sees.
+    pub fn new(reading: Option<(ItemId, ItemId)>) -> Self {
         Self {
             is_typing: true,
-            from: reading.unwrap_or(ItemId::HEAD),
+            origin: reading.unwrap_or((ItemId::HEAD, ItemId::HEAD)),
             pages_left: MOST_PAGES,
             ..Self::default()
         }
     }
 
-    /// Reads the query anew and begins again. The current hit is looked for from where it was.
-    pub fn restart(&mut self, reading: Option<ItemId>) {
-        self.from = self.current.map(|(rank, _)| rank.item).or(reading).unwrap_or(self.from);
+    /// A search for any of these texts, without regard to case, that begins in this item.
+    pub fn for_texts(texts: &[String], item: ItemId) -> Self {
+        let mut search = Self::new(Some((item, item)));
+        search.is_regex = texts.len() > 1;
+        let query = match texts {
+            [only] => only.clone(),
+            several => several.iter().map(|text| regex::escape(text)).collect::<Vec<_>>().join("|"),
+        };
+        search.input = LineInput::new(&query);
+        search.restart();
+        search
+    }
+
+    /// The reader is here now; a changed query is looked for from here.
+    pub fn set_reading(&mut self, reading: Option<(ItemId, ItemId)>) {
+        self.origin = reading.unwrap_or(self.origin);
+    }
+
+    /// Reads the query anew and begins again, from where the reader was, or the user went to.
+    pub fn restart(&mut self) {
         match Pattern::read(&self.input.text, self.is_regex) {
             Ok(pattern) => (self.pattern, self.problem) = (pattern, None),
             Err(problem) => (self.pattern, self.problem) = (None, Some(problem)),
@@ -118,7 +135,7 @@ impl Search {
         self.total = 0;
         (self.at, self.growing, self.current) = (None, None, None);
         self.dirty.clear();
-        self.phase = if self.pattern.is_some() { Phase::Forward(self.from) } else { Phase::Done };
+        self.phase = if self.pattern.is_some() { Phase::Forward(self.origin.0) } else { Phase::Done };
     }
 
     /// The query, if it can be searched for.
@@ -162,24 +179,32 @@ impl Search {
     pub fn next(&mut self) {
         let Some((rank, nth)) = self.current else { return };
         if nth + 1 < self.count_in(rank) {
-            self.current = Some((rank, nth + 1));
+            self.go_to(Some((rank, nth + 1)));
             return;
         }
         let mut behind = self.counts.range((Bound::Excluded(rank), Bound::Unbounded));
         let item = behind.next().or_else(|| self.counts.iter().next());
-        self.current = item.map(|(item, _)| (*item, 0));
+        self.go_to(item.map(|(item, _)| (*item, 0)));
     }
 
     /// To the hit before; before the first one comes the last.
     pub fn previous(&mut self) {
         let Some((rank, nth)) = self.current else { return };
         if let Some(nth) = nth.checked_sub(1) {
-            self.current = Some((rank, nth));
+            self.go_to(Some((rank, nth)));
             return;
         }
         let before = self.counts.range(..rank).next_back();
         let last = before.or_else(|| self.counts.iter().next_back());
-        self.current = last.map(|(item, count)| (*item, count - 1));
+        self.go_to(last.map(|(item, count)| (*item, count - 1)));
+    }
+
+    /// The user goes to a hit: a changed query is looked for from there.
+    fn go_to(&mut self, hit: Option<(Rank, usize)>) {
+        self.current = hit;
+        if let Some((rank, _)) = hit {
+            self.origin = (rank.item, rank.item);
+        }
     }
 
     /// Items were put in front of this one, and are looked at last.
@@ -221,7 +246,7 @@ impl Search {
     fn step_by(&mut self, session: &Session, mut budget: usize) {
         let inserted = session.transcript.inserted_count();
         if std::mem::replace(&mut self.inserted, inserted) != inserted {
-            self.restart(None);
+            self.restart();
         }
         let Some(pattern) = self.pattern.take() else { return };
         while budget > 0 {
@@ -229,7 +254,7 @@ impl Search {
             self.look(look, session, &pattern, &mut budget);
         }
         self.pattern = Some(pattern);
-        self.settle(session.transcript.rank(self.from));
+        self.settle(session);
     }
 
     /// Where to go on.
@@ -247,7 +272,7 @@ impl Search {
             Phase::Forward(item) => {
                 let at = session.transcript.index_from(item);
                 let next = items.get(at + 1).map(|next| next.id);
-                self.phase = next.map_or(Phase::Backward(self.from), Phase::Forward);
+                self.phase = next.map_or(Phase::Backward(self.origin.0), Phase::Forward);
                 items.get(at).map(|item| fresh(item.id)).or_else(|| self.next_look(session))
             }
             Phase::Backward(behind) => {
@@ -305,9 +330,9 @@ impl Search {
         self.total = self.total + count - before.unwrap_or(0);
     }
 
-    /// Keeps the current hit one that exists, or finds the first: the next from the reader on, else the nearest
-    /// before.
-    fn settle(&mut self, from: Rank) {
+    /// Keeps the current hit one that exists, or finds the one that is nearest to what the reader sees, as soon as no
+    /// other can be nearer.
+    fn settle(&mut self, session: &Session) {
         if let Some((item, nth)) = self.current {
             let count = self.count_in(item);
             if count > 0 {
@@ -316,10 +341,28 @@ impl Search {
             }
             self.current = None;
         }
-        let behind = self.counts.range(from..).next().map(|(item, _)| (*item, 0));
-        let is_forward = matches!(self.phase, Phase::Forward(_));
-        let before = || self.counts.range(..from).next_back().map(|(item, count)| (*item, count - 1));
-        self.current = behind.or_else(|| if is_forward { None } else { before() });
+        let (first, last) = (session.transcript.rank(self.origin.0), session.transcript.rank(self.origin.1));
+        let index = |rank: Rank| session.transcript.index_from(rank.item);
+        let below = self.counts.range(first..).next().map(|(rank, _)| *rank);
+        let above = self.counts.range(..first).next_back().map(|(rank, count)| (*rank, count - 1));
+        let rows_below = below.map(|rank| index(rank).saturating_sub(index(last)));
+        let rows_above = above.map(|(rank, _)| index(first).saturating_sub(index(rank)));
+        // How many items above the screen were looked at.
+        let top = match self.phase {
+            Phase::Forward(_) => index(first),
+            Phase::Backward(behind) => session.transcript.index_from(behind),
+            Phase::Done => 0,
+        };
+        let in_work = usize::from(self.at.is_some());
+        let seen_above =
+            if self.is_complete() { usize::MAX } else { index(first).saturating_sub(top + in_work) };
+        let below = below.map(|rank| (rank, 0));
+        self.current = match (rows_below, rows_above) {
+            (Some(rows), None) if rows == 0 || rows <= seen_above => below,
+            (Some(below_rows), Some(above_rows)) if below_rows <= above_rows => below,
+            (_, Some(_)) if !matches!(self.phase, Phase::Forward(_)) => above,
+            _ => None,
+        };
     }
 }
 

@@ -230,7 +230,7 @@ impl Session {
         let _ = self.transcript.take_touched();
         if let Some(search) = &mut self.search {
             search.opened = None;
-            search.restart(None);
+            search.restart();
         }
         self.open_message = None;
         self.loose.clear();

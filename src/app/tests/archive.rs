@@ -201,13 +201,23 @@ fn opened_at(at: i64) -> StoreNews {
     StoreNews::Opened(Box::new(ArchiveOpening { at: Some(at), kept: Ok(part()), ..opening(false) }))
 }
 
+/// The position of the current hit of the search.
+fn current_hit(desk: &mut TestApp) -> Option<usize> {
+    let key = desk.state.active;
+    desk.play(Event::Timer(crate::app::TimerId::Search(key)));
+    let search = shown(desk).search.as_ref().expect("a search");
+    search.current().and_then(|hit| shown(desk).transcript.index_of(hit.item))
+}
+
 #[test]
 fn a_place_that_was_found_is_shown_with_what_is_around_it_and_the_rest_comes_when_it_is_read() {
     let mut desk = TestApp::ready();
+    desk.state.user.searched = Some("\u{2}SECOND\u{3} and \u{2}2\u{3}".into());
     tell(&mut desk, opened_at(4));
     let key = desk.state.active;
     let marked = shown(&desk).selected.and_then(|id| shown(&desk).transcript.index_of(id));
     assert_eq!(marked, Some(2));
+    assert_eq!(current_hit(&mut desk), Some(2), "what was searched for is marked there");
     assert_eq!(
         items(shown(&desk)),
         [
@@ -261,9 +271,11 @@ fn a_place_in_an_open_session_is_found_by_what_it_says_or_read_beside_it() {
     assert_eq!(jobs(&mut desk), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
     let window =
         Window { events: vec![prompt("third", 3), said("3", 3)], mark: Some(1), ..Window::default() };
+    desk.state.user.searched = Some("the \u{2}3\u{3}".into());
     tell(&mut desk, StoreNews::Around { key: open, window: Ok(window) });
     let marked = shown(&desk).selected.and_then(|id| shown(&desk).transcript.index_of(id));
     assert_eq!(marked, Some(2));
+    assert_eq!(current_hit(&mut desk), Some(2), "what was searched for is marked there");
     // It is not: the part is read in a tab of its own, and what goes on is the one that is open.
     desk.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(4), now, fx));
     assert!(matches!(&jobs(&mut desk)[..], [StoreJob::Open { takes: false, at: Some(4), .. }]));

@@ -187,7 +187,13 @@ fn an_agent_that_has_forgotten_is_told_if_the_user_wants_it() {
     desk.crash();
     desk.wait(1);
     let none = AgentCapabilities::default();
-    desk.state.setup.palette = vec![(Action::HandOver, "Hand over".into(), "Alt+H".into())];
+    desk.state.setup.palette = vec![crate::model::PaletteCommand {
+        action: Action::HandOver,
+        text: "Hand over".into(),
+        keys: "Alt+H".into(),
+        group: crate::model::CommandGroup::Session,
+        words: "",
+    }];
     desk.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
     assert!(desk.state.modals.is_empty(), "an offer takes no keys");
     let told = desk.session().transcript.items().iter().any(|item| {

@@ -1,6 +1,6 @@
-//! The table of actions: name, help text, and whether the palette lists it. The keys are in `keymap.toml`.
+//! The table of actions: name, palette group, help text and synonyms. The keys are in `keymap.toml`.
 
-use crate::model::Action;
+use crate::model::{Action, CommandGroup};
 
 /// An action that can be bound to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,18 +10,30 @@ pub struct ActionInfo {
     pub name: &'static str,
     /// Text for help and palette: sentence case, without a full stop.
     pub text: &'static str,
-    /// Whether the palette lists it.
-    pub is_in_palette: bool,
+    /// The group in the palette; `None` if the palette does not list it.
+    pub group: Option<CommandGroup>,
+    /// Other words that people search for, for the filter of the palette.
+    pub words: &'static str,
 }
 
+const HIDDEN: Option<CommandGroup> = None;
+const SESSION: Option<CommandGroup> = Some(CommandGroup::Session);
+const AGENT: Option<CommandGroup> = Some(CommandGroup::Agent);
+const PROMPT: Option<CommandGroup> = Some(CommandGroup::Prompt);
+const TRANSCRIPT: Option<CommandGroup> = Some(CommandGroup::Transcript);
+const COPY: Option<CommandGroup> = Some(CommandGroup::Copy);
+const TABS: Option<CommandGroup> = Some(CommandGroup::Tabs);
+const APPLICATION: Option<CommandGroup> = Some(CommandGroup::Application);
+
 macro_rules! actions {
-    ($($variant:ident, $name:literal, $palette:literal, $text:literal;)+) => {
+    ($($variant:ident, $name:literal, $group:ident, $text:literal, $words:literal;)+) => {
         /// All actions without a parameter, in the order of help and palette.
         const PLAIN: &[ActionInfo] = &[$(ActionInfo {
             action: Action::$variant,
             name: $name,
             text: $text,
-            is_in_palette: $palette,
+            group: $group,
+            words: $words,
         },)+];
 
         /// The name of a bindable action; `None` for actions of the mouse.
@@ -30,7 +42,7 @@ macro_rules! actions {
             match action {
                 $(Action::$variant => Some($name),)+
                 Action::Choose(place) => CHOOSE.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
-                Action::ShowTab(place) => TABS.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
+                Action::ShowTab(place) => SHOW_TAB.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
                 Action::Scroll(_)
                 | Action::ToggleItem(_)
                 | Action::OpenThisGap(..)
@@ -41,135 +53,137 @@ macro_rules! actions {
 }
 
 actions! {
-    Submit, "submit", false, "Send (queues while a turn is running)";
-    NewLine, "new-line", false, "Insert line break";
-    Complete, "complete", false, "Accept completion";
-    HistoryPrevious, "history-previous", false, "Line up, then previous prompt";
-    HistoryNext, "history-next", false, "Line down, then next prompt";
-    Escape, "escape", false, "Close dialog, reject request or cancel turn";
-    ClearOrQuit, "clear-or-quit", false, "Clear prompt or cancel turn; press twice to quit";
+    Submit, "submit", HIDDEN, "Send (queues while a turn is running)", "";
+    NewLine, "new-line", HIDDEN, "Insert line break", "";
+    Complete, "complete", HIDDEN, "Accept completion", "";
+    HistoryPrevious, "history-previous", HIDDEN, "Line up, then previous prompt", "";
+    HistoryNext, "history-next", HIDDEN, "Line down, then next prompt", "";
+    Escape, "escape", HIDDEN, "Close dialog, reject request or cancel turn", "";
+    ClearOrQuit, "clear-or-quit", HIDDEN, "Clear prompt or cancel turn; press twice to quit", "";
 
-    ScrollPageUp, "scroll-page-up", false, "Scroll page up";
-    ScrollPageDown, "scroll-page-down", false, "Scroll page down";
-    ScrollLineUp, "scroll-line-up", false, "Scroll line up";
-    ScrollLineDown, "scroll-line-down", false, "Scroll line down";
-    ScrollTop, "scroll-top", true, "Scroll to start";
-    ScrollEnd, "scroll-end", true, "Scroll to end and follow";
-    ScrollLeft, "scroll-left", false, "Scroll tables left";
-    ScrollRight, "scroll-right", false, "Scroll tables right";
-    OpenSearch, "open-search", true, "Search transcript";
-    NextHit, "next-hit", false, "Next match";
-    PreviousHit, "previous-hit", false, "Previous match";
-    ToggleRegex, "toggle-regex", false, "Toggle regular expression";
-    OpenOutline, "open-outline", true, "Go to prompt, edit, command or failure";
-    OpenFilter, "open-filter", true, "Filter transcript by type";
-    OpenPlaces, "open-places", true, "Open a mentioned file or link";
-    PreviousPrompt, "previous-prompt", true, "Previous prompt";
-    NextPrompt, "next-prompt", true, "Next prompt";
-    PreviousCall, "previous-call", true, "Previous tool call";
-    NextCall, "next-call", true, "Next tool call";
-    PreviousFailure, "previous-failure", true, "Previous failure";
-    NextFailure, "next-failure", true, "Next failure";
-    Browse, "browse", true, "Browse transcript";
-    SelectPrevious, "select-previous", false, "Select previous item";
-    SelectNext, "select-next", false, "Select next item";
-    ToggleFold, "toggle-fold", true, "Expand or collapse item";
-    ToggleAllFolds, "toggle-all-folds", true, "Expand or collapse all items";
-    ToggleThoughts, "toggle-thoughts", true, "Toggle thoughts";
-    TogglePlan, "toggle-plan", true, "Toggle plan";
-    OpenGap, "open-gap", false, "Expand one gap in diff";
-    ToggleContext, "toggle-context", true, "Toggle all unchanged lines in diff";
-    InspectItem, "inspect-item", true, "Show raw input and output of tool call";
-    OpenLocation, "open-location", true, "Open file of tool call in editor";
-    ToggleDiffLayout, "toggle-diff-layout", true, "Toggle side-by-side diff";
-    KillCommand, "kill-command", true, "Stop tool call, command or subagent";
+    ScrollPageUp, "scroll-page-up", HIDDEN, "Scroll page up", "";
+    ScrollPageDown, "scroll-page-down", HIDDEN, "Scroll page down", "";
+    ScrollLineUp, "scroll-line-up", HIDDEN, "Scroll line up", "";
+    ScrollLineDown, "scroll-line-down", HIDDEN, "Scroll line down", "";
+    ScrollTop, "scroll-top", TRANSCRIPT, "Scroll to start", "top beginning home";
+    ScrollEnd, "scroll-end", TRANSCRIPT, "Scroll to end and follow", "bottom end latest follow";
+    ScrollLeft, "scroll-left", HIDDEN, "Scroll tables left", "";
+    ScrollRight, "scroll-right", HIDDEN, "Scroll tables right", "";
+    OpenSearch, "open-search", TRANSCRIPT, "Search transcript", "find grep look up";
+    NextHit, "next-hit", HIDDEN, "Next match", "";
+    PreviousHit, "previous-hit", HIDDEN, "Previous match", "";
+    ToggleRegex, "toggle-regex", HIDDEN, "Toggle regular expression", "";
+    OpenOutline, "open-outline", TRANSCRIPT, "Go to prompt, edit, command or failure", "outline contents jump navigate rewind timeline prompts";
+    OpenFilter, "open-filter", TRANSCRIPT, "Filter transcript by type", "only hide show";
+    OpenPlaces, "open-places", TRANSCRIPT, "Open a mentioned file or link", "links urls files paths open";
+    PreviousPrompt, "previous-prompt", TRANSCRIPT, "Previous prompt", "jump back message";
+    NextPrompt, "next-prompt", TRANSCRIPT, "Next prompt", "jump forward message";
+    PreviousCall, "previous-call", TRANSCRIPT, "Previous tool call", "jump back";
+    NextCall, "next-call", TRANSCRIPT, "Next tool call", "jump forward";
+    PreviousFailure, "previous-failure", TRANSCRIPT, "Previous failure", "error jump back";
+    NextFailure, "next-failure", TRANSCRIPT, "Next failure", "error jump forward";
+    Browse, "browse", TRANSCRIPT, "Browse transcript", "focus scroll walk vim keyboard";
+    SelectPrevious, "select-previous", HIDDEN, "Select previous item", "";
+    SelectNext, "select-next", HIDDEN, "Select next item", "";
+    ToggleFold, "toggle-fold", TRANSCRIPT, "Expand or collapse item", "unfold details more less";
+    ToggleAllFolds, "toggle-all-folds", TRANSCRIPT, "Expand or collapse all items", "unfold details verbose compact more less";
+    ToggleThoughts, "toggle-thoughts", TRANSCRIPT, "Toggle thoughts", "thinking reasoning";
+    TogglePlan, "toggle-plan", TRANSCRIPT, "Toggle plan", "todo todos tasks checklist";
+    OpenChanges, "open-changes", TRANSCRIPT, "Show diff of session changes", "review git edits files modified";
+    OpenGap, "open-gap", HIDDEN, "Expand one gap in diff", "";
+    ToggleContext, "toggle-context", TRANSCRIPT, "Toggle all unchanged lines in diff", "unchanged expand gap";
+    InspectItem, "inspect-item", TRANSCRIPT, "Show raw input and output of tool call", "raw json inspect details";
+    OpenLocation, "open-location", TRANSCRIPT, "Open file of tool call in editor", "editor edit vim code";
+    ToggleDiffLayout, "toggle-diff-layout", TRANSCRIPT, "Toggle side-by-side diff", "split unified columns view";
+    KillCommand, "kill-command", PROMPT, "Stop tool call, command or subagent", "kill terminate abort cancel";
 
-    OpenCopy, "open-copy", true, "Copy…";
-    CopyItem, "copy-item", true, "Copy selected item or last reply";
-    CopyReply, "copy-reply", true, "Copy last reply as Markdown";
-    CopyReplyPlain, "copy-reply-plain", true, "Copy last reply as plain text";
-    CopyCode, "copy-code", true, "Copy last code block";
-    CopyCommand, "copy-command", true, "Copy last command";
-    CopyOutput, "copy-output", true, "Copy last command output";
-    CopyPatch, "copy-patch", true, "Copy last change as patch";
-    CopyTurnPatch, "copy-turn-patch", true, "Copy changes of last turn as patch";
-    CopySelection, "copy-selection", false, "Copy selection";
-    ClearSelection, "clear-selection", false, "Clear selection";
-    ToggleMouse, "toggle-mouse", true, "Toggle mouse capture";
+    OpenCopy, "open-copy", COPY, "Copy…", "clipboard yank";
+    CopyItem, "copy-item", COPY, "Copy selected item or last reply", "clipboard yank message";
+    CopyReply, "copy-reply", COPY, "Copy last reply as Markdown", "clipboard yank answer response";
+    CopyReplyPlain, "copy-reply-plain", COPY, "Copy last reply as plain text", "clipboard yank answer response";
+    CopyCode, "copy-code", COPY, "Copy last code block", "clipboard yank snippet";
+    CopyCommand, "copy-command", COPY, "Copy last command", "clipboard yank shell";
+    CopyOutput, "copy-output", COPY, "Copy last command output", "clipboard yank terminal";
+    CopyPatch, "copy-patch", COPY, "Copy last change as patch", "clipboard yank diff";
+    CopyTurnPatch, "copy-turn-patch", COPY, "Copy changes of last turn as patch", "clipboard yank diff";
+    CopySelection, "copy-selection", HIDDEN, "Copy selection", "";
+    ClearSelection, "clear-selection", HIDDEN, "Clear selection", "";
+    ToggleMouse, "toggle-mouse", APPLICATION, "Toggle mouse capture", "selection terminal";
 
-    OpenPalette, "open-palette", false, "Show all commands";
-    OpenHelp, "open-help", true, "Show key bindings";
-    OpenChanges, "open-changes", true, "Show session changes";
-    OpenModels, "open-models", true, "Select model";
-    OpenModes, "open-modes", true, "Select mode";
-    NextMode, "next-mode", true, "Next mode";
-    OpenOptions, "open-options", true, "Change agent options";
-    OpenAgents, "open-agents", true, "Select agent";
-    OpenSessions, "open-sessions", true, "Show sessions";
-    ContinueLast, "continue-last", true, "Resume last session in this folder";
-    SearchSessions, "search-sessions", true, "Search all sessions";
-    NewSession, "new-session", true, "New session with this agent";
-    ForkSession, "fork-session", true, "Fork session";
-    RenameSession, "rename-session", true, "Rename session";
-    ExportSession, "export-session", true, "Export session";
-    HandOver, "hand-over", true, "Hand over conversation to another agent";
-    LoadEarlier, "load-earlier", true, "Load earlier part of session";
-    LoadLater, "load-later", true, "Load later part of session";
-    ArchiveSession, "archive-session", true, "Archive or unarchive session";
-    OpenProviders, "open-providers", true, "Configure providers";
-    CloseSession, "close-session", true, "Close session and tab";
-    OpenQueue, "open-queue", true, "Edit queued prompts";
-    OpenGrants, "open-grants", true, "Show saved permissions";
-    OpenThemes, "open-themes", true, "Select theme";
-    OpenLog, "open-log", true, "Show protocol log";
-    OpenConnection, "open-connection", true, "Show connection details";
-    OpenSignIn, "open-sign-in", true, "Sign in";
-    SignOut, "sign-out", true, "Sign out";
-    SendAgain, "send-again", true, "Resend failed prompt";
-    RestartAgent, "restart-agent", true, "Restart agent";
-    ForceStop, "force-stop", true, "Force-stop agent";
+    OpenPalette, "open-palette", HIDDEN, "Show all commands", "";
+    OpenHelp, "open-help", APPLICATION, "Show key bindings", "help keys shortcuts hotkeys keyboard ?";
+    OpenModels, "open-models", AGENT, "Select model", "llm switch change opus sonnet gpt";
+    OpenModes, "open-modes", AGENT, "Select mode", "plan permission approval bypass accept edits switch";
+    NextMode, "next-mode", AGENT, "Next mode", "plan permission approval cycle";
+    OpenOptions, "open-options", AGENT, "Change agent options", "settings config configuration preferences effort reasoning";
+    OpenAgents, "open-agents", AGENT, "Select agent", "switch change start claude codex gemini opencode";
+    OpenSessions, "open-sessions", SESSION, "Show sessions", "resume continue history list open load conversations";
+    ContinueLast, "continue-last", SESSION, "Resume last session in this folder", "continue restore reopen previous";
+    SearchSessions, "search-sessions", SESSION, "Search all sessions", "find grep conversations";
+    NewSession, "new-session", SESSION, "New session with this agent", "clear reset start over fresh";
+    ForkSession, "fork-session", SESSION, "Fork session", "branch duplicate";
+    RenameSession, "rename-session", SESSION, "Rename session", "title name";
+    ExportSession, "export-session", SESSION, "Export session", "save markdown share download dump";
+    HandOver, "hand-over", SESSION, "Hand over conversation to another agent", "transfer switch move handoff";
+    LoadEarlier, "load-earlier", SESSION, "Load earlier part of session", "more older";
+    LoadLater, "load-later", SESSION, "Load later part of session", "more newer";
+    ArchiveSession, "archive-session", SESSION, "Archive or unarchive session", "hide restore";
+    OpenProviders, "open-providers", AGENT, "Configure providers", "api key endpoint base url";
+    CloseSession, "close-session", SESSION, "Close session and tab", "end";
+    OpenQueue, "open-queue", PROMPT, "Edit queued prompts", "pending waiting messages follow-up";
+    OpenGrants, "open-grants", AGENT, "Show saved permissions", "permissions allowed rules revoke trust";
+    OpenThemes, "open-themes", APPLICATION, "Select theme", "color colour dark light appearance";
+    OpenLog, "open-log", APPLICATION, "Show protocol log", "debug trace wire messages json";
+    OpenConnection, "open-connection", AGENT, "Show connection details", "status usage cost tokens context version about info";
+    OpenSignIn, "open-sign-in", AGENT, "Sign in", "login log in authenticate account";
+    SignOut, "sign-out", AGENT, "Sign out", "logout log out account";
+    CancelTurn, "cancel-turn", PROMPT, "Cancel turn", "stop interrupt abort halt";
+    OpenHistory, "open-history", PROMPT, "Search prompt history", "previous prompts recall reverse search";
+    SendAgain, "send-again", PROMPT, "Resend failed prompt", "retry again repeat";
+    RestartAgent, "restart-agent", AGENT, "Restart agent", "start reconnect reload";
+    ForceStop, "force-stop", AGENT, "Force-stop agent", "kill terminate crash";
 
-    OpenAttention, "open-attention", true, "Show inbox";
-    NewTab, "new-tab", true, "New tab in this folder";
-    NewTabElsewhere, "new-tab-elsewhere", true, "New tab in another folder";
-    NextTab, "next-tab", true, "Next tab";
-    PreviousTab, "previous-tab", true, "Previous tab";
-    MoveTabLeft, "move-tab-left", true, "Move tab left";
-    MoveTabRight, "move-tab-right", true, "Move tab right";
-    FormerTab, "former-tab", true, "Last active tab";
+    OpenAttention, "open-attention", PROMPT, "Show inbox", "answer permission requests waiting approve notifications questions";
+    NewTab, "new-tab", TABS, "New tab in this folder", "open parallel second";
+    NewTabElsewhere, "new-tab-elsewhere", TABS, "New tab in another folder", "open directory project cd workspace";
+    NextTab, "next-tab", TABS, "Next tab", "switch cycle";
+    PreviousTab, "previous-tab", TABS, "Previous tab", "switch cycle";
+    MoveTabLeft, "move-tab-left", TABS, "Move tab left", "reorder";
+    MoveTabRight, "move-tab-right", TABS, "Move tab right", "reorder";
+    FormerTab, "former-tab", TABS, "Last active tab", "switch back";
 
-    NextHunk, "next-hunk", false, "Next hunk";
-    PreviousHunk, "previous-hunk", false, "Previous hunk";
-    ReadSession, "read-session", false, "Open session read-only";
-    NextScope, "next-scope", false, "Change scope: folder, repository, all";
-    NextSort, "next-sort", false, "Change sort order";
-    Filter, "filter", false, "Filter";
+    NextHunk, "next-hunk", HIDDEN, "Next hunk", "";
+    PreviousHunk, "previous-hunk", HIDDEN, "Previous hunk", "";
+    ReadSession, "read-session", HIDDEN, "Open session read-only", "";
+    NextScope, "next-scope", HIDDEN, "Change scope: folder, repository, all", "";
+    NextSort, "next-sort", HIDDEN, "Change sort order", "";
+    Filter, "filter", HIDDEN, "Filter", "";
 
-    Up, "up", false, "Up";
-    Down, "down", false, "Down";
-    Left, "left", false, "Left";
-    Right, "right", false, "Right";
-    PageUp, "page-up", false, "Page up";
-    PageDown, "page-down", false, "Page down";
-    First, "first", false, "First";
-    Last, "last", false, "Last";
-    Accept, "accept", false, "Confirm";
-    Yes, "yes", false, "Yes";
-    No, "no", false, "No";
-    ToggleChoice, "toggle-choice", false, "Toggle choice";
-    NextField, "next-field", false, "Next field";
-    PreviousField, "previous-field", false, "Previous field";
-    Decline, "decline", false, "Decline";
-    FullScreen, "full-screen", false, "Toggle full screen";
-    ToggleSecret, "toggle-secret", false, "Toggle secrets";
-    Edit, "edit", false, "Edit";
-    Remove, "remove", false, "Remove";
-    MoveUp, "move-up", false, "Move up";
-    MoveDown, "move-down", false, "Move down";
+    Up, "up", HIDDEN, "Up", "";
+    Down, "down", HIDDEN, "Down", "";
+    Left, "left", HIDDEN, "Left", "";
+    Right, "right", HIDDEN, "Right", "";
+    PageUp, "page-up", HIDDEN, "Page up", "";
+    PageDown, "page-down", HIDDEN, "Page down", "";
+    First, "first", HIDDEN, "First", "";
+    Last, "last", HIDDEN, "Last", "";
+    Accept, "accept", HIDDEN, "Confirm", "";
+    Yes, "yes", HIDDEN, "Yes", "";
+    No, "no", HIDDEN, "No", "";
+    ToggleChoice, "toggle-choice", HIDDEN, "Toggle choice", "";
+    NextField, "next-field", HIDDEN, "Next field", "";
+    PreviousField, "previous-field", HIDDEN, "Previous field", "";
+    Decline, "decline", HIDDEN, "Decline", "";
+    FullScreen, "full-screen", HIDDEN, "Toggle full screen", "";
+    ToggleSecret, "toggle-secret", HIDDEN, "Toggle secrets", "";
+    Edit, "edit", HIDDEN, "Edit", "";
+    Remove, "remove", HIDDEN, "Remove", "";
+    MoveUp, "move-up", HIDDEN, "Move up", "";
+    MoveDown, "move-down", HIDDEN, "Move down", "";
 
-    Redraw, "redraw", true, "Redraw screen";
-    Suspend, "suspend", true, "Suspend";
-    Quit, "quit", true, "Quit";
+    Redraw, "redraw", APPLICATION, "Redraw screen", "refresh repaint clear screen";
+    Suspend, "suspend", APPLICATION, "Suspend", "background shell job";
+    Quit, "quit", APPLICATION, "Quit", "exit close leave bye";
 }
 
 macro_rules! numbered {
@@ -178,7 +192,8 @@ macro_rules! numbered {
             action: Action::$variant($place),
             name: $name,
             text: $text,
-            is_in_palette: false,
+            group: None,
+            words: "",
         },)+];
     };
 }
@@ -190,14 +205,14 @@ numbered! {
 }
 
 numbered! {
-    TABS, ShowTab, "Go to tab N",
+    SHOW_TAB, ShowTab, "Go to tab N",
     1, "show-tab-1"; 2, "show-tab-2"; 3, "show-tab-3"; 4, "show-tab-4"; 5, "show-tab-5";
     6, "show-tab-6"; 7, "show-tab-7"; 8, "show-tab-8"; 9, "show-tab-9";
 }
 
 /// All actions that can be bound, in the order of help and palette.
 pub fn all() -> impl Iterator<Item = &'static ActionInfo> {
-    PLAIN.iter().chain(CHOOSE).chain(TABS)
+    PLAIN.iter().chain(CHOOSE).chain(SHOW_TAB)
 }
 
 /// The row of an action.

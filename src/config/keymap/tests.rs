@@ -88,8 +88,12 @@ fn default_keys_follow_conventions() {
         (Context::Main, "pagedown", Action::ScrollPageDown),
         (Context::Main, "ctrl+end", Action::ScrollEnd),
         (Context::Main, "ctrl+p", Action::OpenPalette),
-        (Context::Main, "ctrl+g", Action::OpenLog),
-        (Context::Permission, "ctrl+g", Action::OpenLog),
+        (Context::Main, "ctrl+g", Action::OpenLocation),
+        (Context::Main, "ctrl+r", Action::OpenHistory),
+        (Context::EmptyPrompt, "ctrl+d", Action::Quit),
+        (Context::EmptyPrompt, "alt+d", Action::OpenChanges),
+        (Context::Browse, "alt+d", Action::OpenChanges),
+        (Context::Permission, "f12", Action::OpenLog),
         (Context::Main, "f1", Action::OpenHelp),
         (Context::EmptyPrompt, "?", Action::OpenHelp),
         (Context::EmptyPrompt, "enter", Action::Submit),
@@ -148,10 +152,10 @@ fn users_can_rebind_a_key() {
 #[test]
 fn users_can_replace_the_keys_of_an_action() {
     let (keymap, problems) =
-        user("[keys.main]\nnew-line = [\"ctrl+n\"]\nopen-palette = [\"f12\", \"alt+enter\"]\n");
+        user("[keys.main]\nnew-line = [\"ctrl+n\"]\nopen-palette = [\"f11\", \"alt+enter\"]\n");
     assert_eq!(problems, []);
     assert_eq!(keymap.keys_for(Context::Main, Action::NewLine), ["Ctrl+N"]);
-    assert_eq!(keymap.keys_for(Context::Main, Action::OpenPalette), ["F12", "Alt+Enter"]);
+    assert_eq!(keymap.keys_for(Context::Main, Action::OpenPalette), ["F11", "Alt+Enter"]);
     assert_eq!(keymap.lookup(Context::Main, &key("ctrl+p")), None);
     assert_eq!(
         keymap.lookup(Context::List, &key("ctrl+p")),
@@ -183,11 +187,11 @@ fn conflicts_within_the_file_are_reported_with_both_actions() {
 
 #[test]
 fn key_lists_cannot_rebind_a_used_key() {
-    let (keymap, problems) = user("[keys.main]\nopen-models = [\"ctrl+p\", \"f12\"]\n");
+    let (keymap, problems) = user("[keys.main]\nopen-models = [\"ctrl+p\", \"f11\"]\n");
     let text = only(&problems);
     assert!(text.contains("already bound to `open-palette` and cannot be bound to `open-models`"), "{text}");
     assert_eq!(keymap.lookup(Context::Main, &key("ctrl+p")), Some(Action::OpenPalette));
-    assert_eq!(keymap.lookup(Context::Main, &key("f12")), Some(Action::OpenModels));
+    assert_eq!(keymap.lookup(Context::Main, &key("f11")), Some(Action::OpenModels));
 
     let (_, problems) = user("[keys.main]\nopen-models = [\"ctrl+q\"]\n");
     assert!(only(&problems).contains("already bound to `quit`"), "also in a later context");
@@ -211,16 +215,16 @@ fn invalid_bindings_are_reported_and_do_not_affect_others() {
             "types text in [keys.main] and cannot be bound to `open-models`; add a modifier",
         ),
         ("\"ctrl+x\" = 7", "invalid binding for `ctrl+x`; use"),
-        ("open-modls = [\"f12\"]", "unknown action `open-modls`; did you mean `open-models` or"),
+        ("open-modls = [\"f11\"]", "unknown action `open-modls`; did you mean `open-models` or"),
         ("open-models = [7]", "the keys of `open-models` must be strings; use open-models = [\"ctrl+x\"]"),
     ] {
-        let (keymap, problems) = user(&format!("[keys.main]\n{line}\n\"f12\" = \"open-modes\"\n"));
+        let (keymap, problems) = user(&format!("[keys.main]\n{line}\n\"f11\" = \"open-modes\"\n"));
         let text = only(&problems);
         assert!(text.contains(wanted), "{text}");
         assert!(text.contains(":2: "), "{text}");
-        assert_eq!(keymap.lookup(Context::Main, &key("f12")), Some(Action::OpenModes));
+        assert_eq!(keymap.lookup(Context::Main, &key("f11")), Some(Action::OpenModes));
     }
-    let (_, problems) = user("[keys.mian]\n\"f12\" = \"open-modes\"\n");
+    let (_, problems) = user("[keys.mian]\n\"f11\" = \"open-modes\"\n");
     assert!(only(&problems).contains("did you mean `main`?"));
     let (_, problems) = user("[keys]\nmain = 1\n");
     assert!(only(&problems).contains("`keys.main` must be a table"));
@@ -245,9 +249,13 @@ fn help_and_palette_show_the_configured_keys() {
         rows.iter().find(|row| row.context == Context::Choice && row.action == Action::Choose(1)).unwrap();
     assert_eq!(choice.keys, ["1…9"]);
     let palette = keymap.palette();
-    assert!(palette.contains(&(Action::OpenModels, "Select model".to_owned(), "F2".to_owned())));
-    assert!(palette.contains(&(Action::SignOut, "Sign out".to_owned(), String::new())));
-    assert!(!palette.iter().any(|(action, _, _)| *action == Action::Submit));
+    let shown = |action| {
+        let command = palette.iter().find(|command| command.action == action)?;
+        Some((command.text.as_str(), command.keys.as_str()))
+    };
+    assert_eq!(shown(Action::OpenModels), Some(("Select model", "F2")));
+    assert_eq!(shown(Action::SignOut), Some(("Sign out", "")));
+    assert_eq!(shown(Action::Submit), None);
 }
 
 #[test]
@@ -255,7 +263,7 @@ fn every_action_has_a_key_or_a_palette_entry() {
     let keymap = Keymap::defaults();
     for info in all() {
         let has_key = keymap.bindings.iter().any(|binding| binding.action == Some(info.action));
-        assert!(has_key || info.is_in_palette, "{}", info.name);
+        assert!(has_key || info.group.is_some(), "{}", info.name);
     }
 }
 

@@ -112,6 +112,39 @@ fn typed_letters_update_the_draft() {
 }
 
 #[test]
+fn enter_after_a_backslash_inserts_a_line_break() {
+    let mut rig = Rig::new(fixture::ready());
+    rig.view.apply(crate::app::ViewCommand::SetDraft("one \\".into()));
+    assert_eq!(rig.key(KeyCode::Enter), [Event::Draft("one \n".into())]);
+    assert_eq!(rig.key(KeyCode::Enter), act(Action::Submit));
+    // A backslash elsewhere does not count.
+    rig.view.apply(crate::app::ViewCommand::SetDraft("C:\\dir\\x".into()));
+    assert_eq!(rig.key(KeyCode::Enter), act(Action::Submit));
+    rig.key(KeyCode::Left);
+    assert_eq!(rig.key(KeyCode::Enter), [Event::Draft("C:\\dir\nx".into())]);
+}
+
+#[test]
+fn word_keys_edit_text_and_act_only_in_an_empty_prompt() {
+    let alt = KeyModifiers::ALT;
+    let mut rig = Rig::new(fixture::ready());
+    assert_eq!(rig.key_with(KeyCode::Char('d'), alt), act(Action::OpenChanges));
+    assert_eq!(rig.key_with(KeyCode::Char('d'), KeyModifiers::CONTROL), act(Action::Quit));
+    rig.view.apply(crate::app::ViewCommand::SetDraft("one two three".into()));
+    assert_eq!(rig.key_with(KeyCode::Char('b'), alt), []);
+    assert_eq!(rig.key_with(KeyCode::Char('d'), alt), [Event::Draft("one two ".into())]);
+    assert_eq!(rig.key_with(KeyCode::Backspace, alt), [Event::Draft("one ".into())]);
+    rig.key(KeyCode::Home);
+    assert_eq!(rig.key_with(KeyCode::Char('f'), alt), []);
+    assert_eq!(rig.key_with(KeyCode::Left, KeyModifiers::CONTROL), []);
+    assert_eq!(rig.key_with(KeyCode::Right, KeyModifiers::CONTROL), []);
+    assert_eq!(rig.key_with(KeyCode::Char('w'), KeyModifiers::CONTROL), [Event::Draft(String::new())]);
+    rig.view.apply(crate::app::ViewCommand::SetDraft("x".into()));
+    rig.key(KeyCode::Home);
+    assert_eq!(rig.key_with(KeyCode::Char('d'), KeyModifiers::CONTROL), [Event::Draft(String::new())]);
+}
+
+#[test]
 fn key_releases_have_no_action() {
     let mut rig = Rig::new(fixture::ready());
     let mut key = KeyEvent::new(KeyCode::Char('x'), KeyModifiers::NONE);

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, Place, Row, Window, input, words};
+use crate::app::dialogs;
 use crate::app::{Picker, PickerKind, PickerRow};
 use crate::config::keymap::Context;
 use crate::model::Action;
@@ -175,12 +176,15 @@ fn line(scene: &FrameContext, row: &PickerRow, filter: &str, labels: usize, cols
     if text::width(&right) > cols / 4 {
         right.clear();
     }
-    let detail = text::one_line(&row.detail);
+    let detail = match row.detail.as_str() {
+        "" => dialogs::used_synonyms(scene.state, row, filter),
+        detail => text::one_line(detail),
+    };
     let mark = if row.is_current { scene.marks.current } else { " " };
     let mut line = Line::from(scene.span(Role::Accent, format!("{mark} ")));
     let right_cols = text::width(&right) + usize::from(!right.is_empty()) * 2;
     let all = cols.saturating_sub(2 + right_cols);
-    let label_room = if detail.is_empty() { all } else { labels.min(all) };
+    let label_room = if row.detail.is_empty() { all } else { labels.min(all) };
     let label = shorten(&text::one_line(&row.label), label_room);
     let mut used = 2 + text::width(&label);
     line.spans.extend(marked(scene, &label, filter));

@@ -272,6 +272,7 @@ pub fn reply(state: &State, line: &str) -> Reply {
     }
     let line = line.trim();
     match dialogs::focus(state) {
+        Focus::Main if is_unavailable(state, line) => Reply::Say(help(state)),
         Focus::Main => Reply::Do(vec![Event::Draft(line.to_owned()), Event::Act(Action::Submit)]),
         Focus::Picker | Focus::Sessions => {
             let count = match state.modals.last() {
@@ -420,6 +421,11 @@ fn command_reply(state: &State, name: &str) -> Reply {
     }
 }
 
+/// Whether the line is a slash command of parlor that needs a screen.
+fn is_unavailable(state: &State, line: &str) -> bool {
+    dialogs::slash_command(state, line).is_some_and(|(action, _)| !is_offered(action))
+}
+
 /// Commands that are useful without a screen.
 fn is_offered(action: Action) -> bool {
     use Action as A;
@@ -455,12 +461,12 @@ fn help(state: &State) -> String {
     let mut out = "Each line is a prompt. End a line with \\ to continue on the next. Answer questions by \
             number.\n:cancel  Cancel turn or reject request\n"
         .to_owned();
-    let offered = state.setup.palette.iter().filter(|(action, ..)| is_offered(*action));
-    for (action, text, _) in offered {
-        if let Some(name) = actions::name_of(*action) {
-            let _ = writeln!(out, ":{name}  {text}");
+    let offered = state.setup.palette.iter().filter(|command| is_offered(command.action));
+    for command in offered {
+        if let Some(name) = actions::name_of(command.action) {
+            let _ = writeln!(out, ":{name}  {}", command.text);
         }
     }
-    out.push_str("Lines that start with / are agent commands.");
+    out.push_str("Lines that start with / are commands of the agent, or else of parlor.");
     out
 }

@@ -396,3 +396,100 @@ fn a_draft_that_waits_behind_the_history_is_never_lost() {
         );
     }
 }
+
+fn rig_with_palette() -> Rig {
+    let mut rig = rig_with_commands();
+    rig.state.setup.palette = crate::config::keymap::Keymap::defaults().palette();
+    rig
+}
+
+#[test]
+fn commands_of_parlor_follow_those_of_the_agent_and_are_marked() {
+    let mut rig = rig_with_palette();
+    rig.type_draft("/");
+    assert_eq!(names(&rig)[..4], ["compact", "plan", "plan-review", "help"]);
+    rig.type_draft("/co");
+    assert_eq!(names(&rig), ["compact", "cost"], "nothing to copy or to continue, and no options");
+    rig.type_draft("/q");
+    let offered = completions(&rig.state);
+    assert_eq!((offered[0].name.as_str(), offered[0].description.as_str()), ("quit", "parlor: Quit"));
+    rig.type_draft("/exi");
+    assert_eq!(names(&rig), ["exit"], "an alias is offered when it is typed");
+    rig.act(Action::Submit);
+    assert_eq!(rig.session().draft, "/exit");
+    rig.act(Action::Submit);
+    assert!(rig.state.is_quitting);
+}
+
+#[test]
+fn a_command_of_the_agent_wins_over_one_of_parlor() {
+    let mut rig = rig_with_palette();
+    rig.session().commands =
+        vec![command("clear", "Clear the context", None), command("quit", "Leave", None)];
+    rig.type_draft("/clear");
+    let offered = completions(&rig.state);
+    assert_eq!(
+        offered.iter().map(|offer| offer.description.as_str()).collect::<Vec<_>>(),
+        ["Clear the context"]
+    );
+    let shown = rig.state.active;
+    for text in ["/clear", "/quit"] {
+        rig.type_draft(text);
+        rig.act(Action::Submit);
+        assert_eq!(rig.session().history.last().map(String::as_str), Some(text));
+    }
+    assert!(!rig.state.is_quitting && rig.state.active == shown);
+}
+
+#[test]
+fn clear_starts_a_new_session_where_the_agent_has_no_such_command() {
+    let mut rig = rig_with_palette();
+    let shown = rig.state.active;
+    rig.type_draft("/clear");
+    rig.act(Action::Submit);
+    assert_ne!(rig.state.active, shown);
+    let told = "Started a new session. The previous one is in the list of sessions.";
+    assert_eq!(rig.state.flash.as_deref(), Some(told));
+    let before = rig.state.sessions.get(&shown).expect("it is still there");
+    assert_eq!((before.draft.as_str(), before.history.len()), ("", 0));
+}
+
+#[test]
+fn commands_of_parlor_open_lists_filtered_by_their_argument() {
+    let mut rig = rig_with_palette();
+    rig.type_draft("/theme pap");
+    rig.act(Action::Submit);
+    assert_eq!(rig.shown(), ["paper"]);
+    assert_eq!(rig.session().draft, "");
+    rig.act(Action::Escape);
+    for (text, wanted) in [("/help", Focus::Help), ("/resume", Focus::Sessions), ("/debug", Focus::Log)] {
+        rig.type_draft(text);
+        rig.act(Action::Submit);
+        assert_eq!(focus(&rig.state), wanted, "{text}");
+        rig.act(Action::Escape);
+    }
+}
+
+#[test]
+fn a_command_of_parlor_that_makes_no_sense_now_keeps_the_draft_and_says_why() {
+    let mut rig = rig_with_palette();
+    rig.type_draft("/model");
+    assert_eq!(names(&rig), [""; 0]);
+    rig.act(Action::Submit);
+    assert_eq!(rig.state.flash.as_deref(), Some("The agent offers no models."));
+    assert_eq!(rig.session().draft, "/model");
+}
+
+#[test]
+fn what_is_no_command_is_sent_as_text() {
+    for text in
+        ["/init", "/help me with this", "/clear the cache", "/usr/bin/quit", "/model\nis wrong", " /quit"]
+    {
+        let mut rig = rig_with_palette();
+        rig.session().commands.clear();
+        rig.type_draft(text);
+        rig.act(Action::Submit);
+        assert_eq!(rig.session().history.last().map(|text| text.trim()), Some(text.trim()), "{text}");
+        assert!(rig.session().turn.is_running(), "{text}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::app::dialogs::testkit::{Rig, answers, selected, views};
+use crate::app::dialogs::testkit::{Rig, answers, commands, selected, views};
 use crate::app::dialogs::{Focus, focus, open_sign_in, settle, takes_input, takes_input_from};
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ItemBody, Modal, PickerKind, ViewCommand};
 use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectOnce};
@@ -307,8 +307,7 @@ fn a_sign_in_that_the_agent_wants_waits_too() {
 fn a_command_from_the_list_is_obeyed_although_the_list_hid_a_request() {
     let mut rig = rig();
     rig.state.setup.themes = vec!["dark".to_owned(), "light".to_owned()];
-    let entry = |action, text: &str| (action, text.to_owned(), String::new());
-    rig.state.setup.palette = vec![entry(Action::OpenThemes, "Themes"), entry(Action::OpenHelp, "Help")];
+    rig.state.setup.palette = commands(&[(Action::OpenThemes, "Themes"), (Action::OpenHelp, "Help")]);
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     for (typed, expected) in [("themes", Focus::Picker), ("help", Focus::Help)] {
         rig.act(Action::OpenPalette);

@@ -289,3 +289,41 @@ fn nothing_but_a_repaint_is_taken_while_leaving() {
     assert!(rig.state.modals.is_empty());
     assert_eq!(views(&rig.act(Action::Redraw)), [ViewCommand::Redraw]);
 }
+
+#[test]
+fn escape_twice_on_an_empty_prompt_lists_the_prompts() {
+    let mut rig = Rig::new();
+    rig.session().turn_count = 1;
+    for role in [crate::model::Role::User, crate::model::Role::Agent, crate::model::Role::User] {
+        rig.session().transcript.push(
+            1,
+            crate::app::ItemBody::Message(crate::app::Message {
+                role,
+                message: None,
+                parts: vec![crate::app::MessagePart::Text(format!("{role:?}"))],
+                is_open: false,
+                began: std::time::Instant::now(),
+                took: None,
+                is_local: false,
+            }),
+        );
+    }
+    rig.act(Action::Escape);
+    assert_eq!(rig.state.flash.as_deref(), Some("Press again to list your prompts"));
+    rig.act(Action::Escape);
+    assert!(rig.state.modals.is_empty(), "it was more than a second ago");
+    rig.wait(300).act_now(Action::Escape);
+    assert_eq!(rig.shown(), ["prompt  User", "prompt  User"]);
+    rig.act(Action::Escape);
+    assert!(rig.state.modals.is_empty());
+    // With a draft, or while a turn runs, it does not.
+    rig.type_draft("a thought");
+    rig.act(Action::Escape);
+    rig.wait(300).act_now(Action::Escape);
+    assert!(rig.state.modals.is_empty());
+    rig.type_draft("");
+    rig.run_turn();
+    rig.act(Action::Escape);
+    rig.wait(300).act_now(Action::Escape);
+    assert!(rig.state.modals.is_empty() && rig.is_cancelling());
+}

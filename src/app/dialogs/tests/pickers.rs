@@ -1,6 +1,6 @@
 //! Pickers: rows, filter, choice.
 
-use crate::app::dialogs::testkit::{Rig, agent};
+use crate::app::dialogs::testkit::{Rig, agent, commands};
 use crate::app::dialogs::{Focus, focus, obstacle, open_agents};
 use crate::app::{Effect, Modal, PickerKind, SessionPhase};
 use crate::model::{
@@ -113,33 +113,163 @@ fn digits_belong_to_the_filter() {
 #[test]
 fn the_palette_offers_only_what_makes_sense() {
     let mut rig = Rig::new();
-    let entry = |action, text: &str| (action, text.to_owned(), String::new());
-    rig.state.setup.palette = vec![
-        entry(Action::ForkSession, "Fork"),
-        entry(Action::RenameSession, "Rename"),
-        entry(Action::OpenSessions, "Sessions"),
-        entry(Action::OpenModels, "Models"),
-        entry(Action::OpenModes, "Modes"),
-        entry(Action::OpenOptions, "Options"),
-        entry(Action::SignOut, "Sign out"),
-        entry(Action::OpenQueue, "Queue"),
-        entry(Action::OpenHelp, "Help"),
-    ];
+    rig.state.setup.palette = commands(&[
+        (Action::ForkSession, "Fork"),
+        (Action::RenameSession, "Rename"),
+        (Action::OpenSessions, "Sessions"),
+        (Action::OpenModels, "Models"),
+        (Action::OpenModes, "Modes"),
+        (Action::OpenOptions, "Options"),
+        (Action::SignOut, "Sign out"),
+        (Action::OpenQueue, "Queue"),
+        (Action::OpenHelp, "Help"),
+    ]);
     rig.act(Action::OpenPalette);
     assert_eq!(
         rig.shown(),
-        ["Sessions", "Fork", "Rename", "Sign out", "Help"],
-        "what begins or changes the work first"
+        ["Fork", "Rename", "Sessions", "Sign out", "Help"],
+        "in the order of their groups"
     );
     rig.act(Action::OpenPalette);
     assert!(rig.state.modals.is_empty());
     info(&mut rig).capabilities = AgentCapabilities::default();
     rig.act(Action::OpenPalette);
-    assert_eq!(rig.shown(), ["Sessions", "Rename", "Help"], "parlor lists and names sessions itself");
+    assert_eq!(rig.shown(), ["Rename", "Sessions", "Help"], "parlor lists and names sessions itself");
     rig.act(Action::Last);
     rig.act(Action::Accept);
     assert_eq!(focus(&rig.state), Focus::Help);
     assert_eq!(rig.state.modals.len(), 1);
+}
+
+#[test]
+fn commands_are_found_by_other_words() {
+    let mut rig = Rig::new();
+    rig.run_turn();
+    rig.state.setup.palette = crate::config::keymap::Keymap::defaults().palette();
+    rig.session().modes = Some(Modes {
+        current: "a".into(),
+        available: vec![Mode { id: "a".into(), name: "A".into(), description: None }],
+    });
+    rig.session().history.push("before".to_owned());
+    rig.session().queue.push_back("later".to_owned());
+    rig.session().transcript.push(
+        1,
+        crate::app::ItemBody::Notice {
+            kind: crate::model::NoticeKind::Other,
+            severity: crate::model::Severity::Info,
+            title: "one".to_owned(),
+            detail: None,
+        },
+    );
+    rig.session().options = vec![select("x", "other", "a", &[("a", None)])];
+    for (typed, wanted) in [
+        ("exit", Action::Quit),
+        ("quit", Action::Quit),
+        ("resume", Action::OpenSessions),
+        ("continue", Action::OpenSessions),
+        ("settings", Action::OpenOptions),
+        ("config", Action::OpenOptions),
+        ("export", Action::ExportSession),
+        ("diff", Action::OpenChanges),
+        ("history", Action::OpenHistory),
+        ("cancel", Action::CancelTurn),
+        ("queue", Action::OpenQueue),
+        ("debug", Action::OpenLog),
+        ("inbox", Action::OpenAttention),
+        ("thinking", Action::ToggleThoughts),
+        ("context", Action::OpenConnection),
+        ("usage", Action::OpenConnection),
+        ("logout", Action::SignOut),
+        ("theme", Action::OpenThemes),
+        ("mode", Action::OpenModes),
+        ("clear", Action::NewSession),
+        ("new", Action::NewSession),
+        ("copy", Action::OpenCopy),
+        ("help", Action::OpenHelp),
+    ] {
+        rig.act(Action::OpenPalette);
+        rig.type_line(typed);
+        let picker = rig.picker();
+        let marked = picker.matches.first().map(|row| picker.rows[*row].value.clone());
+        assert_eq!(marked, Some(crate::app::PickerValue::Action(wanted)), "{typed}: {:?}", rig.shown());
+        rig.act(Action::Escape);
+    }
+}
+
+#[test]
+fn what_fits_the_moment_comes_first_in_the_palette() {
+    let mut rig = Rig::new();
+    rig.state.setup.palette = crate::config::keymap::Keymap::defaults().palette();
+    let first = |rig: &mut Rig| {
+        rig.act(Action::OpenPalette);
+        let now = |row: &&crate::app::PickerRow| row.group.as_deref() == Some("Now");
+        let labels: Vec<_> = rig.picker().rows.iter().take_while(now).map(|row| row.label.clone()).collect();
+        rig.act(Action::OpenPalette);
+        labels
+    };
+    assert_eq!(first(&mut rig), [""; 0]);
+    rig.session().failed_prompt =
+        Some(crate::app::FailedPrompt { text: "again".to_owned(), may_have_arrived: false });
+    assert_eq!(first(&mut rig), ["Resend failed prompt"]);
+    rig.session().failed_prompt = None;
+    rig.run_turn().session().queue.push_back("later".to_owned());
+    assert_eq!(first(&mut rig), ["Cancel turn", "Edit queued prompts"]);
+    rig.ask_permission(1, &[crate::model::PermissionKind::AllowOnce]);
+    assert_eq!(first(&mut rig), ["Show inbox", "Cancel turn", "Edit queued prompts"]);
+    rig.act(Action::OpenPalette);
+    rig.type_line("cancel");
+    rig.act(Action::Accept);
+    assert!(rig.is_cancelling());
+}
+
+#[test]
+fn the_filter_of_agents_matches_names_before_descriptions() {
+    let mut rig = Rig::new();
+    let choice = |known: &crate::config::catalogue::Known| crate::app::AgentChoice {
+        spec: known.spec(crate::model::Callbacks::default()),
+        title: known.title.to_owned(),
+        source: "found".to_owned(),
+    };
+    rig.state.setup.agents = [
+        "claude",
+        "codex",
+        "gemini",
+        "copilot",
+        "cursor",
+        "opencode",
+        "goose",
+        "kimi",
+        "droid",
+        "openhands",
+        "pi",
+    ]
+    .iter()
+    .filter_map(|name| crate::config::catalogue::known(name))
+    .map(choice)
+    .collect();
+    rig.act(Action::OpenAgents);
+    assert_eq!(rig.shown().len(), 11);
+    rig.type_line("cod");
+    assert_eq!(rig.shown(), ["Codex", "OpenCode"]);
+    rig.edit_line(LineEdit::Clear);
+    rig.type_line("exec");
+    assert_eq!(rig.shown(), ["Factory Droid"], "a part of its command line");
+}
+
+#[test]
+fn the_prompt_history_is_searched_and_taken_up() {
+    let mut rig = Rig::new();
+    assert_eq!(obstacle(&rig.state, Action::OpenHistory), Some("No prompt history in this folder."));
+    rig.session().history =
+        ["fix the test", "add docs", "fix the test", "two\nlines"].map(str::to_owned).to_vec();
+    rig.type_draft("half a thought");
+    rig.act(Action::OpenHistory);
+    assert_eq!(rig.shown(), ["two lines", "fix the test", "add docs"]);
+    rig.type_line("lines");
+    let fx = rig.act(Action::Accept);
+    assert!(fx.contains(&Effect::View(crate::app::ViewCommand::SetDraft("two\nlines".to_owned()))));
+    assert_eq!(rig.session().draft, "two\nlines");
+    assert_eq!(rig.session().history.last().map(String::as_str), Some("half a thought"));
 }
 
 #[test]

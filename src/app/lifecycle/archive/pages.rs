@@ -28,10 +28,11 @@ pub(super) fn on_around(
             return;
         }
     };
+    let searched = state.user.searched.take().unwrap_or_default();
     match found {
         Some(item) => {
             if let Some(session) = state.sessions.get_mut(&key).filter(|_| state.active == key) {
-                reveal::show_item(session, item, fx);
+                reveal::show_found(session, item, &searched, fx);
             }
         }
         None => call::flash(state, "This location is no longer shown.", fx),

@@ -188,7 +188,7 @@ pub(in crate::app) fn put_in_front(
         join(session, earlier, later);
     }
     match &mut session.search {
-        Some(search) if replaced > 0 => search.restart(None),
+        Some(search) if replaced > 0 => search.restart(),
         Some(search) => search.look_before(behind),
         None => {}
     }

@@ -35,10 +35,10 @@ fn change(transcript: &mut Transcript, id: ItemId, change: impl FnOnce(&mut Mess
 }
 
 fn search(query: &str, is_regex: bool, from: i64) -> Search {
-    let mut search = Search::new(Some(ItemId(from)));
+    let mut search = Search::new(Some((ItemId(from), ItemId(from))));
     search.is_regex = is_regex;
     search.input = LineInput::new(query);
-    search.restart(None);
+    search.restart();
     search
 }
 
@@ -78,7 +78,7 @@ fn a_regular_expression_sees_one_line_at_a_time() {
 }
 
 #[test]
-fn the_first_hit_is_the_next_one_from_the_reader_on_else_the_nearest_before() {
+fn the_first_hit_is_the_nearest_one_to_the_reader() {
     let mut session = session();
     for text in ["hit", "hit hit", "no", "hit", "no"] {
         session.transcript.push(0, message(text));
@@ -89,6 +89,45 @@ fn the_first_hit_is_the_next_one_from_the_reader_on_else_the_nearest_before() {
         assert_eq!(search.current(), Some(Hit { item: ItemId(item), nth }));
         assert_eq!((search.ordinal(), search.total()), (Some(ordinal), 4));
     }
+}
+
+#[test]
+fn a_hit_just_above_the_screen_is_nearer_than_one_far_below() {
+    let mut session = session();
+    for index in 0..20 {
+        session.transcript.push(0, message(if matches!(index, 0 | 7 | 19) { "hit" } else { "no" }));
+    }
+    for budget in [1, STEP_BYTES] {
+        for (first, last, item) in [(8, 12, 7), (8, 18, 19), (6, 18, 7), (1, 3, 0), (8, 99, 19)] {
+            let mut search = search("hit", false, first);
+            search.set_reading(Some((ItemId(first), ItemId(last))));
+            finish(&mut search, &mut session, budget);
+            assert_eq!(search.current(), Some(Hit { item: ItemId(item), nth: 0 }), "{first} to {last}");
+        }
+    }
+}
+
+#[test]
+fn each_letter_is_looked_for_from_where_the_reader_was() {
+    let mut session = session();
+    for text in ["ab", "no", "no", "a", "no", "ab"] {
+        session.transcript.push(0, message(text));
+    }
+    let mut search = search("a", false, 2);
+    finish(&mut search, &mut session, STEP_BYTES);
+    assert_eq!(search.current().map(|hit| hit.item), Some(ItemId(3)));
+    search.input = LineInput::new("ab");
+    search.restart();
+    finish(&mut search, &mut session, STEP_BYTES);
+    assert_eq!(
+        search.current().map(|hit| hit.item),
+        Some(ItemId(0)),
+        "two items above, not two below the hit"
+    );
+    search.next();
+    search.restart();
+    finish(&mut search, &mut session, STEP_BYTES);
+    assert_eq!(search.current().map(|hit| hit.item), Some(ItemId(5)), "the user went there");
 }
 
 #[test]

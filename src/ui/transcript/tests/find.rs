@@ -14,7 +14,7 @@ fn search(session: &mut Session, query: &str, is_regex: bool) {
     let mut search = Search::new(None);
     search.is_regex = is_regex;
     search.input = LineInput::new(query);
-    search.restart(None);
+    search.restart();
     while search.is_pending() {
         search.step(session);
     }
