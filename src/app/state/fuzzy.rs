@@ -3,12 +3,11 @@
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Most characters of a text that are looked at; agents send descriptions of any length.
+/// Maximum number of characters of a text that are matched; descriptions of agents have any length.
 const LONGEST_CHARS: usize = 300;
 
-/// Places of the rows (label, detail) that pass the filter, best first. Words may stand anywhere and in any
-/// order. A match in the label alone beats one that needs the detail; equals keep their order; an empty filter
-/// keeps all.
+/// Indices of the rows (label, detail) that match the filter, best first. Words may match in any order. A match in the
+/// label alone ranks higher than one that needs the detail; equal ranks keep their order; an empty filter matches all.
 pub fn rank<'a>(filter: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<usize> {
     if filter.trim().is_empty() {
         return (0..rows.count()).collect();
@@ -55,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn the_label_counts_more_than_the_detail() {
+    fn the_label_ranks_above_the_detail() {
         let rows = [("first", "about themes"), ("the mess", ""), ("plain", "")];
         assert_eq!(ranked("theme", &rows), ["the mess", "first"]);
     }
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_any_length_is_bounded() {
+    fn long_texts_are_truncated() {
         let long = "é".repeat(100_000);
         assert_eq!(ranked("zz", &[(long.as_str(), long.as_str())]), [""; 0]);
     }
