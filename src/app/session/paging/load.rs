@@ -1,8 +1,8 @@
-//! Reads pages again that had gone.
+//! Loads unloaded pages again.
 //!
-//! Duty: which events are asked for, and what their items mean for what is in memory. Not its duty: asking the store and
-//! telling the user (`archive`).
-//! Invariant: a page is asked for only when all that was kept late for it is on the disk.
+//! Determines which events to request, and merges the resulting items with those in memory. `archive` sends the
+//! requests.
+//! Invariant: a page is requested only when all late events of it are on disk.
 
 use crate::app::session::paging;
 
@@ -12,10 +12,10 @@ use crate::model::{EventPlace, ItemId, NoticeKind, StoreJob};
 use crate::app::state::pages::edge::{Needs, Things};
 use crate::app::state::pages::{Merge, Page, PageIndex, PageKind, gone, index_range, weight};
 
-/// So much is read at once, if a page is not more.
+/// Number of bytes read at once, unless a page is larger.
 const READ_BYTES: usize = 1 << 20;
 
-/// The job that reads what stood last before what is in memory; `None`: not now.
+/// The job that reads the events before those in memory; `None`: not now.
 pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     let key = session.key;
     let pages = &mut session.pages;
@@ -25,7 +25,7 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     if let Some(merge) = merge {
         let end = closed.get(merge.pages).unwrap_or(open).begin;
         let is_written = closed.iter().take(merge.pages).all(|page| page.late <= pages.written);
-        // Else it is asked for again with the next frame.
+        // Otherwise it is requested again with the next frame.
         let Some(EventPlace::Seq(before)) = end.filter(|_| is_written) else { return None };
         (earlier.is_loading, earlier.has_failed) = (true, false);
         *asked = pages.serial;
@@ -49,8 +49,7 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     Some(StoreJob::Earlier { key, uid, before, from })
 }
 
-/// Whether what was read is without something that came late since it was asked for, or is of another history. Then it
-/// is as if it had not been.
+/// Whether a result lacks late events recorded since the request, or belongs to another history. It is then ignored.
 pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) -> bool {
     let book = &mut session.pages.book;
     if let Some(merge) = &book.merge {
@@ -66,7 +65,7 @@ pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) ->
     is_stale
 }
 
-/// Nothing could be read.
+/// A read has failed.
 pub(in crate::app) fn read_failed(session: &mut Session) {
     session.pages.book.reading = 0;
     session.pages.book.merge = None;
@@ -76,22 +75,22 @@ pub(in crate::app) fn read_failed(session: &mut Session) {
     }
 }
 
-/// Where a page that was read belongs.
+/// Where a loaded page belongs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::app) struct Front {
-    /// How many events stand before it.
+    /// Number of events before it.
     pub left: u64,
-    /// Whether it was in memory before, as it is.
+    /// Whether it was in memory before, in the same state.
     pub is_own: bool,
-    /// Whether events may be left out of it that are about something before it.
+    /// Whether events about subjects before it may be omitted from it.
     pub may_hide: bool,
     /// Whether the session ended with it when it was opened.
     pub is_end: bool,
-    /// So many pages in memory are in it.
+    /// Number of pages in memory that it includes.
     pub replaced: usize,
 }
 
-/// The pages that were asked for came, or a page that the store knows to have so many events before it.
+/// The requested pages were read, or a page with `told_left` events before it according to the store.
 pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: u64) -> Front {
     let book = &mut session.pages.book;
     if let Some(Merge { left, pages, .. }) = book.merge.take() {
@@ -108,7 +107,7 @@ pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: 
     Front { left, is_own: true, may_hide: kind.hides, is_end: kind.is_end, replaced: 0 }
 }
 
-/// Whether a turn that goes on behind a page ended well there: then the calls that were left open are taken for done.
+/// Whether a turn that continues after a page ended successfully there: calls left open are then considered completed.
 pub(in crate::app) fn is_over_behind(session: &Session, turn: u32, front: Front) -> bool {
     let PageIndex { closed, open, .. } = &session.pages.book;
     let mut behind = closed.iter().skip(front.replaced);
@@ -127,7 +126,7 @@ pub(in crate::app) fn is_over_behind(session: &Session, turn: u32, front: Front)
     })
 }
 
-/// Whether more of what is in memory depends on a page that was read: then both are to be read again.
+/// Whether pages in memory depend on a loaded page, so that they are read again together.
 pub(in crate::app) fn wait_for_both(
     session: &mut Session,
     things: &Things,
@@ -140,12 +139,12 @@ pub(in crate::app) fn wait_for_both(
     let start = |page: &Page| transcript.index_from(page.first);
     let behind = closed.get(replaced).map(start);
     let next = behind.and_then(|index| transcript.items().get(index)).map(|item| &item.body);
-    // A notice that comes again is counted.
+    // A repeated notice is counted.
     let is_repeated = matches!(last, Some(ItemBody::Notice { .. })) && last == next;
     let depends =
         |page: &Page| page.needs.are_in(things, left == 0) || (is_repeated && Some(start(page)) == behind);
     let Some(last) = closed.iter().rposition(depends).filter(|last| *last >= replaced) else { return false };
-    // What could not be kept would be lost.
+    // Parts that could not be recorded would be lost.
     if closed.iter().take(last + 1).any(|page| page.is_cut) {
         return false;
     }
@@ -153,8 +152,7 @@ pub(in crate::app) fn wait_for_both(
     true
 }
 
-/// Items of a page, made by a session of their own, are in memory again behind the first line: what points to them
-/// there does so here.
+/// Inserts the items of a loaded page after the first line, and updates all references to them.
 pub(in crate::app) fn put_in_front(
     session: &mut Session,
     before: Session,
@@ -203,7 +201,7 @@ pub(in crate::app) fn put_in_front(
     session.pages.wants_trim = true;
 }
 
-/// What was read before the page that it stands in looked like another thing.
+/// Merges an item with a later one of the same subject, which was loaded first.
 fn join(session: &mut Session, place: ItemId, later: ItemId) {
     let Some(later) = session.transcript.get(later) else { return };
     let (later, body) = (later.id, later.body.clone());
