@@ -1,10 +1,9 @@
-//! What was chosen in a session holds also when the session is opened again.
+//! Restores the chosen settings of a session when it is reopened.
 //!
-//! Duty: remembers modes, models and options that were set, also from one parlor to the next (`recorder`), and sets them
-//! again where the agent, started anew, does not say that they are in force. Not its duty: setting them (`choices`),
-//! opening (`open`).
-//! Invariants: no prompt goes off by itself before they hold again, so that nothing is done in a mode that the user
-//! has left; where one cannot be set, what waits stays, and that is said.
+//! Modes, models and options that were set are saved (`recorder`), and set again unless the restarted agent reports
+//! them as current. `choices` sets them, `open` opens the session.
+//! Invariants: prompts wait until the settings are restored, so that nothing runs in a mode that the user has left; if
+//! one cannot be set, waiting prompts are retained and the user is informed.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -18,7 +17,7 @@ use crate::app::session::settings;
 use crate::app::state::texts;
 use crate::app::{Effect, FailedPrompt, Session, State, Wanted};
 
-/// What the answer that opened a session says about.
+/// Which settings are in the response that opened a session.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::app) struct ReportedSettings {
     modes: bool,
@@ -27,7 +26,7 @@ pub(in crate::app) struct ReportedSettings {
 }
 
 impl ReportedSettings {
-    /// By this answer.
+    /// The settings in this response.
     pub(in crate::app) fn of(reply: &SessionReply) -> Self {
         Self {
             modes: reply.modes.is_some(),
@@ -37,8 +36,8 @@ impl ReportedSettings {
     }
 }
 
-/// A session was opened: what was chosen in its life before, if it had one, is set again, where that is needed. One
-/// call waits for the other, because agents work on several at once.
+/// Restores the chosen settings of an opened session, where needed. The calls are sequential, because agents handle
+/// several concurrently.
 pub(in crate::app) fn set_again(
     state: &mut State,
     key: SessionKey,
@@ -62,7 +61,7 @@ pub(in crate::app) fn set_again(
     set_next(state, key, fx);
 }
 
-/// Something of it does not hold: what waits is not sent by itself, and that is said.
+/// A setting could not be restored: waiting prompts are not sent automatically, and the user is informed.
 fn hold_back(state: &mut State, key: SessionKey, why: &str) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.prompts.send_when_ready(false);
@@ -103,14 +102,14 @@ fn set_next(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     }
 }
 
-/// How a choice stands with an agent that was started anew.
+/// The state of a setting after a restart of the agent.
 enum Standing {
-    /// The agent says that it is in force.
+    /// The agent reports it as current.
     Holds,
-    /// It is to be set: something else is in force, or nothing was said of it. What the agent took once in this session
-    /// it may take again, also where it lists nothing now.
+    /// It must be set: another value is current, or none was reported. The agent accepted it in this session before, so
+    /// it is tried even if the agent lists nothing now.
     Missing,
-    /// The agent lists what it offers, and this is not among it.
+    /// The agent lists its values without this one.
     Gone,
 }
 
@@ -146,7 +145,8 @@ fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Stan
     }
 }
 
-/// One of them was set again, or not; after the last of them what waits goes off. Returns whether it was one.
+/// The response to restoring a setting; after the last one waiting prompts are sent. Returns whether it was such a
+/// call.
 pub(in crate::app) fn on_set_again(
     state: &mut State,
     key: SessionKey,
@@ -160,10 +160,10 @@ pub(in crate::app) fn on_set_again(
         return false;
     }
     if problem.is_some_and(texts::is_session_gone) {
-        // Who waits for a prompt to find that out would be asked about the choices for nothing.
+        // The session does not exist, so asking about the settings would be useless.
         session.settings.stop_restoring();
         if session.resume.doubt().is_some() {
-            open::begin_anew(state, key, crate::app::state::texts::NOT_RESUMED, now, fx);
+            open::open_replacement(state, key, crate::app::state::texts::NOT_RESUMED, now, fx);
         } else {
             turn::go_on(state, key, now, fx);
         }

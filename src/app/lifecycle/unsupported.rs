@@ -1,14 +1,13 @@
-//! What a session was to be opened with and the agent does not take: left out, and said.
+//! Notices about additional folders and MCP servers that an agent does not support and that are therefore not used.
 //!
-//! Duty: more folders and MCP servers. Not its duty: leaving them out (`acp`), other wishes (`unstable`).
-//! Each is said once, however often the agent is started again.
+//! `acp` omits them. Each notice is shown once, whatever the number of restarts.
 
 use crate::model::{McpServer, SessionKey, Severity};
 
 use super::call;
 use crate::app::{Conn, State};
 
-/// More folders are wished for, and the agent works in one only. Source: ACP v1 session-setup,
+/// Additional folders are configured, and the agent supports only one. Source: ACP v1 session-setup,
 /// `additionalDirectories`.
 pub(in crate::app) fn tell_folders(state: &mut State, key: SessionKey) {
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
@@ -30,8 +29,8 @@ pub(in crate::app) fn tell_folders(state: &mut State, key: SessionKey) {
     call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
 }
 
-/// A server that the agent cannot reach is left out, and its tools are missed: that is said once for an agent,
-/// however often it is started again. Source: ACP v1 session-setup, `mcpCapabilities`.
+/// MCP servers are omitted because the agent does not support their transport. Source: ACP v1 session-setup,
+/// `mcpCapabilities`.
 pub(in crate::app) fn tell_servers(state: &mut State, key: SessionKey) {
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
     let spec = state.conn_of(key).map(|conn| conn.spec.clone()).unwrap_or_default();
