@@ -139,7 +139,7 @@ fn a_received_picture_is_shown() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut pictures = Pictures::new(Around { wish: GraphicsSetting::Auto, ..Around::default() });
     pictures.choose(Some((8, 16)), None);
-    assert!(picture::grid().is_some_and(|grid| grid.cell == (1, 2)), "half blocks, until it answers");
+    assert!(picture::grid().is_some_and(|grid| grid.cell == (1, 2)), "half blocks until it responds");
     pictures.note(|known| known.kitty = true);
     assert_eq!(told().len(), 1);
     runtime.block_on(async {

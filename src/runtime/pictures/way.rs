@@ -285,7 +285,7 @@ mod tests {
         assert!(matches!(way("blocks", &answers(true, true, "kitty")), Way::Blocks));
         assert!(matches!(way("kitty", &none), Way::Kitty { .. }));
         assert_eq!(way("sixel", &answers(true, false, "kitty")), Way::Sixel);
-        assert!(matches!(way("iterm2", &none), Way::Blocks), "without the size of a cell");
+        assert!(matches!(way("iterm2", &none), Way::Blocks), "the cell size is unknown");
         let off = Around { wish: GraphicsSetting::Off, ..Around::default() };
         assert_eq!(off.questions(), "");
     }

@@ -112,10 +112,10 @@ mod tests {
         let told = |first: &str, last: &str| before_tail(&output(first, last), 8);
         assert_eq!(told("error: a", "done").as_deref(), Some("error: a"));
         assert_eq!(told("compiling", "error: b"), None);
-        assert_eq!(told("error: a", "TypeError: b is no function"), None, "the last one is as good");
+        assert_eq!(told("error: a", "TypeError: b is no function"), None, "the last one suffices");
         let count = "error: could not compile `shop` due to 2 previous errors";
         assert_eq!(told("error: a", count).as_deref(), Some("error: a"), "a count is not a reason");
-        assert_eq!(before_tail(b"error: a\nb\n", 8), None, "all of it is shown");
+        assert_eq!(before_tail(b"error: a\nb\n", 8), None, "it is shown completely");
         assert_eq!(before_tail(b"", 8), None);
     }
 

@@ -59,7 +59,7 @@ fn a_body_names_the_file_only_where_there_are_several() {
     tool.content = vec![new("/home/ada/a.unknown")];
     assert_eq!(body(&tool, 30), ["a.unknown  new file", "  1 + b"]);
     tool.kind = ToolKind::Edit;
-    assert_eq!(body(&tool.clone(), 30), ["  1 + b"], "the dialog's head says what is created");
+    assert_eq!(body(&tool.clone(), 30), ["  1 + b"], "the dialog's head names the new file");
     tool.content.push(new("/home/ada/b.unknown"));
     assert_eq!(body(&tool, 30), ["a.unknown  new file", "  1 + b", "b.unknown  new file", "  1 + b"]);
 }
