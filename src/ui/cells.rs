@@ -74,7 +74,7 @@ pub(crate) fn access_lines(tool: &ToolCall, look: &RenderContext<'_>, cols: u16)
 }
 
 /// Commands run through parlor for a call that does not show them.
-pub(crate) fn untold_commands(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+pub(crate) fn hidden_commands(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let commands = tool.accesses.iter().filter_map(AccessRecord::command);
     let untold = commands.filter(|command| tool.input.command.as_ref() != Some(&command.line));
     untold

@@ -293,7 +293,7 @@ fn add(
         fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
     }
     tabs::activate(state, key, now, fx);
-    history::take_history(state, key, fx);
+    history::init_history(state, key, fx);
     (key, mark)
 }
 
@@ -417,7 +417,7 @@ pub(in crate::app) fn offer_folders(
     offers: &[FolderOffer],
     now: Instant,
 ) {
-    let Some(gone) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
+    let Some(missing) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
     let label = |offer: &FolderOffer| {
         let why = match offer.why {
             FolderReason::Moved => "same folder, moved or renamed",
@@ -438,7 +438,7 @@ pub(in crate::app) fn offer_folders(
         .collect();
     choices.push(Choice { label: "Open read-only".to_owned(), outcome: ChoiceOutcome::Close });
     let selected = choices.len() - 1;
-    let named = visible(&gone.to_string_lossy()).into_owned();
+    let named = visible(&missing.to_string_lossy()).into_owned();
     let (title, body) = if offers.iter().any(|offer| offer.why == FolderReason::Imported) {
         let body = vec![
             format!("The file names the folder {named}."),

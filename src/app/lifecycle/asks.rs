@@ -55,7 +55,7 @@ pub(in crate::app) fn on_ask(
     open.open_asks.insert(ask, class_of(&request));
     if is_quitting || !open.is_alive() {
         let class = class_of(&request);
-        answer(state, conn, ask, going_away(&class), fx);
+        answer(state, conn, ask, unavailable_response(&class), fx);
         return;
     }
     match request {
@@ -81,7 +81,7 @@ fn class_of(request: &AgentRequest) -> RequestClass {
 }
 
 /// The response to a request that will not be handled.
-fn going_away(class: &RequestClass) -> Response {
+fn unavailable_response(class: &RequestClass) -> Response {
     match class {
         RequestClass::Permission => Response::PermissionCancelled,
         RequestClass::Elicitation => Response::ElicitationCancelled,
@@ -326,7 +326,7 @@ pub(in crate::app) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<E
         .map(|conn| conn.open_asks.iter().map(|(ask, class)| (*ask, class.clone())).collect())
         .unwrap_or_default();
     for (ask, class) in open {
-        answer(state, conn, ask, going_away(&class), fx);
+        answer(state, conn, ask, unavailable_response(&class), fx);
     }
 }
 
@@ -403,7 +403,7 @@ pub fn answer_ask(
 ) {
     let open = state.sessions.get(&key).and_then(|session| session.asks.iter().find(|open| open.ask == ask));
     let Some(OpenRequest { conn, kind, .. }) = open.cloned() else { return };
-    late::note_news(state, key, now);
+    late::note_activity(state, key, now);
     match &kind {
         OpenRequestKind::Permission { request, tool } => {
             let chosen = match option {
@@ -484,7 +484,7 @@ pub fn answer_elicitation(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    late::note_news(state, key, now);
+    late::note_activity(state, key, now);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };

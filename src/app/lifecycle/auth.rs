@@ -88,7 +88,7 @@ pub fn sign_in(
         AuthKind::Terminal(command) => confirm(state, conn, &spec, &command, now, fx),
         AuthKind::EnvVar { .. } => {
             if let Err(refusal) = refuse_variables(&spec, vars.iter().map(|(name, _)| name.as_str())) {
-                tell_refusal(state, conn, &refusal, None, fx);
+                report_refusal(state, conn, &refusal, None, fx);
                 return;
             }
             let spec = with_env(spec, vars);
@@ -116,7 +116,7 @@ fn refuse_variables<'a>(
 }
 
 /// Reports why a sign-in is not executed, with the command to run manually.
-pub(in crate::app) fn tell_refusal(
+pub(in crate::app) fn report_refusal(
     state: &mut State,
     conn: ConnId,
     refusal: &SignInRefusal,
@@ -155,7 +155,7 @@ fn confirm(
         Ok(runs) => runs,
         Err(refusal) => {
             let by_hand = (refusal != SignInRefusal::Remote).then(|| command.as_text(spec));
-            tell_refusal(state, conn, &refusal, by_hand, fx);
+            report_refusal(state, conn, &refusal, by_hand, fx);
             return;
         }
     };
@@ -268,7 +268,7 @@ pub(in crate::app) fn on_authenticated(
     fx: &mut Vec<Effect>,
 ) {
     if let Err(error) = result {
-        tell_failure(state, conn, &texts::error_text(&error), fx);
+        report_failure(state, conn, &texts::error_text(&error), fx);
         return;
     }
     call::flash(state, "Signed in.", fx);
@@ -302,11 +302,11 @@ pub(in crate::app) fn on_login_done(
                 conn::reconnect(state, conn, spec, now, fx);
             }
         }
-        Err(text) => tell_failure(state, conn, &text, fx),
+        Err(text) => report_failure(state, conn, &text, fx),
     }
 }
 
-fn tell_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect>) {
+fn report_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect>) {
     for key in lookup::sessions_of(state, conn, false) {
         let is_waiting =
             state.sessions.get(&key).is_some_and(|session| session.phase == SessionPhase::NeedsSignIn);

@@ -193,7 +193,7 @@ pub(in crate::app) fn on_set(
         titles::on_told(state, key, &title, stored, problem.as_ref(), fx);
         return;
     }
-    if chosen::on_set_again(state, key, number, problem.as_ref(), now, fx) {
+    if chosen::on_restored_setting(state, key, number, problem.as_ref(), now, fx) {
         return;
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };

@@ -38,31 +38,31 @@ impl ReportedSettings {
 
 /// Restores the chosen settings of an opened session, where needed. The calls are sequential, because agents handle
 /// several concurrently.
-pub(in crate::app) fn set_again(
+pub(in crate::app) fn restore_settings(
     state: &mut State,
     key: SessionKey,
-    told: ReportedSettings,
+    reported: ReportedSettings,
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let (mut missing, mut gone) = (VecDeque::new(), Vec::new());
+    let (mut missing, mut unavailable) = (VecDeque::new(), Vec::new());
     for choice in session.settings.chosen() {
-        match standing(session, choice, told) {
+        match standing(session, choice, reported) {
             Standing::Holds => {}
             Standing::Missing => missing.push_back(choice.clone()),
-            Standing::Gone => gone.push(choice_words(choice)),
+            Standing::Gone => unavailable.push(choice_words(choice)),
         }
     }
     session.settings.begin_restoring(missing);
-    if !gone.is_empty() {
-        let why = format!("The agent no longer offers: {}.", gone.join(", "));
-        hold_back(state, key, &why);
+    if !unavailable.is_empty() {
+        let why = format!("The agent no longer offers: {}.", unavailable.join(", "));
+        hold_prompts(state, key, &why);
     }
     set_next(state, key, fx);
 }
 
 /// A setting could not be restored: waiting prompts are not sent automatically, and the user is informed.
-fn hold_back(state: &mut State, key: SessionKey, why: &str) {
+fn hold_prompts(state: &mut State, key: SessionKey, why: &str) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.prompts.send_when_ready(false);
         if let Some(text) = session.prompts.take_unsent() {
@@ -113,7 +113,7 @@ enum Standing {
     Gone,
 }
 
-fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Standing {
+fn standing(session: &Session, choice: &Setting, reported: ReportedSettings) -> Standing {
     let of = |is_offered: bool, is_in_force: bool| match (is_offered, is_in_force) {
         (false, _) => Standing::Gone,
         (true, true) => Standing::Holds,
@@ -122,11 +122,11 @@ fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Stan
     match choice {
         Setting::Mode(mode) => session.modes.as_ref().map_or(Standing::Missing, |modes| {
             let is_offered = modes.available.iter().any(|known| known.id == *mode);
-            of(is_offered, told.modes && modes.current == *mode)
+            of(is_offered, reported.modes && modes.current == *mode)
         }),
         Setting::Model(model) => session.models.as_ref().map_or(Standing::Missing, |models| {
             let is_offered = models.available.iter().any(|known| known.id == *model);
-            of(is_offered, told.models && models.current == *model)
+            of(is_offered, reported.models && models.current == *model)
         }),
         Setting::Option(..) if session.options.is_empty() => Standing::Missing,
         Setting::Option(id, value) => {
@@ -139,7 +139,7 @@ fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Stan
                     (ConfigKind::Boolean { .. }, ConfigValue::Bool(_)) => true,
                     _ => false,
                 };
-                of(is_offered, told.options && settings::value_of(&option.kind) == *value)
+                of(is_offered, reported.options && settings::value_of(&option.kind) == *value)
             })
         }
     }
@@ -147,7 +147,7 @@ fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Stan
 
 /// The response to restoring a setting; after the last one waiting prompts are sent. Returns whether it was such a
 /// call.
-pub(in crate::app) fn on_set_again(
+pub(in crate::app) fn on_restored_setting(
     state: &mut State,
     key: SessionKey,
     number: u64,
@@ -170,7 +170,7 @@ pub(in crate::app) fn on_set_again(
         return true;
     }
     if let Some(error) = problem {
-        hold_back(state, key, &texts::error_text(error));
+        hold_prompts(state, key, &texts::error_text(error));
     }
     set_next(state, key, fx);
     turn::go_on(state, key, now, fx);

@@ -106,8 +106,9 @@ fn neighbour(state: &State, key: SessionKey) -> Option<SessionKey> {
 
 fn release_commands(state: &mut State, agent: ConnId, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(conn) = state.conns.get_mut(&agent) else { return };
-    let (gone, kept) = std::mem::take(&mut conn.terminals).into_iter().partition(|(_, of)| *of == key);
-    conn.terminals = kept;
-    let gone: std::collections::BTreeMap<_, _> = gone;
-    fx.extend(gone.into_keys().map(|terminal| Effect::Terminal(TerminalJob::Release(terminal))));
+    let (released, remaining) =
+        std::mem::take(&mut conn.terminals).into_iter().partition(|(_, of)| *of == key);
+    conn.terminals = remaining;
+    let released: std::collections::BTreeMap<_, _> = released;
+    fx.extend(released.into_keys().map(|terminal| Effect::Terminal(TerminalJob::Release(terminal))));
 }

@@ -55,7 +55,7 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
         }
     }
     if !is_same_program {
-        open::forget_agent(state, key);
+        open::clear_agent_state(state, key);
     }
     join_or_connect(state, key, spec, now, fx);
 }
@@ -256,7 +256,7 @@ pub(in crate::app) fn on_ready(
     }
     unstable::on_ready(state, conn, fx);
     for key in keys {
-        unsupported::tell_folders(state, key);
+        unsupported::report_folders(state, key);
         open::open(state, key, now, fx);
     }
 }
@@ -286,7 +286,7 @@ pub(in crate::app) fn on_initialize_failed(
             session.phase = SessionPhase::Failed(error.clone());
         }
         let failed = UnseenKind::Failed("The agent could not be initialized.".to_owned());
-        tabs::tell_unseen(state, key, failed, now);
+        tabs::note_unseen(state, key, failed, now);
     }
 }
 
@@ -321,7 +321,7 @@ pub(in crate::app) fn on_closed(
     // A connection stopped by parlor was handled when it was released.
     let is_ours = before == ConnPhase::Stopping;
     if is_ours {
-        tell_last_words(state, conn, reason, &noise);
+        report_last_output(state, conn, reason, &noise);
     } else {
         let was_ready = before == ConnPhase::Ready;
         let mut lines = noise;
@@ -340,7 +340,7 @@ pub(in crate::app) fn on_closed(
         let back_off = if spec.is_elsewhere() { REMOTE_BACK_OFF } else { BACK_OFF };
         let delay = back_off.get(crashes.len() - 1).copied();
         let is_tried_again = is_worth_a_try && delay.is_some() && !state.is_quitting;
-        tell_end(state, conn, reason, &lines, is_tried_again, now, fx);
+        report_end(state, conn, reason, &lines, is_tried_again, now, fx);
         let keys = lookup::sessions_of(state, conn, false);
         match delay {
             _ if matches!(reason, CloseReason::SignInFirst { .. }) => {
@@ -359,7 +359,7 @@ pub(in crate::app) fn on_closed(
                 _ => None,
             });
             if let Some(cause) = cause {
-                tabs::tell_unseen(state, key, UnseenKind::Failed(cause), now);
+                tabs::note_unseen(state, key, UnseenKind::Failed(cause), now);
                 let what = if spec.remote.is_some() { "connection lost." } else { "agent exited." };
                 tabs::announce(state, key, what, fx);
             }
@@ -370,7 +370,7 @@ pub(in crate::app) fn on_closed(
 
 /// Ends turns and sessions of a closed connection, with a notice in each transcript. `lines` is the last output of the
 /// agent.
-fn tell_end(
+fn report_end(
     state: &mut State,
     conn: ConnId,
     reason: &CloseReason,
@@ -426,7 +426,7 @@ fn tell_end(
 }
 
 /// The last output of a process that could not be set up is often the only clue.
-fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise: &[String]) {
+fn report_last_output(state: &mut State, conn: ConnId, reason: &CloseReason, noise: &[String]) {
     let mut lines: Vec<String> = noise.to_vec();
     lines.extend_from_slice(texts::stderr_tail(reason));
     for key in lookup::sessions_of(state, conn, false) {
@@ -452,17 +452,18 @@ fn give_up(
     };
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
     let is_away = matches!(reason, CloseReason::Unreachable { .. } | CloseReason::Lost { .. });
-    let (title, told, next) = if is_away {
-        let told = format!(
+    let (title, explanation, next) = if is_away {
+        let explanation = format!(
             "The connection was lost {count} times in one minute. Automatic reconnection is disabled."
         );
-        ("Agent unreachable", told, "The transcript stays available.")
+        ("Agent unreachable", explanation, "The transcript stays available.")
     } else {
-        let told = format!("The agent exited {count} times in one minute. Automatic restart is disabled.");
+        let explanation =
+            format!("The agent exited {count} times in one minute. Automatic restart is disabled.");
         let next = "The transcript stays available. Last output of the agent:";
-        ("Agent keeps exiting", told, next)
+        ("Agent keeps exiting", explanation, next)
     };
-    let mut body = vec![texts::close_cause(reason, &command), told, next.to_owned()];
+    let mut body = vec![texts::close_cause(reason, &command), explanation, next.to_owned()];
     body.extend_from_slice(texts::stderr_tail(reason));
     let dialog = ChoiceDialog {
         title: title.to_owned(),

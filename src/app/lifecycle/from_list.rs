@@ -106,7 +106,7 @@ fn open_from_list(
     if let Some(session) = state.sessions.get_mut(&key) {
         take_listed(session, info, with_folders);
     }
-    history::take_history(state, key, fx);
+    history::init_history(state, key, fx);
     open::open(state, key, now, fx);
     archive::drop_unused(state, former, now, fx);
 }

@@ -72,7 +72,7 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
         record::say(source, format!("Conversation handed over to {}.", spec.name), None);
     }
     tabs::activate(state, key, now, fx);
-    history::take_history(state, key, fx);
+    history::init_history(state, key, fx);
     conn::start_agent(state, key, spec, now, fx);
 }
 
@@ -130,16 +130,16 @@ pub(in crate::app) fn blocks(
     let takes_resources =
         state.conns.get(&conn).is_some_and(|conn| conn.capabilities().prompt_embedded_context);
     let text = ContentBlock::Text(prompt.to_owned());
-    let told = state.sessions.get(&key).and_then(|session| session.resume.handover());
-    let Some(Handover { text: told, .. }) = told else { return vec![text] };
+    let conversation = state.sessions.get(&key).and_then(|session| session.resume.handover());
+    let Some(Handover { text: conversation, .. }) = conversation else { return vec![text] };
     let context = if takes_resources {
         ContentBlock::Resource {
             uri: format!("parlor://{TAG}.md"),
             mime_type: Some("text/markdown".to_owned()),
-            body: ResourceBody::Text(told.clone()),
+            body: ResourceBody::Text(conversation.clone()),
         }
     } else {
-        ContentBlock::Text(format!("<{TAG}>\n{told}\n</{TAG}>\n\n"))
+        ContentBlock::Text(format!("<{TAG}>\n{conversation}\n</{TAG}>\n\n"))
     };
     vec![context, text]
 }

@@ -51,7 +51,7 @@ pub(in crate::app) fn offer_ways_out(state: &mut State, key: SessionKey, opened_
 }
 
 /// Something happened in a turn: resets the timeout of its session and of the top-level one.
-pub(in crate::app) fn note_news(state: &mut State, key: SessionKey, now: Instant) {
+pub(in crate::app) fn note_activity(state: &mut State, key: SessionKey, now: Instant) {
     for key in [key, lookup::root_of(state, key)] {
         if let Some(Turn::Running { last_news, .. }) =
             state.sessions.get_mut(&key).map(|session| &mut session.turn)

@@ -59,7 +59,7 @@ pub fn open_tab(state: &mut State, tab: NewTab, now: Instant, fx: &mut Vec<Effec
     activate(state, key, now, fx);
     drop_blank(state, before);
     fx.push(Effect::ReadGit { session: key, folder });
-    history::take_history(state, key, fx);
+    history::init_history(state, key, fx);
     match agent {
         // Information from the agent's list is valid for this agent only.
         Some(spec) if is_listed => conn::join_or_connect(state, key, spec, now, fx),

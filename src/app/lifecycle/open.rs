@@ -39,7 +39,7 @@ pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     };
     let folder = lookup::folder_of(state, root);
     let key = add_beside(state, conn, folder, now, fx);
-    history::take_history(state, key, fx);
+    history::init_history(state, key, fx);
     open_if_ready(state, conn, key, now, fx);
 }
 
@@ -133,7 +133,7 @@ pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx:
     if unstable::must_wait(state, key) || servers::must_wait(state, key, now, fx) {
         return;
     }
-    unsupported::tell_servers(state, key);
+    unsupported::report_servers(state, key);
     let caps = state.conn_of(key).map(crate::app::Conn::capabilities).unwrap_or_default();
     // An agent without an archive, or another agent, has nothing to unarchive.
     if let Some(session) = state.sessions.get_mut(&key).filter(|_| !caps.can_archive) {
@@ -150,7 +150,7 @@ pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx:
     let keeps_view = session.resume.keeps_view();
     match &session.id {
         Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, key, id)) => {
-            take_back(state, key, now, fx);
+            unarchive(state, key, now, fx);
         }
         Some(_) if caps.can_resume && (keeps_view || !caps.can_load) => resume(state, key, now, fx),
         Some(_) if caps.can_load => load(state, key, now, fx),
@@ -166,7 +166,7 @@ fn is_listed_away(state: &State, key: SessionKey, id: &SessionId) -> bool {
 }
 
 /// Unarchives a session before it continues. Source: `session/unarchive` (unstable).
-fn take_back(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+fn unarchive(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.is_archived = true;
     }
@@ -262,7 +262,7 @@ pub(in crate::app) fn open_replacement(
     let (unsent, chosen) = session
         .map(|session| (session.prompts.take_unsent(), session.settings.take_chosen()))
         .unwrap_or_default();
-    forget_agent(state, key);
+    clear_agent_state(state, key);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.resume.not_restored(former, has_talked);
         session.prompts.set_unsent(unsent);
@@ -272,7 +272,7 @@ pub(in crate::app) fn open_replacement(
 }
 
 /// Drops data of the previous agent, or of the previous session id.
-pub(in crate::app) fn forget_agent(state: &mut State, key: SessionKey) {
+pub(in crate::app) fn clear_agent_state(state: &mut State, key: SessionKey) {
     drop_replay(state, key);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.id = None;
@@ -283,10 +283,10 @@ pub(in crate::app) fn forget_agent(state: &mut State, key: SessionKey) {
         session.usage = None;
         session.plans.clear();
         session.prompts.set_unsent(None);
-        session.resume.forget_agent();
-        session.settings.forget_agent();
+        session.resume.clear_agent_state();
+        session.settings.clear_agent_state();
         session.index.forget_subagents();
-        session.title_state.forget_agent();
+        session.title_state.clear_agent_state();
     }
 }
 
@@ -361,7 +361,7 @@ fn finish(
     let known = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
     turn::settle(state, key, now);
-    let told = ReportedSettings::of(&reply);
+    let reported = ReportedSettings::of(&reply);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
@@ -398,8 +398,8 @@ fn finish(
         updates::replay_early(state, conn, key, &id, now, fx);
     }
     fx.push(Effect::ReadGit { session: key, folder });
-    chosen::set_again(state, key, told, fx);
-    titles::tell_owed(state, key, fx);
+    chosen::restore_settings(state, key, reported, fx);
+    titles::send_pending_title(state, key, fx);
     turn::go_on(state, key, now, fx);
 }
 
@@ -431,7 +431,7 @@ fn on_open_failed(
         Purpose::ResumeSession(_) if is_hinted => {
             let title = "The last session has expired. A new session was started.";
             call::notice(state, key, Severity::Info, title, Some(text));
-            forget_agent(state, key);
+            clear_agent_state(state, key);
             create(state, key, now, fx);
         }
         Purpose::ResumeSession(_) | Purpose::LoadSession(_) if is_reopening => {
@@ -450,7 +450,7 @@ fn on_open_failed(
                 session.phase = SessionPhase::Failed(error);
             }
             let failed = UnseenKind::Failed(NOT_OPENED.to_owned());
-            tabs::tell_unseen(state, key, failed, now);
+            tabs::note_unseen(state, key, failed, now);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 pub use super::archive::{continue_last, go_on_in, list_kept, open_kept, start_reading};
 pub use super::asks::{answer_ask, answer_elicitation, answer_first_ask};
-pub(in crate::app) use super::auth::tell_refusal;
+pub(in crate::app) use super::auth::report_refusal;
 pub use super::auth::{cancel_sign_in, run_login, running_sign_in, sign_in, sign_out, variables_refused};
 pub use super::choices::{set_mode, set_model, set_option};
 pub use super::close::{close_session, delete_session, show_session};

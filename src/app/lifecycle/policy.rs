@@ -66,14 +66,14 @@ pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec
     let (home, own_folders) = (state.setup.home.clone(), state.setup.own_folders.clone());
     let policy = Policy { home, own_folders, ..Policy::default() };
     let folder = session.place.folder();
-    let told = call.told_diffs().map(|diff| plain(&folder.join(&diff.path)));
+    let reported = call.reported_diffs().map(|diff| plain(&folder.join(&diff.path)));
     let is_change = matches!(call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
     let named = if is_change { access::named_paths(folder, call) } else { Vec::new() };
     // The example files of the built-in agent are among parlor's own, and have no effect.
     let is_example =
         |path: &Path| policy.own_folders.iter().any(|own| path.starts_with(own.join("demo/work")));
     let mut found: Vec<(PathBuf, Protection)> = Vec::new();
-    for path in told.chain(named).filter(|path| !is_example(path)) {
+    for path in reported.chain(named).filter(|path| !is_example(path)) {
         if let Some(why) = protection_of(&path, None, &policy)
             && found.len() < MOST_MARKED
             && !found.iter().any(|(other, _)| *other == path)

@@ -32,7 +32,7 @@ fn judge(state: &mut State, key: SessionKey, found: FolderServers) -> FolderRequ
         Some(false) => FolderRequest::Settled(Vec::new()),
         None if !found.servers.is_empty() => FolderRequest::Asked(found),
         Some(true) | None => {
-            tell_notes(state, key, &found);
+            report_notes(state, key, &found);
             FolderRequest::Settled(found.servers)
         }
     }
@@ -174,7 +174,7 @@ pub fn answer_servers(
     let servers = match answer {
         ServersAnswer::Use => {
             fx.push(keep(&found, true));
-            tell_notes(state, waiting.first().copied().unwrap_or(state.active), &found);
+            report_notes(state, waiting.first().copied().unwrap_or(state.active), &found);
             found.servers
         }
         ServersAnswer::LeaveOut => {
@@ -209,7 +209,7 @@ fn keep(found: &FolderServers, allows: bool) -> Effect {
     Effect::KeepServersAnswer { place: found.answer_file.clone(), allows, about: found.file.clone() }
 }
 
-fn tell_notes(state: &mut State, key: SessionKey, found: &FolderServers) {
+fn report_notes(state: &mut State, key: SessionKey, found: &FolderServers) {
     let configured = state.setup.mcp_servers.iter().map(McpServer::name);
     let configured: Vec<&str> =
         configured.filter(|name| found.servers.iter().any(|it| it.name() == *name)).collect();

@@ -19,7 +19,7 @@ use crate::app::state::{lookup, tab};
 use crate::app::{ChoiceOutcome, Effect, Modal, PickerKind, State};
 
 /// Remembers an event in an inactive tab. A failure replaces a success; of several successes the first is shown.
-pub(in crate::app) fn tell_unseen(state: &mut State, key: SessionKey, what: UnseenKind, now: Instant) {
+pub(in crate::app) fn note_unseen(state: &mut State, key: SessionKey, what: UnseenKind, now: Instant) {
     let root = lookup::root_of(state, key);
     if root == tab::front(state) {
         return;
@@ -33,7 +33,7 @@ pub(in crate::app) fn tell_unseen(state: &mut State, key: SessionKey, what: Unse
 }
 
 /// The name of a tab in messages of other tabs: `Tab 2`.
-pub(in crate::app) fn spoken_name(state: &State, key: SessionKey) -> String {
+pub(in crate::app) fn tab_name(state: &State, key: SessionKey) -> String {
     let root = lookup::root_of(state, key);
     let place = tab::tabs(state).position(|session| session.key == root).unwrap_or(0);
     format!("Tab {}", place + 1)
@@ -44,7 +44,7 @@ pub(in crate::app) fn flash(state: &mut State, key: SessionKey, text: &str, fx: 
     if lookup::root_of(state, key) == tab::front(state) {
         call::flash(state, text, fx);
     } else {
-        let name = spoken_name(state, key);
+        let name = tab_name(state, key);
         call::flash(state, format!("{name}: {text}"), fx);
     }
 }
@@ -55,7 +55,7 @@ pub(in crate::app) fn announce(state: &mut State, key: SessionKey, text: &str, f
     if is_front && state.has_focus {
         return;
     }
-    let line = if is_front { text.to_owned() } else { format!("{}: {text}", spoken_name(state, key)) };
+    let line = if is_front { text.to_owned() } else { format!("{}: {text}", tab_name(state, key)) };
     if !is_front {
         call::flash(state, line.clone(), fx);
     }
@@ -87,7 +87,7 @@ pub fn activate(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<E
     let (from, to) = (tab::front(state), lookup::root_of(state, key));
     if from != to {
         shelve(state, from, fx);
-        take_down(state, to, now);
+        restore_dialogs(state, to, now);
         state.user.former_tab = Some(from);
         // An action started in one tab must not end in another.
         state.user.last_reject = None;
@@ -130,7 +130,7 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
 
 /// Restores the dialogs of a tab. Those opened by parlor appear without a key press again, so their grace period
 /// restarts.
-fn take_down(state: &mut State, to: SessionKey, now: Instant) {
+fn restore_dialogs(state: &mut State, to: SessionKey, now: Instant) {
     let Some(session) = state.sessions.get_mut(&to) else { return };
     let TabUi { mut modals, is_browsing } = std::mem::take(&mut session.shelf);
     for modal in &mut modals {

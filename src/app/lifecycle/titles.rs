@@ -29,11 +29,11 @@ pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instan
         fx.push(Effect::Store(StoreJob::Rename { uid: reading.uid.clone(), title }));
         return;
     }
-    tell_owed(state, key, fx);
+    send_pending_title(state, key, fx);
 }
 
 /// Sends the title of an open session to its agent, if the agent does not have it and supports titles.
-pub(in crate::app) fn tell_owed(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+pub(in crate::app) fn send_pending_title(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_set_title);
     let owed = state.sessions.get(&key).filter(|session| {
         can && session.title_state.is_owed()
@@ -51,7 +51,7 @@ pub(in crate::app) fn tell_owed(state: &mut State, key: SessionKey, fx: &mut Vec
 pub(in crate::app) fn on_told(
     state: &mut State,
     key: SessionKey,
-    told: &str,
+    sent_title: &str,
     stored: Option<String>,
     problem: Option<&CallError>,
     fx: &mut Vec<Effect>,
@@ -59,7 +59,7 @@ pub(in crate::app) fn on_told(
     let Some(session) = state.sessions.get_mut(&key) else { return };
     match problem {
         // It may have been renamed again meanwhile.
-        None if session.title.as_deref() != Some(told) => {}
+        None if session.title.as_deref() != Some(sent_title) => {}
         None => {
             session.title_state.agent_has_it();
             session.title = stored.or(session.title.take());
@@ -103,7 +103,7 @@ pub(in crate::app) fn on_renamed(
 }
 
 /// The response to setting the title of a session that is not open.
-pub(in crate::app) fn on_kept_told(
+pub(in crate::app) fn on_stored_title_set(
     state: &mut State,
     TitleRequest { uid, title, agent }: &TitleRequest,
     result: Result<Reply, CallError>,

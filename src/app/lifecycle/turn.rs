@@ -328,7 +328,7 @@ pub(in crate::app) fn on_reply(
             }
             end(state, key, Ending::Failed(fault, texts::error_text(&error)), now, fx);
             if fault == FaultKind::Unsent {
-                give_back(state, key, text, fx);
+                restore_draft(state, key, text, fx);
             }
         }
     }
@@ -353,7 +353,7 @@ fn on_session_gone(
     if is_second {
         let words = format!("The agent no longer has this session: {words}");
         end(state, key, Ending::Failed(FaultKind::Agent, words), now, fx);
-        give_back(state, key, text, fx);
+        restore_draft(state, key, text, fx);
     } else {
         end(state, key, Ending::Failed(FaultKind::Gone, words.to_owned()), now, fx);
         if let Some(session) = state.sessions.get_mut(&key) {
@@ -388,7 +388,7 @@ fn on_auth_needed(
 }
 
 /// Restores a prompt that was not processed to an empty composer.
-fn give_back(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
+fn restore_draft(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key)
         && session.draft.is_empty()
     {
@@ -478,7 +478,7 @@ pub(in crate::app) fn end(
             UnseenKind::Stopped(why) => format!("turn stopped: {why}."),
             UnseenKind::Failed(_) => "turn failed.".to_owned(),
         };
-        tabs::tell_unseen(state, key, what, now);
+        tabs::note_unseen(state, key, what, now);
         // A successful end is not announced while the queue continues.
         if waiting == 0 || !is_good {
             tabs::announce(state, key, &words, fx);

@@ -9,7 +9,7 @@ use crate::app::{Conn, State};
 
 /// Additional folders are configured, and the agent supports only one. Source: ACP v1 session-setup,
 /// `additionalDirectories`.
-pub(in crate::app) fn tell_folders(state: &mut State, key: SessionKey) {
+pub(in crate::app) fn report_folders(state: &mut State, key: SessionKey) {
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
     let Some(session) = state.sessions.get(&key).filter(|session| !session.resume.is_reopening()) else {
         return;
@@ -31,13 +31,13 @@ pub(in crate::app) fn tell_folders(state: &mut State, key: SessionKey) {
 
 /// MCP servers are omitted because the agent does not support their transport. Source: ACP v1 session-setup,
 /// `mcpCapabilities`.
-pub(in crate::app) fn tell_servers(state: &mut State, key: SessionKey) {
+pub(in crate::app) fn report_servers(state: &mut State, key: SessionKey) {
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
     let spec = state.conn_of(key).map(|conn| conn.spec.clone()).unwrap_or_default();
     let agent = spec.command_line();
     let configured: Vec<&str> = state.setup.mcp_servers.iter().map(McpServer::name).collect();
     let not_passed = (!spec.gets_servers() && !configured.is_empty()).then(|| configured.join(", "));
-    let all_told: Vec<(String, String)> =
+    let earlier_notices: Vec<(String, String)> =
         state.sessions.values().filter_map(|session| session.start.unsupported().cloned()).collect();
     let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.resume.is_reopening()) else {
         return;
@@ -61,9 +61,9 @@ pub(in crate::app) fn tell_servers(state: &mut State, key: SessionKey) {
         (left_out.join(", "), detail)
     };
     let title = format!("MCP servers not passed to the agent: {names}");
-    let told = (agent, title.clone());
-    if !names.is_empty() && !all_told.contains(&told) {
-        session.start.set_unsupported(told);
+    let notice = (agent, title.clone());
+    if !names.is_empty() && !earlier_notices.contains(&notice) {
+        session.start.set_unsupported(notice);
         call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
     }
 }

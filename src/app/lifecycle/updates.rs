@@ -34,7 +34,7 @@ pub(in crate::app) fn on_update(
 ) {
     match lookup::session_by_id(state, conn, &id) {
         Some(key) => apply(state, conn, key, update, now, fx),
-        None => keep_early(state, conn, id, update),
+        None => save_early(state, conn, id, update),
     }
 }
 
@@ -47,7 +47,7 @@ pub(in crate::app) fn is_text_of_turn(state: &State, event: &Event) -> bool {
 }
 
 /// Saves an update because some agents report a session before the response with its id.
-fn keep_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpdate) {
+fn save_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpdate) {
     let Some(conn) = state.conns.get_mut(&conn).filter(|conn| conn.is_alive()) else {
         return;
     };
@@ -120,7 +120,7 @@ pub(in crate::app) fn apply(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    late::note_news(state, key, now);
+    late::note_activity(state, key, now);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };

@@ -60,7 +60,7 @@ pub fn ask_for_all(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> b
     let Some(session) = state.sessions.get_mut(&key) else { return false };
     let limit = session.pages.limit_bytes;
     let is_much = session.pages.weight() > limit.saturating_add(MOST_BACK);
-    if !session.pages.has_gone() || is_much {
+    if !session.pages.has_unloaded() || is_much {
         return false;
     }
     session.pages.redo = Some(action);

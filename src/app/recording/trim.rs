@@ -3,7 +3,7 @@
 //! Invariant: a session is checked only when a page was completed or written, or when the reader moved.
 
 use crate::app::session::paging;
-use crate::app::state::pages::gone::Gone;
+use crate::app::state::pages::unloaded::Unloaded;
 use crate::app::state::pages::{Page, index_range};
 use crate::app::{Earlier, Item, ItemBody, Modal, OpenRequestKind, Session, State};
 use crate::model::{EventPlace, ItemId, SessionKey, Severity, TerminalId};
@@ -51,7 +51,7 @@ fn trim(state: &mut State, key: SessionKey) {
     if is_looked_at {
         return;
     }
-    let count = count_to_go(session, limit - limit / 4);
+    let count = count_to_unload(session, limit - limit / 4);
     if count > 0 {
         drop_pages(session, count);
     } else if let Some(trouble) = trouble.filter(|_| !session.pages.is_told) {
@@ -65,7 +65,7 @@ fn trim(state: &mut State, key: SessionKey) {
 }
 
 /// Number of the oldest pages to unload so that `goal` bytes are left.
-fn count_to_go(session: &Session, goal: usize) -> usize {
+fn count_to_unload(session: &Session, goal: usize) -> usize {
     let pages = &session.pages;
     if session.recorder.kept_as().is_none() {
         return 0;
@@ -146,7 +146,7 @@ fn drop_pages(session: &mut Session, count: usize) {
         let range = index_range(&session.transcript, page.first, next);
         let things = paging::take_things(session, range);
         first_seq = first_seq.or(Some(begin));
-        session.pages.book.gone.push(Gone::new(begin, &page, things));
+        session.pages.book.unloaded.push(Unloaded::new(begin, &page, things));
     }
     session.transcript.remove_before(end);
     let events = first_seq.and_then(|first| u64::try_from(before - first).ok()).unwrap_or(0);

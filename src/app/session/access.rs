@@ -155,7 +155,7 @@ fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: b
                 return false;
             }
             let told: Vec<_> =
-                call.told_diffs().filter(|diff| is_it(&plain(&folder.join(&diff.path)))).collect();
+                call.reported_diffs().filter(|diff| is_it(&plain(&folder.join(&diff.path)))).collect();
             if told.is_empty() {
                 is_at_work && call.kind == ToolKind::Edit && named_paths(folder, call).iter().any(is_it)
             } else {
@@ -178,17 +178,17 @@ fn take_over(session: &mut Session, id: ItemId, record: AccessRecord) {
     session.transcript.edit(id, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             call.accesses.push(record);
-            retell(call, &folder);
+            update_reported(call, &folder);
             call.places.extend(located);
         }
     });
 }
 
 /// Updates which writes a call reports as its own changes.
-fn retell(call: &mut ToolCall, folder: &Path) {
+fn update_reported(call: &mut ToolCall, folder: &Path) {
     let mut accesses = std::mem::take(&mut call.accesses);
     for access in &mut accesses {
-        access.is_told = access.diff().is_some_and(|diff| explains(folder, call.told_diffs(), diff));
+        access.is_told = access.diff().is_some_and(|diff| explains(folder, call.reported_diffs(), diff));
     }
     call.accesses = accesses;
 }
@@ -224,7 +224,7 @@ pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
     if session.tool_call(id).is_some_and(|call| !call.accesses.is_empty()) {
         session.transcript.edit(id, |item| {
             if let ItemBody::Tool(call) = &mut item.body {
-                retell(call, &folder);
+                update_reported(call, &folder);
             }
         });
     }
@@ -255,7 +255,7 @@ fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
         return;
     }
     let Some(approved) = session.tool_call(asked) else { return };
-    let diffs: Vec<_> = approved.told_diffs().cloned().collect();
+    let diffs: Vec<_> = approved.reported_diffs().cloned().collect();
     let (decision, places) = (approved.decision.clone(), approved.places.clone());
     let folder = session.place.folder().to_owned();
     session.transcript.edit(asked, |item| {
@@ -271,7 +271,7 @@ fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
             if call.decision.is_none() {
                 call.decision = decision;
             }
-            retell(call, &folder);
+            update_reported(call, &folder);
         }
     });
 }
@@ -297,13 +297,13 @@ fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
     let folder = session.place.folder();
     let path_of = |path: &Path| plain(&folder.join(path));
     let named = named_paths(folder, call);
-    let mut approved_diffs = approved.told_diffs().peekable();
+    let mut approved_diffs = approved.reported_diffs().peekable();
     if approved_diffs.peek().is_none() {
         return false;
     }
     approved_diffs.all(|diff| {
         let path = path_of(&diff.path);
-        let mut told = call.told_diffs().filter(|told| path_of(&told.path) == path).peekable();
+        let mut told = call.reported_diffs().filter(|told| path_of(&told.path) == path).peekable();
         if told.peek().is_none() {
             matches!(call.kind, ToolKind::Edit | ToolKind::Other | ToolKind::Delete | ToolKind::Move)
                 && named.contains(&path)

@@ -36,7 +36,7 @@ pub(in crate::app) fn apply_here(
         }
         SessionUpdate::Tool(patch) => {
             note_part(session, Part::Tool(patch.id.clone()), &patch.can_cancel);
-            let wants_places = diffs::tells_news(&patch);
+            let wants_places = diffs::may_change_diffs(&patch);
             let item = tools::upsert(session, *patch, tools::Origin::Update, now);
             if wants_places {
                 diffs::locate(session, item, fx);

@@ -19,7 +19,7 @@ const MOST_LOOKED_AT: usize = 500;
 const MOST_ASKS: usize = 64;
 
 /// Whether a patch may contain changes or the end of the call, so that locating is worthwhile.
-pub(in crate::app) fn tells_news(patch: &ToolCallPatch) -> bool {
+pub(in crate::app) fn may_change_diffs(patch: &ToolCallPatch) -> bool {
     patch.content.as_set().is_some()
         || patch.input.as_set().is_some()
         || patch.status.as_set() == Some(&ToolStatus::Completed)
@@ -90,7 +90,7 @@ fn line_near(call: &ToolCall, diff: &FileDiff) -> Option<u32> {
 }
 
 /// The call with one of these changes: the requested item, unless it was unloaded and loaded meanwhile.
-fn teller_of(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<ItemId> {
+fn call_with(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<ItemId> {
     let first = &found.first()?.diff;
     let tells = |id: ItemId| session.tool_call(id).is_some_and(|call| call.diffs().any(|diff| diff == first));
     if tells(item) {
@@ -102,7 +102,7 @@ fn teller_of(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<I
 
 /// Saves the positions found by the service.
 pub(in crate::app) fn on_located(session: &mut Session, item: ItemId, found: Vec<LocatedDiff>) {
-    let Some(item) = teller_of(session, item, &found) else { return };
+    let Some(item) = call_with(session, item, &found) else { return };
     let Some(call) = session.tool_call(item) else { return };
     let told: Vec<FileDiff> = call.diffs().cloned().collect();
     let found: Vec<LocatedDiff> = found.into_iter().filter(|found| told.contains(&found.diff)).collect();

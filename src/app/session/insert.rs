@@ -21,14 +21,14 @@ use crate::app::{Item, ItemBody, MessagePart, Replay, Session, TerminalView, Too
 /// end.
 pub(in crate::app) fn add(session: &mut Session, replay: &Session, found: Reconciled, now: Instant) -> bool {
     finish_calls(session, replay, &found, now);
-    let mut untold = found.untold.into_iter().peekable();
+    let mut missing = found.missing.into_iter().peekable();
     let mut runs: Vec<Run> = Vec::new();
     let mut at = 0;
     for piece in found.pieces {
         match piece {
             AlignedItem::Ours { item, .. } => at = item + 1,
             AlignedItem::Theirs { item, parts, differs } => {
-                while let Some(turns) = untold.next_if(|run| run.behind <= at) {
+                while let Some(turns) = missing.next_if(|run| run.behind <= at) {
                     runs.push(Run { at: turns.behind, what: What::Untold(turns.turns) });
                 }
                 let update =
@@ -46,7 +46,7 @@ pub(in crate::app) fn add(session: &mut Session, replay: &Session, found: Reconc
             }
         }
     }
-    runs.extend(untold.map(|run| Run { at: run.behind, what: What::Untold(run.turns) }));
+    runs.extend(missing.map(|run| Run { at: run.behind, what: What::Untold(run.turns) }));
     runs.sort_by_key(|run| run.at);
 
     let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();
@@ -54,10 +54,10 @@ pub(in crate::app) fn add(session: &mut Session, replay: &Session, found: Reconc
     for Run { at, what } in runs {
         let before = ids.get(at);
         let items = match what {
-            What::Untold(turns) => vec![untold_notice(turns, before.is_none())],
+            What::Untold(turns) => vec![missing_notice(turns, before.is_none())],
             What::Told { items, differs } => {
                 has_end |= before.is_none();
-                std::iter::once(told_notice(items.len(), differs)).chain(items).collect()
+                std::iter::once(added_notice(items.len(), differs)).chain(items).collect()
             }
         };
         match before {
@@ -82,7 +82,7 @@ enum What {
     Told { items: Vec<Vec<SessionUpdate>>, differs: bool },
 }
 
-fn untold_notice(turns: usize, is_end: bool) -> Vec<SessionUpdate> {
+fn missing_notice(turns: usize, is_end: bool) -> Vec<SessionUpdate> {
     let (what, them) = if turns == 1 {
         ("the turn above".to_owned(), "it")
     } else {
@@ -94,7 +94,7 @@ fn untold_notice(turns: usize, is_end: bool) -> Vec<SessionUpdate> {
     vec![SessionUpdate::Notice { kind: NoticeKind::NotReplayed(turns), severity, title, description }]
 }
 
-fn told_notice(count: usize, differs: bool) -> Vec<SessionUpdate> {
+fn added_notice(count: usize, differs: bool) -> Vec<SessionUpdate> {
     let what = if differs { "The agent's history differs" } else { "Only in the agent's history" };
     let count = if count == 1 { "the next item".to_owned() } else { format!("the next {count} items") };
     let title = format!("{what}: {count}");

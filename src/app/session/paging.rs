@@ -10,7 +10,7 @@
 mod load;
 
 use crate::app::ItemBody;
-use crate::app::state::pages::{Page, PageIndex, PageKind, gone, weight};
+use crate::app::state::pages::{Page, PageIndex, PageKind, unloaded, weight};
 use std::ops::Range;
 
 use crate::model::{EventPlace, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
@@ -183,7 +183,7 @@ fn cut(session: &mut Session, item: ItemId) {
 
 /// Records an update of a subject that is only on disk; other updates are returned.
 pub(in crate::app) fn take_late(session: &mut Session, update: SessionUpdate) -> Option<SessionUpdate> {
-    if session.pages.book.gone.is_empty() {
+    if session.pages.book.unloaded.is_empty() {
         return Some(update);
     }
     let place = away_of(session, &update);
@@ -214,7 +214,7 @@ fn away_of(session: &Session, update: &SessionUpdate) -> Option<(u32, i64)> {
     // A call announced in another turn is a different call.
     let is_announced = matches!(update, SessionUpdate::Tool(patch) if patch.is_announcement);
     let is_it = |turn: u32| turn == session.turn_count || !is_announced;
-    gone::find(session, &key).filter(|(turn, _)| is_it(*turn) && !session.has(&key))
+    unloaded::find(session, &key).filter(|(turn, _)| is_it(*turn) && !session.has(&key))
 }
 
 /// The item that an event refers to, if any.

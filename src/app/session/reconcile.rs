@@ -53,7 +53,7 @@ pub struct Reconciled {
     /// All recorded items, and between them those that only the replay has.
     pub pieces: Vec<AlignedItem>,
     /// Turns that only the record has.
-    pub untold: Vec<MissingTurns>,
+    pub missing: Vec<MissingTurns>,
     /// Whether the replay has the last recorded turn completely.
     pub has_end: bool,
     /// What was not compared, because that part of the record was not given.
@@ -88,7 +88,7 @@ pub fn reconcile(ours: &[Item], theirs: &[Item], is_whole: bool) -> Reconciled {
         let is_only_ours = group.theirs.is_empty() && has_prompts;
         matcher.add(our_items.clone(), their_items, &mut found.pieces);
         if is_only_ours && let Some(turns) = unmarked(ours, &our_turns, &group.ours) {
-            found.untold.push(MissingTurns { behind: our_items.end, turns });
+            found.missing.push(MissingTurns { behind: our_items.end, turns });
         }
     }
     found.has_end = has_end(&our_turns, &groups, &matcher);

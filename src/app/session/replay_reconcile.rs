@@ -168,12 +168,12 @@ pub(in crate::app) fn settle(session: &mut Session, now: Instant) {
         tools::close_open(&mut shadow, ToolStatus::Completed, now);
         let mut found = compare(session, None, &shadow);
         // A prompt that the agent refused because it had lost the session will be resent.
-        if let Some(last) = found.untold.last_mut().filter(|_| session.prompts.unsent().is_some())
+        if let Some(last) = found.missing.last_mut().filter(|_| session.prompts.unsent().is_some())
             && last.behind == session.transcript.items().len()
         {
             last.turns -= 1;
         }
-        found.untold.retain(|run| run.turns > 0);
+        found.missing.retain(|run| run.turns > 0);
         session.unread_replay = unread(session, &shadow, &found);
         has_more = insert::add(session, &shadow, found, now);
     }

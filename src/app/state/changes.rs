@@ -68,7 +68,7 @@ fn calls(
     sessions.flat_map(|session| {
         session.transcript.items().iter().filter_map(|item| match &item.body {
             ItemBody::Tool(call)
-                if counts(call) && !item.is_hidden() && !is_told_twice(session, item, call) =>
+                if counts(call) && !item.is_hidden() && !is_reported_twice(session, item, call) =>
             {
                 Some((session.key, item.id, item.rev, call.as_ref()))
             }
@@ -78,23 +78,23 @@ fn calls(
 }
 
 /// Whether a change is reported by a permission request and again by a tool call of the agent: it counts once.
-fn is_told_twice(session: &Session, item: &Item, call: &ToolCall) -> bool {
-    call.from_ask_only && is_told_elsewhere(session, item, call)
+fn is_reported_twice(session: &Session, item: &Item, call: &ToolCall) -> bool {
+    call.from_ask_only && is_reported_elsewhere(session, item, call)
 }
 
 /// Whether reported changes equal a change that was made: applied to its old text they give the new text, or, if the
 /// record holds only the differing parts, the reverse.
 pub(in crate::app) fn explains<'d>(
     folder: &Path,
-    told: impl Iterator<Item = &'d FileDiff>,
+    reported: impl Iterator<Item = &'d FileDiff>,
     made: &FileDiff,
 ) -> bool {
     let path = plain(&folder.join(&made.path));
-    let told: Vec<&FileDiff> = told.filter(|diff| plain(&folder.join(&diff.path)) == path).collect();
+    let reported: Vec<&FileDiff> = reported.filter(|diff| plain(&folder.join(&diff.path)) == path).collect();
     let DiffChange::Texts { old, new } = &made.change else { return false };
     let before = old.clone().unwrap_or_default();
     let mut now = Arc::clone(&before);
-    for diff in &told {
+    for diff in &reported {
         match &diff.change {
             DiffChange::Texts { old, new } => {
                 let old = old.clone().unwrap_or_default();
@@ -108,16 +108,16 @@ pub(in crate::app) fn explains<'d>(
                 }
             }
             DiffChange::Patch(text) => {
-                return told.len() == 1
-                    && duplicate_diffs::tells_again(text, std::iter::once(made))
+                return reported.len() == 1
+                    && duplicate_diffs::is_contained(text, std::iter::once(made))
                     && *before != **new;
             }
         }
     }
-    if !told.is_empty() && *now == **new {
+    if !reported.is_empty() && *now == **new {
         return true;
     }
-    match told.as_slice() {
+    match reported.as_slice() {
         [FileDiff { change: DiffChange::Texts { old: Some(whole), new: after }, .. }] => {
             replaced(whole, &before, new).is_some_and(|made| made == *after)
         }
@@ -346,15 +346,19 @@ fn is_undone(part: &ChangePart) -> bool {
 
 /// Whether a call that consists of a permission request only reports a change that another call of its turn reports
 /// too.
-pub(in crate::app) fn is_told_elsewhere(session: &Session, item: &crate::app::Item, call: &ToolCall) -> bool {
+pub(in crate::app) fn is_reported_elsewhere(
+    session: &Session,
+    item: &crate::app::Item,
+    call: &ToolCall,
+) -> bool {
     let folder = session.place.folder();
-    let paths: Vec<PathBuf> = call.told_diffs().map(|diff| plain(&folder.join(&diff.path))).collect();
+    let paths: Vec<PathBuf> = call.reported_diffs().map(|diff| plain(&folder.join(&diff.path))).collect();
     session.transcript.items().iter().any(|other| match &other.body {
-        ItemBody::Tool(told) => {
+        ItemBody::Tool(reported) => {
             other.turn == item.turn
-                && !told.from_ask_only
-                && told.status == ToolStatus::Completed
-                && told.diffs().any(|diff| paths.contains(&plain(&folder.join(&diff.path))))
+                && !reported.from_ask_only
+                && reported.status == ToolStatus::Completed
+                && reported.diffs().any(|diff| paths.contains(&plain(&folder.join(&diff.path))))
         }
         _ => false,
     })

@@ -17,11 +17,11 @@ pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> boo
         Some((_, body)) => body.trim_end().strip_suffix("```").unwrap_or(body),
         None => text,
     };
-    BEGINS.iter().any(|begin| body.starts_with(begin)) && tells_again(body, diffs)
+    BEGINS.iter().any(|begin| body.starts_with(begin)) && is_contained(body, diffs)
 }
 
 /// Whether these changes contain each added and removed line of a patch, and each file it names.
-pub(in crate::app) fn tells_again<'d>(patch: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
+pub(in crate::app) fn is_contained<'d>(patch: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
     let (mut old, mut new) = (HashSet::new(), HashSet::new());
     let mut paths = Vec::new();
     for diff in diffs {

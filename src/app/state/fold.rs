@@ -86,8 +86,9 @@ fn result_lines(session: &Session, call: &ToolCall) -> usize {
         _ => 0,
     });
     let texts: usize = texts.sum();
-    let told = call.output_text.as_deref().filter(|_| texts == 0).map_or(0, |text| text.lines().count());
-    changes + texts + told
+    let output_lines =
+        call.output_text.as_deref().filter(|_| texts == 0).map_or(0, |text| text.lines().count());
+    changes + texts + output_lines
 }
 
 /// Number of lines of an output, ignoring cursor movement.

@@ -3,7 +3,7 @@
 //! `session::paging` updates them with the transcript, `recording` unloads them and loads them again.
 
 pub(in crate::app) mod edge;
-pub(in crate::app) mod gone;
+pub(in crate::app) mod unloaded;
 pub(in crate::app) mod weight;
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use crate::model::{Action, EventPlace, ItemId, MarkPlace};
 
 use crate::app::{Earlier, Transcript};
 use edge::Needs;
-use gone::Gone;
+use unloaded::Unloaded;
 
 /// Number of pages that fit into the memory limit.
 pub(in crate::app) const PAGES: usize = 8;
@@ -53,7 +53,7 @@ pub(in crate::app) struct PageIndex {
     /// The incomplete page at the end.
     pub(in crate::app) open: Page,
     /// Unloaded pages, oldest first.
-    pub(in crate::app) gone: Vec<Gone>,
+    pub(in crate::app) unloaded: Vec<Unloaded>,
     /// Number of unloaded pages that are being read.
     pub(in crate::app) reading: usize,
     /// The last late event when pages were requested: the result may lack later ones.
@@ -117,8 +117,8 @@ impl Pages {
     }
 
     /// Whether a part of the transcript is only on disk.
-    pub(in crate::app) fn has_gone(&self) -> bool {
-        !self.book.gone.is_empty()
+    pub(in crate::app) fn has_unloaded(&self) -> bool {
+        !self.book.unloaded.is_empty()
     }
 
     /// Approximate size of the items in memory in bytes.
@@ -128,7 +128,7 @@ impl Pages {
 
     /// Whether pages were unloaded, and less than half of the limit is free.
     pub fn is_full(&self) -> bool {
-        self.has_gone() && self.weight() >= self.limit_bytes / 2
+        self.has_unloaded() && self.weight() >= self.limit_bytes / 2
     }
 
     /// The index of the page of an item, counted from the first in memory.
@@ -180,13 +180,13 @@ pub(in crate::app) fn index_range(transcript: &Transcript, first: ItemId, behind
 }
 
 pub(in crate::app) fn place_marks(book: &mut PageIndex, marks: &[MarkPlace]) {
-    for told in marks {
+    for place in marks {
         let mut before: Option<&mut Page> = None;
         for page in book.closed.iter_mut().chain([&mut book.open]) {
-            if page.begin == Some(EventPlace::Mark(told.mark)) {
-                page.begin = Some(EventPlace::Seq(told.seq));
+            if page.begin == Some(EventPlace::Mark(place.mark)) {
+                page.begin = Some(EventPlace::Seq(place.seq));
                 if let Some(before) = before {
-                    before.is_cut |= !told.is_whole;
+                    before.is_cut |= !place.is_whole;
                 }
                 break;
             }

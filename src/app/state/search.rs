@@ -233,10 +233,10 @@ impl Search {
         if let Some(look) = self.at.take() {
             return Some(look);
         }
-        let fresh = |item| SearchCursor { item, part: 0, from: 0, count: 0 };
+        let start_of = |item| SearchCursor { item, part: 0, from: 0, count: 0 };
         if let Some(item) = self.dirty.pop_first() {
             let known = self.growing.filter(|look| look.item == item);
-            return Some(known.unwrap_or_else(|| fresh(item)));
+            return Some(known.unwrap_or_else(|| start_of(item)));
         }
         let items = session.transcript.items();
         match self.phase {
@@ -244,13 +244,13 @@ impl Search {
                 let at = session.transcript.index_from(item);
                 let next = items.get(at + 1).map(|next| next.id);
                 self.phase = next.map_or(Phase::Backward(self.from), Phase::Forward);
-                items.get(at).map(|item| fresh(item.id)).or_else(|| self.next_look(session))
+                items.get(at).map(|item| start_of(item.id)).or_else(|| self.next_look(session))
             }
             Phase::Backward(behind) => {
                 let before = session.transcript.index_from(behind).checked_sub(1);
                 let before = before.and_then(|at| items.get(at)).map(|item| item.id);
                 self.phase = before.map_or(Phase::Done, Phase::Backward);
-                before.map(fresh)
+                before.map(start_of)
             }
             Phase::Done => None,
         }

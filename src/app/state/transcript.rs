@@ -296,11 +296,11 @@ impl ToolCall {
     /// The changes of files that it shows: reported ones, and other writes through parlor.
     pub fn diffs(&self) -> impl Iterator<Item = &FileDiff> {
         let made = self.accesses.iter().filter(|access| !access.is_told).filter_map(AccessRecord::diff);
-        self.told_diffs().chain(made)
+        self.reported_diffs().chain(made)
     }
 
     /// The reported changes: those of its content, otherwise of its input, otherwise those that were approved.
-    pub fn told_diffs(&self) -> impl Iterator<Item = &FileDiff> {
+    pub fn reported_diffs(&self) -> impl Iterator<Item = &FileDiff> {
         let in_content = self.content.iter().filter_map(|content| match content {
             ToolContent::Diff(diff) => Some(diff),
             _ => None,
@@ -331,7 +331,7 @@ fn keep_diffs_once(content: &mut Vec<ToolContent>) {
     content.retain(|piece| match piece {
         ToolContent::Diff(FileDiff { path, change: DiffChange::Patch(text) }) => {
             let same_file = || texts.iter().filter(|diff| diff.path == *path);
-            same_file().next().is_none() || !duplicate_diffs::tells_again(text, same_file())
+            same_file().next().is_none() || !duplicate_diffs::is_contained(text, same_file())
         }
         _ => true,
     });
@@ -350,7 +350,7 @@ pub(in crate::app) fn is_worth_showing(call: &ToolCall) -> bool {
         None | Some(Decision::Chosen { is_allow: false, .. }) => true,
         Some(Decision::Cancelled) => false,
         Some(Decision::Chosen { is_allow: true, .. }) => {
-            !call.is_joined && (call.told_diffs().next().is_some() || call.input.command.is_some())
+            !call.is_joined && (call.reported_diffs().next().is_some() || call.input.command.is_some())
         }
     }
 }

@@ -288,7 +288,7 @@ proptest! {
         }).collect();
         prop_assert_eq!(order, (0..ours.len()).collect::<Vec<_>>());
         let same = reconcile(ours, ours, is_whole);
-        prop_assert!(same.untold.is_empty() && same.has_end, "{:?}", same);
+        prop_assert!(same.missing.is_empty() && same.has_end, "{:?}", same);
         prop_assert!(same.pieces.iter().all(|piece| matches!(piece, AlignedItem::Ours { .. })), "{:?}", same.pieces);
     }
 }
@@ -306,6 +306,6 @@ fn a_long_replay_is_compared_in_bounded_time() {
     let found = reconcile(ours, theirs, true);
     let count = found.pieces.iter().filter(|piece| matches!(piece, AlignedItem::Ours { .. })).count();
     assert_eq!((count, found.pieces.len()), (ours.len(), ours.len() + theirs.len()));
-    let [untold] = found.untold.as_slice() else { panic!("{:?}", found.untold) };
-    assert_eq!((untold.behind, untold.turns), (ours.len(), 1_500));
+    let [missing] = found.missing.as_slice() else { panic!("{:?}", found.missing) };
+    assert_eq!((missing.behind, missing.turns), (ours.len(), 1_500));
 }

@@ -113,9 +113,9 @@ impl Encoder {
         }
         let points = |count: u64| u32::try_from((count * percent / 100).max(1)).unwrap_or(1);
         let room = (points(room.0), points(room.1));
-        let wish = (points(u64::from(image.width())), points(u64::from(image.height())));
-        let (wide, high) = (u64::from(wish.0), u64::from(wish.1));
-        let (mut width, mut height) = wish;
+        let wanted = (points(u64::from(image.width())), points(u64::from(image.height())));
+        let (wide, high) = (u64::from(wanted.0), u64::from(wanted.1));
+        let (mut width, mut height) = wanted;
         if width > room.0 {
             (width, height) = (room.0, points_of(high * u64::from(room.0) / wide));
         }

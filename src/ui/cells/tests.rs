@@ -195,7 +195,7 @@ fn a_preview_of_one_very_long_line_is_short() {
 fn a_call_that_absorbed_a_command_shows_the_command() {
     let theme = Theme::plain();
     let shown = |tool: &ToolCall| {
-        let lines = untold_commands(tool, &look(&theme), 80);
+        let lines = hidden_commands(tool, &look(&theme), 80);
         lines.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let command =

@@ -225,32 +225,32 @@ impl ShownContent<'_> {
         }
         let Some(key) = key else {
             return json::text_of(leaf.raw).is_some_and(|text| {
-                input.command.as_deref() == Some(text.as_str()) || self.tells_patch(&text)
+                input.command.as_deref() == Some(text.as_str()) || self.shows_patch(&text)
             });
         };
         let is_top = leaf.path.len() == 1;
         if let Some(words) = json::texts_of(leaf.raw) {
-            return is_top && self.tells_command_list(key, &words);
+            return is_top && self.shows_command_list(key, &words);
         }
         let Some(text) = json::text_of(leaf.raw) else { return false };
         let is = |keys: &[&str]| keys.contains(&key);
         let has_command = input.command.is_some();
-        is_top && is(COMMAND) && (input.command.as_deref() == Some(&text) || self.tells_arguments().is_some())
+        is_top && is(COMMAND) && (input.command.as_deref() == Some(&text) || self.shows_arguments().is_some())
             || is_top && is(CWD) && has_command && input.cwd.as_deref() == Some(Path::new(&text))
             || is_top && is(DESCRIPTION) && input.description.as_deref() == Some(&text)
             || (is(QUERY) || is(URL)) && is_top && named_text(self.tool) == Some(&text)
             || is(PATH) && named_paths(self.tool).contains(&Path::new(&text))
-            || (is(PATCH) || is(COMMAND) || is(&["diff", "unified_diff"])) && self.tells_patch(&text)
-            || is(OLD) && (self.has_text(&text, false) || self.tells_edit(leaf))
-            || (is(NEW) || is(WHOLE)) && (self.has_text(&text, true) || self.tells_edit(leaf))
+            || (is(PATCH) || is(COMMAND) || is(&["diff", "unified_diff"])) && self.shows_patch(&text)
+            || is(OLD) && (self.has_text(&text, false) || self.shows_edit(leaf))
+            || (is(NEW) || is(WHOLE)) && (self.has_text(&text, true) || self.shows_edit(leaf))
             || is(&["new_content", "content"]) && self.has_text(&text, true)
             || is(&["old_content", "content"]) && self.has_text(&text, false)
     }
 
     /// `["bash", "-lc", "make"]` equals `make` if the shell is one of the system's; other lists are shown unchanged.
-    fn tells_command_list(&self, key: &str, words: &[String]) -> bool {
+    fn shows_command_list(&self, key: &str, words: &[String]) -> bool {
         let Some(command) = self.tool.input.command.as_deref() else { return false };
-        if key == "args" && self.tells_arguments().is_some() {
+        if key == "args" && self.shows_arguments().is_some() {
             return true;
         }
         if !COMMAND.contains(&key) {
@@ -265,7 +265,7 @@ impl ShownContent<'_> {
     }
 
     /// Whether the command is one word followed by its arguments, all of them strings.
-    fn tells_arguments(&self) -> Option<()> {
+    fn shows_arguments(&self) -> Option<()> {
         let top = |keys: &[&str]| {
             self.leaves
                 .iter()
@@ -286,12 +286,12 @@ impl ShownContent<'_> {
         })
     }
 
-    fn tells_patch(&self, text: &str) -> bool {
+    fn shows_patch(&self, text: &str) -> bool {
         repeats(text, self.changes.iter().copied())
     }
 
     /// Whether a change of a whole file equals this edit of its old text.
-    fn tells_edit(&self, leaf: &Leaf<'_>) -> bool {
+    fn shows_edit(&self, leaf: &Leaf<'_>) -> bool {
         let Some((_, parent)) = leaf.path.split_last() else { return false };
         let beside = |keys: &[&str]| {
             let found = self.leaves.iter().find(|other| match other.path.split_last() {

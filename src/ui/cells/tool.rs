@@ -27,8 +27,8 @@ use crate::ui::theme::Role;
 use super::file_status::{diff_head, fate_line, needs_head};
 use super::layout::{Context, Layout, LineRun, Source, TextPart, resource_pieces, text_pieces};
 use super::{
-    access_lines, changes_of, failure_summary, kind_word, output, placed, raw_lines, short_lines,
-    untold_commands,
+    access_lines, changes_of, failure_summary, hidden_commands, kind_word, output, placed, raw_lines,
+    short_lines,
 };
 
 /// Rows shown of a folded change.
@@ -360,7 +360,7 @@ impl<'a> Body<'a, '_> {
             let lines = output::command_lines(command, look, self.cols);
             self.push(lines);
         }
-        let untold = untold_commands(self.tool, look, self.cols.min(PROSE_COLS));
+        let untold = hidden_commands(self.tool, look, self.cols.min(PROSE_COLS));
         self.push(untold);
         if self.fold == Fold::Open || self.tool.is_own {
             let lines = access_lines(self.tool, look, self.cols.min(PROSE_COLS));

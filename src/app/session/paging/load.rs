@@ -10,7 +10,7 @@ use crate::app::{ItemBody, Session};
 use crate::model::{EventPlace, ItemId, NoticeKind, StoreJob};
 
 use crate::app::state::pages::edge::{Needs, Things};
-use crate::app::state::pages::{Merge, Page, PageIndex, PageKind, gone, index_range, weight};
+use crate::app::state::pages::{Merge, Page, PageIndex, PageKind, index_range, unloaded, weight};
 
 /// Number of bytes read at once, unless a page is larger.
 const READ_BYTES: usize = 1 << 20;
@@ -19,7 +19,7 @@ const READ_BYTES: usize = 1 << 20;
 pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     let key = session.key;
     let pages = &mut session.pages;
-    let PageIndex { closed, open, merge, gone, away_late, earlier, reading, asked } = &mut pages.book;
+    let PageIndex { closed, open, merge, unloaded, away_late, earlier, reading, asked } = &mut pages.book;
     let earlier = earlier.as_mut().filter(|earlier| !earlier.is_loading)?;
     let uid = earlier.uid.clone();
     if let Some(merge) = merge {
@@ -36,15 +36,15 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     }
     (earlier.is_loading, earlier.has_failed) = (true, false);
     let before = earlier.before;
-    let kind = gone.last().map(|page| page.kind);
+    let kind = unloaded.last().map(|page| page.kind);
     let mut bytes = 0;
-    let fits = |page: &&gone::Gone| {
+    let fits = |page: &&unloaded::Unloaded| {
         let fits = Some(page.kind) == kind && (bytes == 0 || bytes + page.weight <= READ_BYTES);
         bytes += page.weight.max(1);
         fits
     };
-    let count = gone.iter().rev().take_while(fits).count();
-    let from = gone.len().checked_sub(count).and_then(|first| gone.get(first)).map(|page| page.begin);
+    let count = unloaded.iter().rev().take_while(fits).count();
+    let from = unloaded.len().checked_sub(count).and_then(|first| unloaded.get(first)).map(|page| page.begin);
     (*reading, *asked) = (count, pages.serial);
     Some(StoreJob::Earlier { key, uid, before, from })
 }
@@ -56,7 +56,7 @@ pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) ->
         let is_another = first_seq.is_some_and(|seq| seq != merge.first_seq);
         return is_another || book.closed.iter().take(merge.pages).any(|page| page.late > book.asked);
     }
-    let first = book.gone.len().checked_sub(book.reading).and_then(|first| book.gone.get(first));
+    let first = book.unloaded.len().checked_sub(book.reading).and_then(|first| book.unloaded.get(first));
     let is_another = first_seq.is_some_and(|seq| first.is_none_or(|first| first.begin != seq));
     let is_stale = book.reading > 0 && (book.away_late > book.asked || is_another);
     if is_stale {
@@ -90,19 +90,19 @@ pub(in crate::app) struct Front {
     pub replaced: usize,
 }
 
-/// The requested pages were read, or a page with `told_left` events before it according to the store.
-pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: u64) -> Front {
+/// The requested pages were read, or a page with `left_count` events before it according to the store.
+pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, left_count: u64) -> Front {
     let book = &mut session.pages.book;
     if let Some(Merge { left, pages, .. }) = book.merge.take() {
         let is_end = book.closed.iter().take(pages).any(|page| page.kind.is_end);
         return Front { left, is_own: false, may_hide: true, is_end, replaced: pages };
     }
     let count = std::mem::take(&mut book.reading);
-    let Some(kind) = book.gone.last().map(|page| page.kind).filter(|_| count > 0) else {
-        return Front { left: told_left, may_hide: true, ..Front::default() };
+    let Some(kind) = book.unloaded.last().map(|page| page.kind).filter(|_| count > 0) else {
+        return Front { left: left_count, may_hide: true, ..Front::default() };
     };
     let (left, before) = book.earlier.as_ref().map_or((0, first_seq), |it| (it.count, it.before));
-    book.gone.truncate(book.gone.len().saturating_sub(count));
+    book.unloaded.truncate(book.unloaded.len().saturating_sub(count));
     let left = left.saturating_sub(u64::try_from(before - first_seq).unwrap_or(0));
     Front { left, is_own: true, may_hide: kind.hides, is_end: kind.is_end, replaced: 0 }
 }

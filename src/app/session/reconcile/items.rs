@@ -23,7 +23,7 @@ pub(super) struct Matcher<'a> {
     ours: &'a [Item],
     theirs: &'a [Item],
     /// Number of bytes of each recorded message that were replayed.
-    told_bytes: HashMap<usize, usize>,
+    matched_bytes: HashMap<usize, usize>,
     /// Length of the text of each recorded message.
     lengths: HashMap<usize, usize>,
     budget: usize,
@@ -49,7 +49,7 @@ struct Stream {
 impl<'a> Matcher<'a> {
     /// A matcher of two lists.
     pub fn new(ours: &'a [Item], theirs: &'a [Item]) -> Self {
-        Self { ours, theirs, told_bytes: HashMap::new(), lengths: HashMap::new(), budget: BUDGET }
+        Self { ours, theirs, matched_bytes: HashMap::new(), lengths: HashMap::new(), budget: BUDGET }
     }
 
     /// Adds the alignment of a group of turns.
@@ -108,7 +108,7 @@ impl<'a> Matcher<'a> {
             message.is_some_and(|message| message.role == Role::Agent)
         };
         let last = range.rev().filter(of_agent).find_map(|place| Some((place, *self.lengths.get(&place)?)));
-        last.is_none_or(|(place, length)| self.told_bytes.get(&place).copied().unwrap_or(0) >= length)
+        last.is_none_or(|(place, length)| self.matched_bytes.get(&place).copied().unwrap_or(0) >= length)
     }
 
     fn match_messages(
@@ -188,7 +188,7 @@ impl<'a> Matcher<'a> {
         for found in found {
             match found {
                 Found::Same(index, bytes) => {
-                    *self.told_bytes.entry(index).or_default() += bytes;
+                    *self.matched_bytes.entry(index).or_default() += bytes;
                     bits.push(Bit::Same(index));
                 }
                 Found::New(part) => {

@@ -199,10 +199,10 @@ fn changed_lines(old: &str, new: &str) -> String {
     let to = (new.len() - tail + CONTEXT_LINES).min(new.len());
     let kept: &[&str] = new.get(from..to).unwrap_or_default();
     let known: HashSet<&str> = kept.iter().copied().collect();
-    let gone = old.get(head..old.len() - tail).unwrap_or_default().iter();
-    let gone = gone.filter(|line| !known.contains(*line));
+    let removed = old.get(head..old.len() - tail).unwrap_or_default().iter();
+    let removed = removed.filter(|line| !known.contains(*line));
     let mut text = String::new();
-    for line in gone.chain(kept) {
+    for line in removed.chain(kept) {
         text.push_str(line);
         text.push('\n');
     }

@@ -85,7 +85,7 @@ impl ResumeState {
     }
 
     /// The agent was removed or replaced.
-    pub(in crate::app) fn forget_agent(&mut self) {
+    pub(in crate::app) fn clear_agent_state(&mut self) {
         self.wants_history = false;
         self.doubt = None;
         self.former_id = None;

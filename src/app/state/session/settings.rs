@@ -114,7 +114,7 @@ impl SettingsState {
     }
 
     /// The agent was removed or replaced.
-    pub(in crate::app) fn forget_agent(&mut self) {
+    pub(in crate::app) fn clear_agent_state(&mut self) {
         self.wanted.clear();
         self.chosen.clear();
     }

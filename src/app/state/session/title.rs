@@ -24,7 +24,7 @@ impl TitleState {
     }
 
     /// The session has another agent, or another session id, which do not have a title of the user.
-    pub(in crate::app) fn forget_agent(&mut self) {
+    pub(in crate::app) fn clear_agent_state(&mut self) {
         self.is_owed = self.is_own;
     }
 

@@ -9,7 +9,7 @@ use crate::app::state::session::index::Key;
 
 /// A page that is only on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::app) struct Gone {
+pub(in crate::app) struct Unloaded {
     /// The number of its first event.
     pub begin: i64,
     pub weight: usize,
@@ -18,7 +18,7 @@ pub(in crate::app) struct Gone {
     things: Box<[(u64, u32)]>,
 }
 
-impl Gone {
+impl Unloaded {
     /// A page that starts at this event, and the subjects in it.
     pub fn new(begin: i64, page: &Page, mut things: Vec<(u64, u32)>) -> Self {
         things.sort_unstable();
@@ -36,7 +36,7 @@ impl Gone {
 pub(in crate::app) fn find(session: &Session, key: &Key<'_>) -> Option<(u32, i64)> {
     let mut behind = session.pages.book.earlier.as_ref().map(|earlier| earlier.before)?;
     let hash = key.hash();
-    for page in session.pages.book.gone.iter().rev() {
+    for page in session.pages.book.unloaded.iter().rev() {
         if let Some(turn) = page.turn_of(hash) {
             return Some((turn, behind));
         }
