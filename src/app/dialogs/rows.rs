@@ -23,7 +23,7 @@ pub fn palette(state: &State) -> Vec<PickerRow> {
         .collect()
 }
 
-/// What begins or changes the work comes first, then what changes the view, then what is seldom wished.
+/// Commands that start or change work are first, then changes of the view, then rarely used ones.
 fn palette_rank(action: Action) -> u8 {
     match action {
         Action::OpenModels
@@ -42,7 +42,7 @@ fn palette_rank(action: Action) -> u8 {
     }
 }
 
-/// Permissions that were granted: for the session in front, then for good.
+/// Granted permissions: those of the active session, then permanent ones.
 pub fn grants(state: &State) -> Vec<PickerRow> {
     let row = |granted: &ListedGrant<'_>| PickerRow {
         value: PickerValue::Id(granted.id()),
@@ -68,7 +68,7 @@ pub fn modes(state: &State) -> Vec<PickerRow> {
     modes.available.iter().map(row).collect()
 }
 
-/// Models of the legacy list.
+/// Models of agents without config options.
 pub fn models(state: &State) -> Vec<PickerRow> {
     let Some(models) = state.active_session().and_then(|session| session.models.as_ref()) else {
         return Vec::new();
@@ -104,7 +104,7 @@ pub fn themes(state: &State) -> Vec<PickerRow> {
     state.setup.themes.iter().map(|name| id_row(name, name, None, *name == state.setup.theme)).collect()
 }
 
-/// Ways to sign in to an agent.
+/// Sign-in methods of an agent.
 pub fn sign_ins(state: &State, conn: ConnId) -> Vec<PickerRow> {
     let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let methods = info.map(|info| info.auth_methods.as_slice()).unwrap_or_default();
