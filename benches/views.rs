@@ -232,7 +232,7 @@ fn search(c: &mut Criterion) {
             b.iter(|| {
                 let mut search = Search::new(None);
                 (search.input, search.is_regex) = (LineInput::new(query), is_regex);
-                search.restart(None);
+                search.restart();
                 while search.is_pending() {
                     search.step(&session);
                 }
@@ -243,7 +243,7 @@ fn search(c: &mut Criterion) {
     let mut session = talk(100_000);
     let mut search = Search::new(None);
     search.input = LineInput::new("a");
-    search.restart(None);
+    search.restart();
     while search.is_pending() {
         search.step(&session);
     }

@@ -1,7 +1,5 @@
 //! The app: a pure reducer over plain state.
 //!
-//! The app: a pure reducer over plain state.
-//!
 //! [`update`] decides what each event means and returns the work to do as [`Effect`]s. It never fails, never blocks and
 //! reads no clock (`now` is an argument); drawing, IO and the protocol are elsewhere.
 //!
@@ -43,48 +41,47 @@ use crate::model::{
     SessionKey, Severity, Target,
 };
 
-/// Everything that can happen.
+/// An input of the app.
 #[allow(clippy::large_enum_variant, reason = "an event is used once, where it was made")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// A connection tells something.
+    /// An event of a connection.
     Agent(ConnId, AgentEvent),
-    /// The user wants something.
+    /// An action of the user.
     Act(Action),
-    /// The text of the prompt changed; this is all of it.
+    /// The text of the prompt has changed to this.
     Draft(String),
-    /// A line of text in the top dialog changes.
+    /// An edit of the line in the top dialog.
     Line(LineEdit),
-    /// The user wants this opened: a file in the editor, a page in the browser.
+    /// The user opens a file in the editor, or an address in the browser.
     Open(Target),
-    /// The first and the last item that are on the screen, told before a wish that counts from there.
+    /// The first and the last item on the screen, sent before an action that depends on them.
     Reading(ItemId, ItemId),
-    /// The reader left the end of the session in front, and this is the first item on the screen; or is back there.
+    /// The first item on the screen of the active session, or `None` if the reader is at the end.
     Reader(Option<ItemId>),
-    /// A key, click or paste arrived that does nothing: the grace period of dialogs counts from it.
+    /// A key, click or paste without an effect: the grace period of dialogs counts from it.
     Input,
-    /// The same, and what it does, in order.
+    /// The same, with its effects in order.
     Key(Vec<Event>),
-    /// A service tells something.
+    /// An event of a service.
     Service(ServiceEvent),
-    /// A timer that was set ran out.
+    /// A timer has expired.
     Timer(TimerId),
-    /// The terminal got or lost the focus.
     Focus(bool),
     /// This theme suits the terminal, and the user chose none.
     Theme(String),
-    /// The system asked parlor to end (TERM, HUP, INT).
+    /// The process received a signal to end (TERM, HUP, INT).
     Terminate,
 }
 
-/// Most quirks that are listed for a connection.
+/// Maximum number of quirks listed for a connection.
 const MOST_QUIRKS: usize = 40;
-/// Most lines of noise that a connection remembers for its last words.
+/// Maximum number of lines of noise that a connection retains for its end.
 const MOST_NOISE_LINES: usize = 5;
-/// So many lines of noise before the first message are no greeting any more.
+/// More lines of noise before the first message are not a greeting.
 const MUCH_NOISE: u64 = 50;
 
-/// The first state: one session in the folder of the setup, its agent starting or about to be picked.
+/// The initial state: one session in the folder of the setup, whose agent is starting or about to be picked.
 pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
     let start_with = setup.start_with.clone();
     let (reopen, unsaved) = (setup.reopen.take(), setup.unsaved.take());
@@ -112,7 +109,7 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
     (state, fx)
 }
 
-/// Makes the first session of what was kept of it. Its servers are those of today, and so is its folder.
+/// Restores the first session from its record, with the current MCP servers and folder.
 fn reopen_session(
     state: &mut State,
     key: SessionKey,
@@ -148,7 +145,7 @@ fn reopen_session(
     }
 }
 
-/// What is wrong with the configuration stands at the top of the first session.
+/// Shows problems of the configuration at the top of the first session.
 fn show_problems(state: &mut State, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     for problem in &state.setup.problems {
@@ -157,7 +154,7 @@ fn show_problems(state: &mut State, key: SessionKey) {
     }
 }
 
-/// Applies an event to the state and says what is to be done.
+/// Applies an event to the state and returns the effects.
 pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     let mut fx = Vec::new();
     let front_before = state.active;
@@ -218,9 +215,9 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
     }
 }
 
-/// Whether the event is one of the many that may concern a tab behind the front alone.
+/// Whether the event is one of the frequent ones that may only affect an inactive tab.
 fn may_be_unseen(state: &State, event: &Event) -> bool {
-    // These show what comes from all agents.
+    // These show events of all agents.
     let is_everything_shown = matches!(state.modals.last(), Some(Modal::Log { .. } | Modal::Attention(_)));
     let is_one_of_many = matches!(
         event,
@@ -235,11 +232,11 @@ fn may_be_unseen(state: &State, event: &Event) -> bool {
             )
             | Event::Timer(TimerId::Search(_))
     );
-    // With one tab there is none behind the front, and an agent's stream asks this for every chunk.
+    // A single tab is always active; this is checked for every chunk.
     is_one_of_many && !is_everything_shown && state::tab::tabs(state).nth(1).is_some()
 }
 
-/// Whether a session of the tab in front was touched.
+/// Whether a session of the active tab was touched.
 fn touches_front(state: &State) -> bool {
     let front = state::tab::front(state);
     state.sessions.touched().iter().any(|key| state::lookup::root_of(state, *key) == front)
@@ -276,7 +273,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
             session.anomaly_count = session.anomaly_count.saturating_add(1);
         }
     }
-    // The details of the connection tell what was learned on the way.
+    // The connection details list the quirks that were detected.
     if anomaly.kind == AnomalyKind::Dialect
         && let Some(info) = state.conns.get_mut(&id).and_then(|conn| conn.info.as_mut())
         && !info.quirks.contains(&anomaly.text)
@@ -285,7 +282,7 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
         info.quirks.push(anomaly.text);
         return;
     }
-    // A program that is no agent says so on stdout, and ends.
+    // A program that is not an agent reports that on stdout, and exits.
     if anomaly.kind == AnomalyKind::Noise
         && let Some(conn) = state.conns.get_mut(&id)
     {
@@ -345,7 +342,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             lifecycle::servers::on_found(state, folder, found, now, fx);
         }
         ServiceEvent::Git(key, git) => {
-            // Of another machine's folder nothing is known here.
+            // The state of a remote folder is not known here.
             if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.place.far.is_none())
             {
                 session.git = git;
@@ -355,7 +352,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(state, &text, found),
         ServiceEvent::History(key, history) => {
             if let Some(session) = state.sessions.get_mut(&key) {
-                // What was typed before the file was read comes after it.
+                // Prompts typed before the file was read follow it.
                 let typed = std::mem::replace(&mut session.history, history);
                 session.history.extend(typed);
             }

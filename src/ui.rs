@@ -1,9 +1,8 @@
-//! The screen: the one reader of the state.
+//! The user interface: draws the state, and maps keys and clicks to events.
 //!
-//! Duty: turns state into cells, and keys and clicks into wishes.
-//! Not its duty: deciding anything (`app`), raw mode (`runtime`).
-//! Invariants: the cost of a frame depends on the screen, not on the transcript; all of `ViewState` can be
-//! thrown away; nothing from an agent reaches a cell unless it went through `text::sanitize` or vt100.
+//! `app` decides, `runtime` sets up the terminal.
+//! Invariants: the cost of a frame depends on the screen, not on the transcript; `ViewState` contains nothing that
+//! cannot be recreated; text of an agent reaches a cell only through `text::sanitize` or vt100.
 
 pub mod canvas;
 pub mod cells;
@@ -55,21 +54,21 @@ use theme::{Role, Theme};
 use transcript::TranscriptView;
 use view_state::{Hit, SPINNER_STEP};
 
-/// From this width on the plan stands beside the transcript.
+/// From this width on the plan is shown beside the transcript.
 const SIDE_COLS: u16 = 160;
 
-/// Least and most columns of what stands beside the transcript.
+/// Minimum and maximum columns of the side panel.
 const LEAST_SIDE: u16 = 32;
 const MOST_SIDE: u16 = 48;
 
-/// Below this nothing sensible fits.
+/// Minimum size; below it only a note is shown.
 const LEAST_COLS: u16 = 20;
 const LEAST_ROWS: u16 = 6;
 
-/// From this height on blank rows part the panels.
+/// From this height on panels are separated by blank rows.
 const AIRY_ROWS: u16 = 20;
 
-/// Draws a frame of ratatui's. Set the clock by [`ViewState::set_now`] first.
+/// Draws a ratatui frame. Set the clock by [`ViewState::set_now`] first.
 pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
     let mut canvas = Canvas::new(frame.area().width, frame.area().height);
     if let Some(place) = draw_into(state, view, theme, &mut canvas) {
@@ -78,8 +77,8 @@ pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Fram
     *frame.buffer_mut() = canvas.into_buffer();
 }
 
-/// Draws a frame, as far as the canvas does not hold it already. Returns where the cursor is to be seen. Set the clock
-/// by [`ViewState::set_now`] first.
+/// Draws a frame, except for parts that the canvas already has. Returns the cursor position. Set the clock by
+/// [`ViewState::set_now`] first.
 pub fn draw_into(
     state: &State,
     view: &mut ViewState,
@@ -94,7 +93,7 @@ pub fn draw_into(
     draw_frame(state, view, theme, canvas).filter(|place| area.contains(*place))
 }
 
-/// What the chrome is drawn from: revisions, and what no revision counts. Times are left to [`FrameContext::until`].
+/// The key of the chrome: revisions, and state without a revision. Times are handled by [`FrameContext::until`].
 fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Canvas) -> u64 {
     let shown = view.transcripts.get(&scene.state.active);
     let news = shown.filter(|shown| !shown.is_following()).map(TranscriptView::news);
@@ -106,7 +105,7 @@ fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Ca
     ))
 }
 
-/// What all rows of the transcript depend on, if nothing but the transcript is drawn where it stands.
+/// The key that all rows of the transcript depend on, if nothing else is drawn over them.
 fn ground(state: &State, session: &Session, look: &RenderContext<'_>, panes: &Panes) -> Option<u64> {
     let is_covered = dialogs::base_focus(state) != dialogs::focus(state)
         || !state.modals.is_empty()
@@ -183,7 +182,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         let above = Rect { height: panes.rule.y.saturating_sub(area.y), ..area };
         composer::draw_completions(&scene, above, buf, &mut view.hits);
     }
-    // The bar of tabs stays above all dialogs: a dialog belongs to its tab.
+    // The tab bar stays above all dialogs, because a dialog belongs to its tab.
     let below = Rect { y: area.y + panes.tabs.height, height: area.height - panes.tabs.height, ..area };
     // What is typed beside a request must be visible.
     let is_typing = dialogs::is_beside_draft(state);
@@ -200,7 +199,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         cursor = of_dialog;
     }
     if view.glyphs == Glyphs::plain() {
-        // Shortened text ends in a mark of its own, which such a terminal cannot show either.
+        // Truncated text ends in an ellipsis that such a terminal cannot show either.
         for cell in buf.content.iter_mut().filter(|cell| cell.symbol() == Glyphs::rich().ellipsis) {
             cell.set_symbol(Glyphs::plain().ellipsis);
         }
@@ -208,7 +207,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     cursor
 }
 
-/// Draws everything around the transcript. Returns where the cursor is when nothing else has the keys.
+/// Draws everything around the transcript. Returns the cursor position if nothing else has the focus.
 fn draw_chrome(
     scene: &FrameContext,
     view: &mut ViewState,
@@ -236,8 +235,8 @@ fn draw_chrome(
     if dialogs::base_focus(scene.state) == Focus::Search { of_search } else { Some(cursor) }
 }
 
-/// Whether something on the screen moves by itself: a turn runs and does not wait for the user, or an agent
-/// starts. When this is false, no frame is due until something happens.
+/// Whether something on the screen is animated: a turn is running without waiting for the user, or an agent is
+/// starting. Otherwise no frame is due until an event.
 pub fn is_animating(state: &State) -> bool {
     let Some(session) = state.active_session() else { return false };
     let is_starting = matches!(session.phase, SessionPhase::Starting { .. } | SessionPhase::Opening { .. });
@@ -245,20 +244,20 @@ pub fn is_animating(state: &State) -> bool {
     state.is_quitting || (session.asks.is_empty() && is_working)
 }
 
-/// When the next frame is due although nothing happens; `None`: not at all. With stilled motion only the
-/// seconds go on.
+/// The time until the next frame without an event; `None`: not needed. With reduced motion only the seconds are
+/// updated.
 pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
     if view.transcript().is_some_and(transcript::TranscriptView::is_at_edge) {
         return Some(transcript::EDGE_STEP);
     }
     let step = if view.has_motion { SPINNER_STEP } else { Duration::from_secs(1) };
-    // A dialog that waits for a pause in typing says so until it takes keys.
+    // A dialog that waits for a pause in typing shows that until it accepts keys.
     let quiet = dialogs::takes_answers_from(state).and_then(|at| at.checked_duration_since(view.now));
     is_animating(state).then_some(step).into_iter().chain(quiet.filter(|left| !left.is_zero())).min()
 }
 
-/// What the last frame makes worth telling or wishing: where the reader is, and the part before or behind, when the
-/// reader comes near the beginning or the end of what is shown.
+/// The event that follows from the last frame: a changed reader position, or a request for the next page when the
+/// reader is near the start or the end of the items in memory.
 pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
     let session = state.active_session()?;
     let shown = view.transcript()?;
@@ -268,7 +267,7 @@ pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
     if pages.limit_bytes > 0 && page(reader) != page(pages.reader()) {
         return Some(Event::Reader(reader));
     }
-    // Who follows the end is not there to read what was let go a moment ago.
+    // At the end of the transcript, pages that were just unloaded are not loaded again.
     let may_read = reader.is_some() || !pages.is_full();
     if may_read
         && session.pages.earlier().is_some_and(|earlier| !earlier.is_loading && !earlier.has_failed)
@@ -280,7 +279,7 @@ pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
     (!later.is_loading && shown.is_near_end()).then_some(Event::Act(Action::LoadLater))
 }
 
-/// The text that is selected on the screen, with wraps undone; `None` when nothing is.
+/// The text selected on the screen, without soft wraps; `None` if nothing is selected.
 pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Option<String> {
     let session = state.active_session()?;
     let (glyphs, now, spinner) = (view.glyphs, view.now, view.spinner);
@@ -298,7 +297,7 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
     transcript::selected_text(session, view.transcript_mut()?, &look)
 }
 
-/// Where everything goes.
+/// The areas of the screen.
 struct Panes {
     tabs: Rect,
     title: Rect,
@@ -311,7 +310,7 @@ struct Panes {
     status: Rect,
 }
 
-/// Gives each part its place. The composer grows at the transcript's cost, but leaves it a third.
+/// Lays out the screen. The composer grows at the expense of the transcript, but leaves it a third.
 fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let is_airy = area.height >= AIRY_ROWS;
     let air = u16::from(is_airy);

@@ -1,11 +1,10 @@
-//! The user's side of the app: what a wish means, seen from the layer that has the keys.
+//! Handles the user's actions: dialogs, pickers, forms, completion, history, queue.
 //!
-//! Duty: actions, dialogs, pickers, forms, completion, history, queue. Not its duty: what the agent does
-//! (`app::operations`), which key says what (`config::keymap`), scrolling and the text area (`ui`).
-//! An action means something else on each layer: the top dialog, else the shown request of the agent, else
-//! prompt and transcript. The layer is derived by [`focus()`], never stored.
-//! Invariants: a dialog that opened by itself takes no key before input was quiet ([`takes_input`]); what
-//! closes a dialog never also cancels; what allows is never chosen by default for good.
+//! `app::operations` acts on agents, `config::keymap` maps keys to actions, `ui` owns scrolling and the text area. The
+//! effect of an action depends on the layer with the focus: the top dialog, otherwise the shown request of the agent,
+//! otherwise prompt and transcript. The layer is computed by [`focus()`], not stored.
+//! Invariants: a dialog opened by parlor receives no key before input was quiet ([`takes_input`]); closing a dialog
+//! does not also cancel a turn; an answer that allows something permanently is never the default.
 
 mod asks;
 mod changes;
@@ -72,10 +71,10 @@ use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
 use super::{Effect, Modal, OpenRequest, State, TimerId, UiRequest, ViewCommand};
 
-/// How long a short message stays in the status line.
+/// Time for which a message is shown in the status line.
 const FLASH: Duration = Duration::from_secs(4);
 
-/// Opens the dialogs that an event led to, and does what waited for it.
+/// Opens requested dialogs, and runs delayed actions.
 pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     while !state.ui_requests.is_empty() {
         for request in std::mem::take(&mut state.ui_requests) {
@@ -89,7 +88,7 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// A wish of the user.
+/// Handles an action of the user.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     settle(state, now);
     let shown = state.active;
@@ -100,20 +99,20 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::Quit => leave::quit(state, now, fx),
         Action::ClearOrQuit => leave::interrupt(state, now, fx),
         Action::Escape => leave::escape(state, now, fx),
-        // The wheel is no key: it moves what is looked at, at any time.
+        // The mouse wheel scrolls at any time.
         Action::Scroll(lines) if !takes_input(state, now) => stack::scroll(i32::from(lines), fx),
         _ if is_beside_draft(state) => beside_request(state, action, now, fx),
         _ if !takes_input(state, now) => {}
         _ => route(state, action, now, fx),
     }
     if state.active != shown {
-        // Each session has a draft of its own; the composer must not keep that of another one.
+        // Each session has a separate draft, which the composer must show.
         composer::show_draft(state, fx);
     }
     settle(state, now);
 }
 
-/// A line of text in the top dialog, or in the shown form, changes.
+/// Handles an edit of the line in the top dialog, or in the shown form.
 #[expect(clippy::needless_pass_by_value, reason = "reducers take what happened as a whole")]
 pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Effect>) {
     settle(state, now);
@@ -147,21 +146,21 @@ pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Eff
     }
 }
 
-/// What is on the screen, before a wish that counts from there.
+/// Sets the items on the screen, before an action that depends on them.
 pub fn on_reading(state: &mut State, first: ItemId, last: ItemId) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         session.reading = Some((first, last));
     }
 }
 
-/// Where the reader is who left the end; `None`: at the end.
+/// Sets the reader's position if it is not at the end; `None`: at the end.
 pub fn on_reader(state: &mut State, reader: Option<ItemId>) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         session.pages.set_reader(reader);
     }
 }
 
-/// Gives the action to the layer that has the keys; what that layer does not know may still be a command.
+/// Passes the action to the layer with the focus; an action unknown to it may still be a command.
 fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     let top = focus(state);
     if matches!(top, Focus::Main | Focus::Browse) {
@@ -198,7 +197,7 @@ fn beside_request(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
     }
 }
 
-/// A command taken from the list of them. It is meant for the session, also where a request waits that the list hid.
+/// A command from the palette applies to the session, even if a request waits that the palette covered.
 fn on_command(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     let is_of_program = matches!(
         action,
@@ -211,7 +210,7 @@ fn on_command(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
     }
 }
 
-/// What a wish means where no dialog has the keys.
+/// Handles an action when no dialog has the focus.
 fn on_session(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     if !composer::on_action(state, action, now, fx)
         && !items::on_action(state, action, now, fx)
@@ -221,7 +220,7 @@ fn on_session(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
     }
 }
 
-/// The main screen's words for the keys that dialogs know under another name.
+/// The equivalent of an action of the main screen in dialogs.
 fn in_a_dialog(action: Action) -> Action {
     match action {
         Action::Submit => Action::Accept,
@@ -238,19 +237,19 @@ fn in_a_dialog(action: Action) -> Action {
     }
 }
 
-/// What the list of sessions still has to ask for. Called at the end of each update.
+/// Sends pending requests of the sessions dialog. Called at the end of each update.
 pub fn settle_sessions(state: &mut State, fx: &mut Vec<Effect>) {
     sessions::settle(state, fx);
 }
 
-/// Says something in the status line for a while.
+/// Shows a message in the status line for a while.
 fn say(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
     state.set_flash(text.into());
     fx.push(Effect::Timer(TimerId::Flash, FLASH));
 }
 
-/// The request that keys answer, with the session it stands in: the one that is marked in the list of all that waits,
-/// else the first of the session in front.
+/// The request that keys answer, with its session: the one selected in the inbox, otherwise the first of the active
+/// session.
 fn shown_ask(state: &State) -> Option<(SessionKey, &OpenRequest)> {
     match state.modals.last() {
         Some(Modal::Attention(_)) => marked_ask(state),
@@ -258,12 +257,12 @@ fn shown_ask(state: &State) -> Option<(SessionKey, &OpenRequest)> {
     }
 }
 
-/// The request that is shown when no dialog is above it.
+/// The request that is shown when no dialog is open.
 fn first_ask(state: &State) -> Option<&OpenRequest> {
     state.active_session().and_then(|session| session.asks.front())
 }
 
-/// A place in a list after a move by so many rows, kept inside.
+/// An index moved by a number of rows, limited to the list.
 fn moved(place: usize, by: isize, count: usize) -> usize {
     place.saturating_add_signed(by).min(count.saturating_sub(1))
 }

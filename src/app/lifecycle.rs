@@ -1,13 +1,13 @@
 //! Connections, sessions and turns from start to end, and the requests of agents.
 //!
-//! `conn` and `open` start processes and sessions, `turn` sends prompts and ends turns, `updates` routes what comes,
+//! `conn` and `open` start processes and sessions, `turn` sends prompts and ends turns, `updates` routes updates,
 //! `asks` and `callbacks` answer requests, `auth`, `choices` and `servers` are the other exchanges with an agent,
-//! `archive` the one with the store. `operations` is the door for the layers above.
-//! A dialog is requested with a [`UiRequest`](super::UiRequest). Some modules call each other in a circle (`conn`, `open`,
-//! `turn` and those they use): a turn that ends may open the session again, an open session sends the prompt that waits,
-//! and the order of effects is that of the calls. `asks` and `callbacks` are another circle, because a request that the
-//! user has answered is carried out by the code that asked.
-//! Invariants: calls nothing of `dialogs`; what the agent does not advertise is not called.
+//! `archive` the one with the store. `operations` is the interface for the layers above. A dialog is requested with a
+//! [`UiRequest`](super::UiRequest).
+//! Some modules call each other in a circle (`conn`, `open`, `turn` and those they use): the end of a turn may reopen
+//! the session, an opened session sends the waiting prompt, and the order of effects is that of the calls. `asks` and
+//! `callbacks` are another circle, because a request answered by the user is executed by the code that asked.
+//! Invariants: calls nothing of `dialogs`; only advertised methods are called.
 
 pub mod archive;
 pub(in crate::app) mod asks;

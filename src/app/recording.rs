@@ -1,8 +1,8 @@
-//! What the store and the sessions exchange: notes go out, pages and whole sessions come in.
+//! The exchange between the sessions and the store: records are written, pages and whole sessions are read.
 //!
-//! `recorder` hands out the notes of an event, `restore` makes a session of a record, `trim` lets pages go that are on
-//! the disk, `loading` asks for them again.
-//! Invariants: calls only `session` and `state`; nothing leaves the memory that is not on the disk.
+//! `recorder` emits the records of an event, `restore` restores a session, `trim` unloads pages that are on disk,
+//! `loading` requests them again.
+//! Invariants: calls only `session` and `state`; only what is on disk is removed from memory.
 
 pub(in crate::app) mod loading;
 pub(in crate::app) mod recorder;

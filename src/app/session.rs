@@ -1,10 +1,10 @@
-//! What needs a single session only: its messages, tool calls, plan, settings, pages, and the replay of its record.
+//! Operations on a single session: its messages, tool calls, plan, settings, pages, and the replay of its record.
 //!
-//! Applies what the agent sent (`apply`) and what was recorded (`play`), and notes for the store what happened
-//! (`record`). `reconcile` compares a replayed history with the record, `insert` adds what only the agent has.
-//! `messages`, `turns`, `tools`, `access` and `terminals` call each other in a circle: a message may begin a turn, a turn
-//! closes messages and tool calls, and tool calls show accesses and terminals.
-//! Invariants: reaches nothing but a session; calls only `state`.
+//! Applies updates of the agent (`apply`) and recorded events (`play`), and notes events for the store (`record`).
+//! `reconcile` compares a replayed history with the record, `insert` adds what only the agent has. `messages`, `turns`,
+//! `tools`, `access` and `terminals` call each other: a message may start a turn, a turn closes messages and tool
+//! calls, and tool calls show accesses and terminals.
+//! Invariants: accesses a single session only; calls only `state`.
 
 pub(in crate::app) mod access;
 pub(in crate::app) mod apply;

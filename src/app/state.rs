@@ -1,8 +1,8 @@
-//! Everything that parlor knows, as plain data, and the questions that can be asked of it.
+//! The complete state of the app as plain data, with queries.
 //!
-//! [`State`] holds the connections, the sessions (`session`, `transcript`) and the open dialogs (`modal`). `lookup`, `tab`
-//! and `inbox` find sessions in it; `changes`, `search` and `places` read a transcript.
-//! Invariants: nothing here has an effect or calls another layer of the app.
+//! [`State`] holds the connections, the sessions (`session`, `transcript`) and the open dialogs (`modal`). `lookup`,
+//! `tab` and `inbox` find sessions in it; `changes`, `search` and `places` read a transcript.
+//! Invariants: no side effects, and no calls to other layers of the app.
 
 pub mod changes;
 pub mod duplicate_diffs;
@@ -40,63 +40,57 @@ use crate::model::{
 
 use super::{FileJobs, Modal, Pages, RequestView, Session, Sessions, UserView};
 
-/// Everything that parlor knows. Plain data: it can be cloned, compared and printed.
+/// The complete state of the app. Plain data: it can be cloned, compared and printed.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct State {
-    /// What was given at the start.
     pub setup: Setup,
-    /// Connections, the dead ones of living sessions included.
+    /// Connections, including closed ones of open sessions.
     pub conns: BTreeMap<ConnId, Conn>,
     pub sessions: Sessions,
     /// The session on the screen.
     pub active: SessionKey,
-    /// Dialogs, the top one last.
+    /// Open dialogs, the top one last.
     pub modals: Vec<Modal>,
-    /// How the first open ask of the active session is looked at.
+    /// The view of the first open request of the active session.
     pub ask_view: RequestView,
     /// A short message in the status line.
     pub flash: Option<String>,
-    /// Whether that message is cleared when an agent starts.
+    /// Whether the message is cleared when an agent starts.
     pub(in crate::app) is_flash_until_start: bool,
-    /// Why what happens cannot be saved now, in a few words.
+    /// Why the session cannot be recorded now, in a few words.
     pub unsaved: Option<String>,
-    /// How many anomalies there were on all connections.
+    /// Number of anomalies on all connections.
     pub anomaly_count: u64,
-    /// The last session of the folder that parlor was started in, for as long as it can be offered.
+    /// The last session of the folder that parlor was started in, as long as it can be offered.
     pub last_kept: Option<Box<ArchiveRow>>,
-    /// What is known of the MCP servers that folders name.
+    /// MCP servers configured in folders.
     pub folder_servers: BTreeMap<PathBuf, FolderRequest>,
-    /// What was granted for good, to all agents.
+    /// Permanent grants, to all agents.
     pub grants: Vec<StoredGrant>,
-    /// How diffs are laid out.
     pub diff_layout: DiffLayout,
-    /// Whether thoughts are shown in whole.
+    /// Whether thoughts are shown completely.
     pub shows_thoughts: bool,
-    /// Who has the mouse.
     pub mouse: MouseOwner,
-    /// Whether the terminal has the focus.
     pub has_focus: bool,
-    /// When a key or click last came: the grace period counts from it.
+    /// Time of the last key or click; the grace period starts then.
     pub last_input: Option<Instant>,
-    /// When Ctrl+C was last pressed on an empty prompt.
+    /// Time of the last Ctrl+C on an empty prompt.
     pub last_interrupt: Option<Instant>,
-    /// What the user's side remembers between keys.
+    /// UI state between keys.
     pub user: UserView,
-    /// What the user's side is asked for by the rest; empty between events.
+    /// Requests of the lower layers to the UI; empty between events.
     pub(in crate::app) ui_requests: Vec<UiRequest>,
-    /// How often something changed that may be on the screen, so that the rest costs no frame.
+    /// Number of changes that may affect the screen; other events cost no frame.
     pub changes: u64,
-    /// The same without the text of running turns, which changes nothing but the transcript.
+    /// The same without text of running turns, which changes only the transcript.
     pub chrome_changes: u64,
-    /// Whether parlor is leaving.
     pub is_quitting: bool,
-    /// The next numbers to be given.
     pub next: Counters,
 }
 
 impl State {
-    /// The state before anything happened: no session, no connection.
+    /// The initial state: no session, no connection.
     pub fn new(setup: Setup) -> Self {
         Self {
             mouse: setup.mouse,
@@ -132,7 +126,7 @@ impl State {
         self.add_session_in(self.setup.folder.clone())
     }
 
-    /// Adds a session in a folder, without an agent. The further roots of the setup belong to its own folder.
+    /// Adds a session in a folder, without an agent. The additional roots of the setup apply to its own folder only.
     pub fn add_session_in(&mut self, folder: PathBuf) -> SessionKey {
         let is_first = folder == self.setup.folder;
         let place = SessionPlace {
@@ -159,13 +153,13 @@ impl State {
         self.is_flash_until_start = false;
     }
 
-    /// Shows a short message in the status line that no longer holds once an agent starts.
+    /// Shows a message in the status line until an agent starts.
     pub(in crate::app) fn set_flash_until_start(&mut self, text: String) {
         self.flash = Some(text);
         self.is_flash_until_start = true;
     }
 
-    /// An agent starts.
+    /// Clears such a message when an agent starts.
     pub(in crate::app) fn clear_flash_on_start(&mut self) {
         if std::mem::take(&mut self.is_flash_until_start) {
             self.flash = None;
@@ -177,95 +171,87 @@ impl State {
         self.sessions.get(&self.active)
     }
 
-    /// The connection of a session, dead or alive.
+    /// The connection of a session, open or closed.
     pub fn conn_of(&self, key: SessionKey) -> Option<&Conn> {
         self.sessions.get(&key).and_then(|session| session.conn).and_then(|conn| self.conns.get(&conn))
     }
 
-    /// What the agent of the session on the screen lists.
+    /// The sessions listed by the agent of the active session.
     pub fn listed(&self) -> &[SessionInfo] {
         let conn = self.conn_of(super::state::lookup::root_of(self, self.active));
         conn.map(|conn| conn.listing.sessions.as_slice()).unwrap_or_default()
     }
 }
 
-/// A dialog, or an action that waited for pages: what the layers below the dialogs ask of them.
+/// A request of the layers below the dialogs: to open a dialog, or to run an action that waited for pages.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UiRequest {
-    /// The picker of agents.
     AgentPicker,
-    /// The ways to sign in to an agent: above all else, or in the tab of a session.
+    /// The sign-in methods of an agent: on top, or in the tab of a session.
     SignIn {
-        /// Its connection.
         conn: ConnId,
-        /// The session that needs it; `None`: the one in front.
+        /// The session that requires it; `None`: the active one.
         session: Option<SessionKey>,
     },
-    /// An action of the user that had to wait.
+    /// A delayed action of the user.
     Act(Action),
 }
 
-/// What was given at the start: configuration, command line and what was found on this machine.
+/// The start parameters: configuration, command line, and what was detected on this machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Setup {
     /// The folder of the first session, absolute.
     pub folder: PathBuf,
-    /// More roots.
+    /// Additional roots.
     pub additional_directories: Vec<UserRoot>,
-    /// Agents that can be chosen, in the picker's order.
+    /// The available agents, in the picker's order.
     pub agents: Vec<AgentChoice>,
     /// The agent to start with; `None`: the picker opens.
     pub start_with: Option<AgentSpec>,
-    /// The session to go on with; taken out by [`start`](super::start).
+    /// The session to continue; taken by [`start`](super::start).
     pub reopen: Option<Box<RecordedSession>>,
-    /// Whether what is done is kept on disk, so that a session can be closed and opened again.
+    /// Whether sessions are recorded, so that they can be reopened.
     pub keeps_sessions: bool,
-    /// Where that session may go on, if its folder is gone: it is only read until the user has said.
+    /// Where that session can be continued if its folder is missing: it is read-only until the user decides.
     pub folder_offers: Vec<FolderOffer>,
-    /// Callbacks for agents that have no switches of their own.
+    /// Callbacks for agents without individual settings.
     pub callbacks: Callbacks,
-    /// Rules of the policy.
     pub policy: PolicyRules,
-    /// The user's home folder, with all links followed.
+    /// The user's home folder, with all links resolved.
     pub home: Option<PathBuf>,
-    /// Where parlor keeps its configuration and data, with all links followed.
+    /// parlor's configuration and data folders, with all links resolved.
     pub own_folders: Vec<PathBuf>,
-    /// How much of a session's transcript is in memory, in bytes; the rest is on the disk. 0: all.
+    /// Memory limit of a session's transcript in bytes; the rest is on disk. 0: no limit.
     pub memory_bytes: usize,
-    /// How much of a conversation is handed over at the most, in bytes.
+    /// Maximum size of a handover in bytes.
     pub handover_bytes: usize,
-    /// Whether the last session of the folder is to be offered.
+    /// Whether the last session of the folder is offered.
     pub offers_last: bool,
-    /// Why nothing can be kept, if so; taken out by [`start`](super::start).
+    /// Why sessions cannot be recorded; taken by [`start`](super::start).
     pub unsaved: Option<String>,
-    /// The agent that this folder used last. It is not known before the store has answered.
+    /// The agent last used in this folder; unknown until the store has responded.
     pub last_agent: Option<String>,
-    /// MCP servers to pass on.
+    /// MCP servers to pass on to agents.
     pub mcp_servers: Vec<McpServer>,
-    /// MCP servers that the first folder names; taken out by [`start`](super::start).
+    /// MCP servers configured in the first folder; taken by [`start`](super::start).
     pub folder_servers: Option<FolderServers>,
-    /// Names of the themes.
     pub themes: Vec<String>,
-    /// The theme in force.
     pub theme: String,
-    /// How tool calls are folded.
     pub folds: FoldRules,
-    /// Who has the mouse at the start.
     pub mouse: MouseOwner,
-    /// Things that are wrong with the configuration, each in one sentence.
+    /// Problems in the configuration, each in one sentence.
     pub problems: Vec<String>,
     /// The commands of the palette, from the keymap.
     pub palette: Vec<crate::model::PaletteCommand>,
 }
 
-/// An agent that can be chosen.
+/// An agent of the picker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentChoice {
-    /// How to start it.
     pub spec: AgentSpec,
-    /// Its name for people.
+    /// The display name.
     pub title: String,
-    /// Where it comes from: `configured`, `found`, `built in`.
+    /// `configured`, `found` or `built in`.
     pub source: String,
 }
 
@@ -273,39 +259,35 @@ pub struct AgentChoice {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conn {
     pub id: ConnId,
-    /// How it was started.
     pub spec: AgentSpec,
-    /// How far it is.
     pub phase: ConnPhase,
-    /// What came out of `initialize`.
+    /// The result of `initialize`.
     pub info: Option<AgentInfo>,
-    /// How the user is signed in, if the agent tells.
+    /// The sign-in status, if the agent reports it.
     pub auth: Option<AuthStatus>,
-    /// Where its models come from, if it tells.
+    /// The providers of its models, if reported.
     pub providers: Vec<Provider>,
-    /// Its process id.
     pub pid: Option<u32>,
-    /// Calls without a reply yet, by number.
+    /// Calls without a response yet, by number.
     pub open_calls: BTreeMap<u64, CallTag>,
-    /// When agents of this session crashed lately, oldest first; handed on to the next connection.
+    /// Recent crashes of agents of this session, oldest first; carried over to the next connection.
     pub crashes: Vec<Instant>,
-    /// Requests of the agent without an answer yet. Whatever answers one takes it out: that is what makes
-    /// "exactly one answer" hold.
+    /// Requests of the agent without a response yet. An entry is removed when it is answered, which ensures exactly one
+    /// response.
     pub open_asks: BTreeMap<AskId, RequestClass>,
-    /// Commands that run, or ran, for the agent and were not released, with their session.
+    /// Commands started for the agent and not released yet, with their session.
     pub terminals: BTreeMap<TerminalId, SessionKey>,
-    /// File jobs.
     pub files: FileJobs,
-    /// How those of them ended that ended by themselves: known as long as they are not released, whatever of the
-    /// transcript is in memory.
+    /// Exit statuses of terminals that ended on their own, until they are released, whatever part of the transcript is
+    /// in memory.
     pub terminal_exits: BTreeMap<TerminalId, ExitInfo>,
     /// Updates of sessions that are not known yet.
     pub early: Early,
     /// The sessions that it lists.
     pub listing: Listing,
-    /// The last lines of its stdout that were no protocol, shown when it dies.
+    /// The last lines of its stdout that were not protocol messages, shown when it exits.
     pub noise: Vec<String>,
-    /// How many of them there were.
+    /// Number of such lines.
     pub noise_count: u64,
 }
 
@@ -333,30 +315,29 @@ impl Conn {
         }
     }
 
-    /// Whether commands can reach the agent.
+    /// Whether commands can be sent to the agent.
     pub fn is_alive(&self) -> bool {
         matches!(self.phase, ConnPhase::Starting { .. } | ConnPhase::Ready)
     }
 
-    /// What it can do; nothing before `initialize` was answered.
+    /// Its capabilities; none before the response to `initialize`.
     pub fn capabilities(&self) -> AgentCapabilities {
         self.info.as_ref().map(|info| info.capabilities).unwrap_or_default()
     }
 }
 
-/// What kind of answer an open request takes.
+/// The kind of an open request, which determines the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestClass {
     Permission,
-    /// A question or a page.
+    /// A form or an address to open.
     Elicitation,
-    /// A file, for this session.
+    /// A file access of this session.
     File(SessionKey),
     /// A command that waits for the user, or is being started.
     TerminalCreate(Box<Option<Starting>>),
-    /// Output that is being read.
     TerminalOutput,
-    /// The end of a command.
+    /// The exit of a command.
     TerminalWait,
 }
 
@@ -364,87 +345,81 @@ pub enum RequestClass {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Starting {
     pub command: CommandAccess,
-    /// Who allowed it.
     pub by: AllowedBy,
 }
 
-/// Updates of sessions that are not known yet, in wire order and bounded.
+/// Updates of sessions that are not known yet, in order of arrival and bounded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Early {
     pub updates: Bounded<(SessionId, SessionUpdate)>,
-    /// How many the bound cost.
+    /// Number of updates dropped because of the bound.
     pub dropped_count: u64,
 }
 
-/// How far a connection is.
+/// The phase of a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConnPhase {
-    /// The process starts, or `initialize` is under way.
+    /// The process is starting, or `initialize` is pending.
     Starting {
-        /// Since when.
         since: Instant,
     },
-    /// In use.
     Ready,
-    /// Being stopped.
     Stopping,
-    /// Ended.
     Closed(CloseReason),
 }
 
-/// Who has the mouse.
+/// Which program handles the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MouseOwner {
-    /// parlor: it selects text itself.
+    /// parlor, which selects text.
     #[default]
     Parlor,
-    /// The terminal, whose own selection works.
+    /// The terminal, with its own selection.
     Terminal,
 }
 
-/// How diffs are laid out.
+/// The layout of diffs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiffLayout {
     /// By width: side by side from 120 columns on.
     #[default]
     Auto,
-    /// The other way than the width would have it, so that the key for it is always seen to do something.
+    /// The opposite of what the width implies, so that toggling always has a visible effect.
     Turned,
-    /// In one column, whatever the width.
+    /// One column at any width.
     Unified,
 }
 
-/// The next numbers to be given.
+/// The next numbers of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Connection.
     pub conn: u64,
     pub session: u64,
     pub call: u64,
-    /// Job of the store.
+    /// A job of the store.
     pub store: u64,
 }
 
-/// What an agent lists.
+/// The sessions listed by an agent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Listing {
-    /// Its sessions so far, in its own order.
+    /// The sessions so far, in the agent's order.
     pub sessions: Vec<SessionInfo>,
-    /// The folder whose sessions are asked for.
+    /// The folder whose sessions are requested.
     pub(in crate::app) folder: Option<PathBuf>,
-    /// The number of the call whose page is awaited.
+    /// The number of the pending call.
     pub(in crate::app) open_call: Option<u64>,
-    /// Cursors that were used.
+    /// Cursors that were already used, to detect cycles.
     pub(in crate::app) cursors: HashSet<String>,
 }
 
-/// What is known of the servers that a folder names.
+/// The state of the MCP servers configured in a folder.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FolderRequest {
-    /// Its file is being read.
+    /// The file is being read.
     Looking,
-    /// Nobody has said yet whether they may be used.
+    /// The user has not decided yet whether to use them.
     Asked(FolderServers),
-    /// These are used; perhaps none.
+    /// The servers in use; may be empty.
     Settled(Vec<McpServer>),
 }

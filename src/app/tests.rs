@@ -1,6 +1,6 @@
-//! Tests of the agent's side of the reducer.
+//! Tests of the reducer without dialogs.
 //!
-//! Each plays events to `update` and reads the outcome as text: a digest of the state, and what was sent.
+//! Each applies events to `update` and compares the result as text: a digest of the state, and the effects.
 
 mod archive;
 mod asks;

@@ -1,25 +1,25 @@
-//! When to wake and when to draw.
+//! Timers, and the times of frames.
 //!
-//! A frame is drawn when something changed: at once when the last one is old enough, else when it is. Agents are looked
-//! at again when the next frame may be drawn (`acp::gate`). With no timer set, nothing moving and nothing changed
-//! there is no deadline at all.
+//! A frame is drawn when something changed: immediately if the last one is old enough, otherwise when it is. Agents are
+//! polled again when the next frame may be drawn (`acp::gate`). Without timers, animations and changes there is no
+//! deadline.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::app::TimerId;
 
-/// Least time between two looks at what agents told, each of which ends in a frame. Timers ring a millisecond late.
+/// Minimum time between two polls of the agents, each of which ends in a frame. Timers fire a millisecond late.
 const FRAME: Duration = Duration::from_millis(18);
-/// The same while text comes faster than anybody reads.
+/// The same while text arrives faster than it can be read.
 const FLOOD_FRAME: Duration = Duration::from_millis(30);
 /// More messages than this between two frames are a flood.
 const FLOOD: u32 = 8;
-/// Least time between two frames that answer keys, which come in bursts when text is pasted or a wheel turns. Such a
-/// frame never waits for one of the stream.
+/// Minimum time between two frames that respond to keys, which arrive in bursts when text is pasted or a wheel is
+/// turned. Such a frame does not wait for the pace of streamed text.
 const INPUT_FRAME: Duration = Duration::from_millis(4);
 
-/// For what a frame is wanted.
+/// The reason for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FrameReason {
     Change,
@@ -27,20 +27,20 @@ enum FrameReason {
     Answer,
 }
 
-/// Timers, and the one decision when to draw.
+/// Timers, and the time of the next frame.
 #[derive(Debug)]
 pub struct Clock {
     timers: BTreeMap<TimerId, Instant>,
     last_frame: Instant,
-    /// The last frame that answered a key.
+    /// The last frame that responded to a key.
     last_answer: Option<Instant>,
-    wish: Option<FrameReason>,
-    /// Messages that came since the last frame, and when the last ones were taken.
+    wanted: Option<FrameReason>,
+    /// Number of messages since the last frame, and the time of the last ones.
     messages: u32,
     last_arrival: Instant,
-    /// Least time from one frame to the next.
+    /// Minimum time between two frames.
     budget: Duration,
-    /// Least time from a frame to the next while something moves by itself.
+    /// Maximum time between two frames while something is animated.
     step: Option<Duration>,
 }
 
@@ -51,7 +51,7 @@ impl Clock {
             timers: BTreeMap::new(),
             last_frame: now,
             last_answer: None,
-            wish: None,
+            wanted: None,
             messages: 0,
             last_arrival: now,
             budget: FRAME,
@@ -59,50 +59,50 @@ impl Clock {
         }
     }
 
-    /// Sets a timer, replacing the one of the same id.
+    /// Sets a timer, replacing one with the same id.
     pub fn set(&mut self, id: TimerId, at: Instant) {
         self.timers.insert(id, at);
     }
 
-    /// Takes a timer back.
+    /// Removes a timer.
     pub fn stop(&mut self, id: TimerId) {
         self.timers.remove(&id);
     }
 
-    /// Something changed that is to be seen.
+    /// Requests a frame for a visible change.
     pub fn want_frame(&mut self) {
-        self.wish.get_or_insert(FrameReason::Change);
+        self.wanted.get_or_insert(FrameReason::Change);
     }
 
-    /// So many messages of agents or services were taken.
+    /// Counts messages of agents or services.
     pub fn note_arrival(&mut self, messages: u32, now: Instant) {
         self.last_arrival = now;
         self.messages = self.messages.saturating_add(messages);
     }
 
-    /// When updates of agents are to be looked at again: those that come before would wait for their frame all the same.
+    /// When to poll the agents again: earlier updates would have to wait for their frame anyway.
     pub fn next_look(&self) -> Instant {
         self.last_frame.max(self.last_arrival) + self.budget
     }
 
-    /// The user did something.
+    /// Requests a frame for an action of the user.
     pub fn want_frame_at_once(&mut self) {
-        self.wish = Some(FrameReason::Answer);
+        self.wanted = Some(FrameReason::Answer);
     }
 
-    /// Whether a frame is to be drawn, now or when it is time.
+    /// Whether a frame was requested.
     pub fn is_frame_wanted(&self) -> bool {
-        self.wish.is_some()
+        self.wanted.is_some()
     }
 
-    /// Whether it is time to draw.
+    /// Whether a frame is due.
     pub fn is_frame_due(&self, now: Instant) -> bool {
         self.frame_at().is_some_and(|at| at <= now)
     }
 
-    /// When the next frame is to be drawn; a time that is over: at once.
+    /// The time of the next frame; a time in the past means immediately.
     fn frame_at(&self) -> Option<Instant> {
-        let wanted = self.wish.map(|reason| match reason {
+        let wanted = self.wanted.map(|reason| match reason {
             FrameReason::Change => self.last_frame + self.budget,
             FrameReason::Answer => self.last_answer.map_or(self.last_frame, |at| at + INPUT_FRAME),
         });
@@ -110,10 +110,10 @@ impl Clock {
         [wanted, step].into_iter().flatten().min()
     }
 
-    /// A frame was drawn.
+    /// Resets the request after a frame was drawn.
     pub fn frame_drawn(&mut self, now: Instant) {
         self.last_frame = now;
-        if self.wish.take() == Some(FrameReason::Answer) {
+        if self.wanted.take() == Some(FrameReason::Answer) {
             self.last_answer = Some(now);
         }
         if self.messages > 0 {
@@ -122,12 +122,12 @@ impl Clock {
         }
     }
 
-    /// Draws at least every `step` while something moves by itself; `None`: nothing does.
+    /// Draws at least every `step` during an animation; `None`: no animation.
     pub fn animate(&mut self, step: Option<Duration>) {
         self.step = step;
     }
 
-    /// The timers that ran out; they are gone then.
+    /// Removes and returns the expired timers.
     pub fn take_due(&mut self, now: Instant) -> Vec<TimerId> {
         let due: Vec<TimerId> = self.timers.iter().filter(|(_, at)| **at <= now).map(|(id, _)| *id).collect();
         for id in &due {
@@ -136,7 +136,7 @@ impl Clock {
         due
     }
 
-    /// When to wake at the latest; `None`: not before something happens. Frames count while they can be drawn.
+    /// The next wake-up time; `None`: only on an event. Frames count if they can be drawn.
     pub fn next_deadline(&self, other: Option<Instant>, can_draw: bool) -> Option<Instant> {
         let frame = self.frame_at().filter(|_| can_draw);
         let timer = self.timers.values().min().copied();
@@ -144,7 +144,7 @@ impl Clock {
     }
 }
 
-/// Sleeps until a deadline, or for ever.
+/// Sleeps until a deadline; without one forever.
 pub async fn sleep_until(deadline: Option<Instant>) {
     match deadline {
         Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -159,7 +159,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn rest_has_no_deadline() {
+    fn an_idle_clock_has_no_deadline() {
         let now = Instant::now();
         let mut clock = Clock::new(now);
         clock.animate(None);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_drawn_at_once_when_the_last_frame_is_old() {
+    fn a_change_is_drawn_immediately_if_the_last_frame_is_old() {
         let now = Instant::now();
         let mut clock = Clock::new(now);
         clock.want_frame();
@@ -176,15 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_waits_for_the_pace_but_a_key_does_not() {
+    fn updates_are_paced_but_keys_are_not() {
         let now = Instant::now();
         let mut clock = Clock::new(now);
         clock.want_frame();
         assert!(!clock.is_frame_due(now + 5 * MS));
         assert_eq!(clock.next_deadline(None, true), Some(now + FRAME));
         clock.want_frame_at_once();
-        assert!(clock.is_frame_due(now), "not even for a frame that was just drawn, as the first one was");
-        // A change that follows must not slow the key's frame down again.
+        assert!(clock.is_frame_due(now), "even if a frame was just drawn");
+        // A following change must not delay the key's frame again.
         clock.want_frame();
         assert!(clock.is_frame_due(now));
     }
@@ -200,8 +200,8 @@ mod tests {
         assert_eq!(clock.next_deadline(None, true), Some(now + INPUT_FRAME));
     }
 
-    /// Frames and wake-ups of one second in which so many updates come, and so many keys, and the longest that an
-    /// update waited for its frame. Updates wait at the gate; a key opens it.
+    /// Number of frames and wake-ups in a second with the given numbers of updates and keys, and the longest time from
+    /// an update to its frame. Updates wait at the gate; a key opens it.
     fn second_of(updates: u32, keys: u32) -> (u32, u32, Duration) {
         let start = Instant::now();
         let begin = start + Duration::from_secs(1);
@@ -238,9 +238,9 @@ mod tests {
     }
 
     #[test]
-    fn frames_and_wakes_of_a_second_are_counted() {
-        assert_eq!(second_of(10, 0), (10, 10, Duration::ZERO), "each at once");
-        assert_eq!(second_of(50, 0), (50, 50, Duration::ZERO), "each at once");
+    fn frames_and_wake_ups_per_second_are_limited() {
+        assert_eq!(second_of(10, 0), (10, 10, Duration::ZERO), "each immediately");
+        assert_eq!(second_of(50, 0), (50, 50, Duration::ZERO), "each immediately");
         for (updates, keys) in [(80, 0), (100, 0), (100, 20), (300, 0)] {
             let (frames, wakes, longest) = second_of(updates, keys);
             assert!((40..=58 + keys / 2).contains(&frames), "{frames} of {updates} and {keys}");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_by_itself_is_drawn_when_nothing_else_is() {
+    fn an_animation_is_drawn_without_other_changes() {
         const STEP: Duration = Duration::from_millis(100);
         let now = Instant::now();
         let mut clock = Clock::new(now);
@@ -264,13 +264,13 @@ mod tests {
         assert_eq!(clock.next_deadline(None, true), Some(now + STEP));
         assert!(clock.is_frame_due(now + STEP));
         clock.frame_drawn(now + STEP / 2);
-        assert!(!clock.is_frame_due(now + STEP), "it moved with another frame");
+        assert!(!clock.is_frame_due(now + STEP), "another frame has drawn the animation");
         clock.animate(None);
         assert_eq!(clock.next_deadline(None, true), None);
     }
 
     #[test]
-    fn a_frame_that_cannot_be_drawn_wakes_nobody() {
+    fn a_frame_that_cannot_be_drawn_sets_no_deadline() {
         let now = Instant::now();
         let mut clock = Clock::new(now);
         clock.want_frame_at_once();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_run_out_once() {
+    fn timers_expire_once() {
         let now = Instant::now();
         let mut clock = Clock::new(now);
         clock.set(TimerId::Flash, now + Duration::from_secs(1));

@@ -1,7 +1,7 @@
-//! Compares large changes on threads of their own, one at a time.
+//! Compares large changes on separate threads, one at a time.
 //!
-//! Duty: takes orders from `ui::diff::desk` after a frame, brings the outcome back before the next one.
-//! Not its duty: what is compared, and who asks. The loop never waits for it.
+//! Takes the request of `ui::diff::cache` after a frame, and delivers the result before a later one. The loop never
+//! waits for it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,14 +10,14 @@ use tokio::sync::Notify;
 
 use crate::ui::diff::cache::{self, Compared};
 
-/// The way there and back.
+/// The channel of results.
 pub struct Comparer {
     sender: Sender<Option<Compared>>,
     receiver: Receiver<Option<Compared>>,
     repaint: Arc<Notify>,
 }
 
-/// Tells that nothing comes, should comparing fail.
+/// Sends `None` if the comparison fails.
 struct Answer {
     sender: Sender<Option<Compared>>,
     repaint: Arc<Notify>,
@@ -25,13 +25,13 @@ struct Answer {
 }
 
 impl Comparer {
-    /// `repaint` is told when something was compared.
+    /// `repaint` is notified when a comparison has ended.
     pub fn new(repaint: &Arc<Notify>) -> Self {
         let (sender, receiver) = channel();
         Self { sender, receiver, repaint: Arc::clone(repaint) }
     }
 
-    /// Hands over what was compared. Call it before each frame.
+    /// Delivers results. Call it before each frame.
     pub fn deliver(&mut self) {
         while let Ok(compared) = self.receiver.try_recv() {
             match compared {
@@ -41,7 +41,7 @@ impl Comparer {
         }
     }
 
-    /// Begins with what the last frame asked for. Call it after each frame.
+    /// Starts the comparison requested by the last frame. Call it after each frame.
     pub fn work(&mut self) {
         let Some(wanted) = cache::take_wanted() else { return };
         let (sender, repaint) = (self.sender.clone(), Arc::clone(&self.repaint));

@@ -1,8 +1,8 @@
-//! Cells into bytes: only what differs from the screen, in few bytes.
+//! Converts a canvas to bytes for the terminal: only what differs from the screen.
 //!
-//! The painter knows what the terminal shows. It is given a canvas, and writes the bytes that bring it onto the screen:
-//! one synchronized update, or nothing when nothing has changed. What the canvas kept is not looked at. Text that
-//! moved is moved by the terminal too (a scroll region), so that a new line of a stream costs a line and not a screen.
+//! The painter tracks what the terminal shows. It writes the bytes that bring a canvas onto the screen: one
+//! synchronized update, or nothing if nothing changed. Rows that the canvas reused are skipped. Moved text is scrolled
+//! by the terminal (a scroll region), so that a new line of a stream costs a line and not a screen.
 //! Invariant: whatever was shown before, the terminal shows the canvas afterwards.
 
 use std::ops::Range;
@@ -19,23 +19,23 @@ mod cell_key;
 use ansi_writer::AnsiWriter;
 use cell_key::{Packed, Packer};
 
-/// What the terminal shows, and the next frame.
+/// The state of the terminal, and the next frame.
 pub struct Painter {
     canvas: Canvas,
     packer: Packer,
     shown: Vec<Packed>,
-    /// The rows of the frame that were drawn; all others are of earlier frames.
+    /// The rows drawn in this frame; others are from earlier frames.
     packed: Vec<Packed>,
-    /// By row: it was drawn.
+    /// Whether a row was drawn.
     drawn: Vec<bool>,
-    /// Nothing is known of the terminal: all is painted.
+    /// The content of the terminal is unknown: everything is painted.
     is_void: bool,
     cursor: Option<Position>,
-    pen: AnsiWriter,
+    writer: AnsiWriter,
 }
 
 impl Painter {
-    /// A painter of a screen of which nothing is known.
+    /// A painter for a screen with unknown content.
     pub fn new(cols: u16, rows: u16) -> Self {
         Self {
             canvas: Canvas::new(cols, rows),
@@ -45,11 +45,11 @@ impl Painter {
             drawn: Vec::new(),
             is_void: true,
             cursor: None,
-            pen: AnsiWriter::default(),
+            writer: AnsiWriter::default(),
         }
     }
 
-    /// The screen has another size now; all is painted anew if so.
+    /// Sets the size of the screen; a new size repaints everything.
     pub fn resize(&mut self, cols: u16, rows: u16) {
         if (cols, rows) != (self.cols(), self.rows()) {
             self.canvas = Canvas::new(cols, rows);
@@ -57,29 +57,29 @@ impl Painter {
         }
     }
 
-    /// Nothing is known of the screen any more.
+    /// The content of the screen is unknown, so the next frame repaints everything.
     pub fn clear(&mut self) {
         self.is_void = true;
     }
 
-    /// Whether frames are synchronized updates, which they are until the terminal says that it knows none.
+    /// Whether frames are synchronized updates; the default until the terminal reports that it does not support them.
     pub fn synchronize(&mut self, does: bool) {
-        self.pen.is_torn = !does;
+        self.writer.is_torn = !does;
     }
 
-    /// What the next frame is drawn on.
+    /// The canvas of the next frame.
     pub fn canvas(&mut self) -> &mut Canvas {
         &mut self.canvas
     }
 
-    /// The bytes that bring the canvas onto the screen and the cursor to its place (`None`: hidden). Empty when
-    /// the screen is like that already.
+    /// The bytes that bring the canvas onto the screen and the cursor to its position (`None`: hidden). Empty if the
+    /// screen is already up to date.
     pub fn finish(&mut self, cursor: Option<Position>) -> &[u8] {
-        self.pen.begin();
+        self.writer.begin();
         let is_first = std::mem::take(&mut self.is_void);
         let count = self.canvas.content.len();
         if is_first {
-            self.pen.clear_screen();
+            self.writer.clear_screen();
             self.shown.clear();
         }
         self.shown.resize(count, Packed::BLANK);
@@ -92,12 +92,12 @@ impl Painter {
                 self.pack_row(row);
             }
         }
-        // A canvas of which nothing was kept has not looked for rows that moved.
+        // A canvas without reused rows has not searched for moved rows.
         let is_whole = !is_first && self.drawn.iter().all(|is_drawn| *is_drawn);
         let found = if is_whole { self.find_scroll() } else { None };
         if let Some(scroll) = self.canvas.scroll().filter(|_| !is_first).or(found) {
-            self.pen.scroll(scroll.top, scroll.bottom, scroll.up);
-            // What comes in is blank, in the plain style that is set at the begin of a frame.
+            self.writer.scroll(scroll.top, scroll.bottom, scroll.up);
+            // New rows are blank, in the plain style that is set at the start of a frame.
             scroll.shift(&mut self.shown, self.canvas.area.width).fill(Packed::BLANK);
         }
         for row in 0..self.rows() {
@@ -108,12 +108,12 @@ impl Painter {
                 self.note_shown(row);
             }
         }
-        if is_first || self.cursor != cursor || !self.pen.is_empty() {
-            self.pen.place_cursor(cursor);
+        if is_first || self.cursor != cursor || !self.writer.is_empty() {
+            self.writer.place_cursor(cursor);
         }
         self.cursor = cursor;
         self.canvas.set_shown();
-        self.pen.end()
+        self.writer.end()
     }
 
     fn cols(&self) -> u16 {
@@ -146,7 +146,7 @@ impl Painter {
         }
     }
 
-    /// What was painted is what is shown.
+    /// Updates the state of the terminal after painting a row.
     fn note_shown(&mut self, row: u16) {
         let place = self.place(row);
         let (shown, packed) = (self.shown.get_mut(place.clone()), self.packed.get(place));
@@ -155,7 +155,7 @@ impl Painter {
         }
     }
 
-    /// Where a row's cells are.
+    /// The range of a row's cells.
     fn place(&self, row: u16) -> Range<usize> {
         let cols = usize::from(self.cols());
         usize::from(row) * cols..(usize::from(row) + 1) * cols
@@ -165,7 +165,7 @@ impl Painter {
         cells.get(self.place(row)).unwrap_or_default()
     }
 
-    /// Looks for rows that moved by their cells.
+    /// Searches for moved rows by their cells.
     fn find_scroll(&self) -> Option<Scroll> {
         let differs = |row: &u16| self.row(&self.shown, *row) != self.row(&self.packed, *row);
         (0..self.rows()).filter(differs).nth(scroll::LEAST_MOVED)?;
@@ -183,8 +183,8 @@ impl Painter {
         let cells: &[Cell] = self.row(&self.canvas.content, row);
         let nothing = RowNotes::default();
         let notes = self.canvas.notes(row).unwrap_or(&nothing);
-        let mut pen = std::mem::take(&mut self.pen);
-        // Up to where cells are painted although they seem to be right: half of a wide one stood there.
+        let mut writer = std::mem::take(&mut self.writer);
+        // Cells up to here are painted even if they seem right: half of a wide one was there.
         let mut forced = 0;
         let mut x = 0;
         while let (Some(old), Some(new), Some(cell)) = (shown.get(x), packed.get(x), cells.get(x)) {
@@ -192,7 +192,7 @@ impl Painter {
             // A row of a picture is painted as a whole.
             let is_broken = new.is_picture() && is_broken(shown, packed, x + width);
             if (x < forced || old != new || is_broken) && *new != Packed::COVERED {
-                pen.cell((to_u16(x), row), cell, to_u16(width), cells, notes);
+                writer.cell((to_u16(x), row), cell, to_u16(width), cells, notes);
                 for (under, old) in shown.iter().enumerate().skip(x).take(width) {
                     let end = under + old.width();
                     if end > x + width {
@@ -202,20 +202,19 @@ impl Painter {
             }
             x += width;
         }
-        self.pen = pen;
+        self.writer = writer;
     }
 }
 
-/// Whether something else stands among the cells that a row of a picture covers.
+/// Whether other cells are shown among those that a row of a picture covers.
 fn is_broken(shown: &[Packed], packed: &[Packed], from: usize) -> bool {
     let cells = packed.iter().zip(shown).skip(from);
     cells.take_while(|(new, _)| **new == Packed::COVERED).any(|(_, old)| *old != Packed::COVERED)
 }
 
-/// Tells rows apart. Two rows that seem equal and are not cost bytes and nothing else: what differs after the scroll is
-/// painted.
+/// A hash to compare rows. A collision only costs bytes: differences are painted after the scroll.
 fn hash(row: &[Packed]) -> u64 {
-    // The last column belongs to the scroll bar, which goes its own way.
+    // The last column belongs to the scroll bar.
     let row = row.get(..row.len().saturating_sub(1)).unwrap_or_default();
     row.iter().fold(0, |hash, cell| cell.mix_into(hash))
 }

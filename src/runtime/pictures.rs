@@ -1,10 +1,10 @@
-//! Pictures: which way the terminal shows them, and the way of each from base64 to its screen.
+//! Pictures: the graphics protocol, and the path of a picture from base64 to the screen.
 //!
-//! Duty: chooses by what the terminal answers, reads and encodes one picture at a time on a thread of its own, sends
-//! the terminal what it is to keep (kitty) in small pieces between frames. Not its duty: where pictures stand
-//! (`ui::picture`), reading their bytes (`services::picture`).
-//! Invariants: the loop never waits for a picture; what the terminal was given to keep is taken back when it is of no
-//! use any more, and when parlor leaves the screen.
+//! Selects the protocol by the responses of the terminal, decodes and encodes one picture at a time on a separate
+//! thread, and sends the data stored by the terminal (kitty) in small slices between frames. `ui::picture` positions
+//! pictures, `services::picture` reads their bytes.
+//! Invariants: the loop never waits for a picture; pictures stored by the terminal are deleted when they are no longer
+//! needed, and when parlor leaves the screen.
 
 use std::sync::Arc;
 
@@ -20,34 +20,34 @@ use encode::{Encoded, Encoder};
 use way::Way;
 pub use way::{Answers, Around, GraphicsSetting};
 
-/// How much is sent at a time; a key pressed meanwhile waits no longer than that takes.
+/// Bytes sent at a time, which limits the delay of a key press.
 const SLICE_BYTES: usize = 32 * 1024;
 
-/// All that concerns pictures.
+/// The state of all pictures.
 pub struct Pictures {
     around: Around,
     answers: Answers,
     way: Way,
-    /// The size of a cell in points, as the system tells it.
+    /// The size of a cell in pixels, as reported by the system.
     cell: Option<(u16, u16)>,
     ground: [u8; 3],
     sender: UnboundedSender<Done>,
     receiver: UnboundedReceiver<Done>,
-    /// A picture is being read.
+    /// Whether a picture is being read.
     is_busy: bool,
     outgoing: Option<Outgoing>,
-    /// Numbers of pictures that the terminal keeps.
+    /// Ids of pictures stored by the terminal.
     kept: Vec<u32>,
     next_number: u32,
 }
 
-/// A picture that was read, or why it was not.
+/// A picture that was encoded, or the error.
 pub struct Done {
     key: Key,
     outcome: Result<Encoded, String>,
 }
 
-/// What is being sent before a picture can be seen.
+/// Data to send before a picture can be shown.
 struct Outgoing {
     key: Key,
     drawn: Drawn,
@@ -56,7 +56,7 @@ struct Outgoing {
 }
 
 impl Pictures {
-    /// None are shown yet.
+    /// No pictures yet.
     pub fn new(around: Around) -> Self {
         let (sender, receiver) = unbounded_channel();
         Self {
@@ -75,15 +75,15 @@ impl Pictures {
         }
     }
 
-    /// What is asked of the terminal at the start.
+    /// The queries sent to the terminal at the start.
     pub fn questions(&self) -> String {
         self.around.questions()
     }
 
-    /// The terminal answered, or its cells have another size, or colours others: what is shown follows.
+    /// Selects the protocol again after a response of the terminal, or a change of the cell size or background.
     pub fn choose(&mut self, cell: Option<(u16, u16)>, ground: Option<[u8; 3]>) {
         let ground = ground.unwrap_or(self.ground);
-        // What the system tells follows changes of the font; what the terminal told was told at the start.
+        // The size reported by the system follows font changes; the terminal's response is from the start.
         let cell = cell.or(self.answers.cell).or(self.cell);
         let way = self.around.choose(&self.answers, cell);
         if (way, cell, ground) == (self.way, self.cell, self.ground) {
@@ -93,13 +93,13 @@ impl Pictures {
         picture::show(way.grid(cell));
     }
 
-    /// The terminal answered.
+    /// Saves a response of the terminal.
     pub fn note(&mut self, answer: impl FnOnce(&mut Answers)) {
         answer(&mut self.answers);
         self.choose(None, None);
     }
 
-    /// Reads the next picture that somebody looks at. Call it after each frame.
+    /// Reads the next visible picture. Call it after each frame.
     pub fn work(&mut self) {
         if self.is_busy || self.outgoing.is_some() {
             return;
@@ -117,12 +117,12 @@ impl Pictures {
         });
     }
 
-    /// The next picture that was read. Never ends while none is.
+    /// The next encoded picture. Pending while there is none.
     pub async fn next(&mut self) -> Option<Done> {
         self.receiver.recv().await
     }
 
-    /// A picture was read. Whether there is something new to be seen.
+    /// Handles an encoded picture. Returns whether the screen changes.
     pub fn take(&mut self, Done { key, outcome }: Done) -> bool {
         self.is_busy = false;
         match outcome {
@@ -136,12 +136,12 @@ impl Pictures {
         }
     }
 
-    /// Whether there is something to be sent to the terminal.
+    /// Whether there is data to send to the terminal.
     pub fn has_more_to_send(&self) -> bool {
         self.outgoing.is_some()
     }
 
-    /// What is to be sent to the terminal next; and whether a picture can be seen after that.
+    /// The next data to send to the terminal, and whether a picture can be shown after that.
     pub fn next_slice(&mut self) -> (String, bool) {
         let mut out = self.take_back(&picture::take_gone());
         let Some(outgoing) = &mut self.outgoing else { return (out, false) };
@@ -156,7 +156,8 @@ impl Pictures {
         (out, is_seen)
     }
 
-    /// Takes back all that the terminal keeps, because the screen is left to others. All is read again afterwards.
+    /// Deletes all pictures stored by the terminal, because the screen is left to other programs. All are read again
+    /// later.
     pub fn leave(&mut self) -> String {
         let kept = std::mem::take(&mut self.kept);
         self.outgoing = None;
@@ -171,8 +172,8 @@ impl Pictures {
     }
 }
 
-/// Where the next slice ends: between two sequences, so that a frame may come in between. Inside of what passes
-/// through tmux there are ends that are none.
+/// The end of the next slice: between two sequences, so that a frame may be sent in between. In data passed through
+/// tmux some terminators are part of a sequence.
 fn slice_end(text: &[u8]) -> usize {
     let ends = memchr::memmem::find_iter(text.get(SLICE_BYTES..).unwrap_or_default(), b"\x1b\\");
     let is_between = |end: &usize| {
@@ -182,7 +183,7 @@ fn slice_end(text: &[u8]) -> usize {
     ends.map(|at| SLICE_BYTES + at + 2).find(is_between).unwrap_or(text.len())
 }
 
-/// Text that is shared between threads.
+/// Text shared between threads.
 type Text = Arc<str>;
 
 #[cfg(test)]

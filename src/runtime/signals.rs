@@ -9,17 +9,16 @@ mod guard;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-/// A signal that matters.
+/// A handled signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// TERM or HUP: end in order.
     Terminate,
-    /// INT, which no key on a screen in raw mode sends: the same, unless it was meant for a command that had the
-    /// terminal.
+    /// INT, which keys do not send in raw mode: end in order, unless it was meant for a command that had the terminal.
     Interrupt,
-    /// CONT: we were stopped and the screen is not ours any more.
+    /// CONT: the process was stopped, and the screen content is unknown.
     Continue,
-    /// WINCH: the terminal has another size.
+    /// WINCH: the terminal was resized.
     Resize,
 }
 
@@ -42,13 +41,13 @@ impl Signals {
         Ok(Self { streams: streams()?, endings: guard::start()?, heard: None })
     }
 
-    /// Installs nothing.
+    /// Installs no handlers.
     #[cfg(not(unix))]
     pub fn new() -> std::io::Result<Self> {
         Ok(Self {})
     }
 
-    /// The next signal. One that may end the process is to be answered by [`Signals::answer`].
+    /// The next signal. One that may end the process must be answered by [`Signals::answer`].
     #[cfg(unix)]
     pub async fn next(&mut self) -> Signal {
         let [cont, winch] = &mut self.streams;
@@ -62,7 +61,7 @@ impl Signals {
         }
     }
 
-    /// Never comes.
+    /// Never completes.
     #[cfg(not(unix))]
     pub async fn next(&mut self) -> Signal {
         std::future::pending().await
@@ -95,11 +94,11 @@ fn streams() -> std::io::Result<[Stream; 2]> {
 #[cfg(unix)]
 const CONT: i32 = rustix::process::Signal::CONT.as_raw();
 
-/// Stops this process as a job of the shell, and returns when the shell lets it go on.
+/// Stops this process (job control), and returns when it is continued.
 pub fn suspend() {
     #[cfg(unix)]
     {
-        // The whole group, as Ctrl+Z does it; agents have groups of their own and go on.
+        // The whole group, like Ctrl+Z; agents have separate groups and continue.
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
     }
 }

@@ -1,13 +1,12 @@
-//! The screen: its cells, what stands beside them, and what its rows were drawn from.
+//! The screen: its cells, links and pictures, and the keys that its rows were drawn from.
 //!
-//! A [`Canvas`] holds the last frame. The next frame is drawn over it: rows of the transcript whose key is the same stay
-//! as they are, rows that only moved are moved, and the chrome (everything around the transcript) stays while its key
-//! is the same. Links and pictures are noted beside the cells, by row ([`RowNotes`]). The painter (`runtime::paint`)
-//! skips the rows that stayed, lets the terminal scroll as the canvas did, and compares the cells of all other rows with
-//! those on the terminal. The keys save drawing and the cells save bytes: neither can replace the other, but rows that
-//! moved are searched for only once ([`scroll`]).
-//! Invariants: a row that stays has the cells that drawing it would give; a frame in which something may lie above
-//! the transcript keeps nothing, nor does the one after it.
+//! A [`Canvas`] holds the last frame. The next frame is drawn over it: rows of the transcript with the same key stay,
+//! moved rows are moved, and the chrome (everything around the transcript) stays while its key is the same. Links and
+//! pictures are stored by row in addition to the cells ([`RowNotes`]). The painter (`runtime::paint`) skips the rows
+//! that stayed, scrolls the terminal as the canvas did, and compares the cells of all other rows with those on the
+//! terminal. The keys save drawing and the cells save bytes; moved rows are searched only once ([`scroll`]).
+//! Invariants: a row that stays has the cells that drawing it would give; a frame in which something may cover the
+//! transcript reuses nothing, nor does the frame after it.
 
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Deref, DerefMut, Range};
@@ -26,19 +25,19 @@ pub mod scroll;
 pub use notes::RowNotes;
 use scroll::Scroll;
 
-/// The cells of a screen, which it can be used as, and all that is known of them.
+/// The cells of a screen with their links, pictures and keys. Derefs to the buffer.
 #[derive(Debug, Default)]
 pub struct Canvas {
     buf: Buffer,
-    /// By row of the screen.
+    /// By screen row.
     notes: Vec<RowNotes>,
-    /// The frame is on the screen.
+    /// Whether the frame is on the screen.
     is_shown: bool,
     hasher: RandomState,
-    /// What the rows of the transcript's area were drawn from; empty: nothing is known.
+    /// The keys of the rows of the transcript's area; empty: not known.
     keys: Vec<u64>,
     area: Rect,
-    /// What all rows depend on; `None`: nothing of this frame is to be kept.
+    /// The key that all rows depend on; `None`: the frame must not be reused.
     ground: Option<u64>,
     blank: Cell,
     is_keeping: bool,
@@ -53,7 +52,7 @@ pub struct Canvas {
 #[derive(Debug, Clone, Copy)]
 struct Chrome {
     key: u64,
-    /// When it shows another time.
+    /// When a time that it shows changes.
     until: Option<Instant>,
     cursor: Option<Position>,
 }
@@ -73,13 +72,13 @@ impl DerefMut for Canvas {
 }
 
 impl Canvas {
-    /// An empty canvas of so many columns and rows.
+    /// An empty canvas.
     pub fn new(cols: u16, rows: u16) -> Self {
         let notes = vec![RowNotes::default(); rows.into()];
         Self { buf: Buffer::empty(Rect::new(0, 0, cols, rows)), notes, ..Self::default() }
     }
 
-    /// The cells alone.
+    /// Returns the cells.
     pub fn into_buffer(self) -> Buffer {
         self.buf
     }
@@ -89,13 +88,13 @@ impl Canvas {
         self.is_shown = true;
     }
 
-    /// Whether a row has the cells of the frame before, after [`Canvas::scroll`].
+    /// Whether a row has the cells of the previous frame, after [`Canvas::scroll`].
     pub fn is_kept(&self, y: u16) -> bool {
         let is_transcript = (self.area.y..self.area.bottom()).contains(&y);
         if is_transcript { self.stays(y) } else { self.is_chrome_kept }
     }
 
-    /// The rows that were moved before the frame was drawn.
+    /// The move of rows before the frame was drawn.
     pub fn scroll(&self) -> Option<Scroll> {
         self.scroll
     }
@@ -105,7 +104,7 @@ impl Canvas {
         self.notes.get(usize::from(y))
     }
 
-    /// Writes a line into cells, and notes what is more than cells. A picture that is too wide is left out.
+    /// Writes a line into cells, with its links and pictures. Pictures that do not fit are omitted.
     pub fn put_line(&mut self, mut x: u16, y: u16, line: &Line<'_>, cols: u16) {
         let end = x.saturating_add(cols).min(self.buf.area.right());
         for span in &line.spans {
@@ -122,7 +121,7 @@ impl Canvas {
         }
     }
 
-    /// Empties an area: what is below a panel must not show through.
+    /// Clears an area so that content below a panel does not show through.
     pub fn blank(&mut self, area: Rect, style: Style) {
         let area = area.intersection(self.buf.area);
         for place in area.positions() {
@@ -143,9 +142,9 @@ impl Canvas {
         }
     }
 
-    /// Begins a frame with the area of the transcript, which has the width of the screen wherever rows are kept.
-    /// `ground` is what all rows depend on (`None`: something else is drawn over them). Unless rows of the last frame
-    /// can be kept, everything becomes blank.
+    /// Begins a frame with the area of the transcript, which must have the width of the screen for rows to be reused.
+    /// `ground` is the key that all rows depend on (`None`: something else is drawn over them). Clears the screen
+    /// unless rows of the last frame can be reused.
     pub(super) fn begin(&mut self, blank: Cell, area: Rect, ground: Option<u64>) {
         let area = area.intersection(self.buf.area);
         self.stays.clear();
@@ -163,7 +162,7 @@ impl Canvas {
         }
     }
 
-    /// Nothing is to be kept of this frame: what lies in the area does not depend on its rows alone.
+    /// Marks the frame as not reusable: the area does not depend on its rows alone.
     pub(super) fn refuse(&mut self) {
         if std::mem::take(&mut self.is_keeping) {
             self.clear();
@@ -177,13 +176,13 @@ impl Canvas {
         self.chrome = None;
     }
 
-    /// The key of a row: of all that it is drawn from, beside what the whole frame depends on.
+    /// The key of a row: a hash of its content, except for what the whole frame depends on.
     pub(super) fn key(&self, row: impl Hash) -> u64 {
         self.hasher.hash_one(row)
     }
 
-    /// Takes the keys of all rows of the area, from top to bottom, moves what only moved, and makes blank what is to
-    /// be drawn.
+    /// Sets the keys of all rows of the area, from top to bottom, moves the rows that only moved, and clears the rows
+    /// to draw.
     pub(super) fn settle(&mut self, mut keys: Vec<u64>) {
         keys.truncate(self.area.height.into());
         let before = std::mem::take(&mut self.keys);
@@ -212,8 +211,8 @@ impl Canvas {
         }
     }
 
-    /// Keeps the chrome of the last frame, if it was drawn from the same and shows the time of `now`. Else it is to be
-    /// drawn, on blanks, and noted by [`Canvas::note_chrome`].
+    /// Whether the chrome of the last frame is reused, because its key and the times it shows are the same. Otherwise
+    /// it must be drawn on blanks, and noted by [`Canvas::note_chrome`].
     pub(super) fn keeps_chrome(&mut self, key: u64, now: Instant) -> bool {
         let is_same = |chrome: &Chrome| chrome.key == key && chrome.until.is_none_or(|until| now < until);
         self.is_chrome_kept = self.is_keeping && self.chrome.as_ref().is_some_and(is_same);
@@ -224,17 +223,17 @@ impl Canvas {
         self.is_chrome_kept
     }
 
-    /// Where the cursor of the chrome is.
+    /// The cursor position in the chrome.
     pub(super) fn chrome_cursor(&self) -> Option<Position> {
         self.chrome.and_then(|chrome| chrome.cursor)
     }
 
-    /// The chrome was drawn: from what, until when it shows the time, and where its cursor is.
+    /// Sets the key of the drawn chrome, when a time that it shows changes, and its cursor position.
     pub(super) fn note_chrome(&mut self, key: u64, until: Option<Instant>, cursor: Option<Position>) {
         self.chrome = Some(Chrome { key, until, cursor });
     }
 
-    /// Whether a row of the area stays as it is.
+    /// Whether a row of the area is reused.
     pub(super) fn stays(&self, y: u16) -> bool {
         let row = y.checked_sub(self.area.y);
         row.and_then(|row| self.stays.get(usize::from(row))).is_some_and(|stays| *stays)

@@ -1,8 +1,8 @@
-//! Cells: how items of the transcript look.
+//! Cells: the appearance of transcript items.
 //!
-//! Duty: turns an item into pieces that can be drawn one by one (`cells::layout`), and offers what dialogs need
-//! of a tool call. Not its duty: which pieces are on the screen, and keeping them (`transcript`).
-//! Rules of folding live in `cells::tool`. All text goes through `text::sanitize` or the terminal emulator.
+//! Lays an item out in pieces that can be drawn separately (`cells::layout`), and provides parts of tool calls to
+//! dialogs. `transcript` decides which pieces are on the screen. `cells::tool` applies the folding rules. All text
+//! passes through `text::sanitize` or the terminal emulator.
 
 use crate::ui::text::{Line, Span};
 
@@ -30,13 +30,13 @@ pub(crate) use body::{ToolBody, diffs_of};
 pub(crate) use file_status::diff_head;
 pub(crate) use tool::{comparing, is_asked_first, is_groupable, title};
 
-/// Most lines of raw JSON that are shown.
+/// Maximum number of lines of raw JSON that are shown.
 const RAW_LINES_MAX: usize = 40;
 
-/// Bytes that are shown of a text that is not meant to be long.
+/// Bytes that are shown of a text expected to be short.
 const SHORT_BYTES: usize = 16 * 1024;
 
-/// The word for a kind.
+/// The label of a kind.
 pub fn kind_word(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "read",
@@ -52,7 +52,7 @@ pub fn kind_word(kind: ToolKind) -> &'static str {
     }
 }
 
-/// The changes that a tool call shows; the same one only once.
+/// The distinct changes shown by a tool call.
 pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
     let mut changes: Vec<&FileDiff> = Vec::new();
     for change in tool.diffs() {
@@ -63,7 +63,7 @@ pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
     changes
 }
 
-/// Who allowed what went through parlor, and where and with which variables a command ran.
+/// Who allowed the accesses through parlor, and the folder and variables of commands.
 pub(crate) fn access_lines(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for access in &tool.accesses {
@@ -73,8 +73,8 @@ pub(crate) fn access_lines(tool: &ToolCall, look: &RenderContext<'_>, cols: u16)
     lines
 }
 
-/// Commands that ran through parlor for a call that does not show them itself.
-pub(crate) fn untold_commands(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+/// Commands run through parlor for a call that does not show them.
+pub(crate) fn hidden_commands(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let commands = tool.accesses.iter().filter_map(AccessRecord::command);
     let untold = commands.filter(|command| tool.input.command.as_ref() != Some(&command.line));
     untold
@@ -96,17 +96,17 @@ fn access_details(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) ->
     lines
 }
 
-/// The same with their places in the files.
+/// Changes with their positions in the files.
 pub(crate) fn placed<'t>(tool: &'t ToolCall, changes: &[&'t FileDiff]) -> Vec<Placed<'t>> {
     changes.iter().map(|change| (*change, tool.place_of(change))).collect()
 }
 
-/// Plain text with its own line breaks, in one style.
+/// Plain text with its line breaks, in one style.
 pub(crate) fn plain_lines(text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     exact_lines(text.trim_end_matches(['\n', '\r']), role, look, cols)
 }
 
-/// The beginning of an error or a note, and how much of a very long one is left out.
+/// The start of an error or a note, and how much of a very long one is omitted.
 pub(crate) fn short_lines(text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let head = head_of(text);
     let mut lines = plain_lines(head, role, look, cols);
@@ -118,13 +118,13 @@ pub(crate) fn short_lines(text: &str, role: Role, look: &RenderContext<'_>, cols
     lines
 }
 
-/// The beginning of a text that is not meant to be long.
+/// The start of a text expected to be short.
 fn head_of(text: &str) -> &str {
     let end = (0..=SHORT_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
-/// The same with the blank lines at its end.
+/// The same with trailing blank lines.
 pub(crate) fn exact_lines(text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let style = look.theme.style(role);
     let text = sanitize(text);
@@ -138,7 +138,7 @@ pub(crate) fn exact_lines(text: &str, role: Role, look: &RenderContext<'_>, cols
     out
 }
 
-/// JSON that parlor does not read, as it came, grey.
+/// JSON that parlor does not parse, unchanged and dimmed.
 pub(crate) fn raw_lines(raw: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let room = usize::from(cols) * RAW_LINES_MAX * 4;
     let end = (0..=room.min(raw.len())).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
@@ -150,7 +150,7 @@ pub(crate) fn raw_lines(raw: &str, look: &RenderContext<'_>, cols: u16) -> Vec<L
     lines
 }
 
-/// A content block that is drawn in whole: text as Markdown, anything else as what it is.
+/// A complete content block: text as Markdown, anything else as a description.
 pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     match block {
         ContentBlock::Text(text) => {
@@ -172,7 +172,7 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: 
         }
         ContentBlock::ResourceLink(link) => {
             let name = link.title.as_deref().unwrap_or(&link.name);
-            // What nothing here can open does not look as if it could be.
+            // A link that cannot be opened is not styled as one.
             let target = Target::of_link(&link.uri);
             let role = if target.is_some() { Role::Link } else { Role::TextStrong };
             let number = target.map_or(0, |target| text::link::number_of(&target, look.folder));
@@ -211,7 +211,7 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: 
     }
 }
 
-/// What stands above the text of a resource.
+/// The line above the text of a resource.
 pub(crate) fn resource_line(
     uri: &str,
     kind: Option<&str>,
@@ -222,7 +222,7 @@ pub(crate) fn resource_line(
     media_line("resource", kind.unwrap_or("text"), text.len() as u64, uri, look, cols)
 }
 
-/// A placeholder for what cannot be shown as text: what it is, its type and size, its name.
+/// A placeholder for non-text content: kind, media type and size, name.
 fn media_line(
     what: &str,
     kind: &str,

@@ -1,6 +1,6 @@
-//! All changes of the session: which file is shown, and the filter.
+//! The dialog of all changes: the shown file, and the filter.
 //!
-//! Rows are the view's: moving among the changed places of a file is told to it.
+//! The view handles rows: moves between hunks are sent to it.
 
 use crate::app::state::changes::{ChangedFile, changed_files, first_line};
 use crate::app::{ChangesDialog, Effect, Modal, State, ViewCommand};
@@ -8,7 +8,7 @@ use crate::model::{Action, LineEdit, Location, Target};
 
 use super::{moved, open, stack};
 
-/// The files that pass the filter: each of its words stands in the path.
+/// The files that match the filter: the path contains each of its words.
 pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<&'f ChangedFile> {
     let filter = dialog.filter.text.to_lowercase();
     let fits = |file: &&ChangedFile| {
@@ -18,13 +18,13 @@ pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<
     files.iter().filter(fits).collect()
 }
 
-/// Actions in the dialog.
+/// Handles an action in the dialog.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let files = changed_files(state, state.active);
     let Some(Modal::Changes(dialog)) = state.modals.last_mut() else { return false };
     let shown = shown_files(&files, dialog);
     let count = shown.len();
-    // Files may have come or gone since the last key.
+    // The list may have changed since the last key.
     dialog.selected = dialog.selected.min(count.saturating_sub(1));
     match action {
         Action::NextField => dialog.selected = moved(dialog.selected, 1, count),
@@ -34,7 +34,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         Action::PreviousHunk => fx.push(Effect::View(ViewCommand::JumpHunk(-1))),
         Action::Filter => dialog.is_filtering = true,
         Action::ToggleContext => dialog.shows_context = !dialog.shows_context,
-        // While the filter is typed the arrows go from file to file.
+        // While the filter is edited, the arrow keys select files.
         Action::Up if dialog.is_filtering => dialog.selected = moved(dialog.selected, -1, count),
         Action::Down if dialog.is_filtering => dialog.selected = moved(dialog.selected, 1, count),
         Action::Accept if dialog.is_filtering => dialog.is_filtering = false,
@@ -53,14 +53,14 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     true
 }
 
-/// The filter changes; the first file that fits is shown.
+/// Edits the filter; the first matching file is shown.
 pub fn on_line(dialog: &mut ChangesDialog, edit: &LineEdit) {
     if dialog.is_filtering && dialog.filter.apply(edit) {
         dialog.selected = 0;
     }
 }
 
-/// Empties the filter, if letters go into it or it holds some. Returns whether it did.
+/// Clears and closes the filter if it is in use. Returns whether it was.
 pub fn leave_filter(state: &mut State) -> bool {
     let Some(Modal::Changes(dialog)) = state.modals.last_mut() else { return false };
     let was_used = dialog.is_filtering || !dialog.filter.text.is_empty();

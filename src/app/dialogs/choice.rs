@@ -1,4 +1,4 @@
-//! Dialogs without a list of their own: questions with a few answers, and pages to read.
+//! Dialogs without a list: questions with a few answers, and pages to read.
 
 use std::time::Instant;
 
@@ -9,14 +9,14 @@ use crate::model::{Action, LineEdit, StoreJob, Target};
 use super::stack::{ALL_LINES, close_top, scroll, scroll_body};
 use super::{moved, on_action, open};
 
-/// A question with a few answers.
+/// Handles an action in a question with a few answers.
 pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let Some(Modal::Choice(dialog)) = state.modals.last_mut() else { return false };
     let count = dialog.choices.len();
     let chosen = match action {
         Action::Choose(place) => usize::from(place).checked_sub(1),
         Action::Accept => Some(dialog.selected),
-        Action::Yes => only_deed(&dialog.choices),
+        Action::Yes => only_action(&dialog.choices),
         Action::No => dialog.choices.iter().position(|choice| choice.outcome == ChoiceOutcome::Close),
         Action::Up | Action::Left | Action::PreviousField => {
             dialog.selected = moved(dialog.selected, -1, count);
@@ -50,7 +50,7 @@ pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     true
 }
 
-/// Help, log and connection: something to read, some with a filter.
+/// Handles an action in help, log and connection details, some of which have a filter.
 pub fn on_page(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::Up => scroll(-1, fx),
@@ -66,18 +66,18 @@ pub fn on_page(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool 
     true
 }
 
-/// The help.
+/// The help dialog.
 pub fn help() -> Modal {
     Modal::Help { filter: LineInput::default() }
 }
 
-/// The log of the wire.
+/// The protocol log.
 pub fn log() -> Modal {
     Modal::Log { filter: LineInput::default() }
 }
 
-/// What "yes" means: only where there is but one thing to do.
-fn only_deed(choices: &[Choice]) -> Option<usize> {
+/// The choice for "yes": only if there is a single one besides closing.
+fn only_action(choices: &[Choice]) -> Option<usize> {
     let is_deed = |choice: &Choice| choice.outcome != ChoiceOutcome::Close;
     let place = choices.iter().position(is_deed)?;
     (choices.iter().filter(|choice| is_deed(choice)).count() == 1).then_some(place)

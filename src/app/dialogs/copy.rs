@@ -1,8 +1,7 @@
-//! Copying by keyboard: the reply, an item, a block of code, a command and its output, changes as a patch.
+//! Copies by keyboard: the reply, an item, a code block, a command and its output, changes as a patch.
 //!
-//! Duty: what can be copied now, and the wish to copy it. Not its duty: the clipboard (`services::clipboard`),
-//! text selected on the screen (`ui`). An agent's text leaves as its source; only what is wanted as plain text
-//! is made into that on the way.
+//! Collects what can be copied and emits the job; `services::clipboard` writes the clipboard, `ui` handles selected
+//! text. Agent text is copied as its source, and converted only if plain text is requested.
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
@@ -17,7 +16,7 @@ use crate::model::{
 
 use super::{obstacle, picker, say};
 
-/// Actions that copy. Returns whether it was one.
+/// Handles the copy actions. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let Some(session) = state.active_session() else { return false };
     let source = match action {
@@ -43,7 +42,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         Action::CopyTurnPatch => Some(CopySource::TurnPatch),
         _ => return false,
     };
-    // Of a long turn, the beginning may be on the disk only.
+    // The start of a long turn may be only on disk.
     let is_whole = |session: &Session| {
         let turn = match action {
             Action::CopyReply | Action::CopyReplyPlain | Action::CopyItem => last_reply_turn(session),
@@ -63,7 +62,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     true
 }
 
-/// Copies what a row of the list stands for.
+/// Copies the source of a selected row.
 pub fn copy(state: &mut State, source: Option<CopySource>, fx: &mut Vec<Effect>) {
     let session = state.active_session();
     let job = session.zip(source).and_then(|(session, source)| job_of(session, source));
@@ -73,7 +72,7 @@ pub fn copy(state: &mut State, source: Option<CopySource>, fx: &mut Vec<Effect>)
     }
 }
 
-/// Says which way a text went, and no more than is known.
+/// Reports where a text was sent, as far as it is known.
 pub fn on_copied(state: &mut State, what: &str, outcome: &CopyOutcome, fx: &mut Vec<Effect>) {
     let text = match outcome {
         CopyOutcome::Program(program) => format!("Copied {what} with {program}."),
@@ -87,7 +86,7 @@ pub fn on_copied(state: &mut State, what: &str, outcome: &CopyOutcome, fx: &mut 
     say(state, text, fx);
 }
 
-/// Lists what can be copied: of the marked item, else of the last turn.
+/// Lists what can be copied: of the selected item, otherwise of the last turn.
 fn open(state: &mut State, fx: &mut Vec<Effect>) {
     let rows = state.active_session().map(rows).unwrap_or_default();
     if rows.is_empty() {
@@ -159,7 +158,7 @@ fn rows(session: &Session) -> Vec<PickerRow> {
     rows
 }
 
-/// Whether [`add_tool`] has something to offer.
+/// Whether [`add_tool`] adds rows.
 fn has_parts(session: &Session, tool: &ToolCall) -> bool {
     tool.input.command.is_some() || output(session, tool).is_some() || has_changes(tool)
 }
@@ -184,7 +183,7 @@ fn add_tool(
     }
 }
 
-/// What is to be copied; `None` if it is not there (any more).
+/// The content to copy; `None` if it no longer exists.
 fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
     let text = |kind: &str, text: String| {
         let text = text.trim_end_matches('\n').to_owned();
@@ -257,7 +256,7 @@ fn text_of(parts: &[MessagePart]) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// All that the agent said in the turn of its last message.
+/// All messages of the agent in the turn of its last message.
 fn reply(session: &Session) -> String {
     let Some(turn) = last_reply_turn(session) else { return String::new() };
     let texts = items_of(session, turn).filter_map(|item| match &item.body {
@@ -278,7 +277,7 @@ fn last_reply_turn(session: &Session) -> Option<u32> {
     session.transcript.items().iter().rev().find(is_reply).map(|item| item.turn)
 }
 
-/// The items of a turn, which stand together.
+/// The items of a turn, which are contiguous.
 fn items_of(session: &Session, turn: u32) -> impl Iterator<Item = &Item> {
     let items = session.transcript.items();
     let end = items.iter().rposition(|item| item.turn == turn).map_or(0, |at| at + 1);
@@ -311,7 +310,7 @@ fn last_changed_turn(session: &Session) -> Option<u32> {
     last_tool(session, has_changes).and_then(|id| session.transcript.get(id)).map(|item| item.turn)
 }
 
-/// The changes of the turn that changed something last, without those that came to nothing.
+/// The changes of the last turn with changes, except those of failed calls.
 fn turn_changes(session: &Session) -> Vec<&FileDiff> {
     let Some(turn) = last_changed_turn(session) else { return Vec::new() };
     let tools = items_of(session, turn).filter_map(|item| match &item.body {
@@ -324,7 +323,7 @@ fn turn_changes(session: &Session) -> Vec<&FileDiff> {
         .collect()
 }
 
-/// What a call put out: its terminal's bytes, else its text.
+/// The output of a call: the bytes of its terminal, otherwise its text.
 fn output(session: &Session, tool: &ToolCall) -> Option<CopyContent> {
     let of_terminal = tool.content.iter().find_map(|content| match content {
         ToolContent::Terminal(id) => session.terminals.get(id).filter(|view| !view.output.is_empty()),
@@ -353,7 +352,7 @@ fn last_code(session: &Session) -> Option<CopySource> {
     })
 }
 
-/// A block of code in a message.
+/// A code block of a message.
 #[derive(Debug, Default)]
 struct Code {
     language: String,
@@ -375,7 +374,7 @@ impl Code {
     }
 }
 
-/// The blocks of code in a Markdown text, in order.
+/// The code blocks of a Markdown text, in order.
 fn code_blocks(source: &str) -> Vec<Code> {
     let mut blocks = Vec::new();
     let mut open: Option<Code> = None;

@@ -1,8 +1,8 @@
-//! Forms of the agent: walking the fields, filling them in, reviewing, sending.
+//! Forms of the agent: moving between fields, filling them in, reviewing, sending.
 //!
-//! `state.ask_view.selected` is the field with the keys. Enter goes to the next field; on the last one all is
-//! checked, shown once more, and sent by another Enter. A form of one field, or of one question with room for
-//! words beside it, is sent at once: what would be reviewed is on the screen already.
+//! `state.ask_view.selected` is the field with the focus. Enter moves to the next field; on the last one the form is
+//! validated, shown for review, and sent by another Enter. A form with one field, or with one question and a comment,
+//! is sent without a review, because it is completely visible.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::model::{Action, FieldKind, LineEdit};
 
 use super::{moved, stack, validate};
 
-/// Letters for the field with the keys.
+/// Edits the text of the field with the focus.
 pub fn on_line(state: &mut State, edit: &LineEdit) {
     let Some((form, selected)) = open_form(state) else { return };
     if form.is_review {
@@ -26,7 +26,7 @@ pub fn on_line(state: &mut State, edit: &LineEdit) {
     }
 }
 
-/// Actions in the form.
+/// Handles an action in the form.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::Decline => {
@@ -56,7 +56,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         return on_review(form, action, fx);
     }
     let is_taken = on_field(form, selected, action);
-    // The number of the only question's answer is all that was asked for, as with a permission.
+    // Choosing an answer of a single question by its number submits it, as for a permission.
     let is_answer = matches!(action, Action::Choose(place) if place > 0)
         && form.fields.len() == 1
         && form.is_one_question()
@@ -67,7 +67,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     is_taken
 }
 
-/// Enter: sends the form, if it is done.
+/// Enter: submits the form if it is complete.
 fn finish(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(values) = accept(state) {
         let outcome = ElicitationOutcome::Accept(Some(values));
@@ -122,21 +122,20 @@ fn on_field(form: &mut FormState, selected: &mut usize, action: Action) -> bool 
     true
 }
 
-/// Checks what is left, so that a problem is said where it was made, and goes on.
+/// Validates the field, so that a problem is shown there, and moves on.
 fn leave_field(field: &mut FieldState, selected: &mut usize, by: isize, count: usize) {
     field.problem = validate::check(field).err();
     *selected = moved(*selected, by, count);
 }
 
-/// Moves the mark among the choices. Returns false at either end, and where there are none.
+/// Moves the selection among the choices. Returns false at either end, and if there are none.
 ///
-/// `only_marks`: nothing is chosen by it, because who passes the answers on the way to the words beside them has
-/// not given one.
+/// `only_marks`: selects without choosing, because moving over the answers to the comment field is not an answer.
 fn move_choice(field: &mut FieldState, by: isize, only_marks: bool) -> bool {
     let place = field.choice.checked_add_signed(by).filter(|place| *place < field.choice_count());
     let Some(place) = place else { return false };
     field.choice = place;
-    // One of several: the mark is the choice, as with a radio button.
+    // One of several: the selected one is chosen, like a radio button.
     if matches!(field.field.kind, FieldKind::Choice { .. }) && !only_marks {
         check_only(field, place);
     }
@@ -200,7 +199,7 @@ fn check_only(field: &mut FieldState, place: usize) {
     field.problem = None;
 }
 
-/// Enter: on to the next field, to the review, or, with the values, to the agent.
+/// Enter: moves to the next field or to the review, or returns the values to send.
 fn accept(state: &mut State) -> Option<crate::app::FormValues> {
     let (form, selected) = open_form(state)?;
     if form.is_review {
@@ -209,7 +208,7 @@ fn accept(state: &mut State) -> Option<crate::app::FormValues> {
     let is_question = form.is_one_question();
     let sends = form.sends_from(*selected);
     if let Some(field) = form.fields.get_mut(*selected) {
-        // What is marked is what Enter means, where something must be chosen.
+        // Enter chooses the selected answer if one is required.
         let is_choice = matches!(field.field.kind, FieldKind::Choice { .. });
         let is_open = field.field.is_required && !field.checked.contains(&true);
         if is_choice && (is_question || is_open) {
@@ -229,7 +228,7 @@ fn accept(state: &mut State) -> Option<crate::app::FormValues> {
     sends.then_some(values)
 }
 
-/// The values, if all of them are fine; else the first field with a problem gets the keys.
+/// The values if all are valid; otherwise the first invalid field gets the focus.
 fn send(form: &mut FormState, selected: &mut usize) -> Option<crate::app::FormValues> {
     let mut values = Vec::new();
     let mut first_problem = None;
@@ -255,7 +254,7 @@ fn send(form: &mut FormState, selected: &mut usize) -> Option<crate::app::FormVa
     }
 }
 
-/// The form in front, and the field with the keys.
+/// The shown form, and the field with the focus.
 fn open_form(state: &mut State) -> Option<(&mut FormState, &mut usize)> {
     let view = &mut state.ask_view;
     view.form.as_mut().map(|form| (form, &mut view.selected))

@@ -1,9 +1,9 @@
-//! The list of what waits in all tabs, and a permission that is answered in it.
+//! The inbox, and answering a permission in it.
 //!
-//! Up and down walk the list, Enter goes to the tab, and for a permission the digits answer; one key shows it whole,
-//! where the keys are those of its dialog, but Escape leads back to the list.
-//! Invariants: an answer goes to the request that is marked, never to one that took its place: whatever comes under
-//! the mark takes an answer only after its grace period, like a dialog that opens by itself.
+//! Up and down move the selection, Enter activates the tab, and digits answer a permission; a key expands the request,
+//! with the keys of its dialog except that Escape returns to the list.
+//! Invariant: an answer goes to the selected request, never to one that replaced it: a new request under the selection
+//! accepts answers only after its grace period, like a dialog opened by parlor.
 
 use std::time::Instant;
 
@@ -14,17 +14,17 @@ use crate::model::{Action, SessionKey};
 
 use super::{asks, grace, moved, stack};
 
-/// Rows that a page key moves by.
+/// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
 
-/// Opens the list, or closes it where it is on top already.
+/// Opens the inbox, or closes it if it is on top.
 pub fn open(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     stack::toggle_page(state, Modal::Attention(InboxDialog::default()), fx);
     settle(state);
     grace::stamp(state, now);
 }
 
-/// Keeps the mark on what it was on; what is gone leaves it to its neighbour.
+/// Keeps the selection on its entry; if that was removed, selects its neighbour.
 pub fn settle(state: &mut State) {
     let Some(Modal::Attention(_)) = state.modals.last() else { return };
     let rows = waiting(state);
@@ -40,7 +40,7 @@ pub fn settle(state: &mut State) {
     dialog.marked = rows.into_iter().nth(dialog.place).map(|row| (row.key, row.what));
 }
 
-/// The marked request, if it can be answered here.
+/// The selected request, if it can be answered here.
 pub fn marked_ask(state: &State) -> Option<(SessionKey, &OpenRequest)> {
     let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = state.modals.last() else {
         return None;
@@ -52,12 +52,12 @@ pub fn marked_ask(state: &State) -> Option<(SessionKey, &OpenRequest)> {
     is_simple.then_some((*key, open))
 }
 
-/// Whether the marked request is shown whole.
+/// Whether the selected request is expanded.
 pub fn is_whole(state: &State) -> bool {
     matches!(state.modals.last(), Some(Modal::Attention(dialog)) if dialog.is_whole)
 }
 
-/// Goes back from the whole request to the list. Returns whether it was shown.
+/// Returns from the expanded request to the list. Returns whether it was expanded.
 pub fn leave_whole(state: &mut State) -> bool {
     match state.modals.last_mut() {
         Some(Modal::Attention(dialog)) => std::mem::take(&mut dialog.is_whole),
@@ -65,7 +65,7 @@ pub fn leave_whole(state: &mut State) -> bool {
     }
 }
 
-/// Actions in the list.
+/// Handles an action in the inbox.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let answers = matches!(action, Action::Choose(_)) || (action == Action::Accept && is_whole(state));
     if answers {
@@ -107,7 +107,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     true
 }
 
-/// Goes to the tab of the marked row.
+/// Activates the tab of the selected row.
 fn go(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(Modal::Attention(InboxDialog { marked, .. })) = state.modals.pop() else { return };
     if let Some((key, _)) = marked {
@@ -115,7 +115,7 @@ fn go(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// The rows and the marked one, for drawing.
+/// The rows and the selected one, for drawing.
 pub fn rows(state: &State) -> (Vec<Waiting>, usize) {
     let place = match state.modals.last() {
         Some(Modal::Attention(dialog)) => dialog.place,

@@ -1,4 +1,4 @@
-//! Items of the transcript: marking, opening, folding.
+//! Selecting, opening and folding items of the transcript.
 
 use crate::app::lifecycle::operations;
 use crate::app::state::fold::{fold_of, is_long_prompt};
@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use super::{open, say};
 
-/// Most places that are offered.
+/// Maximum number of places that are offered.
 const MOST_PLACES: usize = 9;
 
-/// Whether an item shows all of its content: as the user chose, else by rule.
+/// Whether an item is shown completely: the user's choice, otherwise the folding rules.
 pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> bool {
     item.is_open.unwrap_or_else(|| match &item.body {
         ItemBody::Message(message) => match message.role {
@@ -32,7 +32,7 @@ pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> boo
     })
 }
 
-/// Actions on items. Returns whether it was one.
+/// Handles actions on items. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::SelectPrevious => select(state, Step::Back, fx),
@@ -53,28 +53,28 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     true
 }
 
-/// Leaves the mark.
+/// Clears the selection.
 pub fn clear_mark(state: &mut State) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         session.selected = None;
     }
 }
 
-/// Marks what is on the screen, if nothing is marked.
+/// Selects an item on the screen, if none is selected.
 pub fn mark_something(state: &mut State, fx: &mut Vec<Effect>) {
     if state.active_session().is_some_and(|session| session.selected.is_none()) {
         select(state, Step::Back, fx);
     }
 }
 
-/// Which way the mark goes.
+/// The direction of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Back,
     On,
 }
 
-/// Moves the mark over what is seen; without one it begins at the end of the screen.
+/// Moves the selection over visible items; without one it starts at the end of the screen.
 fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let items = session.transcript.items();
@@ -84,7 +84,7 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     let (before, behind) = if let Some(place) = marked {
         (items.get(..place).unwrap_or_default(), items.get(place + 1..).unwrap_or_default())
     } else {
-        // Without a mark it begins with the last one on the screen.
+        // Without a selection it starts with the last item on the screen.
         let last = session.reading.and_then(|(_, last)| session.transcript.index_of(last));
         let end = last.map_or(items.len(), |last| last.saturating_add(1).min(items.len()));
         (items.get(..end).unwrap_or_default(), [].as_slice())
@@ -99,7 +99,7 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     fx.push(Effect::View(ViewCommand::ShowSelected));
 }
 
-/// Opens or folds an item. That of a subagent shows the subagent's own session.
+/// Opens or folds an item. That of a subagent shows the subagent's session.
 fn toggle(state: &mut State, id: ItemId, now: Instant, fx: &mut Vec<Effect>) {
     let child = state.active_session().and_then(|session| match &session.transcript.get(id)?.body {
         ItemBody::Subagent { key, .. } => key.filter(|key| state.sessions.contains_key(key)),
@@ -117,7 +117,7 @@ fn toggle(state: &mut State, id: ItemId, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Shows all unchanged lines of the marked change, or of the last one, or hides them again.
+/// Toggles the unchanged lines of the selected change, or of the last one.
 fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let has_changes =
@@ -135,19 +135,19 @@ fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
     });
 }
 
-/// Shows the lines that a gap leaves out.
+/// Shows the lines of a gap.
 fn open_gap(state: &mut State, id: ItemId, gap: Gap) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     session.transcript.edit(id, |item| {
         if !item.open_gaps.contains(&gap) {
             item.open_gaps.push(gap);
         }
-        // In a preview they might lie below its end.
+        // In a preview they might be after its end.
         item.is_open = Some(true);
     });
 }
 
-/// The marked item if it is one of these, or else, without a mark, the last of them.
+/// The selected item if the condition holds, or, without a selection, the last such item.
 fn marked_or_last(session: &Session, is_one: impl Fn(&Item) -> bool) -> Option<&Item> {
     let is_one = |item: &&Item| !item.is_hidden() && is_one(item);
     match session.selected {
@@ -156,7 +156,7 @@ fn marked_or_last(session: &Session, is_one: impl Fn(&Item) -> bool) -> Option<&
     }
 }
 
-/// Shows an item as it came.
+/// Shows an item as it was received.
 fn inspect(state: &mut State, fx: &mut Vec<Effect>) {
     let has_raw = |item: &Item| matches!(item.body, ItemBody::Tool(_) | ItemBody::Raw { .. });
     match state.active_session().and_then(|session| marked_or_last(session, has_raw)).map(|item| item.id) {
@@ -165,7 +165,7 @@ fn inspect(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Opens what a call works on. Where it is more than one place, the user says which.
+/// Opens the location of a call. If there are several, the user selects one.
 fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
     let places = state.active_session().map(|session| {
         let has_places = |item: &Item| !places_of(item).is_empty();
@@ -198,14 +198,14 @@ fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// How many lines of a change stay as they are before the first that does not.
+/// Number of unchanged lines at the start of a change.
 fn lines_before(change: &DiffChange) -> u32 {
     let DiffChange::Texts { old: Some(old), new } = change else { return 0 };
     let same = old.lines().zip(new.lines()).take_while(|(before, after)| before == after).count();
     if old == new { 0 } else { u32::try_from(same).unwrap_or(0) }
 }
 
-/// The places that a call names: where its changes stand, and its locations, each file once.
+/// The locations of a call: of its changes, and its reported locations, each file once.
 fn places_of(item: &Item) -> Vec<Location> {
     let ItemBody::Tool(call) = &item.body else { return Vec::new() };
     let line = |diff: &FileDiff| {
@@ -228,7 +228,7 @@ fn places_of(item: &Item) -> Vec<Location> {
     places
 }
 
-/// If anything that can fold is open, all of it folds; else all opens.
+/// Folds everything if anything foldable is open, otherwise opens everything.
 fn toggle_all(state: &mut State) {
     let shows_thoughts = state.shows_thoughts;
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
@@ -246,7 +246,7 @@ fn foldable_items(transcript: &Transcript) -> Vec<ItemId> {
     transcript.items().iter().filter(|item| can_fold(&item.body)).map(|item| item.id).collect()
 }
 
-/// Whether an item has a folded form.
+/// Whether an item can be folded.
 pub fn can_fold(body: &ItemBody) -> bool {
     match body {
         ItemBody::Message(message) => {

@@ -1,8 +1,7 @@
-//! Jumps over the transcript: from prompt to prompt, from call to call, from failure to failure; and the outline,
-//! which lists them all.
+//! Jumps in the transcript: between prompts, calls or failures; and the outline, which lists them all.
 //!
-//! A jump goes from the marked item if that is on the screen, else from what is; at the end of the transcript
-//! also the last one can be jumped to. Where it arrives is marked, so that the next jump goes on from there.
+//! A jump starts at the selected item if that is on the screen, otherwise at the visible items; from the end of the
+//! transcript the last one can be reached too. The target is selected, so that the next jump starts there.
 
 use crate::app::lifecycle::operations;
 use crate::app::session::reveal;
@@ -16,12 +15,12 @@ use crate::model::{Action, ItemId, Role, ToolKind, ToolStatus};
 
 use super::{picker, say};
 
-/// Most rows of the outline; the last ones are what one looks for.
+/// Maximum number of rows in the outline; the last ones are retained.
 const MOST_ROWS: usize = 5_000;
-/// Most characters of a row.
+/// Maximum number of characters in a row.
 const MOST_CHARS: usize = 160;
 
-/// What one jumps between.
+/// The targets of a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Prompt,
@@ -29,7 +28,7 @@ enum Stop {
     Failure,
 }
 
-/// Actions that jump. Returns whether it was one.
+/// Handles actions that jump. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let (stop, is_forward) = match action {
         Action::PreviousPrompt => (Stop::Prompt, false),
@@ -54,7 +53,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     true
 }
 
-/// Marks an item and brings it to the top of the screen.
+/// Selects an item and scrolls it to the top of the screen.
 pub fn go_to(state: &mut State, id: ItemId, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         reveal::show_item(session, id, fx);
@@ -88,7 +87,7 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mu
     say(state, format!("No {what} {place}."), fx);
 }
 
-/// The item that a jump goes from; `None`: from beyond the end, or before the beginning.
+/// The item where a jump starts; `None`: after the end, or before the start.
 fn start(session: &Session, is_forward: bool) -> Option<usize> {
     let index = |id: ItemId| session.transcript.index_of(id);
     let marked = session.selected.and_then(index);
@@ -147,7 +146,7 @@ fn open_list(state: &mut State, title: &str, is_wanted: fn(&Item) -> bool, fx: &
     picker::push(state, outline);
 }
 
-/// Offers what the transcript may be brought down to.
+/// Opens the picker of transcript filters.
 fn open_filter(state: &mut State) {
     let Some(session) = state.active_session() else { return };
     let row = |only: Option<Only>, label: String, count: usize| PickerRow {
@@ -168,12 +167,12 @@ fn open_filter(state: &mut State) {
     picker::push(state, picker::new(PickerKind::Only, "Show", rows));
 }
 
-/// Shows the whole transcript again. Returns whether only a part of it was shown.
+/// Clears the filter of the transcript. Returns whether there was one.
 pub fn show_all(state: &mut State) -> bool {
     state.sessions.get_mut(&state.active).is_some_and(|session| session.only.take().is_some())
 }
 
-/// The row of the reader's place: the last one that is not below it.
+/// The row at the reader's position: the last one that is not below it.
 fn nearest(rows: &[PickerRow], session: &Session) -> usize {
     let place = start(session, false).or(start(session, true).filter(|_| session.reading.is_none()));
     let Some(place) = place else { return rows.len().saturating_sub(1) };
@@ -183,7 +182,7 @@ fn nearest(rows: &[PickerRow], session: &Session) -> usize {
     rows.iter().rposition(is_at_or_above).unwrap_or(0)
 }
 
-/// A prompt, an edit, a command or a failure.
+/// The row of a prompt, an edit, a command or a failure.
 fn row(item: &Item, session: &Session) -> Option<PickerRow> {
     if item.is_hidden() {
         return None;
@@ -219,7 +218,7 @@ fn row(item: &Item, session: &Session) -> Option<PickerRow> {
     })
 }
 
-/// The word for a call in the outline; reads and the like are left out unless they failed.
+/// The label of a call in the outline; reads and searches are omitted unless they failed.
 fn call_word(tool: &ToolCall) -> Option<&'static str> {
     let word = match tool.kind {
         ToolKind::Edit => "edit",

@@ -1,4 +1,4 @@
-//! The dialog for one line: a title, a queued prompt, the variables of a sign-in one after another.
+//! The single-line input dialog: a title, a queued prompt, the variables of a sign-in in turn.
 
 use crate::app::state::modal;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
 use super::{composer, providers, queue, say};
 
-/// What a new title changes where the agent cannot be told now.
+/// The help for a title while the agent cannot be updated.
 pub(super) const RENAMED_LATER: &str =
     "Renames the session in parlor. The agent is updated when the session is opened.";
 
@@ -33,7 +33,7 @@ pub fn open_title(state: &mut State, key: SessionKey) {
     }));
 }
 
-/// Asks for the title of a session that is not open; `help` says whether its agent is told.
+/// Asks for the title of a session that is not open; `help` says whether its agent is updated.
 pub fn open_kept_title(state: &mut State, uid: &str, title: &str, help: String) {
     state.modals.push(Modal::Line(LineDialog {
         title: "Rename session".to_owned(),
@@ -45,7 +45,7 @@ pub fn open_kept_title(state: &mut State, uid: &str, title: &str, help: String) 
     }));
 }
 
-/// Asks for the first of the variables of a sign-in; signs in at once if there is none.
+/// Asks for the first variable of a sign-in; signs in immediately if there is none.
 pub fn open_auth_vars(
     state: &mut State,
     conn: ConnId,
@@ -74,7 +74,7 @@ pub fn open_auth_vars(
     }));
 }
 
-/// Actions in the dialog.
+/// Handles an action in the dialog.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return false };
     let edit = match action {
@@ -146,7 +146,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Says why the line cannot be taken, if it was not.
+/// Shows why the input is invalid.
 fn refuse(state: &mut State, taken: Result<(), String>) {
     if let (Err(problem), Some(Modal::Line(dialog))) = (taken, state.modals.last_mut()) {
         dialog.problem = Some(problem);

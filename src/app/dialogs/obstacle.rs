@@ -1,12 +1,11 @@
-//! Which commands make sense now: the palette omits the others, and a key for one of them shows why not.
+//! Which commands are available: the palette omits the others, and a key for one of them shows the reason.
 
 use crate::app::lifecycle::operations;
 use crate::app::state::tab;
 use crate::app::{ConnPhase, Session, SessionPhase, State, Turn};
 use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption};
 
-/// Why the action makes no sense now, in one sentence; `None` if it does. What the agent does not advertise
-/// is never offered and never called.
+/// Why the action is not available, in one sentence; `None` if it is. What the agent does not advertise is not offered.
 pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
     let session = state.active_session()?;
     let info = info_of(state);
@@ -130,12 +129,12 @@ pub fn can_cancel(state: &State) -> bool {
     state.active_session().is_some_and(|session| can_cancel(&session.turn))
 }
 
-/// The option of the agent that selects its mode.
+/// The config option for the mode.
 pub fn mode_option(session: &Session) -> Option<&ConfigOption> {
     select_of(session, "mode")
 }
 
-/// The option of the agent that selects its model.
+/// The config option for the model.
 pub fn model_option(session: &Session) -> Option<&ConfigOption> {
     select_of(session, "model")
 }

@@ -1,14 +1,14 @@
-//! Opening what a text points to: a file in the editor, a page in the browser.
+//! Opens links and paths: a file in the editor, an address in the browser.
 //!
-//! A file opens at once, because the user asked for it and an editor changes nothing. A page is shown in full
-//! first: what a link says and where it leads are two things.
+//! A file opens immediately, because the user requested it and an editor changes nothing. An address is shown
+//! completely first, because a link's text may differ from its target.
 
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State};
 use crate::model::{Location, Target};
 
 use super::{inspect_url, say};
 
-/// The user wants to open this.
+/// Opens the target of a link or path.
 pub fn on_open(state: &mut State, target: Target, fx: &mut Vec<Effect>) {
     match target {
         Target::File(place) => open_file(state, place, fx),
@@ -16,8 +16,8 @@ pub fn on_open(state: &mut State, target: Target, fx: &mut Vec<Effect>) {
     }
 }
 
-/// A relative path counts from the session's folder. A file of another machine is opened by the editor that is
-/// configured for it, and by no other: a file of the same name here is not the one that is meant.
+/// Resolves a relative path against the session's folder. A remote file is opened only by the editor configured for it:
+/// a local file of the same name is a different one.
 fn open_file(state: &mut State, place: Location, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let editor = state.conn_of(session.key).and_then(|conn| conn.spec.editor.clone());

@@ -1,4 +1,4 @@
-//! What picking a row of a list does, and the keys of a list.
+//! The keys of pickers, and the effects of picking a row.
 
 use std::time::Instant;
 
@@ -11,10 +11,10 @@ use super::{
     stack, tabs,
 };
 
-/// Rows that a page key moves by.
+/// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
 
-/// Actions in the top picker.
+/// Handles an action in the top picker.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return false };
     let count = picker.matches.len();
@@ -145,7 +145,7 @@ fn pick_agent(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>)
     operations::start_agent(state, state.active, spec, now, fx);
 }
 
-/// A switch is turned over; for the rest a second picker shows the values, above this one.
+/// Toggles a boolean option; for others a second picker with the values opens.
 fn pick_option(state: &mut State, id: String, now: Instant, fx: &mut Vec<Effect>) {
     let option =
         state.active_session().and_then(|session| session.options.iter().find(|option| option.id == id));
@@ -170,7 +170,7 @@ fn pick_sign_in(state: &mut State, conn: Option<ConnId>, id: &str, now: Instant,
     let methods = state.conns.get(&conn).and_then(|conn| conn.info.as_ref()).map(|info| &info.auth_methods);
     let Some(method) = methods.into_iter().flatten().find(|method| method.id == id).cloned() else { return };
     if let Some(refusal) = operations::variables_refused(state, conn, &method) {
-        operations::tell_refusal(state, conn, &refusal, None, fx);
+        operations::report_refusal(state, conn, &refusal, None, fx);
         return;
     }
     match method.kind {
@@ -181,7 +181,7 @@ fn pick_sign_in(state: &mut State, conn: Option<ConnId>, id: &str, now: Instant,
     }
 }
 
-/// The theme that suits the terminal is known.
+/// Applies the theme that suits the terminal.
 pub fn on_theme(state: &mut State, name: String, fx: &mut Vec<Effect>) {
     state.setup.theme.clone_from(&name);
     fx.push(Effect::SetTheme(name));

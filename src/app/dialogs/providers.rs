@@ -1,8 +1,7 @@
-//! Asking where the agent's models are to come from: which provider, which API, which address, which headers.
+//! Asks for the provider of the agent's models: provider, API, address, headers.
 //!
-//! Not its duty: telling the agent (`operations`). What is asked for is a few pickers and lines, one after the other;
-//! nothing is sent before the last of them.
-//! Invariant: headers go only to the address that they were given for.
+//! A sequence of pickers and inputs; `operations` sends the result after the last one.
+//! Invariant: headers are sent only to the address that they were entered for.
 
 use crate::app::lifecycle::operations;
 use crate::app::{
@@ -12,7 +11,7 @@ use crate::model::{ConnId, Provider, ProviderRequest, ProviderTarget};
 
 use super::{picker, validate};
 
-/// The value of the row that switches a provider off; no API has this name.
+/// The value of the row that disables a provider; no API has this name.
 const OFF: &str = "";
 
 /// Opens the list of providers.
@@ -48,7 +47,7 @@ fn row(value: &str, label: &str) -> PickerRow {
     }
 }
 
-/// A provider was picked: which API is it to speak?
+/// A provider was picked: asks for its API.
 pub fn pick(state: &mut State, conn: ConnId, id: &str) {
     let Some(provider) = provider(state, conn, id) else { return };
     let current = provider.api_type.clone();
@@ -72,7 +71,7 @@ pub fn pick(state: &mut State, conn: ConnId, id: &str) {
     picker::push(state, list);
 }
 
-/// An API was picked: where is it?
+/// An API was picked: asks for its address.
 pub fn pick_api(state: &mut State, conn: ConnId, id: String, api: String, fx: &mut Vec<Effect>) {
     if api == OFF {
         operations::change_provider(state, conn, ProviderRequest { id, target: None }, fx);
@@ -89,7 +88,7 @@ pub fn pick_api(state: &mut State, conn: ConnId, id: String, api: String, fx: &m
     }));
 }
 
-/// An address was given: which headers go there? The error says what is wrong with it.
+/// An address was entered: asks for headers. The error is the problem with the address.
 pub fn take_url(
     state: &mut State,
     conn: ConnId,
@@ -119,7 +118,7 @@ pub fn take_url(
     Ok(())
 }
 
-/// A header was given, or none any more. The error says what is wrong with it.
+/// A header was entered, or none. The error is the problem with it.
 pub fn take_header(
     state: &mut State,
     conn: ConnId,

@@ -1,4 +1,4 @@
-//! The dialog of the prompts that wait: edit, drop, move.
+//! The dialog of queued prompts: edit, remove, move.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::model::Action;
 
 use super::{composer, moved, say};
 
-/// Opens the dialog, if anything waits.
+/// Opens the dialog if there are queued prompts.
 pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
     if queue_of(state).is_none_or(VecDeque::is_empty) {
         say(state, "No queued prompts.", fx);
@@ -17,11 +17,11 @@ pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
     state.modals.push(Modal::Queue { selected: 0 });
 }
 
-/// Actions in the dialog.
+/// Handles an action in the dialog.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let count = queue_of(state).map_or(0, VecDeque::len);
     let Some(Modal::Queue { selected }) = state.modals.last_mut() else { return false };
-    // The queue may have moved on since the last key.
+    // The queue may have advanced since the last key.
     *selected = (*selected).min(count.saturating_sub(1));
     match action {
         Action::Up | Action::PreviousField => *selected = moved(*selected, -1, count),
@@ -48,10 +48,10 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     true
 }
 
-/// Puts an edited prompt back where it is now; returns false if it has left the queue.
+/// Replaces an edited prompt at its current position; returns false if it has left the queue.
 pub fn replace(state: &mut State, place: usize, before: &str, text: String) -> bool {
     let Some(session) = state.sessions.get_mut(&state.active) else { return false };
-    // Prompts only ever leave at the front, so it stands where it was or further ahead.
+    // Prompts only leave at the front, so it is at its old position or before it.
     let now_at = (0..=place).rev().find(|at| session.queue.get(*at).is_some_and(|queued| queued == before));
     let Some(queued) = now_at.and_then(|at| session.queue.get_mut(at)) else { return false };
     *queued = text;
@@ -71,7 +71,7 @@ fn edit(state: &mut State, place: usize, fx: &mut Vec<Effect>) {
         }));
         return;
     }
-    // Several lines need the prompt itself.
+    // Multi-line prompts are edited in the composer.
     if state.active_session().is_some_and(|session| !session.draft.trim().is_empty()) {
         say(state, "This prompt has several lines. Send or clear your draft first.", fx);
         return;

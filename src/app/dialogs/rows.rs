@@ -57,7 +57,7 @@ pub fn used_synonyms(state: &State, row: &PickerRow, filter: &str) -> String {
     fuzzy::used_synonyms(filter, texts).join(", ")
 }
 
-/// Permissions that were granted: for the session in front, then for good.
+/// Granted permissions: those of the active session, then permanent ones.
 pub fn grants(state: &State) -> Vec<PickerRow> {
     let row = |granted: &ListedGrant<'_>| PickerRow {
         value: PickerValue::Id(granted.id()),
@@ -83,7 +83,7 @@ pub fn modes(state: &State) -> Vec<PickerRow> {
     modes.available.iter().map(row).collect()
 }
 
-/// Models of the legacy list.
+/// Models of agents without config options.
 pub fn models(state: &State) -> Vec<PickerRow> {
     let Some(models) = state.active_session().and_then(|session| session.models.as_ref()) else {
         return Vec::new();
@@ -119,7 +119,7 @@ pub fn themes(state: &State) -> Vec<PickerRow> {
     state.setup.themes.iter().map(|name| id_row(name, name, None, *name == state.setup.theme)).collect()
 }
 
-/// Ways to sign in to an agent.
+/// Sign-in methods of an agent.
 pub fn sign_ins(state: &State, conn: ConnId) -> Vec<PickerRow> {
     let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let methods = info.map(|info| info.auth_methods.as_slice()).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The dialog of sessions: keys, and what can be done with the marked one.
+//! The keys of the sessions dialog, and the actions on the selected session.
 //!
-//! Not its duty: what stands in it (`modal::sessions`), doing it (`operations`).
-//! Invariants: nothing is closed or deleted without a yes, and the question says what goes where; what the agent
-//! does not offer is not asked of it.
+//! `modal::sessions` has the content, `operations` the implementation.
+//! Invariants: nothing is closed or deleted without a confirmation that says what is affected; only advertised methods
+//! of the agent are used.
 
 use crate::app::state::modal;
 use std::time::Instant;
@@ -16,10 +16,10 @@ use crate::model::{Action, ExportForm, LineEdit, SessionId, SessionKey, StoreJob
 
 use super::{line_dialog, moved, pickers, say, stack};
 
-/// Rows that a page key moves by.
+/// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
 
-/// Opens the list, or the full-text search, and asks store and agent for what they know.
+/// Opens the list, or the full-text search, and requests the data from store and agent.
 pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(Modal::Sessions(_)) = state.modals.last() {
         toggle_search(state, fx);
@@ -41,7 +41,7 @@ pub fn open(state: &mut State, is_search: bool, now: Instant, fx: &mut Vec<Effec
     preview(state, fx);
 }
 
-/// The line of the dialog changes.
+/// Handles an edit of the filter.
 pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
     if !dialog.filter.apply(edit) {
@@ -56,7 +56,7 @@ pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Actions in the dialog. Returns whether it was one.
+/// Handles an action in the dialog. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return false };
     match action {
@@ -71,7 +71,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::SearchSessions => toggle_search(state, fx),
         Action::NextScope => {
             dialog.scope = match dialog.scope {
-                // Where the repository has no more than the folder, the step would be for nothing.
+                // Without other folders of the repository this scope would show the same.
                 Scope::Folder if dialog.has_kin() => Scope::Repository,
                 Scope::Folder | Scope::Repository => Scope::All,
                 Scope::All => Scope::Folder,
@@ -100,7 +100,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     true
 }
 
-/// Moves the mark.
+/// Moves the selection.
 fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return false };
     let (place, count) = match &dialog.text {
@@ -132,7 +132,7 @@ fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Names, or what was said.
+/// Switches between filtering by name and the full-text search.
 fn toggle_search(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
     if dialog.text.take().is_none() {
@@ -160,7 +160,7 @@ fn search(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Asks for the end of the marked session, to be looked at.
+/// Requests a preview of the selected session.
 fn preview(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
     let uid = match &dialog.text {
@@ -177,13 +177,13 @@ fn preview(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Looks again which session is to be looked at, once rows came: another one may be marked now.
+/// Updates the preview after rows were added, because the selection may have changed.
 pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     ask_status(state, fx);
     preview(state, fx);
 }
 
-/// Asks the agent whether it has the marked session in memory, where that was not asked yet.
+/// Asks the agent whether it has the selected session in memory, unless that was done.
 fn ask_status(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(Modal::Sessions(dialog)) = state.modals.last() else { return };
     let row = dialog.marked().filter(|row| row.open.is_none() && dialog.text.is_none());
@@ -193,7 +193,7 @@ fn ask_status(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Opens the marked session, or shows the marked place.
+/// Opens the selected session, or the selected hit.
 fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
     let Some(Modal::Sessions(dialog)) = state.modals.last() else { return };
     if dialog.text.is_some() {
@@ -223,7 +223,7 @@ fn accept(state: &mut State, takes: bool, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Asks whether the marked session is to go: closed if it is open here, else deleted.
+/// Asks whether to remove the selected session: to close it if it is open, otherwise to delete it.
 fn remove(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(row) = marked(state) else { return };
     if row.open.is_some() {
@@ -240,7 +240,7 @@ fn close_marked(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Closes a session; asks first if something is cut off or lost by it.
+/// Closes a session; asks first if work would be interrupted or lost.
 pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let is_harmless = state.sessions.get(&key).is_some_and(|session| {
         let is_busy = session.turn.is_running() || !session.asks.is_empty();
@@ -255,7 +255,7 @@ pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
     }
 }
 
-/// Asks whether a session is to be closed.
+/// Asks whether to close a session.
 pub fn ask_close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else { return };
     if session.parent.is_some() {
@@ -349,7 +349,7 @@ fn fork(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Copies a session. Where the agent can copy up to a turn and an earlier one is marked, it is asked which is meant.
+/// Copies a session. If the agent can copy up to a turn and an earlier one is selected, the user chooses.
 pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let can_branch = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_fork_at_turn);
     let marked = state.sessions.get(&key).and_then(|session| {
@@ -386,7 +386,7 @@ fn export(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Exports the shown session.
+/// Exports the active session.
 pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let reading = session.read_only.as_ref().map(|reading| reading.uid.clone());

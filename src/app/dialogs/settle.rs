@@ -1,4 +1,4 @@
-//! Brings dialogs up to date with the state that they show.
+//! Updates dialogs after changes of the state they show.
 
 use std::time::Instant;
 
@@ -6,14 +6,14 @@ use crate::app::State;
 
 use super::{asks, grace, inbox, leave};
 
-/// A key or click arrived, whatever it does.
+/// Handles the arrival of a key or click, with or without an effect.
 pub fn on_input(state: &mut State, now: Instant) {
     settle(state, now);
     grace::unlock(state, now);
 }
 
-/// Stamps dialogs that appeared, and makes `state.ask_view` fresh for another ask. Idempotent; `app::update`
-/// calls it at the end of every update, whatever the event was.
+/// Sets the time at which dialogs appeared, and resets `state.ask_view` for another request. Idempotent; called by
+/// `app::update` after every event.
 pub fn settle(state: &mut State, now: Instant) {
     inbox::settle(state);
     asks::on_ask_shown(state, now);

@@ -1,12 +1,12 @@
-//! The stack of open dialogs: closing the top, opening a page once, scrolling what is on top.
+//! The stack of open dialogs: closing the top one, opening a page, scrolling.
 
 use crate::app::{Effect, Modal, PickerKind, State, ViewCommand};
 use crate::model::Action;
 
-/// Lines that are more than any dialog has: to its end, or its beginning.
+/// More lines than any dialog has: scrolls to its start or end.
 pub const ALL_LINES: i32 = 1_000_000;
 
-/// Closes the top dialog, and takes back what it only tried.
+/// Closes the top dialog, and reverts a previewed theme.
 pub fn close_top(state: &mut State, fx: &mut Vec<Effect>) {
     if let Some(Modal::Picker(picker)) = state.modals.pop()
         && picker.kind == PickerKind::Theme
@@ -15,7 +15,7 @@ pub fn close_top(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Opens a page, or closes it where it is on top already; it is never there twice.
+/// Opens a page, or closes it if it is on top; it is never open twice.
 pub fn toggle_page(state: &mut State, page: Modal, fx: &mut Vec<Effect>) {
     let is_same = |modal: &Modal| std::mem::discriminant(modal) == std::mem::discriminant(&page);
     if state.modals.last().is_some_and(is_same) {
@@ -26,12 +26,12 @@ pub fn toggle_page(state: &mut State, page: Modal, fx: &mut Vec<Effect>) {
     state.modals.push(page);
 }
 
-/// Scrolls the body of the top dialog by so many lines (negative: up).
+/// Scrolls the body of the top dialog by lines (negative: up).
 pub fn scroll(lines: i32, fx: &mut Vec<Effect>) {
     fx.push(Effect::View(ViewCommand::ScrollDialog(lines)));
 }
 
-/// Scrolls by what the action says, if it is about that.
+/// Handles scroll actions. Returns whether it was one.
 pub fn scroll_body(action: Action, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::PageUp => fx.push(Effect::View(ViewCommand::ScrollDialogPages(-1))),

@@ -1,7 +1,7 @@
-//! Tabs by keys: which one comes to the front, and what a new one is opened with.
+//! Tab actions: switching tabs, and choosing the agent and folder of a new one.
 //!
-//! A new tab wants an agent, and before that perhaps a folder: picked among those that were used before, or typed.
-//! Whether a typed folder is there is for the runtime to say; until then nothing changes.
+//! A folder is picked from recently used ones, or typed. The runtime checks whether a typed folder exists; until then
+//! nothing changes.
 
 use crate::app::state::modal;
 use crate::app::state::tab;
@@ -16,7 +16,7 @@ use crate::model::{Action, SessionKey};
 
 use super::{picker, say};
 
-/// Whether the action was about tabs.
+/// Handles tab actions. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::NewTab => {
@@ -74,7 +74,7 @@ fn front_folder(state: &State) -> PathBuf {
     front.map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
 }
 
-/// Which agent for a new tab in this folder; the last row leads to other folders.
+/// Opens the agent picker for a new tab in this folder; its last row opens the folder picker.
 fn open_agents(state: &mut State, folder: PathBuf) {
     let mut agents = modal::agent_rows(state);
     for row in &mut agents {
@@ -109,7 +109,7 @@ pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, 
     operations::open_tab(state, NewTab { folder, agent: Some(spec), begin: Beginning::New }, now, fx);
 }
 
-/// Which folder for a new tab.
+/// Opens the folder picker for a new tab.
 fn open_folders(state: &mut State, fx: &mut Vec<Effect>) {
     push_folders(state, LineInput::default(), None);
     fx.push(Effect::ListFolders);
@@ -142,7 +142,7 @@ fn folder_row(folder: &Path, group: &str) -> PickerRow {
     }
 }
 
-/// The folders that were used before are known.
+/// The recently used folders were read.
 pub fn on_folders(state: &mut State, folders: &[PathBuf]) {
     for modal in &mut state.modals {
         let Modal::Picker(picker) = modal else { continue };
@@ -161,12 +161,12 @@ pub fn on_folders(state: &mut State, folders: &[PathBuf]) {
     }
 }
 
-/// A folder was picked or typed: is it there?
+/// A folder was picked or typed: checks whether it exists.
 pub fn pick_folder(state: &State, text: String, fx: &mut Vec<Effect>) {
     fx.push(Effect::FindFolder { text, base: front_folder(state) });
 }
 
-/// The folder is there, or why not: then it can be typed once more.
+/// The result of the check: continues with the agent, or shows the error to enter another folder.
 pub fn on_folder_found(state: &mut State, text: &str, found: Result<PathBuf, String>) {
     match found {
         Ok(folder) => open_agents(state, folder),

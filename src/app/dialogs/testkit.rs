@@ -1,4 +1,4 @@
-//! Builders for the tests of the user's side: a state with a ready session, and keys with a clock.
+//! Builders for the tests of dialogs: a state with a ready session, and keys with a clock.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,14 +18,14 @@ use super::{on_action, on_draft, on_input, on_line, serve, settle, takes_input};
 /// The one connection.
 pub const CONN: ConnId = ConnId(71);
 
-/// A state, and a clock that moves a second before each key, unless told otherwise.
+/// A state, and a clock that advances a second before each key by default.
 pub struct Rig {
     pub state: State,
     pub now: Instant,
 }
 
 impl Rig {
-    /// A ready session with an agent that can do everything.
+    /// A ready session with an agent that has all capabilities.
     pub fn new() -> Self {
         let now = Instant::now();
         let setup = Setup {
@@ -80,12 +80,12 @@ impl Rig {
         takes_input(&self.state, self.now)
     }
 
-    /// A key after a second of silence.
+    /// A key after a pause of a second.
     pub fn act(&mut self, action: Action) -> Vec<Effect> {
         self.wait(1001).act_now(action)
     }
 
-    /// A key without any time before it.
+    /// A key without a pause.
     pub fn act_now(&mut self, action: Action) -> Vec<Effect> {
         let mut fx = Vec::new();
         on_input(&mut self.state, self.now);
@@ -94,7 +94,7 @@ impl Rig {
         fx
     }
 
-    /// A letter that goes into the prompt.
+    /// Types text into the prompt.
     pub fn type_draft(&mut self, text: &str) -> Vec<Effect> {
         let mut fx = Vec::new();
         on_input(&mut self.state, self.now);
@@ -102,7 +102,7 @@ impl Rig {
         fx
     }
 
-    /// Letters that go into the top line, after a second of silence.
+    /// Types text into the top input, after a pause of a second.
     pub fn type_line(&mut self, text: &str) -> Vec<Effect> {
         self.edit_line(LineEdit::Insert(text.to_owned()))
     }
@@ -115,7 +115,7 @@ impl Rig {
         fx
     }
 
-    /// A request comes to the end of the row.
+    /// Appends a request to the queue.
     pub fn ask(&mut self, number: u64, kind: OpenRequestKind) {
         let since = self.now;
         let class = match &kind {
@@ -149,7 +149,7 @@ impl Rig {
         }
     }
 
-    /// Labels of the rows that pass the filter.
+    /// Labels of the rows that match the filter.
     pub fn shown(&self) -> Vec<&str> {
         let picker = self.picker();
         picker.matches.iter().map(|row| picker.rows[*row].label.as_str()).collect()
@@ -248,7 +248,7 @@ pub fn text_kind(default: Option<&str>) -> FieldKind {
     }
 }
 
-/// The answers that were sent.
+/// The responses that were sent.
 pub fn answers(fx: &[Effect]) -> Vec<(u64, Response)> {
     let answer = |effect: &Effect| match effect {
         Effect::Send(CONN, AgentCommand::Respond(ask, answer)) => Some((ask.0, answer.clone())),
@@ -261,7 +261,7 @@ pub fn selected(option: &str) -> Response {
     Response::Selected(option.to_owned())
 }
 
-/// What the view was told.
+/// The commands sent to the view.
 pub fn views(fx: &[Effect]) -> Vec<ViewCommand> {
     let view = |effect: &Effect| match effect {
         Effect::View(command) => Some(command.clone()),

@@ -1,4 +1,4 @@
-//! What keys mean on each layer.
+//! Tests of actions in dialogs and on the main screen.
 
 mod asks;
 mod changes;

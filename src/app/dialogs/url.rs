@@ -1,19 +1,19 @@
-//! What a user should know about an address before it is opened.
+//! Checks an address before it is opened.
 //!
 //! Source: ACP v1 elicitation: show the full address and its host, warn on punycode, open only on consent.
 
-/// What is known of an address.
+/// The properties of an address that matter to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlFacts {
-    /// The host that a browser would go to; empty if there is none.
+    /// The host that a browser would connect to; empty if there is none.
     pub host: String,
-    /// What is odd about it, each in one sentence.
+    /// Warnings, each in one sentence.
     pub warnings: Vec<String>,
-    /// Whether parlor would open it: only web addresses without tricks in them.
+    /// Whether parlor would open it: only web addresses without deceptive parts.
     pub can_open: bool,
 }
 
-/// Looks at an address as a browser would read it.
+/// Parses an address like a browser.
 pub fn inspect_url(url: &str) -> UrlFacts {
     let mut facts = UrlFacts { host: String::new(), warnings: Vec::new(), can_open: true };
     let (scheme, rest) = url.split_once("://").unwrap_or(("", ""));
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_host_that_a_browser_would_go_to() {
+    fn finds_the_host_that_a_browser_connects_to() {
         for (url, host) in [
             ("https://example.org/a?b#c", "example.org"),
             ("HTTPS://Example.ORG:8443", "example.org"),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn warns_of_names_in_disguise() {
+    fn warns_of_deceptive_names() {
         for url in ["https://xn--pple-43d.com/", "https://www.xn--e1awd7f.com", "https://аpple.com/"] {
             let facts = inspect_url(url);
             assert_eq!(facts.warnings.len(), 1, "{url}");
@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn warns_of_plain_http_but_not_on_this_machine() {
+    fn warns_of_plain_http_except_on_localhost() {
         assert_eq!(inspect_url("http://example.org/").warnings, ["The connection is not encrypted."]);
         assert!(inspect_url("http://localhost:3000/callback").warnings.is_empty());
     }
 
     #[test]
-    fn opens_nothing_but_clean_web_addresses() {
+    fn opens_only_clean_web_addresses() {
         for url in [
             "file:///etc/passwd",
             "javascript:alert(1)",

@@ -1,17 +1,17 @@
-//! What a form's field may hold. Source: ACP v1 elicitation, the restricted JSON schema of forms.
+//! Validates the fields of a form. Source: ACP v1 elicitation, the restricted JSON schema of forms.
 //!
-//! A `pattern` is checked where it can be read here, in linear time whatever it is. Its syntax is that of another
-//! language: what cannot be read is shown, and left to the agent to check.
+//! A `pattern` is checked in linear time if it is valid here. Schemas use another regex dialect: other patterns are
+//! shown, and left to the agent to check.
 
 use regex::{Regex, RegexBuilder};
 
 use crate::app::FieldState;
 use crate::model::{FieldKind, FieldValue, FormField};
 
-/// Larger patterns, once compiled, are left to the agent.
+/// Compiled patterns above this size are left to the agent.
 const MOST_PATTERN_BYTES: usize = 1 << 18;
 
-/// The value of a field; `None` if it is left out; the problem in one sentence if it cannot be sent.
+/// The value of a field; `None` if it is omitted; the problem in one sentence if it is invalid.
 pub fn check(state: &FieldState) -> Result<Option<FieldValue>, String> {
     let is_required = state.field.is_required;
     let typed = state.input.text.as_str();
@@ -65,7 +65,7 @@ pub fn check(state: &FieldState) -> Result<Option<FieldValue>, String> {
     }
 }
 
-/// What the field wants, in one line for under it; `None` if it takes anything.
+/// The constraints of a field in one line, shown below it; `None` if there are none.
 pub fn field_hint(field: &FormField) -> Option<String> {
     let mut parts = Vec::new();
     match &field.kind {
@@ -89,15 +89,15 @@ pub fn field_hint(field: &FormField) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// A pattern that means the same here as in the schema's language. Source: JSON Schema, `pattern`: not anchored.
+/// Compiles a pattern that has the same meaning here as in the schema. Source: JSON Schema, `pattern`: not anchored.
 fn readable(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern).size_limit(MOST_PATTERN_BYTES).build().ok()
 }
 
-/// What the field holds, for the review.
+/// The content of the field, for the review.
 pub fn shown_value(state: &FieldState) -> String {
     match &state.field.kind {
-        // How long a secret is stays one too.
+        // The length of a secret is not shown either.
         FieldKind::Text { .. } | FieldKind::Number { .. }
             if state.is_masked() && !state.input.text.is_empty() =>
         {
@@ -116,7 +116,7 @@ pub fn shown_value(state: &FieldState) -> String {
     }
 }
 
-/// Lengths count characters as the schema does: code points.
+/// Lengths are in code points, as in the schema.
 fn check_length(text: &str, min: Option<u32>, max: Option<u32>) -> Result<(), String> {
     let count = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
     match (min, max) {
@@ -132,7 +132,7 @@ fn check_format(text: &str, format: Option<&str>) -> Result<(), String> {
         Some("uri") => is_uri(text),
         Some("date") => is_date(text),
         Some("date-time") => is_date_time(text),
-        // Formats of tomorrow are the agent's to check.
+        // Unknown formats are left to the agent.
         _ => true,
     };
     match format.and_then(format_example) {
@@ -169,7 +169,7 @@ fn check_number(
     if !is_integer {
         return Ok(FieldValue::Number(number));
     }
-    // 3.0 is whole; what is left of the point is read again, because not every i64 fits an f64.
+    // 3.0 is an integer; the part before the point is parsed, because not every i64 fits an f64.
     let whole = match text.split_once('.') {
         Some((whole, rest)) if rest.chars().all(|digit| digit == '0') => whole,
         _ => text,
@@ -225,7 +225,7 @@ fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// RFC 3339, as the schema's `date-time` demands: with seconds and an offset.
+/// RFC 3339, as required by the schema's `date-time`: with seconds and an offset.
 fn is_date_time(text: &str) -> bool {
     let Some((date, time)) = text.split_once(['T', 't']) else { return false };
     let (clock, is_offset_fine) = if let Some(clock) = time.strip_suffix(['Z', 'z']) {

@@ -1,10 +1,9 @@
-//! Kept sessions in the app: opening, reading and going on with them, their older parts, what becomes of them.
+//! Stored sessions: opening, reading and continuing them, and loading more of their history.
 //!
-//! Duty: asks the store, and makes sessions of what it answers. Not its duty: the list (`modal::sessions`), keys
-//! (`dialogs::sessions`), making a transcript of records (`restore`), calls to agents (`open`).
-//! A session that is only read has no agent and keeps nothing; it is gone on with once the store has given it to
-//! this parlor alone.
-//! Invariants: a session is never open twice here; what cannot be had is said; nothing is deleted that is open.
+//! Sends jobs to the store and applies its results. `modal::sessions` has the list, `restore` creates the transcript,
+//! `open` calls the agent. A read-only session has no agent and records nothing; it is continued once the store has
+//! locked it for this process.
+//! Invariants: a session is open at most once; failures are reported; open sessions are not deleted.
 
 mod offer;
 mod pages;
@@ -33,10 +32,10 @@ use crate::app::{
 pub(in crate::app) use offer::ask as ask_of_folder;
 pub use offer::continue_last;
 
-/// Sessions that are only looked at have numbers from here on, so that no drawing is taken for another one's.
+/// Previews are numbered from here on, so that their cached drawings are not confused with those of sessions.
 const PREVIEW_KEYS: u64 = u64::MAX / 2;
 
-/// Asks for the list of kept sessions; gives the number that its pages will have.
+/// Requests the list of stored sessions; returns the number of its pages.
 pub fn list_kept(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
     state.next.store += 1;
     let serial = state.next.store;
@@ -45,8 +44,8 @@ pub fn list_kept(state: &mut State, fx: &mut Vec<Effect>) -> u64 {
     serial
 }
 
-/// Opens a kept session: to go on with it, or only to read it, perhaps at an event. One that is open is shown; an
-/// event that is too far from what it shows is read beside it.
+/// Opens a stored session to continue or read it, optionally at an event. An open session is activated; an event too
+/// far from what it shows is opened read-only beside it.
 pub fn open_kept(
     state: &mut State,
     uid: &str,
@@ -70,8 +69,7 @@ pub fn open_kept(
     fx.push(Effect::Store(StoreJob::Open { uid: uid.to_owned(), takes, at, folder }));
 }
 
-/// Goes on with a session that is only read: the store is asked for it. Where it is open in another tab, that one is
-/// shown.
+/// Continues a read-only session: locks it in the store. If it is open in another tab, that one is activated.
 pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let Some(uid) = lookup::reading_of(state, key).map(|reading| reading.uid.clone()) else { return false };
     if let Some(open) = lookup::open_as(state, &uid).filter(|open| *open != key) {
@@ -98,7 +96,7 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     true
 }
 
-/// Goes on with a session in another folder than before.
+/// Continues a session in another folder.
 pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.place.cwd.clone_from(&folder);
@@ -107,7 +105,7 @@ pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instan
     }
 }
 
-/// The session that shows this event of one that is kept.
+/// The open session that shows this event of a stored session.
 fn showing(state: &State, uid: &str, at: i64) -> Option<SessionKey> {
     [lookup::open_as(state, uid), lookup::read_as(state, uid)].into_iter().flatten().find(|key| {
         state.sessions.get(key).is_some_and(|session| {
@@ -118,7 +116,7 @@ fn showing(state: &State, uid: &str, at: i64) -> Option<SessionKey> {
     })
 }
 
-/// What the store answered.
+/// Handles a result of the store.
 pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, fx: &mut Vec<Effect>) {
     match news {
         StoreNews::FolderAgent(agent) => offer::on_agent(state, agent),
@@ -164,7 +162,7 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
     }
 }
 
-/// A line in the shown transcript that is not worth keeping.
+/// Adds a line to the active transcript that is not recorded.
 fn push_note(state: &mut State, severity: Severity, title: String) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         let body = ItemBody::notice(severity, title, None);
@@ -173,7 +171,7 @@ fn push_note(state: &mut State, severity: Severity, title: String) {
 }
 
 fn in_dialog(state: &mut State, change: impl FnOnce(&mut crate::app::SessionsDialog)) {
-    // It is put together from the rest of the state, and so taken out for a moment.
+    // The dialog is rebuilt from the rest of the state, and therefore taken out temporarily.
     let mut modals = std::mem::take(&mut state.modals);
     let dialog = modals.iter_mut().find_map(|modal| match modal {
         Modal::Sessions(dialog) => Some(dialog),
@@ -246,9 +244,9 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
         return;
     }
     let former = tab::front(state);
-    // What was said of the session before means nothing any more.
+    // A message about the previous session no longer applies.
     state.flash = None;
-    // Another place of what is read takes its place.
+    // Another part of the same read-only session replaces it.
     let read = lookup::read_as(state, &uid);
     let (key, mark) = add(state, &uid, kept, takes, now, fx);
     if let Some(read) = read {
@@ -269,7 +267,7 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, now: Instant, fx: &mut 
     }
 }
 
-/// A session made of what was kept, on the screen. Gives the item of the event that was looked for.
+/// Restores and activates a session. Returns the item of the requested event.
 fn add(
     state: &mut State,
     uid: &str,
@@ -278,7 +276,7 @@ fn add(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) -> (SessionKey, Option<crate::model::ItemId>) {
-    // What was typed in it stands in the tab that it is open in.
+    // Its draft is in the tab where it is open.
     let is_second = lookup::open_as(state, uid).is_some_and(|open| lookup::reading_of(state, open).is_none());
     let key = state.add_session();
     let reading = Reading::of(uid, &kept);
@@ -296,11 +294,11 @@ fn add(
         fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
     }
     tabs::activate(state, key, now, fx);
-    history::take_history(state, key, fx);
+    history::init_history(state, key, fx);
     (key, mark)
 }
 
-/// Makes it a session that is only read.
+/// Makes the session read-only.
 pub(in crate::app) fn set_reading(session: &mut Session, reading: Reading, open_in: Option<u32>) {
     session.recorder.set_kept_as(None);
     session.read_only = Some(reading);
@@ -314,7 +312,7 @@ pub(in crate::app) fn set_reading(session: &mut Session, reading: Reading, open_
     session.phase = SessionPhase::Ended { cause };
 }
 
-/// Finds the agent of a kept session and has it go on: one that runs already, else a new process.
+/// Continues a stored session with its agent: a running one, otherwise a new process.
 fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(spec) = agent_of(state, key) {
         conn::start_agent(state, key, spec, now, fx);
@@ -330,7 +328,7 @@ fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>)
     state.ui_requests.push(UiRequest::AgentPicker);
 }
 
-/// What to do where the agent of a kept session is not known here.
+/// The hint for a stored session whose agent is not configured.
 pub fn unknown_agent(name: &str, uid: &str) -> String {
     format!(
         "The agent of this session, {name:?}, is not configured. Select an agent, or for a remote agent \
@@ -338,7 +336,7 @@ pub fn unknown_agent(name: &str, uid: &str) -> String {
     )
 }
 
-/// The agent of a kept session: the one of that name here, else what was started here then.
+/// The agent of a stored session: the configured one of that name, otherwise the recorded command.
 fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
     let (name, command, args) = state.sessions.get(&key)?.recorder.agent()?;
     let known = state.setup.agents.iter().find(|choice| choice.spec.name == *name);
@@ -353,7 +351,7 @@ fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
     })
 }
 
-/// A session in which nothing was said gives way to the one that was opened from it.
+/// Closes a session without prompts after another one was opened from it.
 pub(in crate::app) fn drop_unused(state: &mut State, former: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let is_unused = state.sessions.get(&former).is_some_and(|session| {
         session.key != state.active
@@ -397,7 +395,7 @@ fn on_taken(
         session.title_state.owe(kept.head.owes_title);
         session.recorder = RecorderState::of_kept(kept.head, &session.draft, &session.queue);
     } else {
-        // Another parlor went on with it meanwhile, or another part of it is shown.
+        // Another parlor has continued it meanwhile, or another part of it is shown.
         drop(session.transcript.take());
         session.forget_places();
         session.turn_count = 0;
@@ -405,7 +403,7 @@ fn on_taken(
     }
     session.title = title.or(session.title.take());
     session.place.cwd = folder;
-    // What was typed while it was read counts.
+    // Text typed while it was read-only takes precedence.
     if !draft.is_empty() {
         session.draft = draft;
     }
@@ -413,14 +411,14 @@ fn on_taken(
     go_on(state, key, now, fx);
 }
 
-/// Says that the folder is gone, or that only a file names it, and asks where the session is to go on.
+/// Reports that the folder is missing, or that only an imported file names it, and asks where to continue.
 pub(in crate::app) fn offer_folders(
     state: &mut State,
     key: SessionKey,
     offers: &[FolderOffer],
     now: Instant,
 ) {
-    let Some(gone) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
+    let Some(missing) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
     let label = |offer: &FolderOffer| {
         let why = match offer.why {
             FolderReason::Moved => "same folder, moved or renamed",
@@ -441,7 +439,7 @@ pub(in crate::app) fn offer_folders(
         .collect();
     choices.push(Choice { label: "Open read-only".to_owned(), outcome: ChoiceOutcome::Close });
     let selected = choices.len() - 1;
-    let named = visible(&gone.to_string_lossy()).into_owned();
+    let named = visible(&missing.to_string_lossy()).into_owned();
     let (title, body) = if offers.iter().any(|offer| offer.why == FolderReason::Imported) {
         let body = vec![
             format!("The file names the folder {named}."),
@@ -465,8 +463,7 @@ pub(in crate::app) fn offer_folders(
     tabs::open_dialog(state, key, dialog);
 }
 
-/// What the store keeps of a session's title changed: the title itself, if one is given, and whether its agent does not
-/// know it.
+/// Updates a stored session's row: the title, if given, and whether its agent does not have it.
 pub(in crate::app) fn mark_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
     in_dialog(state, |dialog| {
         for row in dialog.kept.iter_mut().filter(|row| row.uid == uid) {

@@ -1,9 +1,8 @@
-//! Requests of the agent that wait for the user: permissions, questions, files and commands.
+//! Requests of the agent that wait for the user: permissions, elicitations, files and commands.
 //!
-//! Duty: the queue of each session, and the answers. `Conn::open_asks` holds every request without an answer;
-//! [`answer`] is the only way to answer one and takes it out, so no request is ever answered twice.
-//! Not its duty: files and commands (`callbacks`), how an ask is shown and filled in (`user`).
-//! A subagent's asks stand in the queue of the session that it works for: there the user sees them.
+//! Manages the queue of each session, and the responses. `Conn::open_asks` holds every unanswered request; [`answer`]
+//! is the only function that responds and removes it, so no request is answered twice. `callbacks` handles files and
+//! commands, `dialogs` shows requests. Requests of a subagent are in the queue of its top-level session.
 
 use std::time::Instant;
 
@@ -22,7 +21,7 @@ use crate::app::{
     RequestClass, SessionPhase, State, Turn,
 };
 
-/// Answers a request, once.
+/// Responds to a request, once.
 pub(in crate::app) fn answer(
     state: &mut State,
     conn: ConnId,
@@ -37,7 +36,7 @@ pub(in crate::app) fn answer(
     was_open
 }
 
-/// A request came.
+/// Handles a new request.
 pub(in crate::app) fn on_ask(
     state: &mut State,
     conn: ConnId,
@@ -56,7 +55,7 @@ pub(in crate::app) fn on_ask(
     open.open_asks.insert(ask, class_of(&request));
     if is_quitting || !open.is_alive() {
         let class = class_of(&request);
-        answer(state, conn, ask, going_away(&class), fx);
+        answer(state, conn, ask, unavailable_response(&class), fx);
         return;
     }
     match request {
@@ -81,8 +80,8 @@ fn class_of(request: &AgentRequest) -> RequestClass {
     }
 }
 
-/// What a request is answered with when nobody will deal with it.
-fn going_away(class: &RequestClass) -> Response {
+/// The response to a request that will not be handled.
+fn unavailable_response(class: &RequestClass) -> Response {
     match class {
         RequestClass::Permission => Response::PermissionCancelled,
         RequestClass::Elicitation => Response::ElicitationCancelled,
@@ -101,8 +100,8 @@ fn cancelled(class: &RequestClass) -> Response {
     }
 }
 
-/// The session that a request belongs to. Some agents leave it out: then the one that runs a turn, that is
-/// being opened, that is shown, or any other of the connection.
+/// The session of a request. If the agent omits it: the one that runs a turn, is being opened, is active, or any other
+/// of the connection.
 pub(in crate::app) fn route(state: &State, conn: ConnId, id: Option<&SessionId>) -> Option<SessionKey> {
     if let Some(key) = id.and_then(|id| lookup::session_by_id(state, conn, id)) {
         return Some(key);
@@ -141,7 +140,7 @@ fn on_permission(
     };
     let kind = OpenRequestKind::Permission { request, tool };
     if is_cancelled {
-        // Source: ACP v1 prompt-turn, Cancellation. One agent asks 25 ms after the cancel.
+        // Source: ACP v1 prompt-turn, Cancellation. One agent sends requests 25 ms after the cancel.
         note_decision(state, lookup::root_of(state, key), &kind, &Decision::Cancelled, now);
         answer(state, conn, ask, Response::PermissionCancelled, fx);
         return;
@@ -149,8 +148,8 @@ fn on_permission(
     enqueue(state, key, OpenRequest { conn, ask, kind, since: now }, fx);
 }
 
-/// Merges the request's call with the known one. A subagent's call is shown to the user as a copy in the
-/// transcript where the question stands; the copy is gone once it is answered.
+/// Merges the request's call with the known one. A subagent's call is copied to the transcript with the question; the
+/// copy is removed once it is answered.
 fn place_call(
     state: &mut State,
     key: SessionKey,
@@ -194,7 +193,7 @@ fn on_elicitation(
     }
 }
 
-/// The policy wants the user asked about a file or command.
+/// The policy asks the user about a file or command.
 pub(in crate::app) fn on_access(
     state: &mut State,
     (conn, ask): (ConnId, AskId),
@@ -231,8 +230,8 @@ fn enqueue(state: &mut State, key: SessionKey, ask: OpenRequest, fx: &mut Vec<Ef
     tabs::announce(state, root, text, fx);
 }
 
-/// The agent does not want the answer any more; it gets one all the same. A file or command that is being
-/// dealt with answers by its own result.
+/// The agent has cancelled a request, which is still answered. A file or command in progress is answered with its
+/// result.
 pub(in crate::app) fn on_withdrawn(
     state: &mut State,
     conn: ConnId,
@@ -256,7 +255,7 @@ pub(in crate::app) fn on_withdrawn(
     }
 }
 
-/// The page of an elicitation was dealt with elsewhere.
+/// The address of an elicitation was handled elsewhere.
 pub(in crate::app) fn on_page_done(state: &mut State, conn: ConnId, id: &str, fx: &mut Vec<Effect>) {
     let is_it = |open: &&OpenRequest| {
         open.conn == conn
@@ -265,7 +264,7 @@ pub(in crate::app) fn on_page_done(state: &mut State, conn: ConnId, id: &str, fx
     };
     let waiting = state.sessions.values().flat_map(|session| &session.asks).find(is_it).map(|open| open.ask);
     if let Some(ask) = waiting {
-        // Nobody agreed to it here, so it is no `accept`.
+        // It was not confirmed here, so the response is not `accept`.
         take(state, conn, ask);
         answer(state, conn, ask, Response::ElicitationCancelled, fx);
         call::flash(state, "The page request was completed elsewhere.", fx);
@@ -279,7 +278,7 @@ fn take(state: &mut State, conn: ConnId, ask: AskId) -> Option<(SessionKey, Open
     })
 }
 
-/// Answers everything that waits for the user in this session: its turn was cancelled.
+/// Answers all requests of the session that wait for the user, because its turn was cancelled.
 pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
@@ -299,7 +298,7 @@ pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, now: Instan
     }
 }
 
-/// A session is taken away: nothing may wait in it for an answer.
+/// Answers all requests of a session that is being removed.
 pub(in crate::app) fn clear_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     cancel_all(state, key, now, fx);
     let waits = state
@@ -312,7 +311,7 @@ pub(in crate::app) fn clear_session(state: &mut State, key: SessionKey, now: Ins
     }
 }
 
-/// Answers everything that a connection asked, because we let it go.
+/// Answers all requests of a connection that is being released.
 pub(in crate::app) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
     if let Some(open) = state.conns.get_mut(&conn) {
         open.files.clear();
@@ -327,7 +326,7 @@ pub(in crate::app) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<E
         .map(|conn| conn.open_asks.iter().map(|(ask, class)| (*ask, class.clone())).collect())
         .unwrap_or_default();
     for (ask, class) in open {
-        answer(state, conn, ask, going_away(&class), fx);
+        answer(state, conn, ask, unavailable_response(&class), fx);
     }
 }
 
@@ -348,7 +347,7 @@ fn note_decision(
         }
         OpenRequestKind::Elicitation(_) => return,
     };
-    // The subagent's own call, of which `tool` is a copy.
+    // The subagent's call, of which `tool` is a copy.
     let conn = state.sessions.get(&key).and_then(|session| session.conn);
     let child = conn
         .zip(request.session.as_ref())
@@ -356,7 +355,7 @@ fn note_decision(
         .filter(|child| *child != key);
     if let Some(session) = state.sessions.get_mut(&key) {
         tools::decide(session, *tool, decision, now);
-        // A copy is not kept.
+        // A copy is not recorded.
         if child.is_none() {
             record::note_of(session, Some(*tool), decided(&request.tool.id, decision));
         }
@@ -377,8 +376,8 @@ fn decided(tool: &ToolCallId, decision: &Decision) -> Record {
     Record::Decided { tool: tool.clone(), option, is_allow }
 }
 
-/// Answers the first open ask, a permission, a file or a command, with the option at this place; `None`
-/// rejects (the agent's `reject_once` option where it has one, else `cancelled`).
+/// Answers the first open request, a permission, file or command, with the option at this index; `None` rejects (the
+/// agent's `reject_once` option if there is one, otherwise `cancelled`).
 pub fn answer_first_ask(
     state: &mut State,
     key: SessionKey,
@@ -393,7 +392,7 @@ pub fn answer_first_ask(
     }
 }
 
-/// The same for one of a session's open asks, wherever it stands in the row.
+/// Answers one of a session's open requests, at any position.
 pub fn answer_ask(
     state: &mut State,
     key: SessionKey,
@@ -404,7 +403,7 @@ pub fn answer_ask(
 ) {
     let open = state.sessions.get(&key).and_then(|session| session.asks.iter().find(|open| open.ask == ask));
     let Some(OpenRequest { conn, kind, .. }) = open.cloned() else { return };
-    late::note_news(state, key, now);
+    late::note_activity(state, key, now);
     match &kind {
         OpenRequestKind::Permission { request, tool } => {
             let chosen = match option {
@@ -450,7 +449,7 @@ pub fn answer_ask(
     }
 }
 
-/// What was granted covers other requests that wait already.
+/// Answers other waiting requests that the new grant covers.
 fn answer_same(
     state: &mut State,
     key: SessionKey,
@@ -477,7 +476,7 @@ fn answer_same(
     }
 }
 
-/// Answers the first open ask, an elicitation.
+/// Answers the first open request, an elicitation.
 pub fn answer_elicitation(
     state: &mut State,
     key: SessionKey,
@@ -485,7 +484,7 @@ pub fn answer_elicitation(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    late::note_news(state, key, now);
+    late::note_activity(state, key, now);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
@@ -516,7 +515,7 @@ pub fn answer_elicitation(
     answer(state, conn, ask, reply, fx);
 }
 
-/// What was said, for the transcript: a single value by itself, several with their labels.
+/// The submitted values for the transcript: a single value alone, several with their labels.
 fn values_text(request: &ElicitationRequest, values: &[(String, FieldValue)]) -> String {
     let fields = match &request.mode {
         ElicitationMode::Form { fields, .. } => fields.as_slice(),
@@ -527,20 +526,20 @@ fn values_text(request: &ElicitationRequest, values: &[(String, FieldValue)]) ->
         .map(|(key, value)| {
             let field = fields.iter().find(|field| field.key == *key);
             let label = field.map_or(key, |field| &field.title);
-            format!("{label}: {}", told(field, value))
+            format!("{label}: {}", recorded_value(field, value))
         })
         .collect();
     match (values, said.as_slice()) {
         ([], _) => "accepted".to_owned(),
         ([(key, only)], _) => {
-            format!("accepted: {}", told(fields.iter().find(|field| field.key == *key), only))
+            format!("accepted: {}", recorded_value(fields.iter().find(|field| field.key == *key), only))
         }
         _ => format!("accepted: {}", said.join(", ")),
     }
 }
 
-/// A value as it is kept: of a secret only that there was one.
-fn told(field: Option<&FormField>, value: &FieldValue) -> String {
+/// A value for the record: a secret is not included.
+fn recorded_value(field: Option<&FormField>, value: &FieldValue) -> String {
     if field.is_some_and(FormField::is_secret) { "answered".to_owned() } else { value_text(value) }
 }
 

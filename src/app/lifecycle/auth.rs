@@ -1,10 +1,10 @@
 //! Signing in and out.
 //!
-//! Duty: the ways to sign in, and the failed call again afterwards.
-//! A method of kind `terminal` is the agent's own command, run in the foreground; it is never passed to
-//! `authenticate`. Variables are set by a new start. Source: ACP v1 authentication.
-//! Invariant: no command of a method runs that the user has not seen whole and said yes to; its program is the one of
-//! the agent's own specification.
+//! Runs sign-in methods, and retries the failed call afterwards. A method of kind `terminal` is a command of the agent,
+//! run in the foreground; it is never passed to `authenticate`. Variables are set by restarting the agent. Source: ACP
+//! v1 authentication.
+//! Invariant: a command of a method runs only after the user has seen it completely and confirmed it; its program is
+//! the one of the agent's configuration.
 
 use crate::app::UiRequest;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::app::session::access;
 use crate::app::state::{lookup, texts};
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, SessionPhase, State};
 
-/// The agent wants a sign-in before it goes on with this session.
+/// The agent requires a sign-in before it continues with this session.
 pub(in crate::app) fn need_sign_in(
     state: &mut State,
     conn: ConnId,
@@ -88,7 +88,7 @@ pub fn sign_in(
         AuthKind::Terminal(command) => confirm(state, conn, &spec, &command, now, fx),
         AuthKind::EnvVar { .. } => {
             if let Err(refusal) = refuse_variables(&spec, vars.iter().map(|(name, _)| name.as_str())) {
-                tell_refusal(state, conn, &refusal, None, fx);
+                report_refusal(state, conn, &refusal, None, fx);
                 return;
             }
             let spec = with_env(spec, vars);
@@ -97,7 +97,7 @@ pub fn sign_in(
     }
 }
 
-/// Why the variables of a method are not asked for; `None`: they may be set.
+/// Why the variables of a method are not requested from the user; `None`: they may be set.
 pub fn variables_refused(state: &State, conn: ConnId, method: &AuthMethod) -> Option<SignInRefusal> {
     let AuthKind::EnvVar { vars, .. } = &method.kind else { return None };
     let spec = &state.conns.get(&conn)?.spec;
@@ -108,15 +108,15 @@ fn refuse_variables<'a>(
     spec: &AgentSpec,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), SignInRefusal> {
-    // Whoever does not start the agent sets nothing for it.
+    // Variables cannot be set for an agent that parlor does not start.
     if spec.remote.is_some() {
         return Err(SignInRefusal::Remote);
     }
     check_variables(names)
 }
 
-/// Says why a sign-in is not carried out, and what the user could run by hand.
-pub(in crate::app) fn tell_refusal(
+/// Reports why a sign-in is not executed, with the command to run manually.
+pub(in crate::app) fn report_refusal(
     state: &mut State,
     conn: ConnId,
     refusal: &SignInRefusal,
@@ -142,7 +142,7 @@ pub(in crate::app) fn tell_refusal(
     call::flash(state, reason, fx);
 }
 
-/// Shows the whole command of a sign-in, and asks whether it may run.
+/// Shows the complete command of a sign-in, and asks whether to run it.
 fn confirm(
     state: &mut State,
     conn: ConnId,
@@ -155,14 +155,14 @@ fn confirm(
         Ok(runs) => runs,
         Err(refusal) => {
             let by_hand = (refusal != SignInRefusal::Remote).then(|| command.as_text(spec));
-            tell_refusal(state, conn, &refusal, by_hand, fx);
+            report_refusal(state, conn, &refusal, by_hand, fx);
             return;
         }
     };
     let cwd = runs.cwd.clone().or_else(|| folder_of(state, conn));
     let runs = AgentSpec { cwd, ..runs };
     let first = lookup::sessions_of(state, conn, false).first().copied();
-    // What runs on the host of an agent by ssh is that host's; there the user is always asked.
+    // The local policy does not apply to commands on an SSH host; there the user is always asked.
     if let Some(key) = first.filter(|_| runs.ssh.is_none())
         && let Verdict::Refuse(by) =
             decide(&policy::of(state, conn, key), &access_of(&runs), &Facts::default())
@@ -209,7 +209,7 @@ fn access_of(runs: &AgentSpec) -> Access {
     Access::SignIn { line: runs.command_line() }
 }
 
-/// Runs a sign-in command that the user has seen and allowed, if its agent is still there.
+/// Runs a sign-in command that the user has seen and allowed, if its agent still exists.
 pub fn run_login(
     state: &mut State,
     conn: ConnId,
@@ -230,13 +230,13 @@ pub fn run_login(
     }
 }
 
-/// The number of a running sign-in through `authenticate`; it may take minutes.
+/// The call number of a pending `authenticate`; it may take minutes.
 pub fn running_sign_in(state: &State, conn: ConnId) -> Option<u64> {
     let calls = &state.conns.get(&conn)?.open_calls;
     calls.iter().find(|(_, tag)| tag.purpose == Purpose::Authenticate).map(|(number, _)| *number)
 }
 
-/// Gives a running sign-in up. Source: ACP v1, `$/cancel_request`.
+/// Cancels a pending sign-in. Source: ACP v1, `$/cancel_request`.
 pub fn cancel_sign_in(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
     let Some(number) = running_sign_in(state, conn) else { return };
     let tag = state.conns.get_mut(&conn).and_then(|open| open.open_calls.remove(&number));
@@ -259,7 +259,7 @@ fn with_env(mut spec: AgentSpec, vars: Vec<(String, String)>) -> AgentSpec {
     spec
 }
 
-/// `authenticate` came back: what failed for want of it is tried again.
+/// The response to `authenticate`: retries what failed without a sign-in.
 pub(in crate::app) fn on_authenticated(
     state: &mut State,
     conn: ConnId,
@@ -268,7 +268,7 @@ pub(in crate::app) fn on_authenticated(
     fx: &mut Vec<Effect>,
 ) {
     if let Err(error) = result {
-        tell_failure(state, conn, &texts::error_text(&error), fx);
+        report_failure(state, conn, &texts::error_text(&error), fx);
         return;
     }
     call::flash(state, "Signed in.", fx);
@@ -288,7 +288,7 @@ pub(in crate::app) fn on_authenticated(
     }
 }
 
-/// The agent's own login command ended. The agent is started again, because it reads its account only then.
+/// The agent's login command ended. The agent is restarted, because it reads its account at the start.
 pub(in crate::app) fn on_login_done(
     state: &mut State,
     conn: ConnId,
@@ -302,11 +302,11 @@ pub(in crate::app) fn on_login_done(
                 conn::reconnect(state, conn, spec, now, fx);
             }
         }
-        Err(text) => tell_failure(state, conn, &text, fx),
+        Err(text) => report_failure(state, conn, &text, fx),
     }
 }
 
-fn tell_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect>) {
+fn report_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect>) {
     for key in lookup::sessions_of(state, conn, false) {
         let is_waiting =
             state.sessions.get(&key).is_some_and(|session| session.phase == SessionPhase::NeedsSignIn);
@@ -318,7 +318,7 @@ fn tell_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effect
     call::flash(state, format!("Sign-in failed: {text}"), fx);
 }
 
-/// Signs out, if the agent can.
+/// Signs out, if the agent supports that.
 pub fn sign_out(state: &mut State, conn: ConnId, _now: Instant, fx: &mut Vec<Effect>) {
     let Some(open) = state.conns.get(&conn).filter(|conn| conn.phase == ConnPhase::Ready) else {
         call::flash(state, crate::app::state::texts::NOT_READY, fx);
@@ -331,7 +331,7 @@ pub fn sign_out(state: &mut State, conn: ConnId, _now: Instant, fx: &mut Vec<Eff
     }
 }
 
-/// `logout` came back.
+/// The response to `logout`.
 pub(in crate::app) fn on_signed_out(
     state: &mut State,
     result: Result<Reply, CallError>,

@@ -1,8 +1,8 @@
-//! Calls to an agent, and small things that all parts of the agent's side need.
+//! Calls to agents, and helpers shared by the modules of this layer.
 //!
-//! Duty: gives each call its number and remembers it until its reply, so that a reply is used once; the
-//! short message of the status line; notices in a transcript.
-//! Invariant: nothing is sent to a connection that is not ready.
+//! Assigns numbers to calls and remembers them until their response, so that a response is used once; sets messages in
+//! the status line; adds notices to transcripts.
+//! Invariant: calls are sent only to a connection that is ready.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::model::{
 use crate::app::session::record;
 use crate::app::{ConnPhase, Effect, State, TimerId};
 
-/// How long the short message of the status line stays.
+/// Time for which a message is shown in the status line.
 const FLASH_TIME: Duration = Duration::from_secs(6);
 
-/// Calls the agent; `None` if it cannot be called now.
+/// Calls the agent; `None` if it is not ready.
 pub(in crate::app) fn call(
     state: &mut State,
     conn: ConnId,
@@ -39,13 +39,13 @@ pub(in crate::app) fn flash(state: &mut State, text: impl Into<String>, fx: &mut
     fx.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
 }
 
-/// The same for a message that no longer holds once an agent starts.
+/// The same for a message that is also cleared when an agent starts.
 pub(in crate::app) fn flash_until_start(state: &mut State, text: &str, fx: &mut Vec<Effect>) {
     state.set_flash_until_start(text.to_owned());
     fx.push(Effect::Timer(TimerId::Flash, FLASH_TIME));
 }
 
-/// Puts a word to the user into a transcript.
+/// Adds a notice to a transcript.
 pub(in crate::app) fn notice(
     state: &mut State,
     key: SessionKey,

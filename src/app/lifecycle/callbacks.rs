@@ -1,9 +1,9 @@
-//! Files and commands that the agent wants from parlor.
+//! File and terminal requests of the agent.
 //!
-//! Duty: checks what was offered, asks the policy, hands the work to the services and their results back.
-//! Not its duty: the work itself, and who answers (`asks::answer`).
-//! Relative paths mean the session's folder: some agents send them although the protocol wants absolute ones.
-//! Invariant: a request ends either in an answer here or in a job whose result answers it.
+//! Checks whether the method was offered, applies the policy, and passes the work to the services and their results to
+//! the agent. Relative paths refer to the session's folder: some agents send them although the protocol requires
+//! absolute ones.
+//! Invariant: a request ends either in a response here or in a job whose result is the response.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use super::{asks, policy};
 use crate::app::session::{access, record, terminals};
 use crate::app::{AccessWork, Effect, RequestClass, Starting, State, TerminalView};
 
-/// The most commands that run for an agent at a time.
+/// Maximum number of running commands of an agent.
 const MOST_RUNNING: usize = 32;
 
-/// The most terminals that an agent has not released.
+/// Maximum number of unreleased terminals of an agent.
 const MOST_TERMINALS: usize = 256;
 
-/// A file or terminal request; it stands in `open_asks` already.
+/// A file or terminal request, already in `open_asks`.
 pub(in crate::app) fn on_ask(
     state: &mut State,
     conn: ConnId,
@@ -82,7 +82,7 @@ pub(in crate::app) fn on_ask(
     }
 }
 
-/// The method that was not offered to this agent, if the request is one.
+/// The method of a request that was not offered to this agent.
 fn missing_offer(request: &AgentRequest, offered: Callbacks) -> Option<&'static str> {
     match request {
         AgentRequest::ReadFile { .. } if !offered.fs_read => Some("fs/read_text_file"),
@@ -129,7 +129,7 @@ fn on_file(
     }
 }
 
-/// The policy wants the user asked about a file, unless an approved call shows the same change.
+/// The policy asks the user about a file, unless an approved call shows the same change.
 pub(in crate::app) fn on_file_asks(
     state: &mut State,
     job: FileJob,
@@ -147,7 +147,7 @@ pub(in crate::app) fn on_file_asks(
     };
     let is_covered = policy::covers_write(state, conn, key, &asked);
     let AskedFile { access, facts, why, change } = asked;
-    // Something may have been granted since the job was made.
+    // A grant may have been added since the job was created.
     let policy = policy::of(state, conn, key);
     if let Verdict::Allow(by) = decide(&policy, &access, &Facts { is_covered, ..facts }) {
         add_file(state, FileJob { allowed: Some(by), ..job }, fx);
@@ -157,7 +157,7 @@ pub(in crate::app) fn on_file_asks(
     asks::on_access(state, (conn, ask), key, open, now, fx);
 }
 
-/// Gives a job to the service again, now that it is allowed.
+/// Passes an allowed job to the service again.
 fn add_file(state: &mut State, job: FileJob, fx: &mut Vec<Effect>) {
     let (conn, ask) = (job.conn, job.ask);
     let was_added = state.conns.get_mut(&conn).is_some_and(|open| open.files.add(job, fx));
@@ -193,7 +193,7 @@ fn on_create(
     judge(state, (conn, ask), key, command, is_inside, now, fx);
 }
 
-/// Why an agent gets no more terminals now, if so.
+/// Why an agent gets no more terminals, if a limit is reached.
 fn too_many_terminals(state: &State, conn: ConnId) -> Option<String> {
     let open = state.conns.get(&conn)?;
     let is_running = |(id, key): &(&TerminalId, &SessionKey)| {
@@ -234,7 +234,7 @@ fn judge(
             if let Some((place, _)) = covering.filter(|_| by == AllowedBy::ApprovedCall) {
                 policy::use_approval(state, key, place);
             }
-            // What the user saw and allowed runs where they saw it. If a link leads out, it is judged again as outside.
+            // An approved command runs where it was shown. If a link leads out, it is checked again as outside.
             start(state, (conn, ask), key, command, by, is_inside, fx);
             return;
         }
@@ -262,7 +262,7 @@ fn access_of(command: &TerminalCommand) -> CommandAccess {
     }
 }
 
-/// Starts a command that is allowed; `is_bound`: only if it really is in the session's folders.
+/// Starts an allowed command; `is_bound`: only within the session's folders.
 fn start(
     state: &mut State,
     (conn, ask): (ConnId, AskId),
@@ -282,7 +282,7 @@ fn start(
     fx.push(Effect::Terminal(TerminalJob::Create { conn, ask, session: key, command, within }));
 }
 
-/// The working directory of a command that was allowed is a link that leads out of the session's folders.
+/// The working directory of an allowed command is a link that leads out of the session's folders.
 pub(in crate::app) fn on_terminal_outside(
     state: &mut State,
     (conn, ask): (ConnId, AskId),
@@ -316,7 +316,7 @@ fn on_wait(state: &mut State, conn: ConnId, ask: AskId, id: TerminalId, fx: &mut
     }
 }
 
-/// Kills if it runs, and makes the id invalid; the output stays on the screen.
+/// Kills a running command and invalidates the id; the output stays in the transcript.
 fn on_release(
     state: &mut State,
     conn: ConnId,
@@ -338,7 +338,7 @@ fn on_release(
     end_terminal(state, key, id, &killed, now, fx);
 }
 
-/// Notes the end of a command, unless a truer one is known, and answers who waits for it.
+/// Notes the end of a command, unless a more precise one is known, and answers the requests that wait for it.
 fn end_terminal(
     state: &mut State,
     key: SessionKey,
@@ -388,7 +388,7 @@ pub(in crate::app) fn on_file_done(
     }
     if let (Some(RequestClass::File(key)), Some(served)) = (class, served)
         && let Some(session) = state.sessions.get_mut(&key)
-        // A write that failed changed nothing; it is worth a word only where the user was asked.
+        // A failed write changed nothing; it is only shown if the user was asked.
         && (result.is_ok() || served.by != AllowedBy::InsideRoots)
     {
         let error = result.as_ref().err().map(|error| error.message.clone());
@@ -403,7 +403,7 @@ pub(in crate::app) fn on_file_done(
     asks::answer(state, conn, ask, reply, fx);
 }
 
-/// A command runs, or could not be started. If nobody waits for it any more it is taken back.
+/// A command was started, or failed to start. If the request is no longer open, the command is released.
 #[allow(clippy::too_many_arguments, reason = "the fields of one service event, and where it goes")]
 pub(in crate::app) fn on_terminal_started(
     state: &mut State,
@@ -449,14 +449,14 @@ pub(in crate::app) fn on_terminal_started(
     asks::answer(state, conn, ask, Response::TerminalCreated(id), fx);
 }
 
-/// A command of ours wrote something.
+/// A command run by parlor wrote output.
 pub(in crate::app) fn on_terminal_output(state: &mut State, id: &TerminalId, bytes: &[u8]) {
     if let Some(session) = owner(state, id).and_then(|key| state.sessions.get_mut(&key)) {
         terminals::on_output(session, id, bytes);
     }
 }
 
-/// A command of ours ended: who waits for it is answered.
+/// A command run by parlor ended: answers the requests that wait for it.
 pub(in crate::app) fn on_terminal_ended(
     state: &mut State,
     id: &TerminalId,
@@ -480,7 +480,7 @@ pub(in crate::app) fn on_terminal_ended(
     end_terminal(state, key, id, exit, now, fx);
 }
 
-/// The output that the agent asked for.
+/// The output requested by the agent.
 pub(in crate::app) fn on_terminal_read(
     state: &mut State,
     conn: ConnId,

@@ -1,8 +1,8 @@
-//! What the agent lets the user choose: modes, models, config options.
+//! Changes modes, models and config options.
 //!
-//! Duty: asks the agent to set a value, and takes it as set once the agent says so. A mode or model may be
-//! told twice, as a list of its own and as a config option: both are kept in agreement.
-//! Invariant: a value that was not offered is not sent.
+//! Requests a value from the agent, and applies it once the agent has confirmed it. A mode or model may be reported as
+//! a separate list and as a config option: both are synchronized.
+//! Invariant: only offered values are sent.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,10 @@ use crate::app::session::settings;
 use crate::app::state::texts;
 use crate::app::{ConnPhase, Effect, SessionPhase, State, TimerId, Wanted};
 
-/// After so long without an answer to a change, prompts wait for it no longer.
+/// Time after which prompts no longer wait for the confirmation of a change.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// Sets the mode.
+/// Sets the mode of a session.
 pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
     let Some((conn, id)) = reachable(state, key, fx) else {
         return;
@@ -37,7 +37,7 @@ pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant,
     ask(state, conn, key, Purpose::SetMode(key), request, Wanted::Setting(Setting::Mode(mode)), fx);
 }
 
-/// Sets the model of the legacy list.
+/// Sets the model, for agents without config options.
 pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, _now: Instant, fx: &mut Vec<Effect>) {
     let Some((conn, id)) = reachable(state, key, fx) else {
         return;
@@ -105,7 +105,7 @@ fn reachable(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> Option
     found
 }
 
-/// Asks the agent to set a value. Gives the number of the call.
+/// Requests a value from the agent. Returns the number of the call.
 pub(in crate::app) fn ask(
     state: &mut State,
     conn: ConnId,
@@ -125,8 +125,8 @@ pub(in crate::app) fn ask(
     Some(number)
 }
 
-/// The agent has not confirmed a change in time: prompts wait no longer. What is set again after the session was opened
-/// goes on holding them, because nothing else says in which mode the agent is then (`chosen`).
+/// The agent has not confirmed a change in time: prompts no longer wait. They still wait for settings restored after a
+/// reopen, because the mode of the agent is unknown until then (`chosen`).
 pub(in crate::app) fn on_overdue(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(what) = session.pending_setting().filter(|_| session.settings.restoring().is_none()) else {
@@ -142,7 +142,7 @@ pub(in crate::app) fn on_overdue(state: &mut State, key: SessionKey, now: Instan
     }
 }
 
-/// The agent answered; what it says of the values is the truth.
+/// The agent has responded; its response determines the values.
 pub(in crate::app) fn on_set(
     state: &mut State,
     key: SessionKey,
@@ -193,7 +193,7 @@ pub(in crate::app) fn on_set(
         titles::on_told(state, key, &title, stored, problem.as_ref(), fx);
         return;
     }
-    if chosen::on_set_again(state, key, number, problem.as_ref(), now, fx) {
+    if chosen::on_restored_setting(state, key, number, problem.as_ref(), now, fx) {
         return;
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -204,7 +204,7 @@ pub(in crate::app) fn on_set(
         }
         return;
     };
-    // What was typed for another mode or model is not sent in this one without the user's word.
+    // Prompts typed for another mode or model are sent only on request of the user.
     if is_open {
         session.prompts.send_when_ready(false);
     }

@@ -1,10 +1,9 @@
-//! What was chosen in a session holds also when the session is opened again.
+//! Restores the chosen settings of a session when it is reopened.
 //!
-//! Duty: remembers modes, models and options that were set, also from one parlor to the next (`recorder`), and sets them
-//! again where the agent, started anew, does not say that they are in force. Not its duty: setting them (`choices`),
-//! opening (`open`).
-//! Invariants: no prompt goes off by itself before they hold again, so that nothing is done in a mode that the user
-//! has left; where one cannot be set, what waits stays, and that is said.
+//! Modes, models and options that were set are saved (`recorder`), and set again unless the restarted agent reports
+//! them as current. `choices` sets them, `open` opens the session.
+//! Invariants: prompts wait until the settings are restored, so that nothing runs in a mode that the user has left; if
+//! one cannot be set, waiting prompts are retained and the user is informed.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -18,7 +17,7 @@ use crate::app::session::settings;
 use crate::app::state::texts;
 use crate::app::{Effect, FailedPrompt, Session, State, Wanted};
 
-/// What the answer that opened a session says about.
+/// Which settings are in the response that opened a session.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::app) struct ReportedSettings {
     modes: bool,
@@ -27,7 +26,7 @@ pub(in crate::app) struct ReportedSettings {
 }
 
 impl ReportedSettings {
-    /// By this answer.
+    /// The settings in this response.
     pub(in crate::app) fn of(reply: &SessionReply) -> Self {
         Self {
             modes: reply.modes.is_some(),
@@ -37,33 +36,33 @@ impl ReportedSettings {
     }
 }
 
-/// A session was opened: what was chosen in its life before, if it had one, is set again, where that is needed. One
-/// call waits for the other, because agents work on several at once.
-pub(in crate::app) fn set_again(
+/// Restores the chosen settings of an opened session, where needed. The calls are sequential, because agents handle
+/// several concurrently.
+pub(in crate::app) fn restore_settings(
     state: &mut State,
     key: SessionKey,
-    told: ReportedSettings,
+    reported: ReportedSettings,
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let (mut missing, mut gone) = (VecDeque::new(), Vec::new());
+    let (mut missing, mut unavailable) = (VecDeque::new(), Vec::new());
     for choice in session.settings.chosen() {
-        match standing(session, choice, told) {
+        match standing(session, choice, reported) {
             Standing::Holds => {}
             Standing::Missing => missing.push_back(choice.clone()),
-            Standing::Gone => gone.push(choice_words(choice)),
+            Standing::Gone => unavailable.push(choice_words(choice)),
         }
     }
     session.settings.begin_restoring(missing);
-    if !gone.is_empty() {
-        let why = format!("The agent no longer offers: {}.", gone.join(", "));
-        hold_back(state, key, &why);
+    if !unavailable.is_empty() {
+        let why = format!("The agent no longer offers: {}.", unavailable.join(", "));
+        hold_prompts(state, key, &why);
     }
     set_next(state, key, fx);
 }
 
-/// Something of it does not hold: what waits is not sent by itself, and that is said.
-fn hold_back(state: &mut State, key: SessionKey, why: &str) {
+/// A setting could not be restored: waiting prompts are not sent automatically, and the user is informed.
+fn hold_prompts(state: &mut State, key: SessionKey, why: &str) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.prompts.send_when_ready(false);
         if let Some(text) = session.prompts.take_unsent() {
@@ -103,18 +102,18 @@ fn set_next(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     }
 }
 
-/// How a choice stands with an agent that was started anew.
+/// The state of a setting after a restart of the agent.
 enum Standing {
-    /// The agent says that it is in force.
+    /// The agent reports it as current.
     Holds,
-    /// It is to be set: something else is in force, or nothing was said of it. What the agent took once in this session
-    /// it may take again, also where it lists nothing now.
+    /// It must be set: another value is current, or none was reported. The agent accepted it in this session before, so
+    /// it is tried even if the agent lists nothing now.
     Missing,
-    /// The agent lists what it offers, and this is not among it.
+    /// The agent lists its values without this one.
     Gone,
 }
 
-fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Standing {
+fn standing(session: &Session, choice: &Setting, reported: ReportedSettings) -> Standing {
     let of = |is_offered: bool, is_in_force: bool| match (is_offered, is_in_force) {
         (false, _) => Standing::Gone,
         (true, true) => Standing::Holds,
@@ -123,11 +122,11 @@ fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Stan
     match choice {
         Setting::Mode(mode) => session.modes.as_ref().map_or(Standing::Missing, |modes| {
             let is_offered = modes.available.iter().any(|known| known.id == *mode);
-            of(is_offered, told.modes && modes.current == *mode)
+            of(is_offered, reported.modes && modes.current == *mode)
         }),
         Setting::Model(model) => session.models.as_ref().map_or(Standing::Missing, |models| {
             let is_offered = models.available.iter().any(|known| known.id == *model);
-            of(is_offered, told.models && models.current == *model)
+            of(is_offered, reported.models && models.current == *model)
         }),
         Setting::Option(..) if session.options.is_empty() => Standing::Missing,
         Setting::Option(id, value) => {
@@ -140,14 +139,15 @@ fn standing(session: &Session, choice: &Setting, told: ReportedSettings) -> Stan
                     (ConfigKind::Boolean { .. }, ConfigValue::Bool(_)) => true,
                     _ => false,
                 };
-                of(is_offered, told.options && settings::value_of(&option.kind) == *value)
+                of(is_offered, reported.options && settings::value_of(&option.kind) == *value)
             })
         }
     }
 }
 
-/// One of them was set again, or not; after the last of them what waits goes off. Returns whether it was one.
-pub(in crate::app) fn on_set_again(
+/// The response to restoring a setting; after the last one waiting prompts are sent. Returns whether it was such a
+/// call.
+pub(in crate::app) fn on_restored_setting(
     state: &mut State,
     key: SessionKey,
     number: u64,
@@ -160,17 +160,17 @@ pub(in crate::app) fn on_set_again(
         return false;
     }
     if problem.is_some_and(texts::is_session_gone) {
-        // Who waits for a prompt to find that out would be asked about the choices for nothing.
+        // The session does not exist, so asking about the settings would be useless.
         session.settings.stop_restoring();
         if session.resume.doubt().is_some() {
-            open::begin_anew(state, key, crate::app::state::texts::NOT_RESUMED, now, fx);
+            open::open_replacement(state, key, crate::app::state::texts::NOT_RESUMED, now, fx);
         } else {
             turn::go_on(state, key, now, fx);
         }
         return true;
     }
     if let Some(error) = problem {
-        hold_back(state, key, &texts::error_text(error));
+        hold_prompts(state, key, &texts::error_text(error));
     }
     set_next(state, key, fx);
     turn::go_on(state, key, now, fx);

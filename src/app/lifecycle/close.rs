@@ -1,9 +1,8 @@
-//! Letting sessions go: closing what is open here, deleting what the agent keeps, showing another one.
+//! Closes and deletes sessions, and shows others.
 //!
-//! Not its duty: asking whether it is meant (`dialogs::sessions`), ending processes (`conn`).
-//! Invariants: what the agent does not advertise is not called; there is always a session on the screen; a
-//! session that goes answers what was asked of it and ends its commands. Source: ACP v1 session-close,
-//! session-delete.
+//! `dialogs::sessions` asks for confirmation, `conn` ends processes.
+//! Invariants: only advertised methods are called; there is always an active session; the requests of a closed session
+//! are answered and its commands ended. Source: ACP v1 session-close, session-delete.
 
 use crate::app::state::modal;
 use std::time::Instant;
@@ -15,13 +14,13 @@ use crate::app::recording::recorder;
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{ConnPhase, Effect, State};
 
-/// Puts a session that is open here on the screen.
+/// Activates an open session.
 pub fn show_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     tabs::activate(state, key, now, fx);
 }
 
-/// Closes a session with its subagents: its turn is cancelled, the agent is told if it can be, and an agent
-/// that no other session needs is stopped. The last session stays.
+/// Closes a session with its subagents: cancels its turn, notifies the agent if supported, and stops an agent without
+/// other sessions. The last session stays.
 pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let key = lookup::root_of(state, key);
     let Some(next) = neighbour(state, key) else {
@@ -57,8 +56,8 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     modal::on_sessions_listed(state);
 }
 
-/// Takes a session off the agent's list for good. What is open here must be closed first, for the protocol does
-/// not say what becomes of it.
+/// Deletes a session of the agent. An open session must be closed first, because the protocol does not specify its
+/// state after that.
 pub fn delete_session(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, state.active);
     let Some((agent, caps)) =
@@ -76,7 +75,7 @@ pub fn delete_session(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
     }
 }
 
-/// `session/delete` came back.
+/// The response to `session/delete`.
 pub(in crate::app) fn on_deleted(
     state: &mut State,
     conn: ConnId,
@@ -98,7 +97,7 @@ pub(in crate::app) fn on_deleted(
     }
 }
 
-/// The session to be shown once this one is gone: the one before it, else the one behind it.
+/// The session to activate after this one is closed: the previous one, otherwise the next one.
 fn neighbour(state: &State, key: SessionKey) -> Option<SessionKey> {
     let rank = state.sessions.get(&key)?.rank;
     let others = || tab::tabs(state).filter(|session| session.key != key);
@@ -107,8 +106,9 @@ fn neighbour(state: &State, key: SessionKey) -> Option<SessionKey> {
 
 fn release_commands(state: &mut State, agent: ConnId, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(conn) = state.conns.get_mut(&agent) else { return };
-    let (gone, kept) = std::mem::take(&mut conn.terminals).into_iter().partition(|(_, of)| *of == key);
-    conn.terminals = kept;
-    let gone: std::collections::BTreeMap<_, _> = gone;
-    fx.extend(gone.into_keys().map(|terminal| Effect::Terminal(TerminalJob::Release(terminal))));
+    let (released, remaining) =
+        std::mem::take(&mut conn.terminals).into_iter().partition(|(_, of)| *of == key);
+    conn.terminals = remaining;
+    let released: std::collections::BTreeMap<_, _> = released;
+    fx.extend(released.into_keys().map(|terminal| Effect::Terminal(TerminalJob::Release(terminal))));
 }

@@ -1,10 +1,9 @@
-//! The life of a connection: start, handshake, crash, restart, stop.
+//! The lifecycle of a connection: start, handshake, crash, restart, stop.
 //!
-//! Duty: which process serves which sessions, and what a process's end means for them.
-//! Not its duty: opening sessions (`open`), running turns (`turn`).
-//! A dead connection stays in the state while a session points to it: its spec is what a restart needs.
-//! Invariants: a connection that we stop is never taken for a crash; a session's turn never outlives its
-//! connection; crashes that come fast end the attempts.
+//! Assigns processes to sessions, and handles the end of a process. `open` opens sessions, `turn` runs turns. A closed
+//! connection stays in the state while a session refers to it: a restart needs its spec.
+//! Invariants: a connection stopped by parlor is not treated as a crash; a turn ends with its connection; frequent
+//! crashes stop the automatic restarts.
 
 use crate::app::UiRequest;
 use std::time::{Duration, Instant};
@@ -22,11 +21,11 @@ use crate::app::{
     State, UnseenKind,
 };
 
-/// Crashes that are further apart than this do not count together.
+/// Crashes further apart than this are not counted together.
 const CRASH_WINDOW: Duration = Duration::from_secs(60);
-/// The waits before the attempts to start a process again; as many attempts as waits.
+/// Delays before the attempts to restart a process; one attempt per delay.
 const BACK_OFF: &[Duration] = &[Duration::from_millis(500), Duration::from_secs(2)];
-/// The same for an agent behind a URL: a network takes longer to come back.
+/// The same for a remote agent: networks recover more slowly.
 const REMOTE_BACK_OFF: &[Duration] = &[
     Duration::from_millis(500),
     Duration::from_secs(2),
@@ -35,8 +34,8 @@ const REMOTE_BACK_OFF: &[Duration] = &[
     Duration::from_secs(16),
 ];
 
-/// Starts an agent for a session (ending the one it had), then opens the session: resume if the session has an
-/// id and the agent can, else load, else new. Another program knows nothing of the old id: it begins anew.
+/// Starts an agent for a session (stopping its previous one), then opens the session: resume if the session has an id
+/// and the agent supports it, otherwise load, otherwise new. Another program cannot use the old id.
 pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else {
         return;
@@ -56,12 +55,12 @@ pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Ins
         }
     }
     if !is_same_program {
-        open::forget_agent(state, key);
+        open::clear_agent_state(state, key);
     }
     join_or_connect(state, key, spec, now, fx);
 }
 
-/// Gives a session its agent: the process that another tab of this folder has already, else a new one.
+/// Connects a session: to the process that another tab of this folder shares, otherwise a new one.
 pub(in crate::app) fn join_or_connect(
     state: &mut State,
     key: SessionKey,
@@ -81,17 +80,17 @@ pub(in crate::app) fn join_or_connect(
     open::open_if_ready(state, shared, key, now, fx);
 }
 
-/// A session gets a connection, and remembers it for its log.
+/// Sets the connection of a session, and remembers it for its protocol log.
 pub(in crate::app) fn take_conn(session: &mut Session, conn: ConnId) {
     session.conn = Some(conn);
     session.start.add_conn(conn);
 }
 
-/// A session waits for its connection. What was opened from a list has no view yet that could be kept.
+/// Lets a session wait for its connection. A session from a list has no transcript yet.
 fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instant) {
     take_conn(session, conn);
     let here = spec.far_place(&session.place.cwd);
-    // A session that the agent listed keeps the folder that it named.
+    // A session listed by the agent keeps the reported folder.
     let is_there = |far: &FarPlace| here.as_ref().is_some_and(|here| here.host == far.host);
     session.place.far = session.place.far.take().filter(is_there).or(here);
     session.git = session.git.take().filter(|_| session.place.far.is_none());
@@ -100,8 +99,8 @@ fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instan
     session.resume.begin_connecting(session.id.is_some() || session.turn_count > 0);
 }
 
-/// Starts the session's agent again and reopens the session; the transcript stays. Other sessions of the same
-/// process move along.
+/// Restarts the session's agent and reopens the session; the transcript stays. Other sessions of the same process are
+/// reopened too.
 pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, key);
     if archive::start_reading(state, root, now, fx) {
@@ -111,7 +110,7 @@ pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         state.ui_requests.push(UiRequest::AgentPicker);
         return;
     };
-    // The agent lives; only the session is put away.
+    // The agent is running; only the session is archived.
     let is_archived = state.sessions.get(&root).is_some_and(|session| session.is_archived);
     if is_archived && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready) {
         unstable::archive_session(state, root, fx);
@@ -120,7 +119,7 @@ pub fn restart_agent(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     reconnect(state, conn, spec, now, fx);
 }
 
-/// Replaces a connection, alive or dead, by a new one for all of its sessions.
+/// Replaces a connection, open or closed, for all of its sessions.
 pub(in crate::app) fn reconnect(
     state: &mut State,
     conn: ConnId,
@@ -133,7 +132,7 @@ pub(in crate::app) fn reconnect(
     connect(state, &keys, spec, Duration::ZERO, Vec::new(), now, fx);
 }
 
-/// Ends an agent's process at once.
+/// Kills an agent's process immediately.
 pub fn force_stop(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) {
     let keys = lookup::sessions_of(state, conn, true);
     retire(state, conn, true, now, fx);
@@ -151,7 +150,7 @@ fn connect(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    // On the way out nothing is started any more.
+    // Nothing is started while quitting.
     if state.is_quitting {
         return;
     }
@@ -177,13 +176,13 @@ fn connect(
     fx.push(Effect::Connect { conn: id, spec, cwd, delay });
 }
 
-/// Forgets dead connections that no session points to.
+/// Drops closed connections without sessions.
 fn drop_unused(state: &mut State) {
     let used: Vec<ConnId> = state.sessions.values().filter_map(|session| session.conn).collect();
     state.conns.retain(|id, conn| !matches!(conn.phase, ConnPhase::Closed(_)) || used.contains(id));
 }
 
-/// Lets go of a living connection: turns end, every request gets its answer, then the process is stopped.
+/// Releases an open connection: ends turns, answers all requests, then stops the process.
 pub(in crate::app) fn retire(
     state: &mut State,
     conn: ConnId,
@@ -215,18 +214,18 @@ pub(in crate::app) fn retire(
     fx.push(Effect::Disconnect { conn, force });
 }
 
-/// The process runs; `initialize` was written.
+/// The process is running; `initialize` was sent.
 pub(in crate::app) fn on_started(state: &mut State, conn: ConnId, pid: Option<u32>) {
     if let Some(conn) = state.conns.get_mut(&conn) {
         conn.pid = pid;
     }
-    // It is kept with each session, so that no orphan is left when parlor dies.
+    // It is recorded with each session, so that the process can be found if parlor is killed.
     for key in lookup::sessions_of(state, conn, true) {
         state.sessions.touch(key);
     }
 }
 
-/// `initialize` was answered: the sessions of this connection are opened.
+/// `initialize` was answered: opens the sessions of this connection.
 pub(in crate::app) fn on_ready(
     state: &mut State,
     conn: ConnId,
@@ -257,12 +256,12 @@ pub(in crate::app) fn on_ready(
     }
     unstable::on_ready(state, conn, fx);
     for key in keys {
-        unsupported::tell_folders(state, key);
+        unsupported::report_folders(state, key);
         open::open(state, key, now, fx);
     }
 }
 
-/// `initialize` failed for good: the sessions say why, and the process is let go.
+/// `initialize` failed: the sessions show the reason, and the process is stopped.
 pub(in crate::app) fn on_initialize_failed(
     state: &mut State,
     conn: ConnId,
@@ -272,7 +271,7 @@ pub(in crate::app) fn on_initialize_failed(
 ) {
     let is_starting =
         state.conns.get(&conn).is_some_and(|conn| matches!(conn.phase, ConnPhase::Starting { .. }));
-    // With the stream gone, `Closed` follows and knows more: exit status and stderr.
+    // When the stream has ended, `Closed` follows with exit status and stderr.
     if !is_starting || *error == CallError::Lost {
         return;
     }
@@ -287,11 +286,11 @@ pub(in crate::app) fn on_initialize_failed(
             session.phase = SessionPhase::Failed(error.clone());
         }
         let failed = UnseenKind::Failed("The agent could not be initialized.".to_owned());
-        tabs::tell_unseen(state, key, failed, now);
+        tabs::note_unseen(state, key, failed, now);
     }
 }
 
-/// The end of a connection. Its requests need no answer any more; what ran for it is ended.
+/// Handles the end of a connection. Its requests need no response; its commands are ended.
 pub(in crate::app) fn on_closed(
     state: &mut State,
     conn: ConnId,
@@ -319,10 +318,10 @@ pub(in crate::app) fn on_closed(
         session.terminal_waits.retain(|(of, _, _)| *of != conn);
     }
     tabs::close_dialogs_of(state, conn);
-    // A connection that we stopped was dealt with when it was let go.
+    // A connection stopped by parlor was handled when it was released.
     let is_ours = before == ConnPhase::Stopping;
     if is_ours {
-        tell_last_words(state, conn, reason, &noise);
+        report_last_output(state, conn, reason, &noise);
     } else {
         let was_ready = before == ConnPhase::Ready;
         let mut lines = noise;
@@ -334,14 +333,14 @@ pub(in crate::app) fn on_closed(
             reason,
             CloseReason::Exited { .. } | CloseReason::Lost { .. } | CloseReason::Unreachable { .. }
         );
-        // A process that never got through its first handshake would fail again the same way.
+        // A process whose first handshake failed would fail again.
         let is_worth_a_try = is_crash && (was_ready || !crashes.is_empty());
         crashes.retain(|crash| now.duration_since(*crash) < CRASH_WINDOW);
         crashes.push(now);
         let back_off = if spec.is_elsewhere() { REMOTE_BACK_OFF } else { BACK_OFF };
         let delay = back_off.get(crashes.len() - 1).copied();
         let is_tried_again = is_worth_a_try && delay.is_some() && !state.is_quitting;
-        tell_end(state, conn, reason, &lines, is_tried_again, now, fx);
+        report_end(state, conn, reason, &lines, is_tried_again, now, fx);
         let keys = lookup::sessions_of(state, conn, false);
         match delay {
             _ if matches!(reason, CloseReason::SignInFirst { .. }) => {
@@ -354,13 +353,13 @@ pub(in crate::app) fn on_closed(
             None => give_up(state, conn, reason, crashes.len(), &keys, now),
         }
         for key in keys {
-            // Those that got no new agent are not looked after any more.
+            // Sessions without a new agent are given up.
             let cause = state.sessions.get(&key).and_then(|session| match &session.phase {
                 SessionPhase::Ended { cause } => Some(cause.clone()),
                 _ => None,
             });
             if let Some(cause) = cause {
-                tabs::tell_unseen(state, key, UnseenKind::Failed(cause), now);
+                tabs::note_unseen(state, key, UnseenKind::Failed(cause), now);
                 let what = if spec.remote.is_some() { "connection lost." } else { "agent exited." };
                 tabs::announce(state, key, what, fx);
             }
@@ -369,9 +368,9 @@ pub(in crate::app) fn on_closed(
     drop_unused(state);
 }
 
-/// Ends turns and sessions of a connection that died, and says in each transcript how, and what follows. `lines` are
-/// its last words.
-fn tell_end(
+/// Ends turns and sessions of a closed connection, with a notice in each transcript. `lines` is the last output of the
+/// agent.
+fn report_end(
     state: &mut State,
     conn: ConnId,
     reason: &CloseReason,
@@ -399,7 +398,7 @@ fn tell_end(
             turn::end(state, key, end, now, fx);
         } else {
             turn::settle(state, key, now);
-            // One attempt after the other says the same.
+            // Repeated attempts fail with the same reason.
             let is_said = matches!(reason, CloseReason::Unreachable { .. })
                 && state
                     .sessions
@@ -426,8 +425,8 @@ fn tell_end(
     }
 }
 
-/// What a process that could not be set up wrote before it ended is often the only clue.
-fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise: &[String]) {
+/// The last output of a process that could not be set up is often the only clue.
+fn report_last_output(state: &mut State, conn: ConnId, reason: &CloseReason, noise: &[String]) {
     let mut lines: Vec<String> = noise.to_vec();
     lines.extend_from_slice(texts::stderr_tail(reason));
     for key in lookup::sessions_of(state, conn, false) {
@@ -439,7 +438,7 @@ fn tell_last_words(state: &mut State, conn: ConnId, reason: &CloseReason, noise:
     }
 }
 
-/// Too many crashes within a minute: the user decides.
+/// Too many crashes within a minute: the user decides about a restart.
 fn give_up(
     state: &mut State,
     conn: ConnId,
@@ -453,17 +452,18 @@ fn give_up(
     };
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
     let is_away = matches!(reason, CloseReason::Unreachable { .. } | CloseReason::Lost { .. });
-    let (title, told, next) = if is_away {
-        let told = format!(
+    let (title, explanation, next) = if is_away {
+        let explanation = format!(
             "The connection was lost {count} times in one minute. Automatic reconnection is disabled."
         );
-        ("Agent unreachable", told, "The transcript stays available.")
+        ("Agent unreachable", explanation, "The transcript stays available.")
     } else {
-        let told = format!("The agent exited {count} times in one minute. Automatic restart is disabled.");
+        let explanation =
+            format!("The agent exited {count} times in one minute. Automatic restart is disabled.");
         let next = "The transcript stays available. Last output of the agent:";
-        ("Agent keeps exiting", told, next)
+        ("Agent keeps exiting", explanation, next)
     };
-    let mut body = vec![texts::close_cause(reason, &command), told, next.to_owned()];
+    let mut body = vec![texts::close_cause(reason, &command), explanation, next.to_owned()];
     body.extend_from_slice(texts::stderr_tail(reason));
     let dialog = ChoiceDialog {
         title: title.to_owned(),
@@ -488,7 +488,7 @@ fn set_ended(state: &mut State, key: SessionKey, cause: &str) {
     }
 }
 
-/// Commands of a dead connection are ended with all that they started.
+/// Ends the commands of a closed connection with their child processes.
 fn end_terminals(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Effect>) {
     let live = state.conns.get_mut(&conn).map(|conn| std::mem::take(&mut conn.terminals)).unwrap_or_default();
     if live.is_empty() {
@@ -503,7 +503,7 @@ fn end_terminals(state: &mut State, conn: ConnId, now: Instant, fx: &mut Vec<Eff
     }
 }
 
-/// Leaves: cancels turns, answers all asks, stops all agents, ends the program.
+/// Quits: cancels turns, answers all requests, stops all agents, ends the program.
 pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_impatient = state.is_quitting;
     state.is_quitting = true;
@@ -521,7 +521,7 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     fx.push(Effect::Quit);
 }
 
-/// What a cancel of a turn is, on the wire.
+/// Sends the cancellation of a turn.
 pub(in crate::app) fn send_cancel(state: &State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else {
         return;

@@ -1,8 +1,8 @@
-//! Opening a session that the agent listed.
+//! Opens a session from the agent's list.
 //!
-//! Duty: asks about the folders that the agent names, and makes a session of what it told. One that is kept here is
-//! opened and continued as that (`archive`). Not its duty: the list (`listing`), the call (`open`).
-//! Invariant: a folder that an agent names becomes a session's only after the user has seen it and said yes.
+//! Asks about the folders reported by the agent, and creates the session. A session that parlor has stored is opened
+//! from the store (`archive`). `listing` has the list, `open` the call.
+//! Invariant: a folder reported by an agent is used only after the user has seen and confirmed it.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use super::{archive, call, history, open, tabs};
 use crate::app::state::{lookup, tab};
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State};
 
-/// Opens a session that the agent listed, and shows it: in the place of one in which nothing was said.
+/// Opens a session that the agent listed, replacing the active session if that has no prompts.
 pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, state.active);
     let Some((conn, caps)) =
@@ -23,7 +23,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
         call::flash(state, crate::app::state::texts::NOT_READY, fx);
         return;
     };
-    // An agent refuses to load what is open already, so the open one is shown.
+    // Agents refuse to load an open session, so it is activated.
     if let Some(open) = lookup::session_by_id(state, conn, &id) {
         tabs::activate(state, open, now, fx);
         return;
@@ -51,7 +51,7 @@ pub fn open_session(state: &mut State, id: SessionId, now: Instant, fx: &mut Vec
     }
 }
 
-/// Opens a session from the agent, because it is not in the archive.
+/// Opens a session from the agent, because it is not in the store.
 pub(in crate::app) fn on_not_kept(
     state: &mut State,
     conn: ConnId,
@@ -73,7 +73,7 @@ fn ask_or_open(state: &mut State, conn: ConnId, info: SessionInfo, now: Instant,
     }
 }
 
-/// Opens a session that the agent listed, once the user has agreed to its folders.
+/// Opens a session that the agent listed, after the user has confirmed its folders.
 pub fn open_listed(
     state: &mut State,
     info: &SessionInfo,
@@ -106,13 +106,13 @@ fn open_from_list(
     if let Some(session) = state.sessions.get_mut(&key) {
         take_listed(session, info, with_folders);
     }
-    history::take_history(state, key, fx);
+    history::init_history(state, key, fx);
     open::open(state, key, now, fx);
     archive::drop_unused(state, former, now, fx);
 }
 
-/// What the user is asked before a session opens in folders that the agent names: `None` where it works in a folder
-/// that the user has a session in already, and nowhere else.
+/// The question before a session opens in folders reported by the agent; `None` if it works only in a folder that the
+/// user already has a session in.
 fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now: Instant) -> Option<Modal> {
     let place = &state.sessions.get(&root)?.place;
     let is_known = !info.cwd.is_absolute()
@@ -147,7 +147,7 @@ fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now:
         choices.push(open(&format!("Open in {}", shown(&info.cwd)), false));
     }
     choices.push(Choice { label: "Do not open".to_owned(), outcome: ChoiceOutcome::Close });
-    // A folder that the user has not chosen yet is not the default.
+    // A folder that the user has not chosen before is not preselected.
     let selected = if is_known { 0 } else { choices.len() - 1 };
     Some(Modal::Choice(ChoiceDialog {
         title: "Open this session in the agent's folders?".to_owned(),
@@ -158,14 +158,14 @@ fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now:
     }))
 }
 
-/// Makes a new session one that the agent listed; its history is still to come. The user has seen its folder; the
-/// further ones become roots where the user said so.
+/// Initializes a new session with a listed one, whose history is still to be replayed. The user has confirmed its
+/// folder, and the additional ones if they become roots.
 pub(in crate::app) fn take_listed(session: &mut Session, info: SessionInfo, with_folders: bool) {
     session.id = Some(info.id);
     session.title = info.title;
     session.is_archived = info.is_archived;
     session.resume.begin_listed();
-    // ACP v1 session-setup: a session that is loaded is to have all its folders again.
+    // ACP v1 session-setup: a loaded session needs all its folders again.
     if with_folders && session.place.far.is_none() {
         for folder in info.additional_directories {
             let root = UserRoot::given(folder);

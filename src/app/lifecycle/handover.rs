@@ -1,11 +1,12 @@
-//! A conversation told to an agent that does not know it.
+//! Hands a conversation over to an agent that does not have it: another agent, or one that could not resume the
+//! session.
 //!
-//! Duty: makes a document of a transcript within a size, and has the next prompt carry it: to another agent, or to
-//! one that could not take the session up again. Not its duty: prompts themselves (`turn`), agents (`conn`).
-//! The document holds what was said and done, not what tools put out. The agent's own summary of an earlier part
-//! takes the place of that part. What is left out is named. It goes as an embedded resource where the agent takes
-//! one, else as text. Source: ACP v1 prompt-turn, prompt capabilities.
-//! Invariants: that something is told, and how much, is said before; it is told once, with a prompt that came to an end.
+//! Writes the transcript to a document of limited size, which is sent with the next prompt. It contains messages and
+//! tool calls, but no tool output. A summary by the agent replaces the part it covers, and omissions are noted. It is
+//! sent as an embedded resource if the agent supports that, otherwise as text. Source: ACP v1 prompt-turn, prompt
+//! capabilities.
+//! Invariants: the user is informed of the handover and its size before it is sent; it is sent once, with a prompt that
+//! was answered.
 
 use crate::app::Handover;
 use crate::app::recording::recorder;
@@ -22,19 +23,19 @@ use crate::app::session::record;
 use crate::app::state::lookup;
 use crate::app::{Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall, session_title};
 
-/// How much is handed over where nothing else is configured, in bytes.
+/// Default maximum size in bytes.
 pub const DEFAULT_BYTES: usize = 64 << 10;
 
-/// Least that makes sense.
+/// Minimum for the configured size in bytes.
 pub const LEAST_BYTES: usize = 1 << 10;
 
-/// How much of one message is taken, as a part of the whole.
+/// A message may use this fraction of the size.
 const MESSAGE_PART: usize = 4;
 
-/// The name of the element around it, for agents that take text only, and for those that play it back.
+/// The element around the text for agents without embedded resources; also used to strip it from echoes.
 const TAG: &str = "earlier_conversation";
 
-/// Opens a session with another agent whose first prompt tells it this session's conversation.
+/// Opens a session with another agent whose first prompt includes this session's conversation.
 pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
     let from = lookup::root_of(state, from);
     let is_part = |session: &Session| session.read_only.as_ref().is_some_and(|it| it.later.is_some());
@@ -71,11 +72,11 @@ pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Inst
         record::say(source, format!("Conversation handed over to {}.", spec.name), None);
     }
     tabs::activate(state, key, now, fx);
-    history::take_history(state, key, fx);
+    history::init_history(state, key, fx);
     conn::start_agent(state, key, spec, now, fx);
 }
 
-/// Has the next prompt tell the session's own agent what stands above.
+/// Sends the conversation with the next prompt to the session's agent.
 pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     if state.sessions.get(&key).is_some_and(|session| session.resume.handover().is_some()) {
         call::flash(state, "The conversation is already sent with your next prompt.", fx);
@@ -100,14 +101,14 @@ pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Has the next prompt tell this, also if parlor ends before it is sent.
+/// Sends the text with the next prompt, also after a restart of parlor.
 fn set(session: &mut Session, text: String, agent: String) {
     record::note(session, Record::HandedOver { agent: agent.clone(), text: text.clone() });
     session.resume.hand_over(text, agent);
 }
 
-/// The offer to tell the agent what it does not know, for the line that says that it does not; `None`: there is nothing
-/// to tell. It is taken by [`crate::model::Action::HandOver`].
+/// The offer to send the conversation, for the notice that the agent does not have it; `None`: it is empty. Accepted by
+/// [`crate::model::Action::HandOver`].
 pub(in crate::app) fn offer(state: &State, key: SessionKey) -> Option<String> {
     let size = size_words(document(state, key)?.len());
     let keys = state.setup.palette.iter().find(|command| command.action == Action::HandOver);
@@ -119,7 +120,7 @@ pub(in crate::app) fn offer(state: &State, key: SessionKey) -> Option<String> {
     Some(format!("{how} sends the conversation without tool output ({size}) with your next prompt."))
 }
 
-/// What a prompt is sent as: with the conversation in front, if there is one to be told.
+/// The blocks of a prompt, preceded by the conversation if one is to be handed over.
 pub(in crate::app) fn blocks(
     state: &mut State,
     conn: ConnId,
@@ -129,21 +130,21 @@ pub(in crate::app) fn blocks(
     let takes_resources =
         state.conns.get(&conn).is_some_and(|conn| conn.capabilities().prompt_embedded_context);
     let text = ContentBlock::Text(prompt.to_owned());
-    let told = state.sessions.get(&key).and_then(|session| session.resume.handover());
-    let Some(Handover { text: told, .. }) = told else { return vec![text] };
+    let conversation = state.sessions.get(&key).and_then(|session| session.resume.handover());
+    let Some(Handover { text: conversation, .. }) = conversation else { return vec![text] };
     let context = if takes_resources {
         ContentBlock::Resource {
             uri: format!("parlor://{TAG}.md"),
             mime_type: Some("text/markdown".to_owned()),
-            body: ResourceBody::Text(told.clone()),
+            body: ResourceBody::Text(conversation.clone()),
         }
     } else {
-        ContentBlock::Text(format!("<{TAG}>\n{told}\n</{TAG}>\n\n"))
+        ContentBlock::Text(format!("<{TAG}>\n{conversation}\n</{TAG}>\n\n"))
     };
     vec![context, text]
 }
 
-/// The text of blocks, as an agent that plays the prompt back sends it.
+/// The text of blocks as an agent echoes them.
 pub(in crate::app) fn echo_of(blocks: &[ContentBlock]) -> String {
     blocks
         .iter()
@@ -166,7 +167,7 @@ fn size_words(bytes: usize) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
 }
 
-/// The conversation as a document of at most the configured size; `None` if nothing was said.
+/// The conversation as a document of at most the configured size; `None` if it is empty.
 fn document(state: &State, key: SessionKey) -> Option<String> {
     let most = match state.setup.handover_bytes {
         0 => DEFAULT_BYTES,
@@ -177,10 +178,10 @@ fn document(state: &State, key: SessionKey) -> Option<String> {
     write_document(session, &agent, most)
 }
 
-/// The document: whole pieces from the end, as many as fit, and the first prompt.
+/// Writes the document: as many complete items from the end as fit, and the first prompt.
 fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<String> {
     let items = session.transcript.items();
-    // What the agent itself made of the earlier part says more than a cut.
+    // A summary by the agent says more than truncated text.
     let is_summary = |item: &Item| matches!(&item.body, ItemBody::Compaction { summary, .. } if !summary.trim().is_empty());
     let begin = items.iter().rposition(is_summary).unwrap_or(0);
     let head = format!(
@@ -212,7 +213,7 @@ fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<St
             ItemBody::Message(message) if message.role == Role::User => Some(message_text(message)),
             _ => None,
         });
-        // The first that is at hand is not the first of all where more is kept.
+        // If earlier events are not in memory, the first prompt here is not that of the session.
         let is_first = left_out > 0 && session.pages.book.earlier.is_none();
         let first = first.filter(|_| is_first).map(|first| cut(first.trim(), 160.min(room / 8)));
         if let Some(first) = first {
@@ -224,7 +225,7 @@ fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<St
     Some(text.trim_end().to_owned())
 }
 
-/// What is worth telling of an item.
+/// The part of an item that is handed over.
 fn piece(item: &Item, most_bytes: usize) -> Option<String> {
     match &item.body {
         ItemBody::Message(message) => {
@@ -233,7 +234,7 @@ fn piece(item: &Item, most_bytes: usize) -> Option<String> {
             let who = match message.role {
                 Role::User => "User",
                 Role::Agent | Role::Letter => "Assistant",
-                // What was thought is no part of what was said.
+                // Thoughts are not part of the conversation.
                 Role::Thought => return None,
             };
             (!text.trim().is_empty()).then(|| format!("## {who}\n\n{}\n\n", cut(text.trim(), most_bytes)))
@@ -273,7 +274,7 @@ fn message_text(message: &Message) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The beginning of a text, within so many bytes.
+/// The start of a text, limited in bytes.
 fn cut(text: &str, most_bytes: usize) -> String {
     if text.len() <= most_bytes {
         return text.to_owned();

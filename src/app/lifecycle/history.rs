@@ -1,10 +1,10 @@
-//! The prompts that were sent in a folder.
+//! The prompt history of a folder.
 
 use crate::app::{Effect, State};
 use crate::model::SessionKey;
 
-/// Prompts are remembered by folder: another session there has them at hand, else they are read.
-pub(in crate::app) fn take_history(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+/// Sets the prompt history of a session: copied from another session of the folder, otherwise read.
+pub(in crate::app) fn init_history(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(folder) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
     let mut others = state.sessions.values().filter(|other| other.key != key && other.place.cwd == folder);
     let known = others.find(|other| !other.history.is_empty()).map(|other| other.history.clone());

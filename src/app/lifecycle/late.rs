@@ -1,6 +1,6 @@
-//! What takes too long: a cancel without an answer, a turn without news.
+//! Timeouts: a cancel without a response, a turn without updates.
 //!
-//! Duty: says so, and offers ways out. Not its duty: ending anything, which the user decides.
+//! Informs the user and offers options; nothing is ended without the user.
 
 use crate::app::state::lookup;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use super::tabs;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
 use crate::model::SessionKey;
 
-/// After so long without an answer to a cancel, the user is told and asked.
+/// Time without a response to a cancel before the user is asked.
 pub(super) const CANCEL_LIMIT: Duration = Duration::from_secs(10);
 
-/// After so long without news, a hint says so.
+/// Time without updates before a hint is shown.
 pub(super) const QUIET_LIMIT: Duration = Duration::from_secs(120);
 
-/// A cancel got no answer in time. Never a silent kill: the user chooses.
+/// A cancel was not answered in time. The process is not killed automatically: the user chooses.
 pub(in crate::app) fn on_cancel_overdue(state: &mut State, key: SessionKey, now: Instant) {
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
@@ -50,8 +50,8 @@ pub(in crate::app) fn offer_ways_out(state: &mut State, key: SessionKey, opened_
     tabs::open_dialog(state, key, Modal::Choice(dialog));
 }
 
-/// Something happened in a turn: it is not quiet, nor is the one that it works for.
-pub(in crate::app) fn note_news(state: &mut State, key: SessionKey, now: Instant) {
+/// Something happened in a turn: resets the timeout of its session and of the top-level one.
+pub(in crate::app) fn note_activity(state: &mut State, key: SessionKey, now: Instant) {
     for key in [key, lookup::root_of(state, key)] {
         if let Some(Turn::Running { last_news, .. }) =
             state.sessions.get_mut(&key).map(|session| &mut session.turn)
@@ -61,7 +61,7 @@ pub(in crate::app) fn note_news(state: &mut State, key: SessionKey, now: Instant
     }
 }
 
-/// A look at a running turn: a hint if it was quiet, and the next look.
+/// Checks a running turn: shows a hint if it was quiet, and sets the next check.
 pub(in crate::app) fn on_quiet(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else {
         return;
@@ -71,7 +71,7 @@ pub(in crate::app) fn on_quiet(state: &mut State, key: SessionKey, now: Instant,
     };
     let quiet = now.saturating_duration_since(last_news);
     if !session.asks.is_empty() {
-        // It is the agent that waits.
+        // The agent waits for the user.
         fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
     } else if quiet >= QUIET_LIMIT {
         let minutes = quiet.as_secs() / 60;

@@ -1,10 +1,9 @@
-//! The agent's own list of its sessions, and what it says of one of them.
+//! The agent's list of sessions, and the status of one of them.
 //!
-//! Asks for the list page by page and joins the pages; what is shown of it is up to `modal::sessions`, opening one to
-//! `open`.
+//! Requests the list page by page and joins the pages; `modal::sessions` shows it, `open` opens a session.
 //! Invariants: a list belongs to one connection ([`Listing`] is part of [`Conn`]), and a page to the request that it
-//! answers: a late page of an earlier request is dropped. What the agent does not advertise is not called. Every list
-//! ends: a cursor is used once, and pages and rows are bounded.
+//! answers: a late page of an earlier request is dropped. Only advertised methods are called. Every list ends: a cursor
+//! is used once, and pages and rows are limited.
 
 use crate::app::Listing;
 use crate::app::state::modal;
@@ -16,12 +15,12 @@ use super::call;
 use crate::app::state::{lookup, texts};
 use crate::app::{Conn, ConnPhase, Effect, State};
 
-/// Most rows that are kept of an agent's list.
+/// Maximum number of rows of an agent's list.
 const MOST_LISTED: usize = 5_000;
-/// Most pages that are asked for.
+/// Maximum number of pages that are requested.
 const MOST_PAGES: usize = 500;
 
-/// Asks the agent for its sessions; the picker is filled when they come.
+/// Requests the agent's sessions; the dialog is filled with the response.
 pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, state.active);
     let folder = state.sessions.get(&root).map(|session| session.place.folder().to_owned());
@@ -48,7 +47,7 @@ fn ask_for_page(state: &mut State, conn: ConnId, cursor: Option<String>, fx: &mu
     }
 }
 
-/// A page of a connection's list, as the answer to this call.
+/// Handles a page of a connection's list, the response to this call.
 pub(in crate::app) fn on_list(
     state: &mut State,
     conn: ConnId,
@@ -85,7 +84,7 @@ pub(in crate::app) fn on_list(
     }
 }
 
-/// Asks the agent whether it has a listed session in memory, if it tells that; one question at a time.
+/// Asks the agent whether it has a listed session in memory, if supported; one request at a time.
 pub fn ask_status(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, state.active);
     let is_asking =
@@ -96,7 +95,7 @@ pub fn ask_status(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
     }
 }
 
-/// What the agent does not say is taken for no. Source: `session/status` (unstable).
+/// A missing status means `false`. Source: `session/status` (unstable).
 pub(in crate::app) fn on_status(
     state: &mut State,
     conn: ConnId,

@@ -1,4 +1,4 @@
-//! Opens a tab: with a new session, one from the agent's list, or a saved one.
+//! Opens a tab: with a new session, one from the agent's list, or a stored one.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,30 +11,28 @@ use crate::app::recording::restore;
 use crate::app::state::{lookup, tab};
 use crate::app::{Effect, SessionPhase, State, UiRequest};
 
-/// A tab to be opened.
+/// A tab to open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewTab {
-    /// Where it works, absolute.
+    /// Absolute.
     pub folder: PathBuf,
-    /// Its agent; `None`: the user is asked.
+    /// `None`: the user is asked.
     pub agent: Option<AgentSpec>,
-    /// What stands in it.
     pub begin: Beginning,
 }
 
-/// What stands in a tab at first.
+/// The initial content of a tab.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Beginning {
-    /// Nothing: a new session.
     New,
-    /// A session that the agent keeps; its history comes from the agent.
+    /// A session of the agent; its history is replayed by the agent.
     Listed(SessionInfo),
-    /// A session that parlor kept, read and locked already. It stands on the screen at once; then its agent is
-    /// asked to go on with it.
+    /// A stored session that was already read and locked. It is shown immediately; then its agent is asked to continue
+    /// it.
     Kept(Box<RecordedSession>),
 }
 
-/// Opens a tab and puts it in front. What is open in a tab already is only put in front.
+/// Opens a tab and activates it. A session that is already open in a tab is only activated.
 pub fn open_tab(state: &mut State, tab: NewTab, now: Instant, fx: &mut Vec<Effect>) -> SessionKey {
     let NewTab { folder, agent, begin } = tab;
     let shared = agent.as_ref().and_then(|spec| tab::to_share(state, spec, &folder, None));
@@ -61,9 +59,9 @@ pub fn open_tab(state: &mut State, tab: NewTab, now: Instant, fx: &mut Vec<Effec
     activate(state, key, now, fx);
     drop_blank(state, before);
     fx.push(Effect::ReadGit { session: key, folder });
-    history::take_history(state, key, fx);
+    history::init_history(state, key, fx);
     match agent {
-        // What the agent told of its session holds for this agent.
+        // Information from the agent's list is valid for this agent only.
         Some(spec) if is_listed => conn::join_or_connect(state, key, spec, now, fx),
         Some(spec) => conn::start_agent(state, key, spec, now, fx),
         None => state.ui_requests.push(UiRequest::AgentPicker),
@@ -71,7 +69,7 @@ pub fn open_tab(state: &mut State, tab: NewTab, now: Instant, fx: &mut Vec<Effec
     key
 }
 
-/// A tab in which no agent was chosen and nothing was typed is not missed by anybody.
+/// Closes a tab without an agent and without text.
 fn drop_blank(state: &mut State, key: SessionKey) {
     let is_blank = state.sessions.get(&key).is_some_and(|session| {
         session.phase == SessionPhase::NoAgent

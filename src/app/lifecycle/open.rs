@@ -1,9 +1,9 @@
-//! Opening sessions: new, load, resume, fork.
+//! Opens sessions: `session/new`, `load`, `resume` and `fork`.
 //!
-//! Duty: which call opens a session, what its answer brings, and what to try next when it fails.
-//! Not its duty: processes (`conn`), sign-ins (`auth`), the agent's list (`listing`, `from_list`).
-//! Invariants: what the agent does not advertise is not called; a view is only given up for a replay that
-//! has begun; that an agent has forgotten a conversation is always said.
+//! Chooses the call that opens a session, applies its response, and falls back to another call when it fails. `conn`
+//! handles processes, `auth` sign-ins, `listing` and `from_list` the agent's list.
+//! Invariants: only advertised methods are called; a transcript is only replaced by a replay that has begun; the user
+//! is always informed when an agent could not restore a conversation.
 
 use crate::app::UiRequest;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ use crate::app::{
     UnseenKind, session_title,
 };
 
-/// Opens a fresh session with the same agent and shows it.
+/// Opens a new session with the same agent and activates it.
 pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, state.active);
     let Some(conn) = state.conn_of(root).filter(|conn| conn.is_alive()).map(|conn| conn.id) else {
@@ -39,11 +39,11 @@ pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     };
     let folder = lookup::folder_of(state, root);
     let key = add_beside(state, conn, folder, now, fx);
-    history::take_history(state, key, fx);
+    history::init_history(state, key, fx);
     open_if_ready(state, conn, key, now, fx);
 }
 
-/// Copies the session, if the agent can; up to the end of a turn where it can do that too.
+/// Copies the session if the agent supports that, optionally up to the end of a turn.
 pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: Instant, fx: &mut Vec<Effect>) {
     let Some((conn, caps)) =
         state.conn_of(key).filter(|conn| conn.phase == ConnPhase::Ready).map(|c| (c.id, c.capabilities()))
@@ -95,7 +95,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place, turns), fx);
 }
 
-/// A new session with a living connection, on the screen.
+/// Adds a session with an open connection, and activates it.
 pub(in crate::app) fn add_beside(
     state: &mut State,
     conn: ConnId,
@@ -127,15 +127,15 @@ pub(in crate::app) fn open_if_ready(
     }
 }
 
-/// Opens a session on its connection, which is ready. After a crash the view is kept where the agent can
-/// resume; a session from the list is loaded, because only a load brings its history.
+/// Opens a session on its connection, which is ready. After a crash the transcript stays if the agent can resume; a
+/// session from the list is loaded, because only a load replays its history.
 pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     if unstable::must_wait(state, key) || servers::must_wait(state, key, now, fx) {
         return;
     }
-    unsupported::tell_servers(state, key);
+    unsupported::report_servers(state, key);
     let caps = state.conn_of(key).map(crate::app::Conn::capabilities).unwrap_or_default();
-    // Whoever keeps no archive now, or another agent, has nothing to take it out of.
+    // An agent without an archive, or another agent, has nothing to unarchive.
     if let Some(session) = state.sessions.get_mut(&key).filter(|_| !caps.can_archive) {
         session.is_archived = false;
     }
@@ -150,12 +150,12 @@ pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx:
     let keeps_view = session.resume.keeps_view();
     match &session.id {
         Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, key, id)) => {
-            take_back(state, key, now, fx);
+            unarchive(state, key, now, fx);
         }
         Some(_) if caps.can_resume && (keeps_view || !caps.can_load) => resume(state, key, now, fx),
         Some(_) if caps.can_load => load(state, key, now, fx),
-        Some(_) => begin_anew(state, key, "The agent can neither resume nor load sessions.", now, fx),
-        None if is_reopening => begin_anew(state, key, "The session has no id.", now, fx),
+        Some(_) => open_replacement(state, key, "The agent can neither resume nor load sessions.", now, fx),
+        None if is_reopening => open_replacement(state, key, "The session has no id.", now, fx),
         None => create(state, key, now, fx),
     }
 }
@@ -165,8 +165,8 @@ fn is_listed_away(state: &State, key: SessionKey, id: &SessionId) -> bool {
     listing.into_iter().flatten().any(|info| info.is_archived && info.id == *id)
 }
 
-/// A session is taken out of the archive before it goes on. Source: `session/unarchive` (unstable).
-fn take_back(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+/// Unarchives a session before it continues. Source: `session/unarchive` (unstable).
+fn unarchive(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.is_archived = true;
     }
@@ -182,7 +182,7 @@ fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>
 }
 
 fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    // Some agents replay what was said on a resume too.
+    // Some agents replay the history on a resume too.
     if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.turn_count > 0) {
         session.replay = replay_reconcile::begin(session, false);
     }
@@ -223,14 +223,14 @@ fn call_open(
 /// The title of the notice about a session that could not be opened.
 const NOT_OPENED: &str = "The session could not be opened.";
 
-/// Whether the notice that the agent could not restore the conversation is the last item already.
+/// Whether the last item is the notice that the agent could not restore the conversation.
 fn ends_with_not_restored(session: &crate::app::Session) -> bool {
     let last = session.transcript.items().iter().rev().find(|item| !item.is_hidden());
     matches!(last.map(|item| &item.body), Some(ItemBody::Notice { kind: NoticeKind::NotRestored, .. }))
 }
 
-/// The agent cannot take up the conversation: a new one, and plain words about it.
-pub(in crate::app) fn begin_anew(
+/// The agent could not restore the conversation: opens a new session, with a notice.
+pub(in crate::app) fn open_replacement(
     state: &mut State,
     key: SessionKey,
     why: &str,
@@ -262,7 +262,7 @@ pub(in crate::app) fn begin_anew(
     let (unsent, chosen) = session
         .map(|session| (session.prompts.take_unsent(), session.settings.take_chosen()))
         .unwrap_or_default();
-    forget_agent(state, key);
+    clear_agent_state(state, key);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.resume.not_restored(former, has_talked);
         session.prompts.set_unsent(unsent);
@@ -271,8 +271,8 @@ pub(in crate::app) fn begin_anew(
     create(state, key, now, fx);
 }
 
-/// Drops what only the former agent, or the former life of the session, meant.
-pub(in crate::app) fn forget_agent(state: &mut State, key: SessionKey) {
+/// Drops data of the previous agent, or of the previous session id.
+pub(in crate::app) fn clear_agent_state(state: &mut State, key: SessionKey) {
     drop_replay(state, key);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.id = None;
@@ -283,14 +283,14 @@ pub(in crate::app) fn forget_agent(state: &mut State, key: SessionKey) {
         session.usage = None;
         session.plans.clear();
         session.prompts.set_unsent(None);
-        session.resume.forget_agent();
-        session.settings.forget_agent();
+        session.resume.clear_agent_state();
+        session.settings.clear_agent_state();
         session.index.forget_subagents();
-        session.title_state.forget_agent();
+        session.title_state.clear_agent_state();
     }
 }
 
-/// Gives up a replay that will not end: what stood there before comes back.
+/// Aborts a replay that will not end, and restores the previous items.
 pub(in crate::app) fn drop_replay(state: &mut State, key: SessionKey) {
     if let Some(session) = state.sessions.get_mut(&key)
         && let Replay::Running(former) = std::mem::take(&mut session.replay)
@@ -304,7 +304,7 @@ pub(in crate::app) fn drop_replay(state: &mut State, key: SessionKey) {
     }
 }
 
-/// The answer to `new`, `load`, `resume` or `fork`.
+/// The response to `new`, `load`, `resume` or `fork`.
 pub(in crate::app) fn on_opened(
     state: &mut State,
     conn: ConnId,
@@ -326,7 +326,7 @@ pub(in crate::app) fn on_opened(
             Err(CallError::Malformed { error: "missing session id".to_owned() })
         }
         Ok(Reply::Session(reply)) => Ok(reply),
-        // Some agents answer a load or a resume with nothing.
+        // Some agents respond to a load or a resume with an empty result.
         Ok(Reply::Done) if !is_fresh => Ok(SessionReply::default()),
         Ok(_) => Err(CallError::Malformed { error: "unexpected response".to_owned() }),
         Err(error) => Err(error),
@@ -334,7 +334,7 @@ pub(in crate::app) fn on_opened(
     match result {
         Ok(reply) => {
             let is_resumed = matches!(purpose, Purpose::ResumeSession(_));
-            // What parlor kept is all there is of one in which nothing was said yet.
+            // A session without a prompt has nothing to restore except what parlor stored.
             let is_bare = state
                 .sessions
                 .get(&key)
@@ -361,14 +361,14 @@ fn finish(
     let known = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
     turn::settle(state, key, now);
-    let told = ReportedSettings::of(&reply);
+    let reported = ReportedSettings::of(&reply);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
     if reply.id.is_some() {
         session.id = reply.id;
     }
-    // An answer to load or resume may leave out what did not change.
+    // A response to load or resume may omit what did not change.
     if is_fresh || reply.modes.is_some() {
         session.modes = reply.modes;
     }
@@ -398,8 +398,8 @@ fn finish(
         updates::replay_early(state, conn, key, &id, now, fx);
     }
     fx.push(Effect::ReadGit { session: key, folder });
-    chosen::set_again(state, key, told, fx);
-    titles::tell_owed(state, key, fx);
+    chosen::restore_settings(state, key, reported, fx);
+    titles::send_pending_title(state, key, fx);
     turn::go_on(state, key, now, fx);
 }
 
@@ -412,7 +412,7 @@ fn on_open_failed(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    // The end of the connection follows, and says more.
+    // The end of the connection follows, with more details.
     if error == CallError::Lost {
         return;
     }
@@ -431,12 +431,12 @@ fn on_open_failed(
         Purpose::ResumeSession(_) if is_hinted => {
             let title = "The last session has expired. A new session was started.";
             call::notice(state, key, Severity::Info, title, Some(text));
-            forget_agent(state, key);
+            clear_agent_state(state, key);
             create(state, key, now, fx);
         }
         Purpose::ResumeSession(_) | Purpose::LoadSession(_) if is_reopening => {
             let why = format!("Resume failed: {text}");
-            begin_anew(state, key, &why, now, fx);
+            open_replacement(state, key, &why, now, fx);
         }
         _ => {
             call::notice(
@@ -450,12 +450,12 @@ fn on_open_failed(
                 session.phase = SessionPhase::Failed(error);
             }
             let failed = UnseenKind::Failed(NOT_OPENED.to_owned());
-            tabs::tell_unseen(state, key, failed, now);
+            tabs::note_unseen(state, key, failed, now);
         }
     }
 }
 
-/// A copy that came to nothing is taken away again; what was typed for it goes to the session it came from.
+/// Removes a copy that failed; text typed in it is moved to the source session.
 fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &mut Vec<Effect>) {
     asks::clear_session(state, key, now, fx);
     let cause = format!("Fork failed: {text}");
@@ -464,7 +464,7 @@ fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &
     };
     let source = copy.resume.copied_from().filter(|source| state.sessions.contains_key(source));
     let Some(source) = source.or_else(|| state.sessions.keys().copied().next_back()) else {
-        // It was the only one left: it stays, and says what happened.
+        // It was the only session left: it stays and shows the error.
         let phase = SessionPhase::Ended { cause };
         state.sessions.insert(key, crate::app::Session { phase, ..copy });
         return;
@@ -476,7 +476,7 @@ fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &
         }
     }
     if state.active == key {
-        // The copy is gone already: its dialogs go with it.
+        // The copy was already removed, and its dialogs with it.
         tabs::activate(state, source, now, fx);
     }
     call::flash(state, cause, fx);

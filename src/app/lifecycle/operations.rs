@@ -1,12 +1,11 @@
-//! What both sides of the app call: starting agents, opening sessions, turns and answers.
+//! The operations for the layers above: starting agents, opening sessions, turns and answers.
 //!
-//! The user's side (`app::dialogs`) decides that something is wished; the functions here make it happen. All of
-//! them are total: what does not fit the state does nothing, or says why in the status line.
-//! Each lives in the module of its matter; this is the one door to them.
+//! `app::dialogs` calls them on actions of the user. An operation that does not apply to the state does nothing, or
+//! shows a message in the status line. Each is implemented in its own module and re-exported here.
 
 pub use super::archive::{continue_last, go_on_in, list_kept, open_kept, start_reading};
 pub use super::asks::{answer_ask, answer_elicitation, answer_first_ask};
-pub(in crate::app) use super::auth::tell_refusal;
+pub(in crate::app) use super::auth::report_refusal;
 pub use super::auth::{cancel_sign_in, run_login, running_sign_in, sign_in, sign_out, variables_refused};
 pub use super::choices::{set_mode, set_model, set_option};
 pub use super::close::{close_session, delete_session, show_session};

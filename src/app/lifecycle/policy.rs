@@ -1,10 +1,10 @@
-//! What the user allowed so far: approved tool calls of the running turn, and grants.
+//! What the user has allowed: approved tool calls of the running turn, and grants.
 //!
-//! Duty: makes the [`Policy`] of an agent in a session, remembers approvals, and says whether one covers a command or a
-//! write. Not its duty: deciding (`model::policy`), asking (`asks`).
-//! Invariants: an approval is what the call showed when it was approved, so a later update of the call changes nothing;
-//! it covers one command, unless the user chose to allow it always; it covers a protected file only if the dialog marked
-//! that file as protected and showed exactly what is written.
+//! Creates the [`Policy`] of an agent in a session, saves approvals, and checks whether one covers a command or a
+//! write. `model::policy` decides, `asks` asks the user.
+//! Invariants: an approval is what the call showed when it was approved, so later updates of the call do not change it;
+//! it covers one command, unless the user chose to always allow it; it covers a protected file only if the dialog
+//! marked that file as protected and showed exactly what is written.
 
 use crate::app::Approval;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use crate::app::state::changes::{explains, plain, replaced};
 use crate::app::state::lookup;
 use crate::app::{Effect, Session, State, ToolCall, Turn};
 
-/// The most protected files that the dialog of a call names. Its approval covers no other.
+/// Maximum number of protected files named in a dialog. Its approval covers no other.
 const MOST_MARKED: usize = 4;
 
-/// The agent as grants name it: another command line or address is another agent.
+/// The agent's name in grants: another command line or address is another agent.
 pub(in crate::app) fn agent_of(spec: &AgentSpec) -> String {
     format!("{} ({})", spec.name, spec.command_line())
 }
@@ -54,26 +54,26 @@ pub(in crate::app) fn roots(session: &Session) -> Vec<PathBuf> {
     session.place.roots()
 }
 
-/// Whether a folder is inside of those that the user gave, as far as its name says.
+/// Whether a folder is lexically inside of the session's roots.
 pub(in crate::app) fn is_inside(session: &Session, folder: &Path) -> bool {
     let folder = plain(folder);
     roots(session).iter().any(|root| folder.starts_with(plain(root)))
 }
 
-/// The protected files that a call is to change, as its dialog marks them. They are known by name only: links are not
-/// followed here.
+/// The protected files that a call will change, as marked in its dialog. They are recognized by name only: links are
+/// not resolved here.
 pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec<(PathBuf, Protection)> {
     let (home, own_folders) = (state.setup.home.clone(), state.setup.own_folders.clone());
     let policy = Policy { home, own_folders, ..Policy::default() };
     let folder = session.place.folder();
-    let told = call.told_diffs().map(|diff| plain(&folder.join(&diff.path)));
+    let reported = call.reported_diffs().map(|diff| plain(&folder.join(&diff.path)));
     let is_change = matches!(call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
     let named = if is_change { access::named_paths(folder, call) } else { Vec::new() };
-    // The example files of the built-in agent lie among parlor's own, and nothing obeys them.
+    // The example files of the built-in agent are among parlor's own, and have no effect.
     let is_example =
         |path: &Path| policy.own_folders.iter().any(|own| path.starts_with(own.join("demo/work")));
     let mut found: Vec<(PathBuf, Protection)> = Vec::new();
-    for path in told.chain(named).filter(|path| !is_example(path)) {
+    for path in reported.chain(named).filter(|path| !is_example(path)) {
         if let Some(why) = protection_of(&path, None, &policy)
             && found.len() < MOST_MARKED
             && !found.iter().any(|(other, _)| *other == path)
@@ -84,7 +84,7 @@ pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec
     found
 }
 
-/// The user approved a call.
+/// Saves the approval of a call.
 pub(in crate::app) fn note_approval(
     state: &mut State,
     key: SessionKey,
@@ -111,7 +111,7 @@ pub(in crate::app) fn note_approval(
     session.permissions.approve(approval);
 }
 
-/// The place of the approval that covers a command, and whether it shows the command's working directory.
+/// The index of the approval that covers a command, and whether it shows the command's working directory.
 pub(in crate::app) fn covering(
     state: &State,
     conn: ConnId,
@@ -132,7 +132,7 @@ pub(in crate::app) fn covering(
     Some((place, approval.shows_cwd))
 }
 
-/// An approval was used: unless it holds always, it covers no other command.
+/// An approval was used: unless it is permanent, it covers no other command.
 pub(in crate::app) fn use_approval(state: &mut State, key: SessionKey, place: usize) {
     let root = lookup::root_of(state, key);
     if let Some(session) = state.sessions.get_mut(&root) {
@@ -156,14 +156,14 @@ pub(in crate::app) fn covers_write(state: &State, conn: ConnId, key: SessionKey,
             && if is_ordinary {
                 explains(folder, approval.diffs.iter(), diff)
             } else {
-                // Of a large file only a part is known here.
+                // Only a part of a large file is known here.
                 change.line.is_none() && approval.makes(folder, path, diff)
             }
     })
 }
 
 impl crate::app::Approval {
-    /// Whether it marked a file as protected, and its changes, made one after the other, write exactly this.
+    /// Whether it marked a file as protected, and its changes, applied in order, give exactly this.
     fn makes(&self, folder: &Path, path: &Path, made: &FileDiff) -> bool {
         let DiffChange::Texts { old, new } = &made.change else { return false };
         let mut shown = self.diffs.iter().filter(|diff| plain(&folder.join(&diff.path)) == path).peekable();
@@ -180,7 +180,7 @@ impl crate::app::Approval {
     }
 }
 
-/// The session that works for the user, while its turn runs and was not cancelled.
+/// The top-level session, while its turn is running and not cancelled.
 fn working(state: &State, key: SessionKey) -> Option<&Session> {
     let session = state.sessions.get(&lookup::root_of(state, key))?;
     matches!(session.turn, Turn::Running { .. }).then_some(session)
@@ -195,7 +195,7 @@ pub(in crate::app) fn grant_of(
     Grant::of(access, why, state.setup.home.as_deref())
 }
 
-/// The user granted something.
+/// Saves a grant of the user.
 pub(in crate::app) fn add_grant(
     state: &mut State,
     conn: ConnId,
@@ -219,24 +219,23 @@ pub(in crate::app) fn add_grant(
     }
 }
 
-/// A grant as it is listed.
+/// A grant in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedGrant<'a> {
-    /// The agent that it was given to.
     pub agent: &'a str,
     pub grant: &'a Grant,
-    /// The folder that it holds in; `None`: for the session in front.
+    /// The folder that it applies to; `None`: the active session.
     pub folder: Option<&'a Path>,
 }
 
 impl ListedGrant<'_> {
-    /// What tells it from all others.
+    /// A key that identifies the grant.
     pub fn id(&self) -> String {
         format!("{:?}", (self.agent, self.grant, self.folder))
     }
 }
 
-/// All grants that can be revoked: those of the session in front, then those that are stored.
+/// All grants that can be revoked: those of the active session, then stored ones.
 pub fn granted(state: &State) -> Vec<ListedGrant<'_>> {
     let own = state.active_session().into_iter().flat_map(|session| session.permissions.grants());
     let own = own.map(|(agent, grant)| ListedGrant { agent, grant, folder: None });
@@ -246,7 +245,7 @@ pub fn granted(state: &State) -> Vec<ListedGrant<'_>> {
     own.chain(stored).collect()
 }
 
-/// Takes a grant back.
+/// Revokes a grant.
 pub fn revoke(state: &mut State, id: &str, fx: &mut Vec<Effect>) {
     let of_session = |agent: &str, grant: &Grant| ListedGrant { agent, grant, folder: None }.id() == id;
     let key = state.active;

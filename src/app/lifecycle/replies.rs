@@ -1,7 +1,6 @@
-//! Replies to our calls, by what they were made for.
+//! Dispatches responses to calls by purpose.
 //!
-//! Duty: uses each reply once and hands it on. A reply to a call that is not open any more (its connection was
-//! let go) is nothing.
+//! A response is used once; one to a call that is no longer open (its connection was closed) is ignored.
 
 use std::time::Instant;
 
@@ -11,7 +10,7 @@ use super::{auth, call, choices, close, listing, open, providers, titles, turn, 
 use crate::app::state::texts;
 use crate::app::{Effect, State};
 
-/// A call came back.
+/// Handles the response to a call.
 pub(in crate::app) fn on_replied(
     state: &mut State,
     conn: ConnId,
@@ -25,7 +24,7 @@ pub(in crate::app) fn on_replied(
     if !was_open {
         return;
     }
-    // The agent need not work on what nobody waits for. Source: ACP v1, `$/cancel_request`.
+    // The agent can stop working on the call. Source: ACP v1, `$/cancel_request`.
     if matches!(result, Err(CallError::TimedOut(_))) {
         fx.push(Effect::Send(conn, AgentCommand::CancelCall(tag.clone())));
     }
@@ -43,11 +42,11 @@ pub(in crate::app) fn on_replied(
         Purpose::SetMode(key) | Purpose::SetModel(key) | Purpose::SetOption(key) | Purpose::SetTitle(key) => {
             choices::on_set(state, *key, tag.number, result, now, fx);
         }
-        Purpose::TitleKept(wish) => titles::on_kept_told(state, wish, result, fx),
+        Purpose::TitleKept(request) => titles::on_stored_title_set(state, request, result, fx),
         Purpose::StopPart(_) => unstable::on_stopped(state, result, fx),
         Purpose::Archive(key) => unstable::on_archived(state, *key, result, now, fx),
         Purpose::AuthStatus | Purpose::ListProviders => unstable::on_told(state, conn, result),
-        Purpose::ChangeProvider(wish) => providers::on_changed(state, conn, wish, result, fx),
+        Purpose::ChangeProvider(request) => providers::on_changed(state, conn, request, result, fx),
         Purpose::SessionStatus(id) => listing::on_status(state, conn, id, &result),
         Purpose::SetProvider(id) => unstable::on_provider_set(state, conn, id, result, now, fx),
         Purpose::DeleteSession(id) => close::on_deleted(state, conn, id, result, fx),

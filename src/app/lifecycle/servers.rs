@@ -1,9 +1,9 @@
-//! MCP servers that the session's folder names: used only if the user agrees.
+//! MCP servers configured in the session's folder: used only if the user agrees.
 //!
-//! Duty: holds a session's opening until it was answered, says what was left out. Not its duty: reading the file
-//! (`cli::servers`), keeping the answer (`services::answers`).
-//! A server is a program that runs with the user's rights, and its file comes with the code. So nothing of it goes
-//! to an agent without a yes to this very text, and none is given by closing the question.
+//! Delays the opening of a session until the user has decided, and reports servers that are not used. `cli::servers`
+//! reads the file, `services::answers` saves the decision. A server is a program that runs with the user's rights, and
+//! its file is part of the code: nothing of it is sent to an agent without a confirmation of exactly this text, and
+//! closing the question does not confirm it.
 
 use crate::app::FolderRequest;
 use crate::app::ServersAnswer;
@@ -17,42 +17,41 @@ use super::{call, open, tabs};
 use crate::app::state::tab;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State};
 
-/// What was found in the first folder before the start, with what was said about it then.
+/// The servers found in the first folder before the start, with the saved decision.
 pub(in crate::app) fn take_known(state: &mut State, key: SessionKey) {
-    let wish = match state.setup.folder_servers.take() {
+    let request = match state.setup.folder_servers.take() {
         Some(found) => judge(state, key, found),
         None => FolderRequest::Settled(Vec::new()),
     };
-    state.folder_servers.insert(state.setup.folder.clone(), wish);
+    state.folder_servers.insert(state.setup.folder.clone(), request);
 }
 
-/// An answer that was given before holds; a file without a server that can be used asks nothing.
+/// A saved decision applies; a file without usable servers needs none.
 fn judge(state: &mut State, key: SessionKey, found: FolderServers) -> FolderRequest {
     match found.answer {
         Some(false) => FolderRequest::Settled(Vec::new()),
         None if !found.servers.is_empty() => FolderRequest::Asked(found),
         Some(true) | None => {
-            tell_notes(state, key, &found);
+            report_notes(state, key, &found);
             FolderRequest::Settled(found.servers)
         }
     }
 }
 
-/// Whether a session that is about to be opened must wait for the answer; then the question is asked. If not, it has
-/// the servers of its folder from here on.
+/// Whether a session must wait for the decision, in which case the user is asked. Otherwise its servers are set.
 pub(in crate::app) fn must_wait(
     state: &mut State,
     key: SessionKey,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) -> bool {
-    // Headers and variables of servers are the user's secrets: an agent on another machine gets them only if it may.
+    // Headers and variables of servers are secrets: a remote agent gets them only if allowed.
     let gets_servers = state.conn_of(key).is_some_and(|conn| conn.spec.gets_servers());
     let configured = if gets_servers { state.setup.mcp_servers.clone() } else { Vec::new() };
     if let Some(session) = state.sessions.get_mut(&key) {
         session.place.mcp_servers = configured;
     }
-    // The folder of an agent on another machine is not this one.
+    // The folder of a remote agent is not a local one.
     let is_here = state.conn_of(key).is_some_and(|conn| !conn.spec.is_elsewhere());
     let Some(session) = state.sessions.get_mut(&key).filter(|_| is_here) else { return false };
     let folder = session.place.cwd.clone();
@@ -93,11 +92,11 @@ pub(in crate::app) fn on_found(
 ) {
     let waiting = waiting(state, &folder);
     let Some(first) = waiting.first().copied() else {
-        // It is read again for the next session there.
+        // It is read again for the next session in the folder.
         state.folder_servers.remove(&folder);
         return;
     };
-    let wish = match found {
+    let request = match found {
         Ok(Some(found)) => judge(state, first, found),
         Ok(None) => FolderRequest::Settled(Vec::new()),
         Err(problem) => {
@@ -105,7 +104,7 @@ pub(in crate::app) fn on_found(
             FolderRequest::Settled(Vec::new())
         }
     };
-    state.folder_servers.insert(folder, wish);
+    state.folder_servers.insert(folder, request);
     open_all(state, &waiting, now, fx);
 }
 
@@ -151,7 +150,7 @@ fn question(found: &FolderServers, now: Instant) -> Modal {
     })
 }
 
-/// Whether the question is open, in whichever tab.
+/// Whether the question is open, in any tab.
 fn is_asked(state: &State, folder: &Path) -> bool {
     let is_it = |modal: &Modal| match modal {
         Modal::Choice(dialog) => dialog.choices.iter().any(
@@ -162,7 +161,7 @@ fn is_asked(state: &State, folder: &Path) -> bool {
     state.modals.iter().any(is_it) || tab::tabs(state).any(|session| session.shelf.modals.iter().any(is_it))
 }
 
-/// The user answered for a folder.
+/// Applies and saves the user's decision about a folder.
 pub fn answer_servers(
     state: &mut State,
     folder: &Path,
@@ -175,7 +174,7 @@ pub fn answer_servers(
     let servers = match answer {
         ServersAnswer::Use => {
             fx.push(keep(&found, true));
-            tell_notes(state, waiting.first().copied().unwrap_or(state.active), &found);
+            report_notes(state, waiting.first().copied().unwrap_or(state.active), &found);
             found.servers
         }
         ServersAnswer::LeaveOut => {
@@ -192,12 +191,12 @@ pub fn answer_servers(
     open_all(state, &waiting, now, fx);
 }
 
-/// A question that was closed is answered: not now.
+/// Treats a closed question as: not this time.
 pub(in crate::app) fn settle(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     if state.is_quitting {
         return;
     }
-    let asked = state.folder_servers.iter().filter(|(_, wish)| matches!(wish, FolderRequest::Asked(_)));
+    let asked = state.folder_servers.iter().filter(|(_, request)| matches!(request, FolderRequest::Asked(_)));
     let folders: Vec<PathBuf> = asked.map(|(folder, _)| folder.clone()).collect();
     for folder in folders {
         if !is_asked(state, &folder) && !waiting(state, &folder).is_empty() {
@@ -210,7 +209,7 @@ fn keep(found: &FolderServers, allows: bool) -> Effect {
     Effect::KeepServersAnswer { place: found.answer_file.clone(), allows, about: found.file.clone() }
 }
 
-fn tell_notes(state: &mut State, key: SessionKey, found: &FolderServers) {
+fn report_notes(state: &mut State, key: SessionKey, found: &FolderServers) {
     let configured = state.setup.mcp_servers.iter().map(McpServer::name);
     let configured: Vec<&str> =
         configured.filter(|name| found.servers.iter().any(|it| it.name() == *name)).collect();

@@ -1,7 +1,7 @@
-//! Signing in to the host of an agent, where ssh has to ask the user.
+//! Signing in to the SSH host of an agent, when SSH requires interaction.
 //!
-//! Duty: offers ssh the terminal, and starts it there. Not its duty: what ssh is told (`model::Ssh`), sign-ins of agents
-//! (`auth`). Once it is done, `auth` starts the agent again.
+//! Offers to run SSH in the terminal, and starts it there. `model::Ssh` builds the command; afterwards `auth` restarts
+//! the agent.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::tabs;
 use crate::app::state::texts;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State};
 
-/// The host of an agent asks something that only the user can answer, in the terminal.
+/// The host of an agent requires an interaction in the terminal.
 pub(in crate::app) fn offer_sign_in(
     state: &mut State,
     conn: ConnId,
@@ -40,7 +40,7 @@ pub(in crate::app) fn offer_sign_in(
     tabs::open_dialog(state, key, question);
 }
 
-/// Signs in to the host of an agent that was not let in; the agent is started again afterwards.
+/// Signs in to the host of an agent that refused the connection; the agent is restarted afterwards.
 pub fn sign_in_to_host(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
     let ssh = state.conns.get(&conn).filter(|conn| !conn.is_alive()).and_then(|conn| conn.spec.ssh.clone());
     if ssh.is_some() {

@@ -1,12 +1,10 @@
-//! Tabs: every session that is open here and works for nobody else, in the order in which they were opened, or to
-//! which the user moved them.
+//! Tabs: the top-level sessions, in the order in which they were opened or to which the user moved them.
 //!
-//! Duty: opening a tab, putting one in front, and keeping the dialogs of the others for when they are shown again.
-//! Not its duty: closing (`close`), processes (`conn`), what the user chooses from (`dialogs::tabs`).
-//! Two tabs with the same agent in the same folder share its process: agents serve several sessions, and some ruin
-//! what they keep when two of them work in one folder. In another folder an agent gets a process of its own, since
-//! many read settings where they are started.
-//! Invariants: a dialog of a tab takes keys only while that tab is in front; what a session is shown with for the
+//! Opens, activates and moves tabs, and saves the dialogs of inactive tabs. `close` closes them, `conn` handles
+//! processes. Two tabs with the same agent in the same folder share its process: agents support several sessions, and
+//! some corrupt their data when two of their processes run in one folder. In another folder an agent gets a new
+//! process, because many read settings from the working directory.
+//! Invariant: a dialog of a tab receives keys only while that tab is active.
 //! first time is its own.
 
 use crate::app::TabUi;
@@ -20,9 +18,8 @@ use super::call;
 use crate::app::state::{lookup, tab};
 use crate::app::{ChoiceOutcome, Effect, Modal, PickerKind, State};
 
-/// Remembers what happened in a tab that is not in front. What is not well hides what is, and the first of several
-/// successes counts: since then the user may have a look.
-pub(in crate::app) fn tell_unseen(state: &mut State, key: SessionKey, what: UnseenKind, now: Instant) {
+/// Remembers an event in an inactive tab. A failure replaces a success; of several successes the first is shown.
+pub(in crate::app) fn note_unseen(state: &mut State, key: SessionKey, what: UnseenKind, now: Instant) {
     let root = lookup::root_of(state, key);
     if root == tab::front(state) {
         return;
@@ -35,37 +32,37 @@ pub(in crate::app) fn tell_unseen(state: &mut State, key: SessionKey, what: Unse
     }
 }
 
-/// What a tab is called in a sentence of another one: `Tab 2`.
-pub(in crate::app) fn spoken_name(state: &State, key: SessionKey) -> String {
+/// The name of a tab in messages of other tabs: `Tab 2`.
+pub(in crate::app) fn tab_name(state: &State, key: SessionKey) -> String {
     let root = lookup::root_of(state, key);
     let place = tab::tabs(state).position(|session| session.key == root).unwrap_or(0);
     format!("Tab {}", place + 1)
 }
 
-/// A short message about a session: those of tabs behind the front say which one they mean.
+/// Shows a short message about a session, prefixed with the tab's name if it is inactive.
 pub(in crate::app) fn flash(state: &mut State, key: SessionKey, text: &str, fx: &mut Vec<Effect>) {
     if lookup::root_of(state, key) == tab::front(state) {
         call::flash(state, text, fx);
     } else {
-        let name = spoken_name(state, key);
+        let name = tab_name(state, key);
         call::flash(state, format!("{name}: {text}"), fx);
     }
 }
 
-/// Calls the user, who looks at another tab or at another window: one line, and what was configured for it.
+/// Notifies the user, who looks at another tab or window, with one line and the configured notification.
 pub(in crate::app) fn announce(state: &mut State, key: SessionKey, text: &str, fx: &mut Vec<Effect>) {
     let is_front = lookup::root_of(state, key) == tab::front(state);
     if is_front && state.has_focus {
         return;
     }
-    let line = if is_front { text.to_owned() } else { format!("{}: {text}", spoken_name(state, key)) };
+    let line = if is_front { text.to_owned() } else { format!("{}: {text}", tab_name(state, key)) };
     if !is_front {
         call::flash(state, line.clone(), fx);
     }
     fx.push(Effect::Announce(line));
 }
 
-/// Moves the tab in front by one place, as far as there is one.
+/// Moves the active tab by one place, if possible.
 pub fn move_front(state: &mut State, is_right: bool) {
     let order: Vec<(SessionKey, u64)> = tab::tabs(state).map(|session| (session.key, session.rank)).collect();
     let front = tab::front(state);
@@ -82,7 +79,7 @@ pub fn move_front(state: &mut State, is_right: bool) {
     }
 }
 
-/// Puts a session that is open here on the screen, with the dialogs of its tab.
+/// Activates an open session, with the dialogs of its tab.
 pub fn activate(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     if !state.sessions.contains_key(&key) {
         return;
@@ -90,9 +87,9 @@ pub fn activate(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<E
     let (from, to) = (tab::front(state), lookup::root_of(state, key));
     if from != to {
         shelve(state, from, fx);
-        take_down(state, to, now);
+        restore_dialogs(state, to, now);
         state.user.former_tab = Some(from);
-        // What was begun in one tab must not end in another.
+        // An action started in one tab must not end in another.
         state.user.last_reject = None;
         state.last_interrupt = None;
         state.user.completion = 0;
@@ -106,7 +103,7 @@ pub fn activate(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<E
     }
 }
 
-/// Puts the dialogs away with the tab that they belong to. What belongs to none is closed.
+/// Saves the dialogs with their tab. Others are closed.
 fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
     let mut modals = std::mem::take(&mut state.modals);
     let is_browsing = std::mem::take(&mut state.user.is_browsing);
@@ -131,9 +128,9 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Takes the dialogs of a tab from its shelf. Those that once opened by themselves come into view by themselves
-/// again, so their grace period begins anew.
-fn take_down(state: &mut State, to: SessionKey, now: Instant) {
+/// Restores the dialogs of a tab. Those opened by parlor appear without a key press again, so their grace period
+/// restarts.
+fn restore_dialogs(state: &mut State, to: SessionKey, now: Instant) {
     let Some(session) = state.sessions.get_mut(&to) else { return };
     let TabUi { mut modals, is_browsing } = std::mem::take(&mut session.shelf);
     for modal in &mut modals {
@@ -147,7 +144,7 @@ fn take_down(state: &mut State, to: SessionKey, now: Instant) {
     state.user.is_browsing = is_browsing;
 }
 
-/// Opens a dialog that belongs to a session: at once if its tab is in front, else when it is.
+/// Opens a dialog of a session: now if its tab is active, otherwise when it is activated.
 pub(in crate::app) fn open_dialog(state: &mut State, key: SessionKey, modal: Modal) {
     let root = lookup::root_of(state, key);
     if root == tab::front(state) {
@@ -157,7 +154,7 @@ pub(in crate::app) fn open_dialog(state: &mut State, key: SessionKey, modal: Mod
     }
 }
 
-/// Closes dialogs, in whichever tab they are.
+/// Closes dialogs in all tabs for which the condition does not hold.
 pub(in crate::app) fn retain_dialogs(state: &mut State, is_kept: impl Fn(&Modal) -> bool) {
     state.modals.retain(&is_kept);
     let shelved: Vec<SessionKey> = tab::tabs(state)
@@ -171,12 +168,12 @@ pub(in crate::app) fn retain_dialogs(state: &mut State, is_kept: impl Fn(&Modal)
     }
 }
 
-/// Dialogs that opened by themselves and offer to stop this connection have nothing to offer any more.
+/// Closes dialogs opened by parlor that offer to stop this connection.
 pub(in crate::app) fn close_dialogs_of(state: &mut State, conn: ConnId) {
     close_dialogs(state, |outcome| *outcome == ChoiceOutcome::ForceStop(conn));
 }
 
-/// Closes dialogs that opened by themselves, if one of their choices is moot.
+/// Closes dialogs opened by parlor with a choice that no longer applies.
 pub(in crate::app) fn close_dialogs(state: &mut State, is_moot: impl Fn(&ChoiceOutcome) -> bool) {
     retain_dialogs(state, |modal| match modal {
         Modal::Choice(dialog) if dialog.opened_by_itself.is_some() => {

@@ -1,10 +1,9 @@
-//! Titles that the user gives to sessions, and whether their agents know them.
+//! Titles that the user gives to sessions, and their transfer to agents.
 //!
-//! Duty: has a title kept, and tells it to the agent: at once where it runs, also for a session that is not open; else
-//! when the session is opened next. Not its duty: titles that agents give (`updates`), asking for one
-//! (`dialogs::line_dialog`), keeping it (`services::store`).
-//! Invariants: an agent that takes no titles is not told; a title counts as known to the agent once it has said so, not
-//! sooner.
+//! Saves a title and sends it to the agent: immediately if it is running, also for a session that is not open;
+//! otherwise when the session is opened next. `updates` handles titles given by agents, `dialogs::line_dialog` the
+//! input, `services::store` the storage.
+//! Invariants: titles are sent only to agents that support them; an agent has a title once it has confirmed it.
 
 use std::time::Instant;
 
@@ -14,8 +13,8 @@ use super::{archive, call, choices};
 use crate::app::state::{lookup, texts};
 use crate::app::{ConnPhase, Effect, SessionPhase, State, Wanted};
 
-/// Gives the session a title of the user's own.
-#[allow(clippy::needless_pass_by_value, reason = "all wishes of the user are handed over as they are")]
+/// Sets a title given by the user.
+#[allow(clippy::needless_pass_by_value, reason = "all actions of the user are passed by value")]
 pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instant, fx: &mut Vec<Effect>) {
     let title = title.trim().to_owned();
     if title.is_empty() {
@@ -25,16 +24,16 @@ pub fn set_title(state: &mut State, key: SessionKey, title: String, _now: Instan
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.title = Some(title.clone());
     session.title_state.set_by_user(true);
-    // While it is only read, nobody records it; who keeps it says next whether the agent can be told.
+    // A read-only session is renamed in the store, whose result says whether the agent can be informed.
     if let Some(reading) = &session.read_only {
         fx.push(Effect::Store(StoreJob::Rename { uid: reading.uid.clone(), title }));
         return;
     }
-    tell_owed(state, key, fx);
+    send_pending_title(state, key, fx);
 }
 
-/// Tells the agent of an open session the title that it does not know, if there is one and it takes titles.
-pub(in crate::app) fn tell_owed(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+/// Sends the title of an open session to its agent, if the agent does not have it and supports titles.
+pub(in crate::app) fn send_pending_title(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_set_title);
     let owed = state.sessions.get(&key).filter(|session| {
         can && session.title_state.is_owed()
@@ -48,19 +47,19 @@ pub(in crate::app) fn tell_owed(state: &mut State, key: SessionKey, fx: &mut Vec
     }
 }
 
-/// The agent of an open session has taken a title, perhaps in a form of its own, or not.
+/// The response to setting the title of an open session. The agent may have changed it.
 pub(in crate::app) fn on_told(
     state: &mut State,
     key: SessionKey,
-    told: &str,
+    sent_title: &str,
     stored: Option<String>,
     problem: Option<&CallError>,
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     match problem {
-        // It may have been named once more meanwhile.
-        None if session.title.as_deref() != Some(told) => {}
+        // It may have been renamed again meanwhile.
+        None if session.title.as_deref() != Some(sent_title) => {}
         None => {
             session.title_state.agent_has_it();
             session.title = stored.or(session.title.take());
@@ -72,7 +71,7 @@ pub(in crate::app) fn on_told(
     }
 }
 
-/// Whether the agent of this name runs here and takes titles.
+/// Whether the agent of this name is running and supports titles.
 pub fn takes_titles(state: &State, agent: &str) -> bool {
     taker(state, agent).is_some()
 }
@@ -84,7 +83,7 @@ fn taker(state: &State, agent: &str) -> Option<ConnId> {
     state.conns.values().find(takes).map(|conn| conn.id)
 }
 
-/// A session that is not open has a new title in the store: its agent is told if it runs.
+/// A stored session was renamed: its agent is informed if it is running.
 pub(in crate::app) fn on_renamed(
     state: &mut State,
     uid: &str,
@@ -98,13 +97,13 @@ pub(in crate::app) fn on_renamed(
         call::flash(state, "Renamed. The agent is updated when the session is opened.", fx);
         return;
     };
-    let wish = TitleRequest { uid: uid.to_owned(), title: title.to_owned(), agent };
+    let request_info = TitleRequest { uid: uid.to_owned(), title: title.to_owned(), agent };
     let request = Call::SetTitle(id, title.to_owned());
-    call::call(state, conn, Purpose::TitleKept(Box::new(wish)), request, fx);
+    call::call(state, conn, Purpose::TitleKept(Box::new(request_info)), request, fx);
 }
 
-/// The agent of a session that is not open has taken its title, or not.
-pub(in crate::app) fn on_kept_told(
+/// The response to setting the title of a session that is not open.
+pub(in crate::app) fn on_stored_title_set(
     state: &mut State,
     TitleRequest { uid, title, agent }: &TitleRequest,
     result: Result<Reply, CallError>,

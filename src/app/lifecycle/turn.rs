@@ -1,9 +1,8 @@
-//! Turns: prompts, the queue, cancel, and the many ways in which a turn ends.
+//! Turns: prompts, the queue, cancellation, and the end of turns.
 //!
-//! Duty: when a prompt is sent and what its end means.
-//! Not its duty: what comes during a turn (`updates`), answers to requests (`asks`).
-//! Invariants: typed text is never lost; a cancelled turn is told as cancelled whatever the agent answers; what
-//! comes after the end opens no turn; the queue goes on by itself only after a good end.
+//! `updates` handles updates during a turn, `asks` the requests of the agent.
+//! Invariants: typed text is never lost; a cancelled turn is reported as cancelled whatever the agent responds; updates
+//! after the end do not start a turn; the queue continues automatically only after a successful end.
 
 use crate::app::UiRequest;
 use std::time::{Duration, Instant};
@@ -21,29 +20,28 @@ use crate::app::{
     Turn, TurnEnd, UnseenKind, ViewCommand,
 };
 
-/// Most prompts that a session remembers.
+/// Maximum number of prompts in a session's history.
 const MOST_HISTORY: usize = 1_000;
 
-/// How a turn ends.
+/// How a turn has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::app) enum Ending {
-    /// The agent answered the prompt.
+    /// The agent has answered the prompt.
     Replied(StopReason, Option<TurnUsage>),
-    /// An error came in place of an end; the text says which.
+    /// The prompt was answered with an error.
     Failed(FaultKind, String),
-    /// The agent ended.
+    /// The agent has exited.
     AgentDied {
-        /// In one sentence.
         cause: String,
-        /// Its last words.
+        /// The last lines of its stderr.
         stderr_tail: Vec<String>,
     },
-    /// We let the agent go.
+    /// parlor has stopped the agent.
     Abandoned,
 }
 
-/// Sends a prompt, or queues it while a turn runs or the session is not open yet. Keeps it in the history. An
-/// empty prompt sends the next one that waits.
+/// Sends a prompt, or queues it while a turn is running or the session is not open yet. Adds it to the history. An
+/// empty prompt sends the next queued one.
 pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
@@ -78,7 +76,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     session.prompts.send_when_ready(true);
     let conn = session.conn;
     if session.read_only.is_some() {
-        // Who sends a prompt wants to go on.
+        // Sending a prompt continues a read-only session.
         archive::start_reading(state, key, now, fx);
         return;
     }
@@ -99,7 +97,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     }
 }
 
-/// Adds a text to the prompt history, unless it is the last one there.
+/// Adds a text to the prompt history, unless it equals the last one.
 pub fn remember(session: &mut Session, text: &str, fx: &mut Vec<Effect>) {
     if text.trim().is_empty() {
         return;
@@ -113,7 +111,7 @@ pub fn remember(session: &mut Session, text: &str, fx: &mut Vec<Effect>) {
     fx.push(Effect::SavePrompt { folder: session.place.cwd.clone(), text: text.to_owned() });
 }
 
-/// Sends the prompt again whose turn failed; an agent that has ended is started for it.
+/// Resends the prompt whose turn failed; starts the agent if it has exited.
 pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.turn.is_running()) else {
         return;
@@ -130,7 +128,7 @@ pub fn send_again(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
     }
 }
 
-/// Sends the prompt that only waited for what the agent is to be told before it.
+/// Sends the prompt that waited for the user's decision about the history.
 pub fn send_held(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let is_held = |session: &mut Session| session.prompts.release();
     if state.sessions.get_mut(&key).is_some_and(is_held) {
@@ -138,8 +136,8 @@ pub fn send_held(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
     }
 }
 
-/// Sends what waits, once a session is open: a prompt that wanted a sign-in first, else the queue's next, if
-/// it was filled meanwhile. A queue left over from a broken turn stays: the user decides.
+/// Sends what waits once a session is open: a prompt that required a sign-in, otherwise the next queued one, if any was
+/// queued meanwhile. The queue of a failed turn waits for the user.
 pub(in crate::app) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.holds_prompts()) else {
         return;
@@ -147,7 +145,7 @@ pub(in crate::app) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx
     let may_send = session.prompts.take_send_when_ready();
     if let Some(text) = session.prompts.take_unsent() {
         if session.resume.has_lost_history() && session.resume.handover().is_none() {
-            // An agent that has forgotten all is not told "go on" before the user has said how.
+            // A prompt like "continue" is not sent to an agent without the history before the user has decided.
             session.failed_prompt = Some(FailedPrompt { text, may_have_arrived: false });
             session.prompts.hold();
             return;
@@ -184,7 +182,7 @@ fn begin(
     let echo = handover::echo_of(&blocks);
     let prompt = Call::Prompt(id, blocks);
     let Some(number) = call::call(state, conn, Purpose::Prompt(key), prompt, fx) else {
-        // The connection went away under us: the prompt waits for the next one.
+        // The connection has closed meanwhile: the prompt waits for the next one.
         if let Some(session) = state.sessions.get_mut(&key) {
             session.queue.push_front(text);
             session.prompts.send_when_ready(true);
@@ -194,7 +192,7 @@ fn begin(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    // A plan of the turns before that is done says nothing about this one.
+    // A completed plan of earlier turns does not belong to this one.
     if session.is_plan_done() {
         session.plans.clear();
         session.plan_fold = None;
@@ -225,11 +223,11 @@ fn begin(
     session.resume.prompt_sent();
     session.replay = Replay::None;
     fx.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
-    // Another parlor may have granted or revoked something.
+    // Another parlor may have changed grants.
     fx.push(Effect::LoadGrants);
 }
 
-/// Closes what is open outside a turn: after a replay, and when nothing more can come.
+/// Closes open items outside a turn: after a replay, and when no more updates can be received.
 pub(in crate::app) fn settle(state: &mut State, key: SessionKey, now: Instant) {
     if let Some(session) = state.sessions.get_mut(&key)
         && !session.turn.is_running()
@@ -239,8 +237,8 @@ pub(in crate::app) fn settle(state: &mut State, key: SessionKey, now: Instant) {
     }
 }
 
-/// Cancels the running turn: the notification first, then `cancelled` for every open permission.
-/// Source: ACP v1 prompt-turn, Cancellation.
+/// Cancels the running turn: first the notification, then `cancelled` for every open permission request. Source: ACP v1
+/// prompt-turn, Cancellation.
 pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let key = lookup::root_of(state, key);
     let Some(session) = state.sessions.get_mut(&key) else {
@@ -275,7 +273,7 @@ fn break_off(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
     }
 }
 
-/// Ends a session's turn because its agent is let go; its open requests are answered.
+/// Ends a session's turn because its agent is being stopped; answers its open requests.
 pub(in crate::app) fn abandon(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     match state.sessions.get(&key).map(|session| &session.turn) {
         Some(Turn::Running { .. }) => break_off(state, key, now, fx),
@@ -285,7 +283,7 @@ pub(in crate::app) fn abandon(state: &mut State, key: SessionKey, now: Instant, 
     end(state, key, Ending::Abandoned, now, fx);
 }
 
-/// The reply to a prompt. Only the reply to the running turn's prompt ends it.
+/// The response to a prompt. Only that of the running turn ends it.
 pub(in crate::app) fn on_reply(
     state: &mut State,
     conn: ConnId,
@@ -308,9 +306,9 @@ pub(in crate::app) fn on_reply(
             on_auth_needed(state, conn, key, text, "The prompt was not processed.", now, fx);
         }
         Ok(Reply::TurnEnded { reason, usage }) => end(state, key, Ending::Replied(reason, usage), now, fx),
-        // `Closed` follows and says how the agent ended.
+        // `Closed` follows with the reason.
         Err(CallError::Lost) => {}
-        // Agents leak their own abort as an error; after a cancel that is no failure.
+        // Agents report their own abort as an error; after a cancel this is expected.
         _ if is_cancelled => end(state, key, Ending::Replied(StopReason::Cancelled, None), now, fx),
         Ok(_) => {
             let words = "Invalid response to the prompt. See the protocol log.";
@@ -330,13 +328,13 @@ pub(in crate::app) fn on_reply(
             }
             end(state, key, Ending::Failed(fault, texts::error_text(&error)), now, fx);
             if fault == FaultKind::Unsent {
-                give_back(state, key, text, fx);
+                restore_draft(state, key, text, fx);
             }
         }
     }
 }
 
-/// The agent has lost the session: it is opened again, or a new one in its place, and the prompt sent once more.
+/// The agent has lost the session: reopens it, or opens a new one, and resends the prompt.
 fn on_session_gone(
     state: &mut State,
     key: SessionKey,
@@ -348,14 +346,14 @@ fn on_session_gone(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    // An agent that loses each session would be asked for ever.
+    // An agent that loses each session would cause an endless loop.
     let is_second = session.prompts.retry();
-    // It was opened again a moment ago, and is not there after all.
+    // It was just reopened, but does not exist.
     let is_doubtful = session.resume.doubt().is_some();
     if is_second {
         let words = format!("The agent no longer has this session: {words}");
         end(state, key, Ending::Failed(FaultKind::Agent, words), now, fx);
-        give_back(state, key, text, fx);
+        restore_draft(state, key, text, fx);
     } else {
         end(state, key, Ending::Failed(FaultKind::Gone, words.to_owned()), now, fx);
         if let Some(session) = state.sessions.get_mut(&key) {
@@ -363,7 +361,7 @@ fn on_session_gone(
         }
     }
     if is_doubtful {
-        open::begin_anew(state, key, texts::NOT_RESUMED, now, fx);
+        open::open_replacement(state, key, texts::NOT_RESUMED, now, fx);
         return;
     }
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -372,7 +370,7 @@ fn on_session_gone(
     open::open(state, key, now, fx);
 }
 
-/// The prompt waits for the sign-in and is then sent again, without a second item.
+/// The prompt waits for the sign-in and is then resent, without a second item.
 fn on_auth_needed(
     state: &mut State,
     conn: ConnId,
@@ -389,8 +387,8 @@ fn on_auth_needed(
     auth::need_sign_in(state, conn, key, words, now, fx);
 }
 
-/// Puts a prompt that came to nothing back into an empty composer.
-fn give_back(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
+/// Restores a prompt that was not processed to an empty composer.
+fn restore_draft(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key)
         && session.draft.is_empty()
     {
@@ -419,7 +417,7 @@ pub(in crate::app) fn end(
     };
     let took = now.saturating_duration_since(since);
     session.turn = Turn::Idle;
-    // What was opened to follow it need not stay open once there is nothing to follow.
+    // A plan panel opened to follow the turn folds again.
     if session.plan_fold == Some(false) && session.is_plan_done() {
         session.plan_fold = None;
     }
@@ -480,8 +478,8 @@ pub(in crate::app) fn end(
             UnseenKind::Stopped(why) => format!("turn stopped: {why}."),
             UnseenKind::Failed(_) => "turn failed.".to_owned(),
         };
-        tabs::tell_unseen(state, key, what, now);
-        // A good end with more in the queue is no news.
+        tabs::note_unseen(state, key, what, now);
+        // A successful end is not announced while the queue continues.
         if waiting == 0 || !is_good {
             tabs::announce(state, key, &words, fx);
         }
@@ -492,7 +490,7 @@ pub(in crate::app) fn end(
     if was_cancelled && may_go_on && dies_on_cancel(state, key) {
         reopen(state, key, has_typed_since, now, fx);
     } else if is_good || (was_cancelled && may_go_on && has_typed_since) {
-        // Prompts are sent in the order in which they were typed, also around a cancel.
+        // Prompts are sent in the order in which they were typed, also after a cancel.
         send_next(state, key, now, fx);
     } else if waiting > 0 {
         let text = match waiting {
@@ -507,7 +505,7 @@ fn dies_on_cancel(state: &State, key: SessionKey) -> bool {
     state.conn_of(key).is_some_and(|conn| conn.capabilities().dies_on_cancel)
 }
 
-/// One agent drops a session whose turn was cancelled: it is taken up again before the next prompt.
+/// One agent drops a session whose turn was cancelled: it is reopened before the next prompt.
 fn reopen(state: &mut State, key: SessionKey, has_new: bool, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.resume.reopen();
@@ -516,7 +514,7 @@ fn reopen(state: &mut State, key: SessionKey, has_new: bool, now: Instant, fx: &
     }
 }
 
-/// The end of a turn as it is kept.
+/// The end of a turn for the record.
 fn outcome(end: Option<&TurnEnd>, usage: Option<TurnUsage>, took: Duration) -> TurnOutcome {
     let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     match end.cloned() {
@@ -527,7 +525,7 @@ fn outcome(end: Option<&TurnEnd>, usage: Option<TurnUsage>, took: Duration) -> T
     }
 }
 
-/// Whether nothing that can be seen came after our prompt.
+/// Whether nothing visible followed the prompt.
 fn is_unanswered(session: &Session) -> bool {
     let last = session.transcript.items().iter().rev().find(|item| !item.is_hidden());
     matches!(last.map(|item| &item.body), Some(ItemBody::Message(message)) if message.is_local)

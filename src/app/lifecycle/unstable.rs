@@ -1,7 +1,7 @@
-//! What only some agents offer: stopping a part of the work, archives, the state of the sign-in, providers.
+//! Unstable protocol features: cancelling a part of the work, archives, sign-in status, providers.
 //!
-//! Duty: when it is asked for, what its answers mean. Not its duty: how it is spelled (`acp`).
-//! Invariant: what the agent does not advertise is not called, and where the user wished for it, that is said.
+//! `acp` has their encoding.
+//! Invariant: only advertised methods are called, and the user is informed if a configured one is not supported.
 
 use crate::app::Part;
 use std::time::Instant;
@@ -16,19 +16,19 @@ use crate::app::session::record;
 use crate::app::state::{lookup, texts};
 use crate::app::{ConnPhase, Effect, ItemBody, Session, SessionPhase, State};
 
-/// Whether something runs that can be stopped by itself.
+/// Whether a running part can be cancelled separately.
 pub fn has_stoppable(session: &Session) -> bool {
     !stoppable(session).is_empty()
 }
 
-/// Parts that run and can be stopped, with the items that show them.
+/// Running parts that can be cancelled, with the items that show them.
 fn stoppable(session: &Session) -> Vec<(ItemId, Part)> {
     if session.can_cancel.is_empty() {
         return Vec::new();
     }
     let can = |part: &Part| session.can_cancel.contains(part);
     let mut found = Vec::new();
-    // They are at the end: a part of an older turn runs no more.
+    // Parts of earlier turns are not running.
     for item in session.transcript.items().iter().rev().take_while(|item| item.turn == session.turn_count) {
         match &item.body {
             ItemBody::Tool(tool) => {
@@ -59,7 +59,7 @@ fn stoppable(session: &Session) -> Vec<(ItemId, Part)> {
     found
 }
 
-/// Stops the marked part of the work, or the only one that runs; else the command that parlor runs.
+/// Cancels the selected part of the work, or the only running one; otherwise the command run by parlor.
 pub fn stop_part(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else { return };
     let parts = stoppable(session);
@@ -90,7 +90,7 @@ pub fn stop_part(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<
     call::call(state, conn, Purpose::StopPart(key), request, fx);
 }
 
-/// The agent took it, or not; the end itself is told by an update. Source: ACP v2 tool-calls.
+/// The response to cancelling a part; its end is reported by an update. Source: ACP v2 tool-calls.
 pub(in crate::app) fn on_stopped(state: &mut State, result: Result<Reply, CallError>, fx: &mut Vec<Effect>) {
     let text = match result {
         Ok(_) => "Stopping.".to_owned(),
@@ -99,7 +99,7 @@ pub(in crate::app) fn on_stopped(state: &mut State, result: Result<Reply, CallEr
     call::flash(state, text, fx);
 }
 
-/// Takes the session off the agent's list, or puts it back there.
+/// Archives or unarchives the session.
 pub fn archive_session(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let can = state.conn_of(key).is_some_and(|conn| conn.capabilities().can_archive);
     let Some(session) = state.sessions.get(&key).filter(|_| can) else { return };
@@ -113,7 +113,7 @@ pub fn archive_session(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>)
     }
 }
 
-/// The agent frees a session that it archives; one that comes back is opened again.
+/// The agent frees a session that it archives; an unarchived one is reopened.
 pub(in crate::app) fn on_archived(
     state: &mut State,
     key: SessionKey,
@@ -139,7 +139,7 @@ pub(in crate::app) fn on_archived(
     if let Err(error) = &result {
         let text = format!("Unarchive failed: {}", texts::error_text(error));
         call::flash(state, text, fx);
-        // Whether it can go on in spite of that, the call that opens it says.
+        // The call that opens the session shows whether it can continue anyway.
         if !is_opening {
             return;
         }
@@ -157,7 +157,7 @@ pub(in crate::app) fn on_archived(
     open::open(state, key, now, fx);
 }
 
-/// The agent is ready: what the user wishes for it is set, and what it tells of itself is asked for.
+/// The agent is ready: sets the configured providers, and requests its status.
 pub(in crate::app) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
     let Some(open) = state.conns.get(&conn) else { return };
     let (can, wire) = (open.capabilities(), open.spec.wire.clone());
@@ -165,9 +165,9 @@ pub(in crate::app) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Eff
         call::call(state, conn, Purpose::AuthStatus, Call::AuthStatus, fx);
     }
     if can.has_providers {
-        for wish in &wire.providers {
-            let purpose = Purpose::SetProvider(wish.id.clone());
-            call::call(state, conn, purpose, Call::SetProvider(wish.clone()), fx);
+        for provider in &wire.providers {
+            let purpose = Purpose::SetProvider(provider.id.clone());
+            call::call(state, conn, purpose, Call::SetProvider(provider.clone()), fx);
         }
         call::call(state, conn, Purpose::ListProviders, Call::ListProviders, fx);
     } else if !wire.providers.is_empty() {
@@ -202,7 +202,7 @@ fn tell(state: &mut State, conn: ConnId, title: &str, detail: &str) {
     }
 }
 
-/// Whether a session must wait until its models come from where the user wants them.
+/// Whether a session must wait until the configured providers are set.
 pub(in crate::app) fn must_wait(state: &mut State, key: SessionKey) -> bool {
     let waits = state.conn_of(key).is_some_and(|conn| {
         conn.open_calls.values().any(|tag| matches!(tag.purpose, Purpose::SetProvider(_)))
@@ -213,7 +213,7 @@ pub(in crate::app) fn must_wait(state: &mut State, key: SessionKey) -> bool {
     waits
 }
 
-/// A provider was set, or not; after the last of them the sessions are opened.
+/// The response to setting a provider; after the last one the sessions are opened.
 pub(in crate::app) fn on_provider_set(
     state: &mut State,
     conn: ConnId,
@@ -235,18 +235,18 @@ pub(in crate::app) fn on_provider_set(
     }
 }
 
-/// The agent told where its models come from, or how the user is signed in.
+/// The agent has reported its providers, or the sign-in status.
 pub(in crate::app) fn on_told(state: &mut State, conn: ConnId, result: Result<Reply, CallError>) {
     let Some(open) = state.conns.get_mut(&conn) else { return };
     match result {
         Ok(Reply::AuthStatus(status)) => open.auth = Some(status),
         Ok(Reply::Providers(providers)) => open.providers = providers,
-        // Only facts to look up are missing then.
+        // This only affects information shown to the user.
         Ok(_) | Err(_) => {}
     }
 }
 
-/// Kills the command that runs in the marked item, or the only one that runs.
+/// Kills the running command of the selected item, or the only running one.
 fn kill_command(state: &mut State, key: SessionKey, _now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else {
         return;

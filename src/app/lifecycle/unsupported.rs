@@ -1,16 +1,15 @@
-//! What a session was to be opened with and the agent does not take: left out, and said.
+//! Notices about additional folders and MCP servers that an agent does not support and that are therefore not used.
 //!
-//! Duty: more folders and MCP servers. Not its duty: leaving them out (`acp`), other wishes (`unstable`).
-//! Each is said once, however often the agent is started again.
+//! `acp` omits them. Each notice is shown once, whatever the number of restarts.
 
 use crate::model::{McpServer, SessionKey, Severity};
 
 use super::call;
 use crate::app::{Conn, State};
 
-/// More folders are wished for, and the agent works in one only. Source: ACP v1 session-setup,
+/// Additional folders are configured, and the agent supports only one. Source: ACP v1 session-setup,
 /// `additionalDirectories`.
-pub(in crate::app) fn tell_folders(state: &mut State, key: SessionKey) {
+pub(in crate::app) fn report_folders(state: &mut State, key: SessionKey) {
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
     let Some(session) = state.sessions.get(&key).filter(|session| !session.resume.is_reopening()) else {
         return;
@@ -30,15 +29,15 @@ pub(in crate::app) fn tell_folders(state: &mut State, key: SessionKey) {
     call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
 }
 
-/// A server that the agent cannot reach is left out, and its tools are missed: that is said once for an agent,
-/// however often it is started again. Source: ACP v1 session-setup, `mcpCapabilities`.
-pub(in crate::app) fn tell_servers(state: &mut State, key: SessionKey) {
+/// MCP servers are omitted because the agent does not support their transport. Source: ACP v1 session-setup,
+/// `mcpCapabilities`.
+pub(in crate::app) fn report_servers(state: &mut State, key: SessionKey) {
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
     let spec = state.conn_of(key).map(|conn| conn.spec.clone()).unwrap_or_default();
     let agent = spec.command_line();
     let configured: Vec<&str> = state.setup.mcp_servers.iter().map(McpServer::name).collect();
     let not_passed = (!spec.gets_servers() && !configured.is_empty()).then(|| configured.join(", "));
-    let all_told: Vec<(String, String)> =
+    let earlier_notices: Vec<(String, String)> =
         state.sessions.values().filter_map(|session| session.start.unsupported().cloned()).collect();
     let Some(session) = state.sessions.get_mut(&key).filter(|session| !session.resume.is_reopening()) else {
         return;
@@ -62,9 +61,9 @@ pub(in crate::app) fn tell_servers(state: &mut State, key: SessionKey) {
         (left_out.join(", "), detail)
     };
     let title = format!("MCP servers not passed to the agent: {names}");
-    let told = (agent, title.clone());
-    if !names.is_empty() && !all_told.contains(&told) {
-        session.start.set_unsupported(told);
+    let notice = (agent, title.clone());
+    if !names.is_empty() && !earlier_notices.contains(&notice) {
+        session.start.set_unsupported(notice);
         call::notice(state, key, Severity::Info, title, Some(detail.to_owned()));
     }
 }

@@ -1,9 +1,8 @@
 //! Updates of sessions.
 //!
-//! Duty: to which session an update belongs, and what each kind of it changes.
-//! Not its duty: how messages (`messages`), calls (`tools`) and terminals (`terminals`) grow.
-//! An update may come before the session is known (then it waits), outside a turn, and after a cancel: all of
-//! them count, and none opens or ends a turn.
+//! Finds the session of an update and applies it. `messages`, `tools` and `terminals` have the details. An update may
+//! be received before its session is known (then it waits), outside a turn, and after a cancel: all are applied, but do
+//! not start or end a turn.
 
 use std::time::Instant;
 
@@ -17,14 +16,14 @@ use crate::app::session::{apply, messages, paging, record, replay_reconcile};
 use crate::app::state::lookup;
 use crate::app::{Early, Effect, Event, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
 
-/// What waits for its session to be known, per connection; beyond it the oldest go.
+/// Limit of updates per connection that wait for their session; the oldest are dropped.
 const MOST_EARLY: Capacity = Capacity { items: 4_096, bytes: 16 << 20 };
-/// What a waiting update takes beside its texts.
+/// Size of a waiting update in addition to its texts.
 const EARLY_BYTES: usize = size_of::<(SessionId, SessionUpdate)>();
-/// Most bytes of text that are joined into one waiting chunk.
+/// Maximum bytes of text joined to one waiting chunk.
 const MOST_JOINED_BYTES: usize = 1 << 20;
 
-/// An update of a session.
+/// Handles an update of a session.
 pub(in crate::app) fn on_update(
     state: &mut State,
     conn: ConnId,
@@ -35,11 +34,11 @@ pub(in crate::app) fn on_update(
 ) {
     match lookup::session_by_id(state, conn, &id) {
         Some(key) => apply(state, conn, key, update, now, fx),
-        None => keep_early(state, conn, id, update),
+        None => save_early(state, conn, id, update),
     }
 }
 
-/// Whether an event only adds to what an agent says in a running turn.
+/// Whether an event only adds text to a running turn.
 pub(in crate::app) fn is_text_of_turn(state: &State, event: &Event) -> bool {
     let Event::Agent(conn, AgentEvent::Update(id, update)) = event else { return false };
     let SessionUpdate::Chunk { role: Role::Agent | Role::Thought, .. } = update else { return false };
@@ -47,8 +46,8 @@ pub(in crate::app) fn is_text_of_turn(state: &State, event: &Event) -> bool {
     session.is_some_and(|session| session.turn.is_running())
 }
 
-/// Some agents tell of a session before the answer that names it.
-fn keep_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpdate) {
+/// Saves an update because some agents report a session before the response with its id.
+fn save_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpdate) {
     let Some(conn) = state.conns.get_mut(&conn).filter(|conn| conn.is_alive()) else {
         return;
     };
@@ -86,7 +85,7 @@ impl Default for Early {
     }
 }
 
-/// The session is known now: what came for it before is applied in order.
+/// The session is known now: applies its waiting updates in order.
 pub(in crate::app) fn replay_early(
     state: &mut State,
     conn: ConnId,
@@ -121,7 +120,7 @@ pub(in crate::app) fn apply(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    late::note_news(state, key, now);
+    late::note_activity(state, key, now);
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
@@ -138,7 +137,7 @@ pub(in crate::app) fn apply(
         note_outside_turn(session, &update);
     }
     let Some(update) = paging::take_late(session, update) else { return };
-    // What comes of an echo depends on the prompt, which may stand in an earlier page.
+    // The echo depends on the prompt, which may be on an earlier page.
     let Some(update) = messages::without_echo(session, update) else { return };
     let record = Record::Update(update.clone());
     let next = session.transcript.next_id();
@@ -150,7 +149,7 @@ pub(in crate::app) fn apply(
         }
         other => apply::apply_here(session, other, now, fx),
     }
-    // Behind it, because a message of a replayed history begins the turn that it is counted in.
+    // After the update, because a message of a replayed history starts the turn it is counted in.
     if let Some(session) = state.sessions.get_mut(&key) {
         if session.transcript.next_id() > next {
             paging::on_pushed(session, next);
@@ -159,7 +158,7 @@ pub(in crate::app) fn apply(
     }
 }
 
-/// Whether an update is a part of the history, not just a setting.
+/// Whether an update is part of the history, not only a setting.
 fn makes_items(update: &SessionUpdate) -> bool {
     matches!(
         update,
@@ -173,7 +172,7 @@ fn makes_items(update: &SessionUpdate) -> bool {
     )
 }
 
-/// Outside a turn something is either a replay of the history or news from the background.
+/// Handles updates outside a turn: a replay of the history, or background activity.
 fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
     let is_from_user = matches!(
         update,
@@ -183,8 +182,8 @@ fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
     );
     match &session.replay {
         Replay::Armed => begin_replay(session, true),
-        // One agent answers first and replays then. What it says of itself after a load is no history, so
-        // only a message of the user begins such a replay.
+        // One agent replays after its response. Its notices after a load are not history, so only a user message starts
+        // such a replay.
         Replay::Late if is_from_user => begin_replay(session, false),
         Replay::Running(_) | Replay::Aside(_) => {}
         Replay::None | Replay::Late => {
@@ -194,7 +193,7 @@ fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
     }
 }
 
-/// Looks whether a replay of the history has come to its end; then what waited for it is sent.
+/// Checks whether a replay is complete; then sends waiting prompts.
 pub(in crate::app) fn on_history_timer(
     state: &mut State,
     key: SessionKey,
@@ -206,14 +205,14 @@ pub(in crate::app) fn on_history_timer(
     }
 }
 
-/// The history replaces what is shown; until the replay has ended well, that is kept.
+/// The history replaces the items, which are saved until the replay was successful.
 fn begin_replay(session: &mut Session, may_fail: bool) {
     let transcript = session.transcript.take();
     let former = Former { transcript, book: session.pages.forget() };
     session.forget_places();
     session.terminals.retain(|_, view| view.is_ours);
     session.turn_count = 0;
-    // What is kept under its name is this one: the store is to know before anything of it comes.
+    // The record is replaced, which the store must know before the new history.
     session.resume.begin_replay();
     if may_fail {
         record::hold(session);
@@ -224,8 +223,8 @@ fn begin_replay(session: &mut Session, may_fail: bool) {
     }
 }
 
-/// A child session: an item in its parent's transcript, and a session of its own for what it says. Returns whether it is
-/// one.
+/// A child session: an item in its parent's transcript, and a separate session for its updates. Returns whether it is
+/// valid.
 fn on_subagent(
     state: &mut State,
     conn: ConnId,
@@ -236,7 +235,7 @@ fn on_subagent(
 ) -> bool {
     let id = patch.session.clone();
     let child = match lookup::session_by_id(state, conn, &id) {
-        // A session that calls itself, or one above it, its own child is none.
+        // A session cannot be its own child, nor that of its descendants.
         Some(known) if lookup::root_of(state, parent) == known || known == parent => return false,
         Some(known) => known,
         None => adopt(state, conn, parent, &id),
@@ -276,7 +275,7 @@ fn on_subagent(
     true
 }
 
-/// The child's own session: the one from before a restart, or a new one.
+/// The child's session: the one from before a restart, or a new one.
 fn adopt(state: &mut State, conn: ConnId, parent: SessionKey, id: &SessionId) -> SessionKey {
     let known = state
         .sessions

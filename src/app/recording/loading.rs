@@ -1,6 +1,6 @@
-//! Asks the store for pages of a transcript that are not in memory.
+//! Requests pages of a transcript that are not in memory.
 //!
-//! The items of an answer are put into the transcript by `restore`.
+//! `restore` inserts the items of the result.
 
 use crate::model::{Action, MarkPlace, SessionKey, StoreJob};
 
@@ -8,7 +8,7 @@ use crate::app::session::paging;
 use crate::app::state::pages::place_marks;
 use crate::app::{Effect, ItemBody, Replay, State, UiRequest};
 
-/// The store has written what was handed over, up to here.
+/// The store has written everything up to `serial`.
 pub(in crate::app) fn on_written(
     state: &mut State,
     key: SessionKey,
@@ -23,13 +23,13 @@ pub(in crate::app) fn on_written(
         place_marks(&mut former.book, marks);
     }
     session.pages.wants_trim = true;
-    // It had to wait until what came late was on the disk.
+    // It had to wait until late events were on disk.
     if session.pages.redo.is_some() && session.pages.book.reading == 0 {
         load_earlier(state, key, fx);
     }
 }
 
-/// A page is in memory again: helpers are known by their items, and what the user wished is done.
+/// A page was loaded: links subagents to their items, and runs the delayed action of the user.
 pub(in crate::app) fn redo(state: &mut State, key: SessionKey) {
     let children: Vec<_> = state
         .sessions
@@ -53,14 +53,14 @@ pub(in crate::app) fn redo(state: &mut State, key: SessionKey) {
     }
 }
 
-/// What the user wishes needs items that had gone: they are read, and then it is done: the action comes again
-/// with each page, until this returns that it need not wait.
+/// Loads the unloaded items that an action needs. The action is repeated with each page, until this returns that it
+/// need not wait.
 pub fn ask_for_all(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let key = state.active;
     let Some(session) = state.sessions.get_mut(&key) else { return false };
     let limit = session.pages.limit_bytes;
     let is_much = session.pages.weight() > limit.saturating_add(MOST_BACK);
-    if !session.pages.has_gone() || is_much {
+    if !session.pages.has_unloaded() || is_much {
         return false;
     }
     session.pages.redo = Some(action);
@@ -68,15 +68,15 @@ pub fn ask_for_all(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> b
     true
 }
 
-/// So much is brought back for a list of all of a session; the rest is left out of it.
+/// Maximum number of bytes loaded for a list of the whole session; the rest is omitted from it.
 pub(in crate::app) const MOST_BACK: usize = 256 << 20;
 
-/// Asks for a page of what came before, if there is more.
+/// Requests the previous page, if there is one.
 pub fn load_earlier(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     fx.extend(state.sessions.get_mut(&key).and_then(paging::earlier_job).map(Effect::Store));
 }
 
-/// Asks for a page of what comes behind, if there is more.
+/// Requests the next page, if there is one.
 pub fn load_later(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     if let Some(reading) = state.sessions.get_mut(&key).and_then(|session| session.read_only.as_mut())
         && let Some(later) = reading.later.as_mut().filter(|later| !later.is_loading)

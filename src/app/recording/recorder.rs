@@ -1,16 +1,16 @@
 //! Records sessions so that they can be read and continued later.
 //!
-//! The session layer notes what happens (`session::record::note`). After each event [`flush`] hands the notes out as one
-//! effect per session, together with changes of its head, draft and queue. `restore` reads a record back, and
+//! The session layer notes events (`session::record::note`). After each event [`flush`] passes the notes to the store
+//! as one effect per session, together with changes of its head, draft and queue. `restore` reads a record, and
 //! `services::store` writes it to disk.
-//! Invariant: the cost of a note depends on its own size only, not on the length or the number of sessions.
+//! Invariant: the cost of a note depends only on its size, not on the length or number of sessions.
 
 use crate::model::{Note, SessionHead, SessionId, SessionKey};
 
 use crate::app::state::recorded::HeadMark;
 use crate::app::{Conn, Effect, Session, State};
 
-/// Hands out what is to be kept of the sessions that were touched.
+/// Emits the notes of the touched sessions.
 pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
     let conns = &state.conns;
     state.sessions.visit_touched(|session| {
@@ -19,7 +19,7 @@ pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
     });
 }
 
-/// The last of a session that goes from the state.
+/// Emits the last notes of a session that is removed from the state.
 pub(in crate::app) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         let conn = session.conn.and_then(|conn| state.conns.get(&conn));
@@ -28,7 +28,7 @@ pub(in crate::app) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Eff
     }
 }
 
-/// Under which name the agent is asked for the session next time.
+/// The id under which the session is requested from the agent next time.
 fn known_as(session: &Session) -> Option<&SessionId> {
     session.resume.former_id().or(session.id.as_ref())
 }
@@ -70,9 +70,9 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
             chosen: session.settings.chosen().to_vec(),
         });
         let spec = conn.map(|conn| conn.spec.clone()).unwrap_or_default();
-        // Without an agent, what is kept of the head is as it was.
+        // Without an agent, the recorded head stays as it was.
         if conn.is_some() {
-            // A command of another machine is not to be started on this one, when its agent is not configured any more.
+            // A command of another machine must not be started on this one if its agent is no longer configured.
             let (command, args) =
                 if spec.ssh.is_some() { (String::new(), Vec::new()) } else { (spec.command, spec.args) };
             notes.push(Note::Head(Box::new(SessionHead {
@@ -107,7 +107,7 @@ fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect
     }
 }
 
-/// Notes that a session goes on from another one, for the store; as a copy of it up to a turn, or without its past.
+/// Records that a session continues another one: as a copy up to a turn, or without its history.
 pub(in crate::app) fn link(state: &mut State, from: SessionKey, to: SessionKey, copied_turns: Option<u32>) {
     let kept_as = state.sessions.get(&from).and_then(|session| session.recorder.kept_as().map(str::to_owned));
     if let Some(session) = state.sessions.get_mut(&to) {

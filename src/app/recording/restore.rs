@@ -1,8 +1,7 @@
-//! A session made of what was kept of it.
+//! Restores a session from its record.
 //!
-//! Duty: plays records again, through the same code that made the transcript when they came, so that it looks
-//! as it did. Not its duty: starting the agent again (`conn`), calling it (`open`).
-//! Times are those between the records: what took two seconds then says so again.
+//! Replays the records with the code that created the transcript live, with the same intervals between them. `conn`
+//! starts the agent, `open` opens its session.
 
 use std::time::Instant;
 
@@ -12,7 +11,7 @@ use crate::app::session::play::{Bounds, Played};
 use crate::app::session::{paging, play, record};
 use crate::app::{Earlier, ItemBody, Message, MessagePart, RecorderState, Session, TitleState};
 
-/// Makes the session of what was kept. Its agent is not started. Gives the item of the event that was looked for.
+/// Restores a session without starting its agent. Returns the item of the requested event.
 pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Option<ItemId> {
     let RecordedSession {
         head, usage, draft, queue, events, left_out_count, unreadable_count, end_seq, ..
@@ -46,7 +45,7 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
         let title = format!("{unreadable_count} events of this session could not be read.");
         session.transcript.push(session.turn_count, ItemBody::notice(Severity::Warning, title, None));
     }
-    // Where nothing counts any more, nothing is to be read again.
+    // If no event is valid, there is nothing to read later.
     let first_seq = if events.is_empty() { end_seq } else { kept.first_seq };
     let goes_on = kept.later.is_some();
     let bounds = Bounds { is_cut: left_out_count > 0, goes_on, ..Bounds::default() };
@@ -61,7 +60,7 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
     mark
 }
 
-/// Puts a page of later events below those that are shown, in place of the line that says how many there are.
+/// Adds a page of later events at the end, replacing the line with their number.
 pub(in crate::app) fn append(session: &mut Session, window: Window, now: Instant) {
     if let Some(line) = session.pages.later_line.take() {
         session.transcript.remove(line);
@@ -73,8 +72,7 @@ pub(in crate::app) fn append(session: &mut Session, window: Window, now: Instant
     paging::on_appended(session, window.next_seq, needs);
 }
 
-/// The item that shows the event that was looked for, found by what it says: what is shown may have been made live, and
-/// knows no numbers.
+/// The item that shows the requested event, found by its content: items of a live session have no event numbers.
 pub(in crate::app) fn place_of(session: &Session, window: Window, now: Instant) -> Option<ItemId> {
     let mut part = Session::new(session.key, session.place.clone());
     let mark = play::play_to(&mut part, window.events, window.mark, Bounds::default(), now).mark?;
@@ -84,7 +82,7 @@ pub(in crate::app) fn place_of(session: &Session, window: Window, now: Instant) 
     same.or_else(|| of_turn().next()).map(|item| item.id)
 }
 
-/// Whether a shown item is this one, of which the beginning or the end may be missing.
+/// Whether a shown item equals this one, whose start or end may be missing.
 fn is_same(shown: &ItemBody, wanted: &ItemBody) -> bool {
     let text = |message: &Message| {
         let texts = message.parts.iter().filter_map(|part| match part {
@@ -102,8 +100,8 @@ fn is_same(shown: &ItemBody, wanted: &ItemBody) -> bool {
     }
 }
 
-/// Puts a page of earlier events above those that are shown, below the line that says how many there are. Returns whether
-/// it could: what is shown may depend on the page, then both are to be read again (`paging::earlier_job`).
+/// Inserts a page of earlier events after the line with their number. Returns whether it could: otherwise shown items
+/// depend on the page, and both are read again (`paging::earlier_job`).
 pub(in crate::app) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) -> bool {
     let EarlierPage { events, first_seq, left_out_count } = page;
     let front = paging::on_page(session, first_seq, left_out_count);

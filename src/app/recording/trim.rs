@@ -1,9 +1,9 @@
-//! Lets the oldest pages go.
+//! Unloads the oldest pages.
 //!
-//! Invariant: a session is looked at only when a page was completed or written, or when the reader went somewhere.
+//! Invariant: a session is checked only when a page was completed or written, or when the reader moved.
 
 use crate::app::session::paging;
-use crate::app::state::pages::gone::Gone;
+use crate::app::state::pages::unloaded::Unloaded;
 use crate::app::state::pages::{Page, index_range};
 use crate::app::{Earlier, Item, ItemBody, Modal, OpenRequestKind, Session, State};
 use crate::model::{EventPlace, ItemId, SessionKey, Severity, TerminalId};
@@ -11,13 +11,13 @@ use crate::model::{EventPlace, ItemId, SessionKey, Severity, TerminalId};
 use crate::app::session::record::earlier_words;
 use crate::app::state::texts;
 
-/// So many items stay in any case: what a screen shows.
+/// Minimum number of items that stay in memory: about a screen.
 const LEAST_ITEMS: usize = 100;
 
-/// So many items in front of what is read stay.
+/// Number of items before the reader that stay in memory.
 const NEAR_ITEMS: usize = 40;
 
-/// Lets pages go where a session that was touched has too many. Called at the end of each update.
+/// Unloads pages of touched sessions above their limit. Called at the end of each update.
 pub(in crate::app) fn settle(state: &mut State) {
     let wants = |key: &&SessionKey| state.sessions.get(key).is_some_and(|session| session.pages.wants_trim);
     let keys: Vec<SessionKey> = state.sessions.touched().iter().filter(wants).copied().collect();
@@ -51,7 +51,7 @@ fn trim(state: &mut State, key: SessionKey) {
     if is_looked_at {
         return;
     }
-    let count = count_to_go(session, limit - limit / 4);
+    let count = count_to_unload(session, limit - limit / 4);
     if count > 0 {
         drop_pages(session, count);
     } else if let Some(trouble) = trouble.filter(|_| !session.pages.is_told) {
@@ -64,8 +64,8 @@ fn trim(state: &mut State, key: SessionKey) {
     }
 }
 
-/// How many of the oldest pages can go, until this many bytes are left.
-fn count_to_go(session: &Session, goal: usize) -> usize {
+/// Number of the oldest pages to unload so that `goal` bytes are left.
+fn count_to_unload(session: &Session, goal: usize) -> usize {
     let pages = &session.pages;
     if session.recorder.kept_as().is_none() {
         return 0;
@@ -97,7 +97,7 @@ fn is_placed(page: &Page) -> bool {
     matches!(page.begin, Some(EventPlace::Seq(_)))
 }
 
-/// Whether something happens in these items, or they are pointed to.
+/// Whether these items are active or referred to.
 fn is_busy(session: &Session, range: std::ops::Range<usize>) -> bool {
     let is_in = |id: ItemId| session.transcript.index_of(id).is_some_and(|index| range.contains(&index));
     let is_marked = session.selected.is_some_and(is_in);
@@ -121,14 +121,14 @@ fn is_open(item: &Item) -> bool {
     }
 }
 
-/// Whether a command that an item shows may still write. The end of an agent's own is told in its turn or the next, or
-/// never.
+/// Whether a command shown by an item may still write output. The end of an agent's terminal is reported in its turn or
+/// the next, or never.
 fn runs_on(session: &Session, id: &TerminalId, shown: ItemId) -> bool {
     let is_of_late = || session.transcript.get(shown).is_some_and(|item| item.turn + 1 >= session.turn_count);
     session.terminals.get(id).is_some_and(|view| view.exit.is_none() && (view.is_ours || is_of_late()))
 }
 
-/// Takes so many pages out of memory. They are on the disk.
+/// Removes pages from memory. They are on disk.
 fn drop_pages(session: &mut Session, count: usize) {
     let book = &session.pages.book;
     let end = book.closed.get(count).unwrap_or(&book.open);
@@ -146,7 +146,7 @@ fn drop_pages(session: &mut Session, count: usize) {
         let range = index_range(&session.transcript, page.first, next);
         let things = paging::take_things(session, range);
         first_seq = first_seq.or(Some(begin));
-        session.pages.book.gone.push(Gone::new(begin, &page, things));
+        session.pages.book.unloaded.push(Unloaded::new(begin, &page, things));
     }
     session.transcript.remove_before(end);
     let events = first_seq.and_then(|first| u64::try_from(before - first).ok()).unwrap_or(0);

@@ -1,11 +1,10 @@
-//! What went through parlor for an agent, as items of the transcript.
+//! Accesses of an agent through parlor, as items of the transcript.
 //!
-//! Duty: puts each write, command and read outside where it belongs: with the tool call that does it, else as an item of
-//! its own. A call that the agent tells of later takes it over, so nothing stands twice. The same for approved calls
-//! that the agent asked for under a made-up id.
-//! Not its duty: deciding (`policy`), serving (`services`).
-//! Invariants: an item of parlor's own is in no index of the agent's ids, so no agent can name it; a write stands with a
-//! call only if the call shows the same change, or shows none of that file.
+//! Adds each write, command and outside read to the tool call that performs it, or to a separate item. A call that the
+//! agent reports later absorbs it, so that nothing is shown twice; the same applies to approved calls with a made-up
+//! id. `policy` decides about accesses, `services` performs them.
+//! Invariants: items of parlor are not in the index of the agent's ids, so that agents cannot refer to them; a write is
+//! shown with a call only if the call shows the same change, or none of that file.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -19,10 +18,10 @@ use super::{messages, paging, record};
 use crate::app::state::changes::{explains, plain};
 use crate::app::{ItemBody, Session, ToolCall};
 
-/// So many items of parlor's own are looked at when a call is told.
+/// Maximum number of items of parlor that are checked when a call is reported.
 const MOST_CLAIMED: usize = 64;
 
-/// Shows something that went through parlor, or was refused, and keeps it.
+/// Shows and records an access, performed or refused.
 pub(in crate::app) fn add(session: &mut Session, mut record: AccessRecord, now: Instant) {
     let size = record.diff().map_or(0, size_of_diff);
     if !session.loose.has_room(size) {
@@ -44,7 +43,7 @@ fn size_of_diff(diff: &crate::model::FileDiff) -> usize {
     }
 }
 
-/// Shows it, and says where.
+/// Shows an access, and returns its item.
 pub(in crate::app) fn place(session: &mut Session, record: AccessRecord, now: Instant) -> ItemId {
     if let Some(call) = owner_of(session, &record) {
         take_over(session, call, record);
@@ -61,7 +60,7 @@ pub(in crate::app) fn place(session: &mut Session, record: AccessRecord, now: In
     id
 }
 
-/// An item of parlor's own for a record.
+/// The item of parlor for an access.
 pub(in crate::app) fn call_of(record: AccessRecord, now: Instant) -> ToolCall {
     let name = match &record.access {
         Access::Read { path } => format!("parlor:read:{}", path.display()),
@@ -107,7 +106,7 @@ pub(in crate::app) fn call_of(record: AccessRecord, now: Instant) -> ToolCall {
     call
 }
 
-/// Where the change of a write stands: parlor wrote the file, so nobody needs to look.
+/// The position of a write's change, which is known because parlor wrote the file.
 fn place_in_file(record: &AccessRecord) -> Option<LocatedDiff> {
     let change = record.change.as_ref()?;
     let place = match change.line {
@@ -117,7 +116,7 @@ fn place_in_file(record: &AccessRecord) -> Option<LocatedDiff> {
     Some(LocatedDiff { diff: change.diff.clone()?, place, is_done: true })
 }
 
-/// The agent's call that a record belongs to.
+/// The agent's call that an access belongs to.
 fn owner_of(session: &Session, record: &AccessRecord) -> Option<ItemId> {
     if record.is_refused() {
         return None;
@@ -132,7 +131,7 @@ fn owner_of(session: &Session, record: &AccessRecord) -> Option<ItemId> {
     })
 }
 
-/// Whether a record belongs to a call: it shows the same, or it is at work on that file and shows nothing else of it.
+/// Whether an access belongs to a call: the call shows the same, or works on that file without another change of it.
 fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: bool) -> bool {
     let folder = session.place.folder();
     match &record.access {
@@ -147,7 +146,7 @@ fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: b
         Access::Write { path } => {
             let shown = record.diff().map(|diff| plain(&folder.join(&diff.path)));
             let is_it = |named: &PathBuf| named == path || Some(named) == shown.as_ref();
-            // What it took over already tells of that file.
+            // An access that it absorbed before already covers that file.
             if call
                 .accesses
                 .iter()
@@ -156,7 +155,7 @@ fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: b
                 return false;
             }
             let told: Vec<_> =
-                call.told_diffs().filter(|diff| is_it(&plain(&folder.join(&diff.path)))).collect();
+                call.reported_diffs().filter(|diff| is_it(&plain(&folder.join(&diff.path)))).collect();
             if told.is_empty() {
                 is_at_work && call.kind == ToolKind::Edit && named_paths(folder, call).iter().any(is_it)
             } else {
@@ -166,35 +165,35 @@ fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: b
     }
 }
 
-/// The files that a call names.
+/// The files named by a call.
 pub(in crate::app) fn named_paths(folder: &Path, call: &ToolCall) -> Vec<PathBuf> {
     let places = call.locations.iter().map(|place| &place.path);
     places.chain(&call.input.path).map(|path| plain(&folder.join(path))).collect()
 }
 
-/// A record stands with a call from now on.
+/// Adds an access to a call.
 fn take_over(session: &mut Session, id: ItemId, record: AccessRecord) {
     let folder = session.place.folder().to_owned();
     let located = place_in_file(&record);
     session.transcript.edit(id, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             call.accesses.push(record);
-            retell(call, &folder);
+            update_reported(call, &folder);
             call.places.extend(located);
         }
     });
 }
 
-/// Notes which writes a call shows by changes of its own.
-fn retell(call: &mut ToolCall, folder: &Path) {
+/// Updates which writes a call reports as its own changes.
+fn update_reported(call: &mut ToolCall, folder: &Path) {
     let mut accesses = std::mem::take(&mut call.accesses);
     for access in &mut accesses {
-        access.is_told = access.diff().is_some_and(|diff| explains(folder, call.told_diffs(), diff));
+        access.is_told = access.diff().is_some_and(|diff| explains(folder, call.reported_diffs(), diff));
     }
     call.accesses = accesses;
 }
 
-/// The agent told of a call: what belongs to it and stood alone stands with it.
+/// Adds accesses shown separately to the reported call that they belong to.
 pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
     let folder = session.place.folder().to_owned();
     let own = session.loose.own();
@@ -225,7 +224,7 @@ pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
     if session.tool_call(id).is_some_and(|call| !call.accesses.is_empty()) {
         session.transcript.edit(id, |item| {
             if let ItemBody::Tool(call) = &mut item.body {
-                retell(call, &folder);
+                update_reported(call, &folder);
             }
         });
     }
@@ -234,7 +233,7 @@ pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
     }
 }
 
-/// A call that only a permission request made was approved: it stays, with the agent's own call if that is there.
+/// A call that consists of an approved permission request stays, joined with the agent's call if that exists.
 pub(in crate::app) fn on_approved(session: &mut Session, asked: ItemId) {
     if !session.tool_call(asked).is_some_and(|call| call.from_ask_only) {
         return;
@@ -242,7 +241,7 @@ pub(in crate::app) fn on_approved(session: &mut Session, asked: ItemId) {
     session.loose.add_asked(asked);
     let mut calls: Vec<ItemId> = session.index.current_tools().filter(|id| *id != asked).collect();
     calls.sort_unstable();
-    // One that has ended did something else.
+    // A call that has ended did something else.
     let running = |id: &ItemId| session.tool_call(*id).is_some_and(|call| !call.status.is_final());
     let found = calls.into_iter().rev().find(|id| running(id) && is_same_work(session, asked, *id));
     if let Some(id) = found {
@@ -250,13 +249,13 @@ pub(in crate::app) fn on_approved(session: &mut Session, asked: ItemId) {
     }
 }
 
-/// Joins an approved call with the agent's own, if that does the same.
+/// Joins an approved call with the agent's call, if that does the same.
 fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
     if asked == id || paging::is_behind(session, asked) || !is_same_work(session, asked, id) {
         return;
     }
     let Some(approved) = session.tool_call(asked) else { return };
-    let diffs: Vec<_> = approved.told_diffs().cloned().collect();
+    let diffs: Vec<_> = approved.reported_diffs().cloned().collect();
     let (decision, places) = (approved.decision.clone(), approved.places.clone());
     let folder = session.place.folder().to_owned();
     session.transcript.edit(asked, |item| {
@@ -272,13 +271,13 @@ fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
             if call.decision.is_none() {
                 call.decision = decision;
             }
-            retell(call, &folder);
+            update_reported(call, &folder);
         }
     });
 }
 
-/// Whether an approved call and the agent's own do the same: the same command, or a change of the same file that the
-/// agent's own does not show otherwise.
+/// Whether an approved call and the agent's call do the same: the same command, or a change of the same file that the
+/// agent's call does not show otherwise.
 fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
     let (Some(approved), Some(call)) = (session.tool_call(asked), session.tool_call(id)) else {
         return false;
@@ -298,13 +297,13 @@ fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
     let folder = session.place.folder();
     let path_of = |path: &Path| plain(&folder.join(path));
     let named = named_paths(folder, call);
-    let mut approved_diffs = approved.told_diffs().peekable();
+    let mut approved_diffs = approved.reported_diffs().peekable();
     if approved_diffs.peek().is_none() {
         return false;
     }
     approved_diffs.all(|diff| {
         let path = path_of(&diff.path);
-        let mut told = call.told_diffs().filter(|told| path_of(&told.path) == path).peekable();
+        let mut told = call.reported_diffs().filter(|told| path_of(&told.path) == path).peekable();
         if told.peek().is_none() {
             matches!(call.kind, ToolKind::Edit | ToolKind::Other | ToolKind::Delete | ToolKind::Move)
                 && named.contains(&path)
@@ -318,7 +317,7 @@ fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
     })
 }
 
-/// A command ended: an item of parlor's own ends with it.
+/// A command ended: ends parlor's item that shows it.
 pub(in crate::app) fn on_command_ended(
     session: &mut Session,
     terminal: &TerminalId,
@@ -338,7 +337,7 @@ pub(in crate::app) fn on_command_ended(
     });
 }
 
-/// What is restored does not run any more.
+/// Restored commands are not running.
 pub(in crate::app) fn close_restored(session: &mut Session, now: Instant) {
     let is_open = |item: &&crate::app::Item| matches!(&item.body, ItemBody::Tool(call) if call.is_own && !call.status.is_final());
     let open: Vec<ItemId> = session.transcript.items().iter().filter(is_open).map(|item| item.id).collect();

@@ -11,7 +11,7 @@ use super::{diffs, messages, settings, terminals, tools};
 use crate::app::state::texts;
 use crate::app::{Effect, ItemBody, Part, Session};
 
-/// Applies an update that changes nothing but its session.
+/// Applies an update that affects only its session.
 pub(in crate::app) fn apply_here(
     session: &mut Session,
     update: SessionUpdate,
@@ -36,7 +36,7 @@ pub(in crate::app) fn apply_here(
         }
         SessionUpdate::Tool(patch) => {
             note_part(session, Part::Tool(patch.id.clone()), &patch.can_cancel);
-            let wants_places = diffs::tells_news(&patch);
+            let wants_places = diffs::may_change_diffs(&patch);
             let item = tools::upsert(session, *patch, tools::Origin::Update, now);
             if wants_places {
                 diffs::locate(session, item, fx);
@@ -52,7 +52,7 @@ pub(in crate::app) fn apply_here(
             settings::agree(session);
             settings::follow_options(session);
         }
-        // A title of the user's own stays.
+        // A title set by the user is not replaced.
         SessionUpdate::Info { .. } if session.title_state.is_own() => {}
         SessionUpdate::Info { title, updated_at: _ } => title.apply(&mut session.title),
         SessionUpdate::Usage(usage) => session.usage = Some(usage),
@@ -71,7 +71,7 @@ pub(in crate::app) fn apply_here(
     }
 }
 
-/// An agent replaces its plan each time; an empty one is none.
+/// An agent replaces its plan each time; an empty one removes it.
 pub(in crate::app) fn on_plan(session: &mut Session, plan: Plan) {
     if matches!(&plan.body, PlanBody::Entries(entries) if entries.is_empty()) {
         remove_plan(session, plan.id.as_ref());
@@ -130,7 +130,7 @@ pub(in crate::app) fn on_compaction_chunk(session: &mut Session, id: &str, text:
     });
 }
 
-/// Its place is fixed by first sight. Source: ACP v1 `compaction_update`.
+/// The item stays where it first appeared. Source: ACP v1 `compaction_update`.
 pub(in crate::app) fn compaction_place(session: &mut Session, id: &str) -> crate::model::ItemId {
     if let Some(place) = session.index.compaction(id) {
         return place;
@@ -146,7 +146,7 @@ pub(in crate::app) fn compaction_place(session: &mut Session, id: &str) -> crate
     place
 }
 
-/// A child session is named, but not opened again.
+/// Shows a child session, but does not open it.
 pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, now: Instant) {
     let place = if let Some(place) = session.index.subagent(&patch.session) {
         place
@@ -172,7 +172,7 @@ pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, n
     });
 }
 
-/// Notes whether a part can be stopped, if that was told.
+/// Notes whether a part can be cancelled, if reported.
 pub(in crate::app) fn note_part(session: &mut Session, part: Part, can_cancel: &Patch<bool>) {
     let parts: &mut BTreeSet<Part> = &mut session.can_cancel;
     match can_cancel {

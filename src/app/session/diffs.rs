@@ -1,8 +1,8 @@
-//! Where the changes that tool calls tell stand in their files: agents often tell a snippet without its line.
+//! Locates the changes of tool calls in their files: agents often report a snippet without its line.
 //!
-//! Duty: asks the service when a call tells changes, and keeps its answers beside them.
-//! Not its duty: reading files (`services::locate`), numbering lines (`ui::diff`).
-//! An answer may come late: it counts only for a call that still tells the same change.
+//! Requests the positions from the service when a call reports changes, and saves its responses with the call.
+//! `services::locate` reads the files, `ui::diff` numbers the lines. A response may be late: it applies only if the
+//! call still has the same change.
 
 use crate::model::{
     FileDiff, ItemId, LocateJob, LocateRequest, LocatedDiff, Record, RecordPlace, ToolCallId, ToolCallPatch,
@@ -12,23 +12,23 @@ use crate::model::{
 use super::record;
 use crate::app::{Effect, ItemBody, Session, ToolCall};
 
-/// So many items are looked at for a call that has another place now.
+/// Maximum number of items searched for a call whose position has changed.
 const MOST_LOOKED_AT: usize = 500;
 
-/// Most changes of one call that are looked for.
+/// Maximum number of changes of one call that are located.
 const MOST_ASKS: usize = 64;
 
-/// Whether a patch may bring changes, or their end, so that it is worth looking.
-pub(in crate::app) fn tells_news(patch: &ToolCallPatch) -> bool {
+/// Whether a patch may contain changes or the end of the call, so that locating is worthwhile.
+pub(in crate::app) fn may_change_diffs(patch: &ToolCallPatch) -> bool {
     patch.content.as_set().is_some()
         || patch.input.as_set().is_some()
         || patch.status.as_set() == Some(&ToolStatus::Completed)
 }
 
-/// Asks where the changes of a call stand, as far as that is not known. When the call is done, those that were
-/// not found before are looked for once more.
+/// Requests the unknown positions of a call's changes. When the call has ended, those not found before are requested
+/// again.
 pub(in crate::app) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effect>) {
-    // The files of another machine are not here, and one of the same name is another file.
+    // The files of another machine are not here, and a local file of the same name is a different one.
     if session.place.far.is_some() {
         return;
     }
@@ -69,8 +69,8 @@ fn ask(session: &Session, call: &ToolCall, diff: &FileDiff) -> Option<LocateRequ
     })
 }
 
-/// The line that the agent names for a change. Where it names as many places in the file as it tells changes
-/// of it, they go together in order.
+/// The line reported for a change. If a call reports the same number of locations and changes of a file, they
+/// correspond in order.
 fn line_near(call: &ToolCall, diff: &FileDiff) -> Option<u32> {
     let lines: Vec<u32> = call
         .locations
@@ -89,8 +89,8 @@ fn line_near(call: &ToolCall, diff: &FileDiff) -> Option<u32> {
     }
 }
 
-/// The call that tells one of these changes: the item that was asked for, unless it went and came back meanwhile.
-fn teller_of(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<ItemId> {
+/// The call with one of these changes: the requested item, unless it was unloaded and loaded meanwhile.
+fn call_with(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<ItemId> {
     let first = &found.first()?.diff;
     let tells = |id: ItemId| session.tool_call(id).is_some_and(|call| call.diffs().any(|diff| diff == first));
     if tells(item) {
@@ -100,9 +100,9 @@ fn teller_of(session: &Session, item: ItemId, found: &[LocatedDiff]) -> Option<I
     last.map(|item| item.id).find(|id| tells(*id))
 }
 
-/// The service looked.
+/// Saves the positions found by the service.
 pub(in crate::app) fn on_located(session: &mut Session, item: ItemId, found: Vec<LocatedDiff>) {
-    let Some(item) = teller_of(session, item, &found) else { return };
+    let Some(item) = call_with(session, item, &found) else { return };
     let Some(call) = session.tool_call(item) else { return };
     let told: Vec<FileDiff> = call.diffs().cloned().collect();
     let found: Vec<LocatedDiff> = found.into_iter().filter(|found| told.contains(&found.diff)).collect();
@@ -128,7 +128,7 @@ pub(in crate::app) fn on_located(session: &mut Session, item: ItemId, found: Vec
     }
 }
 
-/// What was found then, of a session that is made of what was kept.
+/// Restores recorded positions.
 pub(in crate::app) fn put_places(session: &mut Session, tool: &ToolCallId, places: Vec<RecordPlace>) {
     let Some(item) = session.tool_by_id(tool) else { return };
     session.transcript.edit(item, |item| {

@@ -1,10 +1,10 @@
-//! Puts what only the agent's history has into a transcript and into what is kept of it.
+//! Inserts items that only the agent's history has into a transcript and its record.
 //!
-//! Duty: makes updates of replayed items, notes them, and plays them. Where they belong is said by `reconcile`.
-//! What comes behind the last item is kept as any update is, and begins turns. What comes before others is kept as one
-//! [`Record::Inserted`] for each item, which is played behind the last event of the turn that it belongs to, and counts
-//! its place from there: so it does not matter which part of the session is read.
-//! Invariant: a transcript made of what was kept has the items at the same places.
+//! Converts replayed items to updates, records them, and applies them at the places found by `reconcile`. Items after
+//! the last one are recorded like any update, and start turns. Items before others are recorded as one
+//! [`Record::Inserted`] each, which is replayed after the last event of its turn with a position counted back from
+//! there, so that it works for any part of the session.
+//! Invariant: a transcript restored from the record has the items at the same places.
 
 use std::time::Instant;
 
@@ -17,18 +17,18 @@ use super::reconcile::{AlignedItem, Reconciled};
 use super::{apply, messages, paging, record, tools};
 use crate::app::{Item, ItemBody, MessagePart, Replay, Session, TerminalView, ToolCall};
 
-/// Puts into a session what only the replay has, and says where the two differ. Whether something came behind the last
-/// item.
+/// Inserts the items that only the replay has, and notices where both differ. Returns whether items were added at the
+/// end.
 pub(in crate::app) fn add(session: &mut Session, replay: &Session, found: Reconciled, now: Instant) -> bool {
     finish_calls(session, replay, &found, now);
-    let mut untold = found.untold.into_iter().peekable();
+    let mut missing = found.missing.into_iter().peekable();
     let mut runs: Vec<Run> = Vec::new();
     let mut at = 0;
     for piece in found.pieces {
         match piece {
             AlignedItem::Ours { item, .. } => at = item + 1,
             AlignedItem::Theirs { item, parts, differs } => {
-                while let Some(turns) = untold.next_if(|run| run.behind <= at) {
+                while let Some(turns) = missing.next_if(|run| run.behind <= at) {
                     runs.push(Run { at: turns.behind, what: What::Untold(turns.turns) });
                 }
                 let update =
@@ -46,7 +46,7 @@ pub(in crate::app) fn add(session: &mut Session, replay: &Session, found: Reconc
             }
         }
     }
-    runs.extend(untold.map(|run| Run { at: run.behind, what: What::Untold(run.turns) }));
+    runs.extend(missing.map(|run| Run { at: run.behind, what: What::Untold(run.turns) }));
     runs.sort_by_key(|run| run.at);
 
     let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();
@@ -54,10 +54,10 @@ pub(in crate::app) fn add(session: &mut Session, replay: &Session, found: Reconc
     for Run { at, what } in runs {
         let before = ids.get(at);
         let items = match what {
-            What::Untold(turns) => vec![untold_notice(turns, before.is_none())],
+            What::Untold(turns) => vec![missing_notice(turns, before.is_none())],
             What::Told { items, differs } => {
                 has_end |= before.is_none();
-                std::iter::once(told_notice(items.len(), differs)).chain(items).collect()
+                std::iter::once(added_notice(items.len(), differs)).chain(items).collect()
             }
         };
         match before {
@@ -69,20 +69,20 @@ pub(in crate::app) fn add(session: &mut Session, replay: &Session, found: Reconc
     has_end
 }
 
-/// What comes to one place.
+/// Items inserted at one place.
 struct Run {
     at: usize,
     what: What,
 }
 
 enum What {
-    /// Recorded turns before it are not in the agent's history.
+    /// Recorded turns before the place are not in the agent's history.
     Untold(usize),
-    /// Items that are only there: the updates that make each of them.
+    /// Items that only the replay has: the updates of each.
     Told { items: Vec<Vec<SessionUpdate>>, differs: bool },
 }
 
-fn untold_notice(turns: usize, is_end: bool) -> Vec<SessionUpdate> {
+fn missing_notice(turns: usize, is_end: bool) -> Vec<SessionUpdate> {
     let (what, them) = if turns == 1 {
         ("the turn above".to_owned(), "it")
     } else {
@@ -94,19 +94,19 @@ fn untold_notice(turns: usize, is_end: bool) -> Vec<SessionUpdate> {
     vec![SessionUpdate::Notice { kind: NoticeKind::NotReplayed(turns), severity, title, description }]
 }
 
-fn told_notice(count: usize, differs: bool) -> Vec<SessionUpdate> {
+fn added_notice(count: usize, differs: bool) -> Vec<SessionUpdate> {
     let what = if differs { "The agent's history differs" } else { "Only in the agent's history" };
     let count = if count == 1 { "the next item".to_owned() } else { format!("the next {count} items") };
     let title = format!("{what}: {count}");
     vec![SessionUpdate::notice(Severity::Info, title, None)]
 }
 
-/// Adds an item behind all others, as if it came now.
+/// Adds an item at the end, like a live update.
 fn append(session: &mut Session, updates: Vec<SessionUpdate>, now: Instant) {
     messages::close(session, now);
     let continues = continues_last(session, &updates);
     if continues {
-        // Told as an update, it would be joined with the message before it.
+        // As a plain update it would continue the message before it.
         let turn = session.turn_count;
         record::note(session, Record::Inserted { back: 0, updates: updates.clone() });
         put(session, None, turn, updates, now);
@@ -131,7 +131,7 @@ fn append(session: &mut Session, updates: Vec<SessionUpdate>, now: Instant) {
     }
 }
 
-/// Whether the first of these updates would be taken for more of the last message.
+/// Whether the first of these updates would continue the last message.
 fn continues_last(session: &Session, updates: &[SessionUpdate]) -> bool {
     let (role, message) = match updates.first() {
         Some(SessionUpdate::Chunk { role, message, .. } | SessionUpdate::Block { role, message, .. }) => {
@@ -151,7 +151,7 @@ fn apply(session: &mut Session, update: SessionUpdate, now: Instant) {
     }
 }
 
-/// Puts items before another one, into the turn of the item above them.
+/// Inserts items before another one, in the turn of the item above them.
 fn insert(session: &mut Session, before: ItemId, items: &[Vec<SessionUpdate>], now: Instant) {
     let all = session.transcript.items();
     let at = session.transcript.index_from(before);
@@ -171,22 +171,22 @@ fn insert(session: &mut Session, before: ItemId, items: &[Vec<SessionUpdate>], n
     }
 }
 
-/// Plays what was inserted, behind the last event of its turn.
+/// Replays an insertion, after the last event of its turn.
 pub(in crate::app) fn play(session: &mut Session, back: u32, updates: Vec<SessionUpdate>, now: Instant) {
     let turn = session.turn_count;
     let items = session.transcript.items();
     let most = usize::try_from(back).unwrap_or(usize::MAX);
-    // A part of the session may begin behind the place: then it is the beginning of that part.
+    // A part of the session may begin after the place: then it is the start of that part.
     let behind = items.iter().rev().take(most).take_while(|item| item.turn == turn).count();
     let before = items.get(items.len() - behind).map(|item| item.id);
     messages::close(session, now);
     put(session, before, turn, updates, now);
 }
 
-/// Makes items and puts them before this one, or at the end. They begin no turn.
+/// Creates items and inserts them before this one, or at the end. They do not start a turn.
 fn put(session: &mut Session, before: Option<ItemId>, turn: u32, updates: Vec<SessionUpdate>, now: Instant) {
     let mut made = Session::new(session.key, session.place.clone());
-    // Times in a replay mean nothing.
+    // Times in a replay are meaningless.
     made.replay = Replay::Running(Box::default());
     for update in updates {
         apply(&mut made, update, now);
@@ -205,7 +205,7 @@ fn put(session: &mut Session, before: Option<ItemId>, turn: u32, updates: Vec<Se
     }
 }
 
-/// Ends calls that were cut here, if the replay says how they ended.
+/// Sets the end of calls that were interrupted here, if the replay contains it.
 fn finish_calls(session: &mut Session, replay: &Session, found: &Reconciled, now: Instant) {
     for piece in &found.pieces {
         let AlignedItem::Ours { item, told: Some(told) } = piece else { continue };
@@ -237,7 +237,7 @@ fn finish_calls(session: &mut Session, replay: &Session, found: &Reconciled, now
     }
 }
 
-/// The updates that make a replayed item, or these parts of it.
+/// The updates that create a replayed item, or these parts of it.
 fn updates_of(
     item: &Item,
     parts: Option<Vec<MessagePart>>,
@@ -276,12 +276,12 @@ fn updates_of(
             })]
         }
         ItemBody::Raw { name, raw } => vec![SessionUpdate::Unknown { name: name.clone(), raw: raw.clone() }],
-        // A replay makes none of these.
+        // A replay does not create these.
         ItemBody::TurnEnd(_) | ItemBody::Answered { .. } => Vec::new(),
     }
 }
 
-/// All that is known of a call. Its terminals get names of their own: the agent may use their ids again.
+/// A patch with all data of a call. Its terminals get unique ids, because the agent may reuse theirs.
 fn patch_of(call: &ToolCall, item: ItemId, replay: &Session, session: &Session) -> ToolCallPatch {
     let mut patch = ToolCallPatch::new(call.id.clone());
     patch.is_announcement = true;

@@ -1,9 +1,8 @@
-//! Messages: chunks and blocks become items.
+//! Appends chunks and blocks to messages.
 //!
-//! Duty: which item a chunk belongs to. A change of speaker or of message id, or a tool call in between,
-//! begins a new one; so does any other item, for a chunk that names no message. Source: ACP v1 prompt-turn and the
-//! message-id rule.
-//! Invariant: a chunk costs the same however long its message is.
+//! A chunk starts a new message after a change of role or message id, or after a tool call; a chunk without a message
+//! id also after any other item. Source: ACP v1 prompt-turn and the message-id rule.
+//! Invariant: the cost of a chunk does not depend on the length of its message.
 
 use std::time::Instant;
 
@@ -20,14 +19,14 @@ pub(in crate::app) fn on_chunk(
     text: String,
     now: Instant,
 ) {
-    // Some agents send empty chunks to keep a line busy.
+    // Some agents send empty chunks to keep the connection alive.
     if text.is_empty() {
         return;
     }
     append(session, role, message, MessagePart::Text(text), now);
 }
 
-/// What is left of an update without the agent's echo of our own prompt; `None`: nothing.
+/// Removes the agent's echo of the prompt from an update; `None`: nothing remains.
 pub(in crate::app) fn without_echo(session: &mut Session, update: SessionUpdate) -> Option<SessionUpdate> {
     if !session.turn.is_running() {
         return Some(update);
@@ -36,7 +35,7 @@ pub(in crate::app) fn without_echo(session: &mut Session, update: SessionUpdate)
         SessionUpdate::Chunk { role: Role::User, message, text } => {
             let text = session.prompts.strip_echo(text)?;
             let role = Role::User;
-            // Played again, what is said once more is not to be taken for the echo.
+            // In a replayed record, repeated text must not be mistaken for the echo.
             let is_like_echo = session.prompts.running().is_some_and(|sent| {
                 sent.starts_with(&text) || text.strip_prefix(sent).is_some_and(|tail| tail.trim().is_empty())
             });
@@ -65,7 +64,7 @@ pub(in crate::app) fn without_echo(session: &mut Session, update: SessionUpdate)
     }
 }
 
-/// Appends a block that is no text to a message.
+/// Appends a non-text block to a message.
 pub(in crate::app) fn on_block(
     session: &mut Session,
     role: Role,
@@ -81,7 +80,7 @@ pub(in crate::app) fn on_block(
     append(session, role, message, part, now);
 }
 
-/// A whole message: its content replaces what was told of it, wherever it stands. Source: ACP v2, messages.
+/// Applies a complete message: its content replaces the known content. Source: ACP v2, messages.
 pub(in crate::app) fn on_message(
     session: &mut Session,
     role: Role,
@@ -133,7 +132,7 @@ fn append(session: &mut Session, role: Role, message: Option<MessageId>, part: M
         return;
     }
     if role == Role::User && !session.turn.is_running() {
-        // A replayed history: each message of the user begins a turn.
+        // In a replayed history, each message of the user starts a turn.
         turns::next_turn(session, now);
     } else {
         close(session, now);
@@ -148,7 +147,7 @@ fn continues(session: &Session, id: crate::model::ItemId, role: Role, message: O
     let Some(ItemBody::Message(open)) = session.transcript.get(id).map(|item| &item.body) else {
         return false;
     };
-    // Without an id, what comes behind another item is not a part of the message above that.
+    // Without an id, a chunk after another item does not continue the message before it.
     let is_last = || session.transcript.items().last().is_some_and(|last| last.id == id);
     open.role == role && message.map_or_else(is_last, |message| open.message.as_ref() == Some(message))
 }
@@ -158,7 +157,7 @@ pub(in crate::app) fn close(session: &mut Session, now: Instant) {
     let Some(id) = session.open_message.take() else {
         return;
     };
-    // In a replay all chunks come at once; how long they took means nothing.
+    // In a replay all chunks arrive at once, so their duration is meaningless.
     let is_live = session.turn.is_running() || matches!(session.replay, Replay::None);
     session.transcript.edit(id, |item| {
         if let ItemBody::Message(open) = &mut item.body {

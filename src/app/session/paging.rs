@@ -1,18 +1,16 @@
-//! The ceiling: how much of a session's transcript is in memory; the rest is on the disk only.
+//! The memory limit of a transcript: pages that exceed it are only on disk.
 //!
-//! Duty: cuts a transcript into pages as it grows, marks the cuts in what is kept, lets the oldest pages go once the
-//! store has written them (`trim`), and reads them again when they are looked at (`load`).
-//! Not its duty: writing (`services::store`), making items of what was read (`restore`).
-//! Pages can be read one by one because of one rule: what happens to an item is kept with the item's page, however late
-//! it comes. So no page needs another one, whether it is in memory or not. Of a session that was opened, pages that do
-//! need each other are read again as one (`edge`).
-//! Invariants: nothing goes that is not on the disk; nothing that is open, marked, searched or read goes; an update costs
-//! the same with a ceiling as without one, for items are looked at once for each page.
+//! Splits a transcript into pages as it grows, marks their starts in the record, and assigns each event to a page.
+//! `trim` unloads the oldest pages once the store has written them, and `load` reads them again on demand.
+//! Pages can be read separately because an event of an item is recorded with the item's page, however late it is
+//! received. Pages of a reopened session that depend on each other are read again as one (`edge`).
+//! Invariants: only what is on disk is unloaded; open, selected, searched or visible items stay; items are inspected
+//! once per page, so that the cost of an update does not depend on the limit.
 
 mod load;
 
 use crate::app::ItemBody;
-use crate::app::state::pages::{Page, PageIndex, PageKind, gone, weight};
+use crate::app::state::pages::{Page, PageIndex, PageKind, unloaded, weight};
 use std::ops::Range;
 
 use crate::model::{EventPlace, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
@@ -26,7 +24,7 @@ pub(in crate::app) use load::{
     Front, earlier_job, is_over_behind, is_stale, on_page, put_in_front, read_failed, wait_for_both,
 };
 
-/// The place behind the page of an item that is not in the last page, if its page can be told.
+/// The end of the page of an item that is not on the last page, if known.
 fn behind(session: &mut Session, item: ItemId) -> Option<(EventPlace, &mut Page)> {
     let transcript = &session.transcript;
     let item = transcript.rank(item);
@@ -39,13 +37,13 @@ fn behind(session: &mut Session, item: ItemId) -> Option<(EventPlace, &mut Page)
     closed.get_mut(place).map(|page| (end, page))
 }
 
-/// About how many bytes all items of a session take.
+/// Approximate size of all items of a session in bytes.
 pub(in crate::app) fn weight_of_items(session: &Session) -> usize {
     let first = session.transcript.items().first().map_or(session.transcript.next_id(), |item| item.id);
     weight::of_items(session, first, session.transcript.next_id())
 }
 
-/// What was made of kept events is in memory: it is a page of its own.
+/// Restored items are in memory: they are a page.
 pub(in crate::app) fn on_restored(
     session: &mut Session,
     first: ItemId,
@@ -62,7 +60,7 @@ pub(in crate::app) fn on_restored(
     session.pages.book = PageIndex { closed: [page].into(), open, earlier, ..PageIndex::default() };
 }
 
-/// More was read behind what is in memory, up to the event of this number.
+/// Later events were loaded after those in memory, up to this number.
 pub(in crate::app) fn on_appended(session: &mut Session, end_seq: i64, needs: Needs) {
     if let Some(page) = session.pages.book.closed.back_mut().filter(|_| session.pages.book.earlier.is_some())
     {
@@ -73,7 +71,7 @@ pub(in crate::app) fn on_appended(session: &mut Session, end_seq: i64, needs: Ne
     session.pages.book.open = Page { begin: Some(EventPlace::Seq(end_seq)), first, ..Page::default() };
 }
 
-/// What stands here was copied: where it is kept is not known.
+/// The items were copied: their places in the record are not known.
 pub(in crate::app) fn on_copied(session: &mut Session, source: &Session) {
     let copied = Page { first: ItemId::HEAD, ..Page::default() };
     let open = Page { first: session.transcript.next_id(), ..Page::default() };
@@ -81,8 +79,8 @@ pub(in crate::app) fn on_copied(session: &mut Session, source: &Session) {
     session.pages.book = PageIndex { closed: [copied].into(), open, earlier, ..PageIndex::default() };
 }
 
-/// Something is about to be kept. What concerns an item of an earlier page is kept there, and taken; the rest is given
-/// back, to be kept behind all that came before.
+/// Records an event of an item on an earlier page with that page; otherwise returns the record, to be recorded at the
+/// end.
 pub(in crate::app) fn divert(session: &mut Session, item: Option<ItemId>, record: Record) -> Option<Record> {
     if session.pages.limit_bytes == 0 {
         return Some(record);
@@ -106,24 +104,24 @@ pub(in crate::app) fn divert(session: &mut Session, item: Option<ItemId>, record
     Some(record)
 }
 
-/// A call may bring news of a terminal that an item of an earlier page shows: they are kept there.
+/// Records updates of terminals that an earlier page shows with that page.
 fn keep_terminals_apart(session: &mut Session, patch: &mut ToolCallPatch) {
     let own = session.tool_by_id(&patch.id);
-    for news in std::mem::take(&mut patch.terminals) {
-        let shown = session.index.terminal(news.id()).filter(|shown| Some(*shown) != own);
+    for update in std::mem::take(&mut patch.terminals) {
+        let shown = session.index.terminal(update.id()).filter(|shown| Some(*shown) != own);
         match shown.filter(|shown| behind(session, *shown).is_some()) {
-            Some(item) => keep_late(session, item, Record::Update(SessionUpdate::Terminal(news))),
-            None => patch.terminals.push(news),
+            Some(item) => keep_late(session, item, Record::Update(SessionUpdate::Terminal(update))),
+            None => patch.terminals.push(update),
         }
     }
 }
 
-/// Keeps what happened to an item of an earlier page with that page; nothing if it is one of the last page.
+/// Records an event of an item on an earlier page; nothing if it is on the last page.
 pub(in crate::app) fn keep_late(session: &mut Session, item: ItemId, record: Record) {
     let serial = session.pages.serial + 1;
     let Some(turn) = session.transcript.get(item).map(|item| item.turn) else { return };
     let Some((before, page)) = behind(session, item) else { return };
-    // A question about a call of this page is none about another one, whatever came between.
+    // A permission request of this page must not be matched with later ones.
     let record = match record {
         Record::Asked(patch) => {
             let patch = ToolCallPatch { is_assumed: true, is_announcement: false, ..*patch };
@@ -137,14 +135,14 @@ pub(in crate::app) fn keep_late(session: &mut Session, item: ItemId, record: Rec
     session.recorder.note(Note::Late { serial, before, turn, record: Box::new(record) });
 }
 
-/// Whether an item belongs to a page that is complete.
+/// Whether an item is on a complete page.
 pub(in crate::app) fn is_behind(session: &Session, item: ItemId) -> bool {
     let transcript = &session.transcript;
     session.pages.limit_bytes > 0 && transcript.rank(item) < transcript.rank(session.pages.book.open.first)
 }
 
-/// Something is kept behind the last event of a turn, whose items end before this index: its page stays in memory until
-/// that is on the disk.
+/// Records an insertion after the last event of a turn whose items end before this index: its page stays in memory
+/// until the insertion is on disk.
 pub(in crate::app) fn keep_inserted(session: &mut Session, end: usize, record: &Record) -> u64 {
     let serial = session.pages.next_serial();
     let transcript = &session.transcript;
@@ -157,13 +155,13 @@ pub(in crate::app) fn keep_inserted(session: &mut Session, end: usize, record: &
     serial
 }
 
-/// This item came, and what tells of it is not kept yet: if the page is full, the next one begins here.
+/// An item was added, and its event is not recorded yet: if the page is full, the next one begins here.
 pub(in crate::app) fn on_pushed(session: &mut Session, item: ItemId) {
     if session.pages.limit_bytes == 0 {
         return;
     }
     let is_full = session.pages.book.open.weight >= session.pages.page_bytes();
-    // What is appended to a message belongs to the page of the message.
+    // Text appended to a message belongs to the page of the message.
     let is_within = session.open_message.is_some_and(|open| open < item);
     if is_full && !is_within && item > session.pages.book.open.first {
         cut(session, item);
@@ -171,7 +169,7 @@ pub(in crate::app) fn on_pushed(session: &mut Session, item: ItemId) {
     session.pages.book.open.weight += weight::ITEM;
 }
 
-/// A page ends in front of this item.
+/// Ends a page before this item.
 fn cut(session: &mut Session, item: ItemId) {
     let weight = weight::of_items(session, session.pages.book.open.first, item);
     let mark = session.pages.next_serial();
@@ -183,19 +181,20 @@ fn cut(session: &mut Session, item: ItemId) {
     session.pages.wants_trim = true;
 }
 
-/// An update of something that is on the disk only is kept there, and taken.
+/// Records an update of a subject that is only on disk; other updates are returned.
 pub(in crate::app) fn take_late(session: &mut Session, update: SessionUpdate) -> Option<SessionUpdate> {
-    if session.pages.book.gone.is_empty() {
+    if session.pages.book.unloaded.is_empty() {
         return Some(update);
     }
     let place = away_of(session, &update);
     let Some((turn, behind)) = place else {
         let mut update = update;
         if let SessionUpdate::Tool(patch) = &mut update {
-            for news in std::mem::take(&mut patch.terminals) {
-                if let Some(SessionUpdate::Terminal(news)) = take_late(session, SessionUpdate::Terminal(news))
+            for update in std::mem::take(&mut patch.terminals) {
+                if let Some(SessionUpdate::Terminal(update)) =
+                    take_late(session, SessionUpdate::Terminal(update))
                 {
-                    patch.terminals.push(news);
+                    patch.terminals.push(update);
                 }
             }
         }
@@ -209,21 +208,21 @@ pub(in crate::app) fn take_late(session: &mut Session, update: SessionUpdate) ->
     None
 }
 
-/// The turn of what an update is about, and the number behind the page on the disk that has it.
+/// The turn of the subject of an update, and the event number after its page on disk.
 fn away_of(session: &Session, update: &SessionUpdate) -> Option<(u32, i64)> {
     let key = Key::of_update(update)?;
-    // A call that is announced in another turn is another one.
+    // A call announced in another turn is a different call.
     let is_announced = matches!(update, SessionUpdate::Tool(patch) if patch.is_announcement);
     let is_it = |turn: u32| turn == session.turn_count || !is_announced;
-    gone::find(session, &key).filter(|(turn, _)| is_it(*turn) && !session.has(&key))
+    unloaded::find(session, &key).filter(|(turn, _)| is_it(*turn) && !session.has(&key))
 }
 
-/// The item that an event is about, where it names one.
+/// The item that an event refers to, if any.
 pub(in crate::app) fn item_of(session: &Session, record: &Record) -> Option<ItemId> {
     session.item_of(&Key::of(record)?)
 }
 
-/// What goes with the items of these indices; where it was is forgotten.
+/// Removes the index entries of the items in this range and returns their hashes.
 pub(in crate::app) fn take_things(session: &mut Session, range: Range<usize>) -> Vec<(u64, u32)> {
     let mut things = Vec::new();
     let transcript = &session.transcript;

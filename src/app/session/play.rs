@@ -1,6 +1,6 @@
-//! Plays recorded events into a session, through the same code that applied them when they came.
+//! Replays recorded events into a session, with the code that applied them live.
 //!
-//! Times are those between the records: a call that took two seconds shows that again.
+//! The intervals between the records are retained: a call that took two seconds shows that again.
 
 use std::time::{Duration, Instant};
 
@@ -16,36 +16,36 @@ use crate::app::{
     TurnEnd,
 };
 
-/// What surrounds the events that are played.
+/// The context of the replayed events.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(in crate::app) struct Bounds {
-    /// There are earlier ones that are not shown.
+    /// Earlier events are not shown.
     pub(in crate::app) is_cut: bool,
-    /// They follow others that are shown.
+    /// They follow events that are shown.
     pub(in crate::app) is_continued: bool,
-    /// Later ones follow in another part.
+    /// Later events follow in another part.
     pub(in crate::app) goes_on: bool,
-    /// Their last turn ended well behind them.
+    /// Their last turn ended successfully after them.
     pub(in crate::app) is_over: bool,
 }
 
-/// Plays all events of a session again.
+/// Replays all events of a session.
 pub fn play(session: &mut Session, events: Vec<RecordedEvent>, now: Instant) {
     play_to(session, events, None, Bounds::default(), now);
 }
 
-/// What came of playing events.
+/// The result of replaying events.
 pub(in crate::app) struct Played {
-    /// The item that the event that was looked for made or changed.
+    /// The item created or changed by the requested event.
     pub(in crate::app) mark: Option<ItemId>,
-    /// What depends on events before them.
+    /// Dependencies on earlier events.
     pub(in crate::app) needs: Needs,
-    /// What events behind them may depend on.
+    /// Subjects that later events may depend on.
     pub(in crate::app) things: Things,
 }
 
-/// Plays events again, and looks for the item that the event at this place made or changed.
+/// Replays events, and finds the item created or changed by the event at `mark`.
 pub(in crate::app) fn play_to(
     session: &mut Session,
     events: Vec<RecordedEvent>,
@@ -92,7 +92,7 @@ pub(in crate::app) fn play_to(
         session.open_message = open_message;
     } else {
         session.prompts.stop_echo();
-        // What was asked about and not decided was not done.
+        // Calls without a decision were not executed.
         let asked: Vec<OpenRequest> = session.asks.drain(..).collect();
         for open in asked {
             if let OpenRequestKind::Permission { tool, .. } = open.kind {
@@ -103,12 +103,12 @@ pub(in crate::app) fn play_to(
         tools::close_open(session, status, last);
         access::close_restored(session, last);
     }
-    // Nothing of this is news for the store.
+    // Replayed events are already in the store.
     session.recorder.clear_notes();
     Played { mark: marked, needs, things }
 }
 
-/// Whether a turn runs where these events begin: what ends first was begun before.
+/// Whether these events begin within a turn: the first end of a turn has no start among them.
 pub(in crate::app) fn begins_within_turn(events: &[RecordedEvent]) -> bool {
     let bound = events.iter().find_map(|event| match event.record {
         Record::Prompt { .. } => Some(false),
@@ -118,7 +118,7 @@ pub(in crate::app) fn begins_within_turn(events: &[RecordedEvent]) -> bool {
     bound.unwrap_or(true)
 }
 
-/// Counts the turn of an event as it was counted then: a message of the user begins one, unless it came within one.
+/// Sets the turn counter of an event as recorded: a user message starts a turn, unless it was received within one.
 pub(in crate::app) fn count_turn(session: &mut Session, turn: u32, record: &Record, now: Instant) {
     let may_begin = match record {
         Record::Prompt { .. } => {
@@ -128,7 +128,7 @@ pub(in crate::app) fn count_turn(session: &mut Session, turn: u32, record: &Reco
         Record::Update(SessionUpdate::Chunk { role, .. } | SessionUpdate::Block { role, .. }) => {
             *role == Role::User
         }
-        // One that is known is written anew.
+        // A known message is overwritten.
         Record::Update(SessionUpdate::Message { role, message, .. }) => {
             *role == Role::User && session.find_message(*role, message).is_none()
         }
@@ -155,7 +155,7 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
         }
         Record::Update(SessionUpdate::Subagent(patch)) => apply::on_subagent(session, patch, now),
         Record::Update(update) => {
-            // Where changes stood in their files then cannot be asked any more.
+            // The positions of changes in their files at that time cannot be determined later.
             if let Some(update) = messages::without_echo(session, update) {
                 apply::apply_here(session, update, now, &mut Vec::new());
             }
@@ -167,7 +167,7 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
                 options: Vec::new(),
             };
             let tool = tools::upsert(session, *patch, tools::Origin::Ask, now);
-            // As long as it is not decided, the end of the turn does not close it.
+            // As long as it is undecided, the end of the turn does not close it.
             let kind = OpenRequestKind::Permission { request, tool };
             session.asks.push_back(OpenRequest { conn: ConnId(0), ask: AskId(0), kind, since: now });
         }
@@ -212,12 +212,12 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
         Record::HandedOver { agent, text } => {
             session.resume.hand_over(text, agent);
         }
-        // It is taken back before the agent is asked to go on with it.
+        // It is unarchived before the agent is asked to continue it.
         Record::Archived { is_away } => session.is_archived = is_away,
     }
 }
 
-/// The call that the first open question of this id is about.
+/// The call of the first open permission request with this id.
 pub(in crate::app) fn take_asked(session: &mut Session, id: &ToolCallId) -> Option<ItemId> {
     let asked = session.asks.iter().position(
         |open| matches!(&open.kind, OpenRequestKind::Permission { request, .. } if request.tool.id == *id),
@@ -234,7 +234,7 @@ pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome,
     let end = match outcome {
         TurnOutcome::Stopped { reason, usage, took_ms } => {
             session.turn_usage = usage.or(session.turn_usage);
-            // It was told with the prompt of this turn.
+            // It was sent with the prompt of this turn.
             if reason != StopReason::Cancelled {
                 session.resume.handed_over();
             }

@@ -1,37 +1,37 @@
-//! Notes what happened in a session for the store, together with the pages that it belongs to.
+//! Notes the events of a session for the store, with the pages they belong to.
 //!
-//! Nothing is sent from here: `recording::recorder` hands the notes out once an event is dealt with.
+//! Nothing is sent from here: `recording::recorder` flushes the notes after each event.
 
 use crate::model::{ItemId, Note, NoticeKind, Record, Severity};
 
 use super::paging;
 use crate::app::{ItemBody, Session};
 
-/// Notes that something happened in the running or last turn.
+/// Notes an event of the running or last turn.
 pub(in crate::app) fn note(session: &mut Session, record: Record) {
     let item = paging::item_of(session, &record);
     note_of(session, item, record);
 }
 
-/// Notes what happened to this item, which another one of its name may have followed.
+/// Notes an event of this item, which may have been followed by another item with the same id.
 pub(in crate::app) fn note_of(session: &mut Session, item: Option<ItemId>, record: Record) {
     let Some(record) = paging::divert(session, item, record) else { return };
     let turn = session.turn_count;
     session.recorder.note(Note::Event { turn, record: Box::new(record) });
 }
 
-/// From now on what happens is a history that replaces what is kept, if it comes to its end: until then that stays.
+/// Starts recording a history that replaces the record if it is complete; until then the record stays.
 pub(in crate::app) fn hold(session: &mut Session) {
     session.recorder.hold();
     note(session, Record::Replaced);
 }
 
-/// The history has come to its end, or to none.
+/// Ends the recording of a history, complete or not.
 pub(in crate::app) fn release(session: &mut Session, is_whole: bool) {
     session.recorder.release(is_whole);
 }
 
-/// Puts a line below what is shown: of a part that is read, above the line that says how many events follow it.
+/// Adds a line at the end: in a part of a read-only session, above the line with the number of later events.
 pub(in crate::app) fn push_line(session: &mut Session, body: ItemBody) {
     let later = session.read_only.as_ref().and_then(|reading| reading.later.as_ref());
     let count = later.map_or(0, |later| later.count);
@@ -42,7 +42,7 @@ pub(in crate::app) fn push_line(session: &mut Session, body: ItemBody) {
     push_later(session, count);
 }
 
-/// What stands below the last event that is shown of a part.
+/// Adds the line with the number of later events that are not shown.
 pub(in crate::app) fn push_later(session: &mut Session, count: u64) {
     let title = match count {
         0 => return,
@@ -53,7 +53,7 @@ pub(in crate::app) fn push_later(session: &mut Session, count: u64) {
     session.pages.later_line = Some(session.transcript.push(session.turn_count, body));
 }
 
-/// What stands above the first event that is shown.
+/// The line above the first event that is shown.
 pub(in crate::app) fn earlier_words(count: u64) -> String {
     match count {
         0 => "Start of session".to_owned(),
@@ -62,7 +62,7 @@ pub(in crate::app) fn earlier_words(count: u64) -> String {
     }
 }
 
-/// Adds a notice below what is shown, and records it.
+/// Adds a notice at the end, and records it.
 pub(in crate::app) fn notice(
     session: &mut Session,
     kind: NoticeKind,
@@ -74,7 +74,7 @@ pub(in crate::app) fn notice(
     push_line(session, ItemBody::Notice { kind, severity, title, detail });
 }
 
-/// A line in a transcript, kept.
+/// Adds an informational notice, and records it.
 pub(in crate::app) fn say(session: &mut Session, title: String, detail: Option<String>) {
     let severity = Severity::Info;
     note(session, Record::notice(severity, title.clone(), detail.clone()));

@@ -1,13 +1,12 @@
-//! A history that is replayed for a session that stands on the screen already.
+//! A history that is replayed for a session with a transcript.
 //!
-//! Duty: holds the replay beside the record until it is over, then has it compared with the record (`reconcile`) and
-//! what only the agent has put in (`insert`). Not its duty: replays into an empty view (`updates`).
-//! Most agents answer the call once they have replayed all. Some answer first and replay then, or answer in the middle
-//! of it, and some replay on a resume too: if the last of the record was not told when the answer comes, the replay is
-//! over once it was told and nothing more came for a while; one that breaks off before that is waited for longer. What
-//! the user sends waits for its end. What belongs to parts of the record that are only on the disk is compared once these
-//! are read.
-//! Invariant: what was recorded stays, and no message, call or notice that the agent told is dropped.
+//! The replay is collected in a separate session until it is complete, then compared with the record (`reconcile`), and
+//! items that only the agent has are inserted (`insert`). Replays into an empty session are handled in `updates`.
+//! Most agents respond once they have replayed everything. Some respond first or in the middle, and some replay on a
+//! resume too: if the last recorded item was not replayed before the response, the replay is complete once it was
+//! replayed and no updates followed for a while; if the replay stops before that item, the wait is longer. Prompts wait
+//! for its end. What belongs to parts of the record that are only on disk is compared once these are loaded.
+//! Invariant: recorded items stay, and no message, call or notice reported by the agent is dropped.
 
 use crate::app::Aside;
 use crate::app::Unread;
@@ -18,23 +17,23 @@ use crate::model::{ItemId, Record, Role, SessionUpdate, Severity, ToolStatus};
 use super::{apply, insert, messages, paging, reconcile, record, tools};
 use crate::app::{Effect, Item, ItemBody, Replay, Session, SessionPhase, TimerId};
 
-/// A replay is over once nothing of it came for so long, and the agent has answered.
+/// Time without updates after which a replay is complete, once the agent has responded.
 pub(in crate::app) const QUIET: Duration = Duration::from_millis(400);
 
-/// How often it is looked at in vain before a replay that has not told the last of what is shown is given up: an agent
-/// that reads its history from a slow disk pauses, and a prompt in such a pause would be mixed with the rest.
+/// Number of such intervals before a replay without the last recorded item is considered complete: an agent that reads
+/// its history from a slow disk pauses, and a prompt in such a pause would be mixed with the rest.
 const PAUSES: u8 = 6;
 
-/// The same for one that was asked for and has not begun when the agent has answered.
+/// The same for a requested replay that has not started when the agent has responded.
 const LATE_PAUSES: u8 = 3;
 
-/// A message of the user that comes so long after the answer was said elsewhere, and begins no replay.
+/// A user message that is received this long after the response does not start a replay.
 const LATEST_BEGIN: Duration = Duration::from_secs(5);
 
-/// A place beside the session for a replay. Prompts wait for one that is expected.
+/// Creates the separate session of a replay. Prompts wait for one that is expected.
 pub(in crate::app) fn begin(session: &Session, is_expected: bool) -> Replay {
     let mut shadow = Session::new(session.key, session.place.clone());
-    // Times in a replay mean nothing.
+    // Times in a replay are meaningless.
     shadow.replay = Replay::Running(Box::default());
     Replay::Aside(Box::new(Aside {
         shadow,
@@ -47,7 +46,7 @@ pub(in crate::app) fn begin(session: &Session, is_expected: bool) -> Replay {
     }))
 }
 
-/// Takes an update that tells a part of the history into the replay; gives it back if it belongs to none.
+/// Applies an update to the replay if it belongs to the history; otherwise returns it.
 pub(in crate::app) fn take(
     session: &mut Session,
     update: SessionUpdate,
@@ -62,7 +61,7 @@ pub(in crate::app) fn take(
         return Some(update);
     }
     if (is_open || !aside.is_expected) && !aside.has_begun() {
-        // What an agent says of itself after a load is no history; only a message of the user begins a late one.
+        // Notices of an agent after a load are not history; only a user message starts a late replay.
         let is_late = aside.answered_at.is_some_and(|at| now.saturating_duration_since(at) > LATEST_BEGIN);
         if is_late || !is_from_user(&update) {
             return Some(update);
@@ -78,7 +77,7 @@ pub(in crate::app) fn take(
     None
 }
 
-/// Whether an update tells what happened, not how the session is set.
+/// Whether an update describes events, not the state of the session.
 fn is_history(update: &SessionUpdate) -> bool {
     match update {
         SessionUpdate::Chunk { .. }
@@ -111,7 +110,7 @@ fn is_from_user(update: &SessionUpdate) -> bool {
     )
 }
 
-/// The call that opens the session was answered: the rest of the replay, or all of it, may still come.
+/// The call that opens the session was answered; the rest of the replay, or all of it, may follow.
 pub(in crate::app) fn on_answered(session: &mut Session, now: Instant, fx: &mut Vec<Effect>) {
     let key = session.key;
     let Replay::Aside(aside) = &session.replay else { return };
@@ -129,7 +128,7 @@ pub(in crate::app) fn on_answered(session: &mut Session, now: Instant, fx: &mut 
     }
 }
 
-/// Looks whether the replay has come to its end. Returns whether what waited for it may be sent.
+/// Checks whether the replay is complete. Returns whether waiting prompts can be sent.
 pub(in crate::app) fn on_timer(session: &mut Session, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let key = session.key;
     let Replay::Aside(aside) = &mut session.replay else { return false };
@@ -138,7 +137,7 @@ pub(in crate::app) fn on_timer(session: &mut Session, now: Instant, fx: &mut Vec
     aside.quiet_looks = if is_news { 0 } else { aside.quiet_looks.saturating_add(1) };
     let (looks, has_begun, is_expected) = (aside.quiet_looks, aside.has_begun(), aside.is_expected);
     let enough = match &session.replay {
-        // While it comes, nobody need know how far it is.
+        // While updates arrive, the comparison is not needed.
         _ if looks == 0 => 1,
         Replay::Aside(aside) if has_begun && !has_end(session, aside) => PAUSES,
         _ if !has_begun && is_expected => LATE_PAUSES,
@@ -151,13 +150,13 @@ pub(in crate::app) fn on_timer(session: &mut Session, now: Instant, fx: &mut Vec
     if has_begun {
         settle(session, now);
     } else if let Replay::Aside(aside) = &mut session.replay {
-        // It may still begin, but nothing waits for it any more.
+        // It may still start, but prompts no longer wait for it.
         aside.holds_prompts = false;
     }
     true
 }
 
-/// The replay is over, or a prompt is about to be sent: what only the agent has is put where it belongs.
+/// Ends the replay, because it is complete or a prompt is about to be sent, and inserts what only the agent has.
 pub(in crate::app) fn settle(session: &mut Session, now: Instant) {
     let Replay::Aside(aside) = std::mem::take(&mut session.replay) else {
         return;
@@ -168,20 +167,20 @@ pub(in crate::app) fn settle(session: &mut Session, now: Instant) {
         messages::close(&mut shadow, now);
         tools::close_open(&mut shadow, ToolStatus::Completed, now);
         let mut found = compare(session, None, &shadow);
-        // A prompt that the agent refused because it had lost the session is sent once more.
-        if let Some(last) = found.untold.last_mut().filter(|_| session.prompts.unsent().is_some())
+        // A prompt that the agent refused because it had lost the session will be resent.
+        if let Some(last) = found.missing.last_mut().filter(|_| session.prompts.unsent().is_some())
             && last.behind == session.transcript.items().len()
         {
             last.turns -= 1;
         }
-        found.untold.retain(|run| run.turns > 0);
+        found.missing.retain(|run| run.turns > 0);
         session.unread_replay = unread(session, &shadow, &found);
         has_more = insert::add(session, &shadow, found, now);
     }
     take_plans(session, shadow, has_more);
 }
 
-/// A page of the record was read: what the agent has of it is put where it belongs.
+/// A page of the record was loaded: inserts what the agent has of it.
 pub(in crate::app) fn on_earlier(session: &mut Session, now: Instant) {
     let Some(rest) = session.unread_replay.take() else { return };
     let items = session.transcript.items();
@@ -224,12 +223,13 @@ fn compare(session: &Session, upto: Option<ItemId>, shadow: &Session) -> reconci
     reconcile::reconcile(ours.get(..count).unwrap_or(ours), shadow.transcript.items(), is_whole)
 }
 
-/// Whether the replay has told the last of what was recorded when it began.
+/// Whether the replay contains the last item that was recorded when it began.
 fn has_end(session: &Session, aside: &Aside) -> bool {
     compare(session, aside.upto, &aside.shadow).has_end
 }
 
-/// The plan of the replay counts if it came behind the record, or the record has none; one that is done says nothing.
+/// The plan of the replay is used if the replay continues after the record, or the record has none; a completed plan is
+/// ignored.
 fn take_plans(session: &mut Session, shadow: Session, has_more: bool) {
     if shadow.is_plan_done() || !(has_more || session.plans.is_empty()) {
         return;

@@ -5,7 +5,7 @@ use crate::model::ItemId;
 use crate::app::state::search::Search;
 use crate::app::{Effect, Session, ViewCommand};
 
-/// Marks an item and scrolls to it. A filter that hides the item is dropped.
+/// Selects an item and scrolls to it. A filter that hides the item is cleared.
 pub fn show_item(session: &mut Session, id: ItemId, fx: &mut Vec<Effect>) {
     if session.transcript.get(id).is_some() {
         session.only =

@@ -1,11 +1,11 @@
-//! Modes, models and options of a session: kept in agreement, and remembered when somebody chose them.
+//! Modes, models and options of a session: synchronized with each other, and remembered when they were chosen.
 
 use crate::model::{ConfigKind, ConfigValue, Setting};
 
 use crate::app::{Session, SessionPhase, Wanted};
 
-/// The options are in force: modes and models that are told beside them follow.
-/// Source: ACP v1 session-config-options: options come before modes where both are told.
+/// Updates modes and models from the options. Source: ACP v1 session-config-options: options take precedence over
+/// modes.
 pub(in crate::app) fn agree(session: &mut Session) {
     for option in &session.options {
         let ConfigKind::Select { current, .. } = &option.kind else {
@@ -31,7 +31,7 @@ pub(in crate::app) fn agree(session: &mut Session) {
     }
 }
 
-/// A mode or model was told by itself: the option of that category follows, if it has the value.
+/// A mode or model was reported separately: updates the option of that category, if it has the value.
 pub(in crate::app) fn set_option_of(session: &mut Session, category: &str, value: &str) {
     for option in &mut session.options {
         if option.category.as_deref() == Some(category)
@@ -43,7 +43,7 @@ pub(in crate::app) fn set_option_of(session: &mut Session, category: &str, value
     }
 }
 
-/// A value that was asked for is in force.
+/// Applies a requested value.
 pub(in crate::app) fn take(session: &mut Session, wanted: Wanted) {
     match wanted {
         Wanted::Setting(Setting::Mode(mode)) => {
@@ -68,18 +68,18 @@ pub(in crate::app) fn take(session: &mut Session, wanted: Wanted) {
             }
             agree(session);
         }
-        // It was taken over when it was given.
+        // It was applied when it was entered.
         Wanted::Title(_) => {}
     }
 }
 
-/// Remembers that this is in force by somebody's choice.
+/// Remembers a choice.
 pub(in crate::app) fn note(session: &mut Session, choice: Setting) {
     session.settings.choose(choice);
 }
 
-/// The agent changed it by itself, within a session that is open: a replay tells what was, not what is. A model that
-/// nobody chose stays the agent's own business, for it may have a better one the next time.
+/// The agent changed a setting of an open session (a replay contains past values). A model is remembered only if one
+/// was chosen before, because the agent may have a better default next time.
 pub(in crate::app) fn follow(session: &mut Session, choice: Setting) {
     let is_chosen = || session.settings.chosen().iter().any(|other| matches!(other, Setting::Model(_)));
     let counts = !matches!(choice, Setting::Model(_)) || is_chosen();
@@ -88,7 +88,7 @@ pub(in crate::app) fn follow(session: &mut Session, choice: Setting) {
     }
 }
 
-/// The agent told all options anew: those that were chosen are now what it says.
+/// The agent reported all options: updates those that were chosen.
 pub(in crate::app) fn follow_options(session: &mut Session) {
     if session.phase != SessionPhase::Ready {
         return;

@@ -1,9 +1,9 @@
-//! Terminals as they are shown: those that parlor runs, and those that an agent owns and tells about.
+//! Terminals as they are shown: those run by parlor, and those reported by an agent.
 //!
-//! Duty: keeps their output, bounded, and marks the item that shows it as changed.
-//! Not its duty: running commands (`services`), answers to the agent (`callbacks`).
-//! Invariants: at most [`TERMINAL_VIEW_BYTES`] are kept, cut from the front at a character boundary; a chunk
-//! costs its own length, on average.
+//! Retains their output and marks the items that show them as changed. Commands are run in `services`, responses are
+//! sent in `callbacks`.
+//! Invariants: at most [`TERMINAL_VIEW_BYTES`] are retained, truncated at the start at a character boundary; appending
+//! has amortized linear cost.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use super::access;
 use crate::app::{Session, TERMINAL_VIEW_BYTES, TerminalView};
 
 impl TerminalView {
-    /// A terminal that wrote nothing yet.
+    /// A terminal without output.
     pub fn new(is_ours: bool, now: Instant) -> Self {
         Self {
             command: None,
@@ -27,7 +27,8 @@ impl TerminalView {
         }
     }
 
-    /// Appends output. Over the limit a quarter is dropped at once, so that not every write moves all the rest.
+    /// Appends output. Above the limit a quarter is dropped at once, so that not every write moves the remaining
+    /// output.
     pub fn append(&mut self, bytes: &[u8]) {
         let skipped = bytes.len().saturating_sub(TERMINAL_VIEW_BYTES);
         self.output.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
@@ -53,19 +54,19 @@ impl TerminalView {
     }
 }
 
-/// News of a terminal that the agent owns, told beside the tool call of this item.
+/// An update of an agent's terminal that is reported with the tool call of this item.
 pub(in crate::app) fn on_news(session: &mut Session, item: ItemId, news: AgentTerminal, now: Instant) {
     session.index.add_terminal(news.id().clone(), item);
     on_told(session, news, now);
 }
 
-/// News of a terminal that the agent owns, told by themselves. Source: ACP v2 `terminal_update`.
+/// An update of an agent's terminal that is reported separately. Source: ACP v2 `terminal_update`.
 pub(in crate::app) fn on_told(session: &mut Session, news: AgentTerminal, now: Instant) {
     let id = news.id().clone();
     let view = session.terminals.entry(id.clone()).or_insert_with(|| TerminalView::new(false, now));
     match news {
         AgentTerminal::Info { cwd, .. } => {
-            // Told again after its end: a replay, or an id that is used once more.
+            // Reported again after its end: a replay, or a reused id.
             if view.exit.is_some() && !view.is_ours {
                 *view = TerminalView::new(false, now);
             }
@@ -88,7 +89,7 @@ pub(in crate::app) fn on_told(session: &mut Session, news: AgentTerminal, now: I
     touch(session, &id);
 }
 
-/// A command of ours wrote something.
+/// A command run by parlor wrote output.
 pub(in crate::app) fn on_output(session: &mut Session, id: &TerminalId, bytes: &[u8]) {
     if let Some(view) = session.terminals.get_mut(id) {
         view.append(bytes);
@@ -96,7 +97,7 @@ pub(in crate::app) fn on_output(session: &mut Session, id: &TerminalId, bytes: &
     }
 }
 
-/// A command of ours ended.
+/// A command run by parlor ended.
 pub(in crate::app) fn on_ended(session: &mut Session, id: &TerminalId, exit: &ExitInfo, now: Instant) {
     if let Some(view) = session.terminals.get_mut(id) {
         view.end(exit.clone(), now);
@@ -105,14 +106,14 @@ pub(in crate::app) fn on_ended(session: &mut Session, id: &TerminalId, exit: &Ex
     }
 }
 
-/// A command was killed and forgotten; if its end is still told, that replaces this one.
+/// A command was killed and released; if its exit is still reported, that replaces this one.
 pub(in crate::app) fn end_if_running(session: &mut Session, id: &TerminalId, exit: &ExitInfo, now: Instant) {
     if session.terminals.get(id).is_some_and(|view| view.exit.is_none()) {
         on_ended(session, id, exit, now);
     }
 }
 
-/// A command of ours with its output as far as it is in memory, to be kept.
+/// The record of a command run by parlor, with its output in memory.
 pub(in crate::app) fn record(id: &TerminalId, view: &TerminalView, exit: &ExitInfo) -> Record {
     Record::Command {
         terminal: id.clone(),
@@ -124,7 +125,7 @@ pub(in crate::app) fn record(id: &TerminalId, view: &TerminalView, exit: &ExitIn
     }
 }
 
-/// The terminal is shown by an item whose drawing is now stale.
+/// Marks the item that shows the terminal as changed.
 fn touch(session: &mut Session, id: &TerminalId) {
     if let Some(item) = session.index.terminal(id) {
         session.transcript.edit(item, |_| {});

@@ -1,9 +1,9 @@
-//! Tool calls: announcements, updates and permission requests are all the same upsert.
+//! Tool calls: announcements, updates and permission requests are the same upsert.
 //!
-//! Duty: finds the item of a call, merges what is told of it, closes what the agent left open.
-//! Ids are unique within a turn only: an announcement of an id from an earlier turn is another call, an update of it is
-//! late news of the last call of that id.
-//! Invariants: a status never falls back; an update after the end of a call is taken.
+//! Finds the item of a call, merges what is reported, and closes what the agent left open. Ids are unique within a turn
+//! only: an announcement with an id of an earlier turn is another call, an update of it is a late update of the last
+//! call with that id.
+//! Invariants: a status never regresses; updates after the end of a call are applied.
 
 use std::time::Instant;
 
@@ -12,16 +12,16 @@ use crate::model::{ItemId, Patch, Record, SessionUpdate, ToolCallPatch, ToolCont
 use super::{access, messages, paging, terminals};
 use crate::app::{Decision, ItemBody, OpenRequestKind, Session, ToolCall};
 
-/// Where a patch comes from.
+/// The source of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::app) enum Origin {
-    /// The agent told of the call.
+    /// The agent reported the call.
     Update,
-    /// The call stands in a permission request.
+    /// A permission request contains the call.
     Ask,
 }
 
-/// Creates or changes a call, and says where it is.
+/// Creates or changes a call, and returns its item.
 pub(in crate::app) fn upsert(
     session: &mut Session,
     mut patch: ToolCallPatch,
@@ -30,7 +30,7 @@ pub(in crate::app) fn upsert(
 ) -> ItemId {
     let news = std::mem::take(&mut patch.terminals);
     let id = find(session, &patch, origin).unwrap_or_else(|| {
-        // A tool call in between begins a new message.
+        // A tool call starts a new message.
         messages::close(session, now);
         let mut call = ToolCall::new(patch.id.clone(), now);
         call.from_ask_only = origin == Origin::Ask;
@@ -62,7 +62,7 @@ fn has_accesses(session: &Session, id: ItemId) -> bool {
 }
 
 fn merge(call: &mut ToolCall, patch: ToolCallPatch, origin: Origin, now: Instant) {
-    // Of an end that is assumed the agent did not tell.
+    // An assumed end was not reported by the agent.
     if origin == Origin::Update && !patch.is_assumed {
         call.from_ask_only = false;
     }
@@ -78,8 +78,9 @@ fn merge(call: &mut ToolCall, patch: ToolCallPatch, origin: Origin, now: Instant
     call.apply(patch);
 }
 
-/// A second announcement often says `pending` again, and late updates may say `in_progress`: neither undoes a
-/// later state. Another end replaces an end, above all one that parlor had assumed.
+/// Whether a status may replace another one. A second announcement often says `pending` again, and late updates may say
+/// `in_progress`: neither replaces a later status. A final status may replace another final one, in particular one
+/// assumed by parlor.
 fn may_follow(old: ToolStatus, new: ToolStatus) -> bool {
     match new {
         ToolStatus::Pending => old == ToolStatus::Pending,
@@ -90,7 +91,7 @@ fn may_follow(old: ToolStatus, new: ToolStatus) -> bool {
 
 fn find(session: &Session, patch: &ToolCallPatch, origin: Origin) -> Option<ItemId> {
     if let Some(id) = session.index.current_tool(&patch.id) {
-        // One agent asks under one made-up id for everything: each question is a call of its own.
+        // One agent uses the same made-up id for all its permission requests: each is a separate call.
         let is_answered =
             session.tool_call(id).is_some_and(|call| call.from_ask_only && call.decision.is_some());
         return (origin == Origin::Update || !is_answered).then_some(id);
@@ -101,9 +102,9 @@ fn find(session: &Session, patch: &ToolCallPatch, origin: Origin) -> Option<Item
     (!is_another).then_some(id)
 }
 
-/// Closes the calls of the running or last turn that the agent left open: several agents never report the end
-/// of some calls. `status` is the guess; a call that the user refused was not done in any case. Calls that
-/// still wait for the user are left alone.
+/// Closes the calls of the running or last turn that the agent left open: several agents never report the end of some
+/// calls. `status` is assumed; a call refused by the user counts as cancelled. Calls that still wait for the user stay
+/// open.
 pub(in crate::app) fn close_open(session: &mut Session, status: ToolStatus, now: Instant) {
     let open: Vec<ItemId> = session
         .index
@@ -118,7 +119,7 @@ pub(in crate::app) fn close_open(session: &mut Session, status: ToolStatus, now:
                 assume_end(call, status, now);
             }
         });
-        // What is kept further up ends with it.
+        // The record on disk needs the end too.
         if let Some(call) = session.tool_call(id) {
             let mut patch = ToolCallPatch::new(call.id.clone());
             (patch.status, patch.is_assumed) = (Patch::Set(call.status), true);
@@ -131,7 +132,7 @@ fn awaits_user(session: &Session, id: ItemId) -> bool {
     session.asks.iter().any(|ask| matches!(ask.kind, OpenRequestKind::Permission { tool, .. } if tool == id))
 }
 
-/// A call that was not done, unless it has ended.
+/// Cancels a call, unless it has ended.
 pub(in crate::app) fn cancel(session: &mut Session, id: ItemId, now: Instant) {
     if session.tool_call(id).is_some_and(|call| !call.status.is_final()) {
         session.transcript.edit(id, |item| {
@@ -153,13 +154,13 @@ fn is_allowed(decision: &Decision) -> bool {
     matches!(decision, Decision::Chosen { is_allow: true, .. })
 }
 
-/// Notes what was decided. Outside a turn nobody else would close a refused call.
+/// Sets the decision about a call. Outside a turn, a refused call would otherwise stay open.
 pub(in crate::app) fn decide(session: &mut Session, id: ItemId, decision: &Decision, now: Instant) {
     let is_idle = !session.turn.is_running();
     session.transcript.edit(id, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             call.decision = Some(decision.clone());
-            // The time that the user took to decide is not the call's.
+            // The duration of a call does not include the user's decision.
             if !call.status.is_final() {
                 call.began = now;
             }

@@ -1,8 +1,8 @@
-//! All changes of a session, file by file, as its tool calls tell them.
+//! All changes of a session by file, merged from its tool calls.
 //!
-//! Duty: collects the changes of calls that went well, its subagents' too, and merges what touches the same
-//! lines, so that an edit of an edit is one change. Not its duty: what is on disk, drawing.
-//! Texts that cannot be joined stay side by side, so nothing that was told is lost; what was undone is gone.
+//! Includes the calls of subagents. Changes that touch the same lines are joined, so that an edit of an edit is one change.
+//! Invariants: only successful calls count; changes that cannot be joined both stay; a change that was undone is not
+//! listed.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -13,27 +13,25 @@ use crate::model::{DiffChange, DiffPlace, FileDiff, ItemId, PieceStart, SessionK
 use super::{duplicate_diffs, lookup};
 use crate::app::{Item, ItemBody, Session, State, ToolCall};
 
-/// A file and all that was changed in it.
+/// A file and all its changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangedFile {
-    /// The file, absolute.
     pub path: PathBuf,
-    /// Its changes, in order of their lines where those are known.
+    /// Ordered by line, where the lines are known.
     pub parts: Vec<ChangePart>,
 }
 
-/// A change of a file: of one call, or of several that touched the same lines.
+/// A change of a file: of one call, or joined from several that touched the same lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangePart {
-    /// The change.
     pub diff: FileDiff,
-    /// Where it stands.
+    /// Where the change is in the file.
     pub place: Option<DiffPlace>,
-    /// The last call that told it.
+    /// The last call that reported it.
     pub item: (SessionKey, ItemId),
 }
 
-/// What tells two sets of changes apart: each call that counts, with its revision.
+/// Identifies a set of changes: each call that counts, with its revision.
 pub type ChangesKey = Vec<(SessionKey, ItemId, u32)>;
 
 /// The calls whose changes count for a session.
@@ -65,12 +63,12 @@ fn calls(
     state: &State,
     root: SessionKey,
 ) -> impl Iterator<Item = (SessionKey, ItemId, u32, &ToolCall)> + use<'_> {
-    // Parents are older than their children, so what a helper changed comes behind what was changed before.
+    // Parents are older than their children, so changes of subagents follow those of the session.
     let sessions = state.sessions.values().filter(move |session| lookup::root_of(state, session.key) == root);
     sessions.flat_map(|session| {
         session.transcript.items().iter().filter_map(|item| match &item.body {
             ItemBody::Tool(call)
-                if counts(call) && !item.is_hidden() && !is_told_twice(session, item, call) =>
+                if counts(call) && !item.is_hidden() && !is_reported_twice(session, item, call) =>
             {
                 Some((session.key, item.id, item.rev, call.as_ref()))
             }
@@ -79,24 +77,24 @@ fn calls(
     })
 }
 
-/// An approved change counts once, also where the agent's own call tells it in other words.
-fn is_told_twice(session: &Session, item: &Item, call: &ToolCall) -> bool {
-    call.from_ask_only && is_told_elsewhere(session, item, call)
+/// Whether a change is reported by a permission request and again by a tool call of the agent: it counts once.
+fn is_reported_twice(session: &Session, item: &Item, call: &ToolCall) -> bool {
+    call.from_ask_only && is_reported_elsewhere(session, item, call)
 }
 
-/// Whether changes that are told are exactly a change that was made: put into its old text, they give the new one; or the
-/// other way round, where only the parts that differ are known of it.
+/// Whether reported changes equal a change that was made: applied to its old text they give the new text, or, if the
+/// record holds only the differing parts, the reverse.
 pub(in crate::app) fn explains<'d>(
     folder: &Path,
-    told: impl Iterator<Item = &'d FileDiff>,
+    reported: impl Iterator<Item = &'d FileDiff>,
     made: &FileDiff,
 ) -> bool {
     let path = plain(&folder.join(&made.path));
-    let told: Vec<&FileDiff> = told.filter(|diff| plain(&folder.join(&diff.path)) == path).collect();
+    let reported: Vec<&FileDiff> = reported.filter(|diff| plain(&folder.join(&diff.path)) == path).collect();
     let DiffChange::Texts { old, new } = &made.change else { return false };
     let before = old.clone().unwrap_or_default();
     let mut now = Arc::clone(&before);
-    for diff in &told {
+    for diff in &reported {
         match &diff.change {
             DiffChange::Texts { old, new } => {
                 let old = old.clone().unwrap_or_default();
@@ -110,16 +108,16 @@ pub(in crate::app) fn explains<'d>(
                 }
             }
             DiffChange::Patch(text) => {
-                return told.len() == 1
-                    && duplicate_diffs::tells_again(text, std::iter::once(made))
+                return reported.len() == 1
+                    && duplicate_diffs::is_contained(text, std::iter::once(made))
                     && *before != **new;
             }
         }
     }
-    if !told.is_empty() && *now == **new {
+    if !reported.is_empty() && *now == **new {
         return true;
     }
-    match told.as_slice() {
+    match reported.as_slice() {
         [FileDiff { change: DiffChange::Texts { old: Some(whole), new: after }, .. }] => {
             replaced(whole, &before, new).is_some_and(|made| made == *after)
         }
@@ -131,7 +129,7 @@ fn counts(call: &ToolCall) -> bool {
     call.status == ToolStatus::Completed && call.diffs().next().is_some()
 }
 
-/// A path without `.` and `..`, by its words alone.
+/// A path without `.` and `..`, resolved lexically.
 pub(in crate::app) fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -146,7 +144,7 @@ pub(in crate::app) fn plain(path: &Path) -> PathBuf {
     out
 }
 
-/// Adds a change to those of its file: it is joined with those whose lines it touches. Where it is not known that two
+/// Adds a change to those of its file, joined with the ones whose lines it touches. If it is unknown whether two
 /// changes touch, or their texts do not agree, both stay.
 fn merge(parts: &mut Vec<ChangePart>, mut next: ChangePart) {
     let (Some(line), Some((old, new))) = (begin(&next), texts(&next)) else {
@@ -155,7 +153,7 @@ fn merge(parts: &mut Vec<ChangePart>, mut next: ChangePart) {
         }
         return;
     };
-    // From the last line to the first, so that what was joined moves nothing that is still to be found.
+    // From the last line to the first, so that joining does not move changes that are still to be found.
     let mut near: Vec<usize> =
         (0..parts.len()).filter(|at| parts.get(*at).is_some_and(|part| touches(part, line, &old))).collect();
     near.sort_by_key(|at| std::cmp::Reverse(parts.get(*at).map(|part| (begin(part), is_there(part)))));
@@ -191,10 +189,10 @@ fn merge(parts: &mut Vec<ChangePart>, mut next: ChangePart) {
     parts.push(next);
 }
 
-/// A piece of a file at three times: before all changes, before the last one, and now.
+/// A piece of a file before all changes, before the last one, and now.
 #[derive(Debug, Clone)]
 struct Span {
-    /// Its first line, from 1.
+    /// First line, from 1.
     line: u32,
     base: String,
     mid: String,
@@ -206,15 +204,16 @@ impl Span {
         Self { line, base: old.to_owned(), mid: old.to_owned(), new: new.to_owned() }
     }
 
-    /// With an earlier change that begins on a line: it replaced `old` by `new`. `None` if the texts do not agree.
+    /// Joins an earlier change that replaced `old` by `new`, starting on line `first`. `None` if the texts do not
+    /// agree.
     fn join(&self, first: u32, old: &str, new: &str) -> Option<Self> {
         let Self { line, base, mid, new: now } = self;
         if first <= *line
             && let Some(at) = place_of(new, mid, line - first)
         {
-            // All of it lies in what the earlier one wrote.
+            // It lies within the text that the earlier one wrote.
             let (before, behind) = (new.get(..at)?, new.get(at + mid.len()..)?);
-            // What was cut out right behind both stays at the end.
+            // Text removed directly after both stays at the end.
             let cut = base.strip_prefix(mid.as_str()).filter(|cut| cut.is_empty() || behind.is_empty())?;
             return Some(Self {
                 line: first,
@@ -231,7 +230,7 @@ impl Span {
             return Some(Self { base: format!("{before}{old}{behind}"), ..self.clone() });
         }
         if first < *line {
-            // It begins within the earlier one and ends behind it.
+            // It begins within the earlier one and ends after it.
             let at = line_start(new, line - first)?;
             let common = new.get(at..).filter(|common| common.ends_with('\n') && mid.starts_with(common))?;
             let before = new.get(..at)?;
@@ -254,23 +253,23 @@ impl Span {
     }
 }
 
-/// The line on which a change begins, where it is known; a new file begins on its first.
+/// The line on which a change begins, if known; a new file begins on line 1.
 fn begin(part: &ChangePart) -> Option<u32> {
     let is_new_file = matches!(&part.diff.change, DiffChange::Texts { old: None, .. });
     first_line(part).or(is_new_file.then_some(1))
 }
 
-/// Whether a change left something; what was cut out on a line stood above what stands there now.
+/// Whether a change left text behind; a removal on a line precedes the text that is there now.
 fn is_there(part: &ChangePart) -> bool {
     texts(part).is_none_or(|(_, new)| !new.is_empty())
 }
 
-/// Whether the lines that an earlier change wrote touch these.
+/// Whether the lines written by an earlier change touch these.
 fn touches(part: &ChangePart, line: u32, old: &str) -> bool {
     let (Some(first), Some((_, new))) = (begin(part), texts(part)) else { return false };
     let lines = |text: &str| u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
     let (end, old_end) = (first.saturating_add(lines(&new)), line.saturating_add(lines(old)));
-    // What holds no line touches what it lies beside.
+    // An empty range touches the lines next to it.
     if first == end || line == old_end {
         first <= old_end && line <= end
     } else {
@@ -278,7 +277,7 @@ fn touches(part: &ChangePart, line: u32, old: &str) -> bool {
     }
 }
 
-/// Where a text lies in another one, so many lines below its first; `None` if not there, or if that can be two places.
+/// The position of a text in another one, `line` lines below its start; `None` if it is missing or ambiguous.
 fn place_of(text: &str, part: &str, line: u32) -> Option<usize> {
     let from = line_start(text, line)?;
     if part.is_empty() {
@@ -287,12 +286,12 @@ fn place_of(text: &str, part: &str, line: u32) -> Option<usize> {
     let line_end = text.get(from..)?.find('\n').map_or(text.len(), |at| from + at + 1);
     let mut places = text.get(from..)?.match_indices(part).map(|(at, _)| from + at);
     let at = places.next().filter(|at| *at < line_end)?;
-    // Whole lines stand where their line is.
+    // Complete lines must start at their line.
     let is_whole = at == from && part.ends_with('\n');
     (is_whole || places.next().is_none_or(|other| other >= line_end)).then_some(at)
 }
 
-/// Where the line begins that stands so many below the first.
+/// The byte at which the line starts that is `line` lines below the first.
 fn line_start(text: &str, line: u32) -> Option<usize> {
     let Some(before) = line.checked_sub(1) else { return Some(0) };
     text.match_indices('\n').nth(usize::try_from(before).ok()?).map(|(at, _)| at + 1)
@@ -302,7 +301,7 @@ fn count_ends(text: &str) -> i64 {
     i64::try_from(text.matches('\n').count()).unwrap_or(0)
 }
 
-/// Old and new text; an old one that was not told is empty.
+/// Old and new text; an unreported old text is empty.
 fn texts(part: &ChangePart) -> Option<(Arc<str>, Arc<str>)> {
     match &part.diff.change {
         DiffChange::Texts { old, new } => Some((old.clone().unwrap_or_default(), Arc::clone(new))),
@@ -310,7 +309,7 @@ fn texts(part: &ChangePart) -> Option<(Arc<str>, Arc<str>)> {
     }
 }
 
-/// Lines that come or go move what stands below.
+/// Moves the changes below by the number of lines that were added or removed.
 fn move_down(parts: &mut [ChangePart], line: u32, by: i64, but: &[usize]) {
     for (_, part) in parts.iter_mut().enumerate().filter(|(at, _)| !but.contains(at)) {
         if let Some(DiffPlace::Lines(starts)) = &mut part.place {
@@ -321,7 +320,7 @@ fn move_down(parts: &mut [ChangePart], line: u32, by: i64, but: &[usize]) {
     }
 }
 
-/// The text with the one place of `from` replaced; `None` if it is not there, or more than once.
+/// Replaces the only occurrence of `from`; `None` if there is none, or more than one.
 pub(in crate::app) fn replaced(text: &str, from: &str, to: &str) -> Option<Arc<str>> {
     let mut places = text.match_indices(from);
     let (at, _) = places.next()?;
@@ -332,7 +331,7 @@ pub(in crate::app) fn replaced(text: &str, from: &str, to: &str) -> Option<Arc<s
     Some(format!("{before}{to}{behind}").into())
 }
 
-/// The line on which a change begins, where it is known.
+/// The line on which a change begins, if known.
 pub fn first_line(part: &ChangePart) -> Option<u32> {
     match part.place.as_ref()? {
         DiffPlace::Whole => Some(1),
@@ -345,16 +344,21 @@ fn is_undone(part: &ChangePart) -> bool {
     matches!(&part.diff.change, DiffChange::Texts { old: Some(old), new } if old == new)
 }
 
-/// Whether a call that only a permission request made tells a change that another call of its turn tells too.
-pub(in crate::app) fn is_told_elsewhere(session: &Session, item: &crate::app::Item, call: &ToolCall) -> bool {
+/// Whether a call that consists of a permission request only reports a change that another call of its turn reports
+/// too.
+pub(in crate::app) fn is_reported_elsewhere(
+    session: &Session,
+    item: &crate::app::Item,
+    call: &ToolCall,
+) -> bool {
     let folder = session.place.folder();
-    let paths: Vec<PathBuf> = call.told_diffs().map(|diff| plain(&folder.join(&diff.path))).collect();
+    let paths: Vec<PathBuf> = call.reported_diffs().map(|diff| plain(&folder.join(&diff.path))).collect();
     session.transcript.items().iter().any(|other| match &other.body {
-        ItemBody::Tool(told) => {
+        ItemBody::Tool(reported) => {
             other.turn == item.turn
-                && !told.from_ask_only
-                && told.status == ToolStatus::Completed
-                && told.diffs().any(|diff| paths.contains(&plain(&folder.join(&diff.path))))
+                && !reported.from_ask_only
+                && reported.status == ToolStatus::Completed
+                && reported.diffs().any(|diff| paths.contains(&plain(&folder.join(&diff.path))))
         }
         _ => false,
     })

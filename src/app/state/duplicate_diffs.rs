@@ -1,28 +1,27 @@
-//! Changes that are told more than once: as texts, as a patch, and as a patch in words.
+//! Detects changes that a call reports more than once: as texts, as a patch, and as a patch in its text.
 //!
-//! Duty: says whether a patch tells nothing that other changes do not tell. Not its duty: leaving it out.
-//! Invariant: a patch with one line that stands nowhere else is no repetition.
+//! Invariant: a patch with at least one line that no other change contains is not a duplicate.
 
 use std::collections::HashSet;
 
 use crate::model::patch::{PatchLine, PatchLines, git_path};
 use crate::model::{DiffChange, FileDiff};
 
-/// How a patch begins.
+/// How a patch starts.
 const BEGINS: [&str; 4] = ["*** Begin Patch", "diff --git ", "--- ", "@@"];
 
-/// Whether a text is a patch, with or without a fence around it, all of whose lines these changes tell already.
+/// Whether a text is a patch, optionally fenced, all of whose lines these changes contain.
 pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
     let text = text.trim();
     let body = match text.strip_prefix("```").and_then(|rest| rest.split_once('\n')) {
         Some((_, body)) => body.trim_end().strip_suffix("```").unwrap_or(body),
         None => text,
     };
-    BEGINS.iter().any(|begin| body.starts_with(begin)) && tells_again(body, diffs)
+    BEGINS.iter().any(|begin| body.starts_with(begin)) && is_contained(body, diffs)
 }
 
-/// Whether each line that a patch adds or removes, and each file that it names, is told by these changes.
-pub(in crate::app) fn tells_again<'d>(patch: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
+/// Whether these changes contain each added and removed line of a patch, and each file it names.
+pub(in crate::app) fn is_contained<'d>(patch: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
     let (mut old, mut new) = (HashSet::new(), HashSet::new());
     let mut paths = Vec::new();
     for diff in diffs {
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_in_words_repeats_the_texts() {
+    fn a_patch_in_text_repeats_the_changes() {
         let known = [texts("a\nx\n", "a\ny\nz\n")];
         for patch in [
             "--- a\n+++ a\n@@ -1,2 +1,3 @@\n a\n-x\n+y\n+z",
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_more_or_is_no_patch_repeats_nothing() {
+    fn a_patch_with_new_lines_or_other_text_is_not_a_duplicate() {
         let known = [texts("a\nx\n", "a\ny\n")];
         for text in [
             "@@\n-x\n+y\n+more",

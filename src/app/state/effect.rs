@@ -1,4 +1,4 @@
-//! What is to be done, as data; `runtime::effects` does it.
+//! Side effects as data; `runtime::effects` executes them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,183 +8,173 @@ use crate::model::{
     StoredGrant, TerminalJob,
 };
 
-/// One thing to be done outside.
+/// A side effect.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Start an agent; its events come back under this id.
+    /// Starts an agent; its events refer to this id.
     Connect {
-        /// The new connection.
         conn: ConnId,
-        /// What to start.
         spec: AgentSpec,
         /// The folder of the session that it is started for.
         cwd: PathBuf,
-        /// Wait this long first (back-off after a crash).
+        /// Delay before the start (back-off after a crash).
         delay: Duration,
     },
-    /// Write something to an agent.
+    /// Sends a command to an agent.
     Send(ConnId, AgentCommand),
-    /// Stop an agent: close stdin, 2 s, TERM to the group, 3 s, KILL to the group. `force`: KILL at once.
+    /// Stops an agent: close stdin, 2 s, TERM to the group, 3 s, KILL to the group. `force`: KILL immediately.
     Disconnect {
         conn: ConnId,
-        /// Without waiting.
         force: bool,
     },
-    /// Serve a file request; comes back as `ServiceEvent::FileDone` or `ServiceEvent::FileAsks`.
+    /// Serves a file request; reported as `ServiceEvent::FileDone` or `ServiceEvent::FileAsks`.
     File(FileJob),
-    /// Look where the changes of a tool call stand in their files; comes back as
-    /// `ServiceEvent::DiffsLocated`.
+    /// Locates the changes of a tool call in their files; reported as `ServiceEvent::DiffsLocated`.
     LocateDiffs(LocateJob),
-    /// Serve a terminal request.
+    /// Serves a terminal request.
     Terminal(TerminalJob),
-    /// Set a timer, replacing the one of the same id.
+    /// Sets a timer, replacing one with the same id.
     Timer(TimerId, Duration),
-    /// Take a timer back.
     StopTimer(TimerId),
-    /// Call the user, as configured, with this line: something waits in another tab, or while nobody looks.
+    /// Notifies the user, as configured, with this line: something waits in another tab, or while the terminal is not
+    /// focused.
     Announce(String),
-    /// Tell the view something.
     View(ViewCommand),
-    /// Keep a prompt in the folder's history.
+    /// Adds a prompt to the folder's history.
     SavePrompt {
-        /// Whose history.
         folder: PathBuf,
-        /// The prompt.
         text: String,
     },
-    /// Read a folder's history of prompts; comes back as `ServiceEvent::History`.
+    /// Reads a folder's prompt history; reported as `ServiceEvent::History`.
     LoadHistory {
         session: SessionKey,
         folder: PathBuf,
     },
-    /// Keep what happened in a session; at most one of these comes of an event for each session.
+    /// Records events of a session; at most one per session for each event.
     Keep {
         session: SessionKey,
-        /// What happened, in order.
+        /// The records in order.
         notes: Vec<Note>,
     },
-    /// Look which MCP servers a folder names; comes back as `ServiceEvent::ServersFound`.
+    /// Finds the MCP servers that a folder configures; reported as `ServiceEvent::ServersFound`.
     FindServers {
         folder: PathBuf,
     },
-    /// Keep what the user said about the servers that a folder names.
+    /// Saves the user's decision about the MCP servers of a folder.
     KeepServersAnswer {
-        /// Where.
+        /// The folder.
         place: PathBuf,
-        /// Whether they may be used.
         allows: bool,
-        /// The file that names them.
+        /// The file that configures them.
         about: PathBuf,
     },
-    /// Read what was granted for good; comes back as `ServiceEvent::Grants`.
+    /// Reads the permanent grants; reported as `ServiceEvent::Grants`.
     LoadGrants,
     SaveGrant(StoredGrant),
-    /// Delete a grant that is stored.
+    /// Deletes a stored grant.
     RemoveGrant(StoredGrant),
-    /// Ask the store something; comes back as `ServiceEvent::Store`.
+    /// Runs a job of the store; reported as `ServiceEvent::Store`.
     Store(StoreJob),
-    /// Keep the choice of agent for a folder.
+    /// Saves the choice of agent for a folder.
     SaveAgentChoice {
         folder: PathBuf,
         agent: String,
     },
-    /// Look which folders were used before; comes back as `ServiceEvent::Folders`.
+    /// Lists recently used folders; reported as `ServiceEvent::Folders`.
     ListFolders,
-    /// Look whether a folder is there; comes back as `ServiceEvent::FolderFound`.
+    /// Checks whether a folder exists; reported as `ServiceEvent::FolderFound`.
     FindFolder {
-        /// As the user named it.
+        /// As entered by the user.
         text: String,
-        /// What a relative path counts from.
+        /// The base of a relative path.
         base: PathBuf,
     },
-    /// Ask git for branch and state of a folder; comes back as `ServiceEvent::Git`.
+    /// Reads the git branch and state of a folder; reported as `ServiceEvent::Git`.
     ReadGit {
         session: SessionKey,
         folder: PathBuf,
     },
-    /// Open an address in the browser (the user agreed).
+    /// Opens an address in the browser (confirmed by the user).
     OpenUrl(String),
-    /// Open a file in the user's editor. One that needs the terminal gets it, and ends as
+    /// Opens a file in the user's editor. A terminal editor takes over the terminal; reported as
     /// `ServiceEvent::EditorDone`.
     OpenFile {
-        /// The place; its path is absolute.
+        /// The path is absolute.
         place: Location,
-        /// The folder that the editor runs in.
+        /// The working directory of the editor.
         folder: PathBuf,
-        /// The command of the editor, if it is not the general one: then the file is perhaps not on this machine.
+        /// The editor of a remote agent, whose files may not be on this machine.
         editor: Option<String>,
     },
-    /// Leave the screen, run this command in the terminal, come back; ends as `ServiceEvent::LoginDone`.
+    /// Leaves the screen, runs a command in the terminal, and returns; reported as `ServiceEvent::LoginDone`.
     RunLogin {
-        /// For this connection.
         conn: ConnId,
-        /// Program, arguments, the agent's own variables, folder.
+        /// Program, arguments, the agent's variables, folder.
         spec: AgentSpec,
-        /// Variables that the sign-in method adds.
+        /// Variables added by the sign-in method.
         env: Vec<(String, String)>,
     },
-    /// Put something on the clipboard; comes back as `ServiceEvent::Copied`.
+    /// Copies something to the clipboard; reported as `ServiceEvent::Copied`.
     Copy(CopyJob),
-    /// Put what is selected on the screen on the clipboard; comes back as `ServiceEvent::Copied`.
+    /// Copies the screen selection to the clipboard; reported as `ServiceEvent::Copied`.
     CopySelection,
-    /// Take the mouse, or leave it to the terminal.
+    /// Enables or disables mouse capture.
     CaptureMouse(bool),
-    /// Change the theme.
     SetTheme(String),
-    /// Stop as a job of the shell.
+    /// Suspends parlor (job control).
     Suspend,
-    /// Leave: stop all agents in order, then end the program.
+    /// Stops all agents in order, then quits.
     Quit,
 }
 
-/// Timers.
+/// Identifies a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TimerId {
-    /// A cancel got no answer for 10 s.
+    /// A cancel was not answered for 10 s.
     CancelOverdue(SessionKey),
-    /// A turn is quiet for 120 s.
+    /// A turn had no updates for 120 s.
     TurnQuiet(SessionKey),
-    /// The status line's short message has been seen.
+    /// The status line's message is cleared.
     Flash,
-    /// The second Ctrl+C came too late.
+    /// The time for the second Ctrl+C is over.
     QuitWindow,
-    /// The search of a session has more to look at.
+    /// Runs the next step of a session's search.
     Search(SessionKey),
-    /// A replayed history may be over.
+    /// Checks whether a replayed history is complete.
     History(SessionKey),
-    /// A change of mode, model or options got no answer for 10 s.
+    /// A change of mode, model or options was not answered for 10 s.
     SettingOverdue(SessionKey),
 }
 
-/// What the view is told; scrolling and the composer are the view's own.
+/// A command to the view, which owns scrolling and the composer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ViewCommand {
-    /// Scroll the transcript by so many lines (negative: up).
+    /// Scrolls the transcript by lines (negative: up).
     ScrollLines(i32),
-    /// Scroll the transcript by so many screens (negative: up).
+    /// Scrolls the transcript by screens (negative: up).
     ScrollPages(i32),
-    /// Move tables that are too wide by so many columns of theirs (negative: to the left).
+    /// Scrolls wide tables by columns (negative: left).
     ScrollSideways(i32),
-    /// To the beginning.
+    /// Scrolls to the top.
     ScrollTop,
-    /// To the end, and follow.
+    /// Scrolls to the end, and follows new text.
     ScrollEnd,
-    /// Bring the marked item into view.
+    /// Scrolls the selected item into view.
     ShowSelected,
-    /// Bring the marked item to the top.
+    /// Scrolls the selected item to the top.
     ShowSelectedAtTop,
-    /// Bring the current hit of the search into view.
+    /// Scrolls the current search hit into view.
     ShowHit,
-    /// Put this text into the composer, cursor at the end.
+    /// Sets the text of the composer, with the cursor at the end.
     SetDraft(String),
-    /// Empty the composer, as an edit that can be undone.
+    /// Clears the composer, as an edit that can be undone.
     ClearDraft,
-    /// Scroll the body of the top dialog by so many lines.
+    /// Scrolls the body of the top dialog by lines.
     ScrollDialog(i32),
-    /// Scroll the body of the top dialog by so many screens.
+    /// Scrolls the body of the top dialog by screens.
     ScrollDialogPages(i32),
-    /// In all changes: so many changed places on (negative: back).
+    /// In the dialog of all changes: moves by hunks (negative: back).
     JumpHunk(i32),
-    /// Repaint everything.
+    /// Repaints the screen.
     Redraw,
 }

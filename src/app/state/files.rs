@@ -1,6 +1,6 @@
-//! File jobs of a connection: few at a time, the rest wait in order.
+//! File jobs of a connection: a few at a time, the others wait in order.
 //!
-//! Invariants: what waits is bounded in number and bytes; each job that the service got comes back exactly once.
+//! Invariants: the number and bytes of waiting jobs are bounded; each job sent to the service is returned exactly once.
 
 use std::collections::VecDeque;
 
@@ -8,29 +8,29 @@ use crate::model::{FileJob, FileOp};
 
 use crate::app::Effect;
 
-/// So many jobs of a connection are served at a time.
+/// Maximum number of jobs served at a time.
 const AT_ONCE: usize = 4;
 
-/// The most jobs that wait.
+/// Maximum number of waiting jobs.
 const MOST_WAITING: usize = 1_000;
 
-/// The most bytes of new content that wait.
+/// Maximum number of bytes of new content in waiting jobs.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The jobs of a connection.
+/// The file jobs of a connection.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FileJobs {
-    /// How many the service has.
+    /// Number of jobs at the service.
     running: usize,
     waiting: VecDeque<FileJob>,
     bytes: usize,
 }
 
 impl FileJobs {
-    /// Takes a job; `false`: too many wait.
+    /// Adds a job; `false`: too many are waiting.
     pub(in crate::app) fn add(&mut self, job: FileJob, fx: &mut Vec<Effect>) -> bool {
         let size = size_of_content(&job);
-        // One that is larger than all that may wait is taken alone.
+        // A job larger than the limit is accepted if no other is waiting.
         let is_full = self.waiting.len() >= MOST_WAITING || self.bytes + size > MOST_BYTES;
         if is_full && !self.waiting.is_empty() {
             return false;
@@ -41,7 +41,7 @@ impl FileJobs {
         true
     }
 
-    /// The service gave one back.
+    /// The service has returned a job.
     pub(in crate::app) fn served(&mut self, fx: &mut Vec<Effect>) {
         self.running = self.running.saturating_sub(1);
         self.start(fx);
@@ -57,7 +57,7 @@ impl FileJobs {
         }
     }
 
-    /// The connection ended: nothing that waits is served any more.
+    /// Drops the waiting jobs because the connection has ended.
     pub(in crate::app) fn clear(&mut self) {
         self.waiting.clear();
         self.bytes = 0;

@@ -1,14 +1,14 @@
-//! How much of a tool call is shown: as the user chose, else by the rules.
+//! How much of a tool call is shown: the user's choice, otherwise the folding rules.
 
 use crate::model::{ContentBlock, DiffChange, Fold, FoldRules, Role, ToolContent, ToolKind, ToolStatus};
 
 use crate::app::{Item, Message, MessagePart, Session, ToolCall};
 
-/// Prompts of up to so many lines, and so many bytes, are shown in whole.
+/// Longer prompts are shown shortened.
 const PROMPT_MOST_LINES: usize = 40;
 const PROMPT_MOST_BYTES: usize = 16 * 1024;
 
-/// How much of a call is shown.
+/// Returns how much of a call is shown.
 pub fn fold_of(session: &Session, item: &Item, call: &ToolCall) -> Fold {
     let rules = &session.folds;
     match item.is_open {
@@ -19,7 +19,7 @@ pub fn fold_of(session: &Session, item: &Item, call: &ToolCall) -> Fold {
     }
 }
 
-/// Whether a prompt is so long that only its beginning and its end are shown, unless the user opens it.
+/// Whether a prompt is so long that only its start and end are shown unless the user opens it.
 pub fn is_long_prompt(message: &Message) -> bool {
     let mut lines = 0;
     message.role == Role::User
@@ -34,7 +34,7 @@ pub fn is_long_prompt(message: &Message) -> bool {
         })
 }
 
-/// What changed something or ran is seen; what only looked around is not.
+/// Calls that change something or run commands are shown; calls that only read are folded.
 fn by_kind(rules: &FoldRules, call: &ToolCall) -> Fold {
     rules.of_kind(call.kind).unwrap_or_else(|| {
         if call.diffs().next().is_some() {
@@ -47,7 +47,7 @@ fn by_kind(rules: &FoldRules, call: &ToolCall) -> Fold {
     })
 }
 
-/// Whether all that is known of a call is that it printed something: it has no kind, and is shown as commands are.
+/// Whether a call without a kind has output only: it is shown like a command.
 pub fn has_output_alone(call: &ToolCall) -> bool {
     let is_output = |content: &ToolContent| {
         matches!(content, ToolContent::Terminal(_) | ToolContent::Block(ContentBlock::Text(_)))
@@ -71,7 +71,7 @@ fn by_size(session: &Session, call: &ToolCall) -> Option<Fold> {
     (rules.closed_above_lines > 0 && lines > rules.closed_above_lines as usize).then_some(Fold::Closed)
 }
 
-/// Lines of the result's texts, of its terminals as far as they are kept, or of the longer text of each change.
+/// Number of lines of the result's texts, of the retained terminal output, or of the longer text of each change.
 fn result_lines(session: &Session, call: &ToolCall) -> usize {
     let of_change = |change: &DiffChange| match change {
         DiffChange::Texts { old, new } => {
@@ -86,11 +86,12 @@ fn result_lines(session: &Session, call: &ToolCall) -> usize {
         _ => 0,
     });
     let texts: usize = texts.sum();
-    let told = call.output_text.as_deref().filter(|_| texts == 0).map_or(0, |text| text.lines().count());
-    changes + texts + told
+    let output_lines =
+        call.output_text.as_deref().filter(|_| texts == 0).map_or(0, |text| text.lines().count());
+    changes + texts + output_lines
 }
 
-/// Lines of an output, however the command moved about in them.
+/// Number of lines of an output, ignoring cursor movement.
 pub fn count_lines(output: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', output.trim_ascii_end()).count() + usize::from(!output.is_empty())
 }
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_ran_or_failed_is_seen() {
+    fn edits_commands_and_failures_are_not_folded() {
         let rules = FoldRules::default();
         assert_eq!(fold(&rules, |call| call.kind = ToolKind::Read), Fold::Closed);
         assert_eq!(fold(&rules, |call| call.kind = ToolKind::Execute), Fold::Preview);
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_decide_by_kind_result_and_size() {
+    fn rules_apply_by_kind_result_and_size() {
         let mut rules = FoldRules::default();
         rules.kinds[0] = Some(Fold::Open);
         rules.kinds[1] = Some(Fold::Closed);
@@ -154,9 +155,9 @@ mod tests {
             says(call, 6);
             call.kind = ToolKind::Read;
         };
-        assert_eq!(fold(&rules, reads), Fold::Closed, "as its kind has it");
+        assert_eq!(fold(&rules, reads), Fold::Closed, "the rule of its kind");
         assert_eq!(fold(&rules, |call| says(call, 6)), Fold::Preview, "a call without a kind");
-        assert_eq!(fold(&rules, |call| edits(call, 6)), Fold::Preview, "as its kind has it");
+        assert_eq!(fold(&rules, |call| edits(call, 6)), Fold::Preview, "the rule of its kind");
         assert_eq!(fold(&rules, |call| edits(call, 51)), Fold::Closed);
         let ran = |most: u32| {
             let rules = FoldRules { closed_above_lines: most, ..FoldRules::default() };

@@ -3,7 +3,7 @@
 use nucleo_matcher::pattern::{Atom, AtomKind, CaseMatching, Normalization};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Most characters of a text that are looked at; agents send descriptions of any length.
+/// Maximum number of characters of a text that are matched; descriptions of agents have any length.
 const LONGEST_CHARS: usize = 300;
 
 /// How well a word of the filter matches a row, best first.
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_label_counts_more_than_the_detail() {
+    fn the_label_ranks_above_the_detail() {
         let rows = [("first", "about themes"), ("the mess", ""), ("plain", "")];
         assert_eq!(ranked("theme", &rows), ["the mess", "first"]);
     }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_any_length_is_bounded() {
+    fn long_texts_are_truncated() {
         let long = "é".repeat(100_000);
         assert_eq!(ranked("zz", &[(long.as_str(), long.as_str())]), [""; 0]);
     }

@@ -1,8 +1,7 @@
-//! What waits for the user in all tabs.
+//! The inbox: everything that waits for the user, in all tabs.
 //!
-//! Duty: the list, oldest first: requests of agents, sign-ins, questions of parlor's own, failures, and turns that
-//! have ended while another tab was in front. It is made of the sessions whenever it is wanted, and kept nowhere.
-//! Not its duty: which row is marked and what a key does there (`dialogs::inbox`).
+//! Requests of agents, sign-ins, questions of parlor, failures, and turns that ended in a tab that was not active;
+//! oldest first. It is computed from the sessions on demand. `dialogs::inbox` handles selection and keys.
 
 use std::time::Instant;
 
@@ -11,40 +10,39 @@ use crate::model::{AskId, ConnId, SessionKey};
 use super::tab;
 use crate::app::{SessionPhase, State, UnseenKind};
 
-/// Something that waits.
+/// An entry of the inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waiting {
-    /// The session with the tab.
+    /// The session of the tab.
     pub key: SessionKey,
-    /// Since when.
     pub since: Instant,
     pub what: WaitingFor,
 }
 
-/// What is waited for.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitingFor {
-    /// An answer to a request of the agent.
+    /// A request of the agent.
     Ask(ConnId, AskId),
     SignIn,
-    /// An answer to a question of parlor's own; its heading.
+    /// A question of parlor, with its heading.
     Question(String),
-    /// A look at what failed; in one sentence.
+    /// A failure, in one sentence.
     Failure(String),
-    /// A look at what a turn came to that stopped before it was done; why, as the beginning of a sentence.
+    /// A turn that stopped early; the reason as the start of a sentence.
     Stopped(String),
-    /// A look at what a turn came to.
+    /// A finished turn.
     Result,
 }
 
 impl WaitingFor {
-    /// Whether nothing goes on before the user has done something.
+    /// Whether the session cannot continue without the user.
     pub fn is_blocking(&self) -> bool {
         matches!(self, Self::Ask(..) | Self::SignIn | Self::Question(_))
     }
 }
 
-/// All that waits, the oldest first.
+/// All entries, oldest first.
 pub fn waiting(state: &State) -> Vec<Waiting> {
     let mut all = Vec::new();
     for session in tab::tabs(state) {
@@ -73,7 +71,7 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
     all
 }
 
-/// How much waits in the tabs behind the front: what nothing goes on without, and what only wants a look.
+/// Number of entries of the tabs that are not active: blocking ones and others.
 pub fn count_behind(state: &State) -> (usize, usize) {
     let front = tab::front(state);
     let behind = waiting(state).into_iter().filter(|waiting| waiting.key != front);

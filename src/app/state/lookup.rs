@@ -1,10 +1,10 @@
-//! Sessions found in the state: by the agent's id, by connection, by the store's id.
+//! Finds sessions in the state: by the agent's id, by connection, by the store's id.
 
 use crate::model::{ArchiveRow, ConnId, SessionId, SessionKey};
 
 use crate::app::{Reading, Session, State};
 
-/// The session that the agent of this connection calls by this id.
+/// The session with this id of the agent on this connection.
 pub(in crate::app) fn session_by_id(state: &State, conn: ConnId, id: &SessionId) -> Option<SessionKey> {
     state
         .sessions
@@ -13,7 +13,7 @@ pub(in crate::app) fn session_by_id(state: &State, conn: ConnId, id: &SessionId)
         .map(|session| session.key)
 }
 
-/// The sessions of a connection; `with_children`: its subagents' too.
+/// The sessions of a connection; `with_children`: including subagents.
 pub(in crate::app) fn sessions_of(state: &State, conn: ConnId, with_children: bool) -> Vec<SessionKey> {
     state
         .sessions
@@ -23,10 +23,10 @@ pub(in crate::app) fn sessions_of(state: &State, conn: ConnId, with_children: bo
         .collect()
 }
 
-/// The session that a subagent's session belongs to in the end; the session itself if it is nobody's child.
+/// The top-level session of a subagent's session; the session itself if it has no parent.
 pub(in crate::app) fn root_of(state: &State, key: SessionKey) -> SessionKey {
     let mut root = key;
-    // Parents are older than their children, so the keys fall and the walk ends.
+    // Parents are older than their children, so the keys descend and the loop ends.
     while let Some(parent) = state.sessions.get(&root).and_then(|session| session.parent)
         && parent < root
     {
@@ -35,30 +35,30 @@ pub(in crate::app) fn root_of(state: &State, key: SessionKey) -> SessionKey {
     root
 }
 
-/// The session that the store knows by this id, if it is open here; one that is only read if there is no other.
+/// The open session with this id in the store; a read-only one if there is no other.
 pub(in crate::app) fn open_as(state: &State, uid: &str) -> Option<SessionKey> {
     let is_open = |session: &&Session| session.recorder.kept_as() == Some(uid);
     let open = state.sessions.values().find(is_open).map(|session| session.key);
     open.or_else(|| read_as(state, uid))
 }
 
-/// The session that the store knows by this id, if it is read here.
+/// The read-only session with this id in the store.
 pub(in crate::app) fn read_as(state: &State, uid: &str) -> Option<SessionKey> {
     let is_read = |session: &&Session| session.read_only.as_ref().is_some_and(|reading| reading.uid == uid);
     state.sessions.values().find(is_read).map(|session| session.key)
 }
 
-/// Whether nothing was said in a session, and nothing is read in it.
+/// Whether a session has no prompt yet and is not read-only.
 pub(in crate::app) fn is_fresh(session: &Session) -> bool {
     session.parent.is_none() && session.turn_count == 0 && session.read_only.is_none()
 }
 
-/// What a session that is only read shows.
+/// The record that a read-only session shows.
 pub(in crate::app) fn reading_of(state: &State, key: SessionKey) -> Option<&Reading> {
     state.sessions.get(&key)?.read_only.as_ref()
 }
 
-/// The last session of the user's folder, as long as the session on the screen is one in which nothing was said.
+/// The last session of the user's folder, as long as the active session has no prompt yet.
 pub fn last_session(state: &State) -> Option<&ArchiveRow> {
     let row = state.last_kept.as_deref()?;
     let session = state.active_session()?;
@@ -66,7 +66,7 @@ pub fn last_session(state: &State) -> Option<&ArchiveRow> {
     (is_here && open_as(state, &row.uid).is_none()).then_some(row)
 }
 
-/// The folder of a session, else the one in which parlor was started.
+/// The folder of a session, otherwise the one parlor was started in.
 pub(in crate::app) fn folder_of(state: &State, key: SessionKey) -> std::path::PathBuf {
     state.sessions.get(&key).map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
 }

@@ -1,4 +1,5 @@
-//! Dialogs as plain data. The top one takes the keys; below all of them is the first open ask.
+//! Dialogs as plain data. The top one receives the keys; the first open request of the active session is below all
+//! of them.
 
 mod form;
 mod line;
@@ -21,93 +22,87 @@ use crate::model::{
     ProviderRequest, SessionId, SessionInfo, SessionKey, Target,
 };
 
-/// A dialog that the user opened, or that parlor opened to tell something.
+/// A dialog opened by the user, or by parlor to report something.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Modal {
     /// A list with a filter.
     Picker(Picker),
-    /// A few ways to go on.
+    /// A question with a few answers.
     Choice(ChoiceDialog),
-    /// The prompts that wait.
-    Queue {
-        /// The marked one.
-        selected: usize,
-    },
-    /// The keys.
+    /// The queued prompts.
+    Queue { selected: usize },
+    /// The key bindings.
     Help { filter: LineInput },
-    /// The wire, both ways.
+    /// The protocol log.
     Log { filter: LineInput },
-    /// Facts about the connection.
+    /// Details of the connection.
     Connection(ConnId),
-    /// An item of the shown session as it came over the wire.
+    /// An item of the active session as it was received.
     Inspect(ItemId),
     /// All changes of the session.
     Changes(ChangesDialog),
-    /// A line of text to be given (a title, a variable of a sign-in).
+    /// A single-line input (a title, a variable of a sign-in).
     Line(LineDialog),
-    /// What waits in all tabs.
+    /// The inbox: everything that waits for the user, in all tabs.
     Attention(InboxDialog),
-    /// The sessions: open here, kept by parlor, listed by the agent.
+    /// The sessions: open, stored, and listed by the agent.
     Sessions(Box<SessionsDialog>),
 }
 
 impl Modal {
-    /// Whether it names items of the transcript by their places.
+    /// Whether it refers to items of the transcript by id.
     pub fn names_items(&self) -> bool {
         let Self::Picker(picker) = self else { return false };
         matches!(picker.kind, PickerKind::Outline | PickerKind::Copy | PickerKind::Place)
     }
 }
 
-/// Which of the things that wait is marked.
+/// The selection in the inbox.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct InboxDialog {
-    /// The marked one, by what it is, because others come and go; `None`: there is none.
+    /// The selected entry, by identity because the list changes; `None`: the list is empty.
     pub marked: Option<(SessionKey, WaitingFor)>,
-    /// Its place in the list.
+    /// Its index in the list.
     pub place: usize,
-    /// Whether the marked request is shown whole.
+    /// Whether the selected request is shown completely.
     pub is_whole: bool,
 }
 
-/// How all changes are looked at.
+/// The view of all changes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChangesDialog {
-    /// The shown file, a place among those that pass the filter.
+    /// The shown file, an index into those that match the filter.
     pub selected: usize,
-    /// Words that a path must hold.
     pub filter: LineInput,
-    /// Whether letters go into the filter.
+    /// Whether typed letters edit the filter.
     pub is_filtering: bool,
-    /// Whether all unchanged lines are shown that were told.
+    /// Whether all known unchanged lines are shown.
     pub shows_context: bool,
 }
 
 /// A list with a fuzzy filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picker {
-    /// What is picked.
     pub kind: PickerKind,
-    /// Heading.
     pub title: String,
-    /// All rows, in their own order.
+    /// All rows, unfiltered.
     pub rows: Vec<PickerRow>,
     pub filter: LineInput,
-    /// Indices into `rows` that pass the filter, best first; kept in step by the reducer.
+    /// Indices into `rows` that match the filter, best first; updated by the reducer.
     pub matches: Vec<usize>,
-    /// The marked one, an index into `matches`.
+    /// The selected row, an index into `matches`.
     pub selected: usize,
-    /// A line at the foot: why it is empty, how many are hidden, that it loads.
+    /// A line at the bottom: why it is empty, how many rows are hidden, that it is loading.
     pub note: Option<String>,
-    /// For a sign-in: to which agent.
+    /// For a sign-in: the agent's connection.
     pub conn: Option<ConnId>,
-    /// Whether it opened by itself (then the grace period holds).
+    /// Whether parlor opened it, in which case the grace period applies.
     pub is_by_itself: bool,
-    /// When it appeared; filled in by `dialogs::settle`.
+    /// When it was shown; set by `dialogs::settle`.
     pub shown_at: Option<Instant>,
 }
 
-/// What a picker picks.
+/// The kind of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PickerKind {
     /// An agent; the row's value is its name.
@@ -121,25 +116,25 @@ pub enum PickerKind {
     /// A value of this config option.
     OptionValue(String),
     Theme,
-    /// An agent that a conversation is handed over to.
+    /// An agent to hand a conversation over to.
     HandOver,
-    /// A place that models come from.
+    /// A provider of models.
     Provider,
-    /// An API that this provider is to speak; empty: it is to be off.
+    /// The API for this provider; an empty value disables the provider.
     ProviderApi(String),
-    /// A way to sign in.
+    /// A sign-in method.
     SignIn,
     /// Something that can be copied.
     Copy,
     /// An item of the transcript.
     Outline,
-    /// What is shown of the transcript.
+    /// A filter of the transcript.
     Only,
     /// A prompt of the folder's history; the row's value is its text.
     History,
     /// A permission that can be revoked; the row's value is its place.
     Grant,
-    /// A file or a page.
+    /// A file or an address.
     Place,
     /// An agent for a new tab in this folder.
     TabAgent(PathBuf),
@@ -150,21 +145,20 @@ pub enum PickerKind {
 /// A row of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickerRow {
-    /// What it stands for.
     pub value: PickerValue,
-    /// What is shown and matched.
+    /// Shown and matched.
     pub label: String,
-    /// Shown dim behind it, matched too.
+    /// Shown dimmed after the label, and matched.
     pub detail: String,
-    /// Shown at the right: a key, a state.
+    /// Shown at the right: a key or a state.
     pub right: String,
     /// Group heading, shown where it changes.
     pub group: Option<String>,
-    /// Whether it is the one in force.
+    /// Whether it is the current value.
     pub is_current: bool,
 }
 
-/// What a row stands for.
+/// The value of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PickerValue {
     /// An id of the kind.
@@ -175,198 +169,182 @@ pub enum PickerValue {
     Copy(CopySource),
     /// An item of the transcript.
     Item(ItemId),
-    /// Only this of the transcript, or all of it.
+    /// A filter of the transcript, or none.
     Only(Option<Only>),
-    /// A file or a page.
+    /// A file or an address.
     Target(Target),
 }
 
 /// Something in a transcript that can be copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopySource {
-    /// All that the agent said in its last turn, as Markdown.
+    /// All messages of the agent in its last turn, as Markdown.
     Reply,
-    /// The same as one reads it.
+    /// The same as plain text.
     ReplyPlain,
-    /// An item: a message as it came, a change as a patch, what a command wrote.
+    /// An item: a message as received, a change as a patch, the output of a command.
     Item(ItemId),
-    /// A message as one reads it.
+    /// A message as plain text.
     ItemPlain(ItemId),
-    /// A block of code of a message, from 0.
+    /// A code block of a message, by index.
     Code(ItemId, usize),
     /// The command of a call.
     Command(ItemId),
-    /// What a call put out.
+    /// The output of a call.
     Output(ItemId),
     /// The changes of a call.
     Patch(ItemId),
-    /// All changes of the turn that changed something last.
+    /// All changes of the last turn that changed files.
     TurnPatch,
 }
 
-/// A question with a few answers, each by its number.
+/// A question with numbered answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChoiceDialog {
-    /// Heading.
     pub title: String,
-    /// What happened, why; may be scrolled.
+    /// What happened and why; may be scrolled.
     pub body: Vec<String>,
-    /// The ways to go on.
     pub choices: Vec<Choice>,
-    /// The marked one.
     pub selected: usize,
-    /// When it opened by itself (then the grace period holds); `None` if the user opened it.
+    /// When parlor opened it (the grace period applies); `None` if the user opened it.
     pub opened_by_itself: Option<Instant>,
 }
 
-/// A way to go on.
+/// An answer of a [`ChoiceDialog`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// What is shown.
     pub label: String,
     pub outcome: ChoiceOutcome,
 }
 
-/// What a choice does.
+/// The effect of a choice.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChoiceOutcome {
-    /// Nothing; closes.
+    /// Only closes the dialog.
     Close,
-    /// This action, as if a key had said it.
+    /// The action, as if its key was pressed.
     Act(Action),
-    /// Leaves.
+    /// Quits parlor.
     Quit,
-    /// Ends the agent's process at once.
+    /// Kills the agent's process immediately.
     ForceStop(ConnId),
-    /// Opens this place in the editor.
+    /// Opens a file in the editor.
     OpenFile(Location),
-    /// Starts the session's agent again.
+    /// Restarts the session's agent.
     Restart(SessionKey),
-    /// Closes a session that is open here.
+    /// Closes an open session.
     CloseSession(SessionKey),
-    /// Answers for the servers that the folder names.
+    /// Sets whether the MCP servers of the folder are used.
     AnswerServers(std::path::PathBuf, crate::app::ServersAnswer),
-    /// Signs in to the host of an agent that was not let in.
+    /// Signs in to an SSH host that requires interaction.
     SignInToHost(ConnId),
-    /// Runs this sign-in command, with these variables added.
+    /// Runs a sign-in command with additional variables.
     RunLogin(ConnId, Box<AgentSpec>, Vec<(String, String)>),
-    /// Opens a session that the agent listed, as it was shown: with the further folders that it names, or without.
+    /// Opens a session from the agent's list, as it was shown: with or without its additional folders.
     OpenListed {
-        /// What the agent told of it.
+        /// The agent's information about it.
         info: Box<SessionInfo>,
-        /// Whether its further folders become roots.
+        /// Whether its additional folders become roots.
         with_folders: bool,
     },
-    /// Opens a page in the browser.
+    /// Opens an address in the browser.
     OpenUrl(String),
-    /// Takes a session off the agent's list.
+    /// Deletes a session through the agent.
     DeleteSession(SessionId),
-    /// Deletes what parlor kept, and the agent's part too where it is named.
+    /// Deletes the stored session, and the agent's one if `listed` is given.
     DeleteKept {
-        /// Its id in the store.
+        /// Id in the store.
         uid: String,
-        /// The agent's name for it.
+        /// Id of the agent.
         listed: Option<SessionId>,
     },
-    /// Goes on with a session in this folder.
+    /// Continues a session in this folder.
     GoOnIn(SessionKey, std::path::PathBuf),
-    /// Writes a kept session to a file.
+    /// Exports a stored session to a file.
     Export(String, ExportForm),
-    /// Copies a session at the end of this turn, or at its own end.
+    /// Copies a session at the end of this turn, or completely.
     Fork(SessionKey, Option<u32>),
 }
 
-/// A line to be given.
+/// A single-line input dialog.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineDialog {
-    /// Heading.
     pub title: String,
-    /// What is wanted.
+    /// What to enter.
     pub help: String,
-    /// The line.
     pub input: LineInput,
-    /// Whether it must not be shown.
+    /// Whether the input is masked.
     pub is_secret: bool,
-    /// Why it cannot be taken yet.
+    /// Why the input is not valid.
     pub problem: Option<String>,
     pub purpose: LinePurpose,
 }
 
-/// What a line is for.
+/// The purpose of a [`LineDialog`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum LinePurpose {
-    /// A session's title.
+    /// The title of a session.
     Title(SessionKey),
-    /// The title of a session that is not open: its id in the store.
+    /// The title of a stored session that is not open, by its id in the store.
     KeptTitle(String),
-    /// Variables of a sign-in, one after the other: those given, and those still to ask for.
+    /// Variables of a sign-in, entered one after the other.
     AuthVars {
-        /// For this connection.
         conn: ConnId,
         method: String,
         given: Vec<(String, String)>,
-        /// Asked for now, then the rest.
+        /// The current one first.
         missing: Vec<AuthVar>,
     },
     /// The address of a provider.
-    ProviderUrl {
-        /// For this connection.
-        conn: ConnId,
-        /// The provider.
-        id: String,
-        /// The API that it is to speak.
-        api: String,
-    },
-    /// A header for a provider; those before it are in the wish already.
+    ProviderUrl { conn: ConnId, id: String, api: String },
+    /// A header for a provider; earlier ones are already in the request.
     ProviderHeader {
-        /// For this connection.
         conn: ConnId,
-        /// What is wished so far.
+        /// The request so far.
         wish: ProviderRequest,
     },
-    /// A queued prompt. The queue may move on meanwhile, so the text from before tells where it is now.
+    /// A queued prompt. The queue may advance meanwhile, so the original text identifies it.
     QueuedPrompt {
-        /// Its place when the dialog opened.
+        /// Its index when the dialog opened.
         place: usize,
-        /// The text from before.
+        /// The original text.
         before: String,
     },
 }
 
-/// How the shown ask is looked at; reset when another one comes to the front.
+/// The view of the shown request; reset when another one is shown.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct RequestView {
-    /// The marked option (permission, outside file) or field (form).
+    /// The selected option (permission, outside file) or field (form).
     pub selected: usize,
-    /// Whether it takes the whole screen.
+    /// Whether it fills the screen.
     pub is_full_screen: bool,
-    /// When it came to the front; the grace period counts from it.
+    /// When it was shown; the grace period starts then.
     pub shown_at: Option<Instant>,
-    /// Whether it is looked at in the list of all that waits.
+    /// Whether it is shown in the inbox.
     pub is_in_list: bool,
     /// Whether the user moved the focus to it although there is a draft.
     pub is_focused: bool,
     /// The form as filled in so far.
     pub form: Option<FormState>,
-    /// The tool call as it is shown; when what is judged of it changes, the grace period begins anew.
+    /// The tool call as shown; when a relevant part of it changes, the grace period restarts.
     pub seen: Option<Box<SeenCall>>,
     /// Whether the call changed while it was shown.
     pub has_changed: bool,
-    /// The ask that this belongs to; `dialogs::settle` makes it fresh for another one.
+    /// The request of this view; `dialogs::settle` resets it for another one.
     pub ask: Option<AskId>,
 }
 
-/// A tool call as it was shown when its permission was asked for.
+/// A tool call as shown with its permission request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenCall {
-    /// The revision of its item.
     pub rev: u32,
     pub call: ToolCall,
 }
 
 impl SeenCall {
-    /// Whether another state of the call asks for the same: what a user judges, not how far it is.
+    /// Whether another state of the call requests the same: ignores its progress.
     pub fn asks_the_same(&self, other: &ToolCall) -> bool {
         let call = &self.call;
         call.kind == other.kind
@@ -379,20 +357,20 @@ impl SeenCall {
     }
 }
 
-/// An answer about a file or command.
+/// An answer to a request for a file or command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessChoice {
-    /// Yes, this once.
+    /// Allow once.
     Once,
-    /// Yes, and the same again for so long.
+    /// Allow, and grant for this scope.
     Longer(GrantScope),
-    /// Yes, and all other commands of the agent in the session's folders, until the session ends.
+    /// Allow this and all other commands of the agent in the session's folders, until the session ends.
     AllCommands,
     Refuse,
 }
 
 impl AccessRequest {
-    /// The ways to answer, in the dialog's order. The refusal comes last.
+    /// The answers in the dialog's order. The refusal is last.
     pub fn choices(&self) -> Vec<AccessChoice> {
         let longer = [GrantScope::Session, GrantScope::Folder].map(AccessChoice::Longer);
         let longer = longer.into_iter().filter(|_| self.grant.is_some());
@@ -400,7 +378,7 @@ impl AccessRequest {
         [AccessChoice::Once].into_iter().chain(longer).chain(all).chain([AccessChoice::Refuse]).collect()
     }
 
-    /// The same in words.
+    /// The labels of the answers.
     pub fn labels(&self) -> Vec<String> {
         let what = match &self.grant {
             Some(Grant::Run(_) | Grant::AnyCommand) | None => "this command",
@@ -423,13 +401,13 @@ impl AccessRequest {
     }
 }
 
-/// The ways to answer for a page that the agent wants visited, in the dialog's order.
+/// The answers to a request to open an address, in the dialog's order.
 pub const URL_OPTIONS: [&str; 2] = ["Open in browser", "Decline"];
 
-/// What the user's side remembers between keys.
+/// UI state between keys.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct UserView {
-    /// The appearance time of the dialog whose grace period is over.
+    /// When the dialog was shown whose grace period has ended.
     pub unlocked: Option<Instant>,
     /// Whether there was no input for a while before the last key, so that Escape may reject a request beside a draft.
     pub may_reject: bool,
@@ -441,28 +419,28 @@ pub struct UserView {
     pub searched: Option<String>,
     /// The marked completion, a place in `dialogs::completions`.
     pub completion: usize,
-    /// The draft for which the offered completions were closed.
+    /// The draft for which completions were closed.
     pub dismissed: Option<String>,
-    /// Forms of open asks that are not shown because another session is; with what was typed into them.
+    /// Partly filled forms of open requests of sessions that are not active.
     pub left_forms: Vec<RequestView>,
-    /// Whether keys walk the transcript instead of going into the prompt.
+    /// Whether keys browse the transcript instead of editing the prompt.
     pub is_browsing: bool,
-    /// The tab that was in front before.
+    /// The previously active tab.
     pub former_tab: Option<SessionKey>,
 }
 
-/// What the user says about them.
+/// The user's decision about the MCP servers of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServersAnswer {
-    /// They are used, now and as long as the file stays as it is.
+    /// Use them until the file changes.
     Use,
-    /// They are left out for as long.
+    /// Do not use them until the file changes.
     LeaveOut,
-    /// They are left out this time.
+    /// Do not use them this time.
     NotNow,
 }
 
-/// The offer as a row of the picker of agents.
+/// The offered session as a row of the agent picker.
 pub(in crate::app) fn offered_row(row: &ArchiveRow) -> PickerRow {
     PickerRow {
         value: PickerValue::Action(Action::ContinueLast),
@@ -474,14 +452,14 @@ pub(in crate::app) fn offered_row(row: &ArchiveRow) -> PickerRow {
     }
 }
 
-/// Agents that can be chosen, by where they come from.
+/// The agents of the picker, grouped by source.
 pub fn agent_rows(state: &State) -> Vec<PickerRow> {
     let current = state.conn_of(state.active).map(|conn| conn.spec.name.as_str());
     let last = state.setup.last_agent.as_deref();
     let row = |choice: &crate::app::AgentChoice| PickerRow {
         value: PickerValue::Id(choice.spec.name.clone()),
         label: choice.title.clone(),
-        // Where this program itself lies tells nobody anything.
+        // The path of parlor itself is of no use to the user.
         detail: match choice.source.as_str() {
             "built in" => "demo, no account needed".to_owned(),
             _ => choice.spec.command_line(),

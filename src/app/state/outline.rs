@@ -1,30 +1,25 @@
-//! The outline: what matters in a transcript, by kind, and whether only that is shown.
-//!
-//! Not its duty: the list of it (`dialogs::jump`), how the rest is left out of the screen (`ui::transcript`).
+//! The outline of a transcript: prompts, edits, commands and failures, and filtering by these kinds.
 
 use crate::app::{Item, ItemBody, ToolCall, TurnEnd};
 use crate::model::{Role, Severity, StopReason, ToolKind, ToolStatus};
 
-/// Of a transcript, only this.
+/// A filter of the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Only {
     /// Prompts, edits, commands and failures.
     Outline,
-    /// What the user wrote.
+    /// Prompts of the user.
     Prompts,
-    /// What changes files.
     Edits,
-    /// What was run.
     Commands,
-    /// What went wrong.
     Failures,
 }
 
 impl Only {
-    /// All kinds, in the order in which they are offered.
+    /// All filters, in the order they are offered.
     pub const ALL: [Self; 5] = [Self::Outline, Self::Prompts, Self::Edits, Self::Commands, Self::Failures];
 
-    /// What is shown, in words.
+    /// The label of the filter.
     pub fn words(self) -> &'static str {
         match self {
             Self::Outline => "prompts, edits, commands, failures",
@@ -35,7 +30,7 @@ impl Only {
         }
     }
 
-    /// Whether an item is among it.
+    /// Whether the filter shows an item.
     pub fn shows(self, item: &Item) -> bool {
         let is_call = |is_one: fn(&ToolCall) -> bool| match &item.body {
             ItemBody::Tool(call) => is_one(call),
@@ -58,7 +53,7 @@ impl Only {
     }
 }
 
-/// Whether something went wrong.
+/// Whether an item is a failure.
 pub fn is_failure(body: &ItemBody) -> bool {
     match body {
         ItemBody::Tool(tool) => {

@@ -1,8 +1,7 @@
-//! Places in text: addresses, and paths of files with their lines.
+//! Finds addresses and file paths (with lines) in the text of an agent, to open them.
 //!
-//! Duty: finds what a reader would like to open, in the text of an agent. Not its duty: whether a file is there
-//! (that is told when it is opened), drawing.
-//! A path needs a slash or a line, and a name that ends like a file's, so that `and/or`, `e.g.` and `v1.2` are none.
+//! Whether a file exists is checked when it is opened. A path needs a slash or a line number, and a name with a file
+//! extension, so that `and/or`, `e.g.` and `v1.2` do not match.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -14,18 +13,18 @@ use crate::model::{ContentBlock, Location, Target, ToolContent};
 use super::search::texts;
 use crate::app::{Item, ItemBody, Session};
 
-/// Most places that are found in one item.
+/// Maximum number of places in one item.
 const MOST_PLACES: usize = 200;
 
-/// An address up to a blank or a mark that no address holds.
+/// An address, up to a blank or a character that addresses do not contain.
 const URL: &str = r#"(?i:https?://|mailto:)[^\s<>"'`{}|\\^\[\]]+"#;
 
-/// What names of files are made of: letters and digits of all scripts, roughly. Unicode's own tables of them take
-/// milliseconds to compile, which the first frame would wait for.
+/// Letters and digits of all scripts, approximately. Unicode's own tables take milliseconds to compile, which would
+/// delay the first frame.
 const LETTERS: &str = r"0-9A-Za-z_\u{AA}-\u{1FFF}\u{2C00}-\u{2DFF}\u{3005}-\u{3007}\u{3031}-\u{D7FF}\u{F900}-\u{FDFF}\u{FE70}-\u{FEFE}\u{FF10}-\u{FFDC}\u{10000}-\u{1EFFF}\u{20000}-\u{3FFFF}";
 
-/// Addresses; folders, a name with an ending (letters, with digits behind), perhaps line and column; a path without an
-/// ending with its line: `/etc/hosts:3`, `src/Makefile:12`.
+/// Addresses; folders, a name with an extension (letters, then digits), optionally line and column; a path without an
+/// extension but with a line: `/etc/hosts:3`, `src/Makefile:12`.
 fn places() -> Option<Regex> {
     let name = format!("[{LETTERS}.@+-]");
     let (lead, folder) = (r"(?:\.{0,2}/)?", format!("(?:{name}+/)"));
@@ -38,10 +37,10 @@ fn places() -> Option<Regex> {
 static PLACES: LazyLock<Option<Regex>> = LazyLock::new(places);
 static LINKS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\]\(<?([^\s()<>]+)").ok());
 
-/// All places in a line or text, in order, none overlapping another.
+/// All places in a text, in order, without overlaps.
 pub fn find(text: &str) -> Vec<(Range<usize>, Target)> {
     let mut found = Vec::new();
-    // No place holds a blank, and most words have neither a slash nor a colon: text that grows is looked at often.
+    // Most words have neither a slash nor a colon, and streamed text is scanned often.
     for word in text.split(char::is_whitespace).filter(|word| word.contains(['/', ':'])) {
         let start = word.as_ptr().addr() - text.as_ptr().addr();
         find_in_word(word, start, &mut found);
@@ -49,7 +48,7 @@ pub fn find(text: &str) -> Vec<(Range<usize>, Target)> {
     found
 }
 
-/// The places in a word, which begins at `start`.
+/// The places in a word that starts at byte `start`.
 fn find_in_word(word: &str, start: usize, found: &mut Vec<(Range<usize>, Target)>) {
     let Some(regex) = PLACES.as_ref() else { return };
     for captures in regex.captures_iter(word) {
@@ -63,7 +62,7 @@ fn find_in_word(word: &str, start: usize, found: &mut Vec<(Range<usize>, Target)
             }
             continue;
         }
-        // In the middle of something else: an address of another kind, a home folder, an option.
+        // Part of something else: another kind of address, a home folder, an option.
         let behind = word.get(whole.end()..).and_then(|rest| rest.chars().next());
         if before.is_some_and(|letter| {
             letter.is_alphanumeric() || matches!(letter, ':' | '/' | '…' | '~' | '\\' | '$' | '@')
@@ -78,7 +77,7 @@ fn find_in_word(word: &str, start: usize, found: &mut Vec<(Range<usize>, Target)
     }
 }
 
-/// What an item points to, each once, in order.
+/// The distinct places in an item, in order.
 pub fn of_item(item: &Item, session: &Session) -> Vec<Target> {
     let mut all: Vec<Target> = Vec::new();
     if let ItemBody::Tool(tool) = &item.body {
@@ -113,19 +112,19 @@ pub fn of_item(item: &Item, session: &Session) -> Vec<Target> {
     once
 }
 
-/// A relative path counts from the session's folder.
+/// Resolves a relative path against the session's folder.
 fn absolute(target: Target, session: &Session) -> Target {
     match target {
         Target::File(place) => {
             let path = session.place.folder().join(&place.path);
-            // `./` in the middle says nothing.
+            // Drops `./` within the path.
             Target::File(Location { path: path.components().collect(), line: place.line })
         }
         url @ Target::Url(_) => url,
     }
 }
 
-/// Whether what looks like a path is one: with a folder or with a line, and no host.
+/// Whether a match is a path: with a folder or a line, and without a host.
 fn is_path(text: &str) -> bool {
     let (path, line) = match text.split_once(':') {
         Some((path, line)) => (path, Some(line)),
@@ -139,7 +138,7 @@ fn is_path(text: &str) -> bool {
     (line.is_some() || path.contains('/')) && !is_host(first)
 }
 
-/// An address without the marks of the sentence that it ends.
+/// An address without the punctuation of the surrounding sentence.
 fn trimmed(url: &str) -> &str {
     let mut url = url;
     loop {
@@ -181,15 +180,15 @@ mod tests {
     }
 
     #[test]
-    fn names_may_be_of_any_script() {
+    fn names_may_use_any_script() {
         let all = "src/größe.rs:3 данные/файл.txt 試験/テスト.rs docs/दस्तावेज़.md ملفات/ملف.txt";
         assert_eq!(found(all), all.split(' ').collect::<Vec<_>>());
         assert_eq!(found("「src/a.rs」、(src/b.rs)…"), ["src/a.rs", "src/b.rs"]);
-        assert_eq!(found("src/a.rsé x→src/b.rs"), ["src/b.rs"], "neither the beginning of a word");
+        assert_eq!(found("src/a.rsé x→src/b.rs"), ["src/b.rs"], "nor at the start of a word");
     }
 
     #[test]
-    fn addresses_end_before_the_marks_of_the_sentence() {
+    fn addresses_exclude_trailing_punctuation() {
         assert_eq!(
             found("(https://a.org/x_(y)). Or https://b.org/?q=1&r=2#z, mailto:a@b.org!"),
             ["https://a.org/x_(y)", "https://b.org/?q=1&r=2#z", "mailto:a@b.org"]

@@ -1,27 +1,27 @@
-//! What the store has of a session, and what the session owes it.
+//! What the store has of a session, and what is still to be recorded.
 
 use std::collections::VecDeque;
 
 use crate::model::{AgentSpec, ConnId, Note, RecordedSession, SessionHead, SessionId, Setting};
 
-/// What was and what will be handed out.
+/// What was recorded, and what will be.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecorderState {
-    /// The store's id of the session.
+    /// Id in the store.
     kept_as: Option<String>,
-    /// The agent of the saved session: its name, program and arguments.
+    /// The agent of the stored session: name, program and arguments.
     agent: Option<(String, String, Vec<String>)>,
-    /// What happened since notes were last handed out.
+    /// Records since the last flush.
     notes: Vec<Note>,
     /// Whether a history is being received that counts once it is complete.
     holds: bool,
-    /// What was last handed out of the head.
+    /// The head at the last flush.
     pub(in crate::app) head: Option<HeadMark>,
     pub(in crate::app) draft: String,
     pub(in crate::app) queue: VecDeque<String>,
 }
 
-/// The parts of a head that change.
+/// The variable parts of a head.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::app) struct HeadMark {
     pub(in crate::app) session: Option<SessionId>,
@@ -37,14 +37,14 @@ pub(in crate::app) struct HeadMark {
 }
 
 impl RecorderState {
-    /// For a session that was kept before, with what is known of it there.
+    /// The state of a session restored from the store.
     pub fn of_kept(head: SessionHead, draft: &str, queue: &VecDeque<String>) -> Self {
         let SessionHead { kept_as, agent, command, args, .. } = head;
         let agent = Some((agent, command, args));
         Self { kept_as, agent, draft: draft.to_owned(), queue: queue.clone(), ..Self::default() }
     }
 
-    /// The store's id of the session.
+    /// Id in the store.
     pub fn kept_as(&self) -> Option<&str> {
         self.kept_as.as_deref()
     }
@@ -53,7 +53,7 @@ impl RecorderState {
         self.kept_as = uid;
     }
 
-    /// The agent of the saved session: its name, program and arguments.
+    /// The agent of the stored session: name, program and arguments.
     pub fn agent(&self) -> Option<&(String, String, Vec<String>)> {
         self.agent.as_ref()
     }
@@ -66,12 +66,12 @@ impl RecorderState {
         std::mem::take(&mut self.notes)
     }
 
-    /// What was played from the record is not recorded again.
+    /// Drops the records of replayed events, which are in the store already.
     pub(in crate::app) fn clear_notes(&mut self) {
         self.notes.clear();
     }
 
-    /// The following notes count once the history is complete.
+    /// The following records count once the history is complete.
     pub(in crate::app) fn hold(&mut self) {
         self.holds = true;
         self.note(Note::Hold);
@@ -84,8 +84,8 @@ impl RecorderState {
         }
     }
 
-    /// Whether this is the agent that the kept session was with. Its command may have changed since, but hardly
-    /// the sessions that it keeps. An agent on another machine has no command here, and is known by its name only.
+    /// Whether the stored session belongs to this agent. Its command may have changed since, which rarely affects its
+    /// sessions. An agent on another machine has no command here, and is compared by name only.
     pub fn is_with(&self, spec: &AgentSpec) -> bool {
         self.agent.as_ref().is_some_and(|(name, command, args)| {
             (!name.is_empty() && *name == spec.name)
@@ -97,56 +97,52 @@ impl RecorderState {
 /// A session that is read without an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// Its id in the store.
+    /// Id in the store.
     pub uid: String,
-    /// The number behind its last event.
+    /// The number after its last event.
     pub end_seq: i64,
-    /// Whether it is about to be gone on with.
+    /// Whether it is about to be continued.
     pub is_taking: bool,
-    /// What is kept behind what is shown.
+    /// Recorded events after those that are shown.
     pub later: Option<Later>,
 }
 
-/// Events of a session that is only read, behind those that are shown.
+/// Events of a read-only session after those that are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Later {
     /// The number of the first of them.
     pub from: i64,
-    /// How many there are.
     pub count: u64,
-    /// Whether a page of them is on its way.
     pub is_loading: bool,
 }
 
-/// Events that are kept, but not shown yet.
+/// Recorded events before those that are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Earlier {
-    /// The session's id in the store.
+    /// Id in the store.
     pub uid: String,
     /// The number of the first event that is shown.
     pub before: i64,
-    /// How many there are.
     pub count: u64,
-    /// Whether a page of them is on its way.
     pub is_loading: bool,
-    /// Whether the last page could not be read: then nobody asks for it but the user.
+    /// Whether the last page could not be read: then only the user can retry.
     pub has_failed: bool,
 }
 
 impl Reading {
-    /// Of what the store gave.
+    /// The state of a session loaded from the store.
     pub(in crate::app) fn of(uid: &str, kept: &RecordedSession) -> Self {
         let later = kept.later.map(|(from, count)| Later { from, count, is_loading: false });
         Self { uid: uid.to_owned(), end_seq: kept.end_seq, is_taking: false, later }
     }
 }
 
-/// What the next prompt tells the agent.
+/// A conversation that is sent with the next prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handover {
-    /// The document: Markdown.
+    /// The document as Markdown.
     pub text: String,
-    /// Whose conversation it was.
+    /// The agent of the conversation.
     pub agent: String,
     /// Whether it was sent with the running turn's prompt.
     pub is_sent: bool,

@@ -1,4 +1,4 @@
-//! How far a replay of an agent's history is.
+//! The state of a replay of an agent's history.
 
 use std::time::Instant;
 
@@ -6,48 +6,46 @@ use crate::model::ItemId;
 
 use crate::app::{Former, Session};
 
-/// A replay of the history: it replaces the transcript when its first update comes, not sooner, so that a
-/// failed replay loses nothing.
+/// A replay of the history. It replaces the transcript with its first update, so that a failed replay loses nothing.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Replay {
-    /// None is expected.
     #[default]
     None,
-    /// Nothing came yet.
+    /// No update was received yet.
     Armed,
-    /// It has begun; the items from before, to be restored if it fails.
+    /// It has begun; holds the previous items, to be restored if it fails.
     Running(Box<Former>),
-    /// It is played beside what is shown, into a session of its own; what it means is seen at its end.
+    /// It is applied to a separate session, and merged at its end.
     Aside(Box<Aside>),
-    /// The reply came before any item: one agent replays only then, beginning with a user's message.
+    /// The response came before any item: one agent replays only then, starting with a user message.
     Late,
 }
 
-/// A replay beside the session.
+/// A replay into a separate session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aside {
-    /// What was replayed.
+    /// The session with the replayed items.
     pub(in crate::app) shadow: Session,
-    /// Whether the agent was asked for it. Else only a message of the user begins it.
+    /// Whether it was requested. Otherwise only a user message starts it.
     pub(in crate::app) is_expected: bool,
     /// Whether prompts wait for it.
     pub(in crate::app) holds_prompts: bool,
-    /// How far it was when it was last looked at.
+    /// The revision of the transcript at the last check.
     pub(in crate::app) seen: u64,
-    /// How often it was looked at since then.
+    /// Number of checks without changes since then.
     pub(in crate::app) quiet_looks: u8,
-    /// The last item that the replay is to tell: what the agent says of itself meanwhile is no history.
+    /// The last item that the replay should contain: later notices of the agent are not history.
     pub(in crate::app) upto: Option<ItemId>,
-    /// When the agent had answered.
+    /// When the agent had responded.
     pub(in crate::app) answered_at: Option<Instant>,
 }
 
-/// The beginning of a replay, which belongs to parts of the record that are only on the disk.
+/// The start of a replay, which belongs to parts of the record that are only on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unread {
-    /// What was replayed.
+    /// The session with the replayed items.
     pub(in crate::app) shadow: Session,
-    /// It belongs before this turn.
+    /// The turn before which they belong.
     pub(in crate::app) before: u32,
 }
 
@@ -57,7 +55,7 @@ impl Aside {
     }
 }
 
-/// Whether prompts are to wait, because they would be mixed with a replay.
+/// Whether prompts wait, because they would be mixed with a replay.
 pub(in crate::app) fn holds_prompts(session: &Session) -> bool {
     matches!(&session.replay, Replay::Aside(aside) if aside.holds_prompts)
 }

@@ -1,12 +1,10 @@
-//! The search over a transcript.
+//! The search over a transcript: hits by item and the current hit, updated while text is streamed.
 //!
-//! Duty: how many hits each item has, which hit is the current one, keeping both true while text comes in.
-//! Not its duty: keys and the line that is typed into (`dialogs::search`), marking cells and scrolling (`ui`).
-//! It works on the source text, in steps of a bounded size: forward from where the reader is, then backward from
-//! there, so that what is near is found first. Hits are kept as a count for each item; their places are looked up
-//! again in the one item that needs them ([`hits`]).
-//! Invariants: a step costs about [`STEP_BYTES`], whatever the transcript holds; a text that grows is looked at
-//! from its last complete line only; the total is the number of hits in all texts looked at so far.
+//! It searches the source text in steps of bounded size: forward from the reader's position, then backward, so that
+//! near hits are found first. Hits are stored as a count per item; their positions are computed for the one item that
+//! needs them ([`hits`]). Keys are handled in `dialogs::search`, highlighting in `ui`.
+//! Invariants: a step costs about [`STEP_BYTES`], whatever the size of the transcript; growing text is searched again
+//! from its last complete line; the total is the number of hits in all texts searched so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range};
@@ -22,48 +20,47 @@ mod texts;
 pub use pattern::{Counted, Pattern};
 pub use texts::{Text, texts, title};
 
-/// How much text a step looks at.
+/// Bytes of text that a step searches.
 pub const STEP_BYTES: usize = 1 << 20;
 
-/// How many pages of what is kept, but not shown, are read for a search before the user is asked: each stays in memory.
+/// Pages read from disk for a search before the user is asked: each stays in memory.
 pub const MOST_PAGES: u8 = 4;
 
-/// What an item costs beside its text, in bytes of text.
+/// Cost of an item in addition to its text, in bytes of text.
 const ITEM_COST: usize = 64;
 
 /// A search in one transcript.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Search {
-    /// What is typed.
+    /// The query line.
     pub input: LineInput,
-    /// Whether it is a regular expression.
     pub is_regex: bool,
-    /// What is wrong with the regular expression.
+    /// The error in the regular expression.
     pub problem: Option<String>,
-    /// Whether keys go into the line; else they walk the items.
+    /// Whether keys edit the query; otherwise they select items.
     pub is_typing: bool,
-    /// The item that was opened to show its hit, and how it was before.
+    /// The item that was opened to show a hit, and its fold state before.
     pub opened: Option<(ItemId, Option<bool>)>,
     /// Whether a timer is set for the next step.
     pub is_timed: bool,
-    /// How many pages of what is kept, but not shown, may still be read for it.
+    /// Number of pages that may still be read from disk.
     pub pages_left: u8,
     pattern: Option<Pattern>,
-    /// Hits by item; none is 0.
+    /// Hits by item, without zeros.
     counts: BTreeMap<Rank, usize>,
     total: usize,
-    /// The current hit: in which item, and which of the item's hits.
+    /// The current hit: its item, and its position among the item's hits.
     current: Option<(Rank, usize)>,
     /// The first and last item that the reader saw, or the one that the user went to.
     origin: (ItemId, ItemId),
     /// How many items were inserted between others when it began; with another one the ranks are others.
     inserted: usize,
     phase: Phase,
-    /// The item that is being looked at.
+    /// The item being searched.
     at: Option<SearchCursor>,
-    /// The open message, as far as it was looked at.
+    /// The open message and how far it was searched.
     growing: Option<SearchCursor>,
-    /// Items that changed since they were looked at.
+    /// Items that changed since they were searched.
     dirty: BTreeSet<ItemId>,
 }
 
@@ -71,23 +68,22 @@ pub struct Search {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
     pub item: ItemId,
-    /// Which of the item's hits, from 0.
+    /// Position among the item's hits, from 0.
     pub nth: usize,
 }
 
-/// How far the first look is.
+/// Progress of the first pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Phase {
-    /// Towards the end; this item is next.
+    /// Towards the end; holds the next item.
     Forward(ItemId),
-    /// Towards the beginning; the item before this one is next.
+    /// Towards the start; the item before this one is next.
     Backward(ItemId),
-    /// All was looked at once.
     #[default]
     Done,
 }
 
-/// A place in an item, and what was found up to there.
+/// A position in an item, and the hits up to there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SearchCursor {
     item: ItemId,
@@ -138,7 +134,7 @@ impl Search {
         self.phase = if self.pattern.is_some() { Phase::Forward(self.origin.0) } else { Phase::Done };
     }
 
-    /// The query, if it can be searched for.
+    /// The query, if it is valid and not empty.
     pub fn pattern(&self) -> Option<&Pattern> {
         self.pattern.as_ref()
     }
@@ -148,12 +144,12 @@ impl Search {
         self.total
     }
 
-    /// Whether texts are left that were not looked at.
+    /// Whether some text was not searched yet.
     pub fn is_pending(&self) -> bool {
         self.phase != Phase::Done || self.at.is_some() || !self.dirty.is_empty()
     }
 
-    /// Whether the transcript was looked at in whole once, so that the total is more than a beginning.
+    /// Whether the whole transcript was searched once, so that the total is complete.
     pub fn is_complete(&self) -> bool {
         self.phase == Phase::Done && self.at.is_none()
     }
@@ -163,19 +159,19 @@ impl Search {
         self.current.map(|(rank, nth)| Hit { item: rank.item, nth })
     }
 
-    /// The place of the current hit among all, from 1.
+    /// The position of the current hit among all, from 1.
     pub fn ordinal(&self) -> Option<usize> {
         let (rank, nth) = self.current?;
         let before: usize = self.counts.range(..rank).map(|(_, count)| count).sum();
         Some(before + nth + 1)
     }
 
-    /// How many hits an item has.
+    /// Number of hits in an item.
     pub fn count_in(&self, item: Rank) -> usize {
         self.counts.get(&item).copied().unwrap_or(0)
     }
 
-    /// To the next hit; behind the last one comes the first.
+    /// Moves to the next hit, after the last to the first.
     pub fn next(&mut self) {
         let Some((rank, nth)) = self.current else { return };
         if nth + 1 < self.count_in(rank) {
@@ -187,7 +183,7 @@ impl Search {
         self.go_to(item.map(|(item, _)| (*item, 0)));
     }
 
-    /// To the hit before; before the first one comes the last.
+    /// Moves to the previous hit, before the first to the last.
     pub fn previous(&mut self) {
         let Some((rank, nth)) = self.current else { return };
         if let Some(nth) = nth.checked_sub(1) {
@@ -207,14 +203,14 @@ impl Search {
         }
     }
 
-    /// Items were put in front of this one, and are looked at last.
+    /// Items were added before this one; they are searched last.
     pub fn look_before(&mut self, first: ItemId) {
         if self.pattern.is_some() && self.phase == Phase::Done {
             self.phase = Phase::Backward(first);
         }
     }
 
-    /// Whether all was looked at, and nothing was found.
+    /// Whether everything was searched without a hit.
     pub fn is_without_hits(&self) -> bool {
         self.pattern.is_some() && self.phase == Phase::Done && self.at.is_none() && self.total == 0
     }
@@ -231,14 +227,14 @@ impl Search {
         self.current.zip(last).is_some_and(|((rank, nth), (item, count))| nth + 1 == *count && rank == *item)
     }
 
-    /// These items changed.
+    /// Marks items as changed.
     pub fn on_changed(&mut self, items: impl IntoIterator<Item = ItemId>) {
         if self.pattern.is_some() {
             self.dirty.extend(items);
         }
     }
 
-    /// Looks at some more text. Then the current hit is there, if there is any.
+    /// Searches some more text and sets the current hit if there is one.
     pub fn step(&mut self, session: &Session) {
         self.step_by(session, STEP_BYTES);
     }
@@ -257,15 +253,15 @@ impl Search {
         self.settle(session);
     }
 
-    /// Where to go on.
+    /// The next position to search.
     fn next_look(&mut self, session: &Session) -> Option<SearchCursor> {
         if let Some(look) = self.at.take() {
             return Some(look);
         }
-        let fresh = |item| SearchCursor { item, part: 0, from: 0, count: 0 };
+        let start_of = |item| SearchCursor { item, part: 0, from: 0, count: 0 };
         if let Some(item) = self.dirty.pop_first() {
             let known = self.growing.filter(|look| look.item == item);
-            return Some(known.unwrap_or_else(|| fresh(item)));
+            return Some(known.unwrap_or_else(|| start_of(item)));
         }
         let items = session.transcript.items();
         match self.phase {
@@ -273,19 +269,19 @@ impl Search {
                 let at = session.transcript.index_from(item);
                 let next = items.get(at + 1).map(|next| next.id);
                 self.phase = next.map_or(Phase::Backward(self.origin.0), Phase::Forward);
-                items.get(at).map(|item| fresh(item.id)).or_else(|| self.next_look(session))
+                items.get(at).map(|item| start_of(item.id)).or_else(|| self.next_look(session))
             }
             Phase::Backward(behind) => {
                 let before = session.transcript.index_from(behind).checked_sub(1);
                 let before = before.and_then(|at| items.get(at)).map(|item| item.id);
                 self.phase = before.map_or(Phase::Done, Phase::Backward);
-                before.map(fresh)
+                before.map(start_of)
             }
             Phase::Done => None,
         }
     }
 
-    /// Looks at an item, from a place in it on, until it or the budget ends.
+    /// Searches an item from a position until its end or the end of the budget.
     fn look(&mut self, mut look: SearchCursor, session: &Session, pattern: &Pattern, budget: &mut usize) {
         let Some(item) = session.transcript.get(look.item) else { return };
         *budget = budget.saturating_sub(ITEM_COST);
@@ -299,7 +295,7 @@ impl Search {
             let mut end = slice_end(&text.text, look.from, *budget);
             let mut counted = pattern.count(&text.text, look.from, end);
             if end < text.text.len() && counted.resume <= look.from {
-                // Lines longer than a step: less than the rest would decide nothing.
+                // The line is longer than a step; a smaller part would leave its matches undecided.
                 end = text.text.len();
                 counted = pattern.count(&text.text, look.from, end);
             }
@@ -317,7 +313,7 @@ impl Search {
             }
         }
         self.set_count(session.transcript.rank(look.item), look.count + open);
-        // Its text only grows at the end, so that the next look begins where this one ended.
+        // Its text only grows at the end, so that the next pass can start where this one ended.
         if matches!(&item.body, ItemBody::Message(message) if message.is_open) {
             self.growing = Some(look);
         } else if self.growing.is_some_and(|known| known.item == look.item) {
@@ -366,7 +362,7 @@ impl Search {
     }
 }
 
-/// The hits of an item: which text of [`texts()`], and where in it.
+/// The hits of an item: index into [`texts()`], and the range in that text.
 pub fn hits(pattern: &Pattern, item: &Item, session: &Session) -> Vec<(usize, Range<usize>)> {
     let all = texts(item, session);
     let each = all.iter().enumerate();
@@ -374,7 +370,7 @@ pub fn hits(pattern: &Pattern, item: &Item, session: &Session) -> Vec<(usize, Ra
         .collect()
 }
 
-/// Where a slice of about so many bytes ends: behind a line, or at the end.
+/// The end of a slice of about `budget` bytes: after a line, or at the end.
 fn slice_end(text: &str, from: usize, budget: usize) -> usize {
     let most = from.saturating_add(budget);
     if most >= text.len() {

@@ -1,4 +1,4 @@
-//! A session: its transcript, turn, plan, choices, open questions and queue.
+//! A session: its transcript, turn, plan, settings, open requests and queue.
 
 pub(in crate::app) mod index;
 mod loose;
@@ -36,58 +36,49 @@ pub use settings::{SettingsState, Wanted};
 pub use start::StartState;
 pub use title::TitleState;
 
-/// How many items are searched for a message id.
+/// Number of items searched for a message id.
 const MESSAGE_LOOKBACK: usize = 2_000;
 
-/// A prompt whose turn failed, and which is offered to be sent again.
+/// A prompt whose turn failed, and which can be resent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedPrompt {
-    /// As it was sent.
     pub text: String,
-    /// Whether the agent may have it, because only its answer was lost: then it may run twice.
+    /// Whether the agent may have received it, because only the response was lost: then it may run twice.
     pub may_have_arrived: bool,
 }
 
-/// A session, with or without a living agent.
+/// A session, with or without a connected agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
-    /// Our number.
     pub key: SessionKey,
-    /// The agent's name for it, once it has one.
+    /// The agent's id, once known.
     pub id: Option<SessionId>,
-    /// Its agent's connection, if one is there.
+    /// The connection to its agent, if any.
     pub conn: Option<ConnId>,
-    /// Where it works.
     pub place: SessionPlace,
-    /// Title, if the agent gave one.
+    /// The title, if there is one.
     pub title: Option<String>,
-    /// The session that it is a subagent of.
+    /// The parent of a subagent's session.
     pub parent: Option<SessionKey>,
-    /// How far it is.
     pub phase: SessionPhase,
-    /// The running turn.
     pub turn: Turn,
-    /// How many turns there were; the number of the running or last one.
+    /// Number of turns so far; also the number of the running or last one.
     pub turn_count: u32,
-    /// The items.
     pub transcript: Transcript,
-    /// Which of them are in memory.
+    /// The pages of the transcript in memory.
     pub pages: Pages,
-    /// Terminals, by the id that tool calls name.
+    /// Terminals by the id used in tool calls.
     pub terminals: BTreeMap<TerminalId, TerminalView>,
-    /// Requests of the agent that wait for a terminal's end.
+    /// Requests of the agent that wait for the end of a terminal.
     pub terminal_waits: Vec<(ConnId, AskId, TerminalId)>,
-    /// Plans; usually one.
+    /// Usually at most one.
     pub plans: Vec<Plan>,
-    /// What the user chose for the plan panel: folded to one line or not; `None`: see
-    /// [`Session::is_plan_folded`].
+    /// The user's choice whether the plan panel is folded to one line; `None`: see [`Session::is_plan_folded`].
     pub plan_fold: Option<bool>,
     pub modes: Option<Modes>,
-    /// Legacy models.
+    /// The models of agents without config options.
     pub models: Option<Models>,
-    /// Config options.
     pub options: Vec<ConfigOption>,
-    /// Slash commands.
     pub commands: Vec<SlashCommand>,
     /// Context and cost.
     pub usage: Option<Usage>,
@@ -95,74 +86,70 @@ pub struct Session {
     pub turn_usage: Option<TurnUsage>,
     /// Requests that wait for the user, oldest first; the first is shown.
     pub asks: VecDeque<OpenRequest>,
-    /// Prompts that wait for the turn's end, oldest first.
+    /// Prompts that wait for the end of the turn, oldest first.
     pub queue: VecDeque<String>,
-    /// The prompt of the last turn, if that failed in a way that may pass: it can be sent again.
+    /// The prompt of the last turn, if that failed temporarily: it can be resent.
     pub failed_prompt: Option<FailedPrompt>,
-    /// What stands in the composer.
+    /// Text in the composer.
     pub draft: String,
     /// Prompts of this folder, oldest first.
     pub history: Vec<String>,
-    /// Place in the history while browsing it, counted from its end; `None`: not browsing.
+    /// Position in the history while browsing it, counted from its end; `None`: not browsing.
     pub history_index: Option<usize>,
-    /// The draft from before browsing.
+    /// The draft before browsing.
     pub history_stash: String,
-    /// How its calls are folded, unless the user chose.
+    /// The folding rules.
     pub folds: FoldRules,
-    /// The marked item.
+    /// The selected item.
     pub selected: Option<ItemId>,
-    /// The search that is open.
+    /// The open search.
     pub search: Option<Box<Search>>,
-    /// Only this is shown of the transcript.
+    /// The filter of the transcript.
     pub only: Option<Only>,
-    /// The first and the last item on the screen when the user last wished something.
+    /// The first and the last item on the screen at the user's last action.
     pub reading: Option<(ItemId, ItemId)>,
-    /// Branch and state of the folder.
     pub git: Option<GitInfo>,
-    /// Whether the agent keeps it in its archive.
+    /// Whether the agent has archived it.
     pub is_archived: bool,
-    /// Whether something came outside a turn since the last prompt.
+    /// Whether updates were received outside a turn since the last prompt.
     pub has_background_news: bool,
-    /// How many anomalies there were on its connections.
+    /// Number of anomalies on its connections.
     pub anomaly_count: u64,
-    /// What happened last in it while another tab was in front, until it is looked at.
+    /// The last event while another tab was active, until the user looks at it.
     pub unseen: Option<Unseen>,
-    /// What its tab keeps while another one is in front.
+    /// UI state of its tab while another one is active.
     pub shelf: TabUi,
-    /// The place of its tab among the others: smaller ones stand before it.
+    /// Position of its tab: tabs are sorted by rank.
     pub rank: u64,
-    /// The prompt of the running turn, and prompts that wait.
+    /// The prompt of the running turn, and prompts that are not sent yet.
     pub prompts: PromptState,
     /// How it was opened, and what the agent has of it.
     pub resume: ResumeState,
     /// What it waits for before it is opened.
     pub start: StartState,
-    /// Requested and chosen settings.
     pub settings: SettingsState,
-    /// What the user has approved and granted.
     pub permissions: Permissions,
-    /// Whether the user gave the title.
     pub title_state: TitleState,
-    /// What is to be recorded.
+    /// What is still to be recorded.
     pub recorder: RecorderState,
-    /// It is only read: no agent, nothing to record.
+    /// Set if it is read-only: no agent, and nothing is recorded.
     pub read_only: Option<Reading>,
-    /// How far a replay of the history is.
+    /// The progress of a replay of the history.
     pub replay: Replay,
-    /// The part of a replay that is to be compared with earlier parts of the record.
+    /// The part of a replay to compare with earlier parts of the record.
     pub unread_replay: Option<Box<Unread>>,
     /// The message that chunks are appended to.
     pub open_message: Option<ItemId>,
-    /// The items of tool calls, terminals, compactions and subagents.
+    /// Finds the items of tool calls, terminals, compactions and subagents.
     pub index: ItemIndex,
-    /// Items that a tool call may still take over.
+    /// Items that a later tool call may absorb.
     pub loose: Loose,
     /// Parts of the work that the agent can cancel separately.
     pub can_cancel: BTreeSet<Part>,
 }
 
 impl Session {
-    /// A session that nothing has happened to.
+    /// An empty session.
     pub fn new(key: SessionKey, place: SessionPlace) -> Self {
         Self {
             key,
@@ -222,7 +209,7 @@ impl Session {
         }
     }
 
-    /// Forgets where items are, after the transcript was replaced.
+    /// Clears all references to items, after the transcript was replaced.
     pub(in crate::app) fn forget_places(&mut self) {
         self.index.clear();
         self.selected = None;
@@ -238,7 +225,7 @@ impl Session {
         drop(self.pages.forget());
     }
 
-    /// The tool call that this item shows.
+    /// The tool call shown by this item.
     pub fn tool_call(&self, id: ItemId) -> Option<&ToolCall> {
         match self.transcript.get(id).map(|item| &item.body) {
             Some(ItemBody::Tool(call)) => Some(call),
@@ -256,7 +243,7 @@ impl Session {
         self.index.tool(id)
     }
 
-    /// The item that shows this.
+    /// The item with this subject.
     pub(in crate::app) fn item_of(&self, key: &Key<'_>) -> Option<ItemId> {
         match key {
             Key::Tool(id) => self.index.tool(id),
@@ -267,7 +254,7 @@ impl Session {
         }
     }
 
-    /// Whether this is in memory. A terminal may be there without an item.
+    /// Whether the subject is in memory. A terminal may be in memory without an item.
     pub(in crate::app) fn has(&self, key: &Key<'_>) -> bool {
         match key {
             Key::Terminal(id) | Key::OpenTerminal(id) => self.terminals.contains_key(*id),
@@ -282,13 +269,13 @@ impl Session {
         items.take(MESSAGE_LOOKBACK).find(|item| is_it(&item.body)).map(|item| item.id)
     }
 
-    /// Whether the plan panel is folded to one line: as the user chose, else once all is done and the turn has
-    /// ended.
+    /// Whether the plan panel is folded to one line: the user's choice, otherwise once all steps are done and the turn
+    /// has ended.
     pub fn is_plan_folded(&self) -> bool {
         self.plan_fold.unwrap_or_else(|| self.is_plan_done() && !self.turn.is_running())
     }
 
-    /// Whether there is a plan of steps, and all of them are done.
+    /// Whether there is a plan with steps, and all of them are done.
     pub fn is_plan_done(&self) -> bool {
         let mut steps = self.plans.iter().filter_map(|plan| match &plan.body {
             PlanBody::Entries(entries) if !entries.is_empty() => Some(entries),
@@ -302,7 +289,7 @@ impl Session {
         has_steps && is_done
     }
 
-    /// Whether a prompt would be sent at once.
+    /// Whether a prompt would be sent immediately.
     pub fn can_prompt(&self) -> bool {
         self.phase == SessionPhase::Ready
             && !self.turn.is_running()
@@ -310,78 +297,73 @@ impl Session {
             && !self.holds_prompts()
     }
 
-    /// Whether the session is open, but prompts wait: until it is again as it was, or until what was chosen holds,
-    /// because agents work on several calls at once.
+    /// Whether the session is open but prompts wait, for a replay or for settings to be confirmed, because agents
+    /// handle several calls concurrently.
     pub fn holds_prompts(&self) -> bool {
         self.pending_setting().is_some() || replay::holds_prompts(self)
     }
 
-    /// What the agent is to confirm before the prompt that waits is sent.
+    /// The setting that a queued prompt waits for.
     pub fn prompt_waits_for(&self) -> Option<&'static str> {
         self.pending_setting().filter(|_| !self.queue.is_empty())
     }
 
-    /// What prompts wait for the agent to confirm: `mode`, `model` or `options`.
+    /// The setting that prompts wait for: `mode`, `model` or `options`.
     pub fn pending_setting(&self) -> Option<&'static str> {
         self.settings.pending()
     }
 }
 
-/// How far a session is.
+/// The phase of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionPhase {
     /// No agent was chosen yet.
     NoAgent,
-    /// The agent starts.
     Starting {
-        /// Since when.
         since: Instant,
     },
-    /// `session/new`, `load`, `resume` or `fork` is under way.
+    /// `session/new`, `load`, `resume` or `fork` is pending.
     Opening {
-        /// Since when.
         since: Instant,
         /// Whether the history is being replayed.
         is_replay: bool,
     },
-    /// The agent wants a sign-in first.
+    /// The agent requires a sign-in.
     NeedsSignIn,
     /// Ready for prompts.
     Ready,
     /// It could not be opened.
     Failed(CallError),
-    /// The agent is gone; the transcript stays.
+    /// The agent has ended; the transcript stays.
     Ended {
-        /// Why, in one sentence with what to do next.
+        /// The reason in one sentence, with what to do next.
         cause: String,
     },
 }
 
-/// The running turn. The end of a turn is not the reply to the prompt: some dialects tell it apart.
+/// The running turn. It may end separately from the response to the prompt, depending on the dialect.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Turn {
     #[default]
     Idle,
     /// The agent works.
     Running {
-        /// Since when.
         since: Instant,
-        /// When something last came.
+        /// Time of the last update.
         last_news: Instant,
     },
     /// A cancel was sent.
     Cancelling {
-        /// Since when the turn runs.
+        /// Start of the turn.
         since: Instant,
-        /// When the cancel was sent.
         cancelled_at: Instant,
-        /// Whether the agent has not answered for 10 s.
+        /// Whether the agent has not responded for 10 s.
         is_overdue: bool,
     },
 }
 
 impl Turn {
-    /// Whether a turn runs, cancelled or not.
+    /// Whether a turn is running, cancelled or not.
     pub fn is_running(&self) -> bool {
         !matches!(self, Self::Idle)
     }
@@ -393,23 +375,22 @@ pub struct OpenRequest {
     pub conn: ConnId,
     pub ask: AskId,
     pub kind: OpenRequestKind,
-    /// When it came.
     pub since: Instant,
 }
 
-/// What waits for the user.
+/// The kind of an open request.
 #[allow(clippy::large_enum_variant, reason = "few are open at a time, and nearly all are permissions")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum OpenRequestKind {
-    /// A permission. The tool call itself is the item `tool`.
+    /// A permission request.
     Permission {
         request: PermissionRequest,
         /// The item of its tool call.
         tool: ItemId,
     },
-    /// A question or a page.
+    /// A form or an address to open.
     Elicitation(ElicitationRequest),
-    /// A file or command that the policy asks about.
+    /// Access to a file or a command that the policy asks about.
     Access(Box<AccessRequest>),
 }
 
@@ -418,48 +399,43 @@ pub enum OpenRequestKind {
 pub struct AccessRequest {
     /// What waits for the answer.
     pub work: AccessWork,
-    /// What it would do, with all links followed.
+    /// The access, with all links resolved.
     pub access: Access,
     /// Why the user is asked.
     pub why: AskReason,
-    /// What a write would change.
+    /// The change made by a write.
     pub change: Option<WriteChange>,
-    /// The same as a call, to be shown.
+    /// The access as a tool call, to be shown.
     pub call: Box<ToolCall>,
-    /// What an answer that holds longer would grant.
+    /// The grant given by an answer for longer.
     pub grant: Option<Grant>,
-    /// Whether all commands of the agent may be allowed for the session.
+    /// Whether all commands of the agent can be allowed for the session.
     pub offers_all_commands: bool,
-    /// The agent's name.
     pub agent: String,
 }
 
-/// What waits for the user's answer.
+/// Work that waits for the user's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AccessWork {
-    /// A file job.
     File(FileJob),
-    /// A command, for this session.
+    /// A command for this session.
     Run(SessionKey, TerminalCommand),
 }
 
-/// A part of the work that the agent can stop by itself.
+/// A part of the work that the agent can cancel separately.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// A tool call.
     Tool(ToolCallId),
-    /// A command of the agent's own.
+    /// A command of the agent.
     Terminal(TerminalId),
-    /// A subagent.
     Child(SessionId),
 }
 
 /// An answer to an elicitation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitationOutcome {
-    /// Accepted; `None` for a page, whose address is then opened.
+    /// Accepted; `None` for an address, which is then opened.
     Accept(Option<Vec<(String, FieldValue)>>),
-    /// Declined.
     Decline,
     Cancel,
 }

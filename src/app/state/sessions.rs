@@ -1,8 +1,7 @@
-//! All sessions that are open here, and which of them may have changed.
+//! All open sessions, with a record of which ones may have changed.
 //!
-//! Duty: whoever wants to change a session gets it from here, so that it is known which ones were touched since
-//! the last look. Not its duty: what a change means.
-//! Invariant: no session changes without being touched, so what looks at the touched ones only misses nothing.
+//! Mutable access marks a session as touched; `visit_touched` passes over those only.
+//! Invariant: no session changes without being marked.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -11,22 +10,22 @@ use crate::model::SessionKey;
 
 use crate::app::Session;
 
-/// The sessions by their keys. Reading is that of the map.
+/// The sessions by key. Derefs to the map for reading.
 #[derive(Debug, Clone, Default)]
 pub struct Sessions {
     all: BTreeMap<SessionKey, Session>,
-    /// Those that were given out to be changed, each once.
+    /// Sessions that were borrowed mutably, each once.
     touched: Vec<SessionKey>,
 }
 
 impl Sessions {
-    /// The session, to be changed.
+    /// Borrows a session mutably.
     pub fn get_mut(&mut self, key: &SessionKey) -> Option<&mut Session> {
         self.touch(*key);
         self.all.get_mut(key)
     }
 
-    /// All of them, to be changed.
+    /// Borrows all sessions mutably.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Session> {
         self.touched.clear();
         self.touched.extend(self.all.keys());
@@ -39,25 +38,25 @@ impl Sessions {
         self.all.insert(key, session)
     }
 
-    /// Takes a session away.
+    /// Removes a session.
     pub fn remove(&mut self, key: &SessionKey) -> Option<Session> {
         self.touched.retain(|touched| touched != key);
         self.all.remove(key)
     }
 
-    /// Says that something changed that belongs to a session and stands elsewhere.
+    /// Marks a session as changed because of data stored elsewhere.
     pub(in crate::app) fn touch(&mut self, key: SessionKey) {
         if !self.touched.contains(&key) {
             self.touched.push(key);
         }
     }
 
-    /// Those that were touched since the last visit.
+    /// The sessions touched since the last visit.
     pub(in crate::app) fn touched(&self) -> &[SessionKey] {
         &self.touched
     }
 
-    /// Visits those that were touched since the last visit.
+    /// Visits and clears the touched sessions.
     pub(in crate::app) fn visit_touched(&mut self, mut visit: impl FnMut(&mut Session)) {
         for key in self.touched.drain(..) {
             if let Some(session) = self.all.get_mut(&key) {

@@ -1,4 +1,4 @@
-//! What tabs there are, which is in front, and what each shows of its session.
+//! The tabs: their order, the active one, their status, and the UI state of inactive tabs.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
@@ -9,52 +9,50 @@ use crate::model::{AgentSpec, ConnId, SessionKey};
 use super::lookup;
 use crate::app::{Conn, Modal, Session, SessionPhase, State};
 
-/// What a tab keeps while another one is in front.
+/// The UI state of a tab while another one is active.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TabUi {
     /// Its dialogs, the top one last.
     pub modals: Vec<Modal>,
-    /// Whether keys walked its transcript.
+    /// Whether keys browsed its transcript.
     pub is_browsing: bool,
 }
 
-/// What happened in a tab that nobody has looked at since.
+/// An event in an inactive tab that the user has not seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unseen {
     pub what: UnseenKind,
-    /// When.
     pub since: Instant,
 }
 
-/// What can be unseen.
+/// The kind of an unseen event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnseenKind {
-    /// A turn ended well.
+    /// A turn finished.
     Finished,
-    /// A turn stopped before it was done: at a limit, or because the agent refused; as the beginning of a sentence.
+    /// A turn stopped early: at a limit, or because the agent refused; the reason as the start of a sentence.
     Stopped(String),
-    /// A turn failed, or the agent ended; in one sentence.
+    /// A turn failed, or the agent exited; in one sentence.
     Failed(String),
 }
 
-/// The state of a tab, in one word; the later ones go before the earlier ones.
+/// The status of a tab, in ascending order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TabMark {
-    /// Nothing to tell.
     Nothing,
-    /// Something came outside a turn.
+    /// Updates were received outside a turn.
     News,
-    /// A turn ended well.
+    /// A turn finished.
     Done,
-    /// Something failed or stopped early, or the agent is gone.
+    /// Something failed or stopped early, or the agent has exited.
     Failed,
-    /// A turn runs, or the agent starts.
+    /// A turn is running, or the agent is starting.
     Working,
     /// The agent, or parlor, waits for the user.
     Waits,
 }
 
-/// The state of a tab.
+/// The status of a tab.
 pub fn mark(state: &State, session: &Session) -> TabMark {
     let is_front = session.key == front(state);
     let unseen = session.unseen.as_ref().map(|unseen| &unseen.what);
@@ -63,7 +61,7 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
         SessionPhase::NeedsSignIn => TabMark::Waits,
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => TabMark::Working,
         _ if session.turn.is_running() => TabMark::Working,
-        // A session that is only read never had an agent here.
+        // A read-only session never had an agent here.
         SessionPhase::Ended { .. } if session.read_only.is_some() => TabMark::Nothing,
         SessionPhase::Failed(_) | SessionPhase::Ended { .. } => TabMark::Failed,
         SessionPhase::NoAgent | SessionPhase::Ready => match unseen {
@@ -75,16 +73,14 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
     }
 }
 
-/// The connections whose lines are in the log of the tab in front: those that it had. With a single tab it is the log
-/// of all.
+/// The connections shown in the protocol log of the active tab. With a single tab the log shows all (`None`).
 pub fn log_conns(state: &State) -> Option<Vec<u64>> {
     tabs(state).nth(1)?;
     let session = state.sessions.get(&front(state))?;
     Some(session.start.conns().map(|conn| conn.0).collect())
 }
 
-/// What the screen shows of the tabs behind the front, as one number: as long as it is the same, nothing of it
-/// needs to be drawn anew.
+/// A hash of what the screen shows of inactive tabs, to redraw only on changes.
 pub(in crate::app) fn face(state: &State) -> u64 {
     let mut hasher = DefaultHasher::new();
     (state.active, state.modals.len(), &state.flash).hash(&mut hasher);
@@ -94,8 +90,8 @@ pub(in crate::app) fn face(state: &State) -> u64 {
     hasher.finish()
 }
 
-/// A dialog that opened by itself while another tab was in front, and since when it waits. That of a sign-in is
-/// told by the session's phase.
+/// The dialog that parlor opened while another tab was active, with its time. A sign-in is shown by the session's phase
+/// instead.
 pub(in crate::app) fn shelved_dialog(session: &Session) -> Option<(&str, Instant)> {
     session.shelf.modals.iter().find_map(|modal| match modal {
         Modal::Choice(dialog) => Some((dialog.title.as_str(), dialog.opened_by_itself?)),
@@ -103,7 +99,7 @@ pub(in crate::app) fn shelved_dialog(session: &Session) -> Option<(&str, Instant
     })
 }
 
-/// The sessions that have a tab, in the order of the tabs.
+/// The sessions with a tab, in the order of the tabs.
 pub fn tabs(state: &State) -> impl DoubleEndedIterator<Item = &Session> {
     let mut tabs: Vec<&Session> =
         state.sessions.values().filter(|session| session.parent.is_none()).collect();
@@ -111,18 +107,18 @@ pub fn tabs(state: &State) -> impl DoubleEndedIterator<Item = &Session> {
     tabs.into_iter()
 }
 
-/// The tab that is in front.
+/// The active tab.
 pub fn front(state: &State) -> SessionKey {
     lookup::root_of(state, state.active)
 }
 
-/// Whether both start the same agent. Variables may differ: a sign-in adds some.
+/// Whether both specs start the same agent. Environment variables may differ: a sign-in adds some.
 pub(in crate::app) fn is_same_program(one: &AgentSpec, other: &AgentSpec) -> bool {
     let url = |spec: &AgentSpec| spec.remote.as_ref().map(|remote| remote.url.clone());
     one.command == other.command && one.args == other.args && url(one) == url(other) && one.ssh == other.ssh
 }
 
-/// The living connection that a session in this folder shares with others of the same agent.
+/// The live connection of the same agent that a session in this folder can share.
 pub(in crate::app) fn to_share(
     state: &State,
     spec: &AgentSpec,

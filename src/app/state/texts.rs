@@ -1,12 +1,11 @@
-//! What parlor says about errors and ends, and how it tells their classes apart.
+//! Messages about errors and the end of connections, and the classification of errors.
 //!
-//! Duty: one sentence for what happened, one for what to do next; the classes (agent, protocol, transport)
-//! have different words. Not its duty: where the sentences are shown.
-//! Agents use error codes loosely, so no class hangs on a code alone.
+//! Each message says what happened and what to do next; errors of the agent, the protocol and the transport are worded
+//! differently. Agents use error codes loosely, so no classification depends on a code alone.
 
 use crate::model::{AgentInfo, CallError, CloseReason, ExitInfo, FaultKind, RpcError};
 
-/// What a failed call means, with what to do next.
+/// The message for a failed call, with what to do next.
 pub fn error_text(error: &CallError) -> String {
     match error {
         CallError::Agent(error) => agent_error_text(error),
@@ -27,26 +26,26 @@ pub fn error_text(error: &CallError) -> String {
     }
 }
 
-/// An agent that is starting, or has exited, cannot be asked.
+/// For calls to an agent that is starting or has exited.
 pub const NOT_READY: &str = "The agent is not ready yet.";
 
-/// A session that is being opened cannot be changed.
+/// For changes of a session that is still being opened.
 pub const NOT_OPEN: &str = "The session is not open yet.";
 
-/// The title of the notice about an agent that answers nothing before a sign-in.
+/// The title of the notice about an agent that requires a sign-in.
 pub const SIGN_IN_REQUIRED: &str = "The agent requires sign-in.";
 
-/// What a failed resume is called.
+/// The title of a failed resume.
 pub const NOT_RESUMED: &str = "The agent could not resume the session.";
 
-/// How an agent is spoken to that knows nothing but the draft.
+/// The hint for an agent that only supports the draft protocol version.
 pub const SPEAK_DRAFT: &str = "To use it, set `protocol = 2` in the agent's section of config.toml.";
 
 fn is_draft(version: &str) -> bool {
     version.parse::<f64>().is_ok_and(|version| (2.0..3.0).contains(&version))
 }
 
-/// Which part failed.
+/// Returns which part failed.
 pub fn fault_of(error: &CallError) -> FaultKind {
     match error {
         CallError::Agent(error) if may_pass(error) => FaultKind::Busy,
@@ -57,7 +56,7 @@ pub fn fault_of(error: &CallError) -> FaultKind {
     }
 }
 
-/// What failed at the start, and in which part. A refusal of ours says by itself that nothing was sent.
+/// The heading of a failed start with the part that failed. A refusal by parlor already says that nothing was sent.
 pub fn start_fault(what: &str, error: &CallError) -> String {
     match fault_of(error) {
         FaultKind::Unsent => what.to_owned(),
@@ -65,8 +64,8 @@ pub fn start_fault(what: &str, error: &CallError) -> String {
     }
 }
 
-/// What to do next when an agent could not be set up. Most errors of the line say it themselves; `knows_draft`: the
-/// agent was offered the draft of version 2 already.
+/// What to do next when an agent could not be set up. Most transport errors include it; `knows_draft`: the agent was
+/// already offered the draft of version 2.
 pub fn next_for_agent(error: &CallError, knows_draft: bool) -> Option<String> {
     let next = match error {
         CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION && !knows_draft => {
@@ -75,12 +74,12 @@ pub fn next_for_agent(error: &CallError, knows_draft: bool) -> Option<String> {
         CallError::Agent(error) if error.code == RpcError::UNSUPPORTED_VERSION => {
             "Use another version of the agent, or update parlor.".to_owned()
         }
-        // One that does not know the first call may be none.
+        // A program that does not implement `initialize` may not be an agent.
         CallError::Agent(error) if error.code == RpcError::METHOD_NOT_FOUND => NOT_AN_AGENT.to_owned(),
         CallError::Agent(error) if may_pass(error) => {
             "The error may be temporary. Restart the agent to retry.".to_owned()
         }
-        // An agent's own words say what is wrong.
+        // The agent's message says what is wrong.
         CallError::Agent(_) => "Fix the error, then restart the agent.".to_owned(),
         CallError::OtherVersion { .. } | CallError::Undelivered { .. } | CallError::NotSent { .. } => {
             return None;
@@ -90,7 +89,7 @@ pub fn next_for_agent(error: &CallError, knows_draft: bool) -> Option<String> {
     Some(next)
 }
 
-/// The same when a session could not be opened.
+/// What to do next when a session could not be opened.
 pub fn next_for_session(error: &CallError) -> &'static str {
     match fault_of(error) {
         FaultKind::Busy => "The error may be temporary. Restart the agent to retry.",
@@ -101,7 +100,7 @@ pub fn next_for_session(error: &CallError) -> &'static str {
     }
 }
 
-/// The agent's own words, with the code where there are none.
+/// The agent's message, or the code if it is empty.
 pub fn agent_error_text(error: &RpcError) -> String {
     let message = error.message.trim();
     if message.is_empty() {
@@ -111,7 +110,7 @@ pub fn agent_error_text(error: &RpcError) -> String {
     }
 }
 
-/// Whether the same call may succeed a little later: the service behind the agent is busy or was not reached.
+/// Whether the same call may succeed later: the service used by the agent is busy or unreachable.
 fn may_pass(error: &RpcError) -> bool {
     const WORDS: [&str; 30] = [
         "rate limit",
@@ -153,8 +152,8 @@ fn may_pass(error: &RpcError) -> bool {
     has_status || WORDS.iter().any(|word| text.contains(word))
 }
 
-/// Whether the agent wants a sign-in first. `-32000` is also used for unknown sessions and for too many of
-/// them, so the code counts only with methods to sign in by, or with words that say so.
+/// Whether the agent requires a sign-in. `-32000` is also used for unknown sessions and for too many of them, so the
+/// code counts only with sign-in methods, or with a message about it.
 pub fn is_auth_error(error: &CallError, info: Option<&AgentInfo>) -> bool {
     let CallError::Agent(error) = error else {
         return false;
@@ -182,7 +181,7 @@ pub fn is_auth_error(error: &CallError, info: Option<&AgentInfo>) -> bool {
     says_so || (error.code == RpcError::AUTH_REQUIRED && (has_methods || is_loose_match))
 }
 
-/// Whether the agent does not know the session (any more).
+/// Whether the agent no longer has the session.
 pub fn is_session_gone(error: &CallError) -> bool {
     matches!(error, CallError::Agent(error) if says_session_gone(error))
 }
@@ -196,14 +195,14 @@ fn says_session_gone(error: &RpcError) -> bool {
     matches!(error.code, RpcError::RESOURCE_NOT_FOUND | -32001) || (says_so && CODES.contains(&error.code))
 }
 
-/// What failed, where the words of [`close_cause`] come from the way to the agent and do not say so.
+/// A heading that says what failed, where the text of [`close_cause`] is a transport message without it.
 pub fn close_heading(reason: &CloseReason) -> Option<&'static str> {
     match reason {
         CloseReason::Lost { .. }
         | CloseReason::Unreachable { .. }
         | CloseReason::Refused { .. }
         | CloseReason::SignInFirst { .. } => Some(FaultKind::Line.heading()),
-        // These begin with what ended or was not found.
+        // These name what ended or was not found.
         CloseReason::NotStarted { .. } | CloseReason::Exited { .. } | CloseReason::Stopped => None,
     }
 }
@@ -228,7 +227,7 @@ pub fn close_cause(reason: &CloseReason, command: &str) -> String {
     }
 }
 
-/// With a large letter at its beginning, unless that is a name.
+/// Capitalizes the first letter, unless the first word is a name.
 fn sentence(text: &str) -> String {
     let word = text.split_whitespace().next().unwrap_or_default();
     let mut letters = text.chars();
@@ -238,7 +237,7 @@ fn sentence(text: &str) -> String {
     }
 }
 
-/// What parlor does itself after such an end, if it does.
+/// What parlor does automatically after such an end.
 pub fn after_close(reason: &CloseReason) -> &'static str {
     match reason {
         CloseReason::Exited { .. } => "Restarting automatically.",
@@ -246,7 +245,7 @@ pub fn after_close(reason: &CloseReason) -> &'static str {
     }
 }
 
-/// What to look at when a program does not answer as an agent does.
+/// What to check when a program does not respond like an agent.
 pub const NOT_AN_AGENT: &str = "The program may need an argument such as `acp` or `--acp` to run as an \
     agent. See the protocol log for its output.";
 
@@ -268,5 +267,5 @@ pub fn stderr_tail(reason: &CloseReason) -> &[String] {
     }
 }
 
-/// The status of a compaction of which only a part of the summary is known yet.
+/// The status of a compaction whose summary is incomplete.
 pub const IN_PROGRESS: &str = "in_progress";

@@ -1,4 +1,4 @@
-//! The transcript: items in order of first sight, each upserted by its id.
+//! The items of a transcript, in order of first appearance, each updated by its id.
 
 mod items;
 
@@ -18,44 +18,42 @@ pub use items::{Rank, Transcript};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     pub id: ItemId,
-    /// Bumped on each change; a cached drawing is good for one revision.
+    /// Bumped on each change; a cached drawing is valid for one revision.
     pub rev: u32,
-    /// The turn that it belongs to; 0 before the first.
+    /// The turn of the item; 0 before the first.
     pub turn: u32,
-    /// What the user chose; `None`: the rules of folding decide.
+    /// The user's choice; `None`: the folding rules apply.
     pub is_open: Option<bool>,
-    /// How often it came in a row; more than once only for notices.
+    /// Number of consecutive occurrences; greater than 1 only for notices.
     pub times: u32,
-    /// Whether its changes are shown with all lines that did not change.
+    /// Whether its changes are shown with all unchanged lines.
     pub shows_context: bool,
-    /// Gaps of its changes that the user opened.
+    /// Gaps in its changes that the user opened.
     pub open_gaps: Vec<Gap>,
     pub body: ItemBody,
 }
 
-/// What an item is.
+/// The content of an item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ItemBody {
     Message(Message),
-    /// A tool call.
     Tool(Box<ToolCall>),
-    /// A turn ended in another way than well.
+    /// A turn that did not end successfully.
     TurnEnd(TurnEnd),
-    /// A word of the agent or of parlor to the user.
+    /// A message of the agent or of parlor to the user.
     Notice {
         kind: NoticeKind,
         severity: Severity,
-        /// The message.
         title: String,
-        /// More of it; may have several lines.
+        /// Details; may have several lines.
         detail: Option<String>,
     },
     /// The context was compacted.
     Compaction {
         id: String,
-        /// `in_progress`, `completed`, `failed`, `cancelled` or a word of the agent's own.
+        /// `in_progress`, `completed`, `failed`, `cancelled` or a custom status.
         status: String,
-        /// Summary as Markdown.
+        /// Markdown.
         summary: String,
         /// Why it failed.
         error: Option<String>,
@@ -63,30 +61,29 @@ pub enum ItemBody {
     /// A child session.
     Subagent {
         session: SessionId,
-        /// Its own transcript, once something came for it.
+        /// Its own transcript, once the first update was received.
         key: Option<SessionKey>,
         title: String,
-        /// What it is to do.
+        /// Its task.
         description: Option<String>,
-        /// `running`, `idle`, … in the agent's words.
+        /// `running`, `idle`, …, as reported by the agent.
         state: Option<String>,
     },
-    /// A question of the agent that was answered.
+    /// An answered question of the agent.
     Answered {
         question: String,
-        /// `accepted`, `declined`, `cancelled`, with what was said.
+        /// `accepted`, `declined`, `cancelled`, with the values.
         answer: String,
     },
-    /// Something unknown, as it came.
+    /// Something unknown, as received.
     Raw {
         name: String,
-        /// The whole.
         raw: Raw,
     },
 }
 
 impl ItemBody {
-    /// A notice that no code looks for.
+    /// A notice without a special kind.
     pub fn notice(severity: Severity, title: String, detail: Option<String>) -> Self {
         Self::Notice { kind: NoticeKind::Other, severity, title, detail }
     }
@@ -96,17 +93,16 @@ impl ItemBody {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     pub role: Role,
-    /// Which message, if the agent says it.
+    /// The id, if the agent sends it.
     pub message: Option<MessageId>,
-    /// Its parts. Text only ever grows at the end of the last part, while the message is open.
+    /// Text only grows at the end of the last part, while the message is open.
     pub parts: Vec<MessagePart>,
-    /// Whether more may come; a streamed text is rendered once more in whole when this turns false.
+    /// Whether more text may follow; streamed text is rendered again completely when this becomes `false`.
     pub is_open: bool,
-    /// When it began.
     pub began: Instant,
-    /// How long it took, once closed (shown for thoughts).
+    /// Duration, once closed (shown for thoughts).
     pub took: Option<Duration>,
-    /// For a user's message: sent by us just now, not told by the agent.
+    /// For a user's message: whether it was sent by parlor, not received from the agent.
     pub is_local: bool,
 }
 
@@ -115,7 +111,7 @@ impl Item {
         Self { id, rev: 0, turn, is_open: None, shows_context: false, open_gaps: Vec::new(), times: 1, body }
     }
 
-    /// Whether nothing is drawn for it: it stands with another call, or only a permission request made it.
+    /// Whether it is not drawn: it is shown with another call, or consists of a permission request only.
     pub fn is_hidden(&self) -> bool {
         match &self.body {
             ItemBody::Tool(tool) if tool.is_own => tool.accesses.is_empty(),
@@ -133,63 +129,60 @@ pub enum MessagePart {
     Block(ContentBlock),
 }
 
-/// A tool call with all that is known of it.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ToolCall {
-    /// Its id, unique within its turn.
+    /// Unique within its turn.
     pub id: ToolCallId,
-    /// Title, in the agent's words.
+    /// As named by the agent.
     pub title: String,
     /// The tool's programmatic name.
     pub name: Option<String>,
     pub kind: ToolKind,
     pub status: ToolStatus,
     pub content: Vec<ToolContent>,
-    /// Where its changes stand in their files, as far as that is known.
+    /// The positions of its changes in their files, where known.
     pub places: Vec<LocatedDiff>,
     pub locations: Vec<Location>,
-    /// Input as it came.
+    /// Input as received.
     pub raw_input: Option<Raw>,
-    /// What was understood of the input.
+    /// The recognized parts of the input.
     pub input: ToolInput,
-    /// Output as it came.
+    /// Output as received.
     pub raw_output: Option<Raw>,
     /// The output's text.
     pub output_text: Option<String>,
     pub exit_code: Option<i32>,
-    /// The call that this one is a part of.
+    /// The call that contains this one.
     pub parent: Option<ToolCallId>,
     /// `_meta` and unknown keys.
     pub extra: Option<Raw>,
-    /// What was decided when the agent asked for permission.
+    /// The decision about its permission request.
     pub decision: Option<Decision>,
-    /// Whether only a permission request made it so far.
+    /// Whether it consists of a permission request only.
     pub from_ask_only: bool,
-    /// Whether it was approved under another id than the agent's own call, and stands with that.
+    /// Whether it was approved under another id than the agent's call, and is shown with that.
     pub is_joined: bool,
     /// Changes that were approved under another id.
     pub approved: Vec<FileDiff>,
-    /// Whether it is parlor's own item for what went through parlor.
+    /// Whether it is parlor's item for an access through parlor.
     pub is_own: bool,
-    /// What went through parlor for it.
+    /// Accesses through parlor.
     pub accesses: Vec<AccessRecord>,
-    /// Whether the status is parlor's guess: the agent left the call open when its turn ended.
+    /// Whether the status is assumed by parlor: the agent left the call open when its turn ended.
     pub is_status_assumed: bool,
-    /// When it was first seen.
     pub began: Instant,
-    /// How long it took, once final.
+    /// Duration, once final.
     pub took: Option<Duration>,
 }
 
 /// The outcome of a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// The user, or a rule, chose this option (its name).
+    /// The option chosen by the user or a rule.
     Chosen {
-        /// The option's name.
         name: String,
-        /// Whether it allows.
         is_allow: bool,
     },
     Cancelled,
@@ -199,51 +192,42 @@ pub enum Decision {
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEnd {
     /// With a stop reason.
-    Stopped {
-        reason: StopReason,
-        /// Tokens.
-        usage: Option<TurnUsage>,
-        /// How long the turn was.
-        took: Duration,
-    },
+    Stopped { reason: StopReason, usage: Option<TurnUsage>, took: Duration },
     /// By an error.
     Failed {
-        /// What the agent said, or what happened to it.
+        /// The agent's message, or what happened to it.
         error: String,
         /// Which part failed.
         fault: FaultKind,
     },
-    /// By the end of the agent.
+    /// Because the agent has exited.
     AgentDied {
-        /// Exit code or signal, in words.
+        /// Exit code or signal as text.
         cause: String,
         /// The last lines of its stderr.
         stderr_tail: Vec<String>,
     },
 }
 
-/// A terminal whose output is shown: one that parlor runs, or one that the agent owns and tells about.
+/// A terminal whose output is shown: run by parlor, or reported by the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TerminalView {
     /// The command line, if known.
     pub command: Option<String>,
-    /// Where it runs.
     pub cwd: Option<PathBuf>,
-    /// What it wrote, escape sequences and all; the front may have been dropped.
+    /// The output with escape sequences; the start may have been dropped.
     pub output: Vec<u8>,
-    /// How many bytes were dropped from the front.
+    /// Number of bytes dropped from the start.
     pub dropped_bytes: u64,
-    /// How it ended.
     pub exit: Option<ExitInfo>,
     /// Whether parlor runs it (and can kill it).
     pub is_ours: bool,
-    /// When it began.
     pub began: Instant,
-    /// How long it ran, once ended.
+    /// Duration, once ended.
     pub took: Option<Duration>,
 }
 
-/// Most bytes of output that a [`TerminalView`] keeps.
+/// Maximum bytes of output in a [`TerminalView`].
 pub const TERMINAL_VIEW_BYTES: usize = 1 << 20;
 
 impl ToolCall {
@@ -277,9 +261,9 @@ impl ToolCall {
         }
     }
 
-    /// Applies the plain fields of a patch; status is the caller's, because it has rules of its own.
+    /// Applies the fields of a patch except the status, which has separate rules.
     pub fn apply(&mut self, mut patch: crate::model::ToolCallPatch) {
-        // An empty title tells nothing; the known one stays.
+        // An empty title does not replace a known one.
         if let Patch::Set(title) = patch.title
             && !title.is_empty()
         {
@@ -304,19 +288,19 @@ impl ToolCall {
         Patch::from_option(patch.extra).apply(&mut self.extra);
     }
 
-    /// Where one of its changes stands in its file, if that is known.
+    /// The position of one of its changes in its file, if known.
     pub fn place_of(&self, diff: &FileDiff) -> Option<&DiffPlace> {
         self.places.iter().find(|known| known.diff == *diff).map(|known| &known.place)
     }
 
-    /// The changes of files that it shows: those that it tells, and what was written through parlor besides.
+    /// The changes of files that it shows: reported ones, and other writes through parlor.
     pub fn diffs(&self) -> impl Iterator<Item = &FileDiff> {
         let made = self.accesses.iter().filter(|access| !access.is_told).filter_map(AccessRecord::diff);
-        self.told_diffs().chain(made)
+        self.reported_diffs().chain(made)
     }
 
-    /// The changes of files that it tells: those of its content, else those of its input, else those that were approved.
-    pub fn told_diffs(&self) -> impl Iterator<Item = &FileDiff> {
+    /// The reported changes: those of its content, otherwise of its input, otherwise those that were approved.
+    pub fn reported_diffs(&self) -> impl Iterator<Item = &FileDiff> {
         let in_content = self.content.iter().filter_map(|content| match content {
             ToolContent::Diff(diff) => Some(diff),
             _ => None,
@@ -347,7 +331,7 @@ fn keep_diffs_once(content: &mut Vec<ToolContent>) {
     content.retain(|piece| match piece {
         ToolContent::Diff(FileDiff { path, change: DiffChange::Patch(text) }) => {
             let same_file = || texts.iter().filter(|diff| diff.path == *path);
-            same_file().next().is_none() || !duplicate_diffs::tells_again(text, same_file())
+            same_file().next().is_none() || !duplicate_diffs::is_contained(text, same_file())
         }
         _ => true,
     });
@@ -360,13 +344,13 @@ fn texts_of(piece: &ToolContent) -> Option<&FileDiff> {
     }
 }
 
-/// Whether a call that only a permission request made is still worth showing once it was answered.
+/// Whether a call that consists of a permission request only is shown after it was answered.
 pub(in crate::app) fn is_worth_showing(call: &ToolCall) -> bool {
     match &call.decision {
         None | Some(Decision::Chosen { is_allow: false, .. }) => true,
         Some(Decision::Cancelled) => false,
         Some(Decision::Chosen { is_allow: true, .. }) => {
-            !call.is_joined && (call.told_diffs().next().is_some() || call.input.command.is_some())
+            !call.is_joined && (call.reported_diffs().next().is_some() || call.input.command.is_some())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Kept sessions: opened, read, gone on with, their older parts, folders that are gone.
+//! Tests of stored sessions: opening, reading, continuing, loading earlier pages, missing folders.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -13,7 +13,7 @@ fn said(text: &str, turn: u32) -> RecordedEvent {
     RecordedEvent { at_ms: 0, turn, record: Record::Update(says(text)) }
 }
 
-/// A session of the agent `fake`, of which the last turn is given and six events are not.
+/// A session of the agent `fake` with its last turn, and six earlier events that are not loaded.
 fn kept(uid: &str) -> RecordedSession {
     RecordedSession {
         head: SessionHead {
@@ -62,7 +62,7 @@ fn items(session: &Session) -> Vec<String> {
 }
 
 #[test]
-fn a_kept_session_is_shown_at_once_and_resumed_by_the_agent_that_runs() {
+fn a_stored_session_is_shown_immediately_and_resumed_by_the_running_agent() {
     let mut desk = TestApp::ready();
     desk.submit("something").end_turn(StopReason::EndTurn);
     desk.fx.clear();
@@ -72,8 +72,8 @@ fn a_kept_session_is_shown_at_once_and_resumed_by_the_agent_that_runs() {
         ["notice Info: 6 earlier events. Scroll up to load them.", "user* \"third\"", "agent \"3\""]
     );
     desk.expect_sent("call resume old\ndraft \"\"");
-    assert_eq!(desk.state.sessions.len(), 2, "the one before goes on");
-    // The same once more is shown, not opened again.
+    assert_eq!(desk.state.sessions.len(), 2, "the previous session stays open");
+    // A second request activates it instead of opening it again.
     let key = desk.state.active;
     desk.state.active = KEY;
     desk.flow(|state, now, fx| operations::open_kept(state, "k1", true, None, now, fx));
@@ -81,7 +81,7 @@ fn a_kept_session_is_shown_at_once_and_resumed_by_the_agent_that_runs() {
 }
 
 #[test]
-fn a_session_in_which_nothing_was_said_gives_way() {
+fn a_session_without_prompts_is_replaced() {
     let mut desk = TestApp::ready();
     tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
     assert_eq!(desk.state.sessions.len(), 1);
@@ -89,7 +89,7 @@ fn a_session_in_which_nothing_was_said_gives_way() {
 }
 
 #[test]
-fn what_cannot_be_had_is_said_and_nothing_changes() {
+fn a_session_that_cannot_be_opened_is_reported_and_nothing_changes() {
     let mut desk = TestApp::ready();
     let kept = Err("The session is open in another parlor (process 7). Close it there first.".to_owned());
     tell(&mut desk, StoreNews::Opened(Box::new(ArchiveOpening { kept, ..opening(true) })));
@@ -98,7 +98,7 @@ fn what_cannot_be_had_is_said_and_nothing_changes() {
 }
 
 #[test]
-fn a_session_that_is_read_has_no_agent_until_a_key_starts_it() {
+fn a_read_only_session_has_no_agent_until_a_key_starts_it() {
     let mut desk = TestApp::ready();
     desk.submit("something").end_turn(StopReason::EndTurn);
     desk.fx.clear();
@@ -108,11 +108,11 @@ fn a_session_that_is_read_has_no_agent_until_a_key_starts_it() {
     assert_eq!(shown(&desk).conn, None);
     desk.expect_sent("draft \"\"");
     desk.play(Event::Draft("and then".into()));
-    assert!(desk.fx.iter().all(|effect| !matches!(effect, Effect::Keep { .. })), "nothing of it is recorded");
+    assert!(desk.fx.iter().all(|effect| !matches!(effect, Effect::Keep { .. })), "nothing is recorded");
     desk.play(Event::Act(Action::RestartAgent)).play(Event::Act(Action::RestartAgent));
-    assert_eq!(jobs(&mut desk), [StoreJob::Take { key, uid: "k1".into() }], "asked for once");
+    assert_eq!(jobs(&mut desk), [StoreJob::Take { key, uid: "k1".into() }], "requested once");
     tell(&mut desk, StoreNews::Taken { key, kept: Err("Another parlor has it.".into()) });
-    assert!(shown(&desk).read_only.is_some(), "it can still be read");
+    assert!(shown(&desk).read_only.is_some(), "it is still read-only");
     desk.play(Event::Act(Action::RestartAgent));
     tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
     desk.expect_sent("call resume old");
@@ -122,7 +122,7 @@ fn a_session_that_is_read_has_no_agent_until_a_key_starts_it() {
 }
 
 #[test]
-fn what_another_parlor_added_meanwhile_is_shown_when_it_is_gone_on_with() {
+fn events_added_by_another_parlor_are_shown_when_the_session_is_continued() {
     let mut desk = TestApp::ready();
     tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
     let key = desk.state.active;
@@ -135,11 +135,11 @@ fn what_another_parlor_added_meanwhile_is_shown_when_it_is_gone_on_with() {
         items(shown(&desk))[1..],
         ["user* \"third\"", "agent \"3\"", "user* \"fourth\"", "agent \"4\""]
     );
-    assert_eq!(shown(&desk).queue, ["next"], "what was sent while it was read waits for the agent");
+    assert_eq!(shown(&desk).queue, ["next"], "prompts sent while it was read-only wait for the agent");
 }
 
 #[test]
-fn earlier_parts_come_above_and_what_points_to_items_follows() {
+fn earlier_pages_are_inserted_above_and_references_to_items_stay_valid() {
     let mut desk = TestApp::ready();
     desk.submit("something").end_turn(StopReason::EndTurn);
     tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
@@ -174,7 +174,7 @@ fn earlier_parts_come_above_and_what_points_to_items_follows() {
     );
     let turns: Vec<u32> = shown(&desk).transcript.items().iter().map(|item| item.turn).collect();
     assert_eq!(turns, [0, 2, 2, 3, 3, 4, 4, 4]);
-    assert_eq!(shown(&desk).selected, marked, "an id stays");
+    assert_eq!(shown(&desk).selected, marked, "ids are stable");
     assert_eq!(marked.and_then(|id| shown(&desk).transcript.index_of(id)), Some(3));
     desk.play(Event::Act(Action::LoadEarlier));
     assert_eq!(jobs(&mut desk), [earlier(3)]);
@@ -182,10 +182,10 @@ fn earlier_parts_come_above_and_what_points_to_items_follows() {
     tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
     assert_eq!(items(shown(&desk))[0], "notice Info: Start of session");
     desk.play(Event::Act(Action::LoadEarlier));
-    assert!(jobs(&mut desk).is_empty(), "there is nothing more");
+    assert!(jobs(&mut desk).is_empty(), "there are no more pages");
 }
 
-/// What is around the second of three turns.
+/// The events around the second of three turns.
 fn part() -> RecordedSession {
     RecordedSession {
         events: vec![prompt("second", 2), said("2", 2)],
@@ -210,7 +210,7 @@ fn current_hit(desk: &mut TestApp) -> Option<usize> {
 }
 
 #[test]
-fn a_place_that_was_found_is_shown_with_what_is_around_it_and_the_rest_comes_when_it_is_read() {
+fn a_search_hit_is_shown_with_its_context_and_later_pages_load_on_demand() {
     let mut desk = TestApp::ready();
     desk.state.user.searched = Some("\u{2}SECOND\u{3} and \u{2}2\u{3}".into());
     tell(&mut desk, opened_at(4));
@@ -228,10 +228,10 @@ fn a_place_that_was_found_is_shown_with_what_is_around_it_and_the_rest_comes_whe
         ]
     );
     desk.play(Event::Act(Action::LoadLater)).play(Event::Act(Action::LoadLater));
-    assert_eq!(jobs(&mut desk), [StoreJob::Later { key, uid: "k1".into(), from: 5 }], "asked for once");
+    assert_eq!(jobs(&mut desk), [StoreJob::Later { key, uid: "k1".into(), from: 5 }], "requested once");
     tell(&mut desk, StoreNews::Later { key, window: Err("The disk is away.".into()) });
     desk.play(Event::Act(Action::LoadLater));
-    assert_eq!(jobs(&mut desk).len(), 1, "what failed can be asked for again");
+    assert_eq!(jobs(&mut desk).len(), 1, "a failed request can be repeated");
     let window = Window {
         events: vec![prompt("third", 3), said("3", 3)],
         first_seq: 5,
@@ -242,11 +242,11 @@ fn a_place_that_was_found_is_shown_with_what_is_around_it_and_the_rest_comes_whe
     assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", "user* \"third\"", "agent \"3\""]);
     assert_eq!(shown(&desk).transcript.items().last().map(|item| item.turn), Some(3));
     desk.play(Event::Act(Action::LoadLater));
-    assert!(jobs(&mut desk).is_empty(), "there is nothing more");
+    assert!(jobs(&mut desk).is_empty(), "there are no more pages");
 }
 
 #[test]
-fn a_part_that_is_read_gives_way_to_the_end_when_its_session_goes_on() {
+fn a_read_only_part_is_replaced_by_the_end_when_its_session_is_continued() {
     let mut desk = TestApp::ready();
     tell(&mut desk, opened_at(4));
     let key = desk.state.active;
@@ -259,14 +259,14 @@ fn a_part_that_is_read_gives_way_to_the_end_when_its_session_goes_on() {
 }
 
 #[test]
-fn a_place_in_an_open_session_is_found_by_what_it_says_or_read_beside_it() {
+fn a_hit_in_an_open_session_is_found_by_content_or_opened_read_only() {
     let mut desk = TestApp::ready();
     desk.submit("something").end_turn(StopReason::EndTurn);
     tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
     let open = desk.state.active;
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     jobs(&mut desk);
-    // It is shown: its place is told by what is around it.
+    // The item is in memory: it is found by the surrounding events.
     desk.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(7), now, fx));
     assert_eq!(jobs(&mut desk), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
     let window =
@@ -283,7 +283,7 @@ fn a_place_in_an_open_session_is_found_by_what_it_says_or_read_beside_it() {
     let part = desk.state.active;
     assert_ne!(part, open);
     assert_eq!(desk.state.sessions.len(), 3);
-    // Another place of it takes the place of the first.
+    // Another part of the session replaces the first.
     desk.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(1), now, fx));
     tell(&mut desk, opened_at(1));
     assert_eq!(desk.state.sessions.len(), 3);
@@ -295,13 +295,13 @@ fn a_place_in_an_open_session_is_found_by_what_it_says_or_read_beside_it() {
 }
 
 #[test]
-fn a_search_goes_on_in_what_comes_above() {
+fn a_search_continues_in_loaded_earlier_pages() {
     let mut desk = TestApp::ready();
     tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
     let key = desk.state.active;
     desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("second".into())));
     desk.play(Event::Timer(TimerId::Search(key)));
-    assert_eq!(jobs(&mut desk).len(), 1, "nothing was found, so what came before is asked for");
+    assert_eq!(jobs(&mut desk).len(), 1, "without a hit, the previous page is requested");
     let events = vec![prompt("the second", 2), said("2 second", 2)];
     let page = EarlierPage { events, first_seq: 3, left_out_count: 3 };
     tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
@@ -312,7 +312,7 @@ fn a_search_goes_on_in_what_comes_above() {
 }
 
 #[test]
-fn a_session_whose_folder_is_gone_is_read_until_the_user_says_where_it_goes_on() {
+fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
     let mut desk = TestApp::ready();
     let offers = vec![FolderOffer { folder: "/code/new till".into(), why: FolderReason::Moved }];
     let gone = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
@@ -328,7 +328,7 @@ fn a_session_whose_folder_is_gone_is_read_until_the_user_says_where_it_goes_on()
 }
 
 #[test]
-fn a_listed_session_goes_on_as_what_is_kept_of_it() {
+fn a_listed_session_continues_its_stored_record() {
     let mut desk = TestApp::ready();
     *desk.state.listed_mut() = vec![listed("old")];
     let fx = {
@@ -354,7 +354,7 @@ fn a_listed_session_goes_on_as_what_is_kept_of_it() {
 }
 
 #[test]
-fn a_listed_session_that_is_kept_is_continued_in_its_record() {
+fn a_listed_session_with_a_record_is_opened_from_the_store() {
     for is_kept in [true, false] {
         let mut desk = TestApp::ready();
         desk.state.setup.keeps_sessions = true;
@@ -387,7 +387,7 @@ fn a_listed_session_that_is_kept_is_continued_in_its_record() {
 }
 
 #[test]
-fn a_title_of_the_users_own_stays_whatever_the_agent_says() {
+fn a_title_set_by_the_user_is_not_replaced_by_the_agent() {
     let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| operations::set_title(state, KEY, "Mine".into(), now, fx));
     desk.update(SessionUpdate::Info { title: Patch::Set("Theirs".into()), updated_at: Patch::Keep });
@@ -395,7 +395,7 @@ fn a_title_of_the_users_own_stays_whatever_the_agent_says() {
 }
 
 #[test]
-fn a_copy_up_to_a_turn_holds_what_was_said_until_then() {
+fn a_copy_up_to_a_turn_has_the_items_until_then() {
     let mut desk = TestApp::ready();
     desk.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
     desk.submit("two").update(says("2")).end_turn(StopReason::EndTurn);
@@ -411,7 +411,7 @@ fn a_copy_up_to_a_turn_holds_what_was_said_until_then() {
 }
 
 #[test]
-fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() {
+fn a_search_without_a_hit_loads_a_limited_number_of_pages() {
     let mut desk = TestApp::ready();
     let mut long = kept("k1");
     (long.first_seq, long.left_out_count, long.end_seq) = (10_006, 10_006, 10_008);
@@ -420,7 +420,7 @@ fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() 
     let key = desk.state.active;
     jobs(&mut desk);
     let mut before = 10_006;
-    // Serves what is wished until nothing is, and gives how many pages that were.
+    // Serves jobs until none are left, and returns the number of pages.
     let mut serve = |desk: &mut TestApp| {
         let mut count = 0;
         loop {
@@ -443,7 +443,7 @@ fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() 
     desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("nowhere".into())));
     assert_eq!(serve(&mut desk), 4);
     assert!(dialogs::looks_no_further(dialogs::search_of(&desk.state).unwrap()));
-    // More letters do not make it look further, a wish does.
+    // More letters do not load more pages, an explicit request does.
     desk.play(Event::Line(LineEdit::Insert("at all".into())));
     assert_eq!(serve(&mut desk), 0);
     desk.play(Event::Act(Action::Accept));
@@ -451,7 +451,7 @@ fn a_search_without_a_hit_reads_no_more_of_a_long_session_than_the_user_wants() 
 }
 
 #[test]
-fn of_a_session_in_which_nothing_was_said_nothing_is_missing() {
+fn a_session_without_prompts_has_lost_nothing() {
     let mut desk = TestApp::ready();
     desk.submit("something").end_turn(StopReason::EndTurn);
     let bare = RecordedSession { events: Vec::new(), left_out_count: 0, draft: "half".into(), ..kept("k1") };
@@ -461,7 +461,7 @@ fn of_a_session_in_which_nothing_was_said_nothing_is_missing() {
 }
 
 #[test]
-fn the_line_about_later_events_stays_last_whatever_is_said_while_a_part_is_read() {
+fn the_line_about_later_events_stays_last_in_a_read_only_part() {
     let mut desk = TestApp::ready();
     tell(&mut desk, opened_at(4));
     let key = desk.state.active;
@@ -478,14 +478,14 @@ fn the_line_about_later_events_stays_last_whatever_is_said_while_a_part_is_read(
 }
 
 #[test]
-fn a_session_of_an_agent_that_is_unknown_here_starts_no_other_one() {
-    // Behind a URL, or imported: there is a name, and no program.
+fn a_session_of_an_unknown_agent_does_not_start_another_one() {
+    // Remote or imported: there is a name, but no command.
     let head = SessionHead { agent: "far.example".into(), command: String::new(), ..kept("k1").head };
     let opening = ArchiveOpening { kept: Ok(RecordedSession { head, ..kept("k1") }), ..opening(true) };
     let mut desk = TestApp::ready();
     desk.fx.clear();
     tell(&mut desk, StoreNews::Opened(Box::new(opening)));
-    assert_eq!((shown(&desk).conn, desk.state.conns.len()), (None, 1), "no agent has it");
+    assert_eq!((shown(&desk).conn, desk.state.conns.len()), (None, 1), "it has no agent");
     assert!(matches!(desk.state.modals.last(), Some(Modal::Picker(_))), "the user chooses");
     let is_told = items(shown(&desk)).iter().any(|item| {
         item.contains("\"far.example\", is not configured")
@@ -495,7 +495,7 @@ fn a_session_of_an_agent_that_is_unknown_here_starts_no_other_one() {
 }
 
 #[test]
-fn the_session_of_one_agent_on_another_machine_is_not_loaded_by_another_one() {
+fn a_session_of_a_remote_agent_is_not_loaded_by_another_remote_agent() {
     let head = SessionHead { agent: "far.example".into(), command: String::new(), ..SessionHead::default() };
     let keeping = RecorderState::of_kept(head, "", &std::collections::VecDeque::new());
     let remote = |name: &str| {

@@ -1,4 +1,4 @@
-//! Permissions and questions.
+//! Tests of permissions and elicitations.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -6,7 +6,7 @@ use crate::app::*;
 use crate::model::*;
 
 #[test]
-fn asks_queue_and_the_view_begins_anew_with_each() {
+fn requests_are_queued_and_each_starts_with_a_new_view() {
     let mut desk = TestApp::running();
     desk.ask(1, permission("a")).wait(3).ask(2, permission("b"));
     desk.expect(
@@ -29,7 +29,7 @@ fn asks_queue_and_the_view_begins_anew_with_each() {
 }
 
 #[test]
-fn the_place_of_an_option_counts_not_its_kind() {
+fn options_are_chosen_by_index_not_by_kind() {
     let mut desk = TestApp::running();
     let options = vec![
         option("accept", PermissionKind::AllowOnce),
@@ -43,7 +43,7 @@ fn the_place_of_an_option_counts_not_its_kind() {
 }
 
 #[test]
-fn a_rejection_takes_the_agents_own_word_for_it_or_cancels() {
+fn a_rejection_uses_the_agents_reject_option_or_cancels() {
     let mut desk = TestApp::running();
     desk.ask(1, permission("a")).choose(None).expect_sent("answer 1: selected no");
     let empty = PermissionRequest {
@@ -55,7 +55,7 @@ fn a_rejection_takes_the_agents_own_word_for_it_or_cancels() {
 }
 
 #[test]
-fn acp_v1_a_withdrawn_request_leaves_the_queue_and_is_still_answered() {
+fn acp_v1_a_cancelled_request_leaves_the_queue_and_is_still_answered() {
     let mut desk = TestApp::running();
     desk.ask(1, permission("a")).ask(2, question()).ask(3, permission("c"));
     desk.agent(AgentEvent::AskWithdrawn(AskId(1))).agent(AgentEvent::AskWithdrawn(AskId(2)));
@@ -85,7 +85,7 @@ fn a_refusal_outside_a_turn_closes_the_call() {
 }
 
 #[test]
-fn a_request_without_a_session_goes_to_the_one_that_runs() {
+fn a_request_without_a_session_goes_to_the_one_with_a_running_turn() {
     let mut desk = TestApp::running();
     desk.flow(operations::new_session).open("other");
     desk.fx.clear();
@@ -100,7 +100,7 @@ fn a_request_without_a_session_goes_to_the_one_that_runs() {
 }
 
 #[test]
-fn questions_are_answered_and_remembered() {
+fn answers_to_questions_are_recorded() {
     use crate::app::ElicitationOutcome::{Accept, Cancel, Decline};
     let mut desk = TestApp::running();
     let field = FormField {
@@ -151,7 +151,7 @@ fn page() -> AgentRequest {
 }
 
 #[test]
-fn acp_v1_a_page_opens_only_once_the_user_agreed() {
+fn acp_v1_an_address_opens_only_after_the_user_confirmed() {
     let mut desk = TestApp::running();
     desk.ask(1, page()).expect_sent("");
     desk.flow(|state, now, fx| {
@@ -162,7 +162,7 @@ fn acp_v1_a_page_opens_only_once_the_user_agreed() {
 }
 
 #[test]
-fn a_page_that_was_dealt_with_elsewhere_closes_its_question() {
+fn an_address_handled_elsewhere_closes_its_question() {
     let mut desk = TestApp::running();
     desk.ask(1, page()).agent(AgentEvent::ElicitationComplete("other".into())).expect_sent("");
     desk.agent(AgentEvent::ElicitationComplete("p".into()));
@@ -171,7 +171,7 @@ fn a_page_that_was_dealt_with_elsewhere_closes_its_question() {
 }
 
 #[test]
-fn a_subagents_question_stands_where_the_user_is() {
+fn a_subagents_question_is_queued_in_its_top_level_session() {
     let mut desk = TestApp::running();
     desk.update(SessionUpdate::Subagent(SubagentPatch {
         session: "child".into(),
@@ -206,7 +206,7 @@ fn a_subagents_question_stands_where_the_user_is() {
 }
 
 #[test]
-fn one_number_is_one_request() {
+fn a_request_id_is_answered_once() {
     let mut desk = TestApp::running();
     desk.ask(1, permission("a")).ask(1, permission("a"));
     assert_eq!(desk.session().asks.len(), 1);

@@ -1,4 +1,4 @@
-//! Files and commands for the agent.
+//! Tests of file and terminal requests.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -18,7 +18,7 @@ fn ended(desk: &mut TestApp, id: &str, code: i32) {
     desk.service(ServiceEvent::TerminalEnded { terminal: id.into(), exit });
 }
 
-/// A command that runs as terminal `x`, with nothing left to read.
+/// A command that runs in terminal `x`, without unread effects.
 fn with_command() -> TestApp {
     let mut desk = TestApp::running();
     desk.ask(1, create(TerminalCommand { command: "sleep 9".into(), ..TerminalCommand::default() }));
@@ -55,7 +55,7 @@ fn a_quirk_makes_missing_files_read_as_empty() {
 }
 
 #[test]
-fn acp_v1_what_was_not_offered_is_no_method() {
+fn acp_v1_methods_that_were_not_offered_are_rejected() {
     let callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
     let mut desk =
         TestApp::with_spec(AgentSpec { command: "fake".into(), callbacks, ..AgentSpec::default() });
@@ -85,7 +85,7 @@ fn outside(desk: &mut TestApp, ask: u64) {
 }
 
 #[test]
-fn a_file_outside_is_the_users_to_allow() {
+fn a_file_outside_of_the_roots_is_asked_about() {
     let mut desk = TestApp::running();
     outside(&mut desk, 1);
     assert_eq!(desk.session().asks.len(), 1);
@@ -115,7 +115,7 @@ fn a_cancel_answers_a_file_that_waits_for_the_user() {
 }
 
 #[test]
-fn a_withdrawn_file_is_answered_by_its_result() {
+fn a_cancelled_file_request_is_answered_with_its_result() {
     let mut desk = TestApp::running();
     desk.ask(1, read("a")).agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("file 1 /code/shop/a");
     desk.service(ServiceEvent::FileDone {
@@ -128,7 +128,7 @@ fn a_withdrawn_file_is_answered_by_its_result() {
 }
 
 #[test]
-fn a_command_runs_in_the_folder_that_it_names() {
+fn a_command_runs_in_its_working_directory() {
     let mut desk = TestApp::running();
     let command =
         |cwd: Option<&str>| TerminalCommand { cwd: cwd.map(Into::into), ..TerminalCommand::default() };
@@ -152,7 +152,7 @@ fn output_is_shown_and_read() {
 }
 
 #[test]
-fn acp_v1_a_wait_is_answered_at_the_end_or_at_once_after_it() {
+fn acp_v1_a_wait_is_answered_at_the_exit_or_immediately_after_it() {
     let mut desk = with_command();
     desk.ask(2, AgentRequest::TerminalWait("x".into()))
         .ask(3, AgentRequest::TerminalWait("x".into()))
@@ -163,7 +163,7 @@ fn acp_v1_a_wait_is_answered_at_the_end_or_at_once_after_it() {
 }
 
 #[test]
-fn acp_v1_a_kill_keeps_the_id_and_a_release_does_not() {
+fn acp_v1_a_killed_terminal_keeps_its_id_and_a_released_one_does_not() {
     let mut desk = with_command();
     desk.ask(2, AgentRequest::TerminalKill("x".into())).expect_sent("terminal kill x\nanswer 2: done");
     desk.ask(3, AgentRequest::TerminalWait("x".into())).ask(4, AgentRequest::TerminalRelease("x".into()));
@@ -180,7 +180,7 @@ fn acp_v1_a_kill_keeps_the_id_and_a_release_does_not() {
 }
 
 #[test]
-fn a_withdrawn_wait_is_answered() {
+fn a_cancelled_wait_is_answered() {
     let mut desk = with_command();
     desk.ask(2, AgentRequest::TerminalWait("x".into())).agent(AgentEvent::AskWithdrawn(AskId(2)));
     desk.expect_sent("answer 2: error -32800");
@@ -189,7 +189,7 @@ fn a_withdrawn_wait_is_answered() {
 }
 
 #[test]
-fn a_command_that_started_too_late_is_taken_back() {
+fn a_command_that_started_too_late_is_released() {
     let mut desk = TestApp::running();
     desk.ask(1, create(TerminalCommand::default())).choose(Some(0));
     desk.crash();
@@ -206,7 +206,7 @@ fn the_end_of_an_agent_ends_its_commands() {
 }
 
 #[test]
-fn the_user_kills_the_marked_command_or_the_only_one() {
+fn the_user_kills_the_selected_command_or_the_only_one() {
     let kill = |state: &mut State, now, fx: &mut Vec<Effect>| operations::stop_part(state, KEY, now, fx);
     let mut desk = with_command();
     desk.flow(kill).expect_sent("terminal kill x");

@@ -1,4 +1,4 @@
-//! What was chosen in a session, when it is opened again.
+//! Tests of restoring chosen settings when a session is reopened.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -15,7 +15,7 @@ fn told(current: &str) -> Reply {
     Reply::Session(SessionReply { id, modes: Some(modes(current)), ..SessionReply::default() })
 }
 
-/// A session in a mode that the user chose.
+/// A session in a mode chosen by the user.
 fn read_only() -> TestApp {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(told("full")));
@@ -36,7 +36,7 @@ fn current(desk: &TestApp) -> String {
 }
 
 #[test]
-fn a_mode_that_was_chosen_holds_after_a_crash_before_any_prompt_goes_off() {
+fn a_chosen_mode_is_restored_after_a_crash_before_prompts_are_sent() {
     for reply in [Reply::Done, told("full")] {
         let mut desk = read_only();
         again(&mut desk, reply);
@@ -44,14 +44,14 @@ fn a_mode_that_was_chosen_holds_after_a_crash_before_any_prompt_goes_off() {
         desk.reply(Ok(Reply::Done)).expect_sent("call prompt \"go on\"");
         assert_eq!(current(&desk), "read-only");
     }
-    // Nothing is sent where the agent says that it holds.
+    // Nothing is sent if the agent reports it as current.
     let mut desk = read_only();
     again(&mut desk, told("read-only"));
     desk.submit("go on").expect_sent("call prompt \"go on\"");
 }
 
 #[test]
-fn what_nobody_chose_is_left_to_the_agent_and_what_it_changed_itself_holds_too() {
+fn only_chosen_settings_and_changes_of_the_agent_are_restored() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(told("full")));
     desk.submit("look").end_turn(StopReason::EndTurn);
@@ -65,7 +65,7 @@ fn what_nobody_chose_is_left_to_the_agent_and_what_it_changed_itself_holds_too()
 }
 
 #[test]
-fn where_a_choice_cannot_be_set_again_what_waits_stays_and_that_is_said() {
+fn a_setting_that_cannot_be_restored_is_reported_and_holds_prompts() {
     let mut desk = read_only();
     desk.submit("change it").crash().handshake(all_capabilities());
     desk.submit("and more").reply(Ok(Reply::Done));
@@ -78,12 +78,12 @@ fn where_a_choice_cannot_be_set_again_what_waits_stays_and_that_is_said() {
 }
 
 #[test]
-fn a_session_that_begins_anew_gets_the_choices_of_the_one_before() {
+fn a_replacement_session_gets_the_settings_of_the_previous_one() {
     let mut desk = read_only();
     desk.crash().handshake(AgentCapabilities::default());
     desk.fx.clear();
     desk.reply(Ok(told("full"))).expect_sent("call mode read-only");
-    // Another agent has its own.
+    // Another agent has separate settings.
     let mut desk = read_only();
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
     desk.flow(|state, now, fx| operations::start_agent(state, KEY, other, now, fx));
@@ -93,7 +93,7 @@ fn a_session_that_begins_anew_gets_the_choices_of_the_one_before() {
 }
 
 #[test]
-fn an_option_that_was_chosen_holds_with_the_value_that_the_agent_gave_it_last() {
+fn a_chosen_option_is_restored_with_its_last_reported_value() {
     let option = |current: &str| ConfigOption {
         id: "effort".into(),
         name: "Effort".into(),
@@ -126,7 +126,7 @@ fn an_option_that_was_chosen_holds_with_the_value_that_the_agent_gave_it_last() 
 }
 
 #[test]
-fn a_session_that_was_not_there_after_all_is_found_out_by_its_choices_and_they_hold_in_the_next_one() {
+fn restoring_settings_detects_a_lost_session_and_continues_in_the_replacement() {
     let mut desk = read_only();
     desk.submit("change it").crash().handshake(all_capabilities());
     let doubtful = SessionReply { is_provisional: true, ..SessionReply::default() };
@@ -142,7 +142,7 @@ fn a_session_that_was_not_there_after_all_is_found_out_by_its_choices_and_they_h
 }
 
 #[test]
-fn a_prompt_waits_until_the_mode_holds_that_was_chosen_before_it() {
+fn a_prompt_waits_for_the_mode_chosen_before_it() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(told("full")));
     desk.fx.clear();
@@ -153,7 +153,7 @@ fn a_prompt_waits_until_the_mode_holds_that_was_chosen_before_it() {
     choose(&mut desk, "read-only");
     desk.submit("look").expect_sent("call mode read-only");
     desk.reply(Ok(Reply::Done)).expect_sent("call prompt \"look\"");
-    // In a turn the queue goes its own way.
+    // During a turn the queue waits for the end of the turn.
     choose(&mut desk, "full");
     desk.submit("more").expect_sent("call mode full");
     desk.reply(Ok(Reply::Done)).expect_sent("");
@@ -161,7 +161,7 @@ fn a_prompt_waits_until_the_mode_holds_that_was_chosen_before_it() {
     assert!(desk.sent().contains("prompt \"more\""));
     desk.end_turn(StopReason::EndTurn);
     desk.fx.clear();
-    // What was typed for a mode that is not to be had stays.
+    // Prompts for a mode that could not be set stay in the queue.
     choose(&mut desk, "plan");
     desk.submit("plan it").fail(-32602, "not now").expect_sent("call mode plan");
     assert_eq!(desk.session().queue, ["plan it"]);
@@ -170,7 +170,7 @@ fn a_prompt_waits_until_the_mode_holds_that_was_chosen_before_it() {
         "{:?}",
         desk.state.flash
     );
-    // A title is no such thing, and what a lost agent was asked is forgotten.
+    // A title does not hold prompts, and requests to a crashed agent are dropped.
     choose(&mut desk, "plan");
     desk.crash().handshake(all_capabilities()).reply(Ok(told("full")));
     desk.fx.clear();
@@ -180,7 +180,7 @@ fn a_prompt_waits_until_the_mode_holds_that_was_chosen_before_it() {
 }
 
 #[test]
-fn what_the_agent_offers_no_more_is_named_and_what_waits_stays() {
+fn a_setting_no_longer_offered_is_reported_and_holds_prompts() {
     let mut desk = read_only();
     desk.crash().submit("change it").handshake(all_capabilities());
     desk.fx.clear();
@@ -197,7 +197,7 @@ fn what_the_agent_offers_no_more_is_named_and_what_waits_stays() {
 }
 
 #[test]
-fn a_model_that_only_the_agent_told_is_not_held_on_to() {
+fn a_model_reported_by_the_agent_is_not_restored() {
     let model = |id: &str| Model { id: id.into(), name: id.to_owned(), description: None };
     let session = |current: &str| {
         let models = Models { current: current.into(), available: vec![model("old"), model("new")] };
@@ -210,7 +210,7 @@ fn a_model_that_only_the_agent_told_is_not_held_on_to() {
     desk.submit("look").end_turn(StopReason::EndTurn);
     again(&mut desk, session("new"));
     desk.expect_sent("");
-    // One that was chosen is, also where the agent changed it after that.
+    // A chosen one is restored, even if the agent changed it later.
     desk.flow(|state, now, fx| operations::set_model(state, KEY, "old".into(), now, fx));
     desk.reply(Ok(Reply::Done));
     desk.update(SessionUpdate::Model("new".into()));
@@ -218,7 +218,7 @@ fn a_model_that_only_the_agent_told_is_not_held_on_to() {
     desk.expect_sent("call model new");
 }
 
-/// A mode was chosen, and a prompt typed behind it.
+/// A mode was chosen, followed by a prompt.
 fn waiting() -> TestApp {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Ok(told("full")));
@@ -238,7 +238,7 @@ fn a_prompt_waits_ten_seconds_for_a_mode_and_is_then_sent() {
     assert_eq!(desk.session().pending_setting(), None);
     let told = digest(desk.session());
     assert!(told.contains("The agent has not confirmed the new mode."), "{told}");
-    // What comes late counts, and holds nothing up.
+    // A late response is applied, without holding prompts.
     desk.fx.clear();
     desk.end_turn(StopReason::EndTurn);
     desk.submit("more").expect_sent("call prompt \"more\"");
@@ -254,7 +254,7 @@ fn a_timer_of_an_answered_change_sends_nothing() {
 }
 
 #[test]
-fn a_refused_mode_leaves_the_prompt_and_says_how_it_is_sent() {
+fn a_refused_mode_holds_the_prompt_and_shows_how_to_send_it() {
     let mut desk = waiting();
     desk.fail(-32602, "not now").expect_sent("");
     assert_eq!(
@@ -265,7 +265,7 @@ fn a_refused_mode_leaves_the_prompt_and_says_how_it_is_sent() {
 }
 
 #[test]
-fn what_is_set_again_after_a_crash_holds_prompts_without_a_limit() {
+fn settings_restored_after_a_crash_hold_prompts_without_a_limit() {
     let mut desk = read_only();
     again(&mut desk, Reply::Done);
     desk.submit("go on").expect_sent("call mode read-only");

@@ -1,11 +1,11 @@
-//! Closing, deleting and showing sessions; servers that an agent does not take.
+//! Tests of closing, deleting and showing sessions, and of servers that an agent does not support.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
 use crate::model::*;
 
 #[test]
-fn acp_v1_a_closed_session_is_told_to_the_agent_and_another_one_is_shown() {
+fn acp_v1_a_closed_session_is_closed_by_the_agent_and_another_one_is_shown() {
     let mut desk = TestApp::ready();
     desk.flow(operations::new_session).open("two");
     let two = desk.state.active;
@@ -18,14 +18,14 @@ fn acp_v1_a_closed_session_is_told_to_the_agent_and_another_one_is_shown() {
 }
 
 #[test]
-fn the_only_session_stays() {
+fn the_last_session_cannot_be_closed() {
     let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| operations::close_session(state, KEY, now, fx)).expect_sent("");
     assert_eq!(desk.state.sessions.len(), 1);
 }
 
 #[test]
-fn acp_v1_a_session_is_not_closed_with_an_agent_that_does_not_offer_it() {
+fn acp_v1_session_close_is_sent_only_if_advertised() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID);
     desk.flow(operations::new_session).open("two");
@@ -36,7 +36,7 @@ fn acp_v1_a_session_is_not_closed_with_an_agent_that_does_not_offer_it() {
 }
 
 #[test]
-fn what_a_closed_session_was_asked_is_answered() {
+fn the_requests_of_a_closed_session_are_answered() {
     let mut desk = TestApp::ready();
     desk.flow(operations::new_session).open("two");
     desk.ask(
@@ -54,7 +54,7 @@ fn what_a_closed_session_was_asked_is_answered() {
 }
 
 #[test]
-fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_agrees() {
+fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_confirms() {
     let mut desk = TestApp::ready();
     *desk.state.listed_mut() = vec![listed("old"), listed("older")];
     desk.flow(|state, _, fx| operations::delete_session(state, "old".into(), fx))
@@ -67,7 +67,7 @@ fn acp_v1_a_deleted_session_leaves_the_list_once_the_agent_agrees() {
 }
 
 #[test]
-fn acp_v1_what_is_open_or_cannot_be_deleted_is_not_deleted() {
+fn acp_v1_open_sessions_and_those_of_agents_without_delete_are_not_deleted() {
     let mut desk = TestApp::ready();
     desk.flow(|state, _, fx| operations::delete_session(state, ID.into(), fx)).expect_sent("");
     assert_eq!(desk.state.flash.as_deref(), Some("This session is open. Close it first."));
@@ -78,7 +78,7 @@ fn acp_v1_what_is_open_or_cannot_be_deleted_is_not_deleted() {
 }
 
 #[test]
-fn acp_v1_servers_that_the_agent_does_not_take_are_told() {
+fn acp_v1_servers_not_supported_by_the_agent_are_reported() {
     let mut desk = TestApp::started();
     let web = McpServer::Http { name: "web".into(), url: "https://example.org".into(), headers: Vec::new() };
     desk.state.setup.mcp_servers = vec![web];
@@ -86,7 +86,7 @@ fn acp_v1_servers_that_the_agent_does_not_take_are_told() {
         AuthMethod { id: "tool".into(), name: "Tool".into(), description: None, kind: AuthKind::Agent };
     let info = || AgentInfo { auth_methods: vec![method.clone()], ..AgentInfo::default() };
     desk.agent(AgentEvent::Ready(Box::new(info()))).fail(-32000, "sign in first");
-    // A sign-in starts the agent again.
+    // A sign-in restarts the agent.
     desk.service(ServiceEvent::LoginDone(CONN, Ok(())));
     desk.agent(AgentEvent::Ready(Box::new(info()))).open(ID);
     desk.expect(
@@ -99,5 +99,5 @@ fn acp_v1_servers_that_the_agent_does_not_take_are_told() {
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
     desk.flow(|state, now, fx| operations::start_agent(state, KEY, other, now, fx));
     desk.handshake(AgentCapabilities::default()).open(ID);
-    assert_eq!(desk.session().transcript.items().len(), 3, "another agent, another word");
+    assert_eq!(desk.session().transcript.items().len(), 3, "another agent has a separate notice");
 }

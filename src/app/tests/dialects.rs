@@ -1,4 +1,4 @@
-//! What single systems do to sessions: ids kept in the folder, sessions that die, prompts that cannot be sent.
+//! Tests of peculiarities of single agents: ids stored in the folder, sessions that end, prompts that cannot be sent.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -20,18 +20,18 @@ fn hinted() -> TestApp {
 }
 
 #[test]
-fn a_session_whose_id_lies_in_the_folder_goes_on() {
+fn a_session_whose_id_is_found_in_the_folder_is_resumed() {
     let mut desk = hinted();
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     assert_eq!(desk.session().id, Some("old".into()));
     desk.expect("ready · idle\nnotice Info: Session resumed. The agent does not send earlier messages.");
-    // The next one is the user's wish for a new session.
+    // The next one was requested as a new session.
     desk.flow(operations::new_session);
     desk.expect_sent("call new");
 }
 
 #[test]
-fn a_session_in_the_folder_that_has_expired_is_told_and_a_new_one_begins() {
+fn an_expired_session_of_the_folder_is_reported_and_replaced() {
     let mut desk = hinted();
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "expired").expect_sent("call new");
     desk.open("t");
@@ -39,7 +39,7 @@ fn a_session_in_the_folder_that_has_expired_is_told_and_a_new_one_begins() {
     assert_eq!(desk.session().id, Some("t".into()));
 }
 
-/// The agent has answered, and replays nothing for as long as that is waited for.
+/// The agent has responded, and replays nothing until all timeouts have passed.
 fn nothing_comes(desk: &mut TestApp) -> &mut TestApp {
     for _ in 0..4 {
         desk.play(Event::Timer(TimerId::History(KEY)));
@@ -57,7 +57,7 @@ fn mortal() -> TestApp {
 }
 
 #[test]
-fn a_session_that_dies_on_cancel_is_taken_up_again_before_the_next_prompt() {
+fn a_session_that_ends_on_cancel_is_reopened_before_the_next_prompt() {
     let mut desk = mortal();
     desk.submit("next").end_turn(StopReason::Cancelled).expect_sent("call load s");
     desk.reply(Ok(Reply::Session(SessionReply::default())));
@@ -65,7 +65,7 @@ fn a_session_that_dies_on_cancel_is_taken_up_again_before_the_next_prompt() {
 }
 
 #[test]
-fn a_session_that_was_not_taken_up_after_all_is_replaced_and_the_prompt_sent_again() {
+fn a_session_lost_after_a_resume_is_replaced_and_the_prompt_resent() {
     let mut desk = mortal();
     desk.end_turn(StopReason::Cancelled);
     desk.reply(Ok(Reply::Session(SessionReply { is_provisional: true, ..SessionReply::default() })));
@@ -79,7 +79,7 @@ fn a_session_that_was_not_taken_up_after_all_is_replaced_and_the_prompt_sent_aga
 }
 
 #[test]
-fn a_prompt_that_cannot_be_sent_comes_back_to_the_composer() {
+fn a_prompt_that_cannot_be_sent_is_restored_to_the_composer() {
     let mut desk = TestApp::running();
     desk.reply(Err(CallError::NotSent { error: "Too long. Shorten it.".into() }));
     assert_eq!(desk.session().draft, "go");
@@ -87,7 +87,7 @@ fn a_prompt_that_cannot_be_sent_comes_back_to_the_composer() {
 }
 
 #[test]
-fn what_is_learned_of_an_agent_stands_in_the_details_of_its_connection() {
+fn quirks_of_an_agent_are_listed_in_the_connection_details() {
     let mut desk = TestApp::ready();
     for text in ["Odd thing.", "Odd thing.", "Another."] {
         let kind = AnomalyKind::Dialect;

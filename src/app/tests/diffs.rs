@@ -1,4 +1,4 @@
-//! Where the changes of calls stand in their files.
+//! Tests of locating the changes of calls in their files.
 
 use super::support::*;
 use crate::app::*;
@@ -45,7 +45,7 @@ fn call_of(desk: &TestApp) -> &ToolCall {
 }
 
 #[test]
-fn changes_are_looked_up_once_and_kept_beside_the_call() {
+fn changes_are_located_once_and_saved_with_the_call() {
     let mut desk = TestApp::running();
     let (one, two) = (diff("a", "b"), diff("c", "d"));
     desk.update(edit(ToolStatus::Pending, vec![one.clone(), two.clone()], &[10, 20]));
@@ -59,9 +59,9 @@ fn changes_are_looked_up_once_and_kept_beside_the_call() {
     let rev = desk.session().transcript.items()[1].rev;
     answer(&mut desk, vec![(one.clone(), at(11)), (two.clone(), DiffPlace::Lines(vec![None]))], false);
     assert_eq!(call_of(&desk).place_of(&one), Some(&at(11)));
-    assert_ne!(desk.session().transcript.items()[1].rev, rev, "it is to be drawn anew");
+    assert_ne!(desk.session().transcript.items()[1].rev, rev, "it must be redrawn");
 
-    // Done: what was not found is looked for once more, and then no more.
+    // When the call has ended, changes not found are located once more.
     desk.update(news("t", ToolStatus::Completed));
     let asked = jobs(&mut desk);
     assert_eq!(asked.iter().map(|job| (job.is_done, job.asks.len())).collect::<Vec<_>>(), [(true, 1)]);
@@ -72,7 +72,7 @@ fn changes_are_looked_up_once_and_kept_beside_the_call() {
 }
 
 #[test]
-fn the_diff_of_a_question_is_looked_up_too() {
+fn the_diff_of_a_permission_request_is_located() {
     let mut desk = TestApp::running();
     let mut tool = ToolCallPatch::new("t".into());
     tool.content = Patch::Set(vec![ToolContent::Diff(diff("a", "b"))]);
@@ -83,7 +83,7 @@ fn the_diff_of_a_question_is_looked_up_too() {
 }
 
 #[test]
-fn a_late_answer_for_another_change_is_dropped() {
+fn a_late_result_for_another_change_is_dropped() {
     let mut desk = TestApp::running();
     desk.update(edit(ToolStatus::Pending, vec![diff("a", "b")], &[]));
     desk.update(edit(ToolStatus::Pending, vec![diff("c", "d")], &[]));
@@ -96,7 +96,7 @@ fn a_late_answer_for_another_change_is_dropped() {
 }
 
 #[test]
-fn what_tells_its_lines_is_not_looked_up() {
+fn a_change_with_line_numbers_is_not_located() {
     let mut desk = TestApp::running();
     let numbered = FileDiff {
         path: "a.rs".into(),

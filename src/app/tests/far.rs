@@ -1,4 +1,4 @@
-//! Sessions whose agent runs on another machine.
+//! Tests of sessions with a remote agent.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -33,7 +33,7 @@ fn edit() -> SessionUpdate {
 }
 
 #[test]
-fn the_agent_is_told_the_folder_of_its_machine_and_the_session_is_kept_by_the_one_here() {
+fn the_remote_agent_gets_its_folder_and_the_session_is_stored_under_the_local_one() {
     let desk = ready();
     let place = &desk.session().place;
     assert_eq!((place.folder(), place.cwd.as_path()), ("/srv/shop".as_ref(), "/code/shop".as_ref()));
@@ -41,18 +41,22 @@ fn the_agent_is_told_the_folder_of_its_machine_and_the_session_is_kept_by_the_on
         Effect::Connect { cwd, .. } => Some(cwd.clone()),
         _ => None,
     });
-    assert_eq!(connect, Some("/code/shop".into()), "ssh itself runs here");
+    assert_eq!(connect, Some("/code/shop".into()), "ssh runs locally");
     let head = desk.kept.iter().find_map(|note| match note {
         Note::Head(head) => Some(head.clone()),
         _ => None,
     });
     let head = head.expect("a head is kept");
-    assert_eq!((head.agent.as_str(), head.command.as_str()), ("far", ""), "nobody starts it here by mistake");
+    assert_eq!(
+        (head.agent.as_str(), head.command.as_str()),
+        ("far", ""),
+        "it must not be started here by mistake"
+    );
     assert_eq!(head.place.cwd.as_path(), "/code/shop".as_ref() as &std::path::Path);
 }
 
 #[test]
-fn nothing_is_read_from_the_disk_here_for_files_there() {
+fn remote_files_are_not_read_from_the_local_disk() {
     let mut desk = ready();
     desk.fx.clear();
     desk.submit("go");
@@ -65,7 +69,7 @@ fn nothing_is_read_from_the_disk_here_for_files_there() {
 }
 
 #[test]
-fn a_file_there_is_opened_by_the_editor_that_is_configured_for_it_only() {
+fn a_remote_file_is_opened_only_by_the_editor_configured_for_it() {
     let mut desk = ready();
     let target = || Target::File(Location { path: "src/a.rs".into(), line: Some(3) });
     desk.fx.clear();
@@ -85,7 +89,7 @@ fn a_file_there_is_opened_by_the_editor_that_is_configured_for_it_only() {
 }
 
 #[test]
-fn a_lost_line_is_made_again_and_the_session_goes_on() {
+fn a_lost_connection_is_restored_and_the_session_resumed() {
     let mut desk = ready();
     desk.submit("go");
     desk.fx.clear();
@@ -103,7 +107,7 @@ fn a_lost_line_is_made_again_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_host_that_wants_to_ask_gets_the_terminal_if_the_user_agrees() {
+fn a_host_that_requires_interaction_gets_the_terminal_if_the_user_agrees() {
     let mut desk = TestApp::with_spec(far_spec());
     desk.fx.clear();
     let error = "build does not let ssh in without asking: Permission denied (password).".to_owned();
@@ -121,14 +125,14 @@ fn a_host_that_wants_to_ask_gets_the_terminal_if_the_user_agrees() {
     desk.service(ServiceEvent::LoginDone(CONN, Ok(()))).expect_sent("connect 2 after 0 ms");
     let second = ConnId(2);
     desk.flow(|state, _, fx| operations::sign_in_to_host(state, second, fx));
-    assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::RunLogin { .. })), "it is being started");
+    assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::RunLogin { .. })), "it is starting");
 }
 
 #[test]
-fn an_agent_of_this_machine_brings_the_session_back_here() {
+fn a_local_agent_makes_the_session_local_again() {
     let mut desk = ready();
     let near = AgentSpec { name: "near".into(), command: "near".into(), ..AgentSpec::default() };
     desk.flow(|state, now, fx| operations::start_agent(state, KEY, near, now, fx));
     assert_eq!(desk.session().place.far, None);
-    assert_eq!(desk.session().id, None, "another agent knows nothing of the old id");
+    assert_eq!(desk.session().id, None, "another agent does not have the old id");
 }

@@ -1,4 +1,4 @@
-//! Conversations that are told to an agent that does not know them.
+//! Tests of handing conversations over to an agent that does not have them.
 
 use super::support::*;
 use crate::app::lifecycle::handover;
@@ -30,7 +30,7 @@ fn prompt_blocks(desk: &mut TestApp) -> Vec<ContentBlock> {
     sent.expect("a prompt was sent")
 }
 
-/// Hands the conversation over to `other`, whose session is then open.
+/// Hands the conversation over to `other`, and opens its session.
 fn handed_over(capabilities: AgentCapabilities) -> (TestApp, SessionKey) {
     let mut desk = talked();
     desk.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
@@ -46,7 +46,7 @@ fn handed_over(capabilities: AgentCapabilities) -> (TestApp, SessionKey) {
 }
 
 #[test]
-fn the_first_prompt_carries_the_conversation_as_a_resource() {
+fn the_first_prompt_includes_the_conversation_as_a_resource() {
     let capabilities = AgentCapabilities { prompt_embedded_context: true, ..AgentCapabilities::default() };
     let (mut desk, key) = handed_over(capabilities);
     desk.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
@@ -62,8 +62,8 @@ fn the_first_prompt_carries_the_conversation_as_a_resource() {
     {
         assert!(told.contains(words), "{words} in\n{told}");
     }
-    assert!(!told.contains("hm"), "what was thought is not told");
-    // It is told once, with a turn that came to its end.
+    assert!(!told.contains("hm"), "thoughts are not included");
+    // It is sent once, with a turn that was answered.
     let conn = desk.state.sessions[&key].conn.unwrap();
     let end = |desk: &mut TestApp, result| {
         let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
@@ -72,7 +72,7 @@ fn the_first_prompt_carries_the_conversation_as_a_resource() {
     end(&mut desk, Err(CallError::Agent(RpcError::new(-32603, "no quota"))));
     desk.fx.clear();
     desk.flow(|state, now, fx| operations::submit(state, key, "again".into(), now, fx));
-    assert_eq!(prompt_blocks(&mut desk).len(), 2, "the turn failed, so it is told again");
+    assert_eq!(prompt_blocks(&mut desk).len(), 2, "the turn failed, so it is sent again");
     end(&mut desk, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
     desk.fx.clear();
     desk.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
@@ -80,7 +80,7 @@ fn the_first_prompt_carries_the_conversation_as_a_resource() {
 }
 
 #[test]
-fn an_agent_that_takes_text_only_gets_text_and_its_echo_is_not_shown() {
+fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
     let (mut desk, key) = handed_over(AgentCapabilities::default());
     desk.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
     let blocks = prompt_blocks(&mut desk);
@@ -94,12 +94,12 @@ fn an_agent_that_takes_text_only_gets_text_and_its_echo_is_not_shown() {
     }
     let shown = digest(&desk.state.sessions[&key]);
     assert!(shown.ends_with("user* \"go on\""), "{shown}");
-    // Played back later, it is the same prompt.
+    // When it is replayed, it is the same prompt.
     assert_eq!(text::without_context(&format!("{told}{asked}")), "go on");
 }
 
 #[test]
-fn both_sessions_say_that_they_belong_together() {
+fn both_sessions_of_a_handover_are_linked() {
     let mut desk = talked();
     desk.kept.clear();
     let fx = {
@@ -122,7 +122,7 @@ fn both_sessions_say_that_they_belong_together() {
 }
 
 #[test]
-fn what_is_told_stays_within_the_configured_size_and_says_what_is_missing() {
+fn a_handover_has_the_configured_size_and_notes_omissions() {
     let mut desk = talked();
     for number in 0..40 {
         desk.submit(&format!("prompt {number}"))
@@ -141,7 +141,7 @@ fn what_is_told_stays_within_the_configured_size_and_says_what_is_missing() {
 }
 
 #[test]
-fn the_first_prompt_at_hand_is_not_called_the_first_where_more_is_kept() {
+fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
     let mut desk = talked();
     for _ in 0..8 {
         desk.submit("words").update(says(&"words ".repeat(100))).end_turn(StopReason::EndTurn);
@@ -162,7 +162,7 @@ fn the_first_prompt_at_hand_is_not_called_the_first_where_more_is_kept() {
 }
 
 #[test]
-fn the_agents_own_summary_takes_the_place_of_what_it_sums_up() {
+fn a_summary_of_the_agent_replaces_the_summarized_part() {
     let mut desk = talked();
     desk.update(SessionUpdate::Compaction {
         id: "c".into(),
@@ -182,7 +182,7 @@ fn shown_handover(desk: &TestApp) -> &Handover {
 }
 
 #[test]
-fn an_agent_that_has_forgotten_is_told_if_the_user_wants_it() {
+fn a_lost_conversation_is_sent_if_the_user_requests_it() {
     let mut desk = talked();
     desk.crash();
     desk.wait(1);
@@ -195,7 +195,7 @@ fn an_agent_that_has_forgotten_is_told_if_the_user_wants_it() {
         words: "",
     }];
     desk.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
-    assert!(desk.state.modals.is_empty(), "an offer takes no keys");
+    assert!(desk.state.modals.is_empty(), "an offer receives no keys");
     let told = desk.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. } if detail.contains("Alt+H sends the conversation"))
     });
@@ -213,13 +213,13 @@ fn an_agent_that_has_forgotten_is_told_if_the_user_wants_it() {
 }
 
 #[test]
-fn nothing_is_handed_over_where_nothing_was_said() {
+fn an_empty_session_has_no_handover() {
     let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
     assert_eq!((desk.state.sessions.len(), desk.state.active), (1, KEY));
 }
 
-/// A session that was opened to go on from another one, as it is kept.
+/// A stored session that continues another one.
 fn kept_with(more: Vec<Record>) -> RecordedSession {
     let told = Record::HandedOver { agent: "one".into(), text: "# Conversation so far".into() };
     let records = std::iter::once(told).chain(more);
@@ -239,7 +239,7 @@ fn kept_with(more: Vec<Record>) -> RecordedSession {
 }
 
 #[test]
-fn what_is_to_be_told_is_kept_until_it_was_told() {
+fn a_handover_is_recorded_until_it_was_sent() {
     let mut desk = talked();
     desk.kept.clear();
     desk.flow(|state, _, fx| operations::tell_agent(state, KEY, fx)).play(Event::Input);
@@ -269,7 +269,7 @@ fn what_is_to_be_told_is_kept_until_it_was_told() {
     assert_eq!(reopened(vec![prompt(), failed(), prompt(), ended(StopReason::MaxTokens)]), None);
 }
 
-/// An agent that refuses to take up a session, which is then begun anew.
+/// An agent that refuses to resume a session, which is then replaced.
 fn forgotten() -> TestApp {
     let mut desk = talked();
     desk.crash();
@@ -288,19 +288,19 @@ fn ids_kept(desk: &TestApp) -> Vec<&str> {
 }
 
 #[test]
-fn an_agent_that_has_forgotten_is_asked_once_more_until_something_is_said() {
+fn restoring_a_lost_session_is_retried_until_a_prompt_is_sent() {
     let mut desk = forgotten();
     desk.play(Event::Input);
     assert!(desk.session().resume.has_lost_history() && desk.session().id == Some("fresh".into()));
-    assert_eq!(ids_kept(&desk).last(), Some(&"s"), "the next parlor asks for the old one too");
+    assert_eq!(ids_kept(&desk).last(), Some(&"s"), "the next start also requests the old one");
     desk.fx.clear();
-    // It still does not know it: that is said, but not in the transcript once more.
+    // Still not restored: this is reported, but not in the transcript again.
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
     desk.fail(-32603, "no").fail(-32603, "no").open("fresher");
     assert!(desk.sent().contains("call resume s\ncall load s\ncall new"));
     assert_eq!(desk.state.flash.as_deref(), Some("The agent still could not restore this conversation."));
     assert_eq!(digest(desk.session()).matches("could not restore this conversation").count(), 1);
-    // Now it does.
+    // Now it is restored.
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     assert!(!desk.session().resume.has_lost_history() && desk.session().id == Some("s".into()));
@@ -308,7 +308,7 @@ fn an_agent_that_has_forgotten_is_asked_once_more_until_something_is_said() {
 }
 
 #[test]
-fn what_was_said_in_the_new_session_is_not_given_up_for_the_old_one() {
+fn a_used_replacement_session_is_not_replaced_by_the_old_one() {
     let mut desk = forgotten();
     desk.submit("go on then").end_turn(StopReason::EndTurn);
     assert_eq!(ids_kept(&desk).last(), Some(&"fresh"));

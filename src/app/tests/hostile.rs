@@ -1,4 +1,5 @@
-//! Whatever an agent sends, it changes no root, no callback switch, no grant, and no program that is started.
+//! Property test: whatever an agent sends, it changes no root, callback setting or grant, and no program that is
+//! started.
 
 use crate::app::lifecycle::operations;
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use super::support::*;
 use crate::app::*;
 use crate::model::*;
 
-/// Words that would do harm if they were taken for a path, a program or a name.
+/// Strings that would be harmful if used as a path, a program or a name.
 const WORDS: &[&str] = &[
     "/",
     "/etc",
@@ -106,7 +107,7 @@ fn ask() -> impl Strategy<Value = AgentRequest> {
     ]
 }
 
-/// What an agent may say, and what a user does who looks at lists but agrees to nothing.
+/// A message of the agent, or an action of a user who opens lists but confirms nothing.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "a few of them live at a time")]
 enum Step {
@@ -117,11 +118,11 @@ enum Step {
     Crash,
     /// The user opens a session from the agent's list.
     Open(String),
-    /// The user asks for the list.
+    /// The user opens the list.
     List,
-    /// The user picks a way to sign in.
+    /// The user selects a sign-in method.
     SignIn(String),
-    /// The user closes whatever is open, or takes the default.
+    /// The user closes the open dialog, or accepts its default.
     Close(bool),
     Submit,
 }
@@ -186,7 +187,7 @@ fn play(desk: &mut TestApp, step: Step, nth: u64) {
         }
         Step::Close(takes_default) => {
             desk.wait(5);
-            // The default of a question about folders opens the session in the user's own folder alone.
+            // The default answer about folders opens the session in the user's own folder only.
             let is_choice = matches!(desk.state.modals.last(), Some(Modal::Choice(_)));
             desk.play(Event::Act(if takes_default && is_choice { Action::Accept } else { Action::Escape }));
         }
@@ -220,7 +221,7 @@ fn check(desk: &mut TestApp, is_remote: bool) {
     }
     for effect in std::mem::take(&mut desk.fx) {
         match effect {
-            // Nothing of this happens unless the user says yes.
+            // None of these happens without a confirmation.
             Effect::RunLogin { .. }
             | Effect::OpenUrl(_)
             | Effect::OpenFile { .. }

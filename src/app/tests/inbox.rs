@@ -1,4 +1,4 @@
-//! What waits in all tabs: the order, answers in place, and that no answer goes astray.
+//! Tests of the inbox: its order, answers in place, and that no answer goes to another request.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -12,7 +12,7 @@ fn of_two(tool: &str) -> AgentRequest {
     AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request })
 }
 
-/// Two tabs, the first in front; the second one's agent.
+/// Two tabs, the first active; returns the second one's session and connection.
 fn desk() -> (TestApp, SessionKey, ConnId) {
     let (mut desk, key, conn) = TestApp::two_tabs();
     desk.play(Event::Act(Action::ShowTab(1)));
@@ -25,7 +25,7 @@ impl TestApp {
         self.wait(1).play(Event::Agent(conn, AgentEvent::Request(AskId(ask), Box::new(request))))
     }
 
-    /// A key after a while of silence.
+    /// A key after a pause.
     fn key(&mut self, action: Action) -> &mut Self {
         self.wait(2).quick_key(action)
     }
@@ -64,11 +64,11 @@ fn all_tabs_are_listed_with_the_oldest_first() {
     );
     assert_eq!(count_behind(&desk.state), (2, 1));
     desk.key(Action::ShowTab(2));
-    assert_eq!(count_behind(&desk.state), (1, 0), "what failed was looked at");
+    assert_eq!(count_behind(&desk.state), (1, 0), "the failure was seen");
 }
 
 #[test]
-fn a_turn_that_stopped_early_is_told_as_what_it_was() {
+fn a_turn_that_stopped_early_is_listed_with_its_reason() {
     for (reason, words) in [
         (StopReason::MaxTokens, "Token limit reached"),
         (StopReason::MaxTurnRequests, "Request limit reached"),
@@ -88,24 +88,24 @@ fn a_turn_that_stopped_early_is_told_as_what_it_was() {
 }
 
 #[test]
-fn a_permission_behind_the_front_is_answered_in_place_and_once() {
+fn a_permission_of_an_inactive_tab_is_answered_in_place_and_once() {
     let (mut desk, key, conn) = desk();
     desk.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));
     desk.key(Action::OpenAttention);
-    // The list was opened by a key, but what is in it has not been read yet.
+    // The list was opened by a key, but its content has not been read yet.
     desk.quick_key(Action::Choose(1)).expect_sent("");
     desk.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
     assert_eq!((desk.state.active, desk.marked()), (KEY, Some(&WaitingFor::Ask(conn, AskId(2)))));
-    // The same key once more, too soon: what came under the mark by itself is not answered.
+    // The same key again too soon: the entry that moved under the selection is not answered.
     desk.quick_key(Action::Choose(1)).expect_sent("");
     desk.key(Action::Choose(2)).expect_sent("answer 2: selected no");
     assert_eq!((desk.marked(), desk.state.sessions[&key].asks.len()), (None, 0));
     desk.key(Action::Choose(1)).key(Action::Accept).expect_sent("");
-    assert_eq!((desk.state.modals.len(), desk.state.active), (0, KEY), "with nothing to go to, it closes");
+    assert_eq!((desk.state.modals.len(), desk.state.active), (0, KEY), "an empty inbox closes");
 }
 
 #[test]
-fn a_request_that_is_taken_back_gives_its_key_to_nobody() {
+fn a_key_for_a_cancelled_request_answers_no_other() {
     let (mut desk, _, conn) = desk();
     desk.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));
     desk.key(Action::OpenAttention).wait(2);
@@ -116,7 +116,7 @@ fn a_request_that_is_taken_back_gives_its_key_to_nobody() {
 }
 
 #[test]
-fn what_comes_while_the_list_is_open_does_not_move_the_mark() {
+fn new_entries_do_not_move_the_selection() {
     let (mut desk, _, conn) = desk();
     desk.other_asks(conn, 1, of_two("a"));
     desk.key(Action::OpenAttention).wait(2);
@@ -126,21 +126,21 @@ fn what_comes_while_the_list_is_open_does_not_move_the_mark() {
 }
 
 #[test]
-fn the_arrows_walk_the_list_and_enter_goes_to_the_tab() {
+fn arrow_keys_move_the_selection_and_enter_activates_the_tab() {
     let (mut desk, key, conn) = desk();
     desk.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
     desk.key(Action::OpenAttention).key(Action::Down);
     assert_eq!(desk.marked(), Some(&WaitingFor::Ask(conn, AskId(2))));
     desk.quick_key(Action::Accept).expect_sent("draft \"\"");
     assert_eq!((desk.state.active, desk.state.modals.len()), (key, 0));
-    // There it is the dialog of the tab, with a grace period of its own.
+    // There it is the dialog of the tab, with a new grace period.
     desk.quick_key(Action::Choose(1)).expect_sent("");
     desk.key(Action::Choose(1)).expect_sent("answer 2: selected yes");
     assert_eq!(desk.session().asks.len(), 1);
 }
 
 #[test]
-fn shown_whole_it_has_the_keys_of_its_dialog_and_escape_leads_back() {
+fn an_expanded_request_has_the_keys_of_its_dialog_and_escape_returns() {
     let (mut desk, _, conn) = desk();
     desk.other_asks(conn, 1, of_two("a"));
     desk.key(Action::OpenAttention).key(Action::FullScreen);
@@ -163,19 +163,19 @@ fn a_question_is_answered_in_its_tab_only() {
 }
 
 #[test]
-fn the_dialog_of_the_front_is_as_it_was_after_a_look_at_the_list() {
+fn the_dialog_of_the_active_tab_is_unchanged_after_the_inbox_was_open() {
     let (mut desk, _, conn) = desk();
     desk.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
     desk.key(Action::Down).key(Action::OpenAttention).key(Action::Down).key(Action::Choose(2));
     desk.expect_sent("answer 2: selected no").key(Action::Escape);
     assert_eq!((desk.state.modals.len(), dialogs::focus(&desk.state)), (0, dialogs::Focus::Permission));
-    // It came into view again by itself.
+    // It was shown again without a key press.
     desk.quick_key(Action::Choose(1)).expect_sent("");
     desk.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
 }
 
 #[test]
-fn a_sign_in_and_a_turn_that_ended_are_listed_until_they_are_dealt_with() {
+fn sign_ins_and_ended_turns_are_listed_until_they_are_handled() {
     let (mut desk, key, conn) = desk();
     desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
     let tag = desk.state.conns[&conn].open_calls.values().next().cloned().unwrap();

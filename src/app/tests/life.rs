@@ -1,4 +1,4 @@
-//! The life of an agent: start, crash, restart, sign-in, stop, quit.
+//! Tests of the lifecycle of an agent: start, crash, restart, sign-in, stop, quit.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -7,7 +7,7 @@ use crate::app::*;
 use crate::model::*;
 
 #[test]
-fn the_first_state_starts_the_agent_or_lets_the_user_pick() {
+fn the_initial_state_starts_the_agent_or_opens_the_picker() {
     let mut desk = TestApp::started();
     desk.expect("starting · idle").expect_sent("connect 1 after 0 ms");
     let (state, _) = start(Setup::default(), desk.now);
@@ -46,12 +46,12 @@ fn a_crash_in_a_turn_keeps_the_partial_text_and_resumes() {
 }
 
 #[test]
-fn without_resume_the_history_is_loaded_beside_a_view_that_was_cut() {
+fn without_resume_the_history_is_loaded_and_merged_with_the_interrupted_turn() {
     let mut desk = TestApp::running();
     desk.update(says("old")).crash();
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
     desk.expect_sent("connect 2 after 500 ms\ncall load s");
-    assert_eq!(desk.session().transcript.items().len(), 3, "the view stays until the replay begins");
+    assert_eq!(desk.session().transcript.items().len(), 3, "the items stay until the replay begins");
     desk.updates(vec![
         text(Role::User, "go"),
         says("old"),
@@ -76,7 +76,7 @@ fn without_resume_the_history_is_loaded_beside_a_view_that_was_cut() {
 }
 
 #[test]
-fn a_replay_that_fails_gives_the_view_back_and_the_loss_is_told() {
+fn a_failed_replay_restores_the_items_and_reports_the_loss() {
     let mut desk = TestApp::running();
     desk.update(says("old")).end_turn(StopReason::EndTurn).crash();
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
@@ -96,7 +96,7 @@ fn a_replay_that_fails_gives_the_view_back_and_the_loss_is_told() {
 }
 
 #[test]
-fn a_load_that_brings_nothing_keeps_the_view_and_so_does_a_late_replay_of_it() {
+fn an_empty_load_and_a_late_replay_of_the_same_keep_the_items() {
     let mut desk = TestApp::running();
     desk.update(says("old")).end_turn(StopReason::EndTurn).crash();
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
@@ -114,7 +114,7 @@ fn a_load_that_brings_nothing_keeps_the_view_and_so_does_a_late_replay_of_it() {
 }
 
 #[test]
-fn an_agent_that_can_do_neither_has_forgotten_and_that_is_said() {
+fn an_agent_without_resume_and_load_reports_a_lost_conversation() {
     let mut desk = TestApp::running();
     desk.end_turn(StopReason::EndTurn).crash();
     desk.handshake(AgentCapabilities::default());
@@ -138,7 +138,7 @@ fn a_failed_resume_tries_a_load() {
 }
 
 #[test]
-fn three_crashes_in_a_minute_end_the_attempts() {
+fn three_crashes_in_a_minute_stop_the_restarts() {
     let mut desk = TestApp::ready();
     desk.crash().handshake(all_capabilities());
     desk.wait(1).crash().handshake(all_capabilities());
@@ -160,11 +160,11 @@ fn three_crashes_in_a_minute_end_the_attempts() {
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
     desk.expect_sent("connect 4 after 0 ms");
     assert_eq!(desk.state.modals, [], "the choice was made");
-    assert_eq!(desk.state.conns.len(), 1, "dead connections are forgotten");
+    assert_eq!(desk.state.conns.len(), 1, "closed connections are dropped");
 }
 
 #[test]
-fn an_agent_behind_a_url_has_longer_to_come_back() {
+fn a_remote_agent_has_more_time_to_recover() {
     let remote = Some(Remote { url: "https://host".into(), ..Remote::default() });
     let mut desk = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
     desk.handshake(all_capabilities()).open(ID);
@@ -207,14 +207,14 @@ fn an_agent_behind_a_url_has_longer_to_come_back() {
 }
 
 #[test]
-fn a_refusal_is_not_tried_again() {
+fn a_refused_connection_is_not_retried() {
     let mut desk = TestApp::ready();
     let error = "host wants a token (401).".to_owned();
     desk.agent(AgentEvent::Closed(CloseReason::Refused { error })).expect_sent("");
     desk.expect("ended · idle\nnotice Error: The connection failed.");
     let last = desk.session().transcript.items().last().map(|item| item.body.clone());
     let Some(ItemBody::Notice { detail, .. }) = last else { panic!("{last:?}") };
-    assert_eq!(detail.as_deref(), Some("host wants a token (401)."), "the class, then what happened");
+    assert_eq!(detail.as_deref(), Some("host wants a token (401)."), "the class, then the cause");
 
     let mut desk = TestApp::running();
     desk.agent(AgentEvent::Closed(CloseReason::Refused { error: "host wants a token (401).".to_owned() }));
@@ -224,7 +224,7 @@ fn a_refusal_is_not_tried_again() {
 }
 
 #[test]
-fn crashes_that_are_far_apart_do_not_count_together() {
+fn distant_crashes_are_not_counted_together() {
     let mut desk = TestApp::ready();
     for _ in 0..5 {
         desk.wait(61).crash().handshake(all_capabilities());
@@ -235,7 +235,7 @@ fn crashes_that_are_far_apart_do_not_count_together() {
 }
 
 #[test]
-fn a_program_that_never_spoke_is_not_started_again() {
+fn a_program_without_a_handshake_is_not_restarted() {
     let mut desk = TestApp::started();
     desk.submit("kept");
     let anomaly = Anomaly { kind: AnomalyKind::Noise, text: "this program has moved".into() };
@@ -261,7 +261,7 @@ fn a_program_that_never_spoke_is_not_started_again() {
 }
 
 #[test]
-fn a_missing_program_says_what_to_do() {
+fn a_missing_program_shows_what_to_do() {
     let mut desk = TestApp::started();
     let error = "No such file or directory".to_owned();
     desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error, is_missing: true }));
@@ -274,7 +274,7 @@ fn a_missing_program_says_what_to_do() {
 }
 
 #[test]
-fn a_handshake_that_fails_is_told_with_the_last_words() {
+fn a_failed_handshake_is_reported_with_the_last_output() {
     let mut desk = TestApp::started();
     let error = RpcError::new(1001, "config.toml is broken");
     desk.agent(AgentEvent::InitializeFailed(CallError::Agent(error))).crash();
@@ -289,7 +289,7 @@ fn a_handshake_that_fails_is_told_with_the_last_words() {
 }
 
 #[test]
-fn a_restart_moves_all_sessions_and_answers_what_is_open() {
+fn a_restart_moves_all_sessions_and_answers_open_requests() {
     let mut desk = TestApp::running();
     desk.flow(operations::new_session).open("other").ask(1, permission("t"));
     desk.fx.clear();
@@ -316,7 +316,7 @@ fn a_restart_moves_all_sessions_and_answers_what_is_open() {
 }
 
 #[test]
-fn a_force_stop_is_no_crash() {
+fn a_force_stop_is_not_treated_as_a_crash() {
     let mut desk = TestApp::running();
     desk.cancel().flow(|state, now, fx| operations::force_stop(state, CONN, now, fx));
     desk.agent(AgentEvent::Closed(CloseReason::Exited {
@@ -335,7 +335,7 @@ fn a_force_stop_is_no_crash() {
 }
 
 #[test]
-fn another_agent_begins_anew_and_that_is_said() {
+fn another_agent_opens_a_new_session_with_a_notice() {
     let mut desk = TestApp::running();
     desk.update(says("ok")).end_turn(StopReason::EndTurn);
     let spec = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
@@ -353,7 +353,7 @@ fn another_agent_begins_anew_and_that_is_said() {
 }
 
 #[test]
-fn quitting_cancels_answers_and_stops_in_this_order() {
+fn quitting_cancels_answers_and_stops_in_order() {
     let mut desk = TestApp::running();
     desk.ask(1, permission("t")).play(Event::Terminate);
     desk.expect_sent("cancel s\nanswer 1: permission cancelled\ndisconnect 1\nquit");
@@ -375,7 +375,7 @@ fn signing_out_needs_the_capability() {
 }
 
 #[test]
-fn each_class_of_error_says_what_to_do() {
+fn each_class_of_error_has_a_hint() {
     assert_eq!(texts::error_text(&CallError::Agent(RpcError::new(-1, "no credit"))), "no credit");
     assert!(texts::error_text(&CallError::Malformed { error: "no id".into() }).contains("protocol log"));
     assert!(texts::error_text(&CallError::TimedOut(60)).contains("60 s"));
@@ -402,7 +402,7 @@ fn each_class_of_error_says_what_to_do() {
 }
 
 #[test]
-fn a_program_that_is_no_agent_is_told_what_to_look_at() {
+fn a_program_that_is_not_an_agent_is_reported_with_a_hint() {
     let detail_of = |desk: &TestApp| -> String {
         let last = desk.session().transcript.items().last().map(|item| item.body.clone());
         match last {
@@ -410,31 +410,31 @@ fn a_program_that_is_no_agent_is_told_what_to_look_at() {
             other => panic!("a notice is last, not {other:?}"),
         }
     };
-    // It ends before it says anything.
+    // It exits before sending anything.
     let mut desk = TestApp::started();
     desk.agent(AgentEvent::Started { pid: None }).crash();
     assert!(detail_of(&desk).starts_with("out of luck\n"), "{}", detail_of(&desk));
     assert!(detail_of(&desk).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&desk));
-    // It sends our own call back.
+    // It echoes the request.
     let mut desk = TestApp::started();
     let echo = RpcError::new(RpcError::METHOD_NOT_FOUND, "Method not found: initialize");
     desk.agent(AgentEvent::InitializeFailed(CallError::Agent(echo)));
     assert!(detail_of(&desk).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&desk));
-    // It only writes.
+    // It only writes noise.
     let mut desk = TestApp::started();
     for _ in 0..100 {
         let line = Anomaly { kind: AnomalyKind::Noise, text: "A line that is no message: y".into() };
         desk.agent(AgentEvent::Anomaly(line));
     }
     desk.expect("starting · idle\nnotice Warning: fake wrote output that is not a protocol message.");
-    // One that worked before needs no such advice.
+    // An agent that worked before needs no such hint.
     let mut desk = TestApp::ready();
     desk.crash();
     assert_eq!(detail_of(&desk), "out of luck\nRestarting automatically.");
 }
 
 #[test]
-fn an_agent_that_knows_only_the_draft_is_told_how_to_be_spoken_to() {
+fn an_agent_with_the_draft_protocol_only_is_reported_with_a_hint() {
     let said = |error: CallError, protocol: u16| {
         let wire = WireSpec { protocol, ..WireSpec::default() };
         let mut desk = TestApp::with_spec(AgentSpec { wire, ..AgentSpec::default() });
@@ -456,7 +456,7 @@ fn an_agent_that_knows_only_the_draft_is_told_how_to_be_spoken_to() {
 }
 
 #[test]
-fn what_was_said_of_a_waiting_prompt_goes_when_the_agent_starts() {
+fn the_message_about_a_waiting_prompt_is_cleared_when_the_agent_starts() {
     let mut desk = TestApp::ready();
     desk.crash().handshake(AgentCapabilities::default()).open(ID);
     desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error: "gone".into(), is_missing: true }));
@@ -468,7 +468,7 @@ fn what_was_said_of_a_waiting_prompt_goes_when_the_agent_starts() {
 }
 
 #[test]
-fn what_fails_at_the_start_is_told_by_its_class_with_what_to_do() {
+fn errors_at_the_start_are_reported_by_class_with_a_hint() {
     let busy = || CallError::Agent(RpcError::new(-32603, "429 Too Many Requests"));
     for (error, class, next) in [
         (

@@ -1,4 +1,4 @@
-//! Messages, plans, settings and other updates.
+//! Tests of messages, plans, settings and other updates.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::app::*;
 use crate::model::*;
 
 #[test]
-fn chunks_of_one_speaker_are_one_message() {
+fn chunks_of_one_role_are_one_message() {
     check(
         vec![says("Hel"), says("lo")],
         r#"
@@ -68,7 +68,7 @@ fn acp_v1_a_tool_call_between_chunks_begins_a_new_message_and_its_updates_do_not
 }
 
 #[test]
-fn a_chunk_without_id_continues_and_an_empty_one_is_nothing() {
+fn a_chunk_without_id_continues_and_an_empty_one_is_ignored() {
     check(
         vec![says_in("m1", "a"), says("b"), says(""), text(Role::Thought, "")],
         r#"
@@ -80,7 +80,7 @@ fn a_chunk_without_id_continues_and_an_empty_one_is_nothing() {
 }
 
 #[test]
-fn blocks_stand_between_texts_of_one_message() {
+fn blocks_and_texts_form_one_message() {
     let image = ContentBlock::Image { data: Arc::from("AA=="), mime_type: "image/png".into(), uri: None };
     check(
         vec![
@@ -97,7 +97,7 @@ fn blocks_stand_between_texts_of_one_message() {
 }
 
 #[test]
-fn the_echo_of_our_prompt_is_dropped_and_other_words_are_shown() {
+fn the_echo_of_the_prompt_is_dropped_and_other_text_is_shown() {
     let mut desk = TestApp::ready();
     desk.submit("fix the test");
     desk.updates(vec![text(Role::User, "fix the"), text(Role::User, " test\n"), says("ok")]);
@@ -123,7 +123,7 @@ fn the_echo_of_our_prompt_is_dropped_and_other_words_are_shown() {
 }
 
 #[test]
-fn a_thought_knows_how_long_it_took() {
+fn a_thought_has_a_duration() {
     let mut desk = TestApp::running();
     desk.update(text(Role::Thought, "hm")).wait(4).update(says("so"));
     let took = desk.session().transcript.items().iter().find_map(|item| match &item.body {
@@ -134,7 +134,7 @@ fn a_thought_knows_how_long_it_took() {
 }
 
 #[test]
-fn acp_v1_a_plan_replaces_the_whole_and_an_empty_one_is_none() {
+fn acp_v1_a_plan_replaces_the_previous_and_an_empty_one_removes_it() {
     let plan = |id: Option<&str>, steps: &[&str]| {
         SessionUpdate::Plan(Plan {
             id: id.map(Into::into),
@@ -159,7 +159,7 @@ fn acp_v1_a_plan_replaces_the_whole_and_an_empty_one_is_none() {
 }
 
 #[test]
-fn acp_v1_titles_are_kept_set_and_cleared() {
+fn acp_v1_titles_are_set_unchanged_and_cleared() {
     let title = |title| SessionUpdate::Info { title, updated_at: Patch::Keep };
     let mut desk = TestApp::ready();
     desk.update(title(Patch::Set("Skew".into()))).update(title(Patch::Keep));
@@ -169,7 +169,7 @@ fn acp_v1_titles_are_kept_set_and_cleared() {
 }
 
 #[test]
-fn acp_v1_a_compaction_is_one_item_at_its_first_place() {
+fn acp_v1_a_compaction_is_one_item_where_it_first_appeared() {
     let step = |status: &str, summary| SessionUpdate::Compaction {
         id: "c".into(),
         status: status.into(),
@@ -193,7 +193,7 @@ fn acp_v1_a_compaction_is_one_item_at_its_first_place() {
 }
 
 #[test]
-fn unknown_updates_are_shown_as_they_came() {
+fn unknown_updates_are_shown_as_received() {
     let raw = Raw(Arc::from(r#"{"sessionUpdate":"wild"}"#));
     check(
         vec![SessionUpdate::Unknown { name: "wild".into(), raw }],
@@ -206,12 +206,12 @@ fn unknown_updates_are_shown_as_they_came() {
 }
 
 #[test]
-fn updates_after_the_end_are_kept_and_open_no_turn() {
+fn updates_after_the_end_are_applied_without_starting_a_turn() {
     let mut desk = TestApp::running();
     desk.update(says("ok")).end_turn(StopReason::EndTurn);
     assert!(!desk.session().has_background_news);
     desk.update(SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost: None }));
-    assert!(!desk.session().has_background_news, "a number is no news");
+    assert!(!desk.session().has_background_news, "usage is not activity");
     desk.update(says("one more thing"));
     desk.expect(
         r#"
@@ -228,7 +228,7 @@ fn updates_after_the_end_are_kept_and_open_no_turn() {
 }
 
 #[test]
-fn a_banner_right_after_the_opening_is_a_message_and_no_news() {
+fn a_banner_after_the_opening_is_not_background_activity() {
     let mut desk = TestApp::ready();
     desk.update(says("fake 1.0"));
     desk.expect(
@@ -241,7 +241,7 @@ fn a_banner_right_after_the_opening_is_a_message_and_no_news() {
 }
 
 #[test]
-fn modes_told_twice_stay_in_agreement() {
+fn modes_and_the_mode_option_stay_synchronized() {
     let mode = |id: &str| Mode { id: id.into(), name: id.into(), description: None };
     let choice = |value: &str| ConfigChoice {
         value: value.into(),
@@ -272,7 +272,7 @@ fn modes_told_twice_stay_in_agreement() {
 }
 
 #[test]
-fn a_chunk_costs_one_revision_of_its_own_item() {
+fn a_chunk_changes_one_revision_of_its_item() {
     let mut desk = TestApp::running();
     desk.update(says("a"));
     let before = desk.session().transcript.clone();
@@ -284,7 +284,7 @@ fn a_chunk_costs_one_revision_of_its_own_item() {
 }
 
 #[test]
-fn a_subagent_has_a_session_of_its_own() {
+fn a_subagent_has_a_separate_session() {
     let news = |state: &str| {
         SessionUpdate::Subagent(SubagentPatch {
             session: "child".into(),
@@ -313,7 +313,7 @@ fn a_subagent_has_a_session_of_its_own() {
 }
 
 #[test]
-fn a_notice_that_comes_again_at_once_is_counted() {
+fn a_repeated_notice_is_counted() {
     let notice = |title: &str| {
         SessionUpdate::notice(Severity::Warning, title.to_owned(), Some("More about it.".to_owned()))
     };
@@ -330,11 +330,11 @@ fn a_notice_that_comes_again_at_once_is_counted() {
         notice Warning: slow
         "#,
     );
-    assert!(desk.session().transcript.get(ItemId(1)).is_some_and(|item| item.rev > 1), "it is drawn anew");
+    assert!(desk.session().transcript.get(ItemId(1)).is_some_and(|item| item.rev > 1), "it is redrawn");
 }
 
 #[test]
-fn a_plan_that_was_opened_folds_when_it_is_done_and_the_turn_ends() {
+fn an_opened_plan_folds_when_it_is_completed_and_the_turn_ends() {
     let plan = |status| {
         let step = PlanEntry { content: "one".into(), priority: PlanPriority::Medium, status };
         SessionUpdate::Plan(Plan { id: None, body: PlanBody::Entries(vec![step]) })
@@ -346,6 +346,10 @@ fn a_plan_that_was_opened_folds_when_it_is_done_and_the_turn_ends() {
         desk.end_turn(StopReason::EndTurn);
         assert_eq!(desk.session().is_plan_folded(), is_folded, "{status:?}");
         desk.submit("next");
-        assert_eq!(desk.session().plans.is_empty(), is_folded, "what is done is gone with the next turn");
+        assert_eq!(
+            desk.session().plans.is_empty(),
+            is_folded,
+            "a completed plan is removed in the next turn"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What a folder was last used with, offered at the start.
+//! Tests of the offer to continue with the agent and session last used in the folder.
 
 use super::support::TestApp;
 use crate::app::lifecycle::operations;
@@ -51,7 +51,7 @@ fn agents(state: &State) -> (Vec<&str>, &str) {
 }
 
 #[test]
-fn the_store_is_asked_behind_the_first_frame_and_only_for_what_is_wanted() {
+fn the_store_is_queried_after_the_first_frame_and_only_if_needed() {
     let now = std::time::Instant::now();
     for (keeps, offers, expected) in
         [(true, true, Some(true)), (true, false, Some(false)), (false, true, None)]
@@ -62,7 +62,7 @@ fn the_store_is_asked_behind_the_first_frame_and_only_for_what_is_wanted() {
 }
 
 #[test]
-fn the_last_session_is_offered_until_something_was_said() {
+fn the_last_session_is_offered_until_a_prompt_was_sent() {
     let mut desk = TestApp::ready();
     assert!(operations::last_session(&desk.state).is_none());
     told(&mut desk, StoreNews::FolderSession(Box::new(row("k1"))));
@@ -73,7 +73,7 @@ fn the_last_session_is_offered_until_something_was_said() {
 }
 
 #[test]
-fn a_key_goes_on_with_it_and_the_empty_session_gives_way() {
+fn a_key_continues_it_and_the_empty_session_is_closed() {
     let mut desk = TestApp::ready();
     told(&mut desk, StoreNews::FolderSession(Box::new(row("k1"))));
     let fx = update(&mut desk.state, Event::Act(Action::ContinueLast), desk.now);
@@ -96,7 +96,7 @@ fn a_key_goes_on_with_it_and_the_empty_session_gives_way() {
 }
 
 #[test]
-fn the_picker_of_agents_offers_it_and_its_mark_stays_where_it_was() {
+fn the_agent_picker_offers_it_without_moving_the_selection() {
     let now = std::time::Instant::now();
     let (mut state, _) = start(setup(true, true), now);
     assert_eq!(agents(&state), (vec!["one", "two", "three"], "one"));
@@ -122,7 +122,7 @@ fn the_picker_of_agents_offers_it_and_its_mark_stays_where_it_was() {
 }
 
 #[test]
-fn what_the_user_marked_or_typed_in_the_picker_is_left_alone() {
+fn the_users_selection_and_filter_in_the_picker_are_unchanged() {
     let now = std::time::Instant::now();
     let (mut state, _) = start(setup(true, true), now);
     update(&mut state, Event::Act(Action::Down), now);
@@ -143,7 +143,7 @@ fn what_the_user_marked_or_typed_in_the_picker_is_left_alone() {
 }
 
 #[test]
-fn that_nothing_can_be_saved_stands_until_it_can() {
+fn the_reason_for_unsaved_sessions_is_shown_until_it_is_resolved() {
     let mut desk = TestApp::ready();
     told(&mut desk, StoreNews::Unsaved(Some("the disk is full".to_owned())));
     desk.submit("go").wait(100);
@@ -156,7 +156,7 @@ fn that_nothing_can_be_saved_stands_until_it_can() {
 }
 
 #[test]
-fn what_happened_to_the_kept_sessions_stands_in_the_transcript() {
+fn events_of_the_store_are_shown_in_the_transcript() {
     let mut desk = TestApp::ready();
     told(&mut desk, StoreNews::Told("The file was moved aside.".to_owned()));
     assert!(desk.state.flash.is_none());

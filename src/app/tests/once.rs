@@ -1,7 +1,7 @@
-//! Every request of an agent gets exactly one answer, of its own form, in any order of events.
+//! Property test: every request of an agent gets exactly one response of its kind, in any order of events.
 //!
-//! A small world plays random events: agents that ask, withdraw, reply, crash; services that serve; a user who
-//! answers, cancels, restarts, quits. It keeps books of its own and compares.
+//! A model plays random events: agents that send and cancel requests, respond and crash; services; a user who answers,
+//! cancels, restarts and quits. It tracks the requests and compares.
 
 use crate::app::lifecycle::operations;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::support::{all_capabilities, option, patch, text};
 use crate::app::*;
 use crate::model::*;
 
-/// Numbers are indices into whatever there is at that moment, taken modulo its length.
+/// Numbers are indices into the current candidates, modulo their number.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Ask { conn: usize, session: usize, request: usize },
@@ -77,7 +77,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a request may be answered with.
+/// The kind of response that a request expects.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Permission,
@@ -149,12 +149,12 @@ impl World {
         self.check_kept();
     }
 
-    /// Whatever happened was handed out to be kept, though only what was touched was looked at.
+    /// Everything was recorded, although only touched sessions were checked.
     fn check_kept(&mut self) {
         let mut missed = Vec::new();
         assert!(self.state.sessions.values_mut().next().is_some(), "a session is always there");
         crate::app::recording::recorder::flush(&mut self.state, &mut missed);
-        assert_eq!(missed, [], "not kept");
+        assert_eq!(missed, [], "not recorded");
     }
 
     fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) {
@@ -186,7 +186,7 @@ impl World {
 
     fn on_answer(&mut self, conn: ConnId, ask: AskId, answer: &Response) {
         let request = self.requests.get_mut(&ask).expect("only what was asked is answered");
-        assert_eq!(request.conn, conn, "the answer goes to who asked");
+        assert_eq!(request.conn, conn, "the response goes to the right connection");
         request.answers += 1;
         assert_eq!(request.answers, 1, "{ask} was answered twice");
         assert!(fits(request.form, answer), "{answer:?} for a {:?}", request.form);
@@ -405,7 +405,7 @@ impl World {
         Some(())
     }
 
-    /// The services finish, the commands end, and the user answers all that is open.
+    /// The services finish, the commands end, and the user answers all open requests.
     fn finish(&mut self) {
         for _ in 0..4 {
             while self.serve(0, 2).is_some() {}
@@ -432,15 +432,15 @@ impl World {
         for session in self.state.sessions.values() {
             let phase = session.conn.and_then(|conn| self.state.conns.get(&conn)).map(|conn| &conn.phase);
             if session.turn.is_running() {
-                assert_eq!(phase, Some(&ConnPhase::Ready), "a turn runs on a living connection");
+                assert_eq!(phase, Some(&ConnPhase::Ready), "a turn needs an open connection");
             }
             for open in &session.asks {
                 let conn = self.state.conns.get(&open.conn).expect("who asks is known");
-                assert!(conn.open_asks.contains_key(&open.ask), "what is shown is open");
+                assert!(conn.open_asks.contains_key(&open.ask), "shown requests are open");
             }
             for (conn, ask, _) in &session.terminal_waits {
                 let conn = self.state.conns.get(conn).expect("who waits is known");
-                assert!(conn.open_asks.contains_key(ask), "who waits is open");
+                assert!(conn.open_asks.contains_key(ask), "waiting requests are open");
             }
         }
         assert!(self.state.sessions.contains_key(&self.state.active), "the shown session exists");
@@ -507,7 +507,7 @@ proptest! {
     #[test]
     fn every_request_gets_exactly_one_answer(steps in proptest::collection::vec(step(), 1..120)) {
         let mut world = World::new();
-        // Most runs should get into a session; the steps take it from there.
+        // Most runs should open a session first.
         world.step(Step::Handshake(0));
         world.step(Step::Reply { call: 0, outcome: 5 });
         for step in steps {
@@ -526,7 +526,7 @@ proptest! {
     }
 
     #[test]
-    fn a_quit_answers_all_at_once_and_what_still_comes(
+    fn quitting_answers_open_and_later_requests(
         before in proptest::collection::vec(step(), 1..60),
         after in proptest::collection::vec(step(), 1..30),
     ) {

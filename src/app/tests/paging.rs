@@ -1,4 +1,4 @@
-//! Paging equals never paging: whatever comes, goes to the disk and is read again.
+//! Property tests: a paged session equals an unpaged one, whatever is received, unloaded and loaded again.
 
 #![allow(
     clippy::cast_possible_wrap,
@@ -17,7 +17,7 @@ use super::support::*;
 use crate::app::*;
 use crate::model::*;
 
-/// Something that an agent, a user, a disk or a reader does.
+/// An event of an agent, a user, the store or the reader.
 #[derive(Debug, Clone)]
 enum Step {
     Says(u8, u16),
@@ -165,7 +165,7 @@ fn play(desk: &mut TestApp, step: &Step, nth: u64) {
             desk.update(SessionUpdate::notice(Severity::Warning, format!("mind {}", id % 3), None));
         }
         Step::EndTurn(how) => {
-            // Whoever forgets the end of a command does not go on with it turns later.
+            // The exit of an agent's terminal is reported within its turn or the next.
             for id in 0..8 {
                 let id = terminal(&id);
                 desk.update(SessionUpdate::Terminal(AgentTerminal::Exit { id, status: ExitInfo::default() }));
@@ -184,7 +184,7 @@ fn play(desk: &mut TestApp, step: &Step, nth: u64) {
     }
 }
 
-/// A session that never lets anything go.
+/// A session that never unloads anything.
 fn twin() -> TestApp {
     let mut twin = TestApp::ready();
     twin.state.setup.keeps_sessions = true;
@@ -193,7 +193,7 @@ fn twin() -> TestApp {
     twin
 }
 
-/// What a step comes to: a question is about a call that runs in this turn, once, or about one of its own.
+/// The step as applicable now: a permission request is about a call of this turn, once, or about a separate one.
 fn step_of(desk: &TestApp, step: &Step, nth: usize) -> Option<Step> {
     let session = desk.session();
     let id = match step {
@@ -225,7 +225,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_session_that_was_paged_is_that_of_one_that_never_was(
+    fn a_paged_session_equals_an_unpaged_one(
         steps in prop::collection::vec(step(), 0..500),
     ) {
         let (mut desk, mut disk) = desk();
@@ -267,7 +267,7 @@ proptest! {
     }
 
     #[test]
-    fn a_session_that_is_read_by_parts_is_that_of_one_that_is_read_whole(
+    fn a_session_read_in_parts_equals_one_read_at_once(
         steps in prop::collection::vec(step(), 0..120),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
         is_forward in any::<bool>(),
@@ -349,13 +349,13 @@ proptest! {
 }
 
 #[test]
-fn only_parts_that_depend_on_each_other_are_read_again() {
+fn only_dependent_parts_are_read_again() {
     let mut desk = twin();
     for nth in 0..6 {
         desk.update(says_in(&format!("m{nth}"), "said")).update(call("c", ToolStatus::Completed));
         desk.end_turn(StopReason::EndTurn).submit("next");
     }
-    // One that is told turns later.
+    // A call with an update in a later turn.
     desk.update(patch("c0", |patch| patch.output_text = Patch::Set("late".into())));
     desk.update(SessionUpdate::Message {
         role: Role::Agent,
@@ -398,12 +398,12 @@ fn only_parts_that_depend_on_each_other_are_read_again() {
         (6, begin(7), None),
         (5, begin(6), None),
         (4, begin(5), None),
-        // The message that was written anew.
+        // The message that was overwritten.
         (4, end_seq, Some(begin(4))),
         (3, begin(4), None),
         (2, begin(3), None),
         (1, begin(2), None),
-        // The call that was never named.
+        // The call without a title.
         (1, end_seq, Some(begin(1))),
     ];
     assert_eq!(read, expected);
@@ -415,7 +415,7 @@ fn only_parts_that_depend_on_each_other_are_read_again() {
 }
 
 #[test]
-fn an_update_turns_later_reaches_its_call_in_memory_and_on_the_disk() {
+fn a_late_update_reaches_its_call_in_memory_and_on_disk() {
     let (mut desk, mut disk) = desk();
     desk.update(call("old", ToolStatus::Completed));
     for _ in 0..3 {
@@ -429,7 +429,7 @@ fn an_update_turns_later_reaches_its_call_in_memory_and_on_the_disk() {
     desk.update(patch("old", |patch| patch.output_text = Patch::Set("from the disk".into())));
     assert_eq!(count(&desk), left, "it is not a new call");
     desk.update(call("old", ToolStatus::Completed));
-    assert_eq!(count(&desk), left + 1, "what is announced in another turn is one");
+    assert_eq!(count(&desk), left + 1, "a call announced in another turn is new");
     disk.read_all(&mut desk);
     let all = whole(desk.session());
     assert!(all[1].contains("from the disk"), "{}", all[1]);
@@ -437,7 +437,7 @@ fn an_update_turns_later_reaches_its_call_in_memory_and_on_the_disk() {
 }
 
 #[test]
-fn the_end_of_a_command_is_known_until_it_is_released_also_when_its_call_is_on_the_disk() {
+fn the_exit_of_a_command_is_known_until_its_release_also_if_its_call_is_on_disk() {
     let (mut desk, mut disk) = desk();
     let conn = desk.conn();
     let command = TerminalCommand { command: "make".into(), ..TerminalCommand::default() };
@@ -459,7 +459,7 @@ fn the_end_of_a_command_is_known_until_it_is_released_also_when_its_call_is_on_t
     desk.service(ServiceEvent::TerminalEnded { terminal: "t".into(), exit });
     stream(&mut desk, 0..300);
     disk.write(&mut desk);
-    assert!(!desk.session().terminals.contains_key(&"t".into()), "its call is gone");
+    assert!(!desk.session().terminals.contains_key(&"t".into()), "its call is unloaded");
     desk.fx.clear();
     desk.ask(2, AgentRequest::TerminalWait("t".into()));
     assert!(desk.sent().contains("answer 2: exit"), "it is answered");

@@ -1,4 +1,4 @@
-//! The ceiling of what is in memory: what goes, what stays, and that it comes back as it was.
+//! Tests of the memory limit: what is unloaded, what stays, and that it is loaded again unchanged.
 
 use crate::app::lifecycle::operations;
 use crate::app::state::changes;
@@ -9,10 +9,10 @@ use crate::app::state::search::Search;
 use crate::app::*;
 use crate::model::*;
 
-/// So that a page is as small as can be.
+/// The limit with the smallest possible pages.
 pub(super) const LIMIT: usize = 64 << 10;
 
-/// What a store keeps of the first session, by its rules.
+/// The first session as recorded by a store.
 #[derive(Default)]
 pub(super) struct Disk {
     pub(super) events: BTreeMap<i64, RecordedEvent>,
@@ -24,7 +24,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// Writes what was handed over, and says so.
+    /// Writes the emitted records, and confirms that.
     pub(super) fn write(&mut self, desk: &mut TestApp) {
         desk.play(Event::Input);
         let (mut upto, mut marks) = (None, Vec::new());
@@ -76,7 +76,7 @@ impl Disk {
         }
     }
 
-    /// Answers what was asked for. Returns whether something was.
+    /// Answers a store job. Returns whether there was one.
     pub(super) fn serve(&mut self, desk: &mut TestApp) -> bool {
         let jobs: Vec<StoreJob> = std::mem::take(&mut desk.fx)
             .into_iter()
@@ -98,7 +98,7 @@ impl Disk {
         !jobs.is_empty()
     }
 
-    /// Goes up until all is shown.
+    /// Loads all pages.
     pub(super) fn read_all(&mut self, desk: &mut TestApp) {
         self.write(desk);
         go_up(desk);
@@ -114,7 +114,7 @@ impl Disk {
     }
 }
 
-/// The reader goes to the first item.
+/// Moves the reader to the first item.
 pub(super) fn go_up(desk: &mut TestApp) {
     let first = desk.session().transcript.items().first().map(|item| item.id);
     desk.play(Event::Reader(first));
@@ -130,7 +130,7 @@ pub(super) fn limit(desk: &mut TestApp) {
     desk.state.sessions.get_mut(&KEY).unwrap().pages.limit_bytes = LIMIT;
 }
 
-/// A turn runs in a session with a low ceiling.
+/// A running turn in a session with a low memory limit.
 pub(super) fn desk() -> (TestApp, Disk) {
     let mut desk = TestApp::ready();
     limit(&mut desk);
@@ -143,14 +143,14 @@ pub(super) fn lorem(nth: usize) -> String {
     format!("number {nth}: {}", "lorem ipsum ".repeat(80))
 }
 
-/// So many messages of a KiB each.
+/// Adds messages of 1 KiB each.
 pub(super) fn stream(desk: &mut TestApp, numbers: std::ops::Range<usize>) {
     for nth in numbers {
         desk.update(says_in(&format!("m{nth}"), &lorem(nth)));
     }
 }
 
-/// All that can be seen of the items, but for times and for the line above them.
+/// All visible data of the items, except times and the line above them.
 pub(super) fn whole(session: &Session) -> Vec<String> {
     let lines: Vec<String> = digest(session).lines().skip(1).map(str::to_owned).collect();
     let shown = session.transcript.items().iter().zip(lines).map(|(item, line)| {
@@ -184,10 +184,10 @@ pub(super) fn count(desk: &TestApp) -> usize {
 }
 
 #[test]
-fn what_is_on_the_disk_goes_and_comes_back() {
+fn pages_on_disk_are_unloaded_and_loaded_again() {
     let (mut desk, mut disk) = desk();
     stream(&mut desk, 0..300);
-    assert_eq!(count(&desk), 301, "nothing goes that is not written");
+    assert_eq!(count(&desk), 301, "only pages on disk are unloaded");
     disk.write(&mut desk);
     let left = count(&desk);
     assert!((100..200).contains(&left), "{left} items are left");
@@ -195,7 +195,7 @@ fn what_is_on_the_disk_goes_and_comes_back() {
     assert_eq!(digest(desk.session()).lines().nth(1), Some(head.as_str()));
     let last = desk.session().transcript.items().last().map(|item| item.id);
     assert_eq!(last, Some(ItemId(300)), "items keep their ids");
-    // What came last is appended to as before.
+    // The last items can still be appended to.
     desk.update(says_in("m299", " and more"));
     assert!(digest(desk.session()).ends_with(" and more\" …"));
 
@@ -203,13 +203,13 @@ fn what_is_on_the_disk_goes_and_comes_back() {
     assert_eq!(count(&desk), 302);
     let all = whole(desk.session());
     assert!(all[0].contains("the first prompt") && all[1].contains("number 0:"), "{:?}", &all[..2]);
-    assert!(desk.session().pages.weight() > LIMIT, "what is read stays");
+    assert!(desk.session().pages.weight() > LIMIT, "visible items stay");
     desk.play(Event::Reader(None));
-    assert!(count(&desk) < 200, "it goes again when the reader is back at the end");
+    assert!(count(&desk) < 200, "it is unloaded when the reader returns to the end");
 }
 
 #[test]
-fn a_long_stream_takes_no_more_memory_than_a_short_one() {
+fn the_memory_of_a_long_stream_is_bounded() {
     let (mut desk, mut disk) = desk();
     let mut most = 0;
     for page in 0..40 {
@@ -222,12 +222,12 @@ fn a_long_stream_takes_no_more_memory_than_a_short_one() {
 }
 
 #[test]
-fn what_runs_is_marked_or_is_read_stays() {
+fn running_selected_and_visible_items_stay() {
     let (mut desk, mut disk) = desk();
     desk.update(call("long", ToolStatus::InProgress));
     stream(&mut desk, 0..300);
     disk.write(&mut desk);
-    assert_eq!(count(&desk), 302, "a call runs at the top");
+    assert_eq!(count(&desk), 302, "a call is running at the top");
     desk.update(news("long", ToolStatus::Completed));
     disk.write(&mut desk);
     assert!(count(&desk) < 200);
@@ -236,47 +236,47 @@ fn what_runs_is_marked_or_is_read_stays() {
     desk.state.sessions.get_mut(&KEY).unwrap().selected = Some(ItemId(5));
     stream(&mut desk, 0..300);
     disk.write(&mut desk);
-    assert_eq!(count(&desk), 301, "an item is marked at the top");
+    assert_eq!(count(&desk), 301, "an item is selected at the top");
 
     let (mut desk, mut disk) = self::desk();
     stream(&mut desk, 0..150);
     desk.play(Event::Reader(Some(ItemId(60))));
     stream(&mut desk, 150..300);
     disk.write(&mut desk);
-    assert!((241..301).contains(&count(&desk)), "what is read stays, what is far above goes");
+    assert!((241..301).contains(&count(&desk)), "visible items stay, those far above are unloaded");
     let reader = desk.session().pages.reader().unwrap();
-    assert!(line_of(&desk, reader).contains("number 59:"), "the reader stays where they are");
+    assert!(line_of(&desk, reader).contains("number 59:"), "the reader's position stays");
 }
 
 #[test]
-fn late_news_of_a_call_that_is_gone_is_kept_with_it() {
+fn a_late_update_of_an_unloaded_call_is_recorded_with_it() {
     let (mut desk, mut disk) = desk();
     desk.update(call("a", ToolStatus::Completed));
     stream(&mut desk, 0..300);
     disk.write(&mut desk);
     let left = count(&desk);
     desk.update(patch("a", |patch| patch.output_text = Patch::Set("late".into())));
-    assert_eq!(count(&desk), left, "it is not news");
+    assert_eq!(count(&desk), left, "it is not a new call");
     assert!(!digest(desk.session()).contains("tool a"));
-    // Before the late event is on the disk, the page is not asked for.
+    // The page is not requested before the late event is on disk.
     desk.play(Event::Act(Action::LoadEarlier));
     assert!(!disk.serve(&mut desk));
     disk.read_all(&mut desk);
     let all = whole(desk.session());
     assert!(all[1].contains("tool a Completed") && all[1].contains("late"), "{}", all[1]);
     assert_eq!(all.iter().filter(|line| line.contains("tool a")).count(), 1);
-    // Now it is here again, and so are its updates.
+    // Now it is loaded and receives updates.
     desk.update(patch("a", |patch| patch.output_text = Patch::Set("later".into())));
     assert!(whole(desk.session())[1].contains("later"));
     desk.play(Event::Reader(None));
     disk.write(&mut desk);
     assert!(!digest(desk.session()).contains("tool a"));
     disk.read_all(&mut desk);
-    assert!(whole(desk.session())[1].contains("later"), "that was kept too");
+    assert!(whole(desk.session())[1].contains("later"), "that was recorded too");
 }
 
 #[test]
-fn news_of_what_is_being_read_waits_for_it() {
+fn updates_of_a_page_being_loaded_are_not_lost() {
     let (mut desk, mut disk) = desk();
     desk.update(call("a", ToolStatus::Completed));
     stream(&mut desk, 0..100);
@@ -292,7 +292,7 @@ fn news_of_what_is_being_read_waits_for_it() {
     }
     assert_eq!(count(&desk), left);
     assert!(disk.serve(&mut desk));
-    assert_eq!(count(&desk), left, "what was read without it is not taken");
+    assert_eq!(count(&desk), left, "a page without it is not used");
     disk.read_all(&mut desk);
     let all = whole(desk.session());
     for id in ["a", "b"] {
@@ -302,7 +302,7 @@ fn news_of_what_is_being_read_waits_for_it() {
 }
 
 #[test]
-fn a_search_finds_what_is_gone_and_keeps_it() {
+fn a_search_loads_unloaded_pages_and_retains_them() {
     let (mut desk, mut disk) = desk();
     stream(&mut desk, 0..300);
     disk.write(&mut desk);
@@ -318,7 +318,7 @@ fn a_search_finds_what_is_gone_and_keeps_it() {
     assert_eq!(found, Some(1));
     let hit = desk.session().search.as_ref().and_then(|search| search.current()).unwrap();
     assert!(line_of(&desk, hit.item).contains("the first prompt"));
-    // While it is open, nothing goes; then it does.
+    // While it is open, nothing is unloaded; after that it is.
     stream(&mut desk, 300..320);
     disk.write(&mut desk);
     assert!(count(&desk) > 300);
@@ -330,7 +330,7 @@ fn a_search_finds_what_is_gone_and_keeps_it() {
 }
 
 #[test]
-fn lists_of_a_whole_session_read_what_is_gone_first() {
+fn lists_of_a_whole_session_load_unloaded_pages_first() {
     let (mut desk, mut disk) = desk();
     desk.update(patch("edit", |patch| {
         patch.is_announcement = true;
@@ -341,7 +341,7 @@ fn lists_of_a_whole_session_read_what_is_gone_first() {
     }));
     stream(&mut desk, 0..300);
     disk.write(&mut desk);
-    assert!(changes::changed_files(&desk.state, KEY).is_empty(), "the change is gone");
+    assert!(changes::changed_files(&desk.state, KEY).is_empty(), "the change is unloaded");
     desk.fx.clear();
     desk.play(Event::Act(Action::OpenChanges));
     assert_eq!(desk.state.modals, []);
@@ -350,7 +350,7 @@ fn lists_of_a_whole_session_read_what_is_gone_first() {
     assert_eq!(changes::changed_files(&desk.state, KEY).len(), 1);
     stream(&mut desk, 300..340);
     disk.write(&mut desk);
-    assert_eq!(changes::changed_files(&desk.state, KEY).len(), 1, "it stays as long as the page is open");
+    assert_eq!(changes::changed_files(&desk.state, KEY).len(), 1, "it stays while the dialog is open");
     desk.play(Event::Act(Action::Escape));
     stream(&mut desk, 340..380);
     disk.write(&mut desk);
@@ -372,7 +372,7 @@ fn lists_of_a_whole_session_read_what_is_gone_first() {
 }
 
 #[test]
-fn where_nothing_is_kept_all_of_it_stays_and_that_is_said_once() {
+fn without_a_record_nothing_is_unloaded_and_a_notice_is_shown_once() {
     let mut desk = TestApp::ready();
     limit(&mut desk);
     desk.state.setup.keeps_sessions = false;
@@ -388,11 +388,11 @@ fn where_nothing_is_kept_all_of_it_stays_and_that_is_said_once() {
     assert!(digest(desk.session()).contains("cannot be unloaded from memory"));
     tell(&mut desk, StoreNews::Unsaved(None));
     disk.write(&mut desk);
-    assert!(count(&desk) < 200, "it goes once it is written");
+    assert!(count(&desk) < 200, "it is unloaded once it is on disk");
 }
 
 #[test]
-fn a_history_goes_while_it_comes_and_what_was_shown_is_back_if_it_fails() {
+fn a_replay_is_paged_and_a_failed_one_restores_the_items() {
     let history = |desk: &mut TestApp| {
         for nth in 0..300 {
             if nth % 50 == 0 {
@@ -433,7 +433,7 @@ fn a_history_goes_while_it_comes_and_what_was_shown_is_back_if_it_fails() {
 }
 
 #[test]
-fn a_session_behind_the_front_is_let_go_of_too() {
+fn sessions_of_inactive_tabs_are_paged_too() {
     let (mut desk, mut disk) = desk();
     desk.flow(operations::new_session);
     assert_ne!(desk.state.active, KEY);

@@ -1,4 +1,4 @@
-//! What goes by parlor: who is asked, what stands in the transcript, what is granted.
+//! Tests of accesses through parlor: what is asked, shown and granted.
 
 use crate::app::lifecycle::operations;
 use crate::app::state::changes;
@@ -22,7 +22,7 @@ fn create(command: TerminalCommand) -> AgentRequest {
     AgentRequest::TerminalCreate { session: Some(ID.into()), command }
 }
 
-/// Asks for a permission about a call, and allows or refuses it by the option at this place.
+/// Requests a permission for a call, and answers with the option at this index.
 fn approve(desk: &mut TestApp, ask: u64, option: usize, change: impl FnOnce(&mut ToolCallPatch)) {
     let mut tool = ToolCallPatch::new("t".into());
     change(&mut tool);
@@ -55,17 +55,17 @@ fn edits(diffs: Vec<FileDiff>) -> impl FnOnce(&mut ToolCallPatch) {
     }
 }
 
-/// Whether the command that was just asked for was started, not asked.
+/// Whether the requested command was started without a question.
 fn is_started(desk: &mut TestApp, ask: u64, command: TerminalCommand) -> bool {
     let asks = desk.session().asks.len();
     desk.ask(ask, create(command));
     let started = desk.fx.iter().any(|effect| matches!(effect, Effect::Terminal(TerminalJob::Create { .. })));
-    assert_eq!(desk.session().asks.len(), asks + usize::from(!started), "either it runs, or it is asked");
+    assert_eq!(desk.session().asks.len(), asks + usize::from(!started), "it either runs or is asked about");
     desk.fx.clear();
     started
 }
 
-/// The service wrote a file.
+/// The service has written a file.
 fn wrote(desk: &mut TestApp, ask: u64, path: &str, old: &str, new: &str) {
     desk.ask(
         ask,
@@ -79,7 +79,7 @@ fn wrote(desk: &mut TestApp, ask: u64, path: &str, old: &str, new: &str) {
     desk.fx.clear();
 }
 
-/// The items that are shown: id, status, and what went by parlor.
+/// The shown items: id, status, and accesses through parlor.
 fn shown(session: &Session) -> Vec<String> {
     let tools = session.transcript.items().iter().filter(|item| !item.is_hidden());
     let tools = tools.filter_map(|item| match &item.body {
@@ -94,7 +94,7 @@ fn shown(session: &Session) -> Vec<String> {
         .collect()
 }
 
-/// `path: old>new` for each part of all changes.
+/// All changes, each as `path: old>new`.
 fn changes(desk: &TestApp) -> Vec<String> {
     let part = |part: &changes::ChangePart| match &part.diff.change {
         DiffChange::Texts { old, new } => format!("{}>{new}", old.as_deref().unwrap_or("-")),
@@ -107,7 +107,7 @@ fn changes(desk: &TestApp) -> Vec<String> {
     changed_files(&desk.state, KEY).iter().map(file).collect()
 }
 
-/// The session as it is made again of what was kept.
+/// The session restored from its record.
 fn restored(desk: &mut TestApp) -> Session {
     desk.play(Event::Input);
     let events = desk.kept.iter().filter_map(|note| match note {
@@ -124,7 +124,7 @@ fn restored(desk: &mut TestApp) -> Session {
 }
 
 #[test]
-fn a_command_that_nobody_approved_is_asked_and_a_refused_one_is_not_run() {
+fn an_unapproved_command_is_asked_about_and_a_refused_one_does_not_run() {
     let mut desk = TestApp::running();
     assert!(!is_started(&mut desk, 1, command("rm -rf /")));
     desk.choose(None).expect_sent("answer 1: error -32603");
@@ -141,7 +141,7 @@ fn a_command_that_nobody_approved_is_asked_and_a_refused_one_is_not_run() {
     let exit = ExitInfo { code: Some(3), signal: None };
     desk.service(ServiceEvent::TerminalEnded { terminal: "x".into(), exit });
     assert!(shown(desk.session())[1].contains("Failed"));
-    assert_eq!(shown(&restored(&mut desk)), shown(desk.session()), "it is kept");
+    assert_eq!(shown(&restored(&mut desk)), shown(desk.session()), "it is recorded");
 }
 
 #[test]
@@ -172,15 +172,15 @@ fn approve_first_in_row(desk: &mut TestApp) {
 }
 
 #[test]
-fn an_approval_is_over_with_its_turn_and_when_the_turn_is_cancelled() {
+fn an_approval_ends_with_its_turn_or_its_cancellation() {
     let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("ls"));
     desk.end_turn(StopReason::EndTurn);
     desk.fx.clear();
-    assert!(!is_started(&mut desk, 2, command("ls")), "no turn runs");
+    assert!(!is_started(&mut desk, 2, command("ls")), "no turn is running");
     desk.choose(None).submit("more");
     desk.fx.clear();
-    assert!(!is_started(&mut desk, 3, command("ls")), "another turn runs");
+    assert!(!is_started(&mut desk, 3, command("ls")), "another turn is running");
     let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("ls"));
     desk.cancel();
@@ -189,7 +189,7 @@ fn an_approval_is_over_with_its_turn_and_when_the_turn_is_cancelled() {
 }
 
 #[test]
-fn a_call_that_changes_after_it_was_approved_covers_what_was_shown() {
+fn a_call_changed_after_its_approval_covers_what_was_shown() {
     let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("ls"));
     desk.update(patch("t", runs("id")));
@@ -198,7 +198,7 @@ fn a_call_that_changes_after_it_was_approved_covers_what_was_shown() {
 }
 
 #[test]
-fn folder_and_environment_of_a_command_count() {
+fn approvals_depend_on_folder_and_environment() {
     let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("make"));
     assert!(!is_started(&mut desk, 2, TerminalCommand { cwd: Some("/tmp".into()), ..command("make") }));
@@ -207,7 +207,7 @@ fn folder_and_environment_of_a_command_count() {
     desk.choose(None).choose(None);
     let env = vec![("NO_COLOR".to_owned(), "1".to_owned())];
     assert!(is_started(&mut desk, 4, TerminalCommand { env, ..command("make") }));
-    // A call that shows no folder was approved for that of the session, which the other folders are not.
+    // A call without a folder was approved for that of the session only.
     approve(&mut desk, 8, 0, runs("make"));
     assert!(!is_started(
         &mut desk,
@@ -216,7 +216,7 @@ fn folder_and_environment_of_a_command_count() {
     ));
     desk.choose(None);
     assert!(is_started(&mut desk, 10, TerminalCommand { cwd: Some("./".into()), ..command("make") }));
-    // A folder that the call shows was approved with it.
+    // A folder shown by the call was approved with it.
     approve(&mut desk, 5, 0, |patch| {
         runs("make")(patch);
         let cwd = Some(PathBuf::from("/tmp"));
@@ -228,7 +228,7 @@ fn folder_and_environment_of_a_command_count() {
 
 #[test]
 fn forms_of_real_agents_are_covered() {
-    // A title and a text, no kind and no input; the line comes as the command.
+    // A title and a text, without kind and input; the command line is the command.
     let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, |patch| {
         patch.title = Patch::Set("Shell: ls -la".into());
@@ -247,7 +247,7 @@ fn forms_of_real_agents_are_covered() {
         "once, with the call"
     );
     assert_eq!(shown(&restored(&mut desk)).len(), 1);
-    // The line is wrapped in a shell.
+    // The command line is wrapped in a shell.
     let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, runs("ls | wc"));
     let args = vec!["-lc".to_owned(), "ls | wc".to_owned()];
@@ -255,7 +255,7 @@ fn forms_of_real_agents_are_covered() {
 }
 
 #[test]
-fn grants_hold_for_one_agent_in_one_folder_until_they_are_revoked() {
+fn grants_apply_to_one_agent_in_one_folder_until_revoked() {
     let mut desk = TestApp::running();
     assert!(!is_started(&mut desk, 1, command("make")));
     desk.choose(Some(2));
@@ -293,7 +293,7 @@ fn grants_hold_for_one_agent_in_one_folder_until_they_are_revoked() {
 }
 
 #[test]
-fn what_is_granted_covers_requests_that_wait_already() {
+fn a_grant_covers_waiting_requests() {
     let mut desk = TestApp::running();
     for ask in 1..4 {
         assert!(!is_started(&mut desk, ask, command(if ask == 2 { "other" } else { "make" })));
@@ -320,7 +320,7 @@ fn a_write_is_an_item_with_its_change_and_counts_in_all_changes() {
 }
 
 #[test]
-fn a_write_stands_with_the_call_that_tells_it_whichever_comes_first() {
+fn a_write_is_shown_with_its_call_in_any_order_of_arrival() {
     let told = || edits(vec![diff("/code/shop/a", "b\n", "c\n")]);
     let with_call = ["t Completed 1 diffs [\"written by parlor, allowed: in the session's folders\"]"];
     let mut before = TestApp::running();
@@ -338,12 +338,12 @@ fn a_write_stands_with_the_call_that_tells_it_whichever_comes_first() {
 }
 
 #[test]
-fn a_write_that_differs_from_what_the_call_tells_is_shown_besides() {
+fn a_write_that_differs_from_the_reported_change_is_shown_too() {
     let mut desk = TestApp::running();
     desk.update(patch("t", edits(vec![diff("/code/shop/a", "b\n", "c\n")])));
     wrote(&mut desk, 1, "/code/shop/a", "a\nb\n", "a\nc\nmore\n");
     assert_eq!(shown(desk.session()).len(), 2, "{:?}", shown(desk.session()));
-    // A call that shows nothing of the file shows what was written; when it tells something else, both are shown.
+    // A call without changes of the file shows the written one; if it reports another change, both are shown.
     let mut desk = TestApp::running();
     desk.update(patch("t", |patch| {
         patch.kind = Patch::Set(ToolKind::Edit);
@@ -357,7 +357,7 @@ fn a_write_that_differs_from_what_the_call_tells_is_shown_besides() {
 }
 
 #[test]
-fn no_agent_can_name_an_item_of_parlors_own() {
+fn agents_cannot_refer_to_items_of_parlor() {
     let mut desk = TestApp::running();
     wrote(&mut desk, 1, "/code/shop/a", "b\n", "c\n");
     let id = "parlor:write:/code/shop/a";
@@ -368,7 +368,7 @@ fn no_agent_can_name_an_item_of_parlors_own() {
 }
 
 #[test]
-fn an_edit_that_was_approved_under_another_id_stays_with_the_agents_own_call() {
+fn an_edit_approved_under_another_id_is_joined_with_the_agents_call() {
     let approved = || vec![diff("/code/shop/a", "b\n", "c\n")];
     let own = |patch: &mut ToolCallPatch| {
         patch.kind = Patch::Set(ToolKind::Edit);
@@ -385,7 +385,10 @@ fn an_edit_that_was_approved_under_another_id_stays_with_the_agents_own_call() {
             edits(approved())(patch);
         });
         if !is_first {
-            assert!(shown(desk.session())[0].starts_with("edit-approval-1"), "it stays until the call comes");
+            assert!(
+                shown(desk.session())[0].starts_with("edit-approval-1"),
+                "it stays until the call is reported"
+            );
             desk.update(patch("call-1", own));
         }
         desk.end_turn(StopReason::EndTurn);
@@ -396,7 +399,7 @@ fn an_edit_that_was_approved_under_another_id_stays_with_the_agents_own_call() {
 }
 
 #[test]
-fn an_approved_edit_that_no_call_tells_stays_by_itself_and_one_that_is_told_otherwise_counts_once() {
+fn an_approved_edit_without_a_call_stays_and_a_differently_reported_one_counts_once() {
     let mut desk = TestApp::running();
     approve(&mut desk, 1, 0, edits(vec![diff("/code/shop/a", "b\n", "c\n")]));
     approve(&mut desk, 2, 0, edits(vec![diff("/code/shop/x", "b\n", "c\n")]));
@@ -408,7 +411,7 @@ fn an_approved_edit_that_no_call_tells_stays_by_itself_and_one_that_is_told_othe
 }
 
 #[test]
-fn an_agent_gets_so_many_terminals_and_no_more() {
+fn terminals_per_agent_are_limited() {
     let mut desk = TestApp::running();
     desk.state.setup.policy.ask_commands = false;
     for ask in 0..300 {
@@ -427,7 +430,7 @@ fn an_agent_gets_so_many_terminals_and_no_more() {
 }
 
 #[test]
-fn few_file_requests_are_served_at_a_time_and_what_waits_is_bounded() {
+fn concurrent_and_waiting_file_requests_are_limited() {
     let mut desk = TestApp::running();
     let write = |ask: u64| AgentRequest::WriteFile {
         session: Some(ID.into()),
@@ -445,7 +448,7 @@ fn few_file_requests_are_served_at_a_time_and_what_waits_is_bounded() {
 }
 
 #[test]
-fn changes_of_a_flood_of_writes_are_kept_up_to_a_limit() {
+fn saved_changes_of_many_writes_are_limited() {
     let mut desk = TestApp::running();
     for ask in 0..100 {
         wrote(&mut desk, ask, &format!("/code/shop/f{ask}"), "", &"x".repeat(1 << 20));
@@ -460,7 +463,7 @@ fn changes_of_a_flood_of_writes_are_kept_up_to_a_limit() {
             _ => false,
         })
         .count();
-    assert_eq!((kept, shown(desk.session()).len()), (16, 100), "each is told, some by their size");
+    assert_eq!((kept, shown(desk.session()).len()), (16, 100), "each is shown, some with their size only");
 }
 
 #[derive(Debug, Clone)]
@@ -475,8 +478,8 @@ enum Step {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever an agent sends, a command runs without a question only if the user allowed this very line in this turn,
-    /// each time anew; nothing else widens what it may do.
+    /// Whatever an agent sends, a command runs without a question only if the user has allowed exactly this line in
+    /// this turn, once per approval.
     #[test]
     fn no_sequence_of_messages_runs_a_command_that_was_not_allowed(
         steps in proptest::collection::vec(prop_oneof![
@@ -500,7 +503,7 @@ proptest! {
                     approve(&mut desk, ask, option, runs(LINES[line]));
                     once[line] += usize::from(option == 0);
                     always[line] |= option == 1;
-                    // What a shell is told to run is shown with it.
+                    // The command line of a shell is shown with it.
                     if line == 3 { once[1] += usize::from(option == 0); always[1] |= option == 1; }
                 }
                 Step::Run(line) => {

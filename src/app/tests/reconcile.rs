@@ -1,4 +1,4 @@
-//! Whatever an agent replays of whatever was recorded.
+//! Property tests of replays that differ from the record.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::app::session::reconcile::{AlignedItem, reconcile};
 use crate::app::*;
 use crate::model::*;
 
-/// A part of a turn; each says something that nothing else says.
+/// A part of a turn with a unique text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Part {
     Say,
@@ -21,36 +21,36 @@ enum Part {
 
 #[derive(Debug, Clone)]
 struct Turn {
-    /// Some prompts are alike.
+    /// Some prompts are equal.
     is_short: bool,
     parts: Vec<Part>,
     end: u8,
 }
 
-/// What a replay makes of a turn.
+/// The form in which a turn is replayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Same,
     LeftOut,
-    /// One message for all that was said.
+    /// All messages joined to one.
     Merged,
-    /// Each message in two.
+    /// Each message split in two.
     Split,
     /// Without thoughts and calls.
     Bare,
-    /// Only the beginning.
+    /// Only the start.
     Cut,
-    /// Lines are wrapped anew.
+    /// With rewrapped lines.
     Wrapped,
-    /// Calls and messages have other ids.
+    /// With other ids of calls and messages.
     Renamed,
-    /// Something that was not recorded, in front, in the middle or at the end.
+    /// With an additional message at the start, in the middle or at the end.
     More(u8),
-    /// A turn that was not recorded comes before it.
+    /// Preceded by a turn that was not recorded.
     After,
-    /// All before it is one summary.
+    /// All turns before it are one summary.
     Compacted,
-    /// Its prompt in an element that the agent made.
+    /// With its prompt in an element added by the agent.
     InContext,
 }
 
@@ -90,7 +90,7 @@ fn prompt(nth: usize, turn: &Turn) -> String {
     if turn.is_short { "go on".to_owned() } else { format!("please do the work of turn {nth}") }
 }
 
-/// What is told of a part: the updates, in pieces or whole.
+/// The updates of a part, in chunks or complete.
 fn told(name: &str, part: Part, id: &str) -> Vec<SessionUpdate> {
     match part {
         Part::Say => {
@@ -115,7 +115,7 @@ fn live(nth: usize, turn: &Turn) -> Vec<SessionUpdate> {
     named.flat_map(|(at, part)| told(&format!("t{nth}p{at}"), *part, &format!("call_{at}"))).collect()
 }
 
-/// The updates of a replayed turn, each message whole.
+/// The updates of a replayed turn, with complete messages.
 fn replayed(nth: usize, turn: &Turn, fate: Fate) -> Vec<SessionUpdate> {
     let mut all = Vec::new();
     let words = prompt(nth, turn);
@@ -201,7 +201,7 @@ fn kept(turns: &[Turn]) -> RecordedSession {
     recorded(&live)
 }
 
-/// How often each name stands in the items, as a word.
+/// Number of occurrences of a name in the items, as a word.
 fn count(all: &[String], name: &str) -> usize {
     let is_end = |rest: &str| !rest.starts_with(|sign: char| sign.is_ascii_alphanumeric());
     all.iter()
@@ -237,12 +237,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 160, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_record_survives_any_replay_and_nothing_is_there_twice(
+    fn a_record_survives_any_replay_without_duplicates(
         turns in proptest::collection::vec((turn(), fate()), 1..8),
         is_late in any::<bool>(),
     ) {
         let (turns, mut fates): (Vec<Turn>, Vec<Fate>) = turns.into_iter().unzip();
-        // A summary stands for all before it.
+        // A summary replaces all turns before it.
         if let Some(last) = fates.iter().rposition(|fate| *fate == Fate::Compacted) {
             fates[..last].fill(Fate::LeftOut);
         }
@@ -267,7 +267,7 @@ proptest! {
     }
 
     #[test]
-    fn every_recorded_item_stands_in_the_result_once_and_in_order(
+    fn every_recorded_item_is_in_the_result_once_and_in_order(
         ours in proptest::collection::vec(turn(), 0..10),
         theirs in proptest::collection::vec((0_usize..12, turn(), fate()), 0..10),
         is_whole in any::<bool>(),
@@ -288,7 +288,7 @@ proptest! {
         }).collect();
         prop_assert_eq!(order, (0..ours.len()).collect::<Vec<_>>());
         let same = reconcile(ours, ours, is_whole);
-        prop_assert!(same.untold.is_empty() && same.has_end, "{:?}", same);
+        prop_assert!(same.missing.is_empty() && same.has_end, "{:?}", same);
         prop_assert!(same.pieces.iter().all(|piece| matches!(piece, AlignedItem::Ours { .. })), "{:?}", same.pieces);
     }
 }
@@ -306,6 +306,6 @@ fn a_long_replay_is_compared_in_bounded_time() {
     let found = reconcile(ours, theirs, true);
     let count = found.pieces.iter().filter(|piece| matches!(piece, AlignedItem::Ours { .. })).count();
     assert_eq!((count, found.pieces.len()), (ours.len(), ours.len() + theirs.len()));
-    let [untold] = found.untold.as_slice() else { panic!("{:?}", found.untold) };
-    assert_eq!((untold.behind, untold.turns), (ours.len(), 1_500));
+    let [missing] = found.missing.as_slice() else { panic!("{:?}", found.missing) };
+    assert_eq!((missing.behind, missing.turns), (ours.len(), 1_500));
 }

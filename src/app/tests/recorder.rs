@@ -1,18 +1,18 @@
-//! What is kept of a session makes the same session again.
+//! Tests of recording: a session restored from its record is the same session.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
-/// What was to be kept since the last look, for the first session.
+/// The notes of the first session since the last call.
 pub fn kept_notes(desk: &mut TestApp) -> Vec<Note> {
-    // What flows did is handed out with the next event.
+    // Notes of operations are emitted with the next event.
     desk.play(Event::Input);
     std::mem::take(&mut desk.kept)
 }
 
-/// What a store would give back.
+/// The session as a store would return it.
 pub fn kept_session(desk: &mut TestApp) -> RecordedSession {
     let mut kept = RecordedSession::default();
     let mut held_from = 0;
@@ -37,7 +37,7 @@ pub fn kept_session(desk: &mut TestApp) -> RecordedSession {
     kept
 }
 
-/// Keeps a record behind the last event of a turn, and what was kept there before.
+/// Inserts a record after the last event of a turn, and after earlier insertions.
 pub fn insert_behind(events: &mut Vec<RecordedEvent>, turn: u32, record: Record) {
     let at = events.iter().rposition(|event| event.turn <= turn).map_or(0, |last| last + 1);
     events.insert(at, RecordedEvent { at_ms: 0, turn, record });
@@ -49,7 +49,7 @@ pub fn items(session: &Session) -> Vec<String> {
 }
 
 #[test]
-fn a_session_made_of_its_records_looks_the_same() {
+fn a_restored_session_looks_the_same() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
     desk.submit("fix it");
@@ -91,7 +91,7 @@ fn a_session_made_of_its_records_looks_the_same() {
 }
 
 #[test]
-fn a_piece_of_text_is_kept_as_that_piece() {
+fn a_chunk_is_recorded_as_that_chunk() {
     let mut desk = TestApp::running();
     kept_notes(&mut desk);
     desk.update(says(&"long ".repeat(1000)));
@@ -99,12 +99,12 @@ fn a_piece_of_text_is_kept_as_that_piece() {
     desk.update(says("word"));
     let record = Box::new(Record::Update(says("word")));
     assert_eq!(kept_notes(&mut desk), [Note::Event { turn: 1, record }]);
-    // Nothing happened, nothing is kept.
+    // Nothing happened, so nothing is recorded.
     assert_eq!(kept_notes(&mut desk), Vec::new());
 }
 
 #[test]
-fn a_cut_turn_says_so_and_its_calls_are_closed() {
+fn an_interrupted_turn_is_marked_and_its_calls_are_closed() {
     let mut desk = TestApp::ready();
     desk.submit("go");
     desk.updates(vec![says("half an ans"), call("a", ToolStatus::InProgress)]);
@@ -127,7 +127,7 @@ fn a_cut_turn_says_so_and_its_calls_are_closed() {
 }
 
 #[test]
-fn a_session_that_was_archived_is_taken_back_before_it_goes_on() {
+fn an_archived_session_is_unarchived_before_it_continues() {
     let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
     let archived = || {
         let mut desk = TestApp::started();
@@ -144,16 +144,16 @@ fn a_session_that_was_archived_is_taken_back_before_it_goes_on() {
     assert!(!desk.session().is_archived);
     let mut again = Session::new(KEY, SessionPlace::default());
     restore(&mut again, kept_session(&mut desk), desk.now);
-    assert!(!again.is_archived, "that is kept too");
+    assert!(!again.is_archived, "that is recorded too");
 
-    // An agent that keeps no archive any more is not asked for it.
+    // An agent without an archive is not asked to unarchive.
     let mut desk = reopened(archived(), "fake");
     desk.fx.clear();
     desk.handshake(all_capabilities()).expect_sent("call resume s");
     assert!(!desk.session().is_archived);
 }
 
-/// A desk whose first session was kept before, with this agent.
+/// An app whose first session was restored for this agent.
 pub fn reopened(kept: RecordedSession, name: &str) -> TestApp {
     let spec = AgentSpec { name: name.into(), command: name.into(), ..AgentSpec::default() };
     let now = std::time::Instant::now();
@@ -176,7 +176,7 @@ fn a_kept_session() -> RecordedSession {
 }
 
 #[test]
-fn a_reopened_session_is_shown_at_once_and_resumed() {
+fn a_reopened_session_is_shown_immediately_and_resumed() {
     let mut desk = reopened(a_kept_session(), "fake");
     assert_eq!(items(desk.session()), ["user* \"one\"", "agent \"1\""]);
     desk.expect_sent("draft \"a tho\"\nconnect 1 after 0 ms");
@@ -184,7 +184,7 @@ fn a_reopened_session_is_shown_at_once_and_resumed() {
     desk.reply(Ok(Reply::Session(SessionReply::default())));
     desk.submit("two").update(says("2")).end_turn(StopReason::EndTurn);
     desk.expect("ready · idle\nuser* \"one\"\nagent \"1\"\nuser* \"two\"\nagent \"2\"");
-    // What is kept goes on behind what was kept.
+    // New records follow the stored ones.
     let notes = kept_notes(&mut desk);
     let heads: Vec<_> = notes
         .iter()
@@ -205,7 +205,7 @@ fn a_reopened_session_is_shown_at_once_and_resumed() {
 }
 
 #[test]
-fn an_agent_that_cannot_take_it_up_is_said_to_have_forgotten() {
+fn an_agent_that_cannot_resume_is_reported() {
     let mut desk = reopened(a_kept_session(), "fake");
     desk.handshake(AgentCapabilities::default());
     desk.open("t");
@@ -213,7 +213,7 @@ fn an_agent_that_cannot_take_it_up_is_said_to_have_forgotten() {
         "ready · idle\nuser* \"one\"\nagent \"1\"\nnotice Warning: The agent could not restore this conversation.",
     );
     assert_eq!(desk.session().id, Some("t".into()));
-    // Another agent never knew it.
+    // Another agent never had the session.
     let mut desk = reopened(a_kept_session(), "other");
     desk.sent();
     desk.handshake(all_capabilities()).expect_sent("call new");
@@ -222,7 +222,7 @@ fn an_agent_that_cannot_take_it_up_is_said_to_have_forgotten() {
     );
 }
 
-/// A kept session of two turns, reopened with an agent that can only load; its load is under way.
+/// A stored session of two turns, reopened with an agent that can only load; its load is pending.
 fn loading() -> TestApp {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
@@ -260,7 +260,7 @@ pub fn opened(desk: &mut TestApp) -> &mut TestApp {
     quiet(answered(desk))
 }
 
-/// Nothing comes for as long as anything is waited for.
+/// Lets all timeouts of a replay pass.
 pub fn quiet(desk: &mut TestApp) -> &mut TestApp {
     for _ in 0..8 {
         desk.play(Event::Timer(TimerId::History(KEY)));
@@ -273,7 +273,7 @@ pub fn answered(desk: &mut TestApp) -> &mut TestApp {
 }
 
 #[test]
-fn a_replay_of_what_is_shown_changes_nothing() {
+fn a_replay_of_the_shown_items_changes_nothing() {
     let mut desk = loading();
     desk.updates(first());
     desk.expect(&format!("loading · idle{BOTH}"));
@@ -283,7 +283,7 @@ fn a_replay_of_what_is_shown_changes_nothing() {
 }
 
 #[test]
-fn turns_that_were_had_elsewhere_are_added() {
+fn turns_from_another_client_are_added() {
     let mut desk = loading();
     desk.updates([first(), second(), third()].concat());
     opened(&mut desk);
@@ -299,13 +299,13 @@ fn turns_that_were_had_elsewhere_are_added() {
         })
         .collect();
     assert_eq!(turns, [2, 3, 3, 3]);
-    // Late news of such a call finds it.
+    // A late update of such a call finds it.
     desk.update(patch("b", |patch| patch.title = Patch::Set("late".into())));
     assert_eq!(items(desk.session()).last().unwrap(), "tool b Completed \"late\"");
 }
 
 #[test]
-fn a_replay_behind_the_answer_changes_nothing_either_and_a_prompt_waits_for_it() {
+fn a_replay_after_the_response_changes_nothing_and_prompts_wait_for_it() {
     let mut desk = loading();
     answered(&mut desk);
     desk.update(says("I am ready."));
@@ -320,14 +320,14 @@ fn a_replay_behind_the_answer_changes_nothing_either_and_a_prompt_waits_for_it()
 }
 
 #[test]
-fn a_replay_that_pauses_before_its_end_is_waited_for() {
+fn a_replay_that_pauses_before_its_end_is_awaited() {
     let mut desk = loading();
     answered(&mut desk).submit("on").fx.clear();
     let over = Event::Timer(TimerId::History(KEY));
     let rest = [text(Role::User, "go"), says("sec"), says("ond")];
     desk.updates(first());
     for told in rest {
-        // The first of them sees what has come, the others that nothing more does.
+        // The first check sees the updates, the others see that no more follow.
         desk.play(over.clone()).play(over.clone()).play(over.clone());
         desk.expect(&format!("ready · idle · queue [\"on\"]{BOTH}"));
         desk.update(told);
@@ -338,7 +338,7 @@ fn a_replay_that_pauses_before_its_end_is_waited_for() {
 }
 
 #[test]
-fn a_replay_that_never_comes_to_its_end_holds_no_prompt_for_long() {
+fn an_incomplete_replay_holds_prompts_for_a_limited_time() {
     let mut desk = loading();
     desk.updates(first());
     answered(&mut desk).submit("on");
@@ -347,13 +347,13 @@ fn a_replay_that_never_comes_to_its_end_holds_no_prompt_for_long() {
     let mut desk = loading();
     answered(&mut desk).submit("on");
     desk.play(Event::Timer(TimerId::History(KEY)));
-    assert!(!desk.session().turn.is_running(), "it may still begin");
+    assert!(!desk.session().turn.is_running(), "it may still start");
     quiet(&mut desk);
     assert!(desk.session().turn.is_running());
 }
 
 #[test]
-fn a_replay_that_goes_on_behind_the_answer_changes_nothing() {
+fn a_replay_that_continues_after_the_response_changes_nothing() {
     let context = text(Role::User, "<session_context>\nToday is Monday.\n</session_context>");
     for told in [vec![context], first()] {
         let mut desk = loading();
@@ -365,7 +365,7 @@ fn a_replay_that_goes_on_behind_the_answer_changes_nothing() {
 }
 
 #[test]
-fn a_replay_on_resume_changes_nothing_and_what_comes_later_is_news() {
+fn a_replay_on_resume_changes_nothing_and_later_updates_are_new() {
     for is_early in [true, false] {
         let mut desk = TestApp::started();
         desk.handshake(all_capabilities()).open(ID);
@@ -387,7 +387,7 @@ fn a_replay_on_resume_changes_nothing_and_what_comes_later_is_news() {
 }
 
 #[test]
-fn a_history_that_does_not_come_to_its_end_leaves_what_is_kept() {
+fn an_incomplete_history_does_not_replace_the_record() {
     let mut desk = TestApp::talked();
     *desk.state.listed_mut() = vec![SessionInfo { cwd: "/code".into(), ..listed("old") }];
     let recorded = |desk: &mut TestApp, event: AgentEvent| -> Vec<Note> {
@@ -408,7 +408,7 @@ fn a_history_that_does_not_come_to_its_end_leaves_what_is_kept() {
             let notes = if nth == 0 { vec![Note::Hold, replaced, event] } else { vec![event] };
             assert_eq!(recorded(&mut desk, AgentEvent::Update("old".into(), told)), notes);
         }
-        assert_eq!(desk.state.sessions[&key].transcript.items().len(), 2, "it is shown as it comes");
+        assert_eq!(desk.state.sessions[&key].transcript.items().len(), 2, "it is shown as received");
         let tag = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
         if is_whole {
             let reply = Ok(Reply::Session(SessionReply::default()));
@@ -424,7 +424,7 @@ fn a_history_that_does_not_come_to_its_end_leaves_what_is_kept() {
 }
 
 #[test]
-fn an_agent_that_lost_the_end_is_said_to() {
+fn an_agent_that_lost_the_last_turns_is_reported() {
     let mut desk = loading();
     desk.updates(first());
     opened(&mut desk);
@@ -432,7 +432,7 @@ fn an_agent_that_lost_the_end_is_said_to() {
 }
 
 #[test]
-fn an_agent_that_keeps_nothing_of_cancelled_turns_leaves_them_on_the_screen() {
+fn cancelled_turns_missing_in_the_replay_stay() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
     let say = |desk: &mut TestApp, words: &str, reason| {
@@ -445,7 +445,7 @@ fn an_agent_that_keeps_nothing_of_cancelled_turns_leaves_them_on_the_screen() {
     let can_load = AgentCapabilities { can_load: true, ..AgentCapabilities::default() };
     let title = "Not in the agent's history: the turn above";
     let mut kept = kept_session(&mut desk);
-    // The second time it was said before.
+    // The second time, the notice exists already.
     for round in 0..2 {
         let mut desk = reopened(kept.clone(), "fake");
         desk.handshake(can_load);
@@ -469,7 +469,7 @@ fn an_agent_that_keeps_nothing_of_cancelled_turns_leaves_them_on_the_screen() {
     }
 }
 
-/// What is kept once more was kept.
+/// The stored session with the new records added.
 pub fn again(kept: RecordedSession, desk: &mut TestApp) -> RecordedSession {
     let mut kept = kept;
     for note in kept_notes(desk) {
@@ -505,7 +505,7 @@ fn another_history_is_added_to_the_record() {
 }
 
 #[test]
-fn what_the_agent_knows_of_a_cut_turn_is_shown() {
+fn replayed_items_of_an_interrupted_turn_are_shown() {
     let mut kept = a_kept_session();
     kept.events.pop();
     kept.events.push(RecordedEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
@@ -520,7 +520,7 @@ fn what_the_agent_knows_of_a_cut_turn_is_shown() {
 }
 
 #[test]
-fn a_load_that_fails_leaves_what_is_shown() {
+fn a_failed_load_keeps_the_items() {
     let mut desk = loading();
     desk.updates(first());
     desk.fail(-32603, "no");
@@ -530,7 +530,7 @@ fn a_load_that_fails_leaves_what_is_shown() {
     ));
 }
 
-/// A kept session with one short prompt, whose agent can only load and gives its messages ids if so.
+/// A stored session with one short prompt, whose agent can only load and optionally has message ids.
 fn short_one(message: Option<&str>) -> TestApp {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
@@ -542,7 +542,7 @@ fn short_one(message: Option<&str>) -> TestApp {
 }
 
 #[test]
-fn what_an_agent_put_in_front_of_a_prompt_does_not_make_it_another_history() {
+fn context_added_to_a_prompt_does_not_change_the_history() {
     let context = "<session_context>\nThis is the agent. Today is Monday.\n</session_context>";
     for told in [
         vec![text(Role::User, context), says("Understood."), text(Role::User, "hi"), says("hello")],
@@ -552,7 +552,7 @@ fn what_an_agent_put_in_front_of_a_prompt_does_not_make_it_another_history() {
         let mut desk = short_one(None);
         desk.updates(told.clone());
         opened(&mut desk).expect("ready · idle\nuser* \"hi\"\nagent \"hello\"");
-        // One that replays only behind its answer.
+        // An agent that replays only after its response.
         let mut desk = short_one(None);
         answered(&mut desk);
         desk.updates(told);
@@ -562,7 +562,7 @@ fn what_an_agent_put_in_front_of_a_prompt_does_not_make_it_another_history() {
 }
 
 #[test]
-fn ids_of_messages_tell_a_turn_again_where_its_prompt_was_reworded() {
+fn a_turn_with_a_reworded_prompt_is_recognized_by_message_ids() {
     let mut desk = short_one(Some("m1"));
     desk.updates(vec![text(Role::User, "The user greets."), says_in("m1", "hello")]);
     opened(&mut desk).expect("ready · idle\nuser* \"hi\"\nagent \"hello\"");

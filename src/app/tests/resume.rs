@@ -1,4 +1,4 @@
-//! A record stays what it was when an agent replays another history than it.
+//! Tests of replays that differ from the record.
 
 use super::recorder::{
     again, answered, insert_behind, items, kept_notes, kept_session, opened, quiet, reopened,
@@ -8,7 +8,7 @@ use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
-/// How a turn of the record ended.
+/// How a recorded turn ended.
 #[derive(Clone, Copy)]
 pub enum End {
     Good,
@@ -17,7 +17,7 @@ pub enum End {
     Cancelled,
 }
 
-/// A session with these turns, as it is kept.
+/// A stored session with these turns.
 pub fn recorded(turns: &[(&str, Vec<SessionUpdate>, End)]) -> RecordedSession {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
@@ -41,7 +41,7 @@ fn told(prompt: &str) -> Vec<SessionUpdate> {
     vec![text(Role::User, prompt), says(&format!("Reply to {prompt}"))]
 }
 
-/// Resumes a session whose agent can only load, with this replay, of which so much comes before the answer.
+/// Resumes a session whose agent can only load, with this replay, `before` updates of which precede the response.
 pub fn resumed(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) -> TestApp {
     let mut desk = reopened(kept.clone(), "fake");
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
@@ -58,8 +58,8 @@ fn shown(kept: &RecordedSession) -> Vec<String> {
     items(&session)
 }
 
-/// Resumes twice with a replay: nothing that was recorded goes or moves, what is kept makes what is shown, and the
-/// second time changes nothing. Gives what is shown then.
+/// Resumes twice with a replay: no recorded item is removed or moved, the record equals the shown items, and the second
+/// time changes nothing. Returns the shown items.
 pub fn check(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) -> Vec<String> {
     let first = shown(kept);
     let mut desk = resumed(kept, replay, before);
@@ -69,16 +69,16 @@ pub fn check(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) ->
         assert!(left.any(|other| other == item), "{item} is gone or moved:\n{first:#?}\n{second:#?}");
     }
     let kept = again(kept.clone(), &mut desk);
-    assert_eq!(shown(&kept), second, "what is kept is what is shown");
+    assert_eq!(shown(&kept), second, "the record equals the shown items");
     let mut desk = resumed(&kept, replay, before);
     assert_eq!(items(desk.session()), second, "the second time changes nothing");
     let notes = kept_notes(&mut desk);
     let is_event = |note: &&Note| matches!(note, Note::Event { .. } | Note::Inserted { .. });
-    assert_eq!(notes.iter().find(is_event), None, "nor is anything kept once more");
+    assert_eq!(notes.iter().find(is_event), None, "nothing is recorded again");
     second
 }
 
-/// A subagent of the session `child`.
+/// A subagent with the session `child`.
 fn helper() -> SessionUpdate {
     SessionUpdate::Subagent(SubagentPatch {
         session: "child".into(),
@@ -91,12 +91,12 @@ fn helper() -> SessionUpdate {
 
 const TWO_THEIRS: &str = "notice Info: Only in the agent's history: the next 2 items";
 
-/// Lines of items that all follow the same recorded item, in the form of [`added`].
+/// Lines of items that all follow the same recorded item, in the format of [`added`].
 fn behind(after: &str, lines: &[&str]) -> Vec<String> {
     lines.iter().map(|line| format!("{after} → {line}")).collect()
 }
 
-/// What is shown, without the recorded items: what was added, each behind the recorded item that it follows.
+/// The added items, each after the recorded item that it follows.
 fn added(kept: &RecordedSession, replay: &[SessionUpdate]) -> Vec<String> {
     let first = shown(kept);
     let all = check(kept, replay, replay.len());
@@ -116,7 +116,7 @@ fn added(kept: &RecordedSession, replay: &[SessionUpdate]) -> Vec<String> {
 const UNTOLD: &str = "notice Info: Not in the agent's history: the turn above";
 
 #[test]
-fn a_refused_turn_that_the_agent_leaves_out_stays() {
+fn a_refused_turn_missing_in_the_replay_stays() {
     let refused = ("refuse this", vec![says("I will not do that.")], End::Refused);
     let kept = recorded(&[good("first prompt"), refused, good("third prompt")]);
     let replay = [told("first prompt"), told("third prompt")].concat();
@@ -134,14 +134,14 @@ fn a_notice_of_the_agent_with_the_same_text_is_not_mistaken_for_one_of_parlor() 
 }
 
 #[test]
-fn a_failed_turn_that_the_agent_leaves_out_stays() {
+fn a_failed_turn_missing_in_the_replay_stays() {
     let kept = recorded(&[good("first prompt"), ("fail this", vec![], End::Failed), good("third prompt")]);
     let replay = [told("first prompt"), told("third prompt")].concat();
     assert_eq!(added(&kept, &replay), [format!("end failed: overloaded → {UNTOLD}")]);
 }
 
 #[test]
-fn turns_from_before_a_compaction_stay_and_its_summary_is_added() {
+fn turns_before_a_compaction_stay_and_its_summary_is_added() {
     let turns = ["one", "two", "three", "four"].map(good);
     let kept = recorded(&turns);
     let summary = "This session is being continued. Summary: things were done.";
@@ -160,7 +160,7 @@ fn turns_from_before_a_compaction_stay_and_its_summary_is_added() {
 }
 
 #[test]
-fn a_command_that_is_replayed_with_its_wrapper_is_the_same() {
+fn a_command_replayed_with_its_wrapper_is_recognized() {
     let kept = recorded(&[good("look at the code"), good("/init all"), good("thanks")]);
     let init = "<command-message>init is running</command-message>\n<command-name>/init</command-name>\n\
                 <command-args>all</command-args>";
@@ -170,11 +170,11 @@ fn a_command_that_is_replayed_with_its_wrapper_is_the_same() {
 }
 
 #[test]
-fn a_cancelled_prompt_that_is_joined_with_the_next_is_the_same() {
+fn a_cancelled_prompt_joined_with_the_next_is_recognized() {
     let kept = recorded(&[good("do one"), ("wait no", vec![], End::Cancelled), good("do two")]);
     let two = vec![text(Role::User, "wait nodo two"), says("Reply to do two")];
     assert_eq!(added(&kept, &[told("do one"), two].concat()), Vec::<String>::new());
-    // One agent notes the interruption as a message of the user.
+    // One agent stores the interruption as a user message.
     let two = vec![
         text(Role::User, "wait no"),
         SessionUpdate::Chunk {
@@ -189,7 +189,7 @@ fn a_cancelled_prompt_that_is_joined_with_the_next_is_the_same() {
 }
 
 #[test]
-fn what_the_agent_said_behind_the_cut_of_a_turn_is_added() {
+fn replayed_messages_after_the_interruption_of_a_turn_are_added() {
     let mut kept = recorded(&[
         good("first prompt"),
         ("go on", vec![says("first part "), call("a", ToolStatus::InProgress)], End::Good),
@@ -224,7 +224,7 @@ fn what_the_agent_said_behind_the_cut_of_a_turn_is_added() {
 }
 
 #[test]
-fn another_prompt_in_the_middle_is_shown_beside_the_recorded_one() {
+fn a_different_prompt_in_the_middle_is_shown_with_the_recorded_one() {
     let kept = recorded(&[good("alpha prompt"), good("beta prompt"), good("gamma prompt")]);
     let other = vec![text(Role::User, "DIFFERENT middle"), says("other")];
     let replay = [told("alpha prompt"), other, told("gamma prompt")].concat();
@@ -234,7 +234,7 @@ fn another_prompt_in_the_middle_is_shown_beside_the_recorded_one() {
 }
 
 #[test]
-fn a_turn_that_only_the_agent_has_is_added_in_its_place() {
+fn a_turn_missing_in_the_record_is_inserted_in_order() {
     let kept = recorded(&[good("alpha prompt"), good("gamma prompt")]);
     let replay = [told("alpha prompt"), told("beta prompt"), told("gamma prompt")].concat();
     let after = "agent \"Reply to alpha prompt\"";
@@ -243,7 +243,7 @@ fn a_turn_that_only_the_agent_has_is_added_in_its_place() {
 }
 
 #[test]
-fn another_answer_is_shown_beside_the_recorded_one() {
+fn a_different_reply_is_shown_with_the_recorded_one() {
     let kept = recorded(&[good("one"), good("two")]);
     let other = vec![text(Role::User, "two"), says("A regenerated answer.")];
     let after = "agent \"Reply to two\"";
@@ -257,14 +257,14 @@ fn another_answer_is_shown_beside_the_recorded_one() {
 }
 
 #[test]
-fn a_prompt_that_was_reworded_and_answered_otherwise_is_another_turn() {
+fn a_reworded_prompt_with_another_reply_is_another_turn() {
     let kept = recorded(&[good("fix the tests please")]);
     let replay = vec![text(Role::User, "fix the tests please and lint as well"), says("edited")];
     assert_eq!(added(&kept, &replay).len(), 4);
 }
 
 #[test]
-fn a_lost_last_turn_is_reported_also_if_all_prompts_are_alike() {
+fn a_lost_last_turn_is_reported_even_if_all_prompts_are_equal() {
     let say = |words: &str| ("go on", vec![says(words)], End::Good);
     let told = |words: &str| vec![text(Role::User, "go on"), says(words)];
     let kept = recorded(&[say("Reply 1"), say("Reply 2"), say("Reply 3")]);
@@ -277,7 +277,7 @@ fn a_lost_last_turn_is_reported_also_if_all_prompts_are_alike() {
 }
 
 #[test]
-fn a_prompt_that_was_sent_again_is_one_turn() {
+fn a_resent_prompt_is_one_turn() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).open(ID);
     desk.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
@@ -295,14 +295,14 @@ fn a_prompt_that_was_sent_again_is_one_turn() {
 }
 
 #[test]
-fn a_history_that_is_replayed_twice_is_taken_once() {
+fn a_history_replayed_twice_is_added_once() {
     let kept = recorded(&[good("alpha prompt"), good("gamma prompt")]);
     let once = [told("alpha prompt"), told("gamma prompt")].concat();
     assert_eq!(added(&kept, &[once.clone(), once].concat()), Vec::<String>::new());
 }
 
 #[test]
-fn every_kind_of_item_is_replayed_without_a_change() {
+fn replaying_any_kind_of_item_changes_nothing() {
     let raw = |words: &str| SessionUpdate::Unknown { name: "odd".into(), raw: Raw(words.into()) };
     let terminal = || {
         let id: TerminalId = "t".into();
@@ -350,7 +350,7 @@ fn every_kind_of_item_is_replayed_without_a_change() {
 }
 
 #[test]
-fn a_message_just_behind_the_answer_of_a_load_is_shown_and_kept() {
+fn a_message_after_the_response_to_a_load_is_shown_and_recorded() {
     let kept = recorded(&[good("first question")]);
     let mut desk = resumed(&kept, &told("first question"), 2);
     assert_eq!(items(desk.session()), shown(&kept));
@@ -363,7 +363,7 @@ fn a_message_just_behind_the_answer_of_a_load_is_shown_and_kept() {
 }
 
 #[test]
-fn a_message_behind_the_answer_is_shown_also_if_the_replay_is_not_over() {
+fn a_message_after_the_response_is_shown_during_a_replay() {
     let kept = recorded(&[good("first question"), good("second question")]);
     let replay = [told("first question"), vec![says("WARNING: servers could not be started.")]].concat();
     let all = check(&kept, &replay, 2);
@@ -375,7 +375,7 @@ fn the_end_of_a_long_session_is_compared_with_the_end_of_the_replay() {
     let names: Vec<String> = (0..9).map(|n| format!("prompt number {n}")).collect();
     let turns: Vec<_> = names.iter().map(|name| good(name)).collect();
     let mut kept = recorded(&turns);
-    // The first turns are on the disk only.
+    // The first turns are only on disk.
     let first = kept.events.iter().position(|event| event.turn == 6).unwrap();
     kept.events.drain(..first);
     (kept.left_out_count, kept.first_seq) = (first as u64, i64::try_from(first).unwrap());
@@ -384,13 +384,13 @@ fn the_end_of_a_long_session_is_compared_with_the_end_of_the_replay() {
     let without_last = &replay[..replay.len() - 4];
     let lost = "notice Warning: Not in the agent's history: the 2 turns above";
     assert_eq!(added(&kept, without_last), [format!("agent \"Reply to prompt number 8\" → {lost}")]);
-    // None of what is in memory: what was told may be on the disk.
+    // None of the items in memory: the replayed ones may be on disk.
     let lost = "notice Warning: Not in the agent's history: the 4 turns above";
     assert_eq!(added(&kept, &replay[..6]), [format!("agent \"Reply to prompt number 8\" → {lost}")]);
 }
 
 #[test]
-fn what_belongs_to_parts_on_the_disk_is_compared_once_these_are_read() {
+fn replayed_items_of_unloaded_pages_are_compared_once_these_are_loaded() {
     let names: Vec<String> = (0..9).map(|n| format!("prompt number {n}")).collect();
     let turns: Vec<_> = names.iter().map(|name| good(name)).collect();
     let whole = recorded(&turns);
@@ -409,7 +409,7 @@ fn what_belongs_to_parts_on_the_disk_is_compared_once_these_are_read() {
     replay[4].clear();
     replay.insert(2, vec![text(Role::User, "said elsewhere"), says("Reply from elsewhere")]);
     let mut desk = resumed(&kept, &replay.concat(), 0);
-    assert_eq!(items(desk.session()).len(), 1 + 6, "nothing is added to what is shown");
+    assert_eq!(items(desk.session()).len(), 1 + 6, "the shown items are unchanged");
     for page in [part(one, two), part(0, one)] {
         desk.play(Event::Act(Action::LoadEarlier));
         desk.service(ServiceEvent::Store(Box::new(StoreNews::Earlier { key: KEY, page: Ok(page) })));
@@ -423,12 +423,12 @@ fn what_belongs_to_parts_on_the_disk_is_compared_once_these_are_read() {
     assert_eq!(all[elsewhere + 1], "agent \"Reply from elsewhere\"");
     assert_eq!(place(UNTOLD), place("agent \"Reply to prompt number 4\"") + 1);
     let kept = again(whole, &mut desk);
-    assert_eq!(shown(&kept), all[1..], "what is kept is what is shown");
+    assert_eq!(shown(&kept), all[1..], "the record equals the shown items");
     assert_eq!(added(&kept, &replay.concat()), Vec::<String>::new());
 }
 
 #[test]
-fn a_terminal_that_is_replayed_stays_as_it_was() {
+fn a_replayed_terminal_is_unchanged() {
     let terminal = |id: &str| {
         let id = TerminalId::from(id);
         let about = AgentTerminal::About {
@@ -463,7 +463,7 @@ fn a_terminal_that_is_replayed_stays_as_it_was() {
         views.map(|view| String::from_utf8_lossy(&view.output).into_owned()).collect()
     };
     let mut kept = recorded(&[("build it", run("a", "t1"), End::Good)]);
-    // The agent has one more command, under the same terminal id.
+    // The agent has one more command with the same terminal id.
     let replay = [vec![text(Role::User, "build it")], run("a", "t1"), run("b", "t1")].concat();
     let replays = [(vec![text(Role::User, "build it")], run("a", "t1")), (replay, Vec::new())];
     for (replay, rest) in replays {
@@ -479,13 +479,13 @@ fn a_terminal_that_is_replayed_stays_as_it_was() {
 }
 
 #[test]
-fn a_replay_of_nothing_says_nothing() {
+fn an_empty_replay_shows_no_notice() {
     let kept = recorded(&[good("one")]);
     assert_eq!(added(&kept, &[]), Vec::<String>::new());
 }
 
 #[test]
-fn an_agent_that_replays_no_prompts_adds_nothing() {
+fn a_replay_without_prompts_adds_nothing() {
     let kept = recorded(&[good("one"), good("two")]);
     let replay = [says("Reply to one"), call("x", ToolStatus::Completed), says("Reply to two")];
     let added = added(&kept, &replay);
@@ -493,7 +493,7 @@ fn an_agent_that_replays_no_prompts_adds_nothing() {
 }
 
 #[test]
-fn a_record_that_was_replaced_by_an_older_parlor_is_read_as_it_was() {
+fn a_record_replaced_by_an_older_version_is_still_read() {
     let mut kept = recorded(&[good("one"), good("two")]);
     let at = kept.events.iter().position(|event| event.turn == 2).unwrap();
     kept.events.insert(at, RecordedEvent { at_ms: 0, turn: 1, record: Record::Replaced });
@@ -508,7 +508,7 @@ fn a_record_that_was_replaced_by_an_older_parlor_is_read_as_it_was() {
 }
 
 #[test]
-fn text_without_an_id_stands_where_it_came() {
+fn text_without_an_id_stays_where_it_was_received() {
     let compaction = SessionUpdate::Compaction {
         id: "k".into(),
         status: "completed".into(),
@@ -541,8 +541,8 @@ fn text_without_an_id_stands_where_it_came() {
     ];
     desk.end_turn(StopReason::EndTurn);
     assert_eq!(items(desk.session()), expected);
-    assert_eq!(shown(&kept_session(&mut desk)), expected, "also when it is read again");
-    // Text that names its message belongs to that.
+    assert_eq!(shown(&kept_session(&mut desk)), expected, "also after a restore");
+    // Text with a message id belongs to that message.
     let mut desk = TestApp::running();
     let notice = SessionUpdate::notice(Severity::Info, "meanwhile".into(), None);
     desk.updates(vec![says_in("m", "one "), notice, says_in("m", "two")]);
@@ -550,7 +550,7 @@ fn text_without_an_id_stands_where_it_came() {
 }
 
 #[test]
-fn a_turn_had_elsewhere_is_added_and_a_late_update_of_it_is_found() {
+fn a_turn_from_another_client_is_added_and_updated() {
     let kept = recorded(&[good("one")]);
     let more = vec![text(Role::User, "two"), call("b", ToolStatus::Completed), says("Reply")];
     let replay = [told("one"), more].concat();
@@ -562,7 +562,7 @@ fn a_turn_had_elsewhere_is_added_and_a_late_update_of_it_is_found() {
 }
 
 #[test]
-fn a_decision_on_a_subagents_call_is_not_kept_for_a_call_of_the_same_id() {
+fn a_decision_about_a_subagents_call_is_not_recorded_for_a_call_with_the_same_id() {
     let mut desk = TestApp::running();
     desk.updates(vec![call("a", ToolStatus::InProgress), helper()]);
     desk.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
@@ -577,7 +577,7 @@ fn a_decision_on_a_subagents_call_is_not_kept_for_a_call_of_the_same_id() {
 }
 
 #[test]
-fn text_in_the_midst_of_a_recorded_message_is_added_once() {
+fn text_within_a_recorded_message_is_added_once() {
     let thoughts =
         vec![text(Role::Thought, "The first thought of it."), text(Role::Thought, "The last thought of it.")];
     let kept = recorded(&[("one", [thoughts, vec![says("done")]].concat(), End::Good)]);

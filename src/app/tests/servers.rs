@@ -1,4 +1,4 @@
-//! MCP servers and more folders that a session is opened with.
+//! Tests of the MCP servers and additional folders of a session.
 
 use crate::app::lifecycle::operations;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ fn kept_answer(desk: &TestApp) -> Option<bool> {
 }
 
 #[test]
-fn a_session_waits_for_the_answer_and_then_has_the_servers() {
+fn a_session_waits_for_the_decision_and_then_has_the_servers() {
     let mut desk = desk(found(), spec());
     desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms");
     let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
@@ -73,10 +73,10 @@ fn a_session_waits_for_the_answer_and_then_has_the_servers() {
     answer(&mut desk, ServersAnswer::Use);
     assert_eq!(kept_answer(&desk), Some(true));
     desk.expect_sent("call new");
-    assert_eq!(names(&desk), ["mine", "files"], "the configured one wins");
+    assert_eq!(names(&desk), ["mine", "files"], "the configured one takes precedence");
     desk.flow(operations::new_session).expect_sent("call new");
     let next = desk.state.active_session().unwrap();
-    assert_eq!(next.place.mcp_servers.len(), 2, "also the next session there");
+    assert_eq!(next.place.mcp_servers.len(), 2, "also for the next session there");
     let told = desk.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
             if detail.contains("odd is left out") && detail.contains("mine: skipped"))
@@ -85,7 +85,7 @@ fn a_session_waits_for_the_answer_and_then_has_the_servers() {
 }
 
 #[test]
-fn a_refusal_is_kept_and_a_closed_question_is_not() {
+fn a_refusal_is_saved_and_a_closed_question_is_not() {
     let mut desk = desk(found(), spec());
     desk.handshake(all_capabilities());
     answer(&mut desk, ServersAnswer::LeaveOut);
@@ -101,7 +101,7 @@ fn a_refusal_is_kept_and_a_closed_question_is_not() {
 }
 
 #[test]
-fn what_was_answered_before_is_not_asked_again() {
+fn a_saved_decision_is_not_asked_for_again() {
     for (known, expected) in [(true, vec!["mine", "files"]), (false, vec!["mine"])] {
         let mut desk = desk(FolderServers { answer: Some(known), ..found() }, spec());
         desk.handshake(all_capabilities());
@@ -111,7 +111,7 @@ fn what_was_answered_before_is_not_asked_again() {
 }
 
 #[test]
-fn an_agent_that_dies_before_the_answer_opens_after_it() {
+fn an_agent_restarted_before_the_decision_opens_after_it() {
     let mut desk = desk(found(), spec());
     desk.handshake(all_capabilities()).crash();
     answer(&mut desk, ServersAnswer::Use);
@@ -119,7 +119,7 @@ fn an_agent_that_dies_before_the_answer_opens_after_it() {
 }
 
 #[test]
-fn an_agent_on_another_machine_gets_none_of_this_folder() {
+fn a_remote_agent_gets_no_servers_of_the_folder() {
     let ssh = Some(Ssh { host: "build".into(), ..Ssh::default() });
     let mut desk = desk(found(), AgentSpec { ssh, ..spec() });
     desk.handshake(all_capabilities());
@@ -128,7 +128,7 @@ fn an_agent_on_another_machine_gets_none_of_this_folder() {
 }
 
 #[test]
-fn an_agent_on_another_machine_is_told_no_servers_unless_the_user_switched_that_on() {
+fn a_remote_agent_gets_servers_only_if_enabled() {
     for (is_ssh, gets_servers) in [(false, false), (false, true), (true, false), (true, true)] {
         let remote = Remote { url: "https://far.example".into(), gets_servers, ..Remote::default() };
         let ssh = Ssh { host: "build".into(), gets_servers, ..Ssh::default() };
@@ -143,26 +143,26 @@ fn an_agent_on_another_machine_is_told_no_servers_unless_the_user_switched_that_
             _ => None,
         });
         let expected = if gets_servers { vec![server("mine")] } else { Vec::new() };
-        assert_eq!(told, Some(expected), "and never those of the folder");
+        assert_eq!(told, Some(expected), "but never those of the folder");
         assert_eq!(desk.state.modals, []);
         let is_said = desk.session().transcript.items().iter().any(|item| {
             matches!(&item.body, ItemBody::Notice { title, detail: Some(detail), .. }
                 if title == "MCP servers not passed to the agent: mine" && detail.contains("mcp = true"))
         });
         assert_eq!(is_said, !gets_servers);
-        // An agent of this machine that takes its place has them again.
+        // A local agent that replaces it gets them.
         desk.flow(|state, now, fx| operations::start_agent(state, KEY, spec(), now, fx));
         let conn = desk.conn();
         let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
         desk.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
-        assert_eq!(desk.state.modals.len(), 1, "the folder's own are asked for");
+        assert_eq!(desk.state.modals.len(), 1, "those of the folder are asked about");
         answer(&mut desk, ServersAnswer::NotNow);
         assert_eq!(names(&desk), ["mine"]);
     }
 }
 
 #[test]
-fn acp_v1_more_folders_are_named_where_the_agent_does_not_take_them() {
+fn acp_v1_additional_folders_not_supported_by_the_agent_are_reported() {
     let more = |caps| {
         let now = Instant::now();
         let setup = Setup {
@@ -181,7 +181,7 @@ fn acp_v1_more_folders_are_named_where_the_agent_does_not_take_them() {
 }
 
 #[test]
-fn a_session_that_goes_on_has_the_folders_from_then_and_those_of_now() {
+fn a_continued_session_has_its_recorded_and_the_current_folders() {
     let now = Instant::now();
     let kept = RecordedSession {
         head: SessionHead {
@@ -208,7 +208,7 @@ fn a_session_that_goes_on_has_the_folders_from_then_and_those_of_now() {
 }
 
 #[test]
-fn a_tab_in_another_folder_has_the_servers_of_that_folder_and_none_of_this_one() {
+fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     let mut desk = desk(FolderServers { answer: Some(true), ..found() }, spec());
     desk.handshake(all_capabilities()).open(ID);
     desk.fx.clear();
@@ -233,7 +233,7 @@ fn a_tab_in_another_folder_has_the_servers_of_that_folder_and_none_of_this_one()
     assert!(
         matches!(desk.state.modals.last(), Some(Modal::Choice(dialog)) if dialog.body[1].contains("lib: runs"))
     );
-    // Behind another tab the question waits, and stays a question.
+    // In an inactive tab the question stays open.
     desk.flow(|state, now, fx| operations::show_session(state, KEY, now, fx));
     desk.play(Event::Input);
     assert_eq!(desk.state.modals, []);
@@ -246,7 +246,7 @@ fn a_tab_in_another_folder_has_the_servers_of_that_folder_and_none_of_this_one()
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_and_the_session_opens() {
+fn an_unreadable_file_is_reported_and_the_session_opens() {
     let mut desk = desk(FolderServers { answer: Some(false), ..found() }, spec());
     desk.handshake(all_capabilities()).open(ID);
     let tab = NewTab { folder: "/code/lib".into(), agent: Some(spec()), begin: Beginning::New };

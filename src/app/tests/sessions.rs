@@ -1,4 +1,4 @@
-//! New, listed, loaded and copied sessions; modes, models, options, titles.
+//! Tests of new, listed, loaded and copied sessions, and of modes, models, options and titles.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -6,7 +6,7 @@ use crate::app::*;
 use crate::model::*;
 
 #[test]
-fn updates_before_the_answer_that_names_the_session_wait_for_it() {
+fn updates_before_the_session_id_is_known_wait_for_it() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     let command = SlashCommand { name: "plan".into(), description: "Plans".into(), hint: None };
@@ -18,11 +18,11 @@ fn updates_before_the_answer_that_names_the_session_wait_for_it() {
     desk.expect("opening · idle");
     desk.open(ID).expect("ready · idle\nagent \"welcome\" …");
     assert_eq!(desk.session().commands, [command]);
-    assert_eq!(desk.state.conns[&CONN].early.updates.len(), 1, "the stranger's still waits");
+    assert_eq!(desk.state.conns[&CONN].early.updates.len(), 1, "that of the unknown session still waits");
 }
 
 #[test]
-fn a_flood_of_early_updates_is_bounded_and_the_loss_is_told() {
+fn early_updates_are_bounded_and_the_loss_is_reported() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     for index in 0..5_000 {
@@ -38,7 +38,7 @@ fn a_flood_of_early_updates_is_bounded_and_the_loss_is_told() {
 }
 
 #[test]
-fn early_updates_of_strangers_take_bounded_memory() {
+fn early_updates_of_unknown_sessions_use_bounded_memory() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     for index in 0..60 {
@@ -47,7 +47,7 @@ fn early_updates_of_strangers_take_bounded_memory() {
         assert!(desk.state.conns[&CONN].early.updates.bytes() <= 16 << 20);
     }
     assert!(desk.state.conns[&CONN].early.dropped_count >= 44);
-    // One message in many pieces too.
+    // Also a single message in many chunks.
     for _ in 0..60 {
         desk.agent(AgentEvent::Update("one".into(), text(Role::Agent, &"x".repeat(700 << 10))));
         assert!(desk.state.conns[&CONN].early.updates.bytes() <= 16 << 20);
@@ -55,7 +55,7 @@ fn early_updates_of_strangers_take_bounded_memory() {
 }
 
 #[test]
-fn commands_told_at_the_handshake_hold_until_others_come() {
+fn commands_of_the_handshake_apply_until_replaced() {
     let command = SlashCommand { name: "help".into(), description: "Helps".into(), hint: None };
     let info = AgentInfo { commands: vec![command.clone()], ..AgentInfo::default() };
     let mut desk = TestApp::started();
@@ -64,7 +64,7 @@ fn commands_told_at_the_handshake_hold_until_others_come() {
 }
 
 #[test]
-fn a_session_that_cannot_be_opened_says_so_and_keeps_what_was_typed() {
+fn a_session_that_cannot_be_opened_is_reported_and_keeps_the_draft() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).submit("hi").fail(-32603, "disk full");
     desk.expect(
@@ -81,7 +81,7 @@ fn a_session_that_cannot_be_opened_says_so_and_keeps_what_was_typed() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_called_off() {
+fn a_call_that_times_out_is_cancelled() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities()).reply(Err(CallError::TimedOut(60)));
     desk.expect_sent("connect 1 after 0 ms\ncall new\ncancel call");
@@ -89,7 +89,7 @@ fn a_call_that_takes_too_long_is_called_off() {
 }
 
 #[test]
-fn a_list_is_read_to_its_end() {
+fn a_list_is_read_completely() {
     let page = |ids: &[&str], next: Option<&str>| {
         Ok(Reply::Sessions {
             sessions: ids.iter().map(|id| listed(id)).collect(),
@@ -110,7 +110,7 @@ fn a_list_is_read_to_its_end() {
         call list Some("5")
         "#,
     );
-    assert_eq!(listed_ids(&desk.state), ["a", "b", "c", "d"], "only a cursor that was used ends it");
+    assert_eq!(listed_ids(&desk.state), ["a", "b", "c", "d"], "only a repeated cursor ends it");
 }
 
 fn listed_ids(state: &State) -> Vec<&str> {
@@ -123,7 +123,7 @@ fn sessions(ids: &[&str], next: Option<&str>) -> Reply {
 }
 
 #[test]
-fn a_list_without_end_is_ended() {
+fn an_endless_list_is_limited() {
     let mut desk = TestApp::ready();
     desk.flow(operations::list_sessions);
     for page in 0..2_000 {
@@ -137,13 +137,13 @@ fn a_list_without_end_is_ended() {
 }
 
 #[test]
-fn a_late_page_belongs_to_the_agent_and_the_request_that_it_answers() {
+fn a_late_page_is_assigned_to_its_agent_and_request() {
     let (mut desk, key, conn) = TestApp::two_tabs();
     desk.flow(|state, now, fx| operations::activate(state, KEY, now, fx)).flow(operations::list_sessions);
     let late = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
     desk.flow(|state, now, fx| operations::activate(state, key, now, fx)).flow(operations::list_sessions);
     desk.fx.clear();
-    // The answer of the first agent comes while the second one's list is shown.
+    // The response of the first agent arrives while the second one's list is shown.
     desk.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["theirs"], Some("2"))))));
     assert!(desk.state.listed().is_empty());
     assert!(
@@ -155,7 +155,7 @@ fn a_late_page_belongs_to_the_agent_and_the_request_that_it_answers() {
     assert_eq!(listed_ids(&desk.state), ["ours"]);
     desk.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
     assert_eq!(listed_ids(&desk.state), ["theirs"]);
-    // Asked for anew, the page of the request before is dropped.
+    // After a new request, the page of the previous one is dropped.
     let late = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
     desk.flow(operations::list_sessions).reply(Ok(sessions(&["new"], None)));
     desk.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["old"], None)))));
@@ -163,7 +163,7 @@ fn a_late_page_belongs_to_the_agent_and_the_request_that_it_answers() {
 }
 
 #[test]
-fn what_is_not_advertised_is_never_called() {
+fn methods_that_are_not_advertised_are_never_called() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities::default()).open(ID);
     desk.fx.clear();
@@ -181,7 +181,7 @@ fn what_is_not_advertised_is_never_called() {
 }
 
 #[test]
-fn a_listed_session_is_loaded_into_a_view_of_its_own() {
+fn a_listed_session_is_loaded_into_a_new_tab() {
     let mut desk = TestApp::talked();
     *desk.state.listed_mut() =
         vec![SessionInfo { cwd: "/code/lib".into(), title: Some("Skew".into()), ..listed("old") }];
@@ -196,11 +196,11 @@ fn a_listed_session_is_loaded_into_a_view_of_its_own() {
     desk.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent returned an empty response.");
     desk.state.active = KEY;
     desk.open_listed("old").expect_sent("");
-    assert_eq!(desk.state.active, SessionKey(2), "what is open is shown, not loaded again");
+    assert_eq!(desk.state.active, SessionKey(2), "an open session is activated, not loaded again");
 }
 
 #[test]
-fn folders_that_an_agent_names_are_asked_for_before_they_become_roots() {
+fn folders_reported_by_an_agent_need_a_confirmation_to_become_roots() {
     let listed = |cwd: &str, more: &[&str]| SessionInfo {
         cwd: cwd.into(),
         additional_directories: more.iter().map(Into::into).collect(),
@@ -216,7 +216,7 @@ fn folders_that_an_agent_names_are_asked_for_before_they_become_roots() {
         let Some(Modal::Choice(dialog)) = desk.state.modals.last().cloned() else {
             panic!("the user is asked")
         };
-        // What the list says meanwhile is not what was asked about.
+        // Later changes of the list do not affect the confirmed session.
         *desk.state.listed_mut() = vec![listed("/", &["/"])];
         desk.wait(5);
         desk.play(Event::Act(if choose == 0 { Action::Accept } else { Action::Choose(choose) }));
@@ -224,7 +224,7 @@ fn folders_that_an_agent_names_are_asked_for_before_they_become_roots() {
         (dialog.body, session.id.clone(), session.place.clone())
     };
     let roots = |folders: &[&str]| folders.iter().map(UserRoot::given).collect::<Vec<_>>();
-    // In the user's own folder it opens, without the others unless the user says so.
+    // In the user's own folder it opens, without the others unless the user includes them.
     let (body, id, place) = opened(listed("/code/shop", &["/", "/etc\u{202e}"]), 0);
     assert!(body.contains(&"/".to_owned()) && body.contains(&"/etc⟨U+202E⟩".to_owned()), "{body:?}");
     assert_eq!((id, place.additional_directories), (Some("old".into()), roots(&[])));
@@ -241,7 +241,7 @@ fn folders_that_an_agent_names_are_asked_for_before_they_become_roots() {
 }
 
 #[test]
-fn each_folder_has_its_own_history_of_prompts() {
+fn each_folder_has_a_separate_prompt_history() {
     let loads = |fx: &[Effect]| -> Vec<(u64, String)> {
         let load = |effect: &Effect| match effect {
             Effect::LoadHistory { session, folder } => Some((session.0, folder.display().to_string())),
@@ -269,17 +269,17 @@ fn each_folder_has_its_own_history_of_prompts() {
         (Some("/code/lib"), ["there".to_owned()].as_slice()),
         "it works where the tab in front does"
     );
-    assert_eq!(loads(&desk.fx), [], "what another session knows already is not read again");
+    assert_eq!(loads(&desk.fx), [], "a history known in another session is not read again");
 }
 
 #[test]
-fn a_listed_session_takes_the_place_of_one_in_which_nothing_was_said() {
+fn a_listed_session_replaces_one_without_prompts() {
     let mut desk = TestApp::ready();
     desk.open_listed("old");
     assert_eq!(desk.state.sessions.len(), 1, "no second tab");
     assert_ne!(desk.state.active, KEY);
     desk.expect_sent("call load old\ncall close s");
-    // What was typed there is worth its tab.
+    // A draft is a reason to keep the tab.
     let mut desk = TestApp::ready();
     desk.play(Event::Draft("half a thought".into()));
     desk.open_listed("old");
@@ -287,7 +287,7 @@ fn a_listed_session_takes_the_place_of_one_in_which_nothing_was_said() {
 }
 
 #[test]
-fn a_crash_while_a_listed_session_loads_loads_it_again() {
+fn a_crash_during_a_load_repeats_the_load() {
     let mut desk = TestApp::talked();
     desk.open_listed("old");
     desk.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it"))).crash();
@@ -296,7 +296,7 @@ fn a_crash_while_a_listed_session_loads_loads_it_again() {
 }
 
 #[test]
-fn a_listed_session_that_does_not_load_is_not_replaced_by_a_new_one() {
+fn a_listed_session_that_fails_to_load_is_not_replaced() {
     let mut desk = TestApp::talked();
     desk.open_listed("old").fail(-32603, "broken");
     desk.expect_sent("call load old");
@@ -308,7 +308,7 @@ fn a_listed_session_that_does_not_load_is_not_replaced_by_a_new_one() {
 }
 
 #[test]
-fn a_session_that_can_only_be_resumed_says_that_its_history_is_not_shown() {
+fn a_session_that_can_only_be_resumed_reports_that_its_history_is_missing() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { can_resume: true, ..AgentCapabilities::default() })
         .open(ID)
@@ -333,7 +333,7 @@ fn a_new_session_shares_the_agent() {
 }
 
 #[test]
-fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
+fn a_copy_starts_with_the_same_items_and_a_failed_one_is_removed() {
     let mut desk = TestApp::running();
     desk.update(says("so far")).end_turn(StopReason::EndTurn);
     desk.fx.clear();
@@ -353,12 +353,12 @@ fn a_copy_begins_with_the_same_view_and_a_failed_one_goes_away() {
     desk.flow(|state, now, fx| operations::submit(state, key, "typed".into(), now, fx)).fail(-32603, "no");
     assert_eq!((desk.state.sessions.len(), desk.state.active), (2, KEY));
     desk.expect_sent("call fork s\ndraft \"\"");
-    assert_eq!(desk.session().queue, ["typed"], "what was typed is kept");
+    assert_eq!(desk.session().queue, ["typed"], "the draft is retained");
     assert_eq!(desk.state.flash.as_deref(), Some("Fork failed: no"));
 }
 
 #[test]
-fn a_copy_that_fails_answers_what_was_asked_of_it() {
+fn a_failed_copy_answers_its_open_requests() {
     let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
     desk.agent(AgentEvent::Request(
@@ -373,7 +373,7 @@ fn a_copy_that_fails_answers_what_was_asked_of_it() {
 }
 
 #[test]
-fn modes_models_options_and_titles_hold_once_the_agent_agrees() {
+fn modes_models_options_and_titles_apply_once_the_agent_confirms() {
     let mode = |id: &str| Mode { id: id.into(), name: id.into(), description: None };
     let model = |id: &str| Model { id: id.into(), name: id.into(), description: None };
     let fast = |is_on| ConfigOption {
@@ -413,7 +413,7 @@ fn modes_models_options_and_titles_hold_once_the_agent_agrees() {
 }
 
 #[test]
-fn a_subagent_takes_no_prompt_and_gives_it_back() {
+fn a_prompt_for_a_subagent_is_returned_to_the_composer() {
     let mut desk = TestApp::running();
     desk.update(SessionUpdate::Subagent(SubagentPatch {
         session: "child".into(),

@@ -1,4 +1,4 @@
-//! Signing in: by the agent itself, by its own command, by variables.
+//! Tests of signing in: by the agent, by its command, by variables.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -28,7 +28,7 @@ fn sign_in_methods() -> AgentInfo {
     }
 }
 
-/// `session/new` was answered with "sign in first".
+/// `session/new` was answered with a required sign-in.
 fn locked() -> TestApp {
     let mut desk = TestApp::started();
     desk.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).submit("hi");
@@ -43,7 +43,7 @@ fn locked() -> TestApp {
 }
 
 #[test]
-fn acp_v1_after_a_sign_in_the_failed_call_is_made_again() {
+fn acp_v1_the_failed_call_is_retried_after_a_sign_in() {
     let mut desk = locked();
     desk.flow(|state, now, fx| operations::sign_in(state, CONN, "elsewhere", Vec::new(), now, fx));
     desk.expect_sent("");
@@ -56,7 +56,7 @@ fn acp_v1_after_a_sign_in_the_failed_call_is_made_again() {
 }
 
 #[test]
-fn a_sign_in_that_takes_long_can_be_given_up() {
+fn a_pending_sign_in_can_be_cancelled() {
     let mut desk = TestApp::started();
     desk.agent(AgentEvent::Started { pid: None });
     let method =
@@ -73,7 +73,7 @@ fn a_sign_in_that_takes_long_can_be_given_up() {
     assert_eq!(desk.session().phase, SessionPhase::NeedsSignIn);
 }
 
-/// Picks a way to sign in, and gives the question that it leads to.
+/// Selects a sign-in method, and returns the question that follows.
 fn pick(desk: &mut TestApp, method: &str) -> Option<ChoiceDialog> {
     desk.flow(|state, now, fx| operations::sign_in(state, CONN, method, Vec::new(), now, fx));
     match desk.state.modals.last() {
@@ -88,7 +88,7 @@ fn answer(desk: &mut TestApp, action: Action) {
 }
 
 #[test]
-fn acp_v1_a_terminal_sign_in_is_shown_whole_and_runs_after_a_yes_only() {
+fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
     let mut desk = locked();
     desk.state.modals.clear();
     let dialog = pick(&mut desk, "login").expect("the user is asked");
@@ -114,7 +114,7 @@ fn acp_v1_a_terminal_sign_in_is_shown_whole_and_runs_after_a_yes_only() {
 }
 
 #[test]
-fn another_program_is_offered_as_text_to_run_by_hand() {
+fn another_program_is_shown_to_be_run_manually() {
     let mut desk = locked();
     desk.state.modals.clear();
     assert_eq!(pick(&mut desk, "tool"), None);
@@ -151,7 +151,7 @@ fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
         _ => None,
     });
     assert_eq!(env, Some(command.env.clone()));
-    // What changes which program runs is refused before anything is asked.
+    // Variables that select which program runs are refused without a question.
     let mut desk = TestApp::started();
     let env = vec![("LD_PRELOAD".to_owned(), "/tmp/x.so".to_owned())];
     desk.agent(AgentEvent::Ready(Box::new(info(method(SignInCommand { env, ..command })))));
@@ -159,7 +159,7 @@ fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
 }
 
 #[test]
-fn an_agent_behind_a_url_runs_no_sign_in_whatever_it_sends() {
+fn a_remote_agent_cannot_run_a_sign_in_command() {
     for command in [
         SignInCommand::default(),
         SignInCommand {
@@ -199,7 +199,7 @@ fn an_agent_behind_a_url_runs_no_sign_in_whatever_it_sends() {
 }
 
 #[test]
-fn variables_of_a_sign_in_are_set_by_a_new_start() {
+fn variables_of_a_sign_in_are_set_by_a_restart() {
     let mut desk = locked();
     let vars = vec![("KEY".to_owned(), "1".to_owned())];
     desk.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx));
@@ -215,7 +215,7 @@ fn variables_of_a_sign_in_are_set_by_a_new_start() {
 }
 
 #[test]
-fn an_unknown_session_with_the_code_of_a_sign_in_is_no_sign_in() {
+fn an_unknown_session_is_not_mistaken_for_a_required_sign_in() {
     let info = sign_in_methods();
     let error = |code, text: &str| CallError::Agent(RpcError::new(code, text));
     assert!(!texts::is_auth_error(&error(-32000, "Unknown session"), Some(&info)));

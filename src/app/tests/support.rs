@@ -1,4 +1,4 @@
-//! A desk to test at: a state, a clock that is set by hand, and readable text for both sides.
+//! A test bench: a state, a manual clock, and readable text for both sides.
 
 use crate::app::lifecycle::operations;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::app::*;
 use crate::model::*;
 
-/// The connection, the session and its key on a fresh desk.
+/// The connection, the session and its key in a new [`TestApp`].
 pub const CONN: ConnId = ConnId(1);
 pub const KEY: SessionKey = SessionKey(1);
 pub const ID: &str = "s";
@@ -16,14 +16,14 @@ pub const ID: &str = "s";
 pub struct TestApp {
     pub state: State,
     pub now: Instant,
-    /// Effects since they were last read; what is to be kept comes with nearly all, and stands apart.
+    /// Effects since the last read, except for records.
     pub fx: Vec<Effect>,
-    /// What is to be kept of the first session.
+    /// The notes recorded for the first session.
     pub kept: Vec<Note>,
 }
 
 impl State {
-    /// The list of the agent of the session on the screen, to be filled.
+    /// The session list of the agent of the active session, to be filled.
     pub(crate) fn listed_mut(&mut self) -> &mut Vec<SessionInfo> {
         let conn = self.active_session().and_then(|session| session.conn);
         let conn = conn.and_then(|conn| self.conns.get_mut(&conn)).expect("the session has an agent");
@@ -32,7 +32,7 @@ impl State {
 }
 
 impl TestApp {
-    /// A command that was asked for runs in a terminal of this id.
+    /// A requested command was started in a terminal with this id.
     pub fn terminal_started(&mut self, ask: u64, id: &str, command: &str) {
         self.service(ServiceEvent::TerminalStarted {
             conn: CONN,
@@ -55,7 +55,7 @@ impl TestApp {
         Self { state, now, fx, kept: Vec::new() }
     }
 
-    /// An agent with everything switched on, its session open, nothing left to read.
+    /// An agent with all capabilities whose session is open, without unread effects.
     pub fn ready() -> Self {
         let mut desk = Self::started();
         desk.handshake(all_capabilities()).open(ID);
@@ -63,7 +63,7 @@ impl TestApp {
         desk
     }
 
-    /// The same, and something was said: the session stays when another is opened.
+    /// The same with a prompt, so that the session stays when another is opened.
     pub fn talked() -> Self {
         let mut desk = Self::ready();
         desk.submit("hello").end_turn(StopReason::EndTurn);
@@ -71,7 +71,7 @@ impl TestApp {
         desk
     }
 
-    /// A turn runs in an open session.
+    /// An open session with a running turn.
     pub fn running() -> Self {
         let mut desk = Self::ready();
         desk.submit("go");
@@ -90,7 +90,7 @@ impl TestApp {
         self
     }
 
-    /// No folder names servers, unless a test says so.
+    /// No folder configures servers, unless a test provides them.
     fn take(&mut self, fx: Vec<Effect>) {
         for effect in fx {
             match effect {
@@ -135,13 +135,13 @@ impl TestApp {
         self.agent(AgentEvent::Ready(Box::new(AgentInfo { capabilities, ..AgentInfo::default() })))
     }
 
-    /// Answers the open call of this session's opening with this id.
+    /// Answers the pending call that opens this session, with this id.
     pub fn open(&mut self, id: &str) -> &mut Self {
         let reply = SessionReply { id: Some(id.into()), ..SessionReply::default() };
         self.reply(Ok(Reply::Session(reply)))
     }
 
-    /// Answers the latest call that waits for a reply.
+    /// Answers the latest call.
     pub fn reply(&mut self, result: Result<Reply, CallError>) -> &mut Self {
         let conn = self.conn();
         let tag = self.state.conns[&conn].open_calls.values().next_back().cloned().expect("a call is open");
@@ -163,7 +163,7 @@ impl TestApp {
         }))
     }
 
-    /// Opens a session from the agent's list, in the folder that it names alone.
+    /// Opens a session from the agent's list, in its reported folder only.
     pub fn open_listed(&mut self, id: &str) -> &mut Self {
         self.flow(|state, now, fx| operations::open_session(state, id.into(), now, fx));
         let asked = match self.state.modals.last() {
@@ -185,7 +185,7 @@ impl TestApp {
         self.flow(|state, now, fx| operations::cancel_turn(state, KEY, now, fx))
     }
 
-    /// Answers the first ask with this option; `None` rejects.
+    /// Answers the first request with this option; `None` rejects.
     pub fn choose(&mut self, option: Option<usize>) -> &mut Self {
         self.flow(|state, now, fx| operations::answer_first_ask(state, KEY, option, now, fx))
     }
@@ -206,7 +206,7 @@ impl TestApp {
         self.session().conn.expect("the session has an agent")
     }
 
-    /// What was sent and ordered since the last look; timers, git and settings are left out.
+    /// The effects since the last read; timers, git and settings are omitted.
     pub fn sent(&mut self) -> String {
         let lines: Vec<String> = std::mem::take(&mut self.fx).iter().filter_map(effect_line).collect();
         lines.join("\n")
@@ -224,7 +224,7 @@ impl TestApp {
     }
 }
 
-/// Plays updates within a turn of a ready session, and compares the digest.
+/// Applies updates within a turn of a ready session, and compares the digest.
 pub fn check(updates: Vec<SessionUpdate>, expected: &str) {
     TestApp::running().updates(updates).expect(expected);
 }
@@ -298,7 +298,7 @@ pub fn option(id: &str, kind: PermissionKind) -> PermissionOption {
     PermissionOption { id: id.into(), name: format!("the {id}"), kind }
 }
 
-/// A permission request for a call of which only the id is told.
+/// A permission request for a call with an id only.
 pub fn permission(tool: &str) -> AgentRequest {
     AgentRequest::Permission(PermissionRequest {
         session: Some(ID.into()),

@@ -1,4 +1,4 @@
-//! Several tabs: opening, sharing a process, routing, dialogs that wait in their tab.
+//! Tests of several tabs: opening, shared processes, routing, dialogs of inactive tabs.
 
 use crate::app::lifecycle::operations;
 use crate::app::state::tab;
@@ -24,7 +24,7 @@ impl TestApp {
         key.unwrap()
     }
 
-    /// A second tab with a process of its own, in another folder, its session open as `two`, in front.
+    /// A second, active tab with a separate process in another folder, whose session `two` is open.
     pub fn two_tabs() -> (Self, SessionKey, ConnId) {
         let mut desk = Self::ready();
         let key = desk.open_tab(new_tab("/code/lib", fake()));
@@ -47,7 +47,7 @@ impl TestApp {
 }
 
 #[test]
-fn a_tab_in_another_folder_has_an_agent_of_its_own() {
+fn a_tab_in_another_folder_starts_a_separate_agent() {
     let (desk, key, conn) = TestApp::two_tabs();
     assert_ne!(conn, CONN);
     assert_eq!(desk.state.active, key);
@@ -56,14 +56,14 @@ fn a_tab_in_another_folder_has_an_agent_of_its_own() {
 }
 
 #[test]
-fn a_tab_without_an_agent_gives_way_to_the_first_that_has_one() {
+fn a_tab_without_an_agent_is_closed_when_another_opens() {
     let setup = Setup { folder: "/code/shop".into(), ..Setup::default() };
     let now = std::time::Instant::now();
     let (state, fx) = start(setup, now);
     let mut desk = TestApp { state, now, fx, kept: Vec::new() };
     let key = desk.open_tab(new_tab("/code/lib", fake()));
     assert_eq!((tabs(&desk.state).count(), desk.state.active), (1, key));
-    assert_eq!(desk.state.modals, [], "nor does its list of agents stay");
+    assert_eq!(desk.state.modals, [], "its agent picker is closed too");
     desk.play(Event::Input);
 }
 
@@ -74,12 +74,12 @@ fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
     desk.expect_sent("call new");
     assert_eq!(desk.state.sessions[&key].conn, Some(CONN));
     desk.open("two");
-    // Each update goes to the session that it names.
+    // Each update goes to its session.
     desk.agent(AgentEvent::Update("two".into(), says("second")));
     desk.agent(AgentEvent::Update(ID.into(), says("first")));
     assert_eq!(digest(&desk.state.sessions[&key]), "ready · idle\nagent \"second\" …");
     desk.expect("ready · idle\nagent \"first\" …");
-    // Another agent has its own, also here.
+    // Another agent has a separate process, even in the same folder.
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
     desk.fx.clear();
     desk.open_tab(new_tab("/code/shop", other));
@@ -87,7 +87,7 @@ fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
 }
 
 #[test]
-fn a_tab_that_is_opened_while_its_agent_still_starts_waits_for_it() {
+fn a_tab_opened_while_its_agent_is_starting_waits_for_it() {
     let mut desk = TestApp::started();
     let key = desk.open_tab(new_tab("/code/shop", fake()));
     desk.expect_sent("connect 1 after 0 ms");
@@ -96,7 +96,7 @@ fn a_tab_that_is_opened_while_its_agent_still_starts_waits_for_it() {
 }
 
 #[test]
-fn what_the_agent_keeps_opens_in_a_tab_and_is_shown_if_it_is_open_already() {
+fn a_listed_session_opens_in_a_tab_or_activates_its_tab() {
     let info = SessionInfo { cwd: "/code/lib".into(), title: Some("Skew".into()), ..listed("old") };
     let listed =
         || NewTab { folder: "/code/lib".into(), agent: Some(fake()), begin: Beginning::Listed(info.clone()) };
@@ -116,7 +116,7 @@ fn what_the_agent_keeps_opens_in_a_tab_and_is_shown_if_it_is_open_already() {
 }
 
 #[test]
-fn a_kept_session_opens_in_a_tab_and_only_once() {
+fn a_stored_session_opens_in_a_tab_only_once() {
     let head = SessionHead {
         kept_as: Some("uid".into()),
         agent: "fake".into(),
@@ -146,7 +146,7 @@ fn a_kept_session_opens_in_a_tab_and_only_once() {
 }
 
 #[test]
-fn a_crash_behind_the_front_starts_that_agent_again_and_moves_nothing_else() {
+fn a_crash_in_an_inactive_tab_restarts_only_that_agent() {
     let (mut desk, key, conn) = TestApp::two_tabs();
     desk.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
     let before = desk.state.sessions[&KEY].clone();
@@ -159,17 +159,17 @@ fn a_crash_behind_the_front_starts_that_agent_again_and_moves_nothing_else() {
 }
 
 #[test]
-fn a_dialog_of_a_tab_behind_the_front_waits_there_and_its_grace_begins_when_it_is_seen() {
+fn a_dialog_of_an_inactive_tab_starts_its_grace_period_when_it_is_shown() {
     let (mut desk, key, conn) = TestApp::two_tabs();
     desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
     desk.flow(|state, now, fx| operations::cancel_turn(state, key, now, fx));
     desk.play(Event::Act(Action::ShowTab(1)));
     desk.wait(11).play(Event::Timer(TimerId::CancelOverdue(key)));
-    assert_eq!(desk.state.modals, [], "the tab in front keeps its keys");
+    assert_eq!(desk.state.modals, [], "the active tab keeps its keys");
     desk.wait(5).play(Event::Input).play(Event::Act(Action::ShowTab(2)));
     let shown = desk.state.modals.last();
     assert!(matches!(shown, Some(Modal::Choice(dialog)) if dialog.opened_by_itself == Some(desk.now)));
-    // A key right behind the one that changed the tab chooses nothing.
+    // A key directly after the tab switch chooses nothing.
     desk.fx.clear();
     desk.play(Event::Input).play(Event::Act(Action::Choose(3))).expect_sent("");
     desk.wait(1).play(Event::Input).play(Event::Act(Action::Choose(3)));
@@ -178,7 +178,7 @@ fn a_dialog_of_a_tab_behind_the_front_waits_there_and_its_grace_begins_when_it_i
 }
 
 #[test]
-fn each_tab_keeps_its_draft_and_its_pages() {
+fn each_tab_has_its_draft_and_dialogs() {
     let (mut desk, key, _) = TestApp::two_tabs();
     desk.play(Event::Draft("in two".into())).play(Event::Act(Action::OpenLog));
     desk.play(Event::Act(Action::PreviousTab)).expect_sent("draft \"\"");
@@ -188,12 +188,12 @@ fn each_tab_keeps_its_draft_and_its_pages() {
     assert!(matches!(desk.state.modals.as_slice(), [Modal::Log { .. }]));
     assert_eq!(desk.state.sessions[&KEY].draft, "in one");
     desk.play(Event::Act(Action::NextTab));
-    assert_eq!(desk.state.active, KEY, "behind the last comes the first");
+    assert_eq!(desk.state.active, KEY, "after the last one follows the first");
     assert_eq!(desk.state.sessions[&key].shelf.modals.len(), 1);
 }
 
 #[test]
-fn a_list_of_commands_does_not_wait_in_a_tab_and_a_tried_theme_is_taken_back() {
+fn the_palette_closes_on_a_tab_switch_and_a_previewed_theme_is_reset() {
     let (mut desk, ..) = TestApp::two_tabs();
     desk.state.setup.themes = vec!["dark".into(), "light".into()];
     desk.state.setup.theme = "dark".into();
@@ -206,12 +206,12 @@ fn a_list_of_commands_does_not_wait_in_a_tab_and_a_tried_theme_is_taken_back() {
 }
 
 #[test]
-fn closing_a_tab_ends_an_agent_that_no_other_tab_needs() {
+fn closing_a_tab_stops_an_agent_without_other_tabs() {
     let (mut desk, key, _) = TestApp::two_tabs();
     desk.flow(|state, now, fx| operations::close_session(state, key, now, fx));
     desk.expect_sent("call close two\ndisconnect 2");
     assert_eq!((desk.state.active, desk.state.sessions.len()), (KEY, 1));
-    // One that another tab shares goes on.
+    // An agent shared with another tab continues.
     let shared = desk.open_tab(new_tab("/code/shop", fake()));
     desk.reply_to(CONN, Ok(Reply::Session(SessionReply { id: Some("three".into()), ..Default::default() })));
     desk.fx.clear();
@@ -220,7 +220,7 @@ fn closing_a_tab_ends_an_agent_that_no_other_tab_needs() {
 }
 
 #[test]
-fn a_tab_can_be_moved_and_the_neighbours_are_those_that_are_seen() {
+fn tabs_can_be_moved_and_next_follows_the_shown_order() {
     let mut desk = TestApp::ready();
     let two = desk.open_tab(new_tab("/b", fake()));
     let three = desk.open_tab(new_tab("/c", fake()));
@@ -229,7 +229,7 @@ fn a_tab_can_be_moved_and_the_neighbours_are_those_that_are_seen() {
     assert_eq!(order(&desk), [KEY, two, three], "the last one stays");
     desk.play(Event::Act(Action::MoveTabLeft));
     assert_eq!(order(&desk), [KEY, three, two]);
-    assert_eq!(tab::front(&desk.state), three, "it stays in front");
+    assert_eq!(tab::front(&desk.state), three, "it stays active");
     desk.play(Event::Act(Action::ShowTab(3)));
     assert_eq!(tab::front(&desk.state), two);
     desk.flow(|state, now, fx| operations::close_session(state, two, now, fx));
@@ -237,7 +237,7 @@ fn a_tab_can_be_moved_and_the_neighbours_are_those_that_are_seen() {
 }
 
 #[test]
-fn a_tab_that_does_not_exist_is_told() {
+fn a_missing_tab_is_reported() {
     let (mut desk, key, _) = TestApp::two_tabs();
     desk.play(Event::Act(Action::ShowTab(9)));
     assert_eq!((desk.state.active, desk.state.flash.as_deref()), (key, Some("Only 2 tabs open.")));
@@ -253,7 +253,7 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
     };
     desk.state.setup.agents = vec![choice("fake"), choice("other")];
     desk.play(Event::Act(Action::NewTab)).play(Event::Act(Action::Last)).play(Event::Act(Action::Accept));
-    assert!(desk.fx.contains(&Effect::ListFolders), "the last row leads to other folders");
+    assert!(desk.fx.contains(&Effect::ListFolders), "the last row opens the folder picker");
     let known = vec!["/code/shop".into(), "/code/lib".into()];
     desk.service(ServiceEvent::Folders(known));
     desk.play(Event::Line(LineEdit::Insert("../nowhere".into()))).play(Event::Act(Action::Accept));
@@ -275,7 +275,7 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
 }
 
 #[test]
-fn what_comes_behind_the_front_is_drawn_only_where_the_bar_tells_it() {
+fn updates_of_inactive_tabs_redraw_only_if_the_tab_bar_changes() {
     let (mut desk, key, conn) = TestApp::two_tabs();
     desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
     desk.play(Event::Act(Action::ShowTab(1))).wait(10).play(Event::Timer(TimerId::Flash));
@@ -286,12 +286,12 @@ fn what_comes_behind_the_front_is_drawn_only_where_the_bar_tells_it() {
         desk.play(Event::Agent(conn, AgentEvent::Update("two".into(), update)));
         desk.service(ServiceEvent::TerminalOutput { terminal: "none".into(), bytes: b"x".to_vec() });
     }
-    assert_eq!(changes(&desk), before, "no frame is wanted for a tab behind the front");
+    assert_eq!(changes(&desk), before, "no frame for an inactive tab");
     desk.update(says("seen"));
     assert_eq!(changes(&desk), before + 1);
     let title = SessionUpdate::Info { title: Patch::Set("Fixing".into()), updated_at: Patch::Keep };
     desk.play(Event::Agent(conn, AgentEvent::Update("two".into(), title)));
-    assert_eq!(changes(&desk), before + 2, "the bar shows its name");
+    assert_eq!(changes(&desk), before + 2, "the tab bar shows its name");
     let (tag, ended) =
         (desk.state.conns[&conn].open_calls.values().next().cloned().unwrap(), StopReason::EndTurn);
     let reply = Ok(Reply::TurnEnded { reason: ended, usage: None });
@@ -299,15 +299,15 @@ fn what_comes_behind_the_front_is_drawn_only_where_the_bar_tells_it() {
     assert_eq!(tab::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Done);
     assert!(changes(&desk) > before + 2);
     desk.play(Event::Act(Action::ShowTab(2)));
-    assert_eq!(tab::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Nothing, "it was looked at");
+    assert_eq!(tab::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Nothing, "it was seen");
 }
 
 #[test]
-fn two_agents_talk_at_once_and_each_word_goes_to_its_own_session() {
+fn concurrent_updates_of_two_agents_go_to_their_sessions() {
     let (mut desk, key, conn) = TestApp::two_tabs();
     for (index, word) in ["a ", "b ", "c "].into_iter().enumerate() {
         desk.update(says(word));
-        // The other agent calls its session by the same id.
+        // The other agent uses the same session id.
         desk.state.sessions.get_mut(&key).unwrap().id = Some(ID.into());
         desk.play(Event::Agent(conn, AgentEvent::Update(ID.into(), says(&index.to_string()))));
     }
@@ -316,7 +316,7 @@ fn two_agents_talk_at_once_and_each_word_goes_to_its_own_session() {
 }
 
 #[test]
-fn what_waits_behind_the_front_calls_the_user_once_and_takes_no_keys() {
+fn a_request_of_an_inactive_tab_notifies_once_and_receives_no_keys() {
     let (mut desk, key, conn) = TestApp::two_tabs();
     desk.play(Event::Act(Action::ShowTab(1))).play(Event::Draft("half a wo".into()));
     desk.fx.clear();
@@ -327,12 +327,12 @@ fn what_waits_behind_the_front_calls_the_user_once_and_takes_no_keys() {
     assert_eq!((calls, desk.state.flash.as_deref()), (1, Some("Tab 2: permission required.")));
     assert_eq!(dialogs::focus(&desk.state), dialogs::Focus::Main);
     desk.wait(10).play(Event::Input).play(Event::Act(Action::Choose(1)));
-    assert_eq!(desk.state.sessions[&key].asks.len(), 1, "a digit for the prompt answers nothing");
+    assert_eq!(desk.state.sessions[&key].asks.len(), 1, "a digit typed into the prompt is not an answer");
     assert_eq!(desk.session().draft, "half a wo");
 }
 
 #[test]
-fn who_looks_elsewhere_is_called_also_for_the_front() {
+fn an_unfocused_user_is_notified_about_the_active_tab_too() {
     let mut desk = TestApp::running();
     desk.ask(1, permission("t"));
     assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::Announce(_))));
@@ -348,7 +348,7 @@ fn quit_question(desk: &TestApp) -> Option<(String, String)> {
 }
 
 #[test]
-fn quitting_asks_once_for_all_tabs_and_ends_all_agents() {
+fn quitting_asks_once_for_all_tabs_and_stops_all_agents() {
     let (mut desk, key, conn) = TestApp::two_tabs();
     desk.submit("one").flow(|state, now, fx| operations::submit(state, key, "two".into(), now, fx));
     desk.fx.clear();
@@ -368,7 +368,7 @@ fn quitting_asks_once_for_all_tabs_and_ends_all_agents() {
 }
 
 #[test]
-fn a_tab_closes_at_once_unless_that_cuts_something_off() {
+fn a_tab_closes_without_a_question_unless_a_turn_is_running() {
     let closes = |prepare: &dyn Fn(&mut TestApp, SessionKey)| {
         let (mut desk, key, _) = TestApp::two_tabs();
         desk.state.setup.keeps_sessions = true;
@@ -402,21 +402,21 @@ fn a_tab_closes_at_once_unless_that_cuts_something_off() {
 }
 
 #[test]
-fn the_log_of_a_tab_is_that_of_its_own_connections() {
+fn the_log_of_a_tab_shows_only_its_connections() {
     let desk = TestApp::ready();
-    assert_eq!(tab::log_conns(&desk.state), None, "with one tab it is the log of all");
+    assert_eq!(tab::log_conns(&desk.state), None, "a single tab shows the log of all");
     let (mut desk, _, conn) = TestApp::two_tabs();
     assert_eq!(tab::log_conns(&desk.state), Some(vec![conn.0]));
     let ended =
         CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
     desk.play(Event::Agent(conn, AgentEvent::Closed(ended)));
-    assert_eq!(tab::log_conns(&desk.state), Some(vec![conn.0, 3]), "the end of the former one stays in it");
+    assert_eq!(tab::log_conns(&desk.state), Some(vec![conn.0, 3]), "the end of the previous one stays in it");
     desk.play(Event::Act(Action::ShowTab(1)));
     assert_eq!(tab::log_conns(&desk.state), Some(vec![CONN.0]));
 }
 
 #[test]
-fn an_oddity_of_one_agent_is_counted_in_its_own_tab() {
+fn an_anomaly_is_counted_in_the_tab_of_its_agent() {
     let (mut desk, key, conn) = TestApp::two_tabs();
     let odd = Anomaly { kind: AnomalyKind::BadMessage, text: "{".into() };
     desk.play(Event::Agent(conn, AgentEvent::Anomaly(odd)));

@@ -1,5 +1,5 @@
-//! Titles of the user's own: told to the agent at once, when a session is opened next, or not at all, and never
-//! said to be known before the agent said so.
+//! Tests of titles set by the user: sent to the agent immediately, when the session is opened, or not at all, and only
+//! considered known once the agent has confirmed.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -33,7 +33,7 @@ fn tell(desk: &mut TestApp, news: StoreNews) {
     desk.service(ServiceEvent::Store(Box::new(news)));
 }
 
-/// A kept session is opened, and its agent resumes it.
+/// A stored session is opened, and its agent resumes it.
 fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> TestApp {
     let mut desk = TestApp::started();
     desk.handshake(capabilities).open(ID).submit("go").end_turn(StopReason::EndTurn);
@@ -49,7 +49,7 @@ fn shown(desk: &TestApp) -> &Session {
     desk.state.active_session().unwrap()
 }
 
-/// What the store was asked for since the last look.
+/// The store jobs since the last call.
 fn jobs(desk: &mut TestApp) -> Vec<StoreJob> {
     std::mem::take(&mut desk.fx)
         .into_iter()
@@ -66,10 +66,10 @@ fn renamed(whose: Option<(&str, &str)>) -> StoreNews {
 }
 
 #[test]
-fn a_title_that_is_owed_is_told_once_the_session_is_open_and_kept_as_told() {
+fn a_pending_title_is_sent_when_the_session_is_open_and_recorded_as_sent() {
     let mut desk = reopened(all_capabilities(), true);
     desk.expect_sent("call resume old\ndraft \"\"\ncall title \"Mine\"");
-    assert!(shown(&desk).title_state.is_owed(), "the agent has not said a word yet");
+    assert!(shown(&desk).title_state.is_owed(), "the agent has not responded yet");
     let mut notes = Vec::new();
     let conn = desk.conn();
     let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
@@ -85,16 +85,16 @@ fn a_title_that_is_owed_is_told_once_the_session_is_open_and_kept_as_told() {
 }
 
 #[test]
-fn what_the_agent_knows_or_cannot_take_is_not_told() {
+fn titles_the_agent_has_or_does_not_support_are_not_sent() {
     reopened(all_capabilities(), false).expect_sent("call resume old\ndraft \"\"");
     let takes_none = AgentCapabilities { can_set_title: false, ..all_capabilities() };
     let mut desk = reopened(takes_none, true);
     desk.expect_sent("call resume old\ndraft \"\"");
-    assert!(shown(&desk).title_state.is_owed(), "another agent, or a newer one, may take it");
+    assert!(shown(&desk).title_state.is_owed(), "another agent, or a newer one, may support titles");
 }
 
 #[test]
-fn a_title_that_is_given_before_the_session_is_open_waits_for_it() {
+fn a_title_set_before_the_session_is_open_waits_for_it() {
     let mut desk = TestApp::started();
     desk.handshake(all_capabilities());
     desk.fx.clear();
@@ -110,7 +110,7 @@ fn a_title_that_is_given_before_the_session_is_open_waits_for_it() {
 }
 
 #[test]
-fn the_answer_to_an_earlier_title_does_not_bring_that_back() {
+fn the_response_to_an_earlier_title_does_not_restore_it() {
     let mut desk = TestApp::ready();
     desk.flow(|state, now, fx| operations::set_title(state, KEY, "One".into(), now, fx));
     let conn = desk.conn();
@@ -123,7 +123,7 @@ fn the_answer_to_an_earlier_title_does_not_bring_that_back() {
 }
 
 #[test]
-fn a_new_session_in_the_place_of_a_forgotten_one_is_named_too() {
+fn a_replacement_session_gets_the_title() {
     let forgets = AgentCapabilities { can_load: false, can_resume: false, ..all_capabilities() };
     let mut desk = TestApp::started();
     desk.handshake(forgets).open(ID).submit("go").end_turn(StopReason::EndTurn);
@@ -138,7 +138,7 @@ fn a_new_session_in_the_place_of_a_forgotten_one_is_named_too() {
 }
 
 #[test]
-fn the_agent_of_a_session_that_is_not_open_is_told_where_it_runs_in_another_tab() {
+fn the_title_of_a_stored_session_is_sent_if_its_agent_runs_in_another_tab() {
     let mut desk = TestApp::ready();
     tell(&mut desk, renamed(Some(("fake", "old"))));
     desk.expect_sent("call title \"New\"");
@@ -147,7 +147,7 @@ fn the_agent_of_a_session_that_is_not_open_is_told_where_it_runs_in_another_tab(
     assert_eq!(jobs(&mut desk), [known]);
     assert_eq!(desk.state.flash.as_deref(), Some("Renamed in parlor and in fake."));
 
-    // One that does not have the session in memory may refuse; then it is updated when the session is opened.
+    // An agent that does not have the session in memory may refuse; then it is updated when the session is opened.
     tell(&mut desk, renamed(Some(("fake", "old"))));
     desk.fail(-32602, "unknown session");
     assert_eq!(jobs(&mut desk), []);

@@ -1,4 +1,4 @@
-//! Tool calls and the habits of agents around them.
+//! Tests of tool calls, and of peculiarities of agents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::model::*;
 use ToolStatus::{Completed, Failed, InProgress, Pending};
 
 #[test]
-fn acp_v1_an_update_of_an_unknown_call_makes_it() {
+fn acp_v1_an_update_of_an_unknown_call_creates_it() {
     check(
         vec![news("t", InProgress)],
         r#"
@@ -22,7 +22,7 @@ fn acp_v1_an_update_of_an_unknown_call_makes_it() {
 }
 
 #[test]
-fn acp_v1_updates_keep_what_they_do_not_mention_and_replace_content() {
+fn acp_v1_updates_keep_omitted_fields_and_replace_content() {
     let block = |text: &str| ToolContent::Block(ContentBlock::Text(text.into()));
     let mut desk = TestApp::running();
     desk.updates(vec![
@@ -37,7 +37,7 @@ fn acp_v1_updates_keep_what_they_do_not_mention_and_replace_content() {
 }
 
 #[test]
-fn a_second_announcement_does_not_undo_a_later_state() {
+fn a_second_announcement_does_not_reset_the_status() {
     check(
         vec![call("t", Pending), news("t", InProgress), call("t", Pending)],
         r#"
@@ -57,7 +57,7 @@ fn a_second_announcement_does_not_undo_a_later_state() {
 }
 
 #[test]
-fn updates_after_the_end_of_a_call_are_taken() {
+fn updates_after_the_end_of_a_call_are_applied() {
     check(
         vec![
             call("t", Completed),
@@ -73,7 +73,7 @@ fn updates_after_the_end_of_a_call_are_taken() {
 }
 
 #[test]
-fn ids_that_come_again_in_the_next_turn_are_other_calls() {
+fn ids_reused_in_the_next_turn_are_other_calls() {
     let mut desk = TestApp::running();
     desk.updates(vec![call("call_1", Pending), news("call_1", Completed)]);
     desk.end_turn(StopReason::EndTurn).submit("again");
@@ -90,7 +90,7 @@ fn ids_that_come_again_in_the_next_turn_are_other_calls() {
 }
 
 #[test]
-fn late_updates_reach_the_call_of_the_turn_before() {
+fn late_updates_reach_the_call_of_the_previous_turn() {
     let mut desk = TestApp::running();
     desk.update(call("t", InProgress)).end_turn(StopReason::EndTurn).submit("again");
     desk.update(news("t", Failed));
@@ -147,7 +147,7 @@ fn an_announcement_after_the_permission_is_the_same_call() {
 }
 
 #[test]
-fn calls_under_a_made_up_id_vanish_when_answered_and_each_question_is_its_own() {
+fn calls_with_a_made_up_id_are_hidden_when_answered_and_each_request_is_separate() {
     let mut desk = TestApp::running();
     desk.update(call("real", Pending));
     desk.ask(1, permission("confirmation")).choose(Some(0));
@@ -173,7 +173,7 @@ fn calls_under_a_made_up_id_vanish_when_answered_and_each_question_is_its_own() 
 }
 
 #[test]
-fn a_bare_call_in_a_permission_is_merged_with_what_is_known() {
+fn a_bare_call_in_a_permission_is_merged_with_the_known_call() {
     let mut desk = TestApp::running();
     desk.update(call("t", Pending));
     desk.ask(1, permission("t"));
@@ -210,7 +210,7 @@ fn calls_left_open_are_closed_with_the_turn() {
 }
 
 #[test]
-fn a_cut_turn_leaves_its_open_calls_cancelled() {
+fn an_interrupted_turn_cancels_its_open_calls() {
     let mut desk = TestApp::running();
     desk.update(call("t", InProgress)).end_turn(StopReason::MaxTokens);
     desk.expect(
@@ -224,7 +224,7 @@ fn a_cut_turn_leaves_its_open_calls_cancelled() {
 }
 
 #[test]
-fn a_diff_that_is_listed_twice_is_kept_once() {
+fn a_diff_listed_twice_is_shown_once() {
     let diff = |new: &str| {
         ToolContent::Diff(FileDiff {
             path: "/code/shop/a.rs".into(),
@@ -243,13 +243,13 @@ fn a_diff_that_is_listed_twice_is_kept_once() {
         });
     }));
     assert_eq!(tool(&desk, 1).content, [diff("a"), diff("b")]);
-    assert_eq!(tool(&desk, 1).diffs().count(), 2, "the input repeats what the content tells");
+    assert_eq!(tool(&desk, 1).diffs().count(), 2, "the input repeats the content");
     desk.update(patch("t", |patch| patch.content = Patch::Set(Vec::new())));
-    assert_eq!(tool(&desk, 1).diffs().count(), 1, "the input is all that tells of the change");
+    assert_eq!(tool(&desk, 1).diffs().count(), 1, "only the input contains the change");
 }
 
 #[test]
-fn an_input_grows_and_an_empty_title_tells_nothing() {
+fn an_input_grows_and_an_empty_title_is_ignored() {
     let mut desk = TestApp::running();
     let input = |text: &str| Patch::Set(Raw(Arc::from(text)));
     desk.updates(vec![
@@ -265,7 +265,7 @@ fn an_input_grows_and_an_empty_title_tells_nothing() {
 }
 
 #[test]
-fn output_told_beside_the_call_is_a_terminal_and_redraws_its_item() {
+fn output_reported_with_a_call_is_a_terminal_and_redraws_its_item() {
     let terminal = TerminalId::from("term");
     let mut desk = TestApp::running();
     desk.update(patch("t", |patch| {
@@ -288,7 +288,7 @@ fn output_told_beside_the_call_is_a_terminal_and_redraws_its_item() {
 }
 
 #[test]
-fn a_terminal_keeps_its_last_megabyte_from_a_character_on() {
+fn a_terminal_retains_its_last_megabyte_from_a_character_boundary() {
     let mut view = TerminalView::new(false, std::time::Instant::now());
     for _ in 0..40_000 {
         view.append("schön äöü\nöääöü äöüäöü schön\n".as_bytes());
@@ -318,7 +318,7 @@ fn tool(desk: &TestApp, item: usize) -> ToolCall {
 }
 
 #[test]
-fn a_change_told_as_texts_and_as_a_patch_is_one() {
+fn a_change_reported_as_texts_and_as_a_patch_is_one() {
     let texts = FileDiff {
         path: "a.rs".into(),
         change: DiffChange::Texts { old: Some("x\n".into()), new: "y\n".into() },
@@ -334,7 +334,7 @@ fn a_change_told_as_texts_and_as_a_patch_is_one() {
 }
 
 #[test]
-fn the_time_that_the_user_takes_to_decide_is_not_the_calls() {
+fn the_users_decision_time_is_not_part_of_the_calls_duration() {
     let mut desk = TestApp::running();
     desk.update(call("t", Pending)).ask(1, permission("t")).wait(60).choose(Some(0)).wait(2);
     desk.update(news("t", Completed));

@@ -1,4 +1,4 @@
-//! Prompts, the queue, cancel and the ends of turns.
+//! Tests of prompts, the queue, cancellation and the ends of turns.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -7,7 +7,7 @@ use crate::app::*;
 use crate::model::*;
 
 #[test]
-fn a_prompt_is_sent_and_kept_in_the_history() {
+fn a_prompt_is_sent_and_added_to_the_history() {
     let mut desk = TestApp::ready();
     desk.submit("hello");
     assert!(
@@ -17,7 +17,7 @@ fn a_prompt_is_sent_and_kept_in_the_history() {
     desk.expect("ready · running\nuser* \"hello\"");
     assert_eq!(desk.session().history, ["hello"]);
     desk.end_turn(StopReason::EndTurn).submit("hello");
-    assert_eq!(desk.session().history, ["hello"], "the same prompt again is kept once");
+    assert_eq!(desk.session().history, ["hello"], "a repeated prompt is saved once");
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn prompts_typed_before_the_agent_is_ready_are_sent_when_it_is() {
 }
 
 #[test]
-fn a_queue_goes_on_after_a_good_end_and_stays_after_any_other() {
+fn a_queue_continues_only_after_a_successful_end() {
     let mut desk = TestApp::running();
     desk.submit("two").submit("three").submit("four").expect_sent("");
     desk.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent(r#"call prompt "two""#);
@@ -63,7 +63,7 @@ fn a_queue_goes_on_after_a_good_end_and_stays_after_any_other() {
 }
 
 #[test]
-fn prompts_are_sent_in_the_order_of_typing_when_one_is_typed_after_a_cancel() {
+fn prompts_are_sent_in_order_if_one_is_typed_after_a_cancel() {
     let mut desk = TestApp::running();
     desk.submit("A").cancel().submit("B").submit("C").end_turn(StopReason::Cancelled);
     desk.expect_sent("cancel s\ncall prompt \"A\"");
@@ -74,7 +74,7 @@ fn prompts_are_sent_in_the_order_of_typing_when_one_is_typed_after_a_cancel() {
 }
 
 #[test]
-fn acp_v1_a_cancel_goes_out_first_and_then_every_open_request_is_answered() {
+fn acp_v1_a_cancel_is_sent_before_every_open_request_is_answered() {
     let mut desk = TestApp::running();
     desk.update(call("t", ToolStatus::InProgress));
     desk.ask(1, permission("t")).ask(2, question()).ask(3, permission("u"));
@@ -97,7 +97,7 @@ fn acp_v1_a_cancel_goes_out_first_and_then_every_open_request_is_answered() {
 }
 
 #[test]
-fn acp_v1_updates_between_cancel_and_answer_are_taken() {
+fn acp_v1_updates_between_cancel_and_response_are_applied() {
     let mut desk = TestApp::running();
     desk.update(call("t", ToolStatus::InProgress)).cancel();
     desk.update(news("t", ToolStatus::Completed)).update(says("almost")).end_turn(StopReason::Cancelled);
@@ -134,7 +134,7 @@ fn acp_v1_a_permission_after_the_cancel_is_answered_cancelled() {
 }
 
 #[test]
-fn a_cancelled_turn_is_told_as_cancelled_whatever_the_answer() {
+fn a_cancelled_turn_is_shown_as_cancelled_whatever_the_response() {
     for answer in [
         Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }),
         Ok(Reply::TurnEnded { reason: StopReason::Cancelled, usage: None }),
@@ -148,7 +148,7 @@ fn a_cancelled_turn_is_told_as_cancelled_whatever_the_answer() {
 }
 
 #[test]
-fn a_cancel_without_an_answer_asks_the_user_and_never_kills() {
+fn a_cancel_without_a_response_asks_the_user_instead_of_killing() {
     let mut desk = TestApp::running();
     desk.cancel();
     let limit = std::time::Duration::from_secs(10);
@@ -166,7 +166,7 @@ fn a_cancel_without_an_answer_asks_the_user_and_never_kills() {
     );
     assert!(dialog.opened_by_itself.is_some());
     desk.end_turn(StopReason::Cancelled);
-    assert_eq!(desk.state.modals, [], "the answer came: nothing is left to choose");
+    assert_eq!(desk.state.modals, [], "the agent has responded: there is nothing to choose");
 }
 
 #[test]
@@ -176,11 +176,11 @@ fn a_timer_of_a_turn_that_ended_does_nothing() {
     let before = desk.state.clone();
     desk.play(Event::Timer(TimerId::CancelOverdue(KEY))).play(Event::Timer(TimerId::TurnQuiet(KEY)));
     let (changes, chrome_changes) = (desk.state.changes, desk.state.chrome_changes);
-    assert_eq!(desk.state, State { changes, chrome_changes, ..before }, "at most a frame too many");
+    assert_eq!(desk.state, State { changes, chrome_changes, ..before }, "at most an unneeded frame");
 }
 
 #[test]
-fn a_quiet_turn_gets_a_hint_and_a_busy_one_another_look() {
+fn a_quiet_turn_shows_a_hint_and_an_active_one_is_checked_again() {
     let mut desk = TestApp::running();
     desk.wait(100).update(says("x")).wait(20).play(Event::Timer(TimerId::TurnQuiet(KEY)));
     assert_eq!(desk.state.flash, None);
@@ -202,7 +202,7 @@ fn a_turn_that_waits_for_the_user_is_not_quiet() {
 }
 
 #[test]
-fn other_ends_are_told() {
+fn other_stop_reasons_are_shown() {
     for (reason, line) in [
         (StopReason::Refusal, "end Refusal"),
         (StopReason::MaxTokens, "end MaxTokens"),
@@ -231,7 +231,7 @@ fn an_error_of_the_model_ends_the_turn_and_the_session_stays_usable() {
 }
 
 #[test]
-fn an_error_without_words_says_where_to_look() {
+fn an_error_without_a_message_has_a_hint() {
     let mut desk = TestApp::running();
     desk.fail(-32603, " ");
     desk.expect(
@@ -244,7 +244,7 @@ fn an_error_without_words_says_where_to_look() {
 }
 
 #[test]
-fn a_reply_counts_once() {
+fn a_response_is_used_once() {
     let mut desk = TestApp::running();
     let tag = desk.state.conns[&CONN].open_calls.values().next_back().cloned().expect("the prompt");
     desk.update(says("ok")).end_turn(StopReason::EndTurn).submit("next");
@@ -254,7 +254,7 @@ fn a_reply_counts_once() {
 }
 
 #[test]
-fn a_turn_that_brought_nothing_says_so() {
+fn an_empty_turn_is_reported() {
     let mut desk = TestApp::running();
     desk.ask(1, permission("made-up")).choose(Some(0)).end_turn(StopReason::EndTurn);
     desk.expect(
@@ -268,7 +268,7 @@ fn a_turn_that_brought_nothing_says_so() {
 }
 
 #[test]
-fn tokens_of_the_turn_are_kept() {
+fn tokens_of_the_turn_are_saved() {
     let usage = TurnUsage { total_tokens: 12, ..TurnUsage::default() };
     let mut desk = TestApp::running();
     desk.reply(Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: Some(usage) }));
@@ -289,7 +289,7 @@ fn git_is_read_at_the_start_and_after_each_turn() {
 }
 
 #[test]
-fn a_prompt_that_wants_a_sign_in_is_sent_again_without_a_second_item() {
+fn a_prompt_that_requires_a_sign_in_is_resent_without_a_second_item() {
     let mut desk = TestApp::started();
     let method =
         AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
@@ -311,16 +311,16 @@ fn a_prompt_that_wants_a_sign_in_is_sent_again_without_a_second_item() {
 }
 
 #[test]
-fn a_session_that_is_gone_is_taken_up_and_the_prompt_sent_once_more() {
+fn a_lost_session_is_resumed_and_the_prompt_resent() {
     let mut desk = TestApp::running();
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
     desk.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("call prompt \"go\"");
-    // Once is enough.
+    // It is resent only once.
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
     desk.expect_sent("draft \"go\"\ncall resume s");
     assert_eq!(desk.session().draft, "go");
     desk.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("");
-    // A turn that came to its end was no second try.
+    // A turn that was answered does not count as a retry.
     desk.submit("more").end_turn(StopReason::EndTurn).submit("go on");
     desk.fx.clear();
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
@@ -328,7 +328,7 @@ fn a_session_that_is_gone_is_taken_up_and_the_prompt_sent_once_more() {
 }
 
 #[test]
-fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_prompt() {
+fn the_prompt_of_an_unrecoverable_session_waits_for_the_users_decision() {
     let mut desk = TestApp::running();
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
     desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call load s");
@@ -343,16 +343,16 @@ fn a_session_that_is_gone_for_good_waits_for_what_the_agent_is_told_before_the_p
         "#,
     );
     desk.fx.clear();
-    assert_eq!(failed(&desk), Some("go"), "it stays at hand");
-    assert!(desk.state.modals.is_empty(), "the line offers, and no dialog opens by itself");
+    assert_eq!(failed(&desk), Some("go"), "it can be resent");
+    assert!(desk.state.modals.is_empty(), "there is a notice, but no dialog");
     desk.flow(|state, now, fx| dialogs::on_action(state, Action::HandOver, now, fx));
     assert!(desk.session().turn.is_running() && desk.session().failed_prompt.is_none());
-    assert!(desk.session().resume.handover().is_some_and(|told| told.is_sent), "with what was said");
+    assert!(desk.session().resume.handover().is_some_and(|told| told.is_sent), "with the conversation");
     assert_eq!(digest(desk.session()).matches("\"go\"").count(), 1);
 }
 
 #[test]
-fn a_prompt_that_the_agent_refused_is_not_looked_for_in_its_record() {
+fn a_refused_prompt_is_not_reported_as_missing_in_the_replay() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() }).open(ID);
     desk.submit("one").update(says("Answer")).end_turn(StopReason::EndTurn);
@@ -369,7 +369,7 @@ fn failed(desk: &TestApp) -> Option<&str> {
 }
 
 #[test]
-fn a_prompt_that_may_have_arrived_is_told_from_one_that_was_refused() {
+fn a_prompt_that_may_have_arrived_is_distinguished_from_a_refused_one() {
     let lost = CallError::Undelivered { error: "The line is dead.".to_owned() };
     let busy = CallError::Agent(RpcError::new(-32603, "overloaded"));
     for (error, may_have_arrived) in [(lost, true), (CallError::TimedOut(60), true), (busy, false)] {
@@ -386,7 +386,7 @@ fn a_prompt_that_may_have_arrived_is_told_from_one_that_was_refused() {
 }
 
 #[test]
-fn a_prompt_that_failed_for_a_while_can_be_sent_again() {
+fn a_temporarily_failed_prompt_can_be_resent() {
     let mut desk = TestApp::running();
     desk.fail(-32603, "429 Too Many Requests");
     assert_eq!(failed(&desk), Some("go"));
@@ -406,13 +406,13 @@ fn a_prompt_that_failed_for_a_while_can_be_sent_again() {
 }
 
 #[test]
-fn a_prompt_whose_agent_died_is_sent_again_to_the_next_one() {
+fn a_prompt_whose_agent_exited_is_resent_to_the_restarted_one() {
     let mut desk = TestApp::running();
     desk.crash().expect_sent("connect 2 after 500 ms");
     desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("");
     desk.handshake(all_capabilities()).reply(Ok(Reply::Done));
     desk.expect_sent("call resume s\ncall prompt \"go\"");
-    // An agent that is not started by itself any more is started for it.
+    // An agent that is no longer restarted automatically is started for it.
     for _ in 0..3 {
         desk.wait(1).crash();
     }
@@ -426,7 +426,7 @@ fn a_prompt_whose_agent_died_is_sent_again_to_the_next_one() {
 }
 
 #[test]
-fn what_would_fail_again_is_not_offered() {
+fn a_prompt_that_would_fail_again_cannot_be_resent() {
     for (code, message) in
         [(-32602, "unknown model gpt-0"), (-32000, "no credits left"), (-32603, "bad tool call 4290")]
     {
@@ -442,5 +442,5 @@ fn what_would_fail_again_is_not_offered() {
     }
     let mut desk = TestApp::running();
     desk.cancel().fail(-32603, "overloaded");
-    assert_eq!(desk.session().failed_prompt, None, "the user did not want it");
+    assert_eq!(desk.session().failed_prompt, None, "the user rejected it");
 }

@@ -1,4 +1,4 @@
-//! What only some agents offer.
+//! Tests of unstable protocol features.
 
 use super::support::*;
 use crate::app::lifecycle::operations;
@@ -18,7 +18,7 @@ fn stop(desk: &mut TestApp) -> &mut TestApp {
 }
 
 #[test]
-fn acp_v2_a_call_is_stopped_by_itself_where_it_says_so() {
+fn acp_v2_a_cancellable_call_is_cancelled_separately() {
     let mut desk = TestApp::running();
     desk.update(tool(Patch::Keep));
     stop(&mut desk).expect_sent("");
@@ -28,11 +28,11 @@ fn acp_v2_a_call_is_stopped_by_itself_where_it_says_so() {
     desk.reply(Ok(Reply::Done));
     assert_eq!(desk.state.flash.as_deref(), Some("Stopping."));
     desk.update(tool(Patch::Clear));
-    assert!(!operations::has_stoppable(desk.session()), "it says so no more");
+    assert!(!operations::has_stoppable(desk.session()), "it no longer does");
 }
 
 #[test]
-fn acp_v2_a_command_of_the_agent_is_stopped_by_its_terminal() {
+fn acp_v2_a_command_of_the_agent_is_cancelled_by_its_terminal() {
     let mut desk = TestApp::running();
     let about = |can_cancel| {
         let id = TerminalId::from("x");
@@ -52,7 +52,7 @@ fn acp_v2_a_command_of_the_agent_is_stopped_by_its_terminal() {
 }
 
 #[test]
-fn a_subagent_is_cancelled_by_its_own_session() {
+fn a_subagent_is_cancelled_by_its_session() {
     let mut desk = TestApp::running();
     let patch = |can_cancel, state: &str| {
         SessionUpdate::Subagent(SubagentPatch {
@@ -70,7 +70,7 @@ fn a_subagent_is_cancelled_by_its_own_session() {
 }
 
 #[test]
-fn of_several_parts_the_marked_one_is_stopped() {
+fn the_selected_one_of_several_parts_is_cancelled() {
     let mut desk = TestApp::running();
     for id in ["a", "b"] {
         let patch = ToolCallPatch {
@@ -89,7 +89,7 @@ fn of_several_parts_the_marked_one_is_stopped() {
 }
 
 #[test]
-fn an_archived_session_is_taken_back_and_opened_again() {
+fn an_archived_session_is_unarchived_and_reopened() {
     let mut desk = TestApp::started();
     let caps = AgentCapabilities { can_archive: true, ..all_capabilities() };
     desk.handshake(caps).open(ID);
@@ -97,7 +97,7 @@ fn an_archived_session_is_taken_back_and_opened_again() {
     desk.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).expect_sent("call archive s true");
     desk.reply(Ok(Reply::Done));
     assert!(matches!(&desk.session().phase, SessionPhase::Ended { cause } if cause.contains("archived")));
-    // The key that starts an ended agent again takes it back too, and lets the agent live.
+    // The restart key unarchives it, and the agent stays running.
     desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx))
         .expect_sent("call archive s false");
     desk.reply(Ok(Reply::Done)).expect_sent("call resume s");
@@ -130,14 +130,14 @@ fn providers_are_set_before_a_session_is_opened() {
         matches!(&item.body, ItemBody::Notice { title, .. } if title == "Provider main could not be set.")
     });
     assert!(told);
-    // An agent that lets nobody set them is not asked.
+    // An agent without this capability is not asked.
     let mut desk = TestApp::with_spec(spec);
     desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\ncall new");
     assert_eq!(desk.session().transcript.items().len(), 1);
 }
 
 #[test]
-fn a_system_prompt_that_is_not_taken_is_told() {
+fn an_unsupported_system_prompt_is_reported() {
     let prompt = SystemPrompt { text: "Be brief.".to_owned(), replaces: true };
     let wire = WireSpec { system_prompt: Some(prompt), ..WireSpec::default() };
     let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
@@ -150,7 +150,7 @@ fn a_system_prompt_that_is_not_taken_is_told() {
 }
 
 #[test]
-fn an_agent_that_is_deaf_in_a_turn_is_told_of_before_and_at_a_cancel() {
+fn an_agent_that_cannot_be_interrupted_is_reported_before_and_at_a_cancel() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { deaf_in_turn: true, ..all_capabilities() }).open(ID);
     assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("cannot receive answers")));
@@ -165,7 +165,7 @@ fn old(is_archived: bool) -> SessionInfo {
 }
 
 #[test]
-fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
+fn an_archived_listed_session_is_unarchived_before_it_is_loaded() {
     let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
     let started = || {
         let mut desk = TestApp::started();
@@ -181,13 +181,13 @@ fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
     desk.reply(Ok(Reply::Done));
     let opened = &desk.state.sessions[&desk.state.active];
     assert!(!opened.is_archived && opened.phase == SessionPhase::Ready, "{:?}", opened.phase);
-    // Where that fails, the load tells whether it matters; nothing goes round in a circle.
+    // If that fails, the result of the load decides, without an endless loop.
     let mut desk = started();
     desk.fail(-32002, "no such session").expect_sent("call load old");
     desk.fail(-32002, "no such session").expect_sent("");
     let told = &desk.state.sessions[&desk.state.active].phase;
     assert!(matches!(told, SessionPhase::Failed(_)), "{told:?}");
-    // An agent without an archive is not asked, whatever its list says.
+    // An agent without an archive is not asked to unarchive, whatever its list contains.
     let mut desk = TestApp::talked();
     *desk.state.listed_mut() = vec![old(true)];
     desk.open_listed("old");
@@ -195,7 +195,7 @@ fn a_listed_session_of_the_archive_is_taken_back_before_it_is_loaded() {
 }
 
 #[test]
-fn an_agent_tells_of_one_session_at_a_time_whether_it_has_it_open() {
+fn the_status_of_one_session_is_requested_at_a_time() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { tells_status: true, ..all_capabilities() }).open(ID);
     desk.fx.clear();
@@ -211,7 +211,7 @@ fn an_agent_tells_of_one_session_at_a_time_whether_it_has_it_open() {
 }
 
 #[test]
-fn a_provider_that_was_changed_is_set_again_when_the_agent_is_started_again() {
+fn a_changed_provider_is_set_again_after_a_restart() {
     let mut desk = TestApp::started();
     desk.handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
     desk.expect_sent("connect 1 after 0 ms\ncall providers\ncall new");

@@ -1,4 +1,4 @@
-//! What version 2 of the protocol brings: whole messages, pieces of content, the agent's own terminals.
+//! Tests of protocol version 2: complete messages, content chunks, terminals of the agent.
 
 use super::support::*;
 use crate::app::*;
@@ -13,7 +13,7 @@ fn blocks(text: &str) -> Patch<Vec<ContentBlock>> {
 }
 
 #[test]
-fn acp_v2_a_whole_message_replaces_its_chunks_wherever_it_stands() {
+fn acp_v2_a_complete_message_replaces_its_chunks_in_place() {
     let updates = vec![
         says_in("m1", "half"),
         says_in("m2", "next"),
@@ -39,13 +39,13 @@ fn acp_v2_a_whole_message_replaces_its_chunks_wherever_it_stands() {
 }
 
 #[test]
-fn acp_v2_our_own_prompt_told_as_a_message_is_shown_once() {
+fn acp_v2_a_prompt_echoed_as_a_message_is_shown_once() {
     let mut desk = TestApp::running();
     desk.update(message("u", Role::User, blocks("go"))).expect("ready · running\nuser* \"go\"");
 }
 
 #[test]
-fn acp_v2_content_grows_piece_by_piece() {
+fn acp_v2_content_is_appended_in_pieces() {
     let mut desk = TestApp::running();
     for text in ["one", "two"] {
         let mut patch = ToolCallPatch::new("t".into());
@@ -59,7 +59,7 @@ fn acp_v2_content_grows_piece_by_piece() {
 }
 
 #[test]
-fn acp_v2_a_terminal_of_the_agent_is_told_before_or_after_the_call_that_shows_it() {
+fn acp_v2_a_terminal_may_be_reported_before_or_after_its_call() {
     let mut desk = TestApp::running();
     let id = || TerminalId::from("x");
     let bytes = |bytes: &[u8], is_whole| {
@@ -79,5 +79,5 @@ fn acp_v2_a_terminal_of_the_agent_is_told_before_or_after_the_call_that_shows_it
     assert_eq!((view.command.as_deref(), view.output.as_slice()), (Some("make"), "new ä".as_bytes()));
     assert!(!view.is_ours);
     let after = desk.session().transcript.items().last().map(|item| item.rev);
-    assert_ne!(before, after, "what shows it is drawn anew");
+    assert_ne!(before, after, "the item that shows it is redrawn");
 }

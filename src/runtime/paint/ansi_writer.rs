@@ -1,4 +1,4 @@
-//! Escape sequences, with what the terminal knows already left out.
+//! Writes escape sequences, omitting those that would not change the terminal's state.
 
 use std::io::Write as _;
 
@@ -10,10 +10,10 @@ use crate::ui::RowNotes;
 use crate::ui::picture::strip;
 use crate::ui::text::link;
 
-/// Longest run of unchanged cells that is written again instead of moving the cursor over it.
+/// Maximum number of unchanged cells that are rewritten instead of moving the cursor over them.
 const GAP_CELLS: u16 = 4;
 
-/// Attributes with the code that sets them and the one that takes them back. The first two share the latter.
+/// Attributes with the codes that set and reset them. The first two share the latter.
 const MODIFIERS: [(Modifier, u8, u8); 9] = [
     (Modifier::BOLD, 1, 22),
     (Modifier::DIM, 2, 22),
@@ -26,31 +26,31 @@ const MODIFIERS: [(Modifier, u8, u8); 9] = [
     (Modifier::CROSSED_OUT, 9, 29),
 ];
 
-/// Attributes that are seen on a blank too.
+/// Attributes that are visible on a blank too.
 const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED
     .union(Modifier::REVERSED)
     .union(Modifier::CROSSED_OUT)
     .union(Modifier::SLOW_BLINK)
     .union(Modifier::RAPID_BLINK);
 
-/// Begin of a synchronized update. Terminals that do not know it pass over it.
+/// Start of a synchronized update. Terminals without support ignore it.
 const BEGIN: &[u8] = b"\x1b[?2026h";
 const END: &[u8] = b"\x1b[?2026l";
 const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
 
-/// Style and place of what is written next.
+/// Style and position of the next text.
 #[derive(Default)]
 pub(super) struct AnsiWriter {
     bytes: Vec<u8>,
-    /// Whether the terminal said that it knows no synchronized updates.
+    /// Whether the terminal reported that it does not support synchronized updates.
     pub is_torn: bool,
-    /// Where the terminal's cursor is, when that is sure.
+    /// The cursor position of the terminal, if known.
     at: Option<(u16, u16)>,
     fg: Color,
     bg: Color,
-    /// Whether the terminal is told where text leads to.
+    /// Whether links are sent to the terminal.
     has_links: bool,
-    /// The link that what is written next belongs to; 0: none.
+    /// The link of the next text; 0: none.
     link: u32,
     modifier: Modifier,
 }
@@ -68,7 +68,7 @@ impl AnsiWriter {
         self.bytes.is_empty()
     }
 
-    /// Everything that was written, or nothing.
+    /// The bytes of the frame, or nothing.
     pub fn end(&mut self) -> &[u8] {
         if !self.bytes.is_empty() && !self.is_torn {
             self.bytes.extend_from_slice(END);
@@ -83,7 +83,7 @@ impl AnsiWriter {
         self.bytes.extend_from_slice(b"\x1b[m\x1b[2J");
     }
 
-    /// Moves the rows of a region up, or down when `rows` is negative. What comes in is left to be painted.
+    /// Moves the rows of a region up, or down when `rows` is negative. New rows must be painted.
     pub fn scroll(&mut self, top: u16, bottom: u16, rows: i32) {
         self.open();
         let _ = write!(self.bytes, "\x1b[{};{}r", top + 1, bottom);
@@ -96,7 +96,7 @@ impl AnsiWriter {
         self.at = None;
     }
 
-    /// Writes a cell of a row, or the row of a picture that begins there.
+    /// Writes a cell of a row, or the row of a picture that starts there.
     pub fn cell(&mut self, (x, y): (u16, u16), cell: &Cell, width: u16, row: &[Cell], notes: &RowNotes) {
         self.open();
         self.move_to(x, y, row, notes);
@@ -104,18 +104,18 @@ impl AnsiWriter {
         self.style(cell);
         let symbol = cell.symbol();
         if let Some(strip) = notes.picture_at(x).and_then(strip::text_of) {
-            // It leaves the cursor somewhere.
+            // The cursor position is unknown after it.
             self.bytes.extend_from_slice(strip.as_bytes());
             self.at = None;
             return;
         }
         if is_sure(symbol) || symbol.starts_with(strip::PLACEHOLDER) {
             self.bytes.extend_from_slice(symbol.as_bytes());
-            // Behind the last column the cursor hangs, in ways that differ.
+            // After the last column the cursor position differs between terminals.
             self.at = (usize::from(x + width) < row.len()).then_some((x + width, y));
             return;
         }
-        // Terminals do not agree how wide this is: its place is made blank first, and the next cell is sought.
+        // Terminals disagree about the width: its columns are cleared first, and the cursor is moved for the next cell.
         if width > 1 {
             for _ in 0..width {
                 self.bytes.push(b' ');
@@ -126,7 +126,7 @@ impl AnsiWriter {
         self.at = None;
     }
 
-    /// Puts the cursor where it is to be seen, or leaves it hidden; styles end here.
+    /// Shows the cursor at a position, or leaves it hidden, and resets the styles.
     pub fn place_cursor(&mut self, cursor: Option<Position>) {
         self.open();
         self.link(0);
@@ -174,7 +174,7 @@ impl AnsiWriter {
         self.at = Some((x, line));
     }
 
-    /// Whether a cell is ASCII in the style and the link that are set.
+    /// Whether a cell is ASCII with the current style and link.
     fn is_ready_for(&self, cell: &Cell, link: u32) -> bool {
         let symbol = cell.symbol().as_bytes();
         let is_plain = symbol.len() == 1 && symbol.first().is_some_and(|byte| (0x20..0x7f).contains(byte));
@@ -186,10 +186,10 @@ impl AnsiWriter {
             && (cell.fg == self.fg || (is_blank && !cell.modifier.intersects(SEEN_ON_BLANK)))
     }
 
-    /// Sets what differs from the style that is set.
+    /// Sets the attributes that differ from the current style.
     fn style(&mut self, cell: &Cell) {
         let is_bare = cell.symbol() == " " && !cell.modifier.intersects(SEEN_ON_BLANK);
-        // Of a blank only the background is seen.
+        // Only the background of a blank is visible.
         let wanted = if is_bare { self.modifier.difference(SEEN_ON_BLANK) } else { cell.modifier };
         let fg = if is_bare { self.fg } else { cell.fg };
         if (wanted, fg, cell.bg) == (self.modifier, self.fg, self.bg) {
@@ -197,18 +197,18 @@ impl AnsiWriter {
         }
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(b"\x1b[");
-        let mut kept = self.modifier;
+        let mut remaining = self.modifier;
         for (modifier, _, off) in MODIFIERS {
-            if kept.contains(modifier) && !wanted.contains(modifier) {
+            if remaining.contains(modifier) && !wanted.contains(modifier) {
                 let _ = write!(self.bytes, "{off};");
-                // The code takes back both of a pair.
+                // The code resets both of a pair.
                 for (other, _, _) in MODIFIERS.iter().filter(|(_, _, its)| *its == off) {
-                    kept.remove(*other);
+                    remaining.remove(*other);
                 }
             }
         }
         for (modifier, on, _) in MODIFIERS {
-            if wanted.contains(modifier) && !kept.contains(modifier) {
+            if wanted.contains(modifier) && !remaining.contains(modifier) {
                 let _ = write!(self.bytes, "{on};");
             }
         }
@@ -226,7 +226,7 @@ impl AnsiWriter {
         (self.modifier, self.fg, self.bg) = (wanted, fg, cell.bg);
     }
 
-    /// Says where what follows leads to (OSC 8). One number is one link, also over several rows.
+    /// Sets the link of the following text (OSC 8). One number is one link, also over several rows.
     fn link(&mut self, number: u32) {
         if !self.has_links || number == self.link {
             return;
@@ -241,7 +241,7 @@ impl AnsiWriter {
         self.link = if address.is_some() { number } else { 0 };
     }
 
-    /// A colour of the foreground (30) or the background (40).
+    /// A foreground (30) or background (40) color.
     fn color(&mut self, color: Color, base: u8) {
         let _ = match color {
             Color::Reset => write!(self.bytes, "{};", base + 9),
@@ -255,7 +255,7 @@ impl AnsiWriter {
     }
 }
 
-/// The index of a named colour among the sixteen.
+/// The index of a named color among the sixteen.
 pub(super) fn named_index(color: Color) -> u8 {
     match color {
         Color::Red => 1,
@@ -277,7 +277,7 @@ pub(super) fn named_index(color: Color) -> u8 {
     }
 }
 
-/// Whether all terminals agree on the width: one letter that is neither an emoji nor a mark on another one.
+/// Whether all terminals agree on the width: a single character that is neither an emoji nor a combining mark.
 fn is_sure(symbol: &str) -> bool {
     let mut letters = symbol.chars();
     let (Some(letter), None) = (letters.next(), letters.next()) else { return symbol.is_empty() };

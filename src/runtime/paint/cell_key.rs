@@ -1,4 +1,4 @@
-//! Cells as numbers, which are compared and kept in a fraction of a cell's time and room.
+//! Cells as numbers, which are faster to compare and smaller than cells.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -7,10 +7,10 @@ use ratatui::style::Color;
 
 use super::ansi_writer::named_index;
 
-/// Longest symbol that is kept as it is.
+/// Longest symbol that is stored unchanged.
 const PLAIN_BYTES: usize = 7;
 
-/// A cell. Two that look alike are equal.
+/// A packed cell. Cells that look the same are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Packed {
     symbol: u64,
@@ -19,34 +19,34 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// A blank in the terminal's own colours.
+    /// A blank in the terminal's default colors.
     pub const BLANK: Self = Self { symbol: b' ' as u64, colors: 0, rest: 1 << 56 };
 
-    /// What a picture or something else covers: nothing is painted there, and whatever comes after it is.
+    /// A cell covered by a picture or something else: it is not painted, but its successor always is.
     pub const COVERED: Self = Self { symbol: u64::MAX, colors: 0, rest: 1 << 56 };
 
-    /// Where a row of a picture begins.
+    /// The start of a row of a picture.
     pub fn picture(number: u32) -> Self {
         Self { symbol: u64::MAX - 1, colors: number.into(), rest: 1 << 56 }
     }
 
-    /// Whether a row of a picture begins here.
+    /// Whether a row of a picture starts here.
     pub fn is_picture(self) -> bool {
         self.symbol == u64::MAX - 1
     }
 
-    /// Makes it a part of a link, whose number has at most 24 bits.
+    /// Sets the link, whose number has at most 24 bits.
     pub fn link(&mut self, number: u32) {
         self.rest |= u64::from(number);
     }
 
-    /// Columns that it takes, at least one.
+    /// Number of columns, at least one.
     #[inline]
     pub fn width(self) -> usize {
         usize::from(self.rest.to_be_bytes()[0])
     }
 
-    /// Mixes it into the hash of a row.
+    /// Mixes the cell into the hash of a row.
     #[inline]
     pub fn mix_into(self, hash: u64) -> u64 {
         let value = self.symbol ^ self.colors.rotate_left(23) ^ self.rest.rotate_left(43);
@@ -61,7 +61,7 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    /// A cell as numbers.
+    /// Packs a cell.
     #[inline]
     pub fn pack(&self, cell: &Cell) -> Packed {
         let colors = color(cell.fg) << 32 | color(cell.bg);
@@ -77,7 +77,7 @@ impl Packer {
         let symbol = if bytes.len() <= PLAIN_BYTES {
             bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
         } else {
-            // An agent that knows the hash could make one cluster pass for another; it cannot know this one.
+            // The hash is keyed, so that an agent cannot create colliding clusters.
             self.hasher.hash_one(bytes) | 0xff << 56
         };
         Packed { symbol, colors, rest: u64::from(width) << 56 | style }

@@ -34,14 +34,14 @@ impl Screen {
         }
     }
 
-    /// A buffer of blanks.
+    /// A blank canvas.
     fn blank(&mut self) -> &mut Canvas {
         let buf = self.painter.canvas();
         buf.blank(buf.area, Style::new());
         buf
     }
 
-    /// Draws a frame; returns how many bytes it took.
+    /// Draws a frame; returns its size in bytes.
     fn draw(&mut self, draw: impl FnOnce(&mut Canvas)) -> usize {
         draw(self.blank());
         let bytes = self.painter.finish(Some(Position { x: 1, y: 0 })).to_vec();
@@ -50,7 +50,7 @@ impl Screen {
         bytes.len()
     }
 
-    /// The terminal shows what the painter thinks it shows.
+    /// Checks that the terminal shows what the painter assumes.
     fn check(&self) {
         let want = &self.painter.canvas;
         for y in 0..want.area.height {
@@ -63,7 +63,7 @@ impl Screen {
                 assert_eq!(seen.bgcolor(), color_of(cell.bg), "background at {x},{y}");
                 if text != " " {
                     assert_eq!(seen.fgcolor(), color_of(cell.fg), "at {x},{y}");
-                    // The emulator knows one weight at a time, the last one that was set.
+                    // The emulator supports one weight at a time, the last one that was set.
                     let is_dim = cell.modifier.contains(Modifier::DIM);
                     assert_eq!(seen.dim(), is_dim, "dim at {x},{y}");
                     assert_eq!(
@@ -107,7 +107,7 @@ fn a_frame_without_a_change_has_no_bytes() {
 }
 
 #[test]
-fn text_that_moves_up_or_down_costs_its_new_lines() {
+fn scrolled_text_costs_only_its_new_lines() {
     let mut screen = Screen::new(80, 40);
     for style in [Style::new(), Style::new().fg(Color::Rgb(9, 9, 9)).bg(Color::Rgb(4, 5, 6))] {
         let whole = screen.draw(|buf| lines(buf, 100, style));
@@ -120,7 +120,7 @@ fn text_that_moves_up_or_down_costs_its_new_lines() {
 }
 
 #[test]
-fn what_stands_around_moving_text_stays() {
+fn text_around_scrolled_text_stays() {
     let mut screen = Screen::new(60, 20);
     let style = Style::new().bg(Color::Blue);
     for first in [5, 6, 9, 3, 50] {
@@ -135,7 +135,7 @@ fn what_stands_around_moving_text_stays() {
 }
 
 #[test]
-fn wide_letters_leave_no_halves() {
+fn wide_characters_leave_no_halves() {
     let mut screen = Screen::new(12, 2);
     let texts = ["日本語", "a日本b", "ab日c", "🎉 ok", "x🎉y", "🧑 z", "plain", "日本語", "", "e\u{301}f"];
     for text in texts.iter().chain(texts.iter().rev()) {
@@ -146,7 +146,7 @@ fn wide_letters_leave_no_halves() {
 }
 
 #[test]
-fn styles_change_with_few_bytes_and_end_in_time() {
+fn styles_change_with_few_bytes_and_are_reset() {
     let mut screen = Screen::new(30, 2);
     screen.draw(|_| {});
     let styles = [
@@ -167,7 +167,7 @@ fn styles_change_with_few_bytes_and_end_in_time() {
 }
 
 #[test]
-fn a_new_size_paints_all() {
+fn a_new_size_repaints_everything() {
     let mut screen = Screen::new(20, 4);
     screen.draw(|buf| lines(buf, 0, Style::new()));
     screen.painter.resize(10, 3);
@@ -179,7 +179,7 @@ fn a_new_size_paints_all() {
 }
 
 #[test]
-fn what_a_picture_covers_is_left_alone_and_painted_after_it() {
+fn cells_under_a_picture_are_painted_after_it_is_removed() {
     let mut screen = Screen::new(20, 4);
     let text = |buf: &mut Canvas| lines(buf, 0, Style::new());
     screen.draw(text);
@@ -189,7 +189,7 @@ fn what_a_picture_covers_is_left_alone_and_painted_after_it() {
         screen.painter.canvas[(x, 1)].set_symbol("#").set_diff_option(CellDiffOption::Skip);
     }
     assert!(screen.painter.finish(Some(Position { x: 1, y: 0 })).is_empty());
-    assert!(screen.draw(text) >= 7, "nothing is known of what was covered");
+    assert!(screen.draw(text) >= 7, "the covered cells are unknown");
 }
 
 /// Text, with a picture of two rows that is sent row by row.
@@ -201,7 +201,7 @@ fn with_picture(buf: &mut Canvas, rows: &[Line<'static>]) {
 }
 
 #[test]
-fn a_row_of_a_picture_is_painted_as_a_whole_and_leaves_no_rest() {
+fn a_row_of_a_picture_is_painted_as_a_whole() {
     let rows = crate::ui::picture::tests::strips(&["\x1bP1\x1b\\", "\x1bP2\x1b\\"], 8);
     let mut screen = Screen::new(20, 4);
     let sent = |screen: &mut Screen, render: &dyn Fn(&mut Canvas)| {
@@ -214,8 +214,8 @@ fn a_row_of_a_picture_is_painted_as_a_whole_and_leaves_no_rest() {
     let picture = |buf: &mut Canvas| with_picture(buf, &rows);
     let (one, two, text) = sent(&mut screen, &picture);
     assert_eq!((one, two), (1, 1), "{text:?}");
-    assert_eq!(sent(&mut screen, &picture).2, "", "it stands there already");
-    // A dialog over its middle: that row is text, the other one stays.
+    assert_eq!(sent(&mut screen, &picture).2, "", "it is already shown");
+    // A dialog covers its middle: that row is text, the other one stays.
     let (one, two, text) = sent(&mut screen, &|buf| {
         with_picture(buf, &rows);
         buf.blank(Rect::new(5, 1, 1, 1), Style::new());
@@ -224,14 +224,14 @@ fn a_row_of_a_picture_is_painted_as_a_whole_and_leaves_no_rest() {
     assert_eq!((one, two), (0, 0));
     assert!(text.contains('|') && text.contains("   "), "what is left of the row goes: {text:?}");
     let (one, two, _) = sent(&mut screen, &picture);
-    assert_eq!((one, two), (1, 0), "it comes back where it was hidden");
-    // It moved up by a row: both are sent anew, nothing is scrolled.
+    assert_eq!((one, two), (1, 0), "it is painted again where it was hidden");
+    // It moved up by a row: both are sent again, nothing is scrolled.
     let (one, two, text) = sent(&mut screen, &|buf| with_picture(buf, &rows[1..]));
     assert_eq!((one, two), (0, 1));
     assert!(!text.contains(";4r") && !text.contains(";3r"), "{text:?}");
     let (one, two, text) = sent(&mut screen, &|buf| lines(buf, 0, Style::new()));
     assert_eq!((one, two), (0, 0));
-    assert!(!text.is_empty(), "text stands there again");
+    assert!(!text.is_empty(), "the text is painted again");
 }
 
 fn put_link(buf: &mut Canvas, x: u16, text: &'static str, address: &str) {
@@ -256,7 +256,7 @@ fn links(bytes: &[u8]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn links_are_told_where_they_are_shown_and_closed_in_time() {
+fn links_are_opened_and_closed_around_their_text() {
     let draw = |buf: &mut Canvas| {
         buf.set_string(0, 0, "see ", Style::new());
         put_link(buf, 4, "a b", "https://a.org/x");

@@ -1,4 +1,4 @@
-//! One picture into rows of cells. Slow: it runs on a thread of its own.
+//! Encodes a picture as rows of cells. Slow, so it runs on a separate thread.
 
 use std::sync::OnceLock;
 
@@ -25,30 +25,30 @@ use crate::ui::theme::{ColorSupport, reduce};
 use super::Text;
 use super::way::Way;
 
-/// Most points that a terminal is given to keep; it makes them as large as the cells.
+/// Maximum number of pixels sent to a terminal that stores pictures; it scales them to the cells.
 const MOST_KEPT_POINTS: u64 = 400_000;
 
-/// How a picture is to be encoded.
+/// The parameters of the encoding.
 pub(super) struct Encoder {
     pub way: Way,
     pub grid: Grid,
-    /// What shows through where a picture has holes and the terminal shows none.
+    /// The background of transparent pixels where the terminal does not support transparency.
     pub ground: [u8; 3],
-    /// The colours of half blocks.
+    /// The colors for half blocks.
     pub colors: ColorSupport,
-    /// The number by which the terminal is to keep it.
+    /// The id of the picture in the terminal.
     pub number: u32,
 }
 
-/// A picture that was encoded.
+/// An encoded picture.
 pub(super) struct Encoded {
     pub drawn: Drawn,
-    /// What the terminal must have before the picture can be seen.
+    /// Data that the terminal needs before the picture can be shown.
     pub to_send: Option<String>,
 }
 
 impl Encoder {
-    /// Encodes a picture for so many free columns. Fails in words for the user.
+    /// Encodes a picture for `cols` columns. Errors are messages for the user.
     pub fn encode(&self, picture: Picture, cols: u16) -> Result<Encoded, String> {
         let Picture { image, format, bytes } = picture;
         let facts = Facts { points: (image.width(), image.height()), format, bytes };
@@ -85,13 +85,13 @@ impl Encoder {
         Ok(rows
             .map(|row| {
                 row_of_cells(row.iter().map(|cell| {
-                    // Each for itself: here nothing is written that must be readable on something.
+                    // Each color is reduced separately: there is no text whose contrast matters.
                     let style = Style {
                         fg: reduce(Style::new().fg(cell.fg), self.colors, None).fg,
                         bg: reduce(Style::new().bg(cell.bg), self.colors, None).bg,
                         ..Style::default()
                     };
-                    // A blank has no colour in front, so that more of them look alike.
+                    // A blank has no foreground, so that more of them are equal.
                     let style = if cell.symbol() == " " { Style { fg: None, ..style } } else { style };
                     (cell.symbol(), style)
                 }))
@@ -99,23 +99,23 @@ impl Encoder {
             .collect())
     }
 
-    /// A picture as large as its cells, with holes where it does not fill the last ones. A larger one than `most`
-    /// points stays smaller than its cells.
+    /// The picture scaled to its cells, transparent where it does not fill the last ones. With more than `most` pixels
+    /// it is smaller than its cells.
     fn scaled(&self, image: DynamicImage, size: Size, most: u64) -> DynamicImage {
         let room = (
             u64::from(size.width) * u64::from(self.grid.cell.0),
             u64::from(size.height) * u64::from(self.grid.cell.1),
         );
-        // Both sides are made smaller by the same whole number of hundredths.
+        // Both sides are reduced by the same percentage.
         let mut percent = 100;
         while percent > 10 && room.0 * room.1 * percent * percent / 10_000 > most {
             percent -= 5;
         }
         let points = |count: u64| u32::try_from((count * percent / 100).max(1)).unwrap_or(1);
         let room = (points(room.0), points(room.1));
-        let wish = (points(u64::from(image.width())), points(u64::from(image.height())));
-        let (wide, high) = (u64::from(wish.0), u64::from(wish.1));
-        let (mut width, mut height) = wish;
+        let wanted = (points(u64::from(image.width())), points(u64::from(image.height())));
+        let (wide, high) = (u64::from(wanted.0), u64::from(wanted.1));
+        let (mut width, mut height) = wanted;
         if width > room.0 {
             (width, height) = (room.0, points_of(high * u64::from(room.0) / wide));
         }
@@ -131,7 +131,7 @@ impl Encoder {
         DynamicImage::ImageRgba8(padded)
     }
 
-    /// What the terminal is sent for one row of cells.
+    /// The sequence for one row of cells.
     fn strip(&self, image: &DynamicImage, row: u16, cols: u16) -> Result<Text, String> {
         let high = u32::from(self.grid.cell.1);
         let part = image.crop_imm(0, u32::from(row) * high, image.width(), high);
@@ -139,7 +139,7 @@ impl Encoder {
         let text = if self.way == Way::Sixel {
             Sixel::new(part, size, false).map_err(words)?.data
         } else {
-            // In cells: what a point is depends on the terminal's idea of its screen.
+            // In cells: the size of a pixel depends on the terminal.
             let points = format!("width={}px;height={}px;", part.width(), part.height());
             let data = Iterm2::new(part, size, false).map_err(words)?.data;
             data.replacen(&points, &format!("width={cols};height=1;preserveAspectRatio=0;"), 1)
@@ -160,7 +160,7 @@ fn smaller(image: DynamicImage, width: u32, height: u32) -> DynamicImage {
     if (image.width(), image.height()) == (width, height) {
         return image;
     }
-    // A large one is halved by averages first, which costs a tenth.
+    // A large picture is halved by averaging first, which takes a tenth of the time.
     let image = if image.width() / 4 > width && image.height() / 4 > height {
         image.thumbnail_exact(width * 2, height * 2)
     } else {
@@ -169,7 +169,7 @@ fn smaller(image: DynamicImage, width: u32, height: u32) -> DynamicImage {
     image.resize_exact(width, height, FilterType::Triangle)
 }
 
-/// A picture without holes: through them the ground is seen.
+/// The picture on an opaque background.
 fn flat(image: DynamicImage, ground: [u8; 3]) -> DynamicImage {
     let mut image = image.into_rgba8();
     for Rgba([red, green, blue, alpha]) in image.pixels_mut() {
@@ -190,8 +190,8 @@ fn cells_of(protocol: &Protocol, size: Size) -> Buffer {
     buf
 }
 
-/// What the terminal is sent of a picture that it is to keep, with the cells that it is to fill: they are not to be
-/// guessed from its points.
+/// The sequence for a picture that the terminal stores, with its size in cells, so that the terminal does not derive it
+/// from the pixels.
 fn transmission(kitty: Kitty, size: Size) -> Result<String, String> {
     let buf = cells_of(&Protocol::Kitty(kitty), size);
     let first = buf.content.first().map(ratatui::buffer::Cell::symbol).unwrap_or_default();
@@ -200,8 +200,8 @@ fn transmission(kitty: Kitty, size: Size) -> Result<String, String> {
     Ok(text.replacen("U=1,", &cells, 1))
 }
 
-/// A row of the symbols for which the terminal shows its picture. Each cell tells its own place, because cells beside
-/// it may be hidden.
+/// A row of placeholders, which the terminal replaces by its picture. Each cell encodes its own position, because its
+/// neighbours may be hidden.
 fn placeholders(number: u32, row: u16, cols: u16) -> Line<'static> {
     let mark = |place: u16| counting_marks().get(usize::from(place)).copied();
     let mut text = String::new();
@@ -212,7 +212,7 @@ fn placeholders(number: u32, row: u16, cols: u16) -> Line<'static> {
     Mark::NO_LINE.row(Line::from(Span::styled(text, Style::new().fg(Color::from_u32(number)))))
 }
 
-/// The marks by which kitty counts rows and columns, as the library writes them.
+/// The diacritics by which kitty encodes rows and columns, taken from the library.
 fn counting_marks() -> &'static [char] {
     static MARKS: OnceLock<Vec<char>> = OnceLock::new();
     MARKS.get_or_init(|| {

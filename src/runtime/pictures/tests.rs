@@ -10,7 +10,7 @@ use crate::ui::theme::ColorSupport;
 const BLOCKS: Grid = Grid { cell: (1, 2), most_points: u32::MAX };
 const POINTS: Grid = Grid { cell: (8, 16), most_points: 1_000_000 };
 
-/// Red above, blue below, and a hole in the middle.
+/// Red above, blue below, and transparent in the middle.
 fn picture(width: u32, height: u32) -> reader::Picture {
     let image = RgbaImage::from_fn(width, height, |x, y| {
         if x == width / 2 {
@@ -44,24 +44,24 @@ fn strips(encoded: &Encoded) -> (u16, &[Arc<str>]) {
 }
 
 #[test]
-fn half_blocks_show_two_points_in_a_cell() {
+fn half_blocks_show_two_pixels_per_cell() {
     let encoded = encode(Way::Blocks, BLOCKS, ColorSupport::TrueColor, 5, 6);
     let rows = rows(&encoded);
     assert_eq!((rows.len(), rows[0].width()), (3, 5));
     let colours: Vec<_> = rows[1].spans.iter().map(|span| (span.style.fg, span.style.bg)).collect();
     let tone = |r, g, b| Some(ratatui::style::Color::Rgb(r, g, b));
     assert_eq!(colours[0], (tone(255, 0, 0), tone(0, 0, 255)), "{rows:?}");
-    assert_eq!(colours[1], (None, tone(9, 9, 9)), "through the hole the ground is seen");
+    assert_eq!(colours[1], (None, tone(9, 9, 9)), "the background shows through the transparent pixels");
     let few = encode(Way::Blocks, BLOCKS, ColorSupport::Ansi16, 5, 6);
     let all = self::rows(&few).iter().flat_map(|row| &row.spans);
     assert!(all.clone().all(|span| !matches!(span.style.fg, Some(ratatui::style::Color::Rgb(..)))));
     let first = self::rows(&few)[1].spans[0].style;
     let (red, blue) = (ratatui::style::Color::LightRed, ratatui::style::Color::Blue);
-    assert_eq!((first.fg, first.bg), (Some(red), Some(blue)), "the nearest ones, readable or not");
+    assert_eq!((first.fg, first.bg), (Some(red), Some(blue)), "the nearest colors");
 }
 
 #[test]
-fn kitty_gets_the_picture_once_and_a_place_for_each_cell() {
+fn kitty_gets_the_picture_once_and_a_placeholder_per_cell() {
     let way = Way::Kitty { is_in_tmux: false, compressed: true };
     let encoded = encode(way, POINTS, ColorSupport::TrueColor, 80, 64);
     let sent = encoded.to_send.as_deref().unwrap();
@@ -72,12 +72,12 @@ fn kitty_gets_the_picture_once_and_a_place_for_each_cell() {
     assert_eq!((rows.len(), rows[3].width()), (4, 10));
     let cells: Vec<&str> = rows[3].spans[0].content.split_inclusive(strip::PLACEHOLDER).collect();
     assert_eq!(cells.len(), 11);
-    // Rows and columns are counted by marks, of which the first four are these.
+    // Rows and columns are encoded as diacritics, of which these are the first four.
     assert!(rows[3].spans[0].content.starts_with("\u{10eeee}\u{0310}\u{0305}\u{10eeee}\u{0310}\u{030d}"));
 }
 
 #[test]
-fn what_is_sent_is_cut_between_sequences_also_through_tmux() {
+fn data_is_split_between_sequences_also_through_tmux() {
     for is_in_tmux in [false, true] {
         let way = Way::Kitty { is_in_tmux, compressed: false };
         let encoded = encode(way, POINTS, ColorSupport::TrueColor, 600, 400);
@@ -95,7 +95,7 @@ fn what_is_sent_is_cut_between_sequences_also_through_tmux() {
 }
 
 #[test]
-fn a_large_picture_is_kept_small() {
+fn a_large_picture_is_scaled_down() {
     let way = Way::Kitty { is_in_tmux: false, compressed: false };
     let grid = Grid { cell: (20, 40), most_points: u32::MAX };
     let encoded = encode(way, grid, ColorSupport::TrueColor, 4000, 3000);
@@ -124,7 +124,7 @@ fn sixel_and_iterm2_are_sent_row_by_row() {
 }
 
 #[test]
-fn a_picture_goes_from_the_wire_to_the_screen() {
+fn a_received_picture_is_shown() {
     let mut bytes = Cursor::new(Vec::new());
     picture(80, 64).image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
     let data: Arc<str> = base64::engine::general_purpose::STANDARD.encode(bytes.into_inner()).into();
@@ -139,14 +139,14 @@ fn a_picture_goes_from_the_wire_to_the_screen() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut pictures = Pictures::new(Around { wish: GraphicsSetting::Auto, ..Around::default() });
     pictures.choose(Some((8, 16)), None);
-    assert!(picture::grid().is_some_and(|grid| grid.cell == (1, 2)), "half blocks, until it answers");
+    assert!(picture::grid().is_some_and(|grid| grid.cell == (1, 2)), "half blocks until it responds");
     pictures.note(|known| known.kitty = true);
     assert_eq!(told().len(), 1);
     runtime.block_on(async {
         pictures.work();
         pictures.work();
         let done = pictures.next().await.unwrap();
-        assert!(!pictures.take(done), "the terminal has nothing of it yet");
+        assert!(!pictures.take(done), "the terminal has not received it yet");
     });
     let mut sent = String::new();
     while pictures.has_more_to_send() {
@@ -160,5 +160,5 @@ fn a_picture_goes_from_the_wire_to_the_screen() {
     assert!(told().len() <= usize::from(MOST_ROWS) + 1);
     let back = pictures.leave();
     assert!(back.starts_with("\x1b_Ga=d,d=I,i="), "{back:?}");
-    assert_eq!(told().len(), 1, "it is read again when parlor comes back");
+    assert_eq!(told().len(), 1, "it is read again after parlor is resumed");
 }

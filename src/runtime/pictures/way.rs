@@ -1,4 +1,4 @@
-//! Which way a terminal shows pictures: as the user has it, else by what the terminal answers.
+//! Selects the graphics protocol: the user's setting, otherwise by the responses of the terminal.
 //!
 //! Sources: kitty graphics protocol (query, Unicode placeholders); xterm's control sequences (primary device
 //! attributes, XTVERSION, window reports); iTerm2's inline images.
@@ -6,28 +6,26 @@
 use crate::ui::picture::Grid;
 use crate::ui::theme::ColorSupport;
 
-/// The size of a cell when nobody tells it. Terminals that are sent points have told theirs.
+/// The cell size if it is unknown. Terminals that are sent pixels have reported theirs.
 const USUAL_CELL: (u16, u16) = (10, 20);
 
-/// What the user wants.
+/// The graphics setting of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GraphicsSetting {
-    /// Whatever the terminal can.
+    /// Whatever the terminal supports.
     #[default]
     Auto,
-    /// Kitty's graphics.
+    /// The kitty graphics protocol.
     Kitty,
-    /// iTerm2's inline images.
     Iterm2,
     Sixel,
-    /// Half blocks.
     Blocks,
-    /// In words only.
+    /// Text descriptions only.
     Off,
 }
 
 impl GraphicsSetting {
-    /// By the word of the configuration; what is no such word is `auto`.
+    /// Parses the value of the configuration; unknown values mean `auto`.
     pub fn of(word: &str) -> Self {
         match word {
             "kitty" => Self::Kitty,
@@ -40,19 +38,19 @@ impl GraphicsSetting {
     }
 }
 
-/// What is known before the terminal answers.
+/// What is known before the terminal responds.
 #[derive(Debug, Clone)]
 pub struct Around {
     pub wish: GraphicsSetting,
-    /// Inside of tmux, which answers for itself.
+    /// Inside of tmux, which responds itself.
     pub is_in_tmux: bool,
-    /// Inside of screen, which shows none.
+    /// Inside of screen, which supports none.
     pub is_in_screen: bool,
-    /// The terminal by its own variables; may be empty.
+    /// The terminal according to its environment variables; may be empty.
     pub program: String,
-    /// The colours that it shows.
+    /// The supported colors.
     pub colors: ColorSupport,
-    /// It shows marks beyond ASCII, so also half blocks.
+    /// Whether it shows characters beyond ASCII, and therefore half blocks.
     pub has_rich_glyphs: bool,
 }
 
@@ -70,31 +68,27 @@ impl Default for Around {
     }
 }
 
-/// What the terminal answered so far.
+/// The responses of the terminal so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// It knows kitty's graphics.
+    /// It supports the kitty graphics protocol.
     pub kitty: bool,
-    /// It reads them compressed.
+    /// It supports compressed data.
     pub compressed: bool,
-    /// It knows sixel.
     pub sixel: bool,
-    /// Its name and version.
+    /// Name and version.
     pub name: String,
-    /// The points of a cell, across and down.
+    /// The size of a cell in pixels, width and height.
     pub cell: Option<(u16, u16)>,
 }
 
-/// The way of pictures to the screen.
+/// How pictures are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Not at all.
     Off,
-    /// Half blocks.
     Blocks,
-    /// Kept by the terminal and placed by symbols.
+    /// Stored by the terminal and positioned by placeholders.
     Kitty {
-        /// Through tmux.
         is_in_tmux: bool,
         compressed: bool,
     },
@@ -105,12 +99,12 @@ pub(super) enum Way {
 }
 
 impl Around {
-    /// What is asked: kitty's graphics (plain, compressed), the size of a cell, the terminal's name, its attributes.
+    /// The queries: kitty graphics (plain, compressed), cell size, terminal name, device attributes.
     pub(super) fn questions(&self) -> String {
         if self.is_off() || self.wish == GraphicsSetting::Blocks {
             return String::new();
         }
-        // One black point; the second time as zlib has it.
+        // One black pixel; the second time compressed by zlib.
         let ask = |number: u32, how: &str, data: &str| {
             let question = format!("\x1b_Gi={number},s=1,v=1,a=q,t=d,f=24{how};{data}\x1b\\");
             if self.is_in_tmux { through_tmux(&question) } else { question }
@@ -122,12 +116,12 @@ impl Around {
         format!("{}\x1b[16t\x1b[>0q\x1b[c", kitty.concat())
     }
 
-    /// Whether pictures are only told in words: where colours are not wanted, they are not wanted either.
+    /// Whether pictures are only described: also if colors are disabled.
     fn is_off(&self) -> bool {
         self.wish == GraphicsSetting::Off || self.colors == ColorSupport::None
     }
 
-    /// The way of pictures. Where points are sent row by row, the size of a cell must be known.
+    /// Selects the protocol. Protocols that send pixels row by row need the cell size.
     pub(super) fn choose(&self, answers: &Answers, cell: Option<(u16, u16)>) -> Way {
         let knows_symbols = places_by_symbols(&answers.name);
         let kitty = Way::Kitty { is_in_tmux: self.is_in_tmux, compressed: answers.compressed };
@@ -143,7 +137,7 @@ impl Around {
             GraphicsSetting::Iterm2 => of_points(Way::Iterm2),
             GraphicsSetting::Sixel => of_points(Way::Sixel),
             GraphicsSetting::Auto if self.is_in_screen => blocks,
-            // tmux says of itself what it knows; only what came through it is the terminal's own answer.
+            // tmux responds with its own features; only responses passed through it are the terminal's.
             GraphicsSetting::Auto if self.is_in_tmux => {
                 if answers.kitty && knows_symbols {
                     kitty
@@ -151,7 +145,7 @@ impl Around {
                     blocks
                 }
             }
-            // Neither places pictures by symbols, and Konsole's sixel leaves rests behind.
+            // Neither supports placeholders, and Konsole's sixel leaves artifacts.
             GraphicsSetting::Auto if is(&["Konsole"]) => blocks,
             GraphicsSetting::Auto if is(&["WezTerm"]) => of_points(Way::Iterm2),
             GraphicsSetting::Auto if answers.kitty && knows_symbols => kitty,
@@ -164,9 +158,9 @@ impl Around {
     }
 }
 
-/// Whether a terminal that knows kitty's graphics also knows the symbols that say where a picture stands. An older
-/// kitty shows them as unknown letters; it tells its version as `kitty(0.26.5)`.
-/// Source: kitty graphics protocol, Unicode placeholders (since 0.28.0).
+/// Whether a terminal with kitty graphics also supports Unicode placeholders. An older kitty shows them as unknown
+/// characters; it reports its version as `kitty(0.26.5)`. Source: kitty graphics protocol, Unicode placeholders (since
+/// 0.28.0).
 fn places_by_symbols(name: &str) -> bool {
     let version = name.strip_prefix("kitty(").and_then(|rest| rest.split(')').next());
     let Some(version) = version else { return true };
@@ -175,14 +169,14 @@ fn places_by_symbols(name: &str) -> bool {
 }
 
 impl Answers {
-    /// The number of the question for kitty's graphics.
+    /// The id of the query for kitty graphics.
     pub const PLAIN_QUESTION: u32 = 31;
-    /// The number of the question for compressed ones.
+    /// The id of the query for compressed data.
     pub const COMPRESSED_QUESTION: u32 = 32;
 }
 
 impl Way {
-    /// How pictures are measured that go this way.
+    /// The units in which pictures are measured.
     pub(super) fn grid(self, cell: Option<(u16, u16)>) -> Option<Grid> {
         let cell = cell.unwrap_or(USUAL_CELL);
         match self {
@@ -193,7 +187,7 @@ impl Way {
         }
     }
 
-    /// Takes back a picture that the terminal keeps.
+    /// The sequence that deletes a picture stored by the terminal.
     pub(super) fn take_back(self, number: u32) -> String {
         let sequence = format!("\x1b_Ga=d,d=I,i={number},q=2\x1b\\");
         match self {
@@ -203,7 +197,7 @@ impl Way {
     }
 }
 
-/// Hands a sequence to the terminal around tmux, if tmux lets it pass.
+/// Wraps a sequence so that tmux passes it through, if it is allowed to.
 fn through_tmux(sequence: &str) -> String {
     format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
 }
@@ -221,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_terminal_decides_by_its_answers() {
+    fn the_responses_of_the_terminal_decide() {
         let around = Around { wish: GraphicsSetting::Auto, ..Around::default() };
         let blocks = Way::Blocks;
         let kitty = Way::Kitty { is_in_tmux: false, compressed: false };
@@ -243,11 +237,15 @@ mod tests {
             assert_eq!(chosen(&around, &known), way, "{known:?}");
         }
         let named = Around { program: "iTerm.app".to_owned(), ..around };
-        assert_eq!(chosen(&named, &answers(false, false, "")), Way::Iterm2, "older ones tell no name");
+        assert_eq!(
+            chosen(&named, &answers(false, false, "")),
+            Way::Iterm2,
+            "older ones do not report their name"
+        );
     }
 
     #[test]
-    fn inside_of_tmux_only_what_came_through_counts() {
+    fn inside_of_tmux_only_passed_through_responses_count() {
         let around = Around { wish: GraphicsSetting::Auto, is_in_tmux: true, ..Around::default() };
         let blocks = Way::Blocks;
         assert_eq!(chosen(&around, &answers(false, true, "tmux 3.5a")), blocks);
@@ -256,13 +254,13 @@ mod tests {
         assert_eq!(through.take_back(7), "\x1bPtmux;\x1b\x1b_Ga=d,d=I,i=7,q=2\x1b\x1b\\\x1b\\");
         let questions = around.questions();
         assert!(questions.starts_with("\x1bPtmux;\x1b\x1b_Gi=31,"), "{questions:?}");
-        assert!(questions.ends_with("\x1b[c"), "the answer that always comes is the last");
+        assert!(questions.ends_with("\x1b[c"), "the response that every terminal sends is the last");
         let screen = Around { is_in_tmux: false, is_in_screen: true, ..around };
         assert_eq!(chosen(&screen, &answers(true, true, "")), blocks);
     }
 
     #[test]
-    fn without_colours_there_are_no_pictures() {
+    fn pictures_are_disabled_without_colors() {
         let bare = Around { wish: GraphicsSetting::Kitty, colors: ColorSupport::None, ..Around::default() };
         assert_eq!(
             (chosen(&bare, &answers(true, true, "kitty")), bare.questions()),
@@ -271,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn where_only_ascii_is_shown_there_are_no_half_blocks() {
+    fn half_blocks_need_more_than_ascii() {
         let ascii = Around { wish: GraphicsSetting::Auto, has_rich_glyphs: false, ..Around::default() };
         assert_eq!(chosen(&ascii, &answers(false, false, "")), Way::Off);
         assert_eq!(chosen(&ascii, &answers(false, true, "")), Way::Sixel);
     }
 
     #[test]
-    fn the_user_decides_first() {
+    fn the_users_setting_takes_precedence() {
         let way = |word: &str, known: &Answers| {
             chosen(&Around { wish: GraphicsSetting::of(word), ..Around::default() }, known)
         };
@@ -287,7 +285,7 @@ mod tests {
         assert!(matches!(way("blocks", &answers(true, true, "kitty")), Way::Blocks));
         assert!(matches!(way("kitty", &none), Way::Kitty { .. }));
         assert_eq!(way("sixel", &answers(true, false, "kitty")), Way::Sixel);
-        assert!(matches!(way("iterm2", &none), Way::Blocks), "without the size of a cell");
+        assert!(matches!(way("iterm2", &none), Way::Blocks), "the cell size is unknown");
         let off = Around { wish: GraphicsSetting::Off, ..Around::default() };
         assert_eq!(off.questions(), "");
     }

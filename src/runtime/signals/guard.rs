@@ -11,20 +11,20 @@ use super::Signal;
 use crate::acp;
 use crate::runtime::tty;
 
-/// How long the loop may take to hear of a signal.
+/// Maximum time for the loop to receive a signal.
 const HEARD_WITHIN: Duration = Duration::from_secs(3);
 
-/// How long it may take to end after it heard: agents and commands end in steps, the store writes its last page.
+/// Maximum time to end after that: agents and commands are stopped in steps, the store writes its last page.
 const ENDED_WITHIN: Duration = Duration::from_secs(15);
 
-/// How long the terminal may take to be restored when parlor ends without the loop.
+/// Maximum time to restore the terminal when parlor ends without the loop.
 const RESTORED_WITHIN: Duration = Duration::from_millis(500);
 
 /// A signal that may end parlor.
 #[derive(Debug)]
 pub struct Ending {
     pub signal: Signal,
-    /// Takes whether the loop ends parlor because of it.
+    /// Receives whether the loop ends parlor because of it.
     pub heard: oneshot::Sender<bool>,
 }
 
@@ -74,7 +74,7 @@ const INTERRUPT: i32 = rustix::process::Signal::INT.as_raw();
 const NUMBERS: [i32; 3] =
     [rustix::process::Signal::TERM.as_raw(), rustix::process::Signal::HUP.as_raw(), INTERRUPT];
 
-/// Hands signals to the loop; returns the number of one after which the loop has not ended parlor in time.
+/// Passes signals to the loop; returns the number of one after which the loop has not ended parlor in time.
 async fn guard(
     mut next: impl AsyncFnMut() -> i32,
     wait: impl AsyncFn(Duration),
@@ -84,14 +84,14 @@ async fn guard(
         let number = next().await;
         let signal = if number == INTERRUPT { Signal::Interrupt } else { Signal::Terminate };
         let (heard, answer) = oneshot::channel();
-        // There is room: the loop took the signal before, or has ended.
+        // There is room: the loop has received the previous signal, or has ended.
         let _ = endings.try_send(Ending { signal, heard });
         let ends = tokio::select! {
             biased;
             ends = answer => ends,
             () = wait(HEARD_WITHIN) => return number,
         };
-        // A loop that drops it without an answer is about to end.
+        // A loop that drops the sender without a response is about to end.
         if ends != Ok(false) {
             wait(ENDED_WITHIN).await;
             return number;
@@ -108,7 +108,8 @@ mod tests {
 
     const TERM: i32 = rustix::process::Signal::TERM.as_raw();
 
-    /// Runs the guard for these signals against a loop that answers so; what it returned, and the time that passed.
+    /// Runs the guard for these signals against a loop with this response; returns the guard's result and the waiting
+    /// times.
     fn guarded(signals: &[i32], answer: impl Fn(Ending)) -> (Option<i32>, Vec<Duration>) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let waited = RefCell::new(Vec::new());
@@ -116,7 +117,7 @@ mod tests {
             let (sender, mut endings) = mpsc::channel(1);
             let mut signals: VecDeque<i32> = signals.iter().copied().collect();
             let wait = async |time: Duration| {
-                // The loop has its turn before the time is over.
+                // The loop runs before the time is over.
                 for _ in 0..8 {
                     tokio::task::yield_now().await;
                 }
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_does_not_hear_is_ended() {
+    fn a_blocked_loop_is_ended() {
         let unheard = RefCell::new(Vec::new());
         let busy = |ending| unheard.borrow_mut().push(ending);
         assert_eq!(guarded(&[TERM], busy), (Some(TERM), vec![HEARD_WITHIN]));
@@ -155,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_heard_has_time_to_end_but_not_for_ever() {
+    fn a_responding_loop_has_limited_time_to_end() {
         let ends = |ending: Ending| ending.heard.send(true).unwrap();
         assert_eq!(guarded(&[TERM], ends), (Some(TERM), vec![ENDED_WITHIN]));
     }
 
     #[test]
-    fn an_interrupt_that_was_not_meant_for_parlor_ends_nothing() {
+    fn an_interrupt_for_another_program_ends_nothing() {
         let ignores = |ending: Ending| ending.heard.send(ending.signal != Signal::Interrupt).unwrap();
         assert_eq!(guarded(&[INTERRUPT, INTERRUPT], ignores), (None, vec![]));
         assert_eq!(guarded(&[INTERRUPT, TERM], ignores), (Some(TERM), vec![ENDED_WITHIN]));

@@ -1,28 +1,28 @@
-//! What a row of the screen shows besides cells: links, and pictures that the terminal draws from what it is sent.
+//! Data of a screen row in addition to its cells: links and pictures.
 
 use std::ops::Range;
 
-/// The notes of a row, from left to right.
+/// The links and pictures of a row, from left to right.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowNotes {
-    /// Columns that belong to a link, with its number.
+    /// Columns of links, with the number of the link.
     pub links: Vec<(Range<u16>, u32)>,
-    /// Columns of a row of a picture, with its number. It is painted as a whole.
+    /// Columns of picture rows, with the number of the picture. Each is painted as a whole.
     pub pictures: Vec<(Range<u16>, u32)>,
 }
 
 impl RowNotes {
-    /// The link of a column; 0: none.
+    /// The number of the link in a column; 0: none.
     pub fn link_at(&self, x: u16) -> u32 {
         self.links.iter().find(|(cols, _)| cols.contains(&x)).map_or(0, |(_, number)| *number)
     }
 
-    /// The picture that begins in a column.
+    /// The number of the picture that starts in a column.
     pub fn picture_at(&self, x: u16) -> Option<u32> {
         self.pictures.iter().find(|(cols, _)| cols.start == x).map(|(_, number)| *number)
     }
 
-    /// Something else is drawn over these columns. Half of a picture cannot be painted, so all of it goes.
+    /// Something else is drawn over these columns. A part of a picture cannot be painted, so it is removed.
     pub fn cut(&mut self, cols: &Range<u16>) {
         let is_apart = |of: &Range<u16>| of.end <= cols.start || of.start >= cols.end;
         self.pictures.retain(|(of, _)| is_apart(of));
@@ -35,7 +35,7 @@ impl RowNotes {
         }));
     }
 
-    /// Removes all.
+    /// Removes all links and pictures.
     pub fn clear(&mut self) {
         self.links.clear();
         self.pictures.clear();
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_is_cut_and_a_picture_goes_where_something_lies_above() {
+    fn a_covered_link_is_cut_and_a_covered_picture_removed() {
         let all = RowNotes { links: vec![(2..9, 1), (12..14, 2)], pictures: vec![(20..30, 3)] };
         let cut = |cols: Range<u16>| {
             let mut notes = all.clone();

@@ -1,32 +1,32 @@
-//! Rows that moved: the one search for them.
+//! Finds rows that moved between two frames.
 //!
-//! A row is a number here: a key of what it is drawn from, or a hash of its cells.
+//! A row is represented by a number: the key of its content, or a hash of its cells.
 
-/// How many more rows must be right after a move, so that it is worth its bytes.
+/// Minimum number of rows that a move must save.
 pub const LEAST_MOVED: usize = 3;
 
-/// How many rows are looked up in the frame before.
+/// Maximum number of rows searched in the previous frame.
 const MOST_LOOKUPS: usize = 6;
 
-/// Rows that move inside a region of the screen.
+/// A move of rows within a region of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scroll {
     /// The first row of the region.
     pub top: u16,
     /// The row after the region.
     pub bottom: u16,
-    /// How far up they move; negative: down.
+    /// Number of rows that they move up; negative: down.
     pub up: i32,
 }
 
 impl Scroll {
-    /// The same, with rows counted from `y` on.
+    /// The same move with rows counted from `y`.
     #[must_use]
     pub fn from(self, y: u16) -> Self {
         Self { top: self.top + y, bottom: self.bottom + y, ..self }
     }
 
-    /// Where a row was before; `None`: it has come in.
+    /// The previous position of a row; `None`: it is new.
     pub fn source(self, row: usize) -> Option<usize> {
         let region = usize::from(self.top)..usize::from(self.bottom);
         if !region.contains(&row) {
@@ -35,7 +35,7 @@ impl Scroll {
         row.checked_add_signed(self.up.try_into().ok()?).filter(|source| region.contains(source))
     }
 
-    /// Moves the rows of a screen. Returns the cells of the rows that came in, whose content is undefined.
+    /// Moves the rows of a screen. Returns the cells of the new rows, whose content is undefined.
     pub fn shift<T>(self, cells: &mut [T], cols: u16) -> &mut [T] {
         let cols = usize::from(cols);
         let region = usize::from(self.top) * cols..usize::from(self.bottom) * cols;
@@ -52,11 +52,11 @@ impl Scroll {
     }
 }
 
-/// Finds the move after which most rows are right; `None`: no move is worth it.
+/// Finds the move that saves the most rows; `None`: none is worthwhile.
 pub fn find(before: &[u64], now: &[u64]) -> Option<Scroll> {
     let wrong = || (0..).zip(now.iter().zip(before)).filter(|(_, (now, before))| now != before);
     wrong().nth(LEAST_MOVED)?;
-    // To try all moves would be a hundred times the work.
+    // Trying all moves would be a hundred times slower.
     let moves = wrong().filter_map(|(row, (key, _)): (i32, _)| {
         let was = before.iter().position(|was| was == key)?;
         Some(i32::try_from(was).ok()? - row)
@@ -66,7 +66,7 @@ pub fn find(before: &[u64], now: &[u64]) -> Option<Scroll> {
     (gain > LEAST_MOVED).then_some(scroll)
 }
 
-/// How many more rows are right after a move of the rows that need it.
+/// Number of rows saved by a move of the rows that need it.
 fn gain(before: &[u64], now: &[u64], up: i32) -> Option<(usize, Scroll)> {
     let was = |row: i32| usize::try_from(row).ok().and_then(|row| before.get(row));
     let mut right = 0_usize;
@@ -107,17 +107,17 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_moved_are_found() {
+    fn moved_rows_are_found() {
         assert_eq!(moved(0..40, 0..40), None);
         assert_eq!(moved(0..40, 3..43), Some((0, 40, 3)));
         assert_eq!(moved(3..43, 0..40), Some((0, 40, -3)));
         assert_eq!(moved(0..40, 100..140), None);
-        // Blank rows look alike wherever they are.
+        // Blank rows are equal at any position.
         assert_eq!(moved([7; 40], [7; 40]), None);
     }
 
     #[test]
-    fn rows_around_those_that_moved_stay() {
+    fn rows_around_moved_rows_stay() {
         let now = (0..10).chain([90]).chain(10..30).chain(31..40);
         assert_eq!(moved(0..40, now), Some((10, 31, -1)));
         assert_eq!(moved(0..40, (0..10).chain(12..40).chain([90, 91])), Some((10, 40, 2)));

@@ -17,7 +17,7 @@ use crate::runtime::paint::Painter;
 use crate::ui::tests::fixture::{Stage, ready, theme};
 use crate::ui::{ViewState, draw_into};
 
-/// What happens between two frames.
+/// An event between two frames.
 #[derive(Debug, Clone)]
 enum Step {
     Say(Role, String),
@@ -28,7 +28,7 @@ enum Step {
     View(ViewCommand),
     Press(u16, u16),
     Drag(u16, u16),
-    /// Text of a turn that runs, or anything else that happens.
+    /// Text of a running turn, or any other event.
     Happen(Event),
     Turn(bool),
     Wait(u64),
@@ -82,7 +82,7 @@ fn happening() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Adds to the last message, or a message.
+/// Appends to the last message, or adds a message.
 fn say(stage: &mut Stage, role: Role, text: &str) {
     let began = stage.now;
     stage.session(|session| {
@@ -108,7 +108,7 @@ fn say(stage: &mut Stage, role: Role, text: &str) {
     });
 }
 
-/// What the terminal shows.
+/// The cells shown by the terminal, as text.
 fn shown(terminal: &vt100::Parser, (cols, rows): (u16, u16)) -> Vec<String> {
     let text = |y: u16| {
         let (mut text, mut x) = (String::new(), 0);
@@ -122,7 +122,7 @@ fn shown(terminal: &vt100::Parser, (cols, rows): (u16, u16)) -> Vec<String> {
     (0..rows).map(text).collect()
 }
 
-/// What a buffer is to show.
+/// The cells of a buffer, as text.
 fn wanted(buf: &Buffer) -> Vec<String> {
     let text = |y: u16| {
         let (mut text, mut x) = (String::new(), 0);
@@ -138,9 +138,9 @@ fn wanted(buf: &Buffer) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever happens, a frame over the last one has the cells of a frame on nothing, and the terminal shows them.
+    /// A frame drawn over the previous one has the cells of a frame drawn from scratch, and the terminal shows them.
     #[test]
-    fn a_frame_over_the_last_one_is_the_frame(steps in prop::collection::vec(step(), 1..40)) {
+    fn a_frame_over_the_previous_one_equals_a_full_frame(steps in prop::collection::vec(step(), 1..40)) {
         let mut stage = ready();
         let (mut size, mut name) = ((60, 20), "dark");
         let mut views = [stage.view(), stage.view()];
@@ -206,7 +206,7 @@ proptest! {
     }
 }
 
-/// Draws some frames of a message that grows; how many rows the last one drew.
+/// Draws some frames of a growing message; returns the number of rows drawn by the last one.
 fn drawn_rows(chunks: &[&str]) -> (usize, Option<Scroll>) {
     let mut stage = ready();
     for n in 0..30 {
@@ -222,7 +222,7 @@ fn drawn_rows(chunks: &[&str]) -> (usize, Option<Scroll>) {
 }
 
 #[test]
-fn a_frame_draws_the_rows_that_differ() {
+fn a_frame_draws_only_the_rows_that_differ() {
     assert_eq!(drawn_rows(&["one "]), (24, None));
     assert_eq!(drawn_rows(&["one ", ""]), (0, None));
     assert_eq!(drawn_rows(&["one ", "two "]), (1, None));
@@ -231,7 +231,7 @@ fn a_frame_draws_the_rows_that_differ() {
     assert!(drawn <= 4, "the line that grew, the new one and the ends of the scroll bar: {drawn}");
 }
 
-/// How many rows around the transcript are drawn after an event of a running turn, so many milliseconds later.
+/// Number of rows around the transcript drawn after an event of a running turn, `millis` milliseconds later.
 fn drawn_chrome(update_of: SessionUpdate, millis: u64) -> usize {
     let mut stage = ready();
     let now = stage.now;
@@ -248,7 +248,7 @@ fn drawn_chrome(update_of: SessionUpdate, millis: u64) -> usize {
 }
 
 #[test]
-fn text_of_a_turn_leaves_the_chrome_alone_until_a_time_in_it_changes() {
+fn text_of_a_turn_does_not_redraw_the_chrome_until_a_shown_time_changes() {
     let chunk = || SessionUpdate::Chunk { role: Role::Agent, message: None, text: "two".into() };
     assert_eq!(drawn_chrome(chunk(), 90), 0);
     assert_eq!(drawn_chrome(chunk(), 110), 6, "the spinner");

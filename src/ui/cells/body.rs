@@ -1,8 +1,7 @@
-//! What a dialog shows of a tool call.
+//! The content of a tool call in a dialog: the whole command, the whole change, and other content, as lines.
 //!
-//! Duty: the whole command, the whole change, other content, as lines of which any few can be drawn. Not its duty: what
-//! stands around it (`modals::permission`).
-//! Invariant: of a long change only what is looked at is drawn.
+//! `modals::permission` draws the rest of the dialog.
+//! Invariant: only the visible lines of a long change are drawn.
 
 use std::ops::Range;
 
@@ -21,12 +20,12 @@ use crate::ui::theme::Role;
 use super::told::{TEXT_BYTES, Untold, text_lines};
 use super::{block_lines, changes_of, file_status, output, placed, tool};
 
-/// The changes of a tool call; `None` while they are being compared. Cheap when asked again.
+/// The changes of a tool call; `None` while they are being compared. Cached.
 pub(crate) fn diffs_of(tool: &ToolCall) -> Option<Diffs> {
     cache::diffs(&placed(tool, &changes_of(tool)), &Shown::default())
 }
 
-/// The variables of a command that goes through parlor, and the size of a write that is too large to be shown.
+/// The variables of a command run through parlor, and the size of a write that is too large to be shown.
 fn variable_lines(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let variables = access.command().into_iter().flat_map(|command| &command.env);
     let mut texts: Vec<String> =
@@ -37,22 +36,22 @@ fn variable_lines(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) ->
     texts.iter().flat_map(|text| text_lines(text, Role::Text, TEXT_BYTES, look, cols)).collect()
 }
 
-/// Lines, of which only some are drawn.
+/// Lines that are drawn on demand.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ToolBody {
     parts: Vec<Part>,
-    /// The texts are still being compared.
+    /// Whether the texts are still being compared.
     pub is_coming: bool,
-    /// The line of the first changed row.
+    /// The first line with a change.
     pub first_change: Option<usize>,
-    /// The names of the values of the input that are listed; empty: there are none.
+    /// The names of the listed input values; may be empty.
     pub names: String,
 }
 
-/// Most lines of listed values that stand above a change.
+/// Maximum number of lines of listed values above a change.
 const LISTED_ABOVE: usize = 6;
 
-/// A whole command, with hidden characters marked.
+/// A complete command, with hidden characters marked.
 fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     const LEAD: u16 = 2;
     let dim = look.theme.style(Role::TextDim);
@@ -63,7 +62,7 @@ fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line
     lines
 }
 
-/// A content block that a user judges: text is plain, the address of a link stands beside its name.
+/// A content block for review: plain text, and the address of a link beside its name.
 fn judged_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let text = |text: &str, role| text_lines(text, role, TEXT_BYTES, look, cols);
     match block {
@@ -107,9 +106,9 @@ impl From<Vec<Line<'static>>> for ToolBody {
 }
 
 impl ToolBody {
-    /// All that a permission dialog should show of a tool call: what was understood of its input, its changes and other
-    /// content, and by name whatever of the input that leaves out. Text of the agent is plain, and nothing in it is
-    /// hidden. Every line fits `cols`.
+    /// The content of a tool call in a permission dialog: the recognized parts of its input, its changes and other
+    /// content, and all other input values by name. Text of the agent is plain, with hidden characters marked. Every
+    /// line fits `cols`.
     pub fn of(tool: &ToolCall, session: &Session, look: &RenderContext<'_>, cols: u16) -> Self {
         let mut this = Self::default();
         let mut lines = Vec::new();
@@ -129,7 +128,7 @@ impl ToolBody {
         this.push(std::mem::take(&mut lines));
         let untold = Untold::of(tool);
         let listed = untold.lines(look, cols);
-        // Few values stand above a change, which may be long; many would push it away.
+        // A few values go above a change; many would push it away.
         let is_short = listed.len() <= LISTED_ABOVE;
         if is_short {
             this.push(listed.clone());
@@ -145,7 +144,7 @@ impl ToolBody {
         }
         for content in &tool.content {
             match content {
-                // The command stands above already.
+                // The command is shown above.
                 ToolContent::Block(ContentBlock::Text(text)) if output::is_command(tool, text) => {}
                 ToolContent::Block(ContentBlock::Text(text)) if repeats(text, tool.diffs()) => {}
                 ToolContent::Block(block) => lines.extend(judged_lines(block, look, cols)),
@@ -168,7 +167,7 @@ impl ToolBody {
         this
     }
 
-    /// The same where nobody waits for a frame: changes are compared now.
+    /// The same, comparing changes synchronously.
     pub fn whole(tool: &ToolCall, session: &Session, look: &RenderContext<'_>, cols: u16) -> Self {
         cache::settle(&placed(tool, &changes_of(tool)), &Shown::default());
         Self::of(tool, session, look, cols)
@@ -181,7 +180,7 @@ impl ToolBody {
     }
 
     fn add_diffs(&mut self, diffs: &Diffs, kind: ToolKind, look: &RenderContext<'_>, cols: u16) {
-        // The dialog of an edit says above it what happens to the only file.
+        // The head of the dialog already describes the change of the only file.
         let is_told_above = |diff: &Diff| {
             let is_plain = diff.is_text && diff.fate != FileStatus::Binary && diff.moved_from.is_none();
             kind == ToolKind::Edit && diffs.len() == 1 && is_plain
@@ -202,12 +201,12 @@ impl ToolBody {
         }
     }
 
-    /// How many lines there are.
+    /// Number of lines.
     pub fn len(&self) -> usize {
         self.parts.iter().map(Part::len).sum()
     }
 
-    /// Some of the lines.
+    /// The lines in a range.
     pub fn lines(&mut self, range: Range<usize>, look: &RenderContext<'_>) -> Vec<Line<'static>> {
         let mut out = Vec::new();
         let mut begin = 0;

@@ -1,8 +1,7 @@
-//! The line of a command's output that says why it failed.
+//! Finds the line of a command's output that says why it failed.
 //!
-//! Duty: finds the first complaint in what a command wrote; its last lines, which are shown anyway, are often no more
-//! than a count. Not its duty: where it stands on the screen (`tool`).
-//! Invariant: what leaves here went through `text`; the work does not grow beyond [`SOUGHT_BYTES`].
+//! The last lines of an output, which are shown anyway, are often only a count of errors. `tool` places the line.
+//! Invariants: text is returned sanitized by `text`; at most [`SOUGHT_BYTES`] are searched.
 
 use std::sync::LazyLock;
 
@@ -10,10 +9,10 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use crate::ui::text::one_line;
 
-/// So much of an output is looked through, from where the shown lines begin backwards.
+/// Maximum bytes of an output that are searched, backwards from the shown lines.
 const SOUGHT_BYTES: usize = 256 * 1024;
 
-/// How compilers, test runners, shells and interpreters begin to complain.
+/// The start of error messages of compilers, test runners, shells and interpreters.
 const COMPLAINT: &str = r"(?xi)
     ^ \W* (?: error | fatal | panic | fail(?:ed|ure)? | exception ) \b (?: \[[^\]]*\] | \s[A-Z]+\d+ )? : \s* \S
     | \b (?: [a-z]*error | [a-z]*exception | fatal ) (?: \[[^\]]*\] | \s[A-Z]+\d+ )? : \s+ \S
@@ -23,19 +22,19 @@ const COMPLAINT: &str = r"(?xi)
     | ^ \W* assertion \b .* \b failed \b
     | ^ \s* (?: --- \s )? FAIL (?:ED)? [:\s] \s* \S";
 
-/// How they end, which says that there were complaints, and not which.
+/// Final messages that only count errors.
 const COUNT: &str = r"(?xi) \b \d+ \s (?:previous\s)? (?: errors? | failures? | failed ) \b
     | \b could\ not\ compile \b | \b test\ failed, \s";
 
 static COMPLAINS: LazyLock<Option<Regex>> = LazyLock::new(|| ascii(COMPLAINT));
 static COUNTS: LazyLock<Option<Regex>> = LazyLock::new(|| ascii(COUNT));
 
-/// Without the tables of Unicode, which would take longer to compile than all lines take to read.
+/// Without Unicode tables, which would take longer to compile than the search takes.
 fn ascii(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern).unicode(false).build().ok()
 }
 
-/// The first line that complains, among all but the last lines of an output. `None` when those say it, or nothing does.
+/// The first error line before the last lines of an output. `None` if the last lines contain one, or there is none.
 pub(super) fn before_tail(output: &[u8], tail_lines: usize) -> Option<String> {
     let end = output.trim_ascii_end();
     let cut = memchr::memrchr_iter(b'\n', end).nth(tail_lines.checked_sub(1)?)?;
@@ -43,12 +42,12 @@ pub(super) fn before_tail(output: &[u8], tail_lines: usize) -> Option<String> {
     first(sought).filter(|_| tail_is_count(tail))
 }
 
-/// Whether what complains in the last lines only counts what was complained about before.
+/// Whether error lines among the last lines only count earlier errors.
 fn tail_is_count(tail: &[u8]) -> bool {
     lines(tail).filter(|line| complains(line)).all(|line| matches(&COUNTS, &line))
 }
 
-/// The first line that complains.
+/// The first error line.
 pub(super) fn first(output: &[u8]) -> Option<String> {
     let from = output.len().saturating_sub(SOUGHT_BYTES);
     lines(output.get(from..)?).find(|line| complains(line))
@@ -62,7 +61,7 @@ fn matches(pattern: &LazyLock<Option<Regex>>, line: &str) -> bool {
     pattern.as_ref().is_some_and(|pattern| pattern.is_match(line.as_bytes()))
 }
 
-/// Lines as they are read, without blank ones: a line that was written over ends in what stands there last.
+/// Non-blank lines as they are displayed: of an overwritten line, the last text.
 fn lines(output: &[u8]) -> impl Iterator<Item = String> {
     output.split(|byte| *byte == b'\n').filter_map(|line| {
         let line = line.trim_ascii();
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_complain_in_their_own_ways() {
+    fn errors_of_various_tools_are_found() {
         for line in [
             "error[E0308]: mismatched types",
             "\u{1b}[1m\u{1b}[91merror[E0308]\u{1b}[0m\u{1b}[1m: mismatched types",
@@ -107,21 +106,21 @@ mod tests {
     }
 
     #[test]
-    fn what_the_last_lines_tell_is_not_told_twice() {
+    fn an_error_in_the_last_lines_is_not_repeated() {
         let rest = "line\n".repeat(20);
         let output = |first: &str, last: &str| format!("{first}\n{rest}{last}\n").into_bytes();
         let told = |first: &str, last: &str| before_tail(&output(first, last), 8);
         assert_eq!(told("error: a", "done").as_deref(), Some("error: a"));
         assert_eq!(told("compiling", "error: b"), None);
-        assert_eq!(told("error: a", "TypeError: b is no function"), None, "the last one is as good");
+        assert_eq!(told("error: a", "TypeError: b is no function"), None, "the last one suffices");
         let count = "error: could not compile `shop` due to 2 previous errors";
-        assert_eq!(told("error: a", count).as_deref(), Some("error: a"), "a count says nothing");
-        assert_eq!(before_tail(b"error: a\nb\n", 8), None, "all of it is shown");
+        assert_eq!(told("error: a", count).as_deref(), Some("error: a"), "a count is not a reason");
+        assert_eq!(before_tail(b"error: a\nb\n", 8), None, "it is shown completely");
         assert_eq!(before_tail(b"", 8), None);
     }
 
     #[test]
-    fn a_bar_that_was_written_over_is_its_last_state() {
+    fn an_overwritten_progress_bar_is_its_last_state() {
         assert_eq!(first(b"10%\r100% error: disk full\r\n").as_deref(), Some("100% error: disk full"));
         assert_eq!(first(b"\n\n"), None);
     }

@@ -1,6 +1,4 @@
 //! Lines about a changed file: its name, and whether it is new, deleted, moved, binary or has another mode.
-//!
-//! Not their duty: counts and lines of the change (`tool`, `diff`).
 
 use crate::ui::text::Line;
 
@@ -9,12 +7,12 @@ use crate::ui::render_context::{RenderContext, size};
 use crate::ui::text::{show_path, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
-/// Whether a change needs a line that names the file although it is the only one.
+/// Whether a change needs a line with the file name even if it is the only one.
 pub(super) fn needs_head(diff: &Diff) -> bool {
     !diff.is_text || diff.fate != FileStatus::Changed || diff.moved_from.is_some() || diff.modes.is_some()
 }
 
-/// A line that names the file of a change.
+/// A line with the name of the changed file.
 pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
     let mut tail = fate(diff, look).join("  ");
     if !tail.is_empty() {
@@ -25,13 +23,13 @@ pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Lin
     Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
 }
 
-/// What happens to a file as a whole, in a line.
+/// A line that describes the change of the file as a whole.
 pub(super) fn fate_line(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
     let text = fate(diff, look).join("  ");
     Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
 }
 
-/// What happens to a file as a whole.
+/// The change of the file as a whole.
 fn fate(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
     let fate = match diff.fate {
         FileStatus::New => Some("new file"),

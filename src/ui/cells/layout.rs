@@ -1,7 +1,7 @@
-//! The drawing of one item: pieces with known or unknown heights, drawn when they are looked at.
+//! The layout of one item: pieces whose heights are known once drawn, drawn on demand.
 //!
-//! A long message is many pieces (its blocks), a long diff too, so a screenful costs a screenful. Pieces hold
-//! no text: they point into the item. Heights stay when drawn lines are dropped.
+//! A long message consists of many pieces (its blocks), a long diff too, so that only the visible ones are drawn.
+//! Pieces contain no text: they refer to the item. Heights stay when drawn lines are dropped.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,114 +22,105 @@ use crate::ui::theme::Role;
 
 use super::{block_lines, exact_lines, message, other, output, resource_line, tool};
 
-/// Lines of a text that make one piece.
+/// Lines of a text per piece.
 const TEXT_PIECE_LINES: usize = 64;
 
-/// Terminals that are being read, by id.
+/// Terminal emulators by terminal id.
 pub(crate) type Screens = HashMap<TerminalId, Screen>;
 
-/// What is given to every drawing.
+/// The context of all drawing.
 pub(crate) struct Context<'a> {
     pub session: &'a Session,
-    /// How it is to look.
     pub look: &'a RenderContext<'a>,
     /// Columns of the body.
     pub cols: u16,
-    /// Terminals.
     pub screens: &'a mut Screens,
 }
 
-/// One item, laid out.
+/// The layout of an item.
 #[derive(Default)]
 pub(crate) struct Layout {
     /// From top to bottom. The first one is the head.
     pub pieces: Vec<LineRun>,
     /// Whether the head shows a clock or a spinner.
     pub is_live: bool,
-    /// Columns that the whole item is moved to the right (a subagent's call).
+    /// Columns by which the whole item is indented (a subagent's call).
     pub indent: u16,
     pub(super) texts: Vec<TextPart>,
-    /// The pictures that its pieces show are as of then.
+    /// The revision of the pictures when its pieces were drawn.
     pictures: u64,
     pub(super) diffs: Diffs,
     pub(super) diff_key: Key,
-    /// Its changes are being compared: ask again with the next frame.
+    /// Whether its changes are being compared: to be updated with the next frame.
     pub waits: bool,
 }
 
 /// A run of lines of an item.
 pub(crate) struct LineRun {
-    /// Whether a blank line goes before it.
+    /// Whether a blank line precedes it.
     pub has_gap: bool,
-    /// Columns that it is moved to the right.
+    /// Columns by which it is indented.
     pub indent: u16,
-    /// How many lines it has, once it was drawn at this width.
+    /// Number of lines, once drawn at this width.
     pub height: Option<usize>,
-    /// Where its lines come from.
     pub source: Source,
-    /// Its lines, while it is near the screen.
+    /// The drawn lines, while it is near the screen.
     pub lines: Option<Vec<Line<'static>>>,
 }
 
-/// Where lines come from.
+/// The source of lines.
 pub(crate) enum Source {
-    /// They were made with the item and stay.
+    /// Created with the item.
     Ready,
     /// A block of Markdown.
     Markdown { text: usize, block: usize },
-    /// A part of a text that is shown as it is, up to behind a line end or to its end.
+    /// A part of a plain text, ending after a line break or at the end of the text.
     Plain {
         /// Part of the message.
         place: usize,
         bytes: Range<usize>,
     },
-    /// A part of a text that a command wrote or a file holds.
+    /// A part of output or file text.
     Text {
-        /// Place in the tool's content, or part of the message; `None`: the tool's output.
+        /// Index into the tool's content, or part of the message; `None`: the tool's output.
         place: Option<usize>,
         bytes: Range<usize>,
         role: Role,
     },
-    /// Content that is no text, in whole.
+    /// Non-text content.
     Block {
-        /// Part of the message, or place in the tool's content.
+        /// Part of the message, or index into the tool's content.
         place: usize,
     },
     /// Rows of a diff.
-    Diff {
-        diff: usize,
-        rows: Range<usize>,
-        /// One column or two.
-        columns: DiffColumns,
-    },
+    Diff { diff: usize, rows: Range<usize>, columns: DiffColumns },
     /// Lines of a terminal's history.
     Terminal { id: TerminalId, lines: Range<usize> },
 }
 
-/// A text of the item that is Markdown.
+/// A Markdown text of the item.
 pub(crate) struct TextPart {
-    /// Its blocks.
     pub markdown: Markdown,
-    /// Part of the message, or place in the tool's content.
+    /// Part of the message, or index into the tool's content.
     pub place: usize,
-    /// How plain text looks; `None`: as the agent's.
+    /// The style of plain text; `None`: that of the agent's messages.
     pub style: Option<Style>,
 }
 
 impl LineRun {
-    /// Lines that are there already.
+    /// A run of existing lines.
     pub fn ready(lines: Vec<Line<'static>>, indent: u16) -> Self {
         Self { has_gap: false, indent, height: Some(lines.len()), source: Source::Ready, lines: Some(lines) }
     }
 
-    /// Lines that are drawn when they are needed.
+    /// A run of lines drawn on demand.
     pub fn lazy(source: Source, indent: u16, has_gap: bool) -> Self {
         Self { has_gap, indent, height: None, source, lines: None }
     }
 }
 
 impl Layout {
-    /// Lays the item out anew, keeping what is known of texts that only grew and of diffs that are the same.
+    /// Updates the layout, reusing texts that only grew and unchanged diffs.
     pub fn update(&mut self, item: &Item, is_same_look: bool, context: &mut Context<'_>) {
         if !is_same_look {
             self.pieces.clear();
@@ -147,7 +138,7 @@ impl Layout {
         }
     }
 
-    /// Draws the head again: its clock or spinner moved.
+    /// Draws the head again, because its clock or spinner changed.
     pub fn refresh_head(&mut self, item: &Item, context: &mut Context<'_>) {
         let line = match &item.body {
             ItemBody::Tool(tool) => {
@@ -162,12 +153,12 @@ impl Layout {
         }
     }
 
-    /// Lines added and removed by all diffs.
+    /// Number of lines added and removed by all diffs.
     pub fn counts(&self) -> (usize, usize) {
         self.diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed))
     }
 
-    /// Rows of a piece with its gap, drawing it if that is not known.
+    /// Rows of a piece with its gap; draws it if they are not known.
     pub fn height(&mut self, index: usize, item: &Item, context: &mut Context<'_>) -> usize {
         if self.pieces.get(index).is_some_and(|piece| piece.height.is_none()) {
             self.draw(index, item, context);
@@ -175,7 +166,7 @@ impl Layout {
         self.pieces.get(index).map_or(0, |piece| piece.height.unwrap_or(0) + usize::from(piece.has_gap))
     }
 
-    /// Makes sure that a piece has its lines.
+    /// Draws the lines of a piece if needed.
     pub fn draw(&mut self, index: usize, item: &Item, context: &mut Context<'_>) {
         let indent = self.indent;
         let Some(piece) = self.pieces.get_mut(index) else { return };
@@ -222,7 +213,7 @@ impl Layout {
                 let is_message = matches!(item.body, ItemBody::Message(_));
                 let cols = if is_message { cols.min(PROSE_COLS) } else { cols };
                 match block_at(item, *place) {
-                    // Its text has pieces of its own.
+                    // Its text has separate pieces.
                     Some(ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text) }) => {
                         vec![resource_line(uri, mime_type.as_deref(), text, look, cols)]
                     }
@@ -244,24 +235,24 @@ impl Layout {
         piece.lines = Some(lines);
     }
 
-    /// How many lines a piece holds now.
+    /// Number of lines in memory of a piece.
     pub fn built(&self, index: usize) -> usize {
         self.pieces.get(index).and_then(|piece| piece.lines.as_ref()).map_or(0, Vec::len)
     }
 
-    /// How many lines were made with the item itself.
+    /// Number of lines created with the item.
     pub fn ready_lines(&self) -> usize {
         let ready = self.pieces.iter().filter(|piece| matches!(piece.source, Source::Ready));
         ready.filter_map(|piece| piece.lines.as_ref()).map(Vec::len).sum()
     }
 
-    /// Whether a line of a piece says that something is left out there.
+    /// Whether a line of a piece stands for omitted lines.
     pub fn is_gap(&self, piece: usize, line: usize) -> bool {
         let lines = self.pieces.get(piece).and_then(|piece| piece.lines.as_deref());
         lines.and_then(|lines| lines.get(line)).is_some_and(is_gap)
     }
 
-    /// The gap that a line of a piece stands for, if it does.
+    /// The gap at a line of a piece.
     pub fn gap_at(&self, piece: usize, line: usize) -> Option<Gap> {
         let piece = self.pieces.get(piece)?;
         let lines = piece.lines.as_deref()?;
@@ -272,7 +263,7 @@ impl Layout {
         Some(Gap { change: u32::try_from(*diff).ok()?, line: *line })
     }
 
-    /// How far its tables can be moved sideways.
+    /// Maximum number of columns by which its tables can be scrolled.
     pub fn sideways(&self) -> u16 {
         self.texts.iter().map(|text| text.markdown.sideways()).max().unwrap_or(0)
     }
@@ -291,7 +282,7 @@ impl Layout {
         }
     }
 
-    /// Whether lines of a terminal are among the pieces.
+    /// Whether the pieces contain lines of a terminal.
     pub fn has_terminal(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece.source, Source::Terminal { .. }))
     }
@@ -313,7 +304,7 @@ fn text_at(item: &Item, place: usize) -> &str {
     }
 }
 
-/// The text of an item that a command wrote or a file holds.
+/// Output or file text of an item.
 fn output_at(item: &Item, place: Option<usize>) -> &str {
     let text = match (&item.body, place) {
         (ItemBody::Tool(tool), None) => tool.output_text.as_deref(),
@@ -328,7 +319,7 @@ fn output_at(item: &Item, place: Option<usize>) -> &str {
     text.unwrap_or_default()
 }
 
-/// Pieces for a part of a text of an item, which begins at `from`.
+/// Pieces for a part of a text that starts at `from`.
 pub(super) fn text_pieces(
     text: &str,
     from: usize,
@@ -347,7 +338,7 @@ pub(super) fn text_pieces(
     pieces
 }
 
-/// Pieces for the text of a resource, below the line that says what it is.
+/// Pieces for the text of a resource, below its description.
 pub(super) fn resource_pieces(block: &ContentBlock, place: usize, indent: u16) -> Vec<LineRun> {
     let ContentBlock::Resource { body: ResourceBody::Text(text), .. } = block else { return Vec::new() };
     text_pieces(text.trim_end_matches(['\n', '\r']), 0, Some(place), Role::TextDim, indent)
@@ -357,7 +348,7 @@ fn is_gap(line: &Line<'_>) -> bool {
     line.spans.first().is_some_and(|span| span.tag.mark.has(Mark::GAP))
 }
 
-/// Content of an item that is no Markdown.
+/// Non-Markdown content of an item.
 fn block_at(item: &Item, place: usize) -> Option<&ContentBlock> {
     match &item.body {
         ItemBody::Message(message) => match message.parts.get(place) {

@@ -1,4 +1,4 @@
-//! Messages: the user's as plain text, the agent's as Markdown, thoughts and letters of subagents folded.
+//! Messages: the user's as plain text, the agent's as Markdown, thoughts and messages of subagents folded.
 
 use crate::ui::text::{Line, Span};
 
@@ -14,18 +14,18 @@ use crate::ui::theme::Role;
 use super::layout::{Context, Layout, LineRun, Source, TextPart, resource_pieces};
 use super::{head_of, plain_lines};
 
-/// Lines of a thought that are shown while it streams.
+/// Lines of a streamed thought that are shown.
 const THOUGHT_TAIL_LINES: usize = 3;
 
-/// Lines of a long prompt that are shown before it is opened, and bytes if they are very long.
+/// Lines of a folded long prompt at its start and end, and maximum bytes of each.
 const PROMPT_HEAD_LINES: usize = 12;
 const PROMPT_TAIL_LINES: usize = 4;
 const PROMPT_END_BYTES: usize = 4 * 1024;
-/// Lines, or bytes, of a prompt that make one piece.
+/// Lines, or bytes, of a prompt per piece.
 const PROMPT_PIECE_LINES: usize = 64;
 const PROMPT_PIECE_BYTES: usize = 8 * 1024;
 
-/// Lays a message out. Texts that only grew keep what is known of them.
+/// Lays a message out, reusing the layout of texts that only grew.
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, message: &Message, context: &mut Context<'_>) {
     layout.is_live = false;
     match message.role {
@@ -65,7 +65,7 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
     }
 }
 
-/// The first and the last lines of a long text, and how many lie between them.
+/// The first and the last lines of a long text, and the number of lines between them.
 fn ends_of(text: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'static>>> {
     let text = text.trim_end_matches('\n');
     let head = behind_lines(text, 0, PROMPT_HEAD_LINES).min(PROMPT_END_BYTES);
@@ -92,7 +92,7 @@ fn ends_of(text: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'sta
     vec![draw(first), vec![words], draw(last.strip_prefix('\n').unwrap_or(last))]
 }
 
-/// Where so many lines end that begin at a place, or some that are very long.
+/// The position after `count` lines from `from`, or earlier if they are very long.
 pub(super) fn behind_lines(text: &str, from: usize, count: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     let known = rest.as_bytes().get(..=PROMPT_PIECE_BYTES).unwrap_or(rest.as_bytes());
@@ -109,7 +109,7 @@ pub(super) fn behind_lines(text: &str, from: usize, count: usize) -> usize {
     (to..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
-/// Pieces for the blocks of all texts, from piece `first` on. Those that are as before are kept.
+/// Lays out the blocks of all texts, from piece `first` on, reusing unchanged ones.
 fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u16) {
     let mut at = first;
     let mut texts = 0;
@@ -128,7 +128,7 @@ fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u
                 if kept < blocks.len() {
                     layout.pieces.truncate(at + kept);
                 }
-                // Pieces may be fewer than the blocks that are kept: they were dropped with the old width.
+                // There may be fewer pieces than blocks: they were dropped with the old width.
                 for (block, facts) in blocks.iter().enumerate().skip(layout.pieces.len().saturating_sub(at)) {
                     let has_gap = facts.has_gap || (block == 0 && at > first);
                     let source = Source::Markdown { text: texts, block };
@@ -195,7 +195,7 @@ fn thought_tail(message: &Message, look: &RenderContext<'_>, cols: u16) -> Vec<L
     let from = text.len().saturating_sub(room);
     let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     let tail = text.get(from..).unwrap_or_default();
-    // A line that is cut in front would wrap anew with each chunk.
+    // A line truncated at its start would rewrap with each chunk.
     let tail = match tail.find('\n') {
         Some(at) if from > 0 && tail.len() - at > usize::from(cols) => tail.get(at + 1..).unwrap_or_default(),
         _ => tail,
@@ -205,7 +205,7 @@ fn thought_tail(message: &Message, look: &RenderContext<'_>, cols: u16) -> Vec<L
     lines.split_off(lines.len().saturating_sub(THOUGHT_TAIL_LINES))
 }
 
-/// `thought for 4 s`, or `thinking` while it goes on.
+/// `thought for 4 s`, or `thinking` while it is streamed.
 pub(super) fn thought_head(message: &Message, look: &RenderContext<'_>) -> Line<'static> {
     let dim = look.theme.style(Role::TextDim);
     if !matches!(message.role, Speaker::Thought | Speaker::Letter) {

@@ -1,5 +1,4 @@
-//! Everything that is neither message nor tool call: ends of turns, notices, compaction, subagents, answers,
-//! unknown items.
+//! All other items: ends of turns, notices, compactions, subagents, answers, unknown items.
 
 use crate::ui::text::{Line, Span};
 
@@ -94,7 +93,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
     }
 }
 
-/// The head line of such an item, cut to one line: a clock or a spinner may draw it again.
+/// The head of such an item as one line, which is redrawn for a clock or a spinner.
 pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
     let look = context.look;
     let room = usize::from(context.cols.min(PROSE_COLS)).saturating_sub(2);
@@ -105,7 +104,7 @@ pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
     ])
 }
 
-/// The head in whole.
+/// The complete head.
 fn whole_head(body: &ItemBody, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let head = words(body, look);
     let mark = Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role));
@@ -113,7 +112,7 @@ fn whole_head(body: &ItemBody, look: &RenderContext<'_>, cols: u16) -> Vec<Line<
     wrap_prefixed(&line, cols, &[mark], &[Span::raw("  ")])
 }
 
-/// A mark and what it says.
+/// A mark and its text.
 struct Head {
     mark: &'static str,
     mark_role: Role,

@@ -1,8 +1,8 @@
-//! A command and the text of its result, without what its head says already, and the rows they are shown as.
+//! The command and output text of a call as rows, without repetitions of its head line.
 //!
-//! Duty: agents tell the command once more as content while they ask for it, and the exit code once more as the
-//! first line of the output; neither is worth a second row. Not its duty: how many lines are shown (`tool`).
-//! Nothing is left out that stands nowhere else.
+//! Agents repeat the command as content while they request permission for it, and the exit code as the first line of
+//! the output; both are omitted. `tool` decides how many lines are shown. Nothing is omitted that is not shown
+//! elsewhere.
 
 use ratatui::style::Style;
 
@@ -16,7 +16,7 @@ use crate::ui::text::{
 };
 use crate::ui::theme::Role;
 
-/// The text that a call tells as its result, if there is any left.
+/// The text of a call's result, if any remains.
 pub(super) fn text_of(tool: &ToolCall, exit_code: Option<i32>) -> Option<&str> {
     let block = tool.content.iter().find_map(|content| match content {
         ToolContent::Block(ContentBlock::Text(text)) if !text.trim().is_empty() => Some(text.as_str()),
@@ -34,7 +34,7 @@ pub(super) fn text_of(tool: &ToolCall, exit_code: Option<i32>) -> Option<&str> {
     whole.get(whole.len() - left..).filter(|text| !text.trim().is_empty())
 }
 
-/// Whether the text is the call's own command and nothing else.
+/// Whether the text is only the call's own command.
 pub(super) fn is_command(tool: &ToolCall, text: &str) -> bool {
     let told = without_fence(text).trim();
     tool.input
@@ -43,7 +43,7 @@ pub(super) fn is_command(tool: &ToolCall, text: &str) -> bool {
         .is_some_and(|command| command.trim() == told.strip_prefix("$ ").unwrap_or(told))
 }
 
-/// Whether a refused call's reason is no more than that it was refused.
+/// Whether the reason of a refused call says only that it was refused.
 pub(super) fn only_says_rejected(tool: &ToolCall, text: &str) -> bool {
     let is_refused = matches!(tool.decision, Some(Decision::Chosen { is_allow: false, .. }));
     let words = text.trim().trim_end_matches('.').to_lowercase();
@@ -54,7 +54,7 @@ pub(super) fn only_says_rejected(tool: &ToolCall, text: &str) -> bool {
     is_refused && refusals.contains(&by_whom.trim_start_matches("the ").trim_start_matches("permission "))
 }
 
-/// The text inside, where all of it is one fence.
+/// The content of a fence that contains the whole text.
 pub(super) fn without_fence(text: &str) -> &str {
     let trimmed = text.trim();
     let Some(rest) = trimmed.strip_prefix("```") else { return text };
@@ -65,7 +65,7 @@ pub(super) fn without_fence(text: &str) -> &str {
     }
 }
 
-/// `Exit code 3` in the first line tells what the head tells.
+/// Removes a first line such as `Exit code 3` if the head shows the same.
 pub(super) fn without_exit_code(output: &[u8], code: Option<i32>) -> &[u8] {
     let text = output.trim_ascii_start();
     let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
@@ -79,7 +79,7 @@ pub(super) fn without_exit_code(output: &[u8], code: Option<i32>) -> &[u8] {
     }
 }
 
-/// A command line in whole.
+/// The complete command line.
 pub(super) fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let style = look.theme.style(Role::Strong);
     let text = sanitize(command);
@@ -95,7 +95,7 @@ pub(super) fn command_lines(command: &str, look: &RenderContext<'_>, cols: u16) 
     out
 }
 
-/// Lines of output on their background, from edge to edge.
+/// Lines of output on their background, over the full width.
 pub(super) fn rows(lines: Vec<Line<'static>>, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let base = look.theme.style(Role::Terminal);
     let mut out = Vec::with_capacity(lines.len());
@@ -116,7 +116,7 @@ pub(super) fn rows(lines: Vec<Line<'static>>, look: &RenderContext<'_>, cols: u1
     out
 }
 
-/// A part of a text that a command wrote or a file holds, as lines; tabs stand as in a terminal.
+/// Output or file text as lines; tabs are expanded as in a terminal.
 pub(super) fn text_lines(text: &str) -> Vec<Line<'static>> {
     let text = sanitize(text);
     let lines = text.strip_suffix('\n').unwrap_or(&text).split('\n');
@@ -129,7 +129,7 @@ pub(super) fn text_lines(text: &str) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// Which text of a call a text is a part of (`None`: its output), and where it begins there.
+/// The text of a call that contains `part` (`None`: its output), and the position in it.
 pub(super) fn place_of(tool: &ToolCall, part: &str) -> Option<(Option<usize>, usize)> {
     let texts = tool.content.iter().enumerate().filter_map(|(place, content)| match content {
         ToolContent::Block(ContentBlock::Text(text)) => Some((Some(place), text)),
@@ -142,12 +142,12 @@ pub(super) fn place_of(tool: &ToolCall, part: &str) -> Option<(Option<usize>, us
     })
 }
 
-/// Whether a text has nothing that moves the cursor or colours anything, so that its lines can be shown one by one.
+/// Whether a text has no control characters except line breaks and tabs, so that its lines can be shown separately.
 pub(super) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte >= b' ' || matches!(byte, b'\n' | b'\t'))
 }
 
-/// One line for words that may have several: the first one that says something, and how many follow it.
+/// A multi-line text as one line: the first non-empty line, and the number of lines after it.
 pub(super) fn first_line(words: &str, cols: usize) -> String {
     let head = super::head_of(words);
     let mut lines = head.lines().filter(|line| !line.trim().is_empty());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_code_that_the_head_tells_is_not_told_again() {
+    fn an_exit_code_shown_in_the_head_is_not_repeated() {
         let text = |output, code| text_of(&command("make", output, code), None).map(str::to_owned);
         assert_eq!(text("```console\nExit code 3\nhello\n```", Some(3)).as_deref(), Some("hello\n"));
         assert_eq!(text("Exit code: 3", Some(3)), None);
@@ -194,11 +194,11 @@ mod tests {
         );
         assert_eq!(text("Exit code words", Some(3)).as_deref(), Some("Exit code words"));
         let tool = command("make", "Exit code 7\nx", None);
-        assert_eq!(text_of(&tool, Some(7)), Some("x"), "the terminal told it");
+        assert_eq!(text_of(&tool, Some(7)), Some("x"), "the terminal reported it");
     }
 
     #[test]
-    fn a_command_told_as_content_is_not_its_output() {
+    fn a_command_repeated_as_content_is_not_its_output() {
         assert_eq!(text_of(&command("ls -la", "```sh\nls -la\n```", None), None), None);
         assert_eq!(text_of(&command("ls -la", "$ ls -la", None), None), None);
         assert_eq!(text_of(&command("echo a", "a", None), None), Some("a"));
@@ -208,9 +208,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_not_explained_by_itself() {
+    fn a_refusal_is_not_repeated_as_its_reason() {
         let mut tool = command("ls", "", None);
-        assert!(!only_says_rejected(&tool, "rejected by the user"), "nobody refused it here");
+        assert!(!only_says_rejected(&tool, "rejected by the user"), "the user did not refuse it");
         tool.decision = Some(Decision::Chosen { name: "No".to_owned(), is_allow: false });
         for text in ["rejected by the user", "Rejected.", "The user rejected", "Permission denied"] {
             assert!(only_says_rejected(&tool, text), "{text}");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_its_first_line_and_a_count() {
+    fn a_script_is_shown_as_its_first_line_and_a_count() {
         assert_eq!(first_line("cargo test", 40), "cargo test");
         assert_eq!(first_line("\nset -e\n\ncd shop\ncargo test\n", 40), "set -e … +2 lines");
         assert_eq!(first_line("`ls`", 40), "ls");

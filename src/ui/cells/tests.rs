@@ -40,7 +40,7 @@ fn edit(old: &str, new: &str) -> ToolCall {
 }
 
 #[test]
-fn a_body_drawn_again_is_the_same_and_follows_changes() {
+fn a_redrawn_body_is_the_same_and_follows_changes() {
     let tool = edit("a\n", "b\n");
     let first = body(&tool, 30);
     assert_eq!(first, ["− a", "+ b"]);
@@ -59,19 +59,19 @@ fn a_body_names_the_file_only_where_there_are_several() {
     tool.content = vec![new("/home/ada/a.unknown")];
     assert_eq!(body(&tool, 30), ["a.unknown  new file", "  1 + b"]);
     tool.kind = ToolKind::Edit;
-    assert_eq!(body(&tool.clone(), 30), ["  1 + b"], "the dialog's head says what is created");
+    assert_eq!(body(&tool.clone(), 30), ["  1 + b"], "the dialog's head names the new file");
     tool.content.push(new("/home/ada/b.unknown"));
     assert_eq!(body(&tool, 30), ["a.unknown  new file", "  1 + b", "b.unknown  new file", "  1 + b"]);
 }
 
 #[test]
-fn every_row_of_a_long_change_is_there() {
+fn every_row_of_a_long_change_is_shown() {
     let new = "row\n".repeat(5000);
     assert_eq!(body(&edit("x\n", &new), 40).len(), 5001);
 }
 
 #[test]
-fn without_anything_else_the_input_is_shown() {
+fn a_call_without_other_content_shows_its_input() {
     let mut tool = ToolCall::new("t".into(), Instant::now());
     assert!(body(&tool, 30).is_empty());
     tool.raw_input = Some(Raw(Arc::from("{\"key\":\"a long value that wraps\"}")));
@@ -86,7 +86,7 @@ fn sizes_of_base64_are_those_of_the_data() {
     assert_eq!(base64_bytes(""), 0);
 }
 
-/// A call as it stands in the transcript.
+/// A call as shown in the transcript.
 fn rows(tool: ToolCall, is_open: Option<bool>) -> Vec<String> {
     let theme = Theme::plain();
     let look = look(&theme);
@@ -106,7 +106,7 @@ fn rows(tool: ToolCall, is_open: Option<bool>) -> Vec<String> {
 }
 
 #[test]
-fn a_failed_command_says_why_before_its_last_lines() {
+fn a_failed_command_shows_the_reason_before_its_last_lines() {
     let mut tool = ToolCall::new("t".into(), Instant::now());
     (tool.kind, tool.status, tool.exit_code) = (ToolKind::Execute, ToolStatus::Failed, Some(101));
     tool.input.command = Some("cargo test".into());
@@ -125,11 +125,11 @@ fn a_failed_command_says_why_before_its_last_lines() {
     let closed = rows(tool.clone(), Some(false));
     assert_eq!(closed.get(1..), Some(["error[E0425]: cannot find value `x`".to_owned()].as_slice()));
     (tool.status, tool.exit_code) = (ToolStatus::Completed, Some(0));
-    assert_eq!(rows(tool, None).get(1).map(String::as_str), Some("Compiling shop"), "it went well");
+    assert_eq!(rows(tool, None).get(1).map(String::as_str), Some("Compiling shop"), "it succeeded");
 }
 
 #[test]
-fn a_resource_leads_to_where_it_lies() {
+fn a_resource_links_to_its_location() {
     let theme = Theme::plain();
     let link = |uri: &str| {
         let uri = uri.to_owned();
@@ -146,7 +146,7 @@ fn a_resource_leads_to_where_it_lies() {
     assert_eq!(link("https://a.org/x"), both, "its name and its address");
     let file = Target::of_link("file:///etc/hosts").expect("a file");
     assert_eq!(link("file:///etc/hosts").first(), Some(&("The name".to_owned(), file)));
-    assert_eq!(link("demo://note"), [], "nothing opens that");
+    assert_eq!(link("demo://note"), [], "it cannot be opened");
 }
 
 fn ran(kind: ToolKind, lines: usize) -> ToolCall {
@@ -159,10 +159,10 @@ fn ran(kind: ToolKind, lines: usize) -> ToolCall {
 }
 
 #[test]
-fn an_output_shows_its_beginning_and_its_end() {
+fn an_output_shows_its_start_and_its_end() {
     for kind in [ToolKind::Execute, ToolKind::Other] {
         let all: Vec<String> = (1..=11).map(|line| format!("line {line}")).collect();
-        assert_eq!(rows(ran(kind, 11), None)[1..], all, "what is hardly longer is shown in whole");
+        assert_eq!(rows(ran(kind, 11), None)[1..], all, "a slightly longer output is shown completely");
         let shown = rows(ran(kind, 1000), None);
         let wanted = [
             "line 1",
@@ -183,7 +183,7 @@ fn an_output_shows_its_beginning_and_its_end() {
 }
 
 #[test]
-fn a_preview_of_one_endless_line_is_as_short_as_any() {
+fn a_preview_of_one_very_long_line_is_short() {
     let mut tool = ran(ToolKind::Execute, 1);
     tool.content = vec![ToolContent::Block(ContentBlock::Text("word ".repeat(100_000)))];
     let shown = rows(tool, None);
@@ -192,10 +192,10 @@ fn a_preview_of_one_endless_line_is_as_short_as_any() {
 }
 
 #[test]
-fn a_call_that_took_over_a_command_shows_what_ran() {
+fn a_call_that_absorbed_a_command_shows_the_command() {
     let theme = Theme::plain();
     let shown = |tool: &ToolCall| {
-        let lines = untold_commands(tool, &look(&theme), 80);
+        let lines = hidden_commands(tool, &look(&theme), 80);
         lines.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let command =

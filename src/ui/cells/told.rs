@@ -1,8 +1,8 @@
-//! The values of a raw input that a dialog about a tool call has to list.
+//! The values of a raw input that a dialog about a tool call must list.
 //!
-//! A value that the dialog shows already (as command, folder, path, change or reason, under a key of that meaning) is
-//! left out; all others are listed with their names. `acp::codec` reads the facts.
-//! Invariant: a value is left out only if its own text, or its own change, is in the dialog.
+//! A value that the dialog already shows (as command, folder, path, change or reason, under a key with that meaning) is
+//! omitted; all others are listed with their names. `acp::codec` parses the input.
+//! Invariant: a value is omitted only if its own text, or its own change, is in the dialog.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,21 +19,21 @@ use crate::ui::render_context::{RenderContext, size};
 use crate::ui::text::{Shown, clip, hard_wrap, reveal_line, reveal_lines, wrap_whole};
 use crate::ui::theme::Role;
 
-/// Most values that are looked at.
+/// Maximum number of values that are checked.
 const LEAVES_MAX: usize = 1000;
-/// Most values that are listed.
+/// Maximum number of values that are listed.
 const LISTED_MAX: usize = 60;
-/// Of a longer value the beginning and the end are shown.
+/// Longer values are shown with their start and end only.
 const VALUE_BYTES: usize = 4096;
-/// Most lines of one value.
+/// Maximum number of lines of a value.
 const VALUE_LINES: usize = 12;
-/// Of a longer text the beginning and the end are shown; all of it is one key away.
+/// Longer texts are shown with their start and end; a key shows the rest.
 pub(super) const TEXT_BYTES: usize = 32 * 1024;
-/// Edits of whole files that are looked for in the changes, and the longest file in which they are.
+/// Maximum number of edits searched in changes of whole files, and maximum size of such a file.
 const EDITS_MAX: usize = 8;
 const EDITED_BYTES: usize = 256 * 1024;
 
-/// The paths that the line about the call names: those of its changes, else of its input, else where it works.
+/// The paths in the head line of the call: those of its changes, otherwise of its input, otherwise its locations.
 pub(crate) fn named_paths(tool: &ToolCall) -> Vec<&Path> {
     if !matches!(tool.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Read) {
         return Vec::new();
@@ -51,7 +51,7 @@ pub(crate) fn named_paths(tool: &ToolCall) -> Vec<&Path> {
     paths
 }
 
-/// The subject in the line about the call, besides paths: the query of a search, the address of a request.
+/// The subject in the head line apart from paths: the query of a search, the address of a request.
 pub(crate) fn named_text(tool: &ToolCall) -> Option<&str> {
     match tool.kind {
         ToolKind::Search => tool.input.query.as_deref(),
@@ -60,12 +60,12 @@ pub(crate) fn named_text(tool: &ToolCall) -> Option<&str> {
     }
 }
 
-/// The values of the raw input that nothing else shows.
+/// The values of the raw input that are not shown elsewhere.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Untold {
     /// Names and values, in the order of the input.
     values: Vec<(String, String)>,
-    /// How many more there are; `None`: too many to look at.
+    /// Number of values not listed; `None`: too many to check.
     more: Option<usize>,
 }
 
@@ -77,7 +77,7 @@ impl Untold {
         let inner = json::text_of(raw.0.trim());
         let text = inner.as_deref().filter(|text| text.trim_start().starts_with('{'));
         let (leaves, is_whole) = json::leaves(text.unwrap_or(&raw.0), LEAVES_MAX);
-        let teller = Teller { tool, changes: changes_of(tool), leaves: &leaves };
+        let teller = ShownContent { tool, changes: changes_of(tool), leaves: &leaves };
         let mut untold = leaves.iter().filter(|leaf| !teller.tells(leaf));
         let value = |leaf: &Leaf<'_>| json::text_of(leaf.raw).unwrap_or_else(|| leaf.raw.to_owned());
         let listed = untold.by_ref().take(LISTED_MAX);
@@ -91,12 +91,12 @@ impl Untold {
         Self { values, more: is_whole.then_some(more) }
     }
 
-    /// Whether nothing is left to be listed.
+    /// Whether there is nothing to list.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The outermost names, in one line for where the values themselves are far below.
+    /// The top-level names in one line, for where the values themselves are far below.
     pub fn names(&self) -> String {
         let mut names: Vec<&str> = self.values.iter().map(|(name, _)| name.as_str()).collect();
         names.dedup();
@@ -108,7 +108,7 @@ impl Untold {
         names.join(", ") + &more
     }
 
-    /// `name: value`, a line or more for each.
+    /// `name: value`, one or more lines each.
     pub fn lines(&self, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
         let style = |role: Role| look.theme.style(role);
         let mut out = Vec::new();
@@ -142,7 +142,7 @@ impl Untold {
     }
 }
 
-/// Text of an agent that a user judges, as lines: plain, with what is hidden marked, of a long one both ends.
+/// Text of an agent for review: plain, with hidden characters marked, and shortened to both ends if long.
 pub(super) fn text_lines(
     text: &str,
     role: Role,
@@ -198,14 +198,14 @@ fn name_of(path: &[Step]) -> String {
     out
 }
 
-/// What the dialog of a call shows besides its raw input.
-struct Teller<'t> {
+/// The content of the dialog of a call apart from its raw input.
+struct ShownContent<'t> {
     tool: &'t ToolCall,
     changes: Vec<&'t FileDiff>,
     leaves: &'t [Leaf<'t>],
 }
 
-impl Teller<'_> {
+impl ShownContent<'_> {
     fn tells(&self, leaf: &Leaf<'_>) -> bool {
         let input = &self.tool.input;
         let key = leaf.path.iter().rev().find_map(|step| match step {
@@ -225,32 +225,32 @@ impl Teller<'_> {
         }
         let Some(key) = key else {
             return json::text_of(leaf.raw).is_some_and(|text| {
-                input.command.as_deref() == Some(text.as_str()) || self.tells_patch(&text)
+                input.command.as_deref() == Some(text.as_str()) || self.shows_patch(&text)
             });
         };
         let is_top = leaf.path.len() == 1;
         if let Some(words) = json::texts_of(leaf.raw) {
-            return is_top && self.tells_command_list(key, &words);
+            return is_top && self.shows_command_list(key, &words);
         }
         let Some(text) = json::text_of(leaf.raw) else { return false };
         let is = |keys: &[&str]| keys.contains(&key);
         let has_command = input.command.is_some();
-        is_top && is(COMMAND) && (input.command.as_deref() == Some(&text) || self.tells_arguments().is_some())
+        is_top && is(COMMAND) && (input.command.as_deref() == Some(&text) || self.shows_arguments().is_some())
             || is_top && is(CWD) && has_command && input.cwd.as_deref() == Some(Path::new(&text))
             || is_top && is(DESCRIPTION) && input.description.as_deref() == Some(&text)
             || (is(QUERY) || is(URL)) && is_top && named_text(self.tool) == Some(&text)
             || is(PATH) && named_paths(self.tool).contains(&Path::new(&text))
-            || (is(PATCH) || is(COMMAND) || is(&["diff", "unified_diff"])) && self.tells_patch(&text)
-            || is(OLD) && (self.has_text(&text, false) || self.tells_edit(leaf))
-            || (is(NEW) || is(WHOLE)) && (self.has_text(&text, true) || self.tells_edit(leaf))
+            || (is(PATCH) || is(COMMAND) || is(&["diff", "unified_diff"])) && self.shows_patch(&text)
+            || is(OLD) && (self.has_text(&text, false) || self.shows_edit(leaf))
+            || (is(NEW) || is(WHOLE)) && (self.has_text(&text, true) || self.shows_edit(leaf))
             || is(&["new_content", "content"]) && self.has_text(&text, true)
             || is(&["old_content", "content"]) && self.has_text(&text, false)
     }
 
-    /// `["bash", "-lc", "make"]` is `make` where the shell is one of the system's; other lists are shown as they are.
-    fn tells_command_list(&self, key: &str, words: &[String]) -> bool {
+    /// `["bash", "-lc", "make"]` equals `make` if the shell is one of the system's; other lists are shown unchanged.
+    fn shows_command_list(&self, key: &str, words: &[String]) -> bool {
         let Some(command) = self.tool.input.command.as_deref() else { return false };
-        if key == "args" && self.tells_arguments().is_some() {
+        if key == "args" && self.shows_arguments().is_some() {
             return true;
         }
         if !COMMAND.contains(&key) {
@@ -264,8 +264,8 @@ impl Teller<'_> {
         shell_words::join(words) == command
     }
 
-    /// Whether the command is one word and its arguments, all of them texts.
-    fn tells_arguments(&self) -> Option<()> {
+    /// Whether the command is one word followed by its arguments, all of them strings.
+    fn shows_arguments(&self) -> Option<()> {
         let top = |keys: &[&str]| {
             self.leaves
                 .iter()
@@ -286,12 +286,12 @@ impl Teller<'_> {
         })
     }
 
-    fn tells_patch(&self, text: &str) -> bool {
+    fn shows_patch(&self, text: &str) -> bool {
         repeats(text, self.changes.iter().copied())
     }
 
-    /// Whether a change of a whole file is what this edit makes of its old text.
-    fn tells_edit(&self, leaf: &Leaf<'_>) -> bool {
+    /// Whether a change of a whole file equals this edit of its old text.
+    fn shows_edit(&self, leaf: &Leaf<'_>) -> bool {
         let Some((_, parent)) = leaf.path.split_last() else { return false };
         let beside = |keys: &[&str]| {
             let found = self.leaves.iter().find(|other| match other.path.split_last() {
@@ -311,8 +311,8 @@ impl Teller<'_> {
     }
 }
 
-/// Whether a text becomes another one where the first, or each, occurrence of `from` is replaced by `to`. The lengths are
-/// compared first: a few bytes that are replaced by many could make any amount of text.
+/// Whether replacing the first, or each, occurrence of `from` by `to` gives `new`. The lengths are compared first:
+/// replacing a few bytes by many could create any amount of text.
 fn is_edit(old: &str, (from, to): (&str, &str), new: &str) -> bool {
     let count = old.matches(from).count();
     let is_possible = |count: usize| {
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edit_is_recognised_without_making_more_text_than_there_is() {
+    fn an_edit_is_recognised_without_building_a_huge_text() {
         assert!(is_edit("a b a", ("a", "cc"), "cc b a") && is_edit("a b a", ("a", "cc"), "cc b cc"));
         assert!(!is_edit("a b a", ("a", "cc"), "a b cc") && !is_edit("a b", ("x", "y"), "a c"));
         let megabyte = "a".repeat(1 << 20);

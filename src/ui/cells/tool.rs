@@ -1,7 +1,7 @@
-//! Tool calls: one head line, and a body by the rules of folding.
+//! Tool calls: a head line, and a body according to the folding rules.
 //!
-//! Unless the user or the configuration has it otherwise (`app::fold`): changes show their first rows, commands and
-//! calls of no known kind the beginning and the end of their output, failures their reason; everything else is folded to
+//! Unless the user or the configuration decides otherwise (`app::state::fold`), changes show their first rows, commands
+//! and calls of unknown kind the start and the end of their output, failures their reason; everything else is folded to
 //! its head.
 
 mod preview;
@@ -27,30 +27,30 @@ use crate::ui::theme::Role;
 use super::file_status::{diff_head, fate_line, needs_head};
 use super::layout::{Context, Layout, LineRun, Source, TextPart, resource_pieces, text_pieces};
 use super::{
-    access_lines, changes_of, failure_summary, kind_word, output, placed, raw_lines, short_lines,
-    untold_commands,
+    access_lines, changes_of, failure_summary, hidden_commands, kind_word, output, placed, raw_lines,
+    short_lines,
 };
 
-/// Rows of a change that are shown before it is opened.
+/// Rows shown of a folded change.
 const DIFF_PREVIEW_ROWS: usize = 12;
-/// Rows of a change that make one piece.
+/// Rows of a change per piece.
 const DIFF_PIECE_ROWS: usize = 48;
-/// Lines of output that are shown while a command runs, and when it failed.
+/// Lines of output shown while a command is running, and when it failed.
 const OUTPUT_RUNNING_LINES: usize = 8;
-/// Lines of a terminal's history that make one piece.
+/// Lines of a terminal's history per piece.
 const OUTPUT_PIECE_LINES: usize = 64;
-/// Lines of a failure's reason that are shown before it is opened.
+/// Lines shown of a folded failure's reason.
 const REASON_LINES: usize = 6;
-/// So much of a text that moves the cursor is shown, from its end.
+/// Maximum bytes shown of a text with cursor movements, from its end.
 const EMULATED_BYTES: usize = 1 << 20;
-/// Columns of the word for the kind, with the blank behind it.
+/// Columns of the kind with the following blank.
 const KIND_COLS: usize = 8;
-/// The body stands below the kind.
+/// The body is aligned with the kind.
 const BODY_INDENT: u16 = 2;
-/// Output is painted from a column before it on, so that its text stands there too.
+/// Output has one column of padding, so that its text is aligned too.
 const OUTPUT_INDENT: u16 = BODY_INDENT - 1;
 
-/// Whether a call can stand with its neighbours on one line: a read or a search that went well and is folded.
+/// Whether a call can be grouped with its neighbours on one line: a successful, folded read or search.
 pub(crate) fn is_groupable(session: &Session, item: &Item, tool: &ToolCall) -> bool {
     session.folds.groups
         && matches!(tool.kind, ToolKind::Read | ToolKind::Search)
@@ -85,7 +85,7 @@ pub(crate) fn is_asked_first(session: &Session, call: ItemId) -> bool {
     matches!(first, Some(OpenRequestKind::Permission { tool, .. }) if *tool == call)
 }
 
-/// Brings the diffs up to date. Those of before stay until the new ones were compared.
+/// Updates the diffs. The previous ones stay until the new ones were compared.
 fn follow_changes(layout: &mut Layout, item: &Item, tool: &ToolCall) {
     let changes = placed(tool, &changes_of(tool));
     let shown = Shown::of(item);
@@ -100,7 +100,7 @@ fn follow_changes(layout: &mut Layout, item: &Item, tool: &ToolCall) {
     layout.diff_key = key;
 }
 
-/// How deep a subagent's call is nested.
+/// The nesting depth of a subagent's call.
 fn depth(session: &Session, item: &Item, tool: &ToolCall) -> usize {
     let mut depth = 0;
     let mut parent = tool.parent.as_ref();
@@ -187,7 +187,7 @@ pub(super) fn head(
     Line::from(spans)
 }
 
-/// The title, which leads to the file that it names.
+/// The title, linked to the file that it names.
 fn title_spans(tool: &ToolCall, look: &RenderContext<'_>, room: usize) -> Vec<Span<'static>> {
     let span = Span::styled(title(tool, look, room), look.theme.style(Role::ToolTitle));
     let is_of_files = matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete);
@@ -196,13 +196,13 @@ fn title_spans(tool: &ToolCall, look: &RenderContext<'_>, room: usize) -> Vec<Sp
         first.or_else(|| tool.diffs().next().map(|diff| Location { path: diff.path.clone(), line: None }));
     let first = first.or_else(|| tool.input.path.clone().map(|path| Location { path, line: None }));
     match first.filter(|place| is_of_files && !place.path.as_os_str().is_empty()) {
-        // The path may be cut short, so it is not read from the text.
+        // The path may be truncated, so it is not parsed from the text.
         Some(place) => vec![span.linked(link::number_of(&Target::File(place), look.folder))],
         None => link::linkify(vec![span], look.folder),
     }
 }
 
-/// What a call works on, in its own words where they say more than a path does.
+/// The subject of a call: the agent's title where it says more than a path.
 pub(crate) fn title(tool: &ToolCall, look: &RenderContext<'_>, cols: usize) -> String {
     let place = |location: &Location| {
         let path = show_path(&location.path, look.folder);
@@ -244,7 +244,7 @@ pub(crate) fn title(tool: &ToolCall, look: &RenderContext<'_>, cols: usize) -> S
     output::first_line(words, cols)
 }
 
-/// The exit code of the first terminal that a call shows.
+/// The exit code of the first terminal shown by a call.
 fn exit_code(tool: &ToolCall, session: &Session) -> Option<i32> {
     tool.content.iter().find_map(|content| match content {
         ToolContent::Terminal(id) => session.terminals.get(id)?.exit.as_ref()?.code,
@@ -279,8 +279,8 @@ impl<'a> Body<'a, '_> {
         }
     }
 
-    /// Shows a text that a command wrote or a file holds, in parts that are laid out when they are looked at. One that
-    /// moves the cursor is read by the terminal emulator, a very long one from its end only.
+    /// Adds output or file text, in parts that are laid out on demand. Text with cursor movements is processed by the
+    /// terminal emulator, a very long one from its end only.
     fn push_text(&mut self, text: &str) {
         let Some((place, from)) = output::place_of(self.tool, text) else { return };
         if output::is_plain(text) {
@@ -308,7 +308,7 @@ impl<'a> Body<'a, '_> {
         output::text_of(self.tool, exit_code(self.tool, self.context.session))
     }
 
-    /// What a command wrote, to its terminal or as text.
+    /// The output of a command, from its terminal or as text.
     fn output_bytes(&self) -> Option<&[u8]> {
         let terminal = self.tool.content.iter().find_map(|content| match content {
             ToolContent::Terminal(id) => self.context.session.terminals.get(id),
@@ -320,23 +320,23 @@ impl<'a> Body<'a, '_> {
         }
     }
 
-    /// One line that says why a command failed.
-    fn push_reason(&mut self, told: Option<String>) {
+    /// Adds a line that says why a command failed.
+    fn push_reason(&mut self, reason: Option<String>) {
         let cols = usize::from(self.cols.min(PROSE_COLS));
         let style = self.context.look.theme.style(Role::Error);
-        self.push(told.map(|text| Line::styled(truncate(&text, cols), style)).into_iter().collect());
+        self.push(reason.map(|text| Line::styled(truncate(&text, cols), style)).into_iter().collect());
     }
 
-    /// Why the call failed, first.
+    /// Adds the reason of a failure.
     fn add_reason(&mut self) {
         if self.tool.kind == ToolKind::Execute {
-            let told =
+            let reason =
                 self.output_bytes().filter(|_| self.fold == Fold::Closed).and_then(failure_summary::first);
-            self.push_reason(told);
+            self.push_reason(reason);
             return;
         }
         let Some(text) = self.text_of_output() else { return };
-        // The head says it already.
+        // The head already says that.
         if output::only_says_rejected(self.tool, text) {
             return;
         }
@@ -367,7 +367,7 @@ impl<'a> Body<'a, '_> {
             let lines = output::command_lines(command, look, self.cols);
             self.push(lines);
         }
-        let untold = untold_commands(self.tool, look, self.cols.min(PROSE_COLS));
+        let untold = hidden_commands(self.tool, look, self.cols.min(PROSE_COLS));
         self.push(untold);
         if self.fold == Fold::Open || self.tool.is_own {
             let lines = access_lines(self.tool, look, self.cols.min(PROSE_COLS));
@@ -411,13 +411,13 @@ impl<'a> Body<'a, '_> {
         for index in 0..count {
             let Some(diff) = self.layout.diffs.get(index) else { break };
             let (rows, needs_head) = (diff.len(columns), count > 1 || needs_head(diff));
-            // The head of an edit names its only file already.
+            // The head of an edit already names its only file.
             let is_named = count == 1 && self.tool.kind == ToolKind::Edit;
             let head = needs_head.then(|| {
                 if is_named { fate_line(diff, look, self.cols) } else { diff_head(diff, look, self.cols) }
             });
             let shown = if self.fold == Fold::Open { rows } else { rows.min(left) };
-            // Cutting off a row or two would save nothing.
+            // Omitting a row or two would save nothing.
             let shown = if rows <= shown + 2 { rows } else { shown };
             if shown == 0 && rows > 0 {
                 let text = format!(" {} more files", count - index);
@@ -478,7 +478,7 @@ impl<'a> Body<'a, '_> {
         self.tool.status == ToolStatus::Failed || self.tool.exit_code.or(code).is_some_and(|code| code != 0)
     }
 
-    /// Text of the result: a command's as output, what was read or found as it is, any other as Markdown.
+    /// Adds the text of the result: of a command as output, of a read or search unchanged, otherwise as Markdown.
     fn add_text(&mut self) {
         let is_command = self.tool.kind == ToolKind::Execute;
         if is_command || (self.fold == Fold::Preview && has_output_alone(self.tool)) {
@@ -503,7 +503,7 @@ impl<'a> Body<'a, '_> {
                 continue;
             }
             is_shown = true;
-            // Most agents send a file as it is; as Markdown its comments would be headings.
+            // Most agents send a file unchanged; as Markdown its comments would be headings.
             if is_of_file && !source.contains("```") {
                 self.push_text(source);
                 continue;
@@ -514,7 +514,7 @@ impl<'a> Body<'a, '_> {
                 self.layout.texts.push(TextPart { markdown, place, style: None });
             }
             if let Some(text) = self.layout.texts.get_mut(texts) {
-                // Content replaces content, so it is read anew; it seldom changes.
+                // Content replaces content, so it is parsed again; it rarely changes.
                 text.markdown = Markdown::of(source);
                 for (block, facts) in text.markdown.blocks().iter().enumerate() {
                     let source = Source::Markdown { text: texts, block };
@@ -531,7 +531,7 @@ impl<'a> Body<'a, '_> {
         }
     }
 
-    /// What an open call tells beside its result.
+    /// Adds the details of an open call.
     fn add_details(&mut self) {
         let look = self.context.look;
         if self.tool.locations.len() > 1 || self.layout.pieces.len() == 1 {
@@ -561,7 +561,7 @@ impl<'a> Body<'a, '_> {
     }
 }
 
-/// Stands where a change will be seen once its texts were compared.
+/// A placeholder for a change whose texts are being compared.
 pub(crate) fn comparing(look: &RenderContext<'_>) -> Line<'static> {
     let text = format!("Computing diff{}", look.glyphs.ellipsis);
     Mark::NO_LINE.row(Line::styled(text, look.theme.style(Role::TextDim)))

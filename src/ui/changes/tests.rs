@@ -78,7 +78,7 @@ fn jumping_goes_from_hunk_to_hunk() {
     let mut view = stage.view();
     assert_eq!(marked(&mut view, 3, (80, 12)), "71 − old 70");
     view.dialog.scroll = 0;
-    assert_eq!(marked(&mut view, 0, (80, 12)), "", "scrolling away clears the mark");
+    assert_eq!(marked(&mut view, 0, (80, 12)), "", "scrolling away clears the selection");
     assert_eq!(marked(&mut view, 1, (80, 12)), "11 − old 10");
 }
 

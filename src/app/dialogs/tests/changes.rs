@@ -1,4 +1,4 @@
-//! All changes of the session.
+//! Tests of the dialog of all changes.
 
 use crate::app::dialogs::testkit::{Rig, views};
 use crate::app::dialogs::{Focus, focus, line_input};
@@ -26,7 +26,7 @@ fn dialog(rig: &Rig) -> &ChangesDialog {
 }
 
 #[test]
-fn one_goes_from_file_to_file_and_from_place_to_place() {
+fn keys_select_files_and_hunks() {
     let mut rig = rig();
     assert_eq!(focus(&rig.state), Focus::Changes);
     for (action, selected) in [
@@ -55,7 +55,7 @@ fn one_goes_from_file_to_file_and_from_place_to_place() {
 }
 
 #[test]
-fn the_filter_takes_letters_only_while_it_is_typed() {
+fn the_filter_receives_letters_only_while_it_is_edited() {
     let mut rig = rig();
     rig.type_line("b");
     assert!(dialog(&rig).filter.text.is_empty() && line_input(&rig.state).is_none());
@@ -66,7 +66,7 @@ fn the_filter_takes_letters_only_while_it_is_typed() {
     assert_eq!(dialog(&rig).selected, 0, "one file fits");
     rig.act(Action::Accept);
     assert!(!dialog(&rig).is_filtering && !dialog(&rig).filter.text.is_empty());
-    // Escape empties the filter first.
+    // Escape clears the filter first.
     rig.act(Action::Escape);
     assert_eq!(dialog(&rig), &ChangesDialog::default());
     rig.act(Action::Escape);

@@ -1,4 +1,4 @@
-//! Copying by keyboard.
+//! Tests of copying by keyboard.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ fn text(text: &str) -> CopyContent {
 }
 
 #[test]
-fn the_last_reply_is_all_that_was_said_in_its_turn() {
+fn the_last_reply_includes_all_messages_of_its_turn() {
     let mut rig = rig();
     assert_eq!(copied(&mut rig, Action::CopyReply), ("the reply (3 lines)".into(), text("First.\n\nDone.")));
 }
@@ -89,7 +89,7 @@ fn the_reply_is_one_text_and_can_be_plain() {
 }
 
 #[test]
-fn code_command_output_and_changes_have_their_own_keys() {
+fn code_command_output_and_changes_have_separate_keys() {
     let mut rig = rig();
     assert_eq!(copied(&mut rig, Action::CopyCode).1, text("ls\nmake"));
     assert_eq!(copied(&mut rig, Action::CopyCommand).1, text("make all"));
@@ -105,7 +105,7 @@ fn code_command_output_and_changes_have_their_own_keys() {
 }
 
 #[test]
-fn the_marked_item_goes_before_the_reply() {
+fn the_selected_item_takes_precedence_over_the_reply() {
     let mut rig = rig();
     rig.session().selected = Some(ItemId(0));
     assert_eq!(copied(&mut rig, Action::CopyItem), ("the message (1 line)".into(), text("how")));
@@ -127,7 +127,7 @@ fn the_list_is_filtered_by_its_headings_too() {
 }
 
 #[test]
-fn the_list_offers_each_block_of_code_and_copies_what_is_taken() {
+fn the_list_offers_each_code_block_and_copies_the_selected_one() {
     let mut rig = rig();
     rig.session().selected = Some(ItemId(1));
     rig.act(Action::OpenCopy);
@@ -147,7 +147,7 @@ fn the_list_offers_each_block_of_code_and_copies_what_is_taken() {
 }
 
 #[test]
-fn a_call_is_offered_by_its_parts_and_a_message_in_whole() {
+fn a_call_is_offered_by_its_parts_and_a_message_as_a_whole() {
     let mut rig = rig();
     rig.session().selected = Some(ItemId(3));
     rig.act(Action::OpenCopy);
@@ -158,7 +158,7 @@ fn a_call_is_offered_by_its_parts_and_a_message_in_whole() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_content_is_reported() {
     let mut rig = Rig::new();
     rig.act(Action::CopyReply);
     assert_eq!(rig.state.flash.as_deref(), Some("The transcript is empty."));
@@ -168,7 +168,7 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
-fn it_says_which_way_a_text_went_and_no_more() {
+fn the_message_says_where_a_text_was_sent() {
     let mut rig = Rig::new();
     let mut said = |outcome| {
         let event = ServiceEvent::Copied { what: "3 lines".into(), outcome };
@@ -183,7 +183,7 @@ fn it_says_which_way_a_text_went_and_no_more() {
 }
 
 #[test]
-fn the_mouse_is_left_to_the_terminal_and_taken_back() {
+fn mouse_capture_can_be_toggled() {
     let mut rig = Rig::new();
     assert!(rig.act(Action::ToggleMouse).contains(&Effect::CaptureMouse(false)));
     assert_eq!(rig.state.mouse, crate::app::MouseOwner::Terminal);

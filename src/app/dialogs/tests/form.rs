@@ -1,4 +1,4 @@
-//! Forms: defaults, walking, choosing, review, sending.
+//! Tests of forms: defaults, moving, choosing, review, sending.
 
 use crate::app::dialogs::testkit::{Rig, answers, field, text_kind, views};
 use crate::app::dialogs::{field_hint, line_input, shown_value};
@@ -83,7 +83,7 @@ fn defaults_are_filled_in_and_sent_after_a_review() {
 }
 
 #[test]
-fn the_only_question_is_answered_by_a_number_or_by_one_enter() {
+fn a_single_question_is_answered_by_a_number_or_by_one_enter() {
     for is_required in [true, false] {
         let ask = || rig(vec![field("answer", is_required, one_of(&["yes", "no"], None))]);
         assert_eq!(answers(&ask().act(Action::Choose(2))), sent(&[("answer", text("no"))]));
@@ -96,7 +96,7 @@ fn the_only_question_is_answered_by_a_number_or_by_one_enter() {
 }
 
 #[test]
-fn a_question_with_room_for_words_beside_it_is_sent_by_one_enter() {
+fn a_question_with_a_comment_field_is_sent_by_one_enter() {
     let ask = || {
         rig(vec![field("a", false, one_of(&["red", "blue"], None)), field("other", false, text_kind(None))])
     };
@@ -104,12 +104,12 @@ fn a_question_with_room_for_words_beside_it_is_sent_by_one_enter() {
     chosen.act(Action::Down);
     assert_eq!(answers(&chosen.act(Action::Accept)), sent(&[("a", text("blue"))]));
     let mut numbered = ask();
-    assert!(answers(&numbered.act(Action::Choose(1))).is_empty(), "words may still be added");
+    assert!(answers(&numbered.act(Action::Choose(1))).is_empty(), "a comment may still be added");
     numbered.act(Action::NextField);
     numbered.type_line("dark");
     let both = sent(&[("a", text("red")), ("other", text("dark"))]);
     assert_eq!(answers(&numbered.act(Action::Accept)), both);
-    // Who passes the answers on the way to the words has not chosen one.
+    // Moving over the answers to the comment field does not choose one.
     let mut own = ask();
     own.act(Action::Down);
     own.act(Action::Down);
@@ -118,7 +118,7 @@ fn a_question_with_room_for_words_beside_it_is_sent_by_one_enter() {
 }
 
 #[test]
-fn in_a_longer_form_enter_takes_the_marked_choice_only_where_one_is_needed() {
+fn in_a_longer_form_enter_chooses_the_selected_answer_only_if_required() {
     let ask = |is_required| {
         let fields = vec![
             field("a", is_required, one_of(&["x", "y"], None)),
@@ -151,7 +151,7 @@ fn a_problem_stops_the_form_and_is_shown_at_its_field() {
 }
 
 #[test]
-fn the_last_field_sends_back_to_a_problem_before_it() {
+fn sending_moves_the_focus_to_the_first_invalid_field() {
     let mut rig = rig(vec![field("name", true, text_kind(None)), field("note", false, text_kind(None))]);
     rig.act(Action::NextField);
     assert!(form(&rig).fields[0].problem.is_some());
@@ -160,7 +160,7 @@ fn the_last_field_sends_back_to_a_problem_before_it() {
 }
 
 #[test]
-fn the_review_scrolls_and_goes_back() {
+fn the_review_scrolls_and_returns() {
     let mut rig = rig(vec![field("a", false, text_kind(None)), field("b", false, text_kind(None))]);
     rig.act(Action::Accept);
     rig.act(Action::Accept);
@@ -176,7 +176,7 @@ fn the_review_scrolls_and_goes_back() {
 }
 
 #[test]
-fn fields_are_walked_and_choices_within_them() {
+fn keys_move_between_fields_and_choices() {
     let mut rig = rig(vec![
         field("a", false, text_kind(None)),
         field("b", false, one_of(&["x", "y"], None)),
@@ -208,7 +208,7 @@ fn fields_are_walked_and_choices_within_them() {
 }
 
 #[test]
-fn letters_and_digits_go_into_the_field_with_the_keys() {
+fn letters_and_digits_are_typed_into_the_focused_field() {
     let mut rig = rig(vec![field("a", false, text_kind(None)), field("b", false, number(false, None))]);
     rig.type_line("ad");
     rig.act(Action::Left);
@@ -254,7 +254,7 @@ fn a_form_without_fields_is_sent_empty() {
 }
 
 #[test]
-fn what_was_typed_stays_when_another_request_queues_behind() {
+fn typed_text_stays_when_another_request_is_queued() {
     let mut rig = rig(vec![field("a", true, text_kind(None))]);
     rig.type_line("typed");
     rig.ask_permission(2, &[]);
@@ -262,7 +262,7 @@ fn what_was_typed_stays_when_another_request_queues_behind() {
 }
 
 #[test]
-fn what_was_typed_stays_while_another_session_is_shown() {
+fn typed_text_stays_while_another_session_is_active() {
     let mut rig = rig(vec![field("a", true, text_kind(None)), field("b", true, text_kind(None))]);
     rig.type_line("typed");
     let asked = rig.state.active;
@@ -278,11 +278,11 @@ fn what_was_typed_stays_while_another_session_is_shown() {
     assert_eq!(form(&rig).fields[0].input.text, "typed");
     rig.act(Action::Escape);
     rig.act(Action::NewSession);
-    assert!(rig.state.user.left_forms.is_empty(), "what was answered is not kept");
+    assert!(rig.state.user.left_forms.is_empty(), "answered forms are dropped");
 }
 
 #[test]
-fn hints_say_what_is_wanted() {
+fn hints_show_the_constraints() {
     let hint = |kind| field_hint(&field("x", false, kind));
     assert_eq!(hint(text_kind(None)), None);
     assert_eq!(hint(number(true, None)).as_deref(), Some("integer, 1 to 9"));
@@ -299,7 +299,7 @@ fn hints_say_what_is_wanted() {
 }
 
 #[test]
-fn a_secret_is_masked_until_it_is_to_be_seen_and_kept_as_answered() {
+fn a_secret_is_masked_until_revealed_and_not_recorded() {
     let mut rig = rig(vec![field("password", true, text_kind(None)), field("user", true, text_kind(None))]);
     rig.type_line("hunter2");
     assert_eq!(shown_value(&form(&rig).fields[0]), "hidden");
@@ -320,7 +320,7 @@ fn a_secret_is_masked_until_it_is_to_be_seen_and_kept_as_answered() {
 }
 
 #[test]
-fn an_only_secret_is_kept_as_answered_too() {
+fn a_single_secret_is_not_recorded() {
     let mut rig = rig(vec![field("pin", true, number(true, None))]);
     rig.type_line("7");
     assert_eq!(answers(&rig.act(Action::Accept)), sent(&[("pin", FieldValue::Integer(7))]));

@@ -1,4 +1,4 @@
-//! What can be done with an item: see it as it came, open what it works on.
+//! Tests of actions on items: inspecting, opening locations, filtering.
 
 use crate::app::dialogs::testkit::Rig;
 use crate::app::dialogs::{Focus, focus};
@@ -25,7 +25,7 @@ fn opened(fx: &[Effect]) -> Option<(String, Option<u32>)> {
 }
 
 #[test]
-fn the_marked_call_or_the_last_one_is_shown_as_it_came() {
+fn the_selected_call_or_the_last_one_is_shown_as_received() {
     let mut rig = Rig::new();
     rig.act(Action::InspectItem);
     assert_eq!(focus(&rig.state), Focus::Main, "there is nothing to show");
@@ -40,7 +40,7 @@ fn the_marked_call_or_the_last_one_is_shown_as_it_came() {
     rig.session().selected = Some(ItemId(0));
     assert_eq!(shown(&mut rig), Some(Modal::Inspect(ItemId(0))));
     rig.session().selected = Some(ItemId(2));
-    assert_eq!(shown(&mut rig), None, "an answer has no more to it");
+    assert_eq!(shown(&mut rig), None, "a message has no raw data");
     let raw = ItemBody::Raw { name: "news".into(), raw: Raw("{}".into()) };
     let raw = rig.session().transcript.push(1, raw);
     rig.session().selected = Some(raw);
@@ -51,7 +51,7 @@ fn the_marked_call_or_the_last_one_is_shown_as_it_came() {
 }
 
 #[test]
-fn the_place_of_a_call_opens_in_the_editor() {
+fn the_location_of_a_call_opens_in_the_editor() {
     let mut rig = Rig::new();
     assert_eq!(opened(&rig.act(Action::OpenLocation)), None);
     push(&mut rig, |call| call.locations = vec![at("src/a.rs", Some(3))]);
@@ -60,7 +60,7 @@ fn the_place_of_a_call_opens_in_the_editor() {
 }
 
 #[test]
-fn a_change_opens_at_the_first_line_that_it_changes() {
+fn a_change_opens_at_its_first_changed_line() {
     let opened_with = |old: Option<&str>, place: DiffPlace| {
         let mut rig = Rig::new();
         push(&mut rig, |call| {
@@ -80,7 +80,7 @@ fn a_change_opens_at_the_first_line_that_it_changes() {
 }
 
 #[test]
-fn of_several_places_the_user_says_which() {
+fn the_user_selects_one_of_several_locations() {
     let mut rig = Rig::new();
     push(&mut rig, |call| {
         let change = DiffChange::Texts { old: Some("x".into()), new: "y".into() };
@@ -99,7 +99,7 @@ fn of_several_places_the_user_says_which() {
 }
 
 #[test]
-fn the_transcript_is_brought_down_to_a_kind_and_esc_takes_that_back() {
+fn the_transcript_is_filtered_by_kind_and_escape_clears_the_filter() {
     use crate::app::state::outline::Only;
     use crate::model::{ToolKind, ToolStatus};
     let mut rig = Rig::new();
@@ -116,7 +116,7 @@ fn the_transcript_is_brought_down_to_a_kind_and_esc_takes_that_back() {
     }
     rig.act(Action::Accept);
     assert_eq!(rig.session().only, Some(Only::Commands));
-    // The mark walks over what is shown.
+    // The selection moves over visible items.
     rig.act(Action::SelectPrevious);
     assert_eq!(rig.session().selected, Some(ItemId(0)));
     rig.run_turn();
@@ -125,7 +125,7 @@ fn the_transcript_is_brought_down_to_a_kind_and_esc_takes_that_back() {
     assert!(!rig.is_cancelling(), "one press does one thing");
     rig.session().only = Some(Only::Commands);
     rig.act(Action::NextFailure);
-    assert_eq!(rig.session().selected, Some(ItemId(1)), "what one goes to is seen");
+    assert_eq!(rig.session().selected, Some(ItemId(1)), "the target of a jump is visible");
     assert_eq!(rig.session().only, None);
     rig.session().only = Some(Only::Failures);
     rig.act(Action::OpenSearch);
@@ -133,7 +133,7 @@ fn the_transcript_is_brought_down_to_a_kind_and_esc_takes_that_back() {
 }
 
 #[test]
-fn one_gap_is_opened_and_all_are_shut_again() {
+fn one_gap_is_opened_and_all_are_closed_again() {
     use crate::model::Gap;
     let mut rig = Rig::new();
     push(&mut rig, |call| {

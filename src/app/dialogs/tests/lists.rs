@@ -1,4 +1,4 @@
-//! Queue, pages to read, a session's title.
+//! Tests of the queue, pages to read, and renaming.
 
 use crate::app::dialogs::testkit::{CONN, Rig, views};
 use crate::app::dialogs::{Focus, focus};
@@ -42,7 +42,7 @@ fn prompts_are_removed_and_the_last_one_closes_the_dialog() {
 }
 
 #[test]
-fn prompts_are_moved_and_the_mark_goes_with_them() {
+fn moved_prompts_stay_selected() {
     let mut rig = rig_with_queue(&["a", "b", "c"]);
     rig.act(Action::MoveDown);
     assert_eq!(rig.session().queue, ["b", "a", "c"]);
@@ -55,7 +55,7 @@ fn prompts_are_moved_and_the_mark_goes_with_them() {
 }
 
 #[test]
-fn a_prompt_is_edited_in_its_place() {
+fn a_prompt_is_edited_in_place() {
     let mut rig = rig_with_queue(&["a", "b"]);
     rig.act(Action::Down);
     rig.act(Action::Edit);
@@ -67,7 +67,7 @@ fn a_prompt_is_edited_in_its_place() {
 }
 
 #[test]
-fn an_edit_finds_its_prompt_after_the_queue_moved_on() {
+fn an_edit_finds_its_prompt_after_the_queue_advanced() {
     let mut rig = rig_with_queue(&["a", "b"]);
     rig.act(Action::Down);
     rig.act(Action::Edit);
@@ -90,7 +90,7 @@ fn an_edit_of_a_prompt_that_was_sent_goes_to_the_composer() {
 }
 
 #[test]
-fn an_edit_is_not_emptied_but_left() {
+fn an_empty_edit_is_discarded() {
     let mut rig = rig_with_queue(&["a"]);
     rig.act(Action::Edit);
     rig.edit_line(LineEdit::Clear);
@@ -101,7 +101,7 @@ fn an_edit_is_not_emptied_but_left() {
 }
 
 #[test]
-fn a_prompt_of_several_lines_goes_back_to_the_composer() {
+fn a_multi_line_prompt_is_moved_to_the_composer() {
     let mut rig = rig_with_queue(&["a\nb", "c"]);
     rig.session().draft = "typing".to_owned();
     assert_eq!(views(&rig.act(Action::Edit)), []);
@@ -113,7 +113,7 @@ fn a_prompt_of_several_lines_goes_back_to_the_composer() {
 }
 
 #[test]
-fn a_queue_that_shrank_is_walked_safely() {
+fn the_selection_is_valid_after_the_queue_shrank() {
     let mut rig = rig_with_queue(&["a", "b", "c"]);
     rig.act(Action::Last);
     rig.session().queue.truncate(1);
@@ -145,7 +145,7 @@ fn pages_open_close_by_their_own_key_and_are_filtered() {
     assert!(matches!(rig.state.modals.last(), Some(Modal::Log { filter }) if filter.text == "prompt2"));
     assert_eq!(views(&rig.act(Action::Down)), [ViewCommand::ScrollDialog(1)]);
     assert_eq!(views(&rig.act(Action::PageUp)), [ViewCommand::ScrollDialogPages(-1)]);
-    // A log that was open below comes to the top; it is not there twice.
+    // A log that was open below is moved to the top; it is not open twice.
     rig.act(Action::OpenHelp);
     rig.act(Action::OpenLog);
     assert_eq!((focus(&rig.state), rig.state.modals.len()), (Focus::Log, 2));
@@ -185,7 +185,7 @@ fn rig_with_choices(choices: Vec<Choice>) -> Rig {
 }
 
 #[test]
-fn choices_are_taken_by_digit_and_do_what_they_say() {
+fn choices_are_selected_by_digit() {
     let all = |rig: &Rig| {
         vec![
             choice("Wait", ChoiceOutcome::Close),
@@ -211,7 +211,7 @@ fn choices_are_taken_by_digit_and_do_what_they_say() {
     let mut rig = rig_with_choices(choices.clone());
     rig.act(Action::Choose(6));
     assert_eq!(focus(&rig.state), Focus::Choice);
-    // "Yes" is no answer where there are several things to do.
+    // "Yes" is not an answer if there are several choices.
     rig.act(Action::Yes);
     assert_eq!(focus(&rig.state), Focus::Choice);
     for action in [Action::Last, Action::Up, Action::Down, Action::Down] {
@@ -221,7 +221,7 @@ fn choices_are_taken_by_digit_and_do_what_they_say() {
 }
 
 #[test]
-fn what_is_shown_is_switched_from_anywhere() {
+fn display_options_are_toggled_from_anywhere() {
     let mut rig = Rig::new();
     rig.run_turn();
     rig.ask_permission(1, &[]);
@@ -297,7 +297,7 @@ fn no_order_of_keys_panics() {
     rig.run_turn();
     rig.session().queue.push_back("waits".to_owned());
     rig.ask_permission(1, &[]);
-    // A walk that is the same each time, through pairs of all actions.
+    // A deterministic walk through pairs of all actions.
     let mut at = 0usize;
     for step in 0..4000usize {
         at = (at * 31 + step * 7 + 11) % all.len();

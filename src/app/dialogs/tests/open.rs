@@ -1,4 +1,4 @@
-//! Files for the editor, pages for the browser.
+//! Tests of opening files in the editor and addresses in the browser.
 
 use crate::app::dialogs::on_open;
 use crate::app::dialogs::testkit::Rig;
@@ -12,7 +12,7 @@ fn open(rig: &mut Rig, target: Target) -> Vec<Effect> {
 }
 
 #[test]
-fn a_path_counts_from_the_folder_of_the_session() {
+fn a_path_is_relative_to_the_folder_of_the_session() {
     let mut rig = Rig::new();
     let mut opened = |path: &str| {
         let place = Location { path: path.into(), line: Some(7) };
@@ -26,7 +26,7 @@ fn a_path_counts_from_the_folder_of_the_session() {
 }
 
 #[test]
-fn a_page_is_shown_in_full_before_it_opens() {
+fn an_address_is_shown_completely_before_it_opens() {
     let mut rig = Rig::new();
     let url = "http://a.org@evil.example/x";
     assert_eq!(open(&mut rig, Target::Url(url.to_owned())), []);
@@ -38,7 +38,7 @@ fn a_page_is_shown_in_full_before_it_opens() {
 }
 
 #[test]
-fn a_page_that_hides_where_it_leads_is_not_opened() {
+fn a_deceptive_address_is_not_opened() {
     let mut rig = Rig::new();
     open(&mut rig, Target::Url("https://a\\b".to_owned()));
     assert!(rig.state.modals.is_empty());
@@ -59,7 +59,7 @@ fn say(rig: &mut Rig, text: &str) -> ItemId {
 }
 
 #[test]
-fn places_are_listed_from_the_marked_item_or_from_the_last_ones() {
+fn places_of_the_selected_item_or_of_the_last_ones_are_listed() {
     let mut rig = Rig::new();
     rig.session().place.cwd = "/home/u/shop".into();
     let first = say(&mut rig, "In `src/a.rs:3` and [there](https://a.org); again src/a.rs:3.");

@@ -1,4 +1,4 @@
-//! The list of sessions: what is joined, hidden, filtered and sorted, and what can be done with a row.
+//! Tests of the sessions dialog: joining, hiding, filtering, sorting, and actions on a row.
 
 use crate::app::dialogs::testkit::Rig;
 use crate::app::dialogs::{Focus, focus};
@@ -55,7 +55,7 @@ fn tell(rig: &mut Rig, news: StoreNews) -> Vec<Effect> {
     update(&mut rig.state, Event::Service(ServiceEvent::Store(Box::new(news))), rig.now)
 }
 
-/// Opens the list and gives it these rows.
+/// Opens the dialog and adds these rows.
 fn open(rig: &mut Rig, rows: Vec<ArchiveRow>) -> Vec<Effect> {
     let fx = rig.act(Action::OpenSessions);
     let serial = dialog(rig).serial;
@@ -89,7 +89,7 @@ fn capabilities(rig: &mut Rig) -> &mut crate::model::AgentCapabilities {
 }
 
 #[test]
-fn what_is_open_kept_and_listed_stands_there_once() {
+fn an_open_stored_and_listed_session_is_listed_once() {
     let mut rig = Rig::new();
     rig.session().recorder.set_kept_as(Some("k1".to_owned()));
     let mut both = kept("k2", "", Nearness::Here);
@@ -107,14 +107,14 @@ fn what_is_open_kept_and_listed_stands_there_once() {
     assert!(rows[0].open.is_some() && rows[0].kept.is_some() && rows[0].listed.is_some());
     let both = rows.iter().find(|row| row.uid() == Some("k2")).unwrap();
     assert!(both.listed.is_some(), "the agent's title names it");
-    // A page that comes later keeps filter and mark.
+    // A later page keeps filter and selection.
     rig.type_line("till");
     assert_eq!((shown(&rig), marked(&rig)), (vec!["Fix the till"], "Fix the till"));
     let serial = dialog(&rig).serial;
     let more = vec![kept("k4", "till again", Nearness::Here)];
     tell(&mut rig, StoreNews::Listed { serial, rows: Ok(more), is_last: true });
     assert_eq!((shown(&rig).len(), marked(&rig)), (2, "Fix the till"));
-    // Pages of a list that was closed count no more.
+    // Pages of a closed list are ignored.
     tell(
         &mut rig,
         StoreNews::Listed { serial: 0, rows: Ok(vec![kept("k5", "x", Nearness::Here)]), is_last: true },
@@ -123,7 +123,7 @@ fn what_is_open_kept_and_listed_stands_there_once() {
 }
 
 #[test]
-fn one_key_widens_from_the_folder_to_all_and_what_is_hidden_is_counted() {
+fn a_key_widens_the_scope_and_hidden_sessions_are_counted() {
     let mut rig = Rig::new();
     let rows = [Nearness::Here, Nearness::SameRepository, Nearness::Elsewhere, Nearness::Elsewhere];
     let rows = rows.iter().enumerate().map(|(n, near)| kept(&format!("k{n}"), &format!("row {n}"), *near));
@@ -133,9 +133,9 @@ fn one_key_widens_from_the_folder_to_all_and_what_is_hidden_is_counted() {
         seen.push((shown(&rig).len(), dialog(&rig).hidden_count));
         rig.act(Action::NextScope);
     }
-    // The one that is open here is always there.
+    // The open one is always listed.
     assert_eq!(seen, [(2, 3), (3, 2), (5, 0), (2, 3)]);
-    // Without another worktree the step between would show the same.
+    // Without another worktree the middle scope would show the same.
     let mut rig = Rig::new();
     open(&mut rig, vec![kept("k1", "here", Nearness::Here), kept("k2", "there", Nearness::Elsewhere)]);
     rig.act(Action::NextScope);
@@ -143,14 +143,14 @@ fn one_key_widens_from_the_folder_to_all_and_what_is_hidden_is_counted() {
 }
 
 #[test]
-fn the_end_that_is_shown_is_that_of_the_marked_session() {
+fn the_preview_is_that_of_the_selected_session() {
     let mut rig = Rig::new();
     let fx = open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
     assert!(jobs(&fx).contains(&&StoreJob::Preview { uid: "k1".into() }), "{fx:?}");
     let end = || StoreNews::Previewed { uid: "k1".into(), kept: Ok(Box::default()) };
     tell(&mut rig, end());
     assert!(dialog(&rig).marked_preview().is_some());
-    // The agent's list comes, and its session is the latest: that one is marked now.
+    // The agent's list is received, and its session is the latest: it becomes the selected one.
     *rig.state.listed_mut() = vec![listed("s9", None)];
     on_sessions_listed(&mut rig.state);
     assert_eq!((marked(&rig), dialog(&rig).marked().unwrap().agent()), ("Untitled", "one"));
@@ -158,7 +158,7 @@ fn the_end_that_is_shown_is_that_of_the_marked_session() {
     let now = rig.now;
     update(&mut rig.state, Event::Input, now);
     assert_eq!(dialog(&rig).preview, None);
-    // What was read of another one meanwhile is not taken for it either.
+    // A preview of another session is ignored.
     tell(&mut rig, end());
     assert!(dialog(&rig).marked_preview().is_none());
     let fx = rig.act(Action::Down);
@@ -166,7 +166,7 @@ fn the_end_that_is_shown_is_that_of_the_marked_session() {
 }
 
 #[test]
-fn the_filter_looks_at_title_prompt_agent_branch_and_folder() {
+fn the_filter_matches_title_prompt_agent_branch_and_folder() {
     let mut rig = Rig::new();
     let mut row = kept("k1", "Fix the till", Nearness::Here);
     row.first_prompt = "please mend rounding".to_owned();
@@ -181,7 +181,7 @@ fn the_filter_looks_at_title_prompt_agent_branch_and_folder() {
     rig.edit_line(LineEdit::Clear);
     rig.type_line("zzzz");
     assert!(shown(&rig).is_empty());
-    assert!(jobs(&rig.act(Action::Accept)).is_empty(), "nothing is marked");
+    assert!(jobs(&rig.act(Action::Accept)).is_empty(), "nothing is selected");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn rows_are_sorted_in_four_ways() {
 }
 
 #[test]
-fn the_marked_session_is_opened_read_or_taken_from_the_agent() {
+fn the_selected_session_is_opened_read_or_loaded_by_the_agent() {
     let mut rig = Rig::new();
     open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
     let fx = rig.act(Action::Accept);
@@ -215,7 +215,7 @@ fn the_marked_session_is_opened_read_or_taken_from_the_agent() {
     assert!(rig.state.modals.is_empty());
     open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
     assert_eq!(jobs(&rig.act(Action::ReadSession)), [&expected(false)]);
-    // One that only the agent has is loaded by it, and cannot be read without it.
+    // A session that only the agent has is loaded by it, and cannot be read without it.
     capabilities(&mut rig).can_load = true;
     open(&mut rig, Vec::new());
     *rig.state.listed_mut() = vec![listed("s9", Some("Theirs"))];
@@ -232,7 +232,7 @@ fn the_marked_session_is_opened_read_or_taken_from_the_agent() {
 }
 
 #[test]
-fn deleting_asks_first_and_says_what_goes_where() {
+fn deleting_asks_first_and_names_what_is_deleted() {
     let mut rig = Rig::new();
     let mut row = kept("k1", "Kept", Nearness::Here);
     row.agent_session = Some("s9".into());
@@ -246,7 +246,7 @@ fn deleting_asks_first_and_says_what_goes_where() {
     rig.act(Action::Last);
     assert!(rig.act(Action::Remove).is_empty(), "it asks first");
     assert!(question(&rig).contains("one may still have a copy"), "{}", question(&rig));
-    assert!(jobs(&rig.act(Action::Accept)).is_empty(), "the marked answer keeps it");
+    assert!(jobs(&rig.act(Action::Accept)).is_empty(), "the default answer keeps it");
     capabilities(&mut rig).can_delete = true;
     rig.act(Action::Remove);
     assert!(question(&rig).contains("Also deletes the session in one"), "{}", question(&rig));
@@ -261,7 +261,7 @@ fn deleting_asks_first_and_says_what_goes_where() {
 }
 
 #[test]
-fn what_is_open_here_is_closed_after_a_question_and_the_last_one_stays() {
+fn an_open_session_is_closed_after_a_question_and_the_last_one_stays() {
     let mut rig = Rig::new();
     let first = rig.state.active;
     let other = rig.state.add_session();
@@ -270,7 +270,7 @@ fn what_is_open_here_is_closed_after_a_question_and_the_last_one_stays() {
     rig.act(Action::First);
     rig.act(Action::Down);
     rig.act(Action::Accept);
-    assert_eq!(rig.state.active, other, "what is open here is shown");
+    assert_eq!(rig.state.active, other, "an open session is activated");
     rig.act(Action::OpenSessions);
     rig.act(Action::Last);
     rig.act(Action::Remove);
@@ -298,7 +298,7 @@ fn a_session_that_is_not_open_is_renamed_in_the_store() {
 }
 
 #[test]
-fn the_title_of_an_open_session_is_kept_also_where_the_agent_takes_none() {
+fn the_title_of_an_open_session_is_saved_without_support_by_the_agent() {
     let mut rig = Rig::new();
     capabilities(&mut rig).can_set_title = false;
     rig.act(Action::RenameSession);
@@ -309,7 +309,7 @@ fn the_title_of_an_open_session_is_kept_also_where_the_agent_takes_none() {
 }
 
 #[test]
-fn an_export_asks_for_its_form_and_says_the_path() {
+fn an_export_asks_for_the_format_and_shows_the_path() {
     let mut rig = Rig::new();
     open(&mut rig, vec![kept("k1", "Kept", Nearness::Here)]);
     rig.act(Action::ExportSession);
@@ -321,7 +321,7 @@ fn an_export_asks_for_its_form_and_says_the_path() {
 }
 
 #[test]
-fn what_was_said_is_searched_and_a_place_is_opened_to_be_read() {
+fn the_full_text_is_searched_and_a_hit_is_opened_read_only() {
     let mut rig = Rig::new();
     rig.act(Action::SearchSessions);
     let fx = rig.type_line("rounding kind:edit is:error agent:one days:7 in:here");
@@ -345,7 +345,7 @@ fn what_was_said_is_searched_and_a_place_is_opened_to_be_read() {
     };
     let serial = *serial;
     tell(&mut rig, StoreNews::Found { serial: serial - 1, hits: Ok(vec![hit.clone(), hit.clone()]) });
-    assert!(dialog(&rig).text.as_ref().unwrap().hits.is_empty(), "an older search counts no more");
+    assert!(dialog(&rig).text.as_ref().unwrap().hits.is_empty(), "results of an older search are ignored");
     tell(&mut rig, StoreNews::Found { serial, hits: Ok(vec![hit]) });
     let fx = rig.act(Action::Accept);
     let job = StoreJob::Open { uid: "k1".into(), takes: false, at: Some(41), folder: "/home/u/shop".into() };
@@ -353,20 +353,20 @@ fn what_was_said_is_searched_and_a_place_is_opened_to_be_read() {
 }
 
 #[test]
-fn the_end_of_the_marked_session_is_asked_for_once() {
+fn the_preview_of_the_selected_session_is_requested_once() {
     let mut rig = Rig::new();
     let fx = open(&mut rig, vec![kept("k1", "a", Nearness::Here), kept("k2", "b", Nearness::Here)]);
-    assert_eq!(jobs(&fx), [&StoreJob::Preview { uid: "k1".into() }], "the first that is not on the screen");
-    assert!(jobs(&rig.act(Action::Up)).is_empty(), "what is open here needs no look");
+    assert_eq!(jobs(&fx), [&StoreJob::Preview { uid: "k1".into() }], "the first that is not active");
+    assert!(jobs(&rig.act(Action::Up)).is_empty(), "an open session needs no preview");
     assert_eq!(jobs(&rig.act(Action::Down)), [&StoreJob::Preview { uid: "k1".into() }]);
     assert_eq!(jobs(&rig.act(Action::Down)), [&StoreJob::Preview { uid: "k2".into() }]);
     tell(&mut rig, StoreNews::Previewed { uid: "k1".into(), kept: Ok(Box::default()) });
-    assert!(dialog(&rig).preview.as_ref().unwrap().session.is_none(), "the mark has moved on");
+    assert!(dialog(&rig).preview.as_ref().unwrap().session.is_none(), "the selection has moved on");
     tell(&mut rig, StoreNews::Previewed { uid: "k2".into(), kept: Ok(Box::default()) });
     assert!(dialog(&rig).preview.as_ref().unwrap().session.is_some());
 }
 
-/// Joining rows shares them, so that a list of any length costs no copies of its texts.
+/// Joined rows are shared, so that their texts are not copied.
 #[test]
 fn thousands_of_rows_are_shared_not_copied() {
     let mut rig = Rig::new();
@@ -383,7 +383,7 @@ fn thousands_of_rows_are_shared_not_copied() {
 }
 
 #[test]
-fn archived_sessions_are_out_of_the_way_and_the_marked_one_is_asked_about() {
+fn archived_sessions_are_hidden_and_the_status_of_the_selected_one_is_requested() {
     let mut rig = Rig::new();
     let can = capabilities(&mut rig);
     (can.can_archive, can.tells_status, can.can_load) = (true, true, true);
@@ -396,7 +396,7 @@ fn archived_sessions_are_out_of_the_way_and_the_marked_one_is_asked_about() {
     let now = rig.now;
     let fx = update(&mut rig.state, Event::Input, now);
     assert!(matches!(calls(&fx)[..], [Call::SessionStatus(id)] if id.as_str() == "a"), "{fx:?}");
-    assert!(calls(&update(&mut rig.state, Event::Input, now)).is_empty(), "it is asked already");
+    assert!(calls(&update(&mut rig.state, Event::Input, now)).is_empty(), "it was requested already");
     rig.act(Action::NextScope);
     assert!(shown(&rig).contains(&"Away"), "{:?}", shown(&rig));
 }

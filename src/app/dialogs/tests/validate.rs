@@ -1,4 +1,4 @@
-//! What a field may hold.
+//! Tests of validating fields.
 
 use crate::app::FieldState;
 use crate::app::LineInput;
@@ -79,7 +79,7 @@ fn formats_are_checked() {
 }
 
 #[test]
-fn numbers_are_read_and_bounded() {
+fn numbers_are_parsed_and_limited() {
     let number = |is_integer| FieldKind::Number {
         is_integer,
         minimum: Some(-2.5),
@@ -99,14 +99,14 @@ fn numbers_are_read_and_bounded() {
 }
 
 #[test]
-fn whole_numbers_keep_all_their_digits() {
+fn integers_keep_all_their_digits() {
     let kind = || FieldKind::Number { is_integer: true, minimum: None, maximum: None, default: None };
     assert_eq!(typed(kind(), "9007199254740993"), Ok(Some(FieldValue::Integer(9_007_199_254_740_993))));
     assert!(typed(kind(), "9223372036854775808").is_err());
 }
 
 #[test]
-fn what_is_optional_may_be_left_out() {
+fn optional_fields_may_be_empty() {
     let optional = |kind| check(&FieldState::new(&field("x", false, kind)));
     assert_eq!(optional(text(Some(3), None, Some("email"))), Ok(None));
     assert_eq!(optional(FieldKind::Boolean { default: None }), Ok(None));
@@ -119,7 +119,7 @@ fn what_is_optional_may_be_left_out() {
 }
 
 #[test]
-fn a_pattern_is_checked_where_it_can_be_read() {
+fn a_pattern_is_checked_if_it_is_valid() {
     let kind = |pattern: &str| FieldKind::Text {
         min_chars: None,
         max_chars: None,
@@ -131,7 +131,7 @@ fn a_pattern_is_checked_where_it_can_be_read() {
     assert_eq!(typed(kind("^v[0-9]+$"), "v12"), fine("v12"));
     assert_eq!(typed(kind("^v[0-9]+$"), "x"), Err("Must match ^v[0-9]+$.".to_owned()));
     assert_eq!(typed(kind("b"), "abc"), fine("abc"), "a pattern is not anchored");
-    // Another language's syntax, and one that would grow too large, are the agent's to check.
+    // Patterns in other syntaxes, and too large ones, are left to the agent.
     assert_eq!(typed(kind("^(?=a)"), "b"), fine("b"));
     assert_eq!(typed(kind("(a{1000}){1000}"), "b"), fine("b"));
     let hint = |pattern| field_hint(&field("x", true, kind(pattern))).unwrap();

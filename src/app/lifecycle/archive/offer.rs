@@ -1,8 +1,8 @@
-//! What a folder was last used with, offered by a parlor that starts in it.
+//! Offers the agent and session last used in the folder at the start.
 //!
-//! Duty: asks the store once, behind the first frame, and keeps the answer at hand while nothing was said. Not its
-//! duty: showing it (`ui::welcome`, the picker of agents), opening it (`archive`).
-//! Invariant: an answer that comes late changes nothing that the user has marked or typed meanwhile.
+//! Queries the store once, after the first frame; the offer is valid while the session has no prompt. `ui::welcome` and
+//! the agent picker show it, `archive` opens it.
+//! Invariant: a late result does not change what the user has selected or typed meanwhile.
 
 use crate::app::state::lookup;
 use crate::app::state::modal;
@@ -11,7 +11,7 @@ use std::time::Instant;
 use crate::app::{Effect, Modal, Picker, PickerKind, State};
 use crate::model::{ArchiveRow, StoreJob};
 
-/// Asks for the folder's last agent, and for its last session if that is to be offered.
+/// Requests the folder's last agent, and its last session if it is to be offered.
 pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
     if state.setup.keeps_sessions {
         let folder = state.setup.folder.clone();
@@ -19,15 +19,15 @@ pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Goes on with it.
+/// Continues the offered session.
 pub fn continue_last(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(uid) = lookup::last_session(state).map(|row| row.uid.clone()) else { return };
-    // The list of agents asked what to begin with; this is the answer.
+    // The agent picker is no longer needed.
     state.modals.retain(|modal| !is_of_agents(modal));
     super::open_kept(state, &uid, true, None, now, fx);
 }
 
-/// The agent that the folder was last used with; one that was chosen meanwhile counts more.
+/// The agent last used in the folder; an agent chosen meanwhile takes precedence.
 pub(super) fn on_agent(state: &mut State, agent: String) {
     if state.setup.last_agent.is_some() {
         return;
@@ -36,7 +36,7 @@ pub(super) fn on_agent(state: &mut State, agent: String) {
     let rows = modal::agent_rows(state);
     let Some(picker) = agents_picker(state) else { return };
     let is_untouched = picker.selected == 0 && picker.filter.text.is_empty();
-    // The same rows but for what they say of their use; whatever was measured of the former ones is measured anew.
+    // The rows must be the same except for their usage, because the matches are retained.
     if picker.rows.len() != rows.len() {
         return;
     }
@@ -61,7 +61,7 @@ pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
         if !is_filtered {
             picker.matches.insert(0, 0);
         }
-        // The mark stays on what it was on.
+        // The selection stays on its row.
         let place = marked.and_then(|row| picker.matches.iter().position(|place| *place == row + 1));
         picker.selected = place.unwrap_or(0);
     }

@@ -1,4 +1,4 @@
-//! Parts of a long session that are read when they are looked at: before, behind and around what is shown.
+//! Loads pages of a long session on demand: before, after and around those in memory.
 
 use crate::app::recording::loading;
 use crate::app::session::reveal;
@@ -13,7 +13,7 @@ use crate::model::{EarlierPage, SessionKey, Window};
 use crate::app::Later;
 use crate::app::recording::loading::load_earlier;
 
-/// Finds the place of an event in what is shown, by what is around it.
+/// Finds an event in the transcript with the page around it.
 pub(super) fn on_around(
     state: &mut State,
     key: SessionKey,
@@ -39,7 +39,7 @@ pub(super) fn on_around(
     }
 }
 
-/// A page of what comes behind what is shown.
+/// A page of later events was read.
 pub(super) fn on_later(
     state: &mut State,
     key: SessionKey,
@@ -75,7 +75,7 @@ pub(super) fn on_earlier(
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(earlier) = &mut session.pages.book.earlier else { return };
     if !std::mem::take(&mut earlier.is_loading) {
-        // It was asked for of another history.
+        // It was requested for another history.
         return;
     }
     if paging::is_stale(session, page.as_ref().ok().map(|page| page.first_seq)) {

@@ -1,7 +1,6 @@
-//! The question about a file or command, and what its answer does.
+//! The question about a file or command, and the effect of its answer.
 //!
-//! Duty: what is asked and offered, and the work or the refusal after the answer. Not its duty: the queue of questions
-//! (`asks`), deciding whether to ask (`model::policy`).
+//! `asks` manages the queue of questions, `model::policy` decides whether to ask.
 
 use std::time::Instant;
 
@@ -15,7 +14,7 @@ use super::{add_file, start};
 use crate::app::session::access;
 use crate::app::{AccessChoice, AccessRequest, AccessWork, Effect, RequestClass, State};
 
-/// What the user is asked.
+/// The question to the user.
 pub(super) fn question(
     state: &State,
     conn: ConnId,
@@ -37,7 +36,7 @@ pub(super) fn question(
     AccessRequest { work, access, why, change, call, grant, offers_all_commands, agent }
 }
 
-/// The user answered about a file or command.
+/// Applies the user's answer about a file or command.
 pub(in crate::app) fn on_answered(
     state: &mut State,
     (conn, ask): (ConnId, AskId),
@@ -81,14 +80,14 @@ pub(in crate::app) fn on_answered(
     match &open.work {
         AccessWork::File(job) => add_file(state, FileJob { allowed: Some(by), ..job.clone() }, fx),
         AccessWork::Run(key, command) => {
-            // All commands in the session's folders, and none where a link leads out.
+            // All commands in the session's folders, except where a link leads out of them.
             let is_bound = choice == AccessChoice::AllCommands;
             start(state, (conn, ask), *key, command.clone(), by, is_bound, fx);
         }
     }
 }
 
-/// What was not done is an item, too.
+/// Adds a refused access to the transcript.
 pub(in crate::app) fn note_refused(state: &mut State, open: &AccessRequest, by: RefusedBy, now: Instant) {
     let key = match &open.work {
         AccessWork::Run(key, _) => Some(*key),

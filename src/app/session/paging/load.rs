@@ -1,8 +1,8 @@
-//! Reads pages again that had gone.
+//! Loads unloaded pages again.
 //!
-//! Duty: which events are asked for, and what their items mean for what is in memory. Not its duty: asking the store and
-//! telling the user (`archive`).
-//! Invariant: a page is asked for only when all that was kept late for it is on the disk.
+//! Determines which events to request, and merges the resulting items with those in memory. `archive` sends the
+//! requests.
+//! Invariant: a page is requested only when all late events of it are on disk.
 
 use crate::app::session::paging;
 
@@ -10,22 +10,22 @@ use crate::app::{ItemBody, Session};
 use crate::model::{EventPlace, ItemId, NoticeKind, StoreJob};
 
 use crate::app::state::pages::edge::{Needs, Things};
-use crate::app::state::pages::{Merge, Page, PageIndex, PageKind, gone, index_range, weight};
+use crate::app::state::pages::{Merge, Page, PageIndex, PageKind, index_range, unloaded, weight};
 
-/// So much is read at once, if a page is not more.
+/// Number of bytes read at once, unless a page is larger.
 const READ_BYTES: usize = 1 << 20;
 
-/// The job that reads what stood last before what is in memory; `None`: not now.
+/// The job that reads the events before those in memory; `None`: not now.
 pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     let key = session.key;
     let pages = &mut session.pages;
-    let PageIndex { closed, open, merge, gone, away_late, earlier, reading, asked } = &mut pages.book;
+    let PageIndex { closed, open, merge, unloaded, away_late, earlier, reading, asked } = &mut pages.book;
     let earlier = earlier.as_mut().filter(|earlier| !earlier.is_loading)?;
     let uid = earlier.uid.clone();
     if let Some(merge) = merge {
         let end = closed.get(merge.pages).unwrap_or(open).begin;
         let is_written = closed.iter().take(merge.pages).all(|page| page.late <= pages.written);
-        // Else it is asked for again with the next frame.
+        // Otherwise it is requested again with the next frame.
         let Some(EventPlace::Seq(before)) = end.filter(|_| is_written) else { return None };
         (earlier.is_loading, earlier.has_failed) = (true, false);
         *asked = pages.serial;
@@ -36,28 +36,27 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
     }
     (earlier.is_loading, earlier.has_failed) = (true, false);
     let before = earlier.before;
-    let kind = gone.last().map(|page| page.kind);
+    let kind = unloaded.last().map(|page| page.kind);
     let mut bytes = 0;
-    let fits = |page: &&gone::Gone| {
+    let fits = |page: &&unloaded::Unloaded| {
         let fits = Some(page.kind) == kind && (bytes == 0 || bytes + page.weight <= READ_BYTES);
         bytes += page.weight.max(1);
         fits
     };
-    let count = gone.iter().rev().take_while(fits).count();
-    let from = gone.len().checked_sub(count).and_then(|first| gone.get(first)).map(|page| page.begin);
+    let count = unloaded.iter().rev().take_while(fits).count();
+    let from = unloaded.len().checked_sub(count).and_then(|first| unloaded.get(first)).map(|page| page.begin);
     (*reading, *asked) = (count, pages.serial);
     Some(StoreJob::Earlier { key, uid, before, from })
 }
 
-/// Whether what was read is without something that came late since it was asked for, or is of another history. Then it
-/// is as if it had not been.
+/// Whether a result lacks late events recorded since the request, or belongs to another history. It is then ignored.
 pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) -> bool {
     let book = &mut session.pages.book;
     if let Some(merge) = &book.merge {
         let is_another = first_seq.is_some_and(|seq| seq != merge.first_seq);
         return is_another || book.closed.iter().take(merge.pages).any(|page| page.late > book.asked);
     }
-    let first = book.gone.len().checked_sub(book.reading).and_then(|first| book.gone.get(first));
+    let first = book.unloaded.len().checked_sub(book.reading).and_then(|first| book.unloaded.get(first));
     let is_another = first_seq.is_some_and(|seq| first.is_none_or(|first| first.begin != seq));
     let is_stale = book.reading > 0 && (book.away_late > book.asked || is_another);
     if is_stale {
@@ -66,7 +65,7 @@ pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) ->
     is_stale
 }
 
-/// Nothing could be read.
+/// A read has failed.
 pub(in crate::app) fn read_failed(session: &mut Session) {
     session.pages.book.reading = 0;
     session.pages.book.merge = None;
@@ -76,39 +75,39 @@ pub(in crate::app) fn read_failed(session: &mut Session) {
     }
 }
 
-/// Where a page that was read belongs.
+/// Where a loaded page belongs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::app) struct Front {
-    /// How many events stand before it.
+    /// Number of events before it.
     pub left: u64,
-    /// Whether it was in memory before, as it is.
+    /// Whether it was in memory before, in the same state.
     pub is_own: bool,
-    /// Whether events may be left out of it that are about something before it.
+    /// Whether events about subjects before it may be omitted from it.
     pub may_hide: bool,
     /// Whether the session ended with it when it was opened.
     pub is_end: bool,
-    /// So many pages in memory are in it.
+    /// Number of pages in memory that it includes.
     pub replaced: usize,
 }
 
-/// The pages that were asked for came, or a page that the store knows to have so many events before it.
-pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, told_left: u64) -> Front {
+/// The requested pages were read, or a page with `left_count` events before it according to the store.
+pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, left_count: u64) -> Front {
     let book = &mut session.pages.book;
     if let Some(Merge { left, pages, .. }) = book.merge.take() {
         let is_end = book.closed.iter().take(pages).any(|page| page.kind.is_end);
         return Front { left, is_own: false, may_hide: true, is_end, replaced: pages };
     }
     let count = std::mem::take(&mut book.reading);
-    let Some(kind) = book.gone.last().map(|page| page.kind).filter(|_| count > 0) else {
-        return Front { left: told_left, may_hide: true, ..Front::default() };
+    let Some(kind) = book.unloaded.last().map(|page| page.kind).filter(|_| count > 0) else {
+        return Front { left: left_count, may_hide: true, ..Front::default() };
     };
     let (left, before) = book.earlier.as_ref().map_or((0, first_seq), |it| (it.count, it.before));
-    book.gone.truncate(book.gone.len().saturating_sub(count));
+    book.unloaded.truncate(book.unloaded.len().saturating_sub(count));
     let left = left.saturating_sub(u64::try_from(before - first_seq).unwrap_or(0));
     Front { left, is_own: true, may_hide: kind.hides, is_end: kind.is_end, replaced: 0 }
 }
 
-/// Whether a turn that goes on behind a page ended well there: then the calls that were left open are taken for done.
+/// Whether a turn that continues after a page ended successfully there: calls left open are then considered completed.
 pub(in crate::app) fn is_over_behind(session: &Session, turn: u32, front: Front) -> bool {
     let PageIndex { closed, open, .. } = &session.pages.book;
     let mut behind = closed.iter().skip(front.replaced);
@@ -127,7 +126,7 @@ pub(in crate::app) fn is_over_behind(session: &Session, turn: u32, front: Front)
     })
 }
 
-/// Whether more of what is in memory depends on a page that was read: then both are to be read again.
+/// Whether pages in memory depend on a loaded page, so that they are read again together.
 pub(in crate::app) fn wait_for_both(
     session: &mut Session,
     things: &Things,
@@ -140,12 +139,12 @@ pub(in crate::app) fn wait_for_both(
     let start = |page: &Page| transcript.index_from(page.first);
     let behind = closed.get(replaced).map(start);
     let next = behind.and_then(|index| transcript.items().get(index)).map(|item| &item.body);
-    // A notice that comes again is counted.
+    // A repeated notice is counted.
     let is_repeated = matches!(last, Some(ItemBody::Notice { .. })) && last == next;
     let depends =
         |page: &Page| page.needs.are_in(things, left == 0) || (is_repeated && Some(start(page)) == behind);
     let Some(last) = closed.iter().rposition(depends).filter(|last| *last >= replaced) else { return false };
-    // What could not be kept would be lost.
+    // Parts that could not be recorded would be lost.
     if closed.iter().take(last + 1).any(|page| page.is_cut) {
         return false;
     }
@@ -153,8 +152,7 @@ pub(in crate::app) fn wait_for_both(
     true
 }
 
-/// Items of a page, made by a session of their own, are in memory again behind the first line: what points to them
-/// there does so here.
+/// Inserts the items of a loaded page after the first line, and updates all references to them.
 pub(in crate::app) fn put_in_front(
     session: &mut Session,
     before: Session,
@@ -203,7 +201,7 @@ pub(in crate::app) fn put_in_front(
     session.pages.wants_trim = true;
 }
 
-/// What was read before the page that it stands in looked like another thing.
+/// Merges an item with a later one of the same subject, which was loaded first.
 fn join(session: &mut Session, place: ItemId, later: ItemId) {
     let Some(later) = session.transcript.get(later) else { return };
     let (later, body) = (later.id, later.body.clone());

@@ -1,8 +1,8 @@
-//! Aligns the items of turns that belong together.
+//! Aligns the items of matching turns.
 //!
-//! Messages are compared as streams of text for each speaker, so that it does not matter where one ends and the next
-//! begins. Calls are told again by what they do, then by their ids.
-//! Invariant: text is searched for within other text only up to a budget; after that only equal messages are found.
+//! Messages are compared as streams of text per speaker, whatever their boundaries. Calls are matched by what they do,
+//! then by their ids.
+//! Invariant: text is searched within other text only up to a budget; after that only equal messages match.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -12,47 +12,47 @@ use crate::model::{Role, ToolCallId};
 
 use super::{AlignedItem, MIN_PART_BYTES, text, turns};
 
-/// So many bytes of text are searched in one comparison.
+/// Maximum number of bytes searched in one comparison.
 const BUDGET: usize = 64 << 20;
 
-/// An agent's reply to the context that it gave itself is not longer.
+/// Maximum length of an agent's reply to the context that it added.
 const MAX_REPLY_TO_CONTEXT: usize = 200;
 
 /// Compares items, group by group.
 pub(super) struct Matcher<'a> {
     ours: &'a [Item],
     theirs: &'a [Item],
-    /// How much of the text of each of our messages was told.
-    told_bytes: HashMap<usize, usize>,
-    /// How long the text of each of our messages is.
+    /// Number of bytes of each recorded message that were replayed.
+    matched_bytes: HashMap<usize, usize>,
+    /// Length of the text of each recorded message.
     lengths: HashMap<usize, usize>,
     budget: usize,
 }
 
-/// What a replayed item is.
+/// The match of a replayed item.
 enum Bit {
-    /// This item of ours.
+    /// This recorded item.
     Same(usize),
-    /// Something else: the whole item, or these parts of it.
+    /// Not recorded: the whole item, or these parts of it.
     New(Option<Vec<MessagePart>>),
 }
 
-/// The messages of a speaker, in order, and how far they were told.
+/// The messages of a speaker, in order, and how far they were matched.
 #[derive(Default)]
 struct Stream {
     texts: Vec<(usize, String)>,
     by_text: HashMap<String, VecDeque<usize>>,
-    /// The next message to be told, and how many of its bytes were.
+    /// The next message, and the number of its bytes that were matched.
     next: (usize, usize),
 }
 
 impl<'a> Matcher<'a> {
     /// A matcher of two lists.
     pub fn new(ours: &'a [Item], theirs: &'a [Item]) -> Self {
-        Self { ours, theirs, told_bytes: HashMap::new(), lengths: HashMap::new(), budget: BUDGET }
+        Self { ours, theirs, matched_bytes: HashMap::new(), lengths: HashMap::new(), budget: BUDGET }
     }
 
-    /// Adds what a group of turns is.
+    /// Adds the alignment of a group of turns.
     pub fn add(&mut self, ours: Range<usize>, theirs: Range<usize>, out: &mut Vec<AlignedItem>) {
         let (our_items, their_items) = (items(self.ours, &ours), items(self.theirs, &theirs));
         let mut bits: Vec<Vec<Bit>> = their_items.iter().map(|_| Vec::new()).collect();
@@ -83,7 +83,7 @@ impl<'a> Matcher<'a> {
             for bit in bits {
                 match bit {
                     Bit::Same(our) => {
-                        // What only the replay has stands before the next item that both have.
+                        // Items of the replay only are placed before the next common item.
                         take_ours(our, out);
                         out.append(&mut waiting);
                     }
@@ -101,14 +101,14 @@ impl<'a> Matcher<'a> {
         out.append(&mut waiting);
     }
 
-    /// Whether the last of the agent's messages among these items was told to its end.
+    /// Whether the last message of the agent among these items was replayed completely.
     pub fn has_end(&self, range: Range<usize>) -> bool {
         let of_agent = |place: &usize| {
             let message = self.ours.get(*place).and_then(message_of);
             message.is_some_and(|message| message.role == Role::Agent)
         };
         let last = range.rev().filter(of_agent).find_map(|place| Some((place, *self.lengths.get(&place)?)));
-        last.is_none_or(|(place, length)| self.told_bytes.get(&place).copied().unwrap_or(0) >= length)
+        last.is_none_or(|(place, length)| self.matched_bytes.get(&place).copied().unwrap_or(0) >= length)
     }
 
     fn match_messages(
@@ -144,7 +144,7 @@ impl<'a> Matcher<'a> {
                     continue;
                 }
                 if is_same_turn {
-                    // Turns that belong together have the same prompts, however they are worded.
+                    // Matching turns have the same prompts, however they are worded.
                     last_prompt = prompts.pop_front().or(last_prompt);
                     bits.extend(last_prompt.map(Bit::Same));
                 } else {
@@ -177,7 +177,7 @@ impl<'a> Matcher<'a> {
         let own = streams.entry(message.role).or_default();
         let mut found = own.find(&whole, &mut self.budget);
         if matches!(found.as_slice(), [Found::New(_)]) {
-            // Thoughts that became a part of the answer, or the other way round.
+            // Thoughts that became part of the reply, or the reverse.
             let other = streams.values_mut().find_map(|stream| stream.take_equal(&whole));
             found = other.map_or(found, |index| vec![Found::Same(index, whole.len())]);
         }
@@ -188,7 +188,7 @@ impl<'a> Matcher<'a> {
         for found in found {
             match found {
                 Found::Same(index, bytes) => {
-                    *self.told_bytes.entry(index).or_default() += bytes;
+                    *self.matched_bytes.entry(index).or_default() += bytes;
                     bits.push(Bit::Same(index));
                 }
                 Found::New(part) => {
@@ -206,7 +206,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// The blocks of a message that none of our messages has, and a message of ours that has one of the others.
+/// The blocks of a message that are not recorded, and a recorded message with one of the others.
 fn compare_blocks(message: &Message, ours: &[(usize, &Item)]) -> (Vec<MessagePart>, Option<usize>) {
     let (mut new, mut known) = (Vec::new(), None);
     for block in message.parts.iter().filter(|part| matches!(part, MessagePart::Block(_))) {
@@ -223,9 +223,9 @@ fn compare_blocks(message: &Message, ours: &[(usize, &Item)]) -> (Vec<MessagePar
 
 /// A part of a replayed text.
 enum Found {
-    /// So many bytes of this item of ours.
+    /// This number of bytes of a recorded item.
     Same(usize, usize),
-    /// Nothing of ours.
+    /// Not recorded.
     New(Range<usize>),
 }
 
@@ -235,26 +235,26 @@ impl Stream {
         self.texts.push((index, text));
     }
 
-    /// What is left of a message of ours.
+    /// The unmatched rest of a recorded message.
     fn rest(&self, place: usize) -> Option<(usize, &str)> {
         let (index, text) = self.texts.get(place)?;
         let from = if place == self.next.0 { self.next.1 } else { 0 };
         Some((*index, text.get(from..).unwrap_or_default()))
     }
 
-    /// Goes behind so many bytes of what is left of a message.
+    /// Advances by this number of bytes of a message.
     fn go_behind(&mut self, place: usize, bytes: usize) {
         let from = if place == self.next.0 { self.next.1 } else { 0 };
         self.next = (place, from + bytes);
     }
 
-    /// A message with exactly this text, which was not told yet.
+    /// An unmatched message with exactly this text.
     fn take_equal(&mut self, text: &str) -> Option<usize> {
         let place = self.by_text.get_mut(text).and_then(VecDeque::pop_front)?;
         self.texts.get(place).map(|(index, _)| *index)
     }
 
-    /// What a replayed text is.
+    /// Matches a replayed text.
     fn find(&mut self, text: &str, budget: &mut usize) -> Vec<Found> {
         let is_long = text.len() >= MIN_PART_BYTES;
         // The usual case: the next message, or a part of it.
@@ -282,7 +282,7 @@ impl Stream {
             return vec![found];
         }
         let found = self.find_joined(text, budget);
-        // What was added of such a text before stands beside it as a message of its own.
+        // A part that was inserted earlier is a separate message.
         let known = |part: Found| match part {
             Found::New(range) => {
                 let part = text.get(range.clone()).unwrap_or_default();
@@ -301,7 +301,7 @@ impl Stream {
         }
     }
 
-    /// A text within a message of ours.
+    /// Finds a text within a recorded message.
     fn find_within(&mut self, text: &str, budget: &mut usize) -> Option<Found> {
         for place in self.next.0..self.texts.len() {
             let (index, rest) = self.rest(place)?;
@@ -314,7 +314,7 @@ impl Stream {
         None
     }
 
-    /// A text that holds messages of ours, one behind the other.
+    /// Finds several consecutive recorded messages in a text.
     fn find_joined(&mut self, text: &str, budget: &mut usize) -> Vec<Found> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -334,7 +334,7 @@ impl Stream {
             let is_begun = !found.is_empty() || rest.len() >= MIN_PART_BYTES;
             let (skipped, taken) = match from {
                 Some(from) => (from, ours.len()),
-                // The message goes on in what is told next.
+                // The message continues in the next replayed one.
                 None if is_begun && ours.starts_with(rest) => (0, rest.len()),
                 None => continue,
             };
@@ -381,8 +381,8 @@ fn deed(call: &ToolCall) -> Deed<'_> {
     (&call.title, call.raw_input.as_ref().map(|raw| &*raw.0))
 }
 
-/// Calls are the same if they do the same, and have the same id where several do; else if they have the same id, or the
-/// same title; else if as many of the same kind are left on both sides.
+/// Calls match if they do the same, and have the same id where several do; otherwise if they have the same id, or the
+/// same title; otherwise if the same number of one kind is left on both sides.
 fn match_calls(ours: &[(usize, &Item)], theirs: &[(usize, &Item)], bits: &mut [Vec<Bit>]) {
     let ours = calls(ours);
     if ours.is_empty() && calls(theirs).is_empty() {
@@ -398,7 +398,7 @@ fn match_calls(ours: &[(usize, &Item)], theirs: &[(usize, &Item)], bits: &mut [V
         })
         .collect();
 
-    // Each way looks at calls in order, and takes each of ours once.
+    // Each pass visits calls in order, and matches each recorded one once.
     let mut take = |places: Option<&mut VecDeque<usize>>| -> Option<usize> {
         let places = places?;
         while let Some(place) = places.pop_front() {
@@ -457,7 +457,7 @@ fn match_calls(ours: &[(usize, &Item)], theirs: &[(usize, &Item)], bits: &mut [V
     }
 }
 
-/// What is neither a message nor a call is the same if it says the same.
+/// Other items match if their content is equal.
 fn match_others(ours: &[(usize, &Item)], theirs: &[(usize, &Item)], bits: &mut [Vec<Bit>]) {
     let mut known: HashMap<String, VecDeque<usize>> = HashMap::new();
     for (index, item) in ours {
@@ -484,7 +484,7 @@ fn match_others(ours: &[(usize, &Item)], theirs: &[(usize, &Item)], bits: &mut [
     }
 }
 
-/// What tells such an item again, the surest first.
+/// Keys that identify such an item, the most specific first.
 fn keys_of(body: &ItemBody) -> Vec<String> {
     match body {
         ItemBody::Message(_) | ItemBody::Tool(_) | ItemBody::TurnEnd(_) | ItemBody::Answered { .. } => {

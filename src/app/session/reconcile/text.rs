@@ -1,25 +1,25 @@
-//! Text as it is compared: without white space and emphasis, and without what agents put around prompts.
+//! Text for comparison: without white space, emphasis, and additions of agents around prompts.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What agents send as text in place of calls and their results. Source: replays of gemini.
+/// Text that agents replay in place of calls and their results. Source: replays of gemini.
 const CALLS: [&str; 2] = ["[Function Call:", "[Function Response:"];
 
-/// What one agent keeps as a message of the user for each cancelled turn. Source: transcripts of Claude Code.
+/// A user message stored by one agent for each cancelled turn. Source: transcripts of Claude Code.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-/// Whether a character counts: agents wrap lines anew, and some emphasise thoughts.
+/// Whether a character is compared: agents rewrap lines, and some emphasize thoughts.
 fn counts(sign: char) -> bool {
     !sign.is_whitespace() && sign != '*'
 }
 
-/// The characters of a text that count.
+/// The compared characters of a text.
 pub(super) fn squeezed(text: &str) -> String {
     text.chars().filter(|sign| counts(*sign)).collect()
 }
 
-/// Where a part of the squeezed text stands in the text itself.
+/// The range of a part of the squeezed text in the text itself.
 pub(super) fn range_in(text: &str, part: &Range<usize>) -> Range<usize> {
     let mut at = 0;
     let (mut start, mut end) = (text.len(), text.len());
@@ -36,8 +36,7 @@ pub(super) fn range_in(text: &str, part: &Range<usize>) -> Range<usize> {
     start.min(end)..end
 }
 
-/// A prompt as it was typed: without the context that an agent put in front of it, and a command as its name and
-/// arguments.
+/// A prompt as it was typed: without the context added by an agent, and a command as its name and arguments.
 fn unwrapped(text: &str) -> Cow<'_, str> {
     let text = without_context(text);
     match between(text, "<command-name>", "</command-name>").filter(|_| text.starts_with("<command-")) {
@@ -54,7 +53,7 @@ fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
     rest.split_once(end).map(|(inner, _)| inner)
 }
 
-/// The prompt of a user's message as it is compared; `None`: an agent made the message, the user typed nothing.
+/// The prompt of a user message for comparison; `None`: the message was created by an agent, not typed.
 pub(super) fn prompt(text: &str) -> Option<String> {
     let is_interruption = |text: &str| text.starts_with(INTERRUPTED) && text.ends_with(']');
     let trimmed = text.trim();
@@ -65,7 +64,7 @@ pub(super) fn prompt(text: &str) -> Option<String> {
     (!typed.is_empty() || trimmed.is_empty()).then_some(typed)
 }
 
-/// Whether a text only stands for calls that are told beside it.
+/// Whether a text only represents calls that are replayed separately.
 pub(super) fn is_calls(text: &str) -> bool {
     let mut rest = text.trim();
     let is_any = !rest.is_empty();
@@ -77,8 +76,8 @@ pub(super) fn is_calls(text: &str) -> bool {
     is_any
 }
 
-/// A prompt without what an agent, or parlor, put in front of it: an element with a name of two words and more, like
-/// `<session_context>…</session_context>`. Source: gemini replays such a one as the user's own message.
+/// A prompt without the context added by an agent or parlor: elements with a name of at least two words, like
+/// `<session_context>…</session_context>`. Source: gemini replays one as a user message.
 pub(in crate::app) fn without_context(text: &str) -> &str {
     let mut rest = text.trim_start();
     loop {

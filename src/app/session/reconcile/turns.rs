@@ -1,12 +1,11 @@
 //! Aligns turns.
 //!
-//! Turns with the same prompt and answer are anchors: equal beginnings and ends first, then those that are there once
-//! on both sides, in the longest order that both have. What lies between them is small in all real cases, and is
-//! aligned by weights: equal prompts, prompts within longer ones, several prompts joined to one. A turn of which only
-//! the prompt is known is no anchor, because other turns often have the same one; nor is a turn that was marked as
-//! missing in an earlier replay, so that the same replay is aligned in the same way again.
-//! Invariant: the work is bounded: lists between anchors that are too long to be weighed are aligned by equal prompts
-//! alone.
+//! Turns with the same prompt and reply are anchors: equal starts and ends first, then turns that are unique on both
+//! sides, in their longest common order. The gaps between anchors are small in practice, and are aligned by weights:
+//! equal prompts, prompts within longer ones, several prompts joined to one. A turn with a prompt only is not an
+//! anchor, because prompts often repeat; nor is a turn that was marked as missing in an earlier replay, so that the
+//! same replay is aligned in the same way again.
+//! Invariant: the work is bounded: gaps too long for weighing are aligned by equal prompts only.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,48 +15,48 @@ use crate::model::{MessageId, Role};
 
 use super::{MIN_PART_BYTES, text};
 
-/// So many pairs of turns between two anchors are weighed against each other.
+/// Maximum number of pairs of turns in a gap that are weighed.
 const MAX_WEIGHED: usize = 1 << 14;
 
-/// So many prompts may be joined to one.
+/// Maximum number of prompts joined to one.
 const MAX_JOINED: usize = 8;
 
-/// So many messages of an answer are looked for in another one.
+/// Maximum number of messages of a reply that are searched in another one.
 const MAX_MESSAGES: usize = 3;
 
-/// So deep anchors are looked for between anchors.
+/// Maximum recursion depth of the search for anchors.
 const MAX_DEPTH: u8 = 24;
 
 /// The items from one prompt to the next.
 #[derive(Debug, Default)]
 pub(super) struct Turn<'a> {
     pub items: Range<usize>,
-    /// What was typed; `None`: the items before the first prompt.
+    /// The typed prompt; `None`: the items before the first prompt.
     pub prompt: Option<String>,
-    /// What the agent answered, all messages joined.
+    /// All messages of the agent, joined.
     pub reply: String,
-    /// Its messages one by one.
+    /// The messages separately.
     messages: Vec<String>,
     /// Ids of the agent's messages.
     ids: Vec<&'a MessageId>,
-    /// What it thought and did besides.
+    /// Its thoughts and tool calls.
     deeds: Vec<String>,
-    /// Its notices, the agent's and parlor's.
+    /// Notices of the agent and of parlor.
     notices: Vec<&'a str>,
     /// Whether it was cancelled or has failed.
     pub has_bad_end: bool,
-    /// Whether a notice says that it is not in the agent's history.
+    /// Whether a notice marks it as missing in the agent's history.
     is_marked: bool,
 }
 
 impl Turn<'_> {
-    /// Whether it can be recognized by more than its prompt, and was not missing in a replay before.
+    /// Whether it is identified by more than its prompt, and was not missing in an earlier replay.
     fn is_anchor(&self) -> bool {
         !self.is_marked && (!self.reply.is_empty() || !self.deeds.is_empty())
     }
 }
 
-/// Turns that belong together; one side may be empty.
+/// Matching turns; one side may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
     pub ours: Range<usize>,
@@ -96,7 +95,7 @@ pub(super) fn of(items: &[Item]) -> Vec<Turn<'_>> {
             ItemBody::TurnEnd(_) => turn.has_bad_end = true,
             ItemBody::Notice { title, .. } => turn.notices.push(title),
             ItemBody::Answered { .. } => {}
-            // No agent tells what went through parlor, or which call it asked about under another id.
+            // Agents do not replay accesses through parlor, or which call they requested under another id.
             ItemBody::Tool(call) if call.is_own || call.from_ask_only => {}
             ItemBody::Tool(call) => turn.deeds.push(call.title.clone()),
             ItemBody::Compaction { summary, .. } => turn.deeds.push(summary.clone()),
@@ -124,16 +123,16 @@ pub(super) fn items_of(turns: &[Turn<'_>], range: &Range<usize>) -> Range<usize>
     start..end.max(start)
 }
 
-/// Aligns turns. The groups hold all of ours, and those of theirs that are to be looked at, both in order.
+/// Aligns turns. The groups hold all recorded ones, and the replayed ones to compare, both in order.
 pub(super) fn align(ours: &[Turn<'_>], theirs: &[Turn<'_>], is_whole: bool) -> Vec<Group> {
     let theirs_end = theirs.len() - repeated(ours, theirs);
     let has_lead = |turns: &[Turn<'_>]| usize::from(turns.first().is_some_and(|turn| turn.prompt.is_none()));
     let (our_start, their_start) = (has_lead(ours), has_lead(theirs));
-    // The beginning of a replay belongs to the beginning of the record.
+    // The start of a replay belongs to the start of the record.
     let lead = Group { ours: 0..our_start, theirs: 0..if is_whole { their_start } else { 0 } };
     let rest = Group { ours: our_start..ours.len(), theirs: their_start..theirs_end };
 
-    // All of a turn, its prompt and answer, its prompt: each way leaves gaps for the next one.
+    // By whole turn, by prompt and reply, by prompt: each pass leaves gaps for the next one.
     let mut matched = Vec::new();
     let mut gaps = vec![rest];
     for way in [Key::All, Key::Reply, Key::Prompt] {
@@ -158,7 +157,7 @@ pub(super) fn align(ours: &[Turn<'_>], theirs: &[Turn<'_>], is_whole: bool) -> V
     let mut groups = vec![lead];
     let (mut our_next, mut their_next) = (our_start, their_start);
     let end = Group { ours: ours.len()..ours.len(), theirs: theirs_end..theirs_end };
-    // What stands before the first common turn may be recorded, but is not in memory.
+    // Turns before the first common one may be recorded but not in memory.
     let mut is_known = is_whole;
     for group in matched.into_iter().chain([end]) {
         groups.push(Group { ours: our_next..group.ours.start, theirs: their_next..their_next });
@@ -183,7 +182,7 @@ fn is_small(gap: &Group) -> bool {
     gap.ours.len().saturating_mul(gap.theirs.len()) <= MAX_WEIGHED
 }
 
-/// What of turns is compared.
+/// The compared part of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     All,
@@ -191,7 +190,7 @@ enum Key {
     Prompt,
 }
 
-/// How many turns at the end of a replay only tell all of it again: some agents replay twice.
+/// Number of turns at the end of a replay that repeat all of it: some agents replay twice.
 fn repeated(ours: &[Turn<'_>], theirs: &[Turn<'_>]) -> usize {
     let half = theirs.len() / 2;
     let is_same = |(one, other): (&Turn<'_>, &Turn<'_>)| {
@@ -204,7 +203,7 @@ fn repeated(ours: &[Turn<'_>], theirs: &[Turn<'_>]) -> usize {
     if is_twice { half } else { 0 }
 }
 
-/// A prompt that was sent twice, of which one turn is recorded: nothing of the agent stands behind the other.
+/// Whether a prompt was sent twice and one turn of it is recorded: the agent has nothing for this one.
 fn is_repetition(theirs: &[Turn<'_>], place: usize) -> bool {
     let is_empty = |turn: &&Turn<'_>| turn.messages.is_empty() && turn.deeds.is_empty();
     let Some(turn) = theirs.get(place).filter(|turn| turn.prompt.is_some()).filter(is_empty) else {
@@ -214,7 +213,7 @@ fn is_repetition(theirs: &[Turn<'_>], place: usize) -> bool {
     is_same(theirs.get(place + 1)) || is_same(place.checked_sub(1).and_then(|before| theirs.get(before)))
 }
 
-/// Gives equal turns equal numbers, and this one to those that are no anchors.
+/// Assigns equal turns equal numbers, and turns that are not anchors a common one.
 fn number<'a>(
     turns: &'a [Turn<'a>],
     ids: &mut HashMap<TurnKey<'a>, usize>,
@@ -237,10 +236,10 @@ fn number<'a>(
         .collect()
 }
 
-/// Prompt, answer and deeds.
+/// Prompt, reply and tool calls.
 type TurnKey<'a> = (Option<&'a str>, &'a str, &'a [String]);
 
-/// Looks for anchors by numbers.
+/// Finds anchors by numbers.
 struct Search<'a> {
     keys: [&'a [usize]; 2],
     pairs: Vec<Group>,
@@ -257,8 +256,8 @@ impl Search<'_> {
         self.pairs.push(Group { ours: ours..ours + 1, theirs: theirs..theirs + 1 });
     }
 
-    /// Aligns equal turns of a gap. An agent loses turns from the end or the beginning; where only the end of the
-    /// record is given, the ends are compared first.
+    /// Aligns equal turns of a gap. Agents lose turns from the end or the start; where only the end of the record is
+    /// given, the ends are compared first.
     fn anchor(&mut self, gap: Group, depth: u8, from_start: bool) {
         let Group { mut ours, mut theirs } = gap;
         for is_start in [from_start, !from_start] {
@@ -297,10 +296,10 @@ impl Search<'_> {
         );
     }
 
-    /// Turns that are there once on both sides: the longest order that both have.
+    /// Turns that are unique on both sides, in their longest common order.
     fn unique(&self, ours: &Range<usize>, theirs: &Range<usize>) -> Vec<(usize, usize)> {
         let [our_keys, their_keys] = self.keys;
-        // Per key: how often and where, on both sides.
+        // By key: number and last position on each side.
         let mut seen: HashMap<usize, [(u32, usize); 2]> = HashMap::new();
         for (side, (keys, range)) in [(our_keys, ours), (their_keys, theirs)].into_iter().enumerate() {
             for place in range.clone() {
@@ -321,9 +320,9 @@ impl Search<'_> {
     }
 }
 
-/// The longest part of the pairs, which are ordered by their first place, that is ordered by the second one too.
+/// The longest subsequence of the pairs, sorted by their first position, that is also sorted by the second one.
 fn longest_order(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // The last pair of the best order of each length, and the pair before each pair.
+    // The last pair of the best subsequence of each length, and the predecessor of each pair.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = vec![None; pairs.len()];
     let second = |index: &usize| pairs.get(*index).map_or(0, |pair| pair.1);
@@ -347,16 +346,16 @@ fn longest_order(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     order
 }
 
-/// A step of an alignment: how many turns of both sides it takes.
+/// A step of an alignment: the number of turns of each side.
 type Step = (usize, usize);
 
-/// Aligns the turns of a small gap so that the sum of weights is highest.
+/// Aligns the turns of a small gap with the highest sum of weights.
 fn weigh(ours: &[Turn<'_>], theirs: &[Turn<'_>], gap: &Group, matched: &mut Vec<Group>) {
     let (height, width) = (gap.ours.len(), gap.theirs.len());
     if height == 0 || width == 0 {
         return;
     }
-    // For each place the best sum from there on, and the first step to it.
+    // For each position the best sum from there on, and the first step to it.
     let mut best: Vec<(usize, Step)> = vec![(0, (0, 0)); (height + 1) * (width + 1)];
     let at = |one: usize, other: usize| one * (width + 1) + other;
     for one in (0..=height).rev() {
@@ -409,7 +408,7 @@ fn weigh(ours: &[Turn<'_>], theirs: &[Turn<'_>], gap: &Group, matched: &mut Vec<
 
 /// How likely two turns are the same; 0: they are not.
 fn weight(our: &Turn<'_>, their: &Turn<'_>) -> usize {
-    // Of turns that are alike, one that was missing in an earlier replay is the one that is missing now.
+    // Of similar turns, one that was missing in an earlier replay is the one that is missing now.
     (2 * likeness(our, their)).saturating_sub(usize::from(our.is_marked))
 }
 
@@ -440,14 +439,14 @@ fn likeness(our: &Turn<'_>, their: &Turn<'_>) -> usize {
     } else if our.reply.len() >= MIN_PART_BYTES && our.reply == their.reply {
         7
     } else if is_part && our.reply.is_empty() {
-        // Nothing of the answer is recorded that could tell it again.
+        // The recorded reply has nothing to compare.
         5
     } else {
         0
     }
 }
 
-/// Whether one of the first of these texts, or the last, is a part of one of the first of the others.
+/// Whether one of the first of these texts, or the last, is part of one of the first of the others.
 fn has_part_of(parts: &[String], texts: &[String]) -> bool {
     let mut parts = parts.iter().take(MAX_MESSAGES).chain(parts.last());
     parts.any(|part| {
@@ -456,7 +455,7 @@ fn has_part_of(parts: &[String], texts: &[String]) -> bool {
     })
 }
 
-/// Whether two answers have something in common: one begins or ends with the other, or has a message of it.
+/// Whether two replies overlap: one starts or ends with the other, or contains a message of it.
 fn is_related(our: &Turn<'_>, their: &Turn<'_>) -> bool {
     let has_message_of = |reply: &str, turn: &Turn<'_>| {
         let is_within =
@@ -469,12 +468,12 @@ fn is_related(our: &Turn<'_>, their: &Turn<'_>) -> bool {
         || has_message_of(&their.reply, our)
 }
 
-/// Whether a text begins or ends with another one.
+/// Whether a text starts or ends with another one.
 fn is_end_of(long: &str, short: &str) -> bool {
     long.starts_with(short) || long.ends_with(short)
 }
 
-/// How many of these turns' prompts, from the first on, make the whole prompt of one turn; 0: they do not.
+/// Number of these turns' prompts, from the first on, that make up the whole prompt of one turn; 0: they do not.
 fn joined_in(turn: &Turn<'_>, parts: &[Turn<'_>]) -> usize {
     let Some(mut rest) = turn.prompt.as_deref().filter(|prompt| !prompt.is_empty()) else { return 0 };
     for (count, part) in parts.iter().take(MAX_JOINED).enumerate() {

@@ -35,8 +35,8 @@ impl TestApp {
         self.call(ToolStatus::Completed, path, DiffChange::Texts { old, new: new.into() }, line);
     }
 
-    /// `path: line old>new, …` for each file.
-    fn told(&self) -> Vec<String> {
+    /// Each file as `path: line old>new, …`.
+    fn changes(&self) -> Vec<String> {
         let part = |part: &ChangePart| {
             let line = first_line(part).map_or("?".to_owned(), |line| line.to_string());
             match &part.diff.change {
@@ -53,70 +53,70 @@ impl TestApp {
 }
 
 #[test]
-fn changes_stand_by_file_and_line() {
-    let mut desk = TestApp::new();
-    desk.edit("/code/shop/b.rs", "x", "y", Some(9));
-    desk.edit("./src/../a.rs", "one", "two", None);
-    desk.edit("b.rs", "v", "w", Some(3));
-    assert_eq!(desk.told(), ["/code/shop/a.rs: ? one>two", "/code/shop/b.rs: 3 v>w, 9 x>y"]);
+fn changes_are_ordered_by_file_and_line() {
+    let mut app = TestApp::new();
+    app.edit("/code/shop/b.rs", "x", "y", Some(9));
+    app.edit("./src/../a.rs", "one", "two", None);
+    app.edit("b.rs", "v", "w", Some(3));
+    assert_eq!(app.changes(), ["/code/shop/a.rs: ? one>two", "/code/shop/b.rs: 3 v>w, 9 x>y"]);
 }
 
 #[test]
 fn an_edit_of_an_edit_is_one_change() {
-    let mut desk = TestApp::new();
-    desk.edit("a", "one\n", "two\nthree\n", Some(5));
-    desk.edit("a", "three\n", "four\n", Some(6));
-    assert_eq!(desk.told(), ["/code/shop/a: 5 one/>two/four/"]);
-    // A larger change holds the smaller one.
-    desk.edit("a", "zero\ntwo\nfour\n", "zero\nfive\n", Some(4));
-    assert_eq!(desk.told(), ["/code/shop/a: 4 zero/one/>zero/five/"]);
-    // One that begins in what was written before and ends behind it.
-    desk.edit("p", "a\n", "b\nc\n", Some(5));
-    desk.edit("p", "c\nz\n", "d\n", Some(6));
-    assert_eq!(desk.told()[1], "/code/shop/p: 5 a/z/>b/d/");
-    // A new file that is edited is still new.
-    desk.edit("n", "", "first\n", None);
-    desk.edit("n", "first", "second", Some(1));
-    assert_eq!(desk.told()[1], "/code/shop/n: 1 ->second/");
+    let mut app = TestApp::new();
+    app.edit("a", "one\n", "two\nthree\n", Some(5));
+    app.edit("a", "three\n", "four\n", Some(6));
+    assert_eq!(app.changes(), ["/code/shop/a: 5 one/>two/four/"]);
+    // A larger change that contains the smaller one.
+    app.edit("a", "zero\ntwo\nfour\n", "zero\nfive\n", Some(4));
+    assert_eq!(app.changes(), ["/code/shop/a: 4 zero/one/>zero/five/"]);
+    // One that begins in text written before and ends after it.
+    app.edit("p", "a\n", "b\nc\n", Some(5));
+    app.edit("p", "c\nz\n", "d\n", Some(6));
+    assert_eq!(app.changes()[1], "/code/shop/p: 5 a/z/>b/d/");
+    // An edited new file is still new.
+    app.edit("n", "", "first\n", None);
+    app.edit("n", "first", "second", Some(1));
+    assert_eq!(app.changes()[1], "/code/shop/n: 1 ->second/");
 }
 
 #[test]
-fn what_was_undone_is_gone_and_what_cannot_be_joined_stays() {
-    let mut desk = TestApp::new();
-    desk.edit("a", "one", "two", Some(3));
-    desk.edit("a", "two", "one", Some(3));
-    assert_eq!(desk.told(), Vec::<String>::new());
-    desk.edit("a", "p", "q q", None);
-    desk.edit("a", "q", "r", None);
-    desk.call(ToolStatus::Completed, "a", DiffChange::Patch("@@\n-x".into()), None);
-    desk.call(ToolStatus::Completed, "a", DiffChange::Patch("@@\n-x".into()), None);
-    assert_eq!(desk.told(), ["/code/shop/a: ? p>q q, ? q>r, ? patch @@/-x"]);
+fn undone_changes_are_removed_and_others_stay() {
+    let mut app = TestApp::new();
+    app.edit("a", "one", "two", Some(3));
+    app.edit("a", "two", "one", Some(3));
+    assert_eq!(app.changes(), Vec::<String>::new());
+    app.edit("a", "p", "q q", None);
+    app.edit("a", "q", "r", None);
+    app.call(ToolStatus::Completed, "a", DiffChange::Patch("@@\n-x".into()), None);
+    app.call(ToolStatus::Completed, "a", DiffChange::Patch("@@\n-x".into()), None);
+    assert_eq!(app.changes(), ["/code/shop/a: ? p>q q, ? q>r, ? patch @@/-x"]);
 }
 
 #[test]
-fn changes_at_different_places_are_not_joined_however_alike() {
-    let mut desk = TestApp::new();
-    desk.edit("m", "def a():\n    pass\n", "def a():\n    return None\n", Some(1));
-    desk.edit("m", "    return None\n", "    return 42\n", Some(44));
+fn equal_changes_at_different_places_are_not_joined() {
+    let mut app = TestApp::new();
+    app.edit("m", "def a():\n    pass\n", "def a():\n    return None\n", Some(1));
+    app.edit("m", "    return None\n", "    return 42\n", Some(44));
     assert_eq!(
-        desk.told(),
+        app.changes(),
         ["/code/shop/m: 1 def a():/    pass/>def a():/    return None/, 44     return None/>    return 42/"]
     );
-    // Nor where it is not known that the place is the same.
-    desk.edit("u", "one", "two", None);
-    desk.edit("u", "two", "three", None);
-    assert_eq!(desk.told()[1], "/code/shop/u: ? one>two, ? two>three");
+    // Nor where it is unknown whether the place is the same.
+    app.edit("u", "one", "two", None);
+    app.edit("u", "two", "three", None);
+    assert_eq!(app.changes()[1], "/code/shop/u: ? one>two, ? two>three");
 }
 
 proptest! {
-    /// What is shown, undone from the end of the file to its beginning, gives the file as it was before all edits.
+    /// Undoing the listed changes from the end of the file to its start gives the file before all edits.
     #[test]
     fn the_changes_of_a_file_are_the_sum_of_its_edits(
         lines in prop::collection::vec("[ab]", 1..8),
         edits in prop::collection::vec((0..8_usize, 0..4_usize, prop::collection::vec("[abc]", 0..4)), 1..8),
     ) {
         let join = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
-        let mut desk = TestApp::new();
+        let mut app = TestApp::new();
         let mut now = lines.clone();
         for (at, count, new) in &edits {
             let at = *at.min(&now.len());
@@ -125,10 +125,10 @@ proptest! {
             if old.is_empty() && new.is_empty() {
                 continue;
             }
-            desk.edit("f", &old, &join(new), u32::try_from(at + 1).ok());
+            app.edit("f", &old, &join(new), u32::try_from(at + 1).ok());
             now.splice(at..end, new.clone());
         }
-        let files = changed_files(&desk.0, desk.0.active);
+        let files = changed_files(&app.0, app.0.active);
         let mut text = join(&now);
         for part in files.iter().flat_map(|file| file.parts.iter().rev()) {
             let (old, new) = texts(part).unwrap();
@@ -141,27 +141,27 @@ proptest! {
 }
 
 #[test]
-fn lines_that_came_above_move_what_stands_below() {
-    let mut desk = TestApp::new();
-    desk.edit("a", "x", "y", Some(20));
-    desk.edit("a", "v", "w\nw\nw", Some(3));
-    assert_eq!(desk.told(), ["/code/shop/a: 3 v>w/w/w, 22 x>y"]);
+fn lines_added_above_move_later_changes() {
+    let mut app = TestApp::new();
+    app.edit("a", "x", "y", Some(20));
+    app.edit("a", "v", "w\nw\nw", Some(3));
+    assert_eq!(app.changes(), ["/code/shop/a: 3 v>w/w/w, 22 x>y"]);
 }
 
 #[test]
-fn only_calls_that_went_well_count_and_helpers_count_too() {
-    let mut desk = TestApp::new();
+fn successful_calls_count_including_those_of_subagents() {
+    let mut app = TestApp::new();
     let texts = || DiffChange::Texts { old: None, new: "x".into() };
     for status in [ToolStatus::Pending, ToolStatus::InProgress, ToolStatus::Failed, ToolStatus::Cancelled] {
-        desk.call(status, "a", texts(), None);
+        app.call(status, "a", texts(), None);
     }
-    assert!(changes_key(&desk.0, desk.0.active).is_empty());
-    let root = desk.0.active;
-    let child = desk.0.add_session();
-    desk.0.active = child;
-    desk.session().parent = Some(root);
-    desk.call(ToolStatus::Completed, "c", texts(), None);
-    desk.0.active = root;
-    assert_eq!(desk.told(), ["/code/shop/c: ? ->x"]);
-    assert_eq!(changes_key(&desk.0, root), [(child, ItemId(0), 0)]);
+    assert!(changes_key(&app.0, app.0.active).is_empty());
+    let root = app.0.active;
+    let child = app.0.add_session();
+    app.0.active = child;
+    app.session().parent = Some(root);
+    app.call(ToolStatus::Completed, "c", texts(), None);
+    app.0.active = root;
+    assert_eq!(app.changes(), ["/code/shop/c: ? ->x"]);
+    assert_eq!(changes_key(&app.0, root), [(child, ItemId(0), 0)]);
 }

@@ -1,7 +1,6 @@
-//! A form of an agent, being filled in.
+//! The state of an agent's form while the user fills it in, prefilled with the agent's defaults.
 //!
-//! Duty: holds what the user typed and chose, prefilled with the agent's defaults.
-//! Not its duty: keys (`dialogs::form`), checking (`dialogs::validate`).
+//! Keys are handled in `dialogs::form`, validation in `dialogs::validate`.
 
 use crate::model::{FieldKind, FieldValue, FormField};
 
@@ -10,9 +9,8 @@ use super::LineInput;
 /// A form being filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormState {
-    /// The fields, each with what is in it.
     pub fields: Vec<FieldState>,
-    /// Whether all of it is shown once more before it is sent.
+    /// Whether the review of all fields is shown before sending.
     pub is_review: bool,
 }
 
@@ -22,29 +20,28 @@ pub struct FieldState {
     pub field: FormField,
     /// Text and numbers as typed.
     pub input: LineInput,
-    /// The marked choice; it is chosen only if it is also checked.
+    /// The selected choice; it is chosen only if it is also checked.
     pub choice: usize,
-    /// One for each choice; for a boolean one, or none while it is left open.
+    /// One for each choice; for a boolean one, or none while it is not set.
     pub checked: Vec<bool>,
-    /// Why it cannot be sent yet.
+    /// Why the value is invalid.
     pub problem: Option<String>,
-    /// Whether it holds a secret, which is shown only when the user wants to see it.
+    /// Whether it holds a secret, which is masked unless revealed.
     pub is_secret: bool,
-    /// Whether the user wants to see the secret.
     pub is_revealed: bool,
 }
 
-/// A form's values, ready to send.
+/// The values of a form, ready to send.
 pub type FormValues = Vec<(String, FieldValue)>;
 
 impl FormState {
-    /// The form as it opens: with the agent's defaults in it.
+    /// The form with the agent's defaults.
     pub fn new(fields: &[FormField]) -> Self {
         Self { fields: fields.iter().map(FieldState::new).collect(), is_review: false }
     }
 
-    /// Whether it is one question with answers to choose from, and at most room for words beside it. An answer
-    /// that is marked is then the answer that is meant, and nothing is left to review.
+    /// Whether it is a single question with choices, and at most a field for a comment. The selected choice is then the
+    /// answer, without a review.
     pub fn is_one_question(&self) -> bool {
         let mut fields = self.fields.iter();
         fields.next().is_some_and(|first| matches!(first.field.kind, FieldKind::Choice { .. }))
@@ -52,8 +49,7 @@ impl FormState {
                 .all(|other| matches!(other.field.kind, FieldKind::Text { .. }) && !other.field.is_required)
     }
 
-    /// Whether Enter sends it from this field, if all of it is fine: from the review, and where there is nothing
-    /// to review.
+    /// Whether Enter on this field sends the form if it is valid: on the review, and where there is nothing to review.
     pub fn sends_from(&self, selected: usize) -> bool {
         let is_last = selected + 1 >= self.fields.len();
         self.is_review || self.is_one_question() || (is_last && self.fields.len() <= 1)
@@ -61,7 +57,7 @@ impl FormState {
 }
 
 impl FieldState {
-    /// The field as it opens.
+    /// The field with the agent's default.
     pub fn new(field: &FormField) -> Self {
         let mut state = Self {
             field: field.clone(),
@@ -87,7 +83,7 @@ impl FieldState {
             FieldKind::Choices { choices, default, .. } => {
                 state.checked = choices.iter().map(|choice| default.contains(&choice.value)).collect();
             }
-            // An optional one without a default is left out unless the user says something.
+            // An optional one without a default is omitted unless the user sets it.
             FieldKind::Boolean { default } => {
                 state.checked = match default {
                     Some(is_on) => vec![*is_on],
@@ -99,17 +95,17 @@ impl FieldState {
         state
     }
 
-    /// Whether what was typed is not to be shown.
+    /// Whether the input is masked.
     pub fn is_masked(&self) -> bool {
         self.is_secret && !self.is_revealed
     }
 
-    /// Whether letters are typed into it.
+    /// Whether it is a text input.
     pub fn takes_text(&self) -> bool {
         matches!(self.field.kind, FieldKind::Text { .. } | FieldKind::Number { .. })
     }
 
-    /// The choices, if it has any.
+    /// Number of choices; 0 for other fields.
     pub fn choice_count(&self) -> usize {
         match &self.field.kind {
             FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => choices.len(),

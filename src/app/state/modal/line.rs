@@ -1,7 +1,6 @@
-//! A single line of text with a cursor.
+//! A single line of text with a cursor, edited by graphemes.
 //!
-//! Duty: edits by graphemes, so that a cursor never stands inside a character that people see as one.
-//! Invariants: no line breaks and no control characters in it; the cursor is at a grapheme boundary.
+//! Invariants: no line breaks and no control characters; the cursor is at a grapheme boundary.
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
@@ -10,14 +9,13 @@ use crate::model::LineEdit;
 /// A line of text with a cursor. Positions are bytes at grapheme boundaries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LineInput {
-    /// The text; no line breaks.
     pub text: String,
-    /// Where the cursor is, in bytes.
+    /// Position in bytes.
     pub cursor: usize,
 }
 
 impl LineInput {
-    /// A line with this text, cursor at the end.
+    /// A line with the cursor at the end.
     pub fn new(text: &str) -> Self {
         let text = as_one_line(text);
         Self { cursor: text.len(), text }
@@ -30,7 +28,7 @@ impl LineInput {
             LineEdit::Insert(text) => {
                 let text = as_one_line(text);
                 self.text.insert_str(self.cursor, &text);
-                // What was put in may have grown together with what follows.
+                // The inserted text may form a grapheme with the following text.
                 self.cursor = self.boundary_at_or_after(self.cursor + text.len());
                 !text.is_empty()
             }
@@ -77,7 +75,7 @@ impl LineInput {
         cursor.next_boundary(&self.text, 0).ok().flatten().unwrap_or(self.text.len())
     }
 
-    /// The nearest boundary from here on; also mends a cursor that somebody set wrongly.
+    /// The nearest boundary at or after `place`; also corrects an invalid cursor.
     fn boundary_at_or_after(&self, place: usize) -> usize {
         self.text
             .grapheme_indices(true)
@@ -93,7 +91,7 @@ impl LineInput {
     }
 }
 
-/// A paste may bring line breaks, tabs and worse: breaks and tabs become blanks, the rest goes.
+/// Replaces line breaks and tabs of a paste by blanks and removes other control characters.
 fn as_one_line(text: &str) -> String {
     let text = text.trim_matches(['\r', '\n']).replace("\r\n", " ");
     text.chars()
@@ -114,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_by_what_people_see_as_one_character() {
+    fn edits_by_grapheme() {
         let family = "👨‍👩‍👧";
         let mut input = LineInput::new("a");
         assert!(input.apply(&LineEdit::Insert(family.to_owned())));
@@ -129,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_joins_what_follows_leaves_the_cursor_at_a_boundary() {
+    fn an_inserted_combining_mark_leaves_the_cursor_at_a_boundary() {
         let mut input = line("👨👧", 4);
         input.apply(&LineEdit::Insert("\u{200d}".to_owned()));
         assert_eq!(input.cursor, input.text.len());
     }
 
     #[test]
-    fn removes_words_and_the_blanks_behind_them() {
+    fn removes_words_with_the_blanks_after_them() {
         let mut input = LineInput::new("one two  ");
         assert!(input.apply(&LineEdit::DeleteWord));
         assert_eq!(input, line("one ", 4));
@@ -146,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_to_both_ends_and_no_further() {
+    fn the_cursor_stops_at_both_ends() {
         let mut input = LineInput::new("ab");
         for edit in [LineEdit::Right, LineEdit::End, LineEdit::Delete] {
             assert!(!input.apply(&edit));
@@ -168,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_in_the_middle_of_a_character_is_mended() {
+    fn a_cursor_within_a_character_is_corrected() {
         let mut input = line("ä", 1);
         assert!(input.apply(&LineEdit::Backspace));
         assert_eq!(input, line("", 0));

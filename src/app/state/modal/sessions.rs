@@ -1,9 +1,9 @@
-//! The dialog of sessions as data: what is open here, what parlor kept, and what the agent lists, as one list.
+//! The sessions dialog as data: open, stored and listed sessions in one list.
 //!
-//! Duty: joins the three by agent and id, sorts, filters, and says how many are hidden. Not its duty: getting them
-//! (`lifecycle::archive`), keys (`dialogs::sessions`), drawing (`ui`).
-//! Invariants: a session stands in the list once; `matches` is in step with filter, scope and rows; `selected` is a
-//! place in `matches` unless they are empty. Rows are shared, so that joining thousands of them copies none.
+//! Joins the three sources by agent and id, sorts and filters them. `lifecycle::archive` loads them,
+//! `dialogs::sessions` handles keys. Rows are shared, so that joining thousands of them copies none.
+//! Invariants: a session is listed once; `matches` is consistent with filter, scope and rows; `selected` is an index
+//! into `matches` unless that is empty.
 
 use crate::app::Modal;
 use crate::app::state::lookup;
@@ -23,125 +23,119 @@ pub enum Scope {
     /// Those of the user's folder.
     #[default]
     Folder,
-    /// Those of all worktrees of its repository too.
+    /// Also those of all worktrees of its repository.
     Repository,
     All,
 }
 
-/// In which order.
+/// The sort order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
-    /// The latest first.
+    /// Latest first.
     #[default]
     Time,
     Name,
-    /// By agent, then the latest first.
+    /// By agent, then latest first.
     Agent,
-    /// By folder, then the latest first.
+    /// By folder, then latest first.
     Folder,
 }
 
-/// A session that is open here, as the list shows it.
+/// A session that is open in parlor, as a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenRow {
-    /// Its number.
     pub key: SessionKey,
-    /// Its title or first prompt.
+    /// Title or first prompt.
     pub name: String,
     pub agent: String,
     pub branch: Option<String>,
-    /// Whether it is a subagent's.
+    /// Whether it belongs to a subagent.
     pub is_child: bool,
-    /// What goes on in it, where that matters to the choice.
+    /// Its activity, if relevant to the choice.
     pub state: &'static str,
-    /// Whether its agent does not know the title that the user gave it.
+    /// Whether its agent does not have the title set by the user.
     pub owes_title: bool,
 }
 
-/// A session of the list: known from at least one side.
+/// A row of the list, with the sources that know the session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionEntry {
-    /// It is open here.
+    /// Set if it is open.
     pub open: Option<OpenRow>,
-    /// parlor kept it.
+    /// Set if it is stored.
     pub kept: Option<Arc<ArchiveRow>>,
-    /// The agent of the shown session lists it.
+    /// Set if the agent of the active session lists it.
     pub listed: Option<Arc<SessionInfo>>,
-    /// The agent of the shown session, whose list it may be in.
+    /// The agent of the active session.
     lister: Arc<str>,
     folder: Arc<Path>,
-    /// How near that is.
+    /// How its folder relates to the user's.
     pub nearness: Nearness,
     /// Unix milliseconds of the last change; 0 if unknown.
     pub updated_ms: i64,
 }
 
-/// The full-text side of the dialog.
+/// The full-text search of the dialog.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TextSearch {
-    /// The number of the search that is under way or done.
+    /// Number of the current or last search.
     pub serial: u64,
-    /// Whether its answer has not come yet.
+    /// Whether its result is pending.
     pub is_running: bool,
-    /// What it found, best first.
+    /// The hits, best first.
     pub hits: Vec<ArchiveHit>,
-    /// The marked one.
     pub selected: usize,
 }
 
-/// A session that is looked at before it is opened.
+/// The preview of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
-    /// Its id in the store.
+    /// Id in the store.
     pub uid: String,
-    /// Its end; `None` while it is read, or if it could not be.
+    /// The end of the session; `None` while it is read, or if that failed.
     pub session: Option<Box<Session>>,
 }
 
-/// The dialog.
+/// The dialog of sessions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionsDialog {
-    /// The number of the list that is being read.
+    /// Number of the list that is being read.
     pub serial: u64,
-    /// The filter, or what is searched for.
+    /// The filter, or the full-text query.
     pub filter: LineInput,
-    /// Which sessions are shown.
     pub scope: Scope,
-    /// In which order.
     pub sort: Sort,
     /// Rows of the store so far.
     pub kept: Vec<Arc<ArchiveRow>>,
-    /// Whether more of them come.
+    /// Whether more rows will follow.
     pub is_loading: bool,
     /// Why the store's rows are missing.
     pub problem: Option<String>,
-    /// All sessions.
     pub rows: Vec<SessionEntry>,
-    /// Places in `rows` of those that are shown, in order.
+    /// Indices into `rows` of the shown sessions, in order.
     pub matches: Vec<usize>,
-    /// How many the scope hides.
+    /// Number of rows hidden by the scope.
     pub hidden_count: usize,
-    /// The marked one, a place in `matches`.
+    /// The selected row, an index into `matches`.
     pub selected: usize,
-    /// The session on the screen.
     pub active: SessionKey,
-    /// Whether the user marked it; else the first that is not on the screen already is marked.
+    /// Whether the user selected the row; otherwise the first one that is not active is selected.
     pub is_chosen: bool,
-    /// The marked one's end.
+    /// The preview of the selected row.
     pub preview: Option<Preview>,
-    /// Whether what was said is searched, instead of names.
+    /// The full-text search, if active.
     pub text: Option<TextSearch>,
 }
 
 impl SessionEntry {
-    /// Its title, else its first prompt.
+    /// Title, otherwise the first prompt.
     pub fn name(&self) -> &str {
         let listed = self.listed.as_ref().and_then(|info| info.title.as_deref());
         let kept = self.kept.as_ref().map(|row| row.title.as_str());
         let open = self.open.as_ref().map(|open| open.name.as_str());
         let first = self.kept.as_ref().map(|row| row.first_prompt.as_str());
         let names = [open, kept, listed, first].into_iter().flatten();
-        // What was said in one that only its agent has is not known here.
+        // The prompts of a session that only its agent has are not known.
         let nameless = if self.kept.is_some() { "No prompt yet" } else { "Untitled" };
         names.map(str::trim).find(|name| !name.is_empty()).unwrap_or(nameless)
     }
@@ -152,46 +146,46 @@ impl SessionEntry {
         open.or(self.kept.as_ref().map(|row| row.agent.as_str())).unwrap_or(&self.lister)
     }
 
-    /// Its folder.
+    /// The folder of the session.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Its branch, as last known.
+    /// The last known branch.
     pub fn branch(&self) -> &str {
         let open = self.open.as_ref().and_then(|open| open.branch.as_deref());
         open.or(self.kept.as_ref().and_then(|row| row.branch.as_deref())).unwrap_or_default()
     }
 
-    /// When it last changed, for people.
+    /// Time of the last change, formatted.
     pub fn when(&self) -> String {
         let kept = self.kept.as_ref().map(|row| row.when.clone());
         let listed = || self.listed.as_ref()?.updated_at.as_deref().map(short_time);
         kept.or_else(listed).unwrap_or_default()
     }
 
-    /// Whether its agent does not know the title that the user gave it.
+    /// Whether its agent does not have the title set by the user.
     pub fn owes_title(&self) -> bool {
         let kept = || self.kept.as_ref().is_some_and(|row| row.owes_title);
         self.open.as_ref().map_or_else(kept, |open| open.owes_title)
     }
 
-    /// Whether the agent keeps it in its archive.
+    /// Whether the agent has archived it.
     pub fn is_archived(&self) -> bool {
         self.listed.as_ref().is_some_and(|info| info.is_archived)
     }
 
-    /// Whether the agent has it in memory, for whomever.
+    /// Whether the agent has it in memory, for any client.
     pub fn is_live(&self) -> bool {
         self.listed.as_ref().is_some_and(|info| info.is_live == Some(true))
     }
 
-    /// Its id in the store.
+    /// Id in the store.
     pub fn uid(&self) -> Option<&str> {
         self.kept.as_ref().map(|row| row.uid.as_str())
     }
 
-    /// What is matched beside the name.
+    /// The text matched in addition to the name.
     fn detail(&self) -> String {
         let first = self.kept.as_ref().map(|row| row.first_prompt.as_str()).unwrap_or_default();
         format!("{} {} {} {first}", self.agent(), self.branch(), self.folder.display())
@@ -199,7 +193,7 @@ impl SessionEntry {
 }
 
 impl SessionsDialog {
-    /// The marked session.
+    /// The selected session.
     pub fn marked(&self) -> Option<&SessionEntry> {
         self.matches.get(self.selected).and_then(|place| self.rows.get(*place))
     }
@@ -209,18 +203,18 @@ impl SessionsDialog {
         self.rows.iter().any(|row| row.nearness == Nearness::SameRepository)
     }
 
-    /// The end of the marked session, once it has been read.
+    /// The preview of the selected session, once it has been read.
     pub fn marked_preview(&self) -> Option<&Session> {
         let uid = self.marked()?.uid()?;
         self.preview.as_ref().filter(|preview| preview.uid == uid)?.session.as_deref()
     }
 
-    /// The marked place of the full-text search.
+    /// The selected hit of the full-text search.
     pub fn marked_hit(&self) -> Option<&ArchiveHit> {
         self.text.as_ref().and_then(|text| text.hits.get(text.selected))
     }
 
-    /// Puts the list together anew; the marked session stays marked.
+    /// Rebuilds the list; the selected session stays selected.
     pub fn join(&mut self, state: &State) {
         let marked = self.marked().map(identity);
         self.active = state.active;
@@ -232,7 +226,7 @@ impl SessionsDialog {
         }
     }
 
-    /// Filters anew; the first is marked that is not on the screen already.
+    /// Filters again; selects the first session that is not active.
     pub fn refilter(&mut self) {
         self.hidden_count = 0;
         let mut shown = Vec::with_capacity(self.rows.len());
@@ -242,7 +236,7 @@ impl SessionsDialog {
                 Scope::Repository => row.nearness != Nearness::Elsewhere,
                 Scope::All => true,
             };
-            // What was archived is out of the way, but not out of reach.
+            // Archived sessions are hidden except in the scope of all.
             let is_wanted = is_near && (self.scope == Scope::All || !row.is_archived());
             if is_wanted || row.open.is_some() {
                 shown.push(place);
@@ -270,7 +264,7 @@ impl SessionsDialog {
     }
 }
 
-/// What tells an entry again after the list changed.
+/// Identifies an entry after the list changed.
 fn identity(row: &SessionEntry) -> (Option<SessionKey>, Option<String>, Option<SessionId>) {
     let key = row.open.as_ref().map(|open| open.key);
     let uid = row.uid().map(str::to_owned).filter(|_| key.is_none());
@@ -278,7 +272,7 @@ fn identity(row: &SessionEntry) -> (Option<SessionKey>, Option<String>, Option<S
     (key, uid, listed)
 }
 
-/// The three sides as one list, in order: what is open here first, its subagents behind it.
+/// The sources joined in one sorted list: open sessions first, each followed by its subagents.
 fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEntry> {
     let conn = state.active_session().and_then(|session| session.conn);
     let agent = conn.and_then(|conn| state.conns.get(&conn)).map(|conn| conn.spec.name.as_str());
@@ -317,7 +311,7 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEnt
         });
     }
     let here = state.active_session().map(|session| session.place.cwd.as_path());
-    // In the agent's own order, which is all there is where it tells no times.
+    // In the agent's order, because it may not report times.
     for info in state.listed().iter().filter_map(|info| listed.remove(info.id.as_str())) {
         let is_here = info.cwd.as_os_str().is_empty() || Some(info.cwd.as_path()) == here;
         rows.push(SessionEntry {
@@ -345,7 +339,7 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEnt
     rows
 }
 
-/// Sessions that are open here, each with its subagents behind it.
+/// The open sessions, each followed by its subagents.
 fn open_sessions(state: &State) -> Vec<&Session> {
     let mut here: Vec<&Session> = state.sessions.values().collect();
     here.sort_by_key(|session| (lookup::root_of(state, session.key), session.key));
@@ -369,12 +363,12 @@ fn open_row(state: &State, session: &Session) -> OpenRow {
     }
 }
 
-/// What a session is called: its title, else its first prompt, else that it is new.
+/// The title of a session, otherwise its first prompt, otherwise `New session`.
 pub fn session_title(session: &Session) -> String {
     title_of(session).unwrap_or_else(|| "New session".to_owned())
 }
 
-/// A session's title, else its first prompt.
+/// The title of a session, otherwise its first prompt.
 pub fn title_of(session: &Session) -> Option<String> {
     use crate::app::{ItemBody, MessagePart};
     let title = session.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
@@ -406,7 +400,7 @@ fn open_state(session: &Session) -> &'static str {
     }
 }
 
-/// `2026-11-20T14:03:22Z` is shown as `2026-11-20 14:03`; what has another form is shown as it came.
+/// Formats `2026-11-20T14:03:22Z` as `2026-11-20 14:03`; other formats are returned unchanged.
 fn short_time(text: &str) -> String {
     match text.split_once('T') {
         Some((date, time)) if date.len() == 10 => {
@@ -420,11 +414,11 @@ fn unix_ms(text: &str) -> i64 {
     text.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond).unwrap_or_default()
 }
 
-/// Shorter beginnings of words stand nearly everywhere.
+/// Shorter word prefixes match nearly everything.
 const LEAST_BEGINNING: usize = 3;
 
-/// Reads what is typed for a full-text search: words, and filters like `agent:claude`, `kind:edit`, `is:error`,
-/// `days:7`, `in:folder`. `here` is the folder that `in:here` means.
+/// Parses a full-text query: words, and filters like `agent:claude`, `kind:edit`, `is:error`, `days:7`, `in:folder`.
+/// `here` is the folder of `in:here`.
 pub fn read_search(text: &str, here: &Path) -> ArchiveSearch {
     const KINDS: [&str; 8] = ["prompt", "answer", "thought", "edit", "command", "tool", "error", "notice"];
     let mut search = ArchiveSearch::default();
@@ -444,7 +438,7 @@ pub fn read_search(text: &str, here: &Path) -> ArchiveSearch {
         }
     }
     search.words = words.join(" ");
-    // What is being typed is a beginning.
+    // The word being typed is a prefix.
     let is_open = !text.ends_with(char::is_whitespace) && search.words.matches('"').count() % 2 == 0;
     let last = search.words.split_whitespace().next_back().unwrap_or_default();
     if is_open && last.ends_with(char::is_alphanumeric) && last.chars().count() >= LEAST_BEGINNING {
@@ -453,7 +447,7 @@ pub fn read_search(text: &str, here: &Path) -> ArchiveSearch {
     search
 }
 
-/// What is open here, or what the agent listed, changed.
+/// Updates the dialog after the open or listed sessions changed.
 pub fn on_sessions_listed(state: &mut State) {
     let mut modals = std::mem::take(&mut state.modals);
     for modal in &mut modals {

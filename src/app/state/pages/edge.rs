@@ -1,7 +1,7 @@
-//! What a part of a session shows that depends on the events before it.
+//! The dependencies between parts of a session.
 //!
-//! A part is played without the parts before it. If an earlier part, read later, may change what it shows, both are read
-//! again and played as one (`load`), so that a session read in parts looks the same as one read at once.
+//! A part is replayed without the parts before it. If an earlier part, loaded later, may change what it shows, both are
+//! read again and replayed as one (`load`), so that a session read in parts looks the same as one read at once.
 //! Invariant: no dependency is missed; a dependency that does not exist may be assumed.
 
 use std::collections::{BTreeSet, HashMap};
@@ -11,16 +11,16 @@ use crate::model::{AgentTerminal, MessageId, Record, RecordedEvent, Role, Sessio
 
 use crate::app::state::session::index::Key;
 
-/// The dependencies of a part on the events before it.
+/// The dependencies of a part on earlier events.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(in crate::app) struct Needs {
-    /// Things that were not known where the part named them first, by hash; with the turn where only a thing of that
-    /// turn is the same.
+    /// Subjects that were unknown when the part first referred to them, by hash; with the turn, where the id is valid
+    /// in that turn only.
     things: BTreeSet<Thing>,
     /// The turn of the first event.
     turn: Option<u32>,
-    /// Whether no prompt has been played yet.
+    /// Whether no prompt has been replayed yet.
     is_within_turn: bool,
     /// The first message, if no turn began or ended before it.
     message: Option<(Role, Option<MessageId>)>,
@@ -28,15 +28,15 @@ pub(in crate::app) struct Needs {
     is_closed: bool,
     /// Whether something depends on the whole first turn.
     depends_on_turn: bool,
-    /// Whether events are not shown because their subject is unknown.
+    /// Whether some events are not shown because their subject is unknown.
     pub hides: bool,
     /// The last turn that ended in the part.
     pub ended_turn: u32,
 }
 
 impl Needs {
-    /// Notes an event before it is played. Returns whether it changes something unknown without enough details to show
-    /// it.
+    /// Notes an event before it is replayed. Returns whether it changes an unknown subject without enough details to
+    /// show it.
     pub fn note(&mut self, session: &Session, event: &RecordedEvent) -> bool {
         let RecordedEvent { turn, record, .. } = event;
         if self.turn.is_none() {
@@ -76,7 +76,7 @@ impl Needs {
                 let count = items.take_while(|item| item.turn == session.turn_count).count();
                 count < usize::try_from(*back).unwrap_or(usize::MAX)
             }
-            // It may repeat the prompt.
+            // It may be an echo of the prompt.
             _ => said.as_ref().is_some_and(|(role, _)| *role == Role::User),
         };
         if let Some(said) = said
@@ -87,7 +87,7 @@ impl Needs {
         self.is_closed |= matches!(record, Record::TurnEnded(_));
     }
 
-    /// Adds the dependencies of events that were played after the part.
+    /// Adds the dependencies of events replayed after the part.
     pub fn extend(&mut self, more: Self) {
         self.things.extend(more.things);
         self.hides |= more.hides;
@@ -100,12 +100,12 @@ impl Needs {
         }
     }
 
-    /// Drops all dependencies: the part now has everything that came before it.
+    /// Drops all dependencies, because everything before the part was added.
     pub fn clear(&mut self) {
         *self = Self { ended_turn: self.ended_turn, ..Self::default() };
     }
 
-    /// Whether the part may look different after a part with these things. `is_first`: that part is the first one.
+    /// Whether the part may look different after a part with these subjects. `is_first`: that part is the first one.
     pub fn are_in(&self, things: &Things, is_first: bool) -> bool {
         let is_known = |(hash, turn): &Thing| {
             things.known.get(hash).is_some_and(|known| turn.is_none_or(|turn| turn == *known))
@@ -125,7 +125,7 @@ impl Needs {
     }
 }
 
-/// The hash of a thing, with its turn if its id is valid in that turn only.
+/// The hash of a subject, with its turn if its id is valid in that turn only.
 type Thing = (u64, Option<u32>);
 
 /// The subject of an event, if it is unknown.
@@ -161,21 +161,21 @@ fn is_named(record: &Record) -> bool {
     }
 }
 
-/// The things in a part that later parts may depend on.
+/// The subjects in a part that later parts may depend on.
 #[derive(Debug, Default)]
 pub(in crate::app) struct Things {
-    /// Hashes of the things that may be named again, with their turns.
+    /// Hashes of the subjects that later events may refer to, with their turns.
     known: HashMap<u64, u32>,
     /// The turn of the last event.
     turn: Option<u32>,
     /// The message that is open at the end of the part.
     open_message: Option<(Role, Option<MessageId>)>,
-    /// Whether later calls may take over items of the part.
+    /// Whether later calls may absorb items of the part.
     has_loose: bool,
 }
 
 impl Things {
-    /// The things of a part that was played to its last event but not closed yet.
+    /// The subjects of a part that was replayed to its last event but not closed yet.
     pub fn of(session: &Session, turn: Option<u32>) -> Self {
         let mut known = HashMap::new();
         let turn_of = |id| session.transcript.get(id).map_or(0, |item| item.turn);

@@ -1,6 +1,6 @@
-//! About how many bytes items take in memory, and how many an event adds.
+//! Approximate memory size of items in bytes, and the size that an event adds.
 //!
-//! Invariant: an event is weighed by what it brings, without a look at what it is added to.
+//! Invariant: an event is weighed by its own content, not by the item it is added to.
 
 use crate::app::state::pages::index_range;
 use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
@@ -9,12 +9,12 @@ use crate::model::{
     SessionUpdate, ToolCallPatch, ToolContent, ToolInput, TurnOutcome,
 };
 
-/// What an item costs beside its texts: itself, and its entries in lists.
+/// Size of an item in addition to its texts: the struct and its index entries.
 pub(in crate::app) const ITEM: usize = size_of::<Item>() + 64;
-/// What an event costs beside its texts and the item that it may make.
+/// Size of an event in addition to its texts and the item it may create.
 const EVENT: usize = 16;
 
-/// Items from the first up to before the other, with the terminals that they show.
+/// The size of the items from `first` up to (not including) `behind`, with the terminals they show.
 pub(in crate::app) fn of_items(session: &Session, first: ItemId, behind: ItemId) -> usize {
     let range = index_range(&session.transcript, first, behind);
     let items = session.transcript.items().get(range).unwrap_or_default();
@@ -115,7 +115,7 @@ fn of_block(block: &ContentBlock) -> usize {
     }
 }
 
-/// What an event brings.
+/// The size of the content of an event.
 pub(in crate::app) fn of_record(record: &Record) -> usize {
     match record {
         Record::Prompt { text, .. } => text.len(),
@@ -147,7 +147,7 @@ pub(in crate::app) fn of_update(update: &SessionUpdate) -> usize {
             EVENT + content.as_set().into_iter().flatten().map(of_block).sum::<usize>()
         }
         SessionUpdate::Tool(patch) => of_patch(patch),
-        SessionUpdate::Terminal(news) => of_news(news),
+        SessionUpdate::Terminal(update) => of_news(update),
         SessionUpdate::Notice { title, description, .. } => {
             EVENT + title.len() + description.as_ref().map_or(0, String::len)
         }
@@ -157,9 +157,9 @@ pub(in crate::app) fn of_update(update: &SessionUpdate) -> usize {
     }
 }
 
-fn of_news(news: &AgentTerminal) -> usize {
+fn of_news(update: &AgentTerminal) -> usize {
     EVENT
-        + match news {
+        + match update {
             AgentTerminal::Bytes { bytes, .. } => bytes.len(),
             AgentTerminal::Output { data, .. } => data.len(),
             _ => 0,

@@ -1,30 +1,27 @@
-//! What is searched for, as a regular expression.
+//! The query as a regular expression, literal or regular, with smart case, also for growing text.
 //!
-//! Duty: reads the query (literal or regular, smart case) and finds it in a text, also one that still grows.
-//! Not its duty: which texts (`texts`), when (`scan`).
-//! A literal query is found across the marks of Markdown and the line breaks of a paragraph: where it has a
-//! blank, the text may have `**`, a backtick or a line end beside it. A regular expression looks at one line at a
-//! time. Matches are never empty.
-//! Invariant: a text that is searched in pieces has the same matches as one that is searched in whole.
+//! A literal query matches across Markdown markup and the line breaks of a paragraph: a blank of the query also matches
+//! a line end and adjacent `**` or backticks. A regular expression matches within a line. Matches are never empty.
+//! Invariant: text searched in pieces has the same matches as text searched at once.
 
 use std::ops::Range;
 
 use memchr::{memchr_iter, memrchr};
 use regex::{Regex, RegexBuilder};
 
-/// A compiled pattern may be so large, so that a wild one is refused instead of taking the memory.
+/// Size limit of a compiled pattern; larger ones are refused to save memory.
 const SIZE_LIMIT_BYTES: usize = 1 << 20;
 
-/// What a blank of the query may be in the text.
+/// What a blank of the query matches.
 const BLANK: &str = r"[*_`~]{0,3}(?:[ \t]+|[ \t]*\r?\n[ \t>]*)[*_`~]{0,3}";
 
-/// A query, ready to be used. Two are equal when their queries are.
+/// A compiled query. Equal if the queries are.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     query: String,
     is_regex: bool,
     regex: Regex,
-    /// How many line ends a match can hold.
+    /// The maximum number of line ends in a match.
     line_ends: usize,
 }
 
@@ -34,19 +31,19 @@ impl PartialEq for Pattern {
     }
 }
 
-/// What a look at a part of a text found.
+/// Matches found in a part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counted {
-    /// Matches that stay, however the text goes on.
+    /// Matches that do not depend on the following text.
     pub decided: usize,
-    /// Matches behind `resume`, which count only if the text ends here.
+    /// Matches after `resume`, which count only if the text ends here.
     pub open: usize,
-    /// From where to look again when the text has grown.
+    /// Where to continue when the text has grown.
     pub resume: usize,
 }
 
 impl Pattern {
-    /// Reads a query; `None` for an empty one. `Err` says what is wrong with a regular expression, in one line.
+    /// Compiles a query; `None` if it is empty. `Err` is the problem of a regular expression, in one line.
     pub fn read(query: &str, is_regex: bool) -> Result<Option<Self>, String> {
         if query.is_empty() {
             return Ok(None);
@@ -60,7 +57,7 @@ impl Pattern {
         Ok(Some(Self { query: query.to_owned(), is_regex, regex, line_ends }))
     }
 
-    /// All matches in a text, in order, none overlapping another.
+    /// All matches in a text, in order, without overlaps.
     pub fn matches(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         self.each(text, 0, |range| {
@@ -70,7 +67,7 @@ impl Pattern {
         found
     }
 
-    /// Counts the matches of `text` up to `end` (a character boundary) from where the last look ended.
+    /// Counts the matches of `text` up to `end` (a character boundary), from the end of the previous search.
     pub fn count(&self, text: &str, from: usize, end: usize) -> Counted {
         let known = text.get(..end).unwrap_or(text);
         let cut = self.sure_until(known).max(from);
@@ -87,7 +84,7 @@ impl Pattern {
         counted
     }
 
-    /// Up to where no text behind `known` can change what matches.
+    /// The position up to which text after `known` cannot change the matches.
     fn sure_until(&self, known: &str) -> usize {
         let mut end = known.len();
         for _ in 0..=self.line_ends {
@@ -99,7 +96,7 @@ impl Pattern {
         end + 1
     }
 
-    /// Gives each match from a place on, until `take` says that it is enough.
+    /// Calls `take` for each match from a position, until it returns that it is enough.
     fn each(&self, text: &str, from: usize, mut take: impl FnMut(Range<usize>) -> bool) {
         if !self.is_regex {
             let mut at = from;
@@ -127,7 +124,7 @@ impl Pattern {
     }
 }
 
-/// The expression for a literal query, and how many line ends it can span.
+/// The expression for a literal query, and the maximum number of line ends it can span.
 fn literal(query: &str) -> (String, usize) {
     let inner = query.trim_matches(' ');
     if inner.is_empty() {
@@ -140,7 +137,8 @@ fn literal(query: &str) -> (String, usize) {
     (text, words.len() - 1)
 }
 
-/// Smart case: a capital letter in the query makes it count. In a regular expression `\S` and its like are none.
+/// Smart case: a capital letter in the query makes it case-sensitive. In a regular expression, `\S` and similar do not
+/// count.
 fn has_capital(query: &str, is_regex: bool) -> bool {
     let mut is_escaped = false;
     query.chars().any(|letter| {

@@ -1,9 +1,9 @@
-//! The text that a command left on its terminal, as far as a search needs it.
+//! Command output as plain text for the search.
 //!
-//! Escape sequences go; of a line that was written over, the last writing stays. Where the cursor went is not
-//! followed: the drawing (`ui::terminal`) does that.
+//! Escape sequences are removed; of an overwritten line, the last text is retained. Cursor movement is not emulated,
+//! unlike in `ui::terminal`.
 
-/// Reads output as plain text.
+/// Converts output to plain text.
 pub(super) fn plain(output: &[u8]) -> String {
     let output = String::from_utf8_lossy(output);
     let mut out = String::with_capacity(output.len());
@@ -38,7 +38,7 @@ type Letters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 fn skip_escape(letters: &mut Letters<'_>) {
     match letters.next() {
         Some('[') => skip_control(letters),
-        // A string goes on to BEL or to `ESC \`.
+        // A string ends with BEL or `ESC \`.
         Some(']' | 'P' | '_' | '^' | 'X') => {
             while let Some(letter) = letters.next() {
                 if letter == '\u{7}' || letter == '\u{9c}' {
@@ -50,7 +50,7 @@ fn skip_escape(letters: &mut Letters<'_>) {
                 }
             }
         }
-        // A character set is named by one more letter.
+        // The designator of a character set follows.
         Some('(' | ')' | '*' | '+' | '#' | ' ') => {
             letters.next();
         }
@@ -68,7 +68,7 @@ mod tests {
     use super::plain;
 
     #[test]
-    fn escapes_go_and_overwritten_lines_keep_their_last_writing() {
+    fn escapes_are_removed_and_overwritten_lines_keep_their_last_text() {
         assert_eq!(plain(b"\x1b[1;31merror\x1b[0m: no\r\nnext"), "error: no\nnext");
         assert_eq!(plain(b"10%\r20%\r100%\ndone"), "100%\ndone");
         assert_eq!(plain(b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x07!"), "link!");

@@ -1,4 +1,4 @@
-//! Hits are those of the whole text, however it is looked at and however it came.
+//! Tests of the search: hits equal those of the complete text, whatever the steps and however the text arrived.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ fn found(query: &str, is_regex: bool, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_literal_query_has_smart_case_and_sees_past_the_marks_of_markdown() {
+fn a_literal_query_uses_smart_case_and_ignores_markdown_markup() {
     assert_eq!(found("foo", false, "Foo fOO foo"), ["Foo", "fOO", "foo"]);
     assert_eq!(found("Foo", false, "Foo fOO foo"), ["Foo"]);
     assert_eq!(found("a.b", false, "a.b axb"), ["a.b"]);
@@ -66,7 +66,7 @@ fn a_literal_query_has_smart_case_and_sees_past_the_marks_of_markdown() {
 }
 
 #[test]
-fn a_regular_expression_sees_one_line_at_a_time() {
+fn a_regular_expression_matches_within_a_line() {
     assert_eq!(found("^fn .*$", true, "fn a\r\n fn b\nfn c"), ["fn a", "fn c"]);
     assert_eq!(found(r"\S+x*", true, "A b"), ["A", "b"]);
     assert_eq!(found("x*", true, "axa"), ["x"]);
@@ -150,7 +150,7 @@ fn next_and_previous_go_through_all_hits_and_around() {
 }
 
 #[test]
-fn a_growing_message_is_looked_at_from_its_last_line_only() {
+fn a_growing_message_is_searched_from_its_last_line() {
     let mut session = session();
     let item = session.transcript.push(0, message(&"a hit in a line\n".repeat(2_000)));
     let mut search = search("a hit", false, 0);
@@ -165,7 +165,7 @@ fn a_growing_message_is_looked_at_from_its_last_line_only() {
 }
 
 #[test]
-fn what_a_call_shows_is_searched_and_what_it_hides_is_not() {
+fn only_shown_parts_of_a_call_are_searched() {
     let mut session = session();
     let mut tool = ToolCall::new(ToolCallId::from("call-needle"), Instant::now());
     tool.kind = ToolKind::Execute;
@@ -186,7 +186,7 @@ fn what_a_call_shows_is_searched_and_what_it_hides_is_not() {
 }
 
 #[test]
-fn another_transcript_is_searched_anew() {
+fn a_replaced_transcript_is_searched_again() {
     let mut session = session();
     session.transcript.push(0, message("hit hit"));
     let mut open = search("hit", false, 0);
@@ -227,7 +227,7 @@ fn deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// The matches of a whole text, by other means than the search's own.
+/// The matches of a complete text, found by simple means.
 fn naive(query: &str, is_regex: bool, text: &str) -> usize {
     let has_capital = query.contains('A');
     let built = |source: &str| {
@@ -249,7 +249,7 @@ fn naive(query: &str, is_regex: bool, text: &str) -> usize {
 
 proptest! {
     #[test]
-    fn hits_are_those_of_the_whole_text_whatever_the_steps(
+    fn hits_do_not_depend_on_the_steps(
         deeds in proptest::collection::vec(deed(), 1..24),
         query in proptest::sample::select(vec![
             ("a", false), ("ab", false), ("aA", false), ("a b", false), ("a b a", false), ("b*", false),

@@ -1,6 +1,6 @@
-//! The texts of an item, in the order in which an open item shows them.
+//! The searchable texts of an item, in the order in which an open item shows them.
 //!
-//! Not its duty: the form they are shown in. What is not shown (raw input, private keys) is not searched.
+//! Data that is not shown (raw input, private keys) is not searched.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,20 +11,20 @@ use crate::model::{ContentBlock, DiffChange, ResourceBody, ToolContent, ToolKind
 
 use super::plain::plain;
 
-/// Unchanged lines around a change that are shown with it.
+/// Unchanged lines shown around a change.
 const CONTEXT_LINES: usize = 3;
 
 /// One text of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text<'a> {
     pub text: Cow<'a, str>,
-    /// Whether it stands in the head line, which a folded item shows too.
+    /// Whether it is in the head line, which a folded item shows too.
     pub is_head: bool,
-    /// Which part of the message, or of the call's content, it is.
+    /// The part of the message, or of the call's content.
     pub place: Option<usize>,
 }
 
-/// All texts of an item; none for one that is not shown.
+/// All texts of an item; none if it is hidden.
 pub fn texts<'a>(item: &'a Item, session: &'a Session) -> Vec<Text<'a>> {
     let mut out = Out(Vec::new());
     if item.is_hidden() {
@@ -116,7 +116,7 @@ impl<'a> Out<'a> {
 
 fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
     match &tool.input.command {
-        // The head shows the same words, but in one line.
+        // The head line shows the command too, but shortened to one line.
         Some(command) => out.body(command),
         None => out.head(title(tool, session.place.folder())),
     }
@@ -154,7 +154,7 @@ fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
     }
 }
 
-/// What the head line of a call says.
+/// The head line of a call.
 pub fn title<'a>(tool: &'a ToolCall, folder: &Path) -> Cow<'a, str> {
     let shown = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
     let is_of_files = matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete);
@@ -188,8 +188,8 @@ pub fn title<'a>(tool: &'a ToolCall, folder: &Path) -> Cow<'a, str> {
     Cow::Borrowed(words.or(tool.name.as_deref()).unwrap_or(tool.id.as_str()))
 }
 
-/// The lines that a change shows: those that go, then those that are there afterwards, each once. What lies
-/// outside of the change and its surroundings is left out.
+/// The lines that a change shows: removed lines, then those present afterwards, each once, without those outside of the
+/// change and its context.
 fn changed_lines(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let least = old.len().min(new.len());
@@ -199,10 +199,10 @@ fn changed_lines(old: &str, new: &str) -> String {
     let to = (new.len() - tail + CONTEXT_LINES).min(new.len());
     let kept: &[&str] = new.get(from..to).unwrap_or_default();
     let known: HashSet<&str> = kept.iter().copied().collect();
-    let gone = old.get(head..old.len() - tail).unwrap_or_default().iter();
-    let gone = gone.filter(|line| !known.contains(*line));
+    let removed = old.get(head..old.len() - tail).unwrap_or_default().iter();
+    let removed = removed.filter(|line| !known.contains(*line));
     let mut text = String::new();
-    for line in gone.chain(kept) {
+    for line in removed.chain(kept) {
         text.push_str(line);
         text.push('\n');
     }
@@ -214,7 +214,7 @@ mod tests {
     use super::changed_lines;
 
     #[test]
-    fn a_change_is_its_lines_and_their_surroundings() {
+    fn a_change_includes_its_context_lines() {
         let old = "1\n2\n3\n4\n5\nold\n6\n7\n8\n9\n10\n";
         let new = old.replace("old", "new");
         assert_eq!(changed_lines(old, &new), "old\n3\n4\n5\nnew\n6\n7\n8\n");

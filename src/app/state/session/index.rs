@@ -1,4 +1,4 @@
-//! Which item of the transcript shows what an event names.
+//! Finds the transcript item that an event refers to.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash};
@@ -7,7 +7,7 @@ use crate::model::{
     AgentTerminal, ItemId, MessageId, Record, Role, SessionId, SessionUpdate, TerminalId, ToolCallId,
 };
 
-/// What an event can be about.
+/// The subject of an event.
 #[derive(Debug, Hash)]
 pub(in crate::app) enum Key<'a> {
     Tool(&'a ToolCallId),
@@ -20,7 +20,7 @@ pub(in crate::app) enum Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// What a record is about, if it names something that other records change.
+    /// The subject of a record that other records may change.
     pub fn of(record: &'a Record) -> Option<Self> {
         match record {
             Record::Update(update) => Self::of_update(update),
@@ -31,11 +31,11 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// What an update is about, if it names something that other updates change.
+    /// The subject of an update that other updates may change.
     pub fn of_update(update: &'a SessionUpdate) -> Option<Self> {
         match update {
             SessionUpdate::Tool(patch) => Some(Self::Tool(&patch.id)),
-            SessionUpdate::Terminal(news) => Some(Self::of_terminal(news)),
+            SessionUpdate::Terminal(update) => Some(Self::of_terminal(update)),
             SessionUpdate::Compaction { id, .. } | SessionUpdate::CompactionChunk { id, .. } => {
                 Some(Self::Compaction(id))
             }
@@ -45,15 +45,16 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// A terminal that is announced again is a new one, unless the previous one is still running.
-    pub fn of_terminal(news: &'a AgentTerminal) -> Self {
-        match news {
+    /// The subject of an update of an agent's terminal. A terminal announced again is a new one, unless the previous
+    /// one is still running.
+    pub fn of_terminal(update: &'a AgentTerminal) -> Self {
+        match update {
             AgentTerminal::Info { id, .. } => Self::OpenTerminal(id),
             other => Self::Terminal(other.id()),
         }
     }
 
-    /// A number in place of the name, which may be long.
+    /// A hash, because the id may be long.
     pub fn hash(&self) -> u64 {
         BuildHasherDefault::<DefaultHasher>::default().hash_one(self)
     }
@@ -64,7 +65,7 @@ impl<'a> Key<'a> {
 pub struct ItemIndex {
     /// Tool calls of the running or last turn.
     tools: HashMap<ToolCallId, ItemId>,
-    /// The latest tool call of each id of the turns before: late updates still find it.
+    /// The latest tool call of each id in earlier turns, for late updates.
     former_tools: HashMap<ToolCallId, ItemId>,
     /// The tool calls that show a terminal.
     terminals: BTreeMap<TerminalId, ItemId>,
@@ -88,7 +89,7 @@ impl ItemIndex {
         self.former_tools.get(id).copied()
     }
 
-    /// The tool calls of the running or last turn, in no order.
+    /// The tool calls of the running or last turn, unordered.
     pub(in crate::app) fn current_tools(&self) -> impl Iterator<Item = ItemId> {
         self.tools.values().copied()
     }
@@ -110,12 +111,12 @@ impl ItemIndex {
         self.terminals.iter().map(|(id, item)| (id, *item))
     }
 
-    /// This item shows the terminal from now on.
+    /// Sets the item that shows the terminal.
     pub(in crate::app) fn move_terminal(&mut self, id: TerminalId, item: ItemId) {
         self.terminals.insert(id, item);
     }
 
-    /// This item shows the terminal, unless another one does already.
+    /// Sets the item that shows the terminal, unless another one already does.
     pub(in crate::app) fn add_terminal(&mut self, id: TerminalId, item: ItemId) {
         self.terminals.entry(id).or_insert(item);
     }
@@ -160,8 +161,8 @@ impl ItemIndex {
         self.terminals.retain(|id, item| stays(Key::Terminal(id), *item));
     }
 
-    /// Adds the entries of earlier items; later tool calls and terminals keep their place. `is_current` tells whether an
-    /// item belongs to the running or last turn. Returns pairs of an earlier and a later item that show the same.
+    /// Adds the entries of earlier items; later tool calls and terminals take precedence. `is_current`: whether an item
+    /// belongs to the running or last turn. Returns pairs of an earlier and a later item with the same subject.
     pub(in crate::app) fn add_earlier(
         &mut self,
         earlier: Self,
@@ -186,7 +187,7 @@ impl ItemIndex {
         same
     }
 
-    /// The same entries for items whose ids have changed.
+    /// The same entries with updated item ids.
     pub(in crate::app) fn moved(mut self, here: impl Fn(ItemId) -> ItemId) -> Self {
         let tools = self.tools.values_mut().chain(self.former_tools.values_mut());
         let others = self.terminals.values_mut().chain(self.compactions.values_mut());

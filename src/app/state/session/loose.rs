@@ -1,23 +1,22 @@
-//! Items of the running or last turn that a tool call of the agent may still take over.
+//! Items of the running or last turn that a later tool call of the agent may absorb.
 
 use crate::model::ItemId;
 
-/// How many bytes of changes are kept of a turn; of later writes only the size.
+/// Maximum bytes of changes saved per turn; of later writes only the size is saved.
 const MAX_TURN_BYTES: usize = 16 << 20;
 
-/// The items that no tool call of the agent has taken over yet.
+/// The items that no tool call of the agent has absorbed yet.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Loose {
-    /// Files and commands that went through parlor.
+    /// Files and commands accessed through parlor.
     own: Vec<ItemId>,
-    /// Calls that only a permission request made, and that were approved.
+    /// Approved calls that consist of a permission request only.
     asked: Vec<ItemId>,
-    /// Bytes of changes that were kept in this turn.
+    /// Bytes of changes saved in this turn.
     bytes: usize,
 }
 
 impl Loose {
-    /// Whether there are none.
     pub(in crate::app) fn is_empty(&self) -> bool {
         self.own.is_empty() && self.asked.is_empty()
     }
@@ -38,13 +37,13 @@ impl Loose {
         self.asked.push(item);
     }
 
-    /// A call of the agent took this item over.
+    /// A call of the agent has absorbed the item.
     pub(in crate::app) fn remove(&mut self, item: ItemId) {
         self.own.retain(|other| *other != item);
         self.asked.retain(|other| *other != item);
     }
 
-    /// Whether a change of this size can be kept in this turn. If so, it is counted.
+    /// Whether a change of this size can be saved in this turn. If so, it is counted.
     pub(in crate::app) fn has_room(&mut self, size: usize) -> bool {
         let has_room = self.bytes + size <= MAX_TURN_BYTES;
         self.bytes += if has_room { size } else { 0 };

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use crate::model::{ConnId, FileDiff, Grant};
 
-/// How many approvals are remembered.
+/// Maximum number of remembered approvals.
 const MAX_APPROVALS: usize = 64;
 
-/// A tool call that the user approved, as far as it shows what is done.
+/// A tool call that the user approved, with what it showed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
     pub(in crate::app) conn: ConnId,
@@ -19,7 +19,6 @@ pub struct Approval {
     pub(in crate::app) cwd: PathBuf,
     /// Whether the call shows that directory.
     pub(in crate::app) shows_cwd: bool,
-    /// Changes that the call shows.
     pub(in crate::app) diffs: Vec<FileDiff>,
     /// Files that the dialog marked as protected.
     pub(in crate::app) marked: Vec<PathBuf>,
@@ -30,9 +29,9 @@ pub struct Approval {
 /// Approvals and grants of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Permissions {
-    /// What the user approved in the running turn, or always.
+    /// Approved in the running turn, or permanently.
     approvals: Vec<Approval>,
-    /// What the user granted for this session, each to one agent.
+    /// Granted for this session, each to one agent.
     grants: Vec<(String, Grant)>,
 }
 
@@ -48,14 +47,14 @@ impl Permissions {
         &self.approvals
     }
 
-    /// An approval was used: unless it is permanent, it covers nothing else.
+    /// An approval was used: unless it is permanent, it is removed.
     pub(in crate::app) fn use_up(&mut self, place: usize) {
         if self.approvals.get(place).is_some_and(|approval| !approval.is_always) {
             self.approvals.remove(place);
         }
     }
 
-    /// A turn begins: only permanent approvals hold.
+    /// A turn begins: only permanent approvals stay valid.
     pub(in crate::app) fn begin_turn(&mut self) {
         self.approvals.retain(|approval| approval.is_always);
     }
@@ -71,7 +70,7 @@ impl Permissions {
         &self.grants
     }
 
-    /// Removes the grants for which the condition holds.
+    /// Removes the grants that match.
     pub(in crate::app) fn revoke(&mut self, is_revoked: impl Fn(&str, &Grant) -> bool) {
         self.grants.retain(|(agent, grant)| !is_revoked(agent, grant));
     }

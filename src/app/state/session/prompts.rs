@@ -1,28 +1,28 @@
-//! The prompt of the running turn, and prompts that wait until they can be sent.
+//! The prompt of the running turn, and prompts that are not sent yet, except for the queue.
 
-/// What is known of prompts beside the queue.
+/// The state of prompts apart from the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct PromptState {
-    /// Number and text of the prompt call whose reply ends the turn.
+    /// Call number and text of the prompt whose response ends the turn.
     running: Option<(u64, String)>,
-    /// The sent prompt, and how many of its bytes the agent has echoed.
+    /// The sent prompt, and the number of its bytes that the agent has echoed.
     echo: Option<(String, usize)>,
-    /// A prompt that was not processed and is sent again, without a new item, once the session is open: after a
-    /// sign-in, or because the agent had lost the session.
+    /// A prompt that was not processed and is resent, without a new item, once the session is open: after a sign-in, or
+    /// because the agent had lost the session.
     unsent: Option<String>,
-    /// Whether the failed prompt waits for the user to choose what the agent is sent before it.
+    /// Whether the failed prompt waits for the user to choose what is sent before it.
     is_held: bool,
     /// Whether the queue is sent as soon as the session is open.
     sends_when_ready: bool,
     /// Whether a prompt was queued after the running turn was cancelled.
     has_queued_since_cancel: bool,
-    /// Whether the running turn's prompt was sent before, to a session that the agent had lost.
+    /// Whether the running turn's prompt was already sent to a session that the agent had lost.
     is_retry: bool,
 }
 
 impl PromptState {
-    /// A prompt was sent with the call of this number. `echo` is the part of it that an agent may send back.
+    /// A prompt was sent with the call of this number. `echo` is the part that the agent may send back.
     pub(in crate::app) fn begin(&mut self, number: u64, text: String, echo: String) {
         self.running = Some((number, text));
         self.expect_echo(echo);
@@ -54,8 +54,8 @@ impl PromptState {
         self.echo = None;
     }
 
-    /// What is left of a text of the user without the echo of the prompt; `None`: nothing. What continues exactly the
-    /// sent text is dropped; anything else is shown, with what was held back for it.
+    /// Removes the echo of the prompt from a user message; `None`: nothing remains. Text that continues exactly the
+    /// sent prompt is dropped; other text is returned with what was held back.
     pub(in crate::app) fn strip_echo(&mut self, text: String) -> Option<String> {
         let Some((sent, matched)) = &mut self.echo else {
             return Some(text);
@@ -65,7 +65,7 @@ impl PromptState {
             *matched += text.len();
             return None;
         }
-        // An echo may end with white space that was not sent.
+        // An echo may end with additional white space.
         if let Some(tail) = text.strip_prefix(rest)
             && tail.trim().is_empty()
         {
@@ -79,7 +79,7 @@ impl PromptState {
         Some(shown)
     }
 
-    /// The prompt that is sent again once the session is open.
+    /// The prompt that is resent once the session is open.
     pub fn unsent(&self) -> Option<&str> {
         self.unsent.as_deref()
     }
@@ -92,7 +92,7 @@ impl PromptState {
         self.unsent.take()
     }
 
-    /// Whether the failed prompt waits for the user to choose what the agent is sent before it.
+    /// Whether the failed prompt waits for the user to choose what is sent before it.
     pub fn is_held(&self) -> bool {
         self.is_held
     }
@@ -101,7 +101,7 @@ impl PromptState {
         self.is_held = true;
     }
 
-    /// Whether it was held; it no longer is.
+    /// Clears and returns [`Self::is_held`].
     pub(in crate::app) fn release(&mut self) -> bool {
         std::mem::take(&mut self.is_held)
     }
@@ -133,12 +133,12 @@ impl PromptState {
         std::mem::take(&mut self.has_queued_since_cancel)
     }
 
-    /// The prompt is sent again to a reopened session. Returns whether it had been sent again before.
+    /// The prompt is resent to a reopened session. Returns whether it was already resent before.
     pub(in crate::app) fn retry(&mut self) -> bool {
         std::mem::replace(&mut self.is_retry, true)
     }
 
-    /// The agent has answered a prompt well.
+    /// A prompt was answered successfully.
     pub(in crate::app) fn succeed(&mut self) {
         self.is_retry = false;
     }

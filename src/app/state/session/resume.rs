@@ -1,42 +1,42 @@
-//! How a session was opened, and what its agent has of the conversation.
+//! How a session was opened, and how much of the conversation its agent has.
 
 use crate::app::Handover;
 use crate::model::{SessionId, SessionKey};
 
-/// Why an agent may not hold a session whose id is known.
+/// Why an agent may not have a session whose id is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeConfidence {
-    /// The id was found in the folder, where the agent saves that of its last session.
+    /// The id was found in the folder, where the agent saves the id of its last session.
     Hinted,
-    /// The agent said nothing when the session was opened again; the next prompt shows it.
+    /// The response to reopening did not confirm the session; the next prompt will.
     Provisional,
 }
 
-/// What is known of the session's life before it was opened.
+/// How the session was opened, and what its agent has of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ResumeState {
-    /// Whether it is being reopened after its agent was lost; otherwise it is opened for the first time.
+    /// Whether it is being reopened after its agent exited; otherwise it is opened for the first time.
     is_reopening: bool,
-    /// Whether it was opened from the agent's list and its history has not come yet.
+    /// Whether it was opened from the agent's list and its history was not received yet.
     wants_history: bool,
-    /// Why the agent may not hold the session after all.
+    /// Why the agent may not have the session.
     doubt: Option<ResumeConfidence>,
     /// Whether the agent had the session before it was opened here.
     is_continued: bool,
     /// Whether the agent does not have the history above.
     has_lost_history: bool,
-    /// The agent's id of the session that could not be restored. It is tried again until something was said in the
-    /// session that took its place.
+    /// The agent's id of the session that could not be restored. Retried until a prompt was sent in the session that
+    /// replaced it.
     former_id: Option<SessionId>,
-    /// The conversation that the next prompt sends along.
+    /// The conversation that is sent with the next prompt.
     handover: Option<Handover>,
     /// The session that this one is being copied from.
     copied_from: Option<SessionKey>,
 }
 
 impl ResumeState {
-    /// For a copy of this session.
+    /// The state of a copy of this session.
     pub(in crate::app) fn copy_of(source: SessionKey) -> Self {
         Self { copied_from: Some(source), ..Self::default() }
     }
@@ -51,7 +51,7 @@ impl ResumeState {
         self.is_continued = true;
     }
 
-    /// A connection is used. A session with a past is reopened, unless its history comes from the agent.
+    /// A connection is used. A session with a history is reopened, unless the agent replays it.
     pub(in crate::app) fn begin_connecting(&mut self, has_past: bool) {
         self.is_reopening = has_past && !self.wants_history;
     }
@@ -61,17 +61,17 @@ impl ResumeState {
         self.is_reopening = true;
     }
 
-    /// The agent was set up anew: the session is opened again, unless its history comes from the agent.
+    /// The agent was set up again: the session is reopened, unless the agent replays its history.
     pub(in crate::app) fn reopen_after_setup(&mut self) {
         self.is_reopening |= !self.wants_history;
     }
 
-    /// The agent named the id of its last session.
+    /// The id was found as that of the agent's last session.
     pub(in crate::app) fn hint(&mut self) {
         self.doubt = Some(ResumeConfidence::Hinted);
     }
 
-    /// The agent has opened the session. Returns whether it restored one that it could not restore before.
+    /// The agent has opened the session. Returns whether this restored one that could not be restored before.
     pub(in crate::app) fn opened(&mut self, is_fresh: bool, is_provisional: bool) -> bool {
         self.is_reopening = false;
         self.wants_history = false;
@@ -84,14 +84,14 @@ impl ResumeState {
         is_restored
     }
 
-    /// The agent is gone for good, or another one takes its place.
-    pub(in crate::app) fn forget_agent(&mut self) {
+    /// The agent was removed or replaced.
+    pub(in crate::app) fn clear_agent_state(&mut self) {
         self.wants_history = false;
         self.doubt = None;
         self.former_id = None;
     }
 
-    /// A new session takes the place of one that the agent could not restore.
+    /// A new session replaces one that the agent could not restore.
     pub(in crate::app) fn not_restored(&mut self, former: Option<SessionId>, has_talked: bool) {
         self.former_id = former;
         self.has_lost_history = has_talked;
@@ -106,7 +106,7 @@ impl ResumeState {
         self.is_reopening
     }
 
-    /// Whether what is shown stays while the session is opened.
+    /// Whether the transcript stays as it is while the session is opened.
     pub(in crate::app) fn keeps_view(&self) -> bool {
         self.is_reopening && !self.wants_history
     }
@@ -129,22 +129,22 @@ impl ResumeState {
         self.former_id.as_ref()
     }
 
-    /// The conversation that the next prompt sends along.
+    /// The conversation that is sent with the next prompt.
     pub fn handover(&self) -> Option<&Handover> {
         self.handover.as_ref()
     }
 
-    /// The next prompt sends a conversation along.
+    /// Sends a conversation with the next prompt.
     pub(in crate::app) fn hand_over(&mut self, text: String, agent: String) {
         self.handover = Some(Handover { text, agent, is_sent: false });
     }
 
-    /// The conversation has reached the agent in an earlier life of the session.
+    /// The recorded session has already handed the conversation over.
     pub(in crate::app) fn handed_over(&mut self) {
         self.handover = None;
     }
 
-    /// A prompt was sent: the session is not tried under its former id again.
+    /// A prompt was sent: the former id is not retried.
     pub(in crate::app) fn prompt_sent(&mut self) {
         self.former_id = None;
         if let Some(handover) = &mut self.handover {
@@ -152,9 +152,9 @@ impl ResumeState {
         }
     }
 
-    /// The turn has ended. `is_answered`: by the agent, so that it has what the prompt sent along.
+    /// The turn has ended. `is_answered`: by the agent, so that it has received the handover.
     pub(in crate::app) fn turn_ended(&mut self, is_answered: bool) {
-        if is_answered && self.handover.take_if(|told| told.is_sent).is_some() {
+        if is_answered && self.handover.take_if(|handover| handover.is_sent).is_some() {
             self.has_lost_history = false;
         }
         if let Some(handover) = &mut self.handover {
@@ -162,7 +162,7 @@ impl ResumeState {
         }
     }
 
-    /// A turn ended well: the agent has the session.
+    /// A turn has succeeded: the agent has the session.
     pub(in crate::app) fn confirm(&mut self) {
         self.doubt = None;
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::model::Setting;
 
-/// A value that the agent was asked to set; it holds once the agent confirms it.
+/// A value requested from the agent; it applies once the agent confirms it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wanted {
     /// A mode, a model or an option.
@@ -17,18 +17,18 @@ pub enum Wanted {
 pub struct SettingsState {
     /// Requested values by the number of the call.
     wanted: BTreeMap<u64, Wanted>,
-    /// Calls up to this number had no answer in time: prompts do not wait for them.
+    /// Calls up to this number were not answered in time: prompts do not wait for them.
     overdue: u64,
-    /// Settings that were chosen, and are restored when the session is opened again.
+    /// Settings that were chosen, and are restored when the session is reopened.
     chosen: Vec<Setting>,
-    /// The call that restores one of them; prompts wait for it.
+    /// The call that restores a setting; prompts wait for it.
     restoring: Option<u64>,
-    /// The settings that are restored after that one.
+    /// The settings to restore next.
     to_restore: VecDeque<Setting>,
 }
 
 impl SettingsState {
-    /// What prompts wait for the agent to confirm: `mode`, `model` or `options`.
+    /// The kind of setting that prompts wait for: `mode`, `model` or `options`.
     pub(in crate::app) fn pending(&self) -> Option<&'static str> {
         let is_awaited = |number: u64| number > self.overdue || self.restoring == Some(number);
         self.wanted.iter().filter(|(number, _)| is_awaited(**number)).find_map(|(_, wanted)| match wanted {
@@ -39,12 +39,12 @@ impl SettingsState {
         })
     }
 
-    /// The agent was asked for this value with the call of this number.
+    /// A value was requested with the call of this number.
     pub fn request(&mut self, number: u64, wanted: Wanted) {
         self.wanted.insert(number, wanted);
     }
 
-    /// The agent has answered a request.
+    /// The agent has answered the call of this number.
     pub(in crate::app) fn answered(&mut self, number: u64) -> Option<Wanted> {
         self.wanted.remove(&number)
     }
@@ -71,7 +71,7 @@ impl SettingsState {
         std::mem::take(&mut self.chosen)
     }
 
-    /// A setting was chosen. It replaces an earlier choice of the same kind.
+    /// Saves a choice, replacing an earlier one of the same kind.
     pub(in crate::app) fn choose(&mut self, choice: Setting) {
         let is_of_other_kind = |other: &Setting| match (other, &choice) {
             (Setting::Mode(_), Setting::Mode(_)) | (Setting::Model(_), Setting::Model(_)) => false,
@@ -82,7 +82,7 @@ impl SettingsState {
         self.chosen.push(choice);
     }
 
-    /// The settings to restore, one after the other.
+    /// Sets the settings to restore, in order.
     pub(in crate::app) fn begin_restoring(&mut self, settings: VecDeque<Setting>) {
         self.to_restore = settings;
     }
@@ -92,7 +92,7 @@ impl SettingsState {
         self.to_restore.pop_front()
     }
 
-    /// The call that restores a setting; `None`: none is open.
+    /// Sets the call that restores a setting; `None`: it has ended.
     pub(in crate::app) fn set_restoring(&mut self, number: Option<u64>) {
         self.restoring = number;
     }
@@ -101,20 +101,20 @@ impl SettingsState {
         self.restoring
     }
 
-    /// The session is gone: no more settings are restored in it.
+    /// The session has ended: stops restoring settings.
     pub(in crate::app) fn stop_restoring(&mut self) {
         self.restoring = None;
         self.to_restore.clear();
     }
 
-    /// Another connection is used: it has no open requests.
+    /// Another connection is used, without open requests.
     pub(in crate::app) fn begin_connecting(&mut self) {
         self.wanted.clear();
         self.stop_restoring();
     }
 
-    /// The agent is gone for good, or another one takes its place.
-    pub(in crate::app) fn forget_agent(&mut self) {
+    /// The agent was removed or replaced.
+    pub(in crate::app) fn clear_agent_state(&mut self) {
         self.wanted.clear();
         self.chosen.clear();
     }

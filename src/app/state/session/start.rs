@@ -5,19 +5,19 @@ use std::time::Instant;
 
 use crate::model::ConnId;
 
-/// How many connections are remembered for the protocol log.
+/// Maximum number of connections that are remembered for the protocol log.
 const MAX_CONNS: usize = 32;
 
-/// The start of a session.
+/// The preconditions of opening a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StartState {
-    /// The connections that it had, the latest last.
+    /// The connections of the session, the latest last.
     conns: VecDeque<ConnId>,
     /// When the agent required a sign-in.
     sign_in_since: Option<Instant>,
-    /// Whether it is opened as soon as the agent is set up.
+    /// Whether it is opened once the agent is set up.
     waits_for_setup: bool,
-    /// Whether it is opened as soon as the user has decided about the folder's MCP servers.
+    /// Whether it is opened once the user has decided about the folder's MCP servers.
     waits_for_servers: bool,
     /// The agent and the notice about MCP servers that it does not support.
     unsupported: Option<(String, String)>,
@@ -64,7 +64,7 @@ impl StartState {
         self.unsupported.as_ref()
     }
 
-    pub(in crate::app) fn set_unsupported(&mut self, told: (String, String)) {
-        self.unsupported = Some(told);
+    pub(in crate::app) fn set_unsupported(&mut self, notice: (String, String)) {
+        self.unsupported = Some(notice);
     }
 }

@@ -1,4 +1,4 @@
-//! Where the title of a session comes from.
+//! Where the title of a session comes from: the user or the agent.
 
 /// Whether the user gave the title, and whether the agent has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,12 +23,12 @@ impl TitleState {
         self.is_owed = false;
     }
 
-    /// Another agent, or another session of it, does not have a title of the user.
-    pub(in crate::app) fn forget_agent(&mut self) {
+    /// The session has another agent, or another session id, which do not have a title of the user.
+    pub(in crate::app) fn clear_agent_state(&mut self) {
         self.is_owed = self.is_own;
     }
 
-    /// The agent was not told of a title that was saved meanwhile.
+    /// A title was saved while the agent was not informed of it.
     pub(in crate::app) fn owe(&mut self, is_owed: bool) {
         self.is_owed |= is_owed;
     }

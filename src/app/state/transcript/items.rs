@@ -1,7 +1,7 @@
 //! The list of items, in order.
 //!
-//! Every change goes through the methods of [`Transcript`], so no revision is forgotten. An item keeps its id wherever
-//! others come or go; ids ascend in order but for those of items that were inserted between others.
+//! Invariants: every change goes through a method of [`Transcript`], which bumps the revisions. An item keeps its id
+//! when others are added or removed; ids ascend, except those of items inserted between others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -12,48 +12,47 @@ use crate::model::{ItemId, Severity};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
     items: Vec<Item>,
-    /// Bumped on each change of any item, so that a view knows at a glance whether to look.
+    /// Bumped on each change of any item.
     revision: u64,
-    /// Bumped when items come or go elsewhere than at the end, so that an index means another item than before.
+    /// Bumped when items are added or removed elsewhere than at the end, which changes indices.
     order: u64,
     /// Bumped when all items are replaced by others.
     history: u64,
     /// The id of the next item at the end.
     next: i64,
-    /// The lowest id that was given to an item in front of others.
+    /// The lowest id assigned to an item in front of others.
     lowest: i64,
-    /// Items that were inserted between others: the id of the item before which they stand, and their place among those
-    /// that stand there.
+    /// Items inserted between others: the id of the item they precede, and their position among those that precede it.
     inserted: BTreeMap<ItemId, (i64, u32)>,
-    /// Items that were added or changed since they were last asked for; `None`: nobody asks.
+    /// Items that were added or changed since the last query; `None`: not watched.
     touched: Option<BTreeSet<ItemId>>,
     edits: Edits,
 }
 
-/// Orders the items of a transcript; good until an item is inserted between others.
+/// Orders the items of a transcript; valid until an item is inserted between others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Rank {
-    /// The id of the item itself, or of the one that it was inserted before.
+    /// The id of the item itself, or of the one it was inserted before.
     anchor: i64,
-    /// Its place among those inserted there; the item that they stand before comes last.
+    /// Position among those inserted there; the item they precede comes last.
     nth: u32,
     pub item: ItemId,
 }
 
-/// Which items were edited last, so that a view of some of them need not look at all again.
+/// The items edited last, so that a view of some items need not check all of them.
 #[derive(Debug, Clone, Default)]
 struct Edits {
-    /// Items with the revision of their last edit in a row, the latest last.
+    /// Items with the revision of their last consecutive edit, the latest last.
     last: VecDeque<(u64, ItemId)>,
-    /// What was edited up to this revision is not known.
+    /// Edits up to this revision are not known.
     forgotten: u64,
 }
 
-/// Edits that are remembered: what a turn with some agents beside it changes between two frames.
+/// Number of edits that are remembered: more than a turn with a few subagents changes between two frames.
 const EDITS_MAX: usize = 64;
 
 impl PartialEq for Edits {
-    /// Transcripts are alike, however they came to be so.
+    /// Transcripts with the same items are equal, whatever their edits were.
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -72,7 +71,7 @@ impl Edits {
         }
     }
 
-    /// Items have other places now.
+    /// Items have new positions.
     fn forget(&mut self, revision: u64) {
         self.last.clear();
         self.forgotten = revision;
@@ -90,14 +89,14 @@ impl Transcript {
         self.revision
     }
 
-    /// The items that were edited after this revision; `None` when that is not known, as after a change of places.
+    /// The items edited after this revision; `None` if not known, as after a change of positions.
     pub fn edited_since(&self, revision: u64) -> Option<impl Iterator<Item = ItemId>> {
         let edits = self.edits.last.iter().rev();
         let after = edits.take_while(move |(edit, _)| *edit > revision).map(|(_, id)| *id);
         (self.edits.forgotten <= revision).then_some(after)
     }
 
-    /// Bumped when items come or go elsewhere than at the end: indices that were noted before mean other items then.
+    /// Bumped when items are added or removed elsewhere than at the end, which invalidates saved indices.
     pub fn order(&self) -> u64 {
         self.order
     }
@@ -107,25 +106,25 @@ impl Transcript {
         self.history
     }
 
-    /// How many items were inserted between others: until that changes, a [`Rank`] is good.
+    /// Number of items inserted between others; a [`Rank`] is valid while it stays the same.
     pub fn inserted_count(&self) -> usize {
         self.inserted.len()
     }
 
-    /// The item of this id.
+    /// The item with this id.
     pub fn get(&self, id: ItemId) -> Option<&Item> {
         self.index_of(id).and_then(|index| self.items.get(index))
     }
 
-    /// Where the item of this id stands now; `None`: it is not here.
+    /// The index of the item with this id; `None`: it is not in memory.
     pub fn index_of(&self, id: ItemId) -> Option<usize> {
         let index = self.index_from(id);
         self.items.get(index).is_some_and(|item| item.id == id).then_some(index)
     }
 
-    /// Where the item of this id stands, or the first one behind it if it is not here.
+    /// The index of the item with this id, or of the first one after it if it is not in memory.
     pub fn index_from(&self, id: ItemId) -> usize {
-        // The last items are mostly numbered without a gap.
+        // The ids of the last items usually have no gaps.
         let from_end = self.items.last().and_then(|last| usize::try_from(last.id.0.checked_sub(id.0)?).ok());
         let guess = from_end.and_then(|back| self.items.len().checked_sub(back + 1));
         if let Some(guess) = guess.filter(|at| self.items.get(*at).is_some_and(|item| item.id == id)) {
@@ -141,12 +140,12 @@ impl Transcript {
         Rank { anchor, nth, item: id }
     }
 
-    /// The id that the next item at the end gets.
+    /// The id of the next item at the end.
     pub fn next_id(&self) -> ItemId {
         ItemId(self.next)
     }
 
-    /// Adds an item at the end. A notice that says the same as the one before it is counted there instead.
+    /// Adds an item at the end. A notice equal to the previous one increments its count instead.
     pub fn push(&mut self, turn: u32, body: ItemBody) -> ItemId {
         if matches!(body, ItemBody::Notice { .. })
             && let Some(same) = self.items.last().filter(|last| last.body == body).map(|last| last.id)
@@ -169,7 +168,7 @@ impl Transcript {
         id
     }
 
-    /// Puts an item before another one, or at the end if that is not here. All ids stay good.
+    /// Inserts an item before another one, or at the end if that is not in memory. All ids stay valid.
     pub fn insert_before(&mut self, before: ItemId, turn: u32, body: ItemBody) -> ItemId {
         let index = self.index_from(before).max(usize::from(self.has_head()));
         let Some(anchor) = self.items.get(index).map(|item| self.rank(item.id).anchor) else {
@@ -192,7 +191,7 @@ impl Transcript {
         id
     }
 
-    /// Puts all items of another transcript in front of these, behind the head. Returns what is added to their ids.
+    /// Inserts all items of another transcript before these, after the head. Returns the offset added to their ids.
     pub(in crate::app) fn prepend(&mut self, before: Self) -> i64 {
         let offset = self.lowest - before.next;
         self.lowest += before.lowest - before.next;
@@ -206,9 +205,9 @@ impl Transcript {
         offset
     }
 
-    /// Puts all items of another transcript in the place of those from this one up to before the other. Their ids are
-    /// counted back from there: items that were there before have the same ones again, unless items behind them were
-    /// joined. Returns what is added to their ids.
+    /// Replaces the items from `from` up to (not including) `end` by those of another transcript. Their ids are counted
+    /// back from `end`, so items that were there before get the same ids, unless later ones were joined. Returns the
+    /// offset added to their ids.
     pub(in crate::app) fn replace(&mut self, from: ItemId, end: ItemId, with: Self) -> i64 {
         let offset = end.0 - with.next;
         let moved = |id: ItemId| ItemId(id.0 + offset);
@@ -216,7 +215,7 @@ impl Transcript {
         let former = self.items.drain(start..behind.max(start)).map(|item| (item.id, item));
         let former: HashMap<ItemId, Item> = former.collect();
         self.inserted.retain(|id, _| !former.contains_key(id));
-        // Lines above them that belong to no page.
+        // Lines above them that are on no page.
         let mut lowest = offset + with.lowest;
         for line in self.items.iter_mut().take(start).rev().filter(|item| item.id != ItemId::HEAD) {
             lowest -= 1;
@@ -242,19 +241,19 @@ impl Transcript {
         offset
     }
 
-    /// Takes all items away that stand before this one, but for the head.
+    /// Removes all items before this one, except the head.
     pub(in crate::app) fn remove_before(&mut self, id: ItemId) {
         let end = self.index_from(id);
         let start = usize::from(self.has_head()).min(end);
         for item in self.items.drain(start..end) {
             self.inserted.remove(&item.id);
         }
-        // What was let go is to be free for others.
+        // Return the memory to the allocator.
         self.items.shrink_to_fit();
         self.reorder();
     }
 
-    /// Takes an item away.
+    /// Removes an item.
     pub(in crate::app) fn remove(&mut self, id: ItemId) {
         if let Some(index) = self.index_of(id) {
             self.items.remove(index);
@@ -263,12 +262,12 @@ impl Transcript {
         }
     }
 
-    /// Whether the first item is the line that says how much is not shown.
+    /// Whether the first item is the line with the number of items not shown.
     pub fn has_head(&self) -> bool {
         self.items.first().is_some_and(|first| first.id == ItemId::HEAD)
     }
 
-    /// Says in a line above all items how much is not shown.
+    /// Sets the line above all items that says how much is not shown.
     pub(in crate::app) fn set_head(&mut self, title: String) {
         let body = ItemBody::notice(Severity::Info, title, None);
         if self.has_head() {
@@ -286,7 +285,7 @@ impl Transcript {
         self.edits.forget(self.revision);
     }
 
-    /// A copy of all that belongs to the turns up to this one.
+    /// A copy of all turns up to this one.
     #[must_use]
     pub(in crate::app) fn up_to_turn(&self, turn: u32) -> Self {
         let mut copy = self.clone();
@@ -308,22 +307,22 @@ impl Transcript {
         }
     }
 
-    /// From now on remembers which items change, or no longer does.
+    /// Starts or stops recording which items change.
     pub fn watch(&mut self, is_wanted: bool) {
         self.touched = is_wanted.then(BTreeSet::new);
     }
 
-    /// The items that were added or changed since this was last asked; none while nobody watches.
+    /// The items that were added or changed since the last call; none while not watched.
     pub fn take_touched(&mut self) -> BTreeSet<ItemId> {
         self.touched.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Forgets all items (before a history is replayed).
+    /// Removes all items (before a history is replayed).
     pub fn clear(&mut self) {
         drop(self.take());
     }
 
-    /// Takes all items out, leaving an empty transcript in which none of their ids comes again.
+    /// Takes all items, leaving an empty transcript that does not reuse their ids.
     #[must_use]
     pub fn take(&mut self) -> Self {
         let items = std::mem::take(&mut self.items);
@@ -334,7 +333,7 @@ impl Transcript {
         former
     }
 
-    /// Puts items back that were taken out.
+    /// Restores items that were taken.
     pub fn restore(&mut self, former: Self) {
         self.clear();
         (self.items, self.inserted) = (former.items, former.inserted);

@@ -1,9 +1,9 @@
-//! What an approval or a permission covers, and what it does not.
+//! Tests of what an approval or a grant covers.
 
 use super::*;
 use crate::app::lifecycle::operations;
 
-/// Variables that choose what a command executes.
+/// Variables that determine what a command executes.
 const LOADERS: [&str; 14] = [
     "PATH",
     "LD_PRELOAD",
@@ -22,13 +22,13 @@ const LOADERS: [&str; 14] = [
 ];
 
 #[test]
-fn what_was_allowed_covers_no_other_folder_and_no_other_environment() {
+fn approvals_and_grants_cover_no_other_folder_or_environment() {
     let with = |name: &str, value: &str| {
         let env = vec![(name.to_owned(), value.to_owned())];
         TerminalCommand { env, ..command("make") }
     };
     let sub = || TerminalCommand { cwd: Some("/code/shop/sub".into()), ..command("make") };
-    // Approved once, approved always, allowed for the session, in the folder, and all commands.
+    // Approved once, approved always, granted for the session, in the folder, and for all commands.
     for way in 0..5 {
         let mut desk = TestApp::running();
         if way < 2 {
@@ -52,13 +52,13 @@ fn what_was_allowed_covers_no_other_folder_and_no_other_environment() {
         }
         assert!(is_started(&mut desk, ask + 1, command("make")), "way {way}: what was allowed runs");
     }
-    // With its variables it is remembered as well, for these values only.
+    // With its variables it is granted too, but for these values only.
     let mut desk = TestApp::running();
     assert!(!is_started(&mut desk, 1, with("PATH", "/opt/bin")));
     let Some(OpenRequestKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else {
         panic!()
     };
-    assert!(!asked.offers_all_commands, "only this very command is offered");
+    assert!(!asked.offers_all_commands, "only this command is offered");
     desk.choose(Some(1));
     desk.fx.clear();
     assert!(is_started(&mut desk, 2, with("PATH", "/opt/bin")));
@@ -67,7 +67,7 @@ fn what_was_allowed_covers_no_other_folder_and_no_other_environment() {
 }
 
 #[test]
-fn all_commands_of_an_agent_are_allowed_for_the_session_by_one_answer() {
+fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
     let mut desk = TestApp::running();
     for (ask, line) in [(1, "make"), (2, "make test")] {
         assert!(!is_started(&mut desk, ask, command(line)));
@@ -84,7 +84,7 @@ fn all_commands_of_an_agent_are_allowed_for_the_session_by_one_answer() {
     let is_bound = |effect: &Effect| matches!(effect, Effect::Terminal(TerminalJob::Create { within: Some(roots), .. }) if roots.len() == 1);
     assert!(desk.fx.iter().all(is_bound), "a link does not lead out of the folders");
     desk.fx.clear();
-    assert_eq!(desk.session().asks.len(), 1, "what runs outside of the folders still waits");
+    assert_eq!(desk.session().asks.len(), 1, "commands outside of the folders still wait");
     desk.choose(None).end_turn(StopReason::EndTurn).submit("more");
     desk.fx.clear();
     assert!(is_started(&mut desk, 4, command("rm -r build")), "in the next turn too");
@@ -95,7 +95,7 @@ fn all_commands_of_an_agent_are_allowed_for_the_session_by_one_answer() {
     let id = granted(&desk.state)[0].id();
     desk.flow(|state, _, fx| operations::revoke(state, &id, fx));
     assert!(!is_started(&mut desk, 5, command("ls")));
-    // An agent on another machine is not offered it.
+    // It is not offered for a remote agent.
     let mut desk = TestApp::running();
     let conn = desk.conn();
     let far = Some(Ssh { host: "build".into(), ..Ssh::default() });
@@ -107,7 +107,7 @@ fn all_commands_of_an_agent_are_allowed_for_the_session_by_one_answer() {
     assert!(!asked.choices().contains(&AccessChoice::AllCommands));
 }
 
-/// Writes a file that the service found protected; whether the user is asked about it.
+/// Writes a file that the service found protected; returns whether the user is asked about it.
 fn is_asked_again(
     desk: &mut TestApp,
     ask: u64,
@@ -167,11 +167,11 @@ fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
     assert!(!asked(&mut approved(Some("b\n"), "c\n"), same, Some("a\nb\n"), "a\nc\n"), "a part of a file");
     assert!(asked(&mut TestApp::running(), same, None, "#!/bin/sh\n"), "nothing was approved");
 
-    // What differs from what was shown is asked about.
+    // Anything that differs from what was shown is asked about.
     assert!(asked(&mut approved(None, "true\n"), same, None, "true\nrm -rf ~\n"), "other content");
-    assert!(asked(&mut approved(None, "true\n"), same, Some("old\n"), "true\n"), "a file that was there");
+    assert!(asked(&mut approved(None, "true\n"), same, Some("old\n"), "true\n"), "an existing file");
     assert!(asked(&mut approved(Some("b\n"), "c\n"), same, Some("b\nb\n"), "c\nb\n"), "one of two places");
-    assert!(asked(&mut approved(Some("a\n"), "c\n"), same, Some("other\n"), "c\n"), "it changed since");
+    assert!(asked(&mut approved(Some("a\n"), "c\n"), same, Some("other\n"), "c\n"), "it has changed since");
     let config = "/code/shop/.git/config";
     assert!(asked(&mut approved(None, "true\n"), (config, config), None, "true\n"), "another file");
     let by_link = ("/code/shop/notes", HOOK);
@@ -191,15 +191,15 @@ fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
     let mut many: Vec<FileDiff> = (0..4).map(|n| diff(&format!(".git/hooks/{n}"), "", "x\n")).collect();
     many.push(diff(HOOK, "", "true\n"));
     approve(&mut desk, 1, 0, edits(many));
-    assert!(asked(&mut desk, same, None, "true\n"), "not among those that the dialog names");
+    assert!(asked(&mut desk, same, None, "true\n"), "not among those named in the dialog");
     let mut desk = TestApp::running();
     let patch = DiffChange::Patch("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+true\n".into());
     approve(&mut desk, 1, 0, edits(vec![FileDiff { path: HOOK.into(), change: patch }]));
-    assert!(asked(&mut desk, same, None, "true\n"), "a patch says less than the whole text");
-    // What parlor obeys is always asked about.
+    assert!(asked(&mut desk, same, None, "true\n"), "a patch does not show the whole text");
+    // parlor's own files are always asked about.
     let mut desk = approved(None, "true\n");
     assert!(is_asked_again(&mut desk, 2, same, None, "true\n", Protection::Own));
-    // And it was refused.
+    // A refused change is asked about too.
     let mut desk = TestApp::running();
     approve(&mut desk, 1, 2, edits(vec![diff(HOOK, "", "true\n")]));
     assert!(asked(&mut desk, same, None, "true\n"));

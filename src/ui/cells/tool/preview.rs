@@ -1,7 +1,7 @@
-//! The part of an output that is shown of a call that was not opened.
+//! The preview of an output in a call that was not opened.
 //!
-//! While a command runs and if it failed, its last lines are shown, below the line with the reason. Otherwise both ends
-//! are shown: the last lines alone are often a summary that means little without the first ones.
+//! While a command is running and if it failed, its last lines are shown, below the line with the reason. Otherwise
+//! both ends are shown: the last lines alone are often a summary that needs the first ones.
 
 use crate::ui::text::Line;
 
@@ -12,16 +12,16 @@ use crate::ui::terminal;
 use super::{Body, OUTPUT_RUNNING_LINES, exit_code, more_line};
 use crate::ui::cells::failure_summary;
 
-/// Lines that are shown of the beginning and of the end of an output that went well.
+/// Lines shown of the start and of the end of a successful output.
 const FIRST_LINES: usize = 5;
 const LAST_LINES: usize = 4;
-/// An output that is only so much longer is shown whole.
+/// An output with at most this many more lines is shown completely.
 const LEAST_HIDDEN: usize = 2;
-/// So many bytes of an output are read for its first lines.
+/// Bytes of an output that are read for its first lines.
 const FIRST_BYTES: usize = 16 * 1024;
 
 impl Body<'_, '_> {
-    /// An output of a call that has ended. `lost_beginning`: its first bytes were let go.
+    /// Adds the output of an ended call. `lost_beginning`: its start was dropped.
     pub(super) fn push_preview(
         &mut self,
         output: &[u8],
@@ -33,7 +33,7 @@ impl Body<'_, '_> {
         if is_bad || lost_beginning || !is_over {
             let most = OUTPUT_RUNNING_LINES;
             let (lines, is_more) = terminal::tail_of(output, has_returns, most + LEAST_HIDDEN);
-            // How many went before is not known once some were let go.
+            // The number of earlier lines is not known if some were dropped.
             let all = if lost_beginning { 0 } else { count_lines(output) };
             self.push_tail(lines, is_more, most, all);
             return;
@@ -41,7 +41,7 @@ impl Body<'_, '_> {
         self.push_ends(output, has_returns);
     }
 
-    /// The first and the last lines, and how many are between them.
+    /// Adds the first and the last lines, and the number of lines between them.
     fn push_ends(&mut self, output: &[u8], has_returns: bool) {
         let most = FIRST_LINES + LAST_LINES + LEAST_HIDDEN;
         let (lines, is_more) = terminal::tail_of(output, has_returns, most);
@@ -63,11 +63,11 @@ impl Body<'_, '_> {
         self.push_rows(last);
     }
 
-    /// The last lines of an output of which it is known, or not (0), how many it has in all.
+    /// Adds the last lines of an output with `all` lines in total (0: not known).
     pub(super) fn push_tail(&mut self, lines: Vec<Line<'static>>, is_more: bool, most: usize, all: usize) {
         let hidden = all.saturating_sub(lines.len().min(most));
         let mut rows = self.output_rows(lines);
-        // A row that says how many are left out takes the place of one.
+        // The row with the number of omitted lines replaces one.
         let is_whole = !is_more && self.tool.status.is_final() && rows.len() <= most + LEAST_HIDDEN;
         let is_cut = !is_whole && rows.len() > most;
         let rows = if is_whole { rows } else { rows.split_off(rows.len().saturating_sub(most)) };
@@ -83,7 +83,7 @@ impl Body<'_, '_> {
     }
 }
 
-/// How many lines are left out, if that is known.
+/// The number of omitted lines, if known.
 fn counted(hidden: usize) -> String {
     match hidden {
         0 => String::new(),
@@ -92,7 +92,7 @@ fn counted(hidden: usize) -> String {
     }
 }
 
-/// The beginning of an output, up to so many line ends.
+/// The start of an output, up to `count` line ends.
 fn first_lines(output: &[u8], count: usize) -> &[u8] {
     let output = output.get(..FIRST_BYTES).unwrap_or(output);
     let end = memchr::memchr_iter(b'\n', output).nth(count.saturating_sub(1));
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_lines_end_before_a_line_end_or_a_limit() {
+    fn the_first_lines_end_at_a_line_end_or_a_limit() {
         assert_eq!(first_lines(b"a\nb\nc\n", 2), b"a\nb");
         assert_eq!(first_lines(b"a\nb", 5), b"a\nb");
         assert_eq!(first_lines(b"", 5), b"");

@@ -1,4 +1,4 @@
-//! Ids are names: whatever comes or goes, each stands for one item or for none.
+//! Tests of item ids: an id denotes one item or none, whatever is added or removed.
 
 use std::collections::BTreeMap;
 
@@ -44,13 +44,12 @@ fn tag_of(item: &Item) -> Option<u64> {
     }
 }
 
-/// A transcript, and what it is to be.
+/// A transcript with the expected items and ids.
 #[derive(Default)]
 struct Twin {
     transcript: Transcript,
-    /// The items in order.
     order: Vec<(ItemId, u64)>,
-    /// All ids that were ever given.
+    /// All ids that were ever assigned.
     held: BTreeMap<ItemId, u64>,
     tags: u64,
 }
@@ -143,7 +142,7 @@ impl Twin {
 
 proptest! {
     #[test]
-    fn a_held_id_stands_for_the_same_item_or_for_none(steps in steps()) {
+    fn a_saved_id_denotes_the_same_item_or_none(steps in steps()) {
         let mut twin = Twin::default();
         for step in &steps {
             twin.play(step)?;
@@ -153,7 +152,7 @@ proptest! {
 }
 
 #[test]
-fn items_that_are_replaced_keep_their_ids_counted_from_the_end() {
+fn replaced_items_get_ids_counted_from_the_end() {
     let mut transcript = Transcript::default();
     transcript.set_head("more above".into());
     let ids: Vec<ItemId> = (0..5).map(|tag| transcript.push(1, body(tag))).collect();
@@ -161,7 +160,7 @@ fn items_that_are_replaced_keep_their_ids_counted_from_the_end() {
     for tag in [10, 11, 1, 2] {
         page.push(1, body(tag));
     }
-    // The first item belongs to no page, the last two to a later one.
+    // The first item is on no page, the last two on a later one.
     let rev = transcript.get(ids[1]).unwrap().rev;
     transcript.replace(ids[1], ids[3], page);
     let all: Vec<Option<u64>> = transcript.items().iter().map(tag_of).collect();
@@ -169,7 +168,7 @@ fn items_that_are_replaced_keep_their_ids_counted_from_the_end() {
     for (tag, id) in ids.iter().enumerate().skip(1) {
         assert_eq!(transcript.get(*id).and_then(tag_of), Some(tag as u64));
     }
-    assert_ne!(transcript.get(ids[1]).unwrap().rev, rev, "a drawing of it is stale");
+    assert_ne!(transcript.get(ids[1]).unwrap().rev, rev, "a cached drawing is outdated");
     let mut before = Transcript::default();
     before.push(0, body(20));
     transcript.prepend(before);
@@ -178,7 +177,7 @@ fn items_that_are_replaced_keep_their_ids_counted_from_the_end() {
 }
 
 #[test]
-fn ids_are_not_given_again_after_a_history_was_replaced_or_restored() {
+fn ids_are_not_reused_after_a_history_is_replaced_or_restored() {
     let mut transcript = Transcript::default();
     let first = transcript.push(1, body(1));
     let former = transcript.take();
@@ -193,7 +192,7 @@ fn ids_are_not_given_again_after_a_history_was_replaced_or_restored() {
 }
 
 #[test]
-fn what_stood_where_an_id_is_gone_is_the_next_item() {
+fn the_index_of_a_removed_item_is_that_of_the_next_one() {
     let mut transcript = Transcript::default();
     let ids: Vec<ItemId> = (0..4).map(|tag| transcript.push(1, body(tag))).collect();
     transcript.remove(ids[1]);
