@@ -142,6 +142,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
             diff_layout: state.diff_layout,
             shows_thoughts: state.shows_thoughts,
             folder: session.place.folder(),
+            home: home.as_deref().filter(|_| session.place.far.is_none()),
             sideways: None,
             numbers_code: view.numbers_code,
         },
@@ -284,6 +285,7 @@ pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
 pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Option<String> {
     let session = state.active_session()?;
     let (glyphs, now, spinner) = (view.glyphs, view.now, view.spinner);
+    let home = view.home.clone();
     let look = RenderContext {
         theme,
         glyphs,
@@ -292,6 +294,7 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
         diff_layout: state.diff_layout,
         shows_thoughts: state.shows_thoughts,
         folder: session.place.folder(),
+        home: home.as_deref().filter(|_| session.place.far.is_none()),
         sideways: None,
         numbers_code: false,
     };

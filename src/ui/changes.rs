@@ -262,7 +262,7 @@ fn draw_head(
     }
     let right_cols = line_width(&right);
     let file = selected.and_then(|selected| shown.get(selected));
-    let name = file.map(|file| text::show_path(&file.path, scene.look.folder));
+    let name = file.map(|file| scene.look.path(&file.path));
     let left_room = room.saturating_sub(right_cols + 2);
     let left = name.map_or("Session changes".to_owned(), |name| text::truncate_path(&name, left_room));
     buf.set_stringn(area.x + 1, area.y, left, left_room, scene.style(Role::ModalTitle));
@@ -289,7 +289,7 @@ fn draw_list(
         let counts = counts(page, file).map(|counts| counts_line(scene, counts)).unwrap_or_default();
         let cols = usize::from(area.width).saturating_sub(5);
         let room = cols.saturating_sub(line_width(&counts));
-        let name = text::truncate_path(&text::show_path(&file.path, scene.look.folder), room);
+        let name = text::truncate_path(&scene.look.path(&file.path), room);
         let role = if is_selected { Role::TextStrong } else { Role::Text };
         let fill = room.saturating_sub(text::width(&name));
         let mut line = Line::from(scene.span(role, format!("{name}{}", " ".repeat(fill))));

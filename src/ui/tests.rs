@@ -525,6 +525,17 @@ fn status_line_shows_what_a_queued_prompt_waits_for() {
 }
 
 #[test]
+fn cost_and_context_stay_visible_during_a_turn() {
+    let mut stage = streaming();
+    let now = stage.now;
+    stage.session(|session| session.turn = Turn::Running { since: ago(now, 75), last_news: ago(now, 45) });
+    stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = false);
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    let status = shown.lines().last().unwrap_or_default();
+    assert!(status.contains("34k of 200k") && status.contains("$0.21"), "{status}");
+}
+
+#[test]
 fn anomalies_are_counted_in_details_and_for_strict_sessions_in_the_status() {
     let mut stage = ready();
     stage.session(|session| session.anomaly_count = 3);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::duplicate_diffs;
 use crate::model::{
-    AccessRecord, ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
+    AccessRecord, ContentBlock, Cost, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
     LocatedDiff, Location, MessageId, NoticeKind, Patch, Raw, Role, SessionId, SessionKey, Severity,
     StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
 };
@@ -30,6 +30,8 @@ pub struct Item {
     pub shows_context: bool,
     /// Gaps of its changes that the user opened.
     pub open_gaps: Vec<Gap>,
+    /// The end of its turn, if it is the last visible item of the turn.
+    pub end: Option<Box<TurnSummary>>,
     pub body: ItemBody,
 }
 
@@ -112,7 +114,17 @@ pub struct Message {
 
 impl Item {
     fn new(id: ItemId, turn: u32, body: ItemBody) -> Self {
-        Self { id, rev: 0, turn, is_open: None, shows_context: false, open_gaps: Vec::new(), times: 1, body }
+        Self {
+            id,
+            rev: 0,
+            turn,
+            is_open: None,
+            shows_context: false,
+            open_gaps: Vec::new(),
+            times: 1,
+            end: None,
+            body,
+        }
     }
 
     /// Whether nothing is drawn for it: it stands with another call, or only a permission request made it.
@@ -222,6 +234,13 @@ pub enum TurnEnd {
     },
 }
 
+/// The duration and cost of a turn, as far as they are known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TurnSummary {
+    pub took: Option<Duration>,
+    pub cost: Option<Cost>,
+}
+
 /// A terminal whose output is shown: one that parlor runs, or one that the agent owns and tells about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TerminalView {
@@ -302,6 +321,14 @@ impl ToolCall {
             self.parent = patch.parent;
         }
         Patch::from_option(patch.extra).apply(&mut self.extra);
+    }
+
+    /// The status to show: an approved call is running, although many agents do not report it.
+    pub fn shown_status(&self) -> ToolStatus {
+        match (&self.decision, self.status) {
+            (Some(Decision::Chosen { is_allow: true, .. }), ToolStatus::Pending) => ToolStatus::InProgress,
+            (_, status) => status,
+        }
     }
 
     /// Where one of its changes stands in its file, if that is known.
