@@ -22,6 +22,7 @@ pub mod plain;
 mod plan;
 pub mod render_context;
 mod search;
+mod side;
 mod status;
 mod tabs;
 pub mod terminal;
@@ -55,7 +56,7 @@ use theme::{Role, Theme};
 use transcript::TranscriptView;
 use view_state::{Hit, SPINNER_STEP};
 
-/// From this width on the plan stands beside the transcript.
+/// From this width on, plan, changed files and queue are shown beside the transcript.
 const SIDE_COLS: u16 = 160;
 
 /// Least and most columns of what stands beside the transcript.
@@ -103,6 +104,7 @@ fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Ca
         (scene.state.chrome_changes, &scene.state.flash, status::is_quiet(scene)),
         (scene.look.spinner, view.composer.rev(), news, keymap),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
+        (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }
 
@@ -157,6 +159,9 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         let words = if area.width < 24 { "Too small." } else { "Window too small." };
         buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
         return None;
+    }
+    if area.width >= SIDE_COLS {
+        view.side.follow(state, session.key);
     }
     let mut panes = arrange(&scene, view, area);
     let request = modals::AnchoredRequest::new(&scene, view, panes.transcript);
@@ -223,13 +228,14 @@ fn draw_chrome(
     title::draw(scene, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
     if let Some(side) = panes.side {
-        plan::draw_side(scene, side, buf, &mut view.hits);
+        side::draw(scene, &view.side, side, buf, &mut view.hits);
     }
     if let Some(area) = panes.plan {
         plan::draw(scene, area, buf, &mut view.hits);
     }
     let of_search = panes.search.and_then(|area| search::draw(scene, area, buf, &mut view.hits));
-    let has_plan_count = panes.side.is_none() && panes.plan.is_none();
+    let has_side_plan = panes.side.is_some() && side::has_plan(scene);
+    let has_plan_count = !has_side_plan && panes.plan.is_none();
     let shown = view.transcripts.get(&scene.state.active);
     status::draw_rule(scene, shown, has_plan_count, panes.rule, buf, &mut view.hits);
     let cursor = view.composer.draw(scene, panes.composer, buf, &mut view.hits);
@@ -319,9 +325,9 @@ fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let is_airy = area.height >= AIRY_ROWS;
     let air = u16::from(is_airy);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
-    let has_side =
-        area.width >= SIDE_COLS && plan::is_there(scene.session) && !scene.session.is_plan_folded();
-    let plan_rows = if has_side { 0 } else { plan::rows(scene.session, area.height) };
+    let has_side = area.width >= SIDE_COLS && side::is_there(scene, &view.side);
+    let plan_rows =
+        if has_side && side::has_plan(scene) { 0 } else { plan::rows(scene.session, area.height) };
 
     let tab_rows = u16::from(tabs::is_there(scene));
     let head_rows = tab_rows + 1;

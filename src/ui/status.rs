@@ -358,7 +358,7 @@ fn behind(scene: &FrameContext) -> Option<StatusSegment> {
 }
 
 /// Formats `ctx ▰▰▱▱▱▱▱▱ 34k of 200k`; without a known size, only the used part.
-fn context(scene: &FrameContext, used: u64, size: u64, width: u16) -> Line<'static> {
+pub(super) fn context(scene: &FrameContext, used: u64, size: u64, width: u16) -> Line<'static> {
     let mut line = Line::from(scene.span(Role::Status, "ctx "));
     if size == 0 {
         line.push_span(scene.span(Role::Status, short_count(used)));

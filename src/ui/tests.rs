@@ -240,7 +240,7 @@ fn completions_are_shown_above_the_prompt() {
 fn wide_screens_show_the_plan_beside_the_transcript() {
     let stage = streaming();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (200, 60)));
-    let head = shown.lines().position(|line| line.contains("│ plan 2/4")).unwrap();
+    let head = shown.lines().position(|line| line.contains("  plan 2/4")).unwrap();
     assert!(head < 4, "{shown}");
     assert!(shown.lines().all(|line| !line.trim_start().starts_with("plan 2/4")), "{shown}");
 }

@@ -297,6 +297,35 @@ fn the_last_item_of_a_turn_has_its_duration_and_cost() {
 }
 
 #[test]
+fn the_summary_of_a_turn_is_restored_from_its_records() {
+    use std::time::{Duration, Instant};
+
+    use crate::app::session::play::play;
+    let cost = Some(Cost { amount: 0.25, currency: "USD".into() });
+    let outcomes = [
+        TurnOutcome::Stopped { reason: StopReason::EndTurn, usage: None, took_ms: 3_000, cost: cost.clone() },
+        TurnOutcome::Failed {
+            error: "no".into(),
+            fault: FaultKind::Agent,
+            took_ms: 3_000,
+            cost: cost.clone(),
+        },
+    ];
+    for outcome in outcomes {
+        let mut session = Session::new(KEY, SessionPlace::default());
+        let records = [
+            Record::Prompt { text: "go".into(), is_again: false },
+            Record::Update(says("ok")),
+            Record::TurnEnded(outcome),
+        ];
+        let event = |record| RecordedEvent { at_ms: 0, turn: 1, record };
+        play(&mut session, records.map(event).into(), Instant::now());
+        let end = session.transcript.items().last().and_then(|item| item.end.clone()).expect("an end");
+        assert_eq!((end.took, end.cost), (Some(Duration::from_secs(3)), cost.clone()));
+    }
+}
+
+#[test]
 fn git_is_read_at_the_start_and_after_each_turn() {
     let count =
         |desk: &TestApp| desk.fx.iter().filter(|effect| matches!(effect, Effect::ReadGit { .. })).count();
