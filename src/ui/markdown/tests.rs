@@ -13,6 +13,7 @@ use crate::ui::text::{link, width};
 use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 
 mod bounds;
+mod code;
 
 fn look(theme: &Theme) -> RenderContext<'_> {
     RenderContext { sideways: Some(0), ..RenderContext::new(theme, Path::new("/home/ada"), Instant::now()) }
@@ -195,21 +196,6 @@ fn scrolled_tables_do_not_break_words() {
     let table = table.replace("an_identifier", &"x".repeat(50));
     let lines = Markdown::of(&table).draw(0, &table, &look, 80);
     assert!(lines.iter().all(|line| width(&line.to_string()) <= 80) && lines.len() > 4);
-}
-
-#[test]
-fn lines_of_a_diff_block_have_the_colours_of_a_diff() {
-    let theme = ThemeSet::built_in().load("dark", ColorSupport::TrueColor).0;
-    let look = look(&theme);
-    let bg = |source: &str| -> Vec<Option<ratatui::style::Color>> {
-        let lines = Markdown::of(source).draw(0, source, &look, 40);
-        lines.iter().map(|line| line.spans.last().and_then(|span| span.style.bg)).collect()
-    };
-    let [plus, minus, code] =
-        [Role::DiffPlus, Role::DiffMinus, Role::CodeBlock].map(|role| theme.style(role).bg);
-    let body = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n same\n";
-    assert_eq!(bg(&format!("```diff\n{body}```\n")), [code, code, code, code, minus, plus, code]);
-    assert_eq!(bg(&format!("```text\n{body}```\n")), [code; 7], "only in a diff");
 }
 
 #[test]
