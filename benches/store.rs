@@ -27,6 +27,7 @@ fn events(count: usize) -> Vec<RecordedEvent> {
                     reason: StopReason::EndTurn,
                     usage: None,
                     took_ms: 100,
+                    cost: None,
                 }),
                 k if k % 2 == 0 => {
                     let mut patch = ToolCallPatch::new(format!("call-{n}").into());

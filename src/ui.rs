@@ -21,6 +21,7 @@ pub mod plain;
 mod plan;
 pub mod render_context;
 mod search;
+mod side;
 mod status;
 mod tabs;
 pub mod terminal;
@@ -54,7 +55,7 @@ use theme::{Role, Theme};
 use transcript::TranscriptView;
 use view_state::{Hit, SPINNER_STEP};
 
-/// From this width on the plan is shown beside the transcript.
+/// From this width on, plan, changed files and queue are shown beside the transcript.
 const SIDE_COLS: u16 = 160;
 
 /// Minimum and maximum columns of the side panel.
@@ -102,6 +103,7 @@ fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Ca
         (scene.state.chrome_changes, &scene.state.flash, status::is_quiet(scene)),
         (scene.look.spinner, view.composer.rev(), news, keymap),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
+        (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }
 
@@ -141,6 +143,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
             diff_layout: state.diff_layout,
             shows_thoughts: state.shows_thoughts,
             folder: session.place.folder(),
+            home: home.as_deref().filter(|_| session.place.far.is_none()),
             sideways: None,
             numbers_code: view.numbers_code,
         },
@@ -155,6 +158,9 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         let words = if area.width < 24 { "Too small." } else { "Window too small." };
         buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
         return None;
+    }
+    if area.width >= SIDE_COLS {
+        view.side.follow(state, session.key);
     }
     let mut panes = arrange(&scene, view, area);
     let request = modals::AnchoredRequest::new(&scene, view, panes.transcript);
@@ -221,13 +227,14 @@ fn draw_chrome(
     title::draw(scene, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
     if let Some(side) = panes.side {
-        plan::draw_side(scene, side, buf, &mut view.hits);
+        side::draw(scene, &view.side, side, buf, &mut view.hits);
     }
     if let Some(area) = panes.plan {
         plan::draw(scene, area, buf, &mut view.hits);
     }
     let of_search = panes.search.and_then(|area| search::draw(scene, area, buf, &mut view.hits));
-    let has_plan_count = panes.side.is_none() && panes.plan.is_none();
+    let has_side_plan = panes.side.is_some() && side::has_plan(scene);
+    let has_plan_count = !has_side_plan && panes.plan.is_none();
     let shown = view.transcripts.get(&scene.state.active);
     status::draw_rule(scene, shown, has_plan_count, panes.rule, buf, &mut view.hits);
     let cursor = view.composer.draw(scene, panes.composer, buf, &mut view.hits);
@@ -283,6 +290,7 @@ pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
 pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Option<String> {
     let session = state.active_session()?;
     let (glyphs, now, spinner) = (view.glyphs, view.now, view.spinner);
+    let home = view.home.clone();
     let look = RenderContext {
         theme,
         glyphs,
@@ -291,6 +299,7 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
         diff_layout: state.diff_layout,
         shows_thoughts: state.shows_thoughts,
         folder: session.place.folder(),
+        home: home.as_deref().filter(|_| session.place.far.is_none()),
         sideways: None,
         numbers_code: false,
     };
@@ -315,9 +324,9 @@ fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let is_airy = area.height >= AIRY_ROWS;
     let air = u16::from(is_airy);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
-    let has_side =
-        area.width >= SIDE_COLS && plan::is_there(scene.session) && !scene.session.is_plan_folded();
-    let plan_rows = if has_side { 0 } else { plan::rows(scene.session, area.height) };
+    let has_side = area.width >= SIDE_COLS && side::is_there(scene, &view.side);
+    let plan_rows =
+        if has_side && side::has_plan(scene) { 0 } else { plan::rows(scene.session, area.height) };
 
     let tab_rows = u16::from(tabs::is_there(scene));
     let head_rows = tab_rows + 1;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccessRecord, DiffPlace, ExitInfo, FaultKind, NoticeKind, SessionId, SessionKey, SessionPlace,
+    AccessRecord, Cost, DiffPlace, ExitInfo, FaultKind, NoticeKind, SessionId, SessionKey, SessionPlace,
     SessionUpdate, Setting, Severity, StopReason, TerminalId, ToolCallId,
 };
 use super::{ToolCallPatch, TurnUsage, Usage};
@@ -127,12 +127,19 @@ pub enum TurnOutcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<TurnUsage>,
         took_ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Cost>,
     },
     /// The agent returned an error.
     Failed {
         error: String,
         #[serde(default, skip_serializing_if = "FaultKind::is_default")]
         fault: FaultKind,
+        /// 0 if unknown.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        took_ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Cost>,
     },
     /// The agent's process ended.
     AgentDied {
@@ -140,6 +147,11 @@ pub enum TurnOutcome {
         /// The last lines of the agent's stderr.
         #[serde(default)]
         stderr_tail: Vec<String>,
+        /// 0 if unknown.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        took_ms: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost: Option<Cost>,
     },
     /// parlor ended during the turn; recorded when the session is opened again.
     Cut,

@@ -25,6 +25,7 @@ mod other;
 mod output;
 pub(crate) mod told;
 mod tool;
+mod turn_end;
 
 pub(crate) use body::{ToolBody, diffs_of};
 pub(crate) use file_status::diff_head;
@@ -87,7 +88,7 @@ fn access_details(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) ->
     let Some(command) = access.command() else { return Vec::new() };
     let mut lines = Vec::new();
     if command.cwd != look.folder {
-        let text = format!("in {}", text::show_path(&command.cwd, look.folder));
+        let text = format!("in {}", look.path(&command.cwd));
         lines.extend(plain_lines(&text, Role::TextDim, look, cols));
     }
     for (name, value) in &command.env {

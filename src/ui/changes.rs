@@ -51,6 +51,8 @@ pub(super) struct ChangesView {
     shows_context: bool,
     shown: Option<PathBuf>,
     jump: i32,
+    /// The session and the state's counter of changes at the last call of [`Self::follow`].
+    followed: Option<(SessionKey, u64)>,
 }
 
 /// The line layout of the shown diffs.
@@ -69,6 +71,25 @@ impl ChangesView {
     /// Jumps by a number of hunks in the next frame (negative values go back).
     pub fn jump(&mut self, steps: i32) {
         self.jump = self.jump.saturating_add(steps);
+    }
+
+    /// Updates the files and their counts without opening the page. Text of the agent changes no file, so the calls are
+    /// read only after other events.
+    pub fn follow(&mut self, state: &State, root: SessionKey) {
+        let now = (root, state.chrome_changes);
+        if self.followed != Some(now) {
+            self.followed = Some(now);
+            self.update(state, root, false);
+        }
+        let files = std::mem::take(&mut self.files);
+        let all: Vec<&ChangedFile> = files.iter().collect();
+        count(self, &all);
+        self.files = files;
+    }
+
+    /// The files with their added and removed lines, which are `None` until they are counted.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = (&Path, Option<(usize, usize)>)> {
+        self.files.iter().map(|file| (file.path.as_path(), counts(self, file)))
     }
 
     /// Updates the list of files after changes of the session.
@@ -223,7 +244,7 @@ fn counts(page: &ChangesView, file: &ChangedFile) -> Option<(usize, usize)> {
 }
 
 /// Formats `  +12 −3`.
-fn counts_line(scene: &FrameContext, counts: (usize, usize)) -> Line<'static> {
+pub(super) fn counts_line(scene: &FrameContext, counts: (usize, usize)) -> Line<'static> {
     let mut line = Line::default();
     if counts.0 > 0 {
         line.push_span(scene.span(Role::Success, format!("  +{}", counts.0)));
@@ -262,7 +283,7 @@ fn draw_head(
     }
     let right_cols = line_width(&right);
     let file = selected.and_then(|selected| shown.get(selected));
-    let name = file.map(|file| text::show_path(&file.path, scene.look.folder));
+    let name = file.map(|file| scene.look.path(&file.path));
     let left_room = room.saturating_sub(right_cols + 2);
     let left = name.map_or("Session changes".to_owned(), |name| text::truncate_path(&name, left_room));
     buf.set_stringn(area.x + 1, area.y, left, left_room, scene.style(Role::ModalTitle));
@@ -289,7 +310,7 @@ fn draw_list(
         let counts = counts(page, file).map(|counts| counts_line(scene, counts)).unwrap_or_default();
         let cols = usize::from(area.width).saturating_sub(5);
         let room = cols.saturating_sub(line_width(&counts));
-        let name = text::truncate_path(&text::show_path(&file.path, scene.look.folder), room);
+        let name = text::truncate_path(&scene.look.path(&file.path), room);
         let role = if is_selected { Role::TextStrong } else { Role::Text };
         let fill = room.saturating_sub(text::width(&name));
         let mut line = Line::from(scene.span(role, format!("{name}{}", " ".repeat(fill))));

@@ -63,23 +63,15 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
     draw_list(scene, list, buf);
 }
 
-/// Draws the plan beside the transcript.
-pub(super) fn draw_side(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
-    for y in area.top()..area.bottom() {
-        buf.set_string(area.x, y, scene.look.glyphs.pipe, scene.style(Role::Rule));
-    }
-    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
-    hits.add(Rect { height: 1, ..inner }, Hit::Act(Action::TogglePlan));
-    buf.put_line(inner.x, inner.y, &head(scene), inner.width);
-    let mut y = inner.y + 2;
-    let marked = steps(scene.session).iter().position(|step| step.status == PlanStatus::InProgress);
+/// The lines of the plan beside the transcript, each with the index of its step.
+pub(super) fn side_lines(scene: &FrameContext, cols: u16) -> Vec<(usize, Line<'static>)> {
     let mut lines: Vec<(usize, Line<'static>)> = Vec::new();
     for (index, step) in steps(scene.session).into_iter().enumerate() {
         let (mark, role) = mark(step, &scene.look.glyphs);
         let style = step_style(scene, step, role);
         let line = Line::styled(text::one_line(&step.content), style);
         for (row, mut wrapped) in
-            text::wrap_line(&line, inner.width.saturating_sub(2).max(4)).into_iter().enumerate()
+            text::wrap_line(&line, cols.saturating_sub(2).max(4)).into_iter().enumerate()
         {
             let lead =
                 if row == 0 { Span::styled(format!("{mark} "), scene.style(role)) } else { Span::raw("  ") };
@@ -90,19 +82,31 @@ pub(super) fn draw_side(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits
     if lines.is_empty() {
         lines = other_lines(scene.session)
             .iter()
-            .flat_map(|line| {
-                text::wrap_line(&Line::styled(line.clone(), scene.style(Role::Text)), inner.width)
-            })
+            .flat_map(|line| text::wrap_line(&Line::styled(line.clone(), scene.style(Role::Text)), cols))
             .map(|line| (0, line))
             .collect();
     }
+    lines
+}
+
+/// Draws these lines beside the transcript, below a heading.
+pub(super) fn draw_side(
+    scene: &FrameContext,
+    lines: &[(usize, Line<'static>)],
+    inner: Rect,
+    buf: &mut Canvas,
+    hits: &mut HitMap,
+) {
+    hits.add(Rect { height: 1, ..inner }, Hit::Act(Action::TogglePlan));
+    buf.put_line(inner.x, inner.y, &head(scene), inner.width);
+    let marked = steps(scene.session).iter().position(|step| step.status == PlanStatus::InProgress);
     // Keeps the active step visible in a long list.
-    let room = usize::from(inner.bottom().saturating_sub(y));
+    let first = inner.y + 1;
+    let room = usize::from(inner.bottom().saturating_sub(first));
     let at = lines.iter().position(|(index, _)| Some(*index) == marked).unwrap_or(0);
     let skip = at.saturating_sub(room / 2).min(lines.len().saturating_sub(room));
-    for (_, line) in lines.iter().skip(skip).take(room) {
+    for (y, (_, line)) in (first..).zip(lines.iter().skip(skip).take(room)) {
         buf.put_line(inner.x, y, line, inner.width);
-        y += 1;
     }
 }
 

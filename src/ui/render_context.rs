@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::DiffLayout;
 
+use super::text::show_path;
 use super::theme::Theme;
 
 /// Everything that a cell needs for drawing, apart from its data and width.
@@ -22,6 +23,8 @@ pub struct RenderContext<'a> {
     pub shows_thoughts: bool,
     /// Absolute path of the session's folder; paths below it are shown relative to it.
     pub folder: &'a Path,
+    /// The user's home folder, if the session runs on this machine.
+    pub home: Option<&'a Path>,
     /// Horizontal scroll offset of wide tables, in table columns; `None` shows such tables as lists.
     pub sideways: Option<u16>,
     /// Whether code blocks have line numbers.
@@ -39,9 +42,15 @@ impl<'a> RenderContext<'a> {
             diff_layout: DiffLayout::Auto,
             shows_thoughts: false,
             folder,
+            home: None,
             sideways: None,
             numbers_code: false,
         }
+    }
+
+    /// A path for display: relative to the session's folder, or to the home folder.
+    pub fn path(&self, path: &Path) -> String {
+        show_path(path, self.folder, self.home)
     }
 
     /// The current frame of the spinner.

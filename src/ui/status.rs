@@ -1,7 +1,7 @@
 //! The status line, and the rule above the prompt with its labels.
 //!
 //! Shows the agent's activity on the left; queue, context, cost, anomalies and the help key on the right. On
-//! narrow screens, the cost is removed first, then context, queue and anomalies.
+//! narrow screens, the cost is removed first, then context, queue and anomalies; during a turn, the help key before them.
 //!
 //! Invariants: the spinner is only animated while something is running; nothing else is animated.
 
@@ -191,7 +191,8 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
         Turn::Running { since, last_news } => {
             let mut words = format!("working {}", scene.since(*since));
             if is_quiet(scene) && !is_narrow {
-                words = format!("{words}, no activity for {}", scene.since(*last_news));
+                let quiet = format!("no activity for {}", scene.since(*last_news));
+                words = if width < METER_COLS { quiet } else { format!("{words}, {quiet}") };
             }
             return hinted(busy(words), Context::Main, Action::Escape, "stop");
         }
@@ -325,7 +326,9 @@ fn pieces(scene: &FrameContext, width: u16) -> Vec<StatusSegment> {
     }
     if let Some(key) = scene.key(Context::Main, Action::OpenHelp) {
         let line = Line::from(vec![scene.span(Role::KeyHint, key), scene.span(Role::TextDim, " help")]);
-        pieces.push(StatusSegment { line, action: Some(Action::OpenHelp), rank: 5 });
+        // During a turn, cost and context are more useful than the help key.
+        let rank = if session.turn.is_running() { 0 } else { 5 };
+        pieces.push(StatusSegment { line, action: Some(Action::OpenHelp), rank });
     }
     pieces
 }
@@ -355,7 +358,7 @@ fn behind(scene: &FrameContext) -> Option<StatusSegment> {
 }
 
 /// Formats `ctx ▰▰▱▱▱▱▱▱ 34k of 200k`; without a known size, only the used part.
-fn context(scene: &FrameContext, used: u64, size: u64, width: u16) -> Line<'static> {
+pub(super) fn context(scene: &FrameContext, used: u64, size: u64, width: u16) -> Line<'static> {
     let mut line = Line::from(scene.span(Role::Status, "ctx "));
     if size == 0 {
         line.push_span(scene.span(Role::Status, short_count(used)));
@@ -374,7 +377,8 @@ fn context(scene: &FrameContext, used: u64, size: u64, width: u16) -> Line<'stat
     line
 }
 
-fn cost_words(cost: &Cost) -> String {
+/// Formats an amount: `$0.21`.
+pub(super) fn cost_words(cost: &Cost) -> String {
     let sign = match cost.currency.as_str() {
         "USD" => "$",
         "EUR" => "€",

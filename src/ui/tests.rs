@@ -253,7 +253,7 @@ fn completions_are_shown_above_the_prompt() {
 fn wide_screens_show_the_plan_beside_the_transcript() {
     let stage = streaming();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (200, 60)));
-    let head = shown.lines().position(|line| line.contains("│ plan 2/4")).unwrap();
+    let head = shown.lines().position(|line| line.contains("  plan 2/4")).unwrap();
     assert!(head < 4, "{shown}");
     assert!(shown.lines().all(|line| !line.trim_start().starts_with("plan 2/4")), "{shown}");
 }
@@ -535,6 +535,17 @@ fn status_line_shows_what_a_queued_prompt_waits_for() {
     let shown = status(&stage);
     assert!(shown.contains("waiting for claude to confirm mode"), "{shown}");
     assert!(is_animating(&stage.state));
+}
+
+#[test]
+fn cost_and_context_stay_visible_during_a_turn() {
+    let mut stage = streaming();
+    let now = stage.now;
+    stage.session(|session| session.turn = Turn::Running { since: ago(now, 75), last_news: ago(now, 45) });
+    stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = false);
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
+    let status = shown.lines().last().unwrap_or_default();
+    assert!(status.contains("34k of 200k") && status.contains("$0.21"), "{status}");
 }
 
 #[test]

@@ -328,10 +328,14 @@ pub fn truncate_path(path: &str, cols: usize) -> String {
     truncate_start(path.rsplit('/').next().unwrap_or(path), cols)
 }
 
-/// A path for display: relative if it is below `folder`, sanitised, on one line.
-pub fn show_path(path: &Path, folder: &Path) -> String {
-    let shown = path.strip_prefix(folder).ok().filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path);
-    one_line(&shown.to_string_lossy())
+/// A path for display: relative if it is below `folder`, with `~` if it is below `home`, sanitised, on one line.
+pub fn show_path(path: &Path, folder: &Path, home: Option<&Path>) -> String {
+    let below = |folder: &Path| path.strip_prefix(folder).ok().filter(|rest| !rest.as_os_str().is_empty());
+    match (below(folder), home.and_then(below)) {
+        (Some(rest), _) => one_line(&rest.to_string_lossy()),
+        (None, Some(rest)) => one_line(&format!("~/{}", rest.display())),
+        (None, None) => one_line(&path.to_string_lossy()),
+    }
 }
 
 #[cfg(test)]

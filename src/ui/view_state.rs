@@ -55,6 +55,8 @@ pub struct ViewState {
     pub(super) log: LogView,
     pub(super) asked: RetainedBody,
     pub(super) changes: ChangesView,
+    /// The changed files beside the transcript.
+    pub(super) side: ChangesView,
     pub(super) hits: HitMap,
     /// The session of the last frame.
     active: Option<SessionKey>,
@@ -199,6 +201,7 @@ impl ViewState {
             dialog: DialogView::default(),
             preview: TranscriptView::default(),
             changes: ChangesView::default(),
+            side: ChangesView::default(),
             log: LogView::default(),
             asked: RetainedBody::default(),
             hits: HitMap::default(),

@@ -23,6 +23,9 @@ pub(super) fn decode(params: &str, memory: &mut DecoderState, out: &mut Vec<Agen
     if matches!(update.kind, ChunkKind::User) && names::is_result_of_call(&update.content.text) {
         return false;
     }
+    if update.content.text.contains(names::MODE_LINE) {
+        return false;
+    }
     let session = memory.session(&session_id);
     let message = update.message_id.map(|name| memory.message(&name.0));
     let role = match update.kind {

@@ -65,6 +65,7 @@ pub(super) const TOOL_KINDS: Table = &[
 
 /// Substrings of a tool's name that imply its kind, in order of precedence.
 pub(super) const TOOL_NAME_KINDS: Table = &[
+    ("todo", "think"),
     ("bash", "execute"),
     ("shell", "execute"),
     ("exec", "execute"),
@@ -88,6 +89,7 @@ pub(super) const TOOL_NAME_KINDS: Table = &[
     ("view", "read"),
     ("list", "read"),
     ("think", "think"),
+    ("task", "think"),
 ];
 
 /// Tool call status.
@@ -220,6 +222,29 @@ fn snake(word: &str) -> String {
     snake
 }
 
+/// The start of a line that reports a changed mode in the agent's text. Source: gemini, after "allow for this session".
+pub(super) const MODE_LINE: &str = "[MODE_UPDATE] ";
+
+/// Removes such lines from a text and returns their modes.
+pub(super) fn take_modes(text: &mut String) -> Vec<String> {
+    let mut modes = Vec::new();
+    if text.contains(MODE_LINE) {
+        let mode_of = |line: &str| {
+            let word = line.trim().strip_prefix(MODE_LINE)?;
+            let is_id = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-');
+            (!word.is_empty() && word.chars().all(is_id)).then(|| word.to_owned())
+        };
+        let lines = text.split_inclusive('\n').filter(|line| {
+            let mode = mode_of(line);
+            let is_text = mode.is_none();
+            modes.extend(mode);
+            is_text
+        });
+        *text = lines.collect();
+    }
+    modes
+}
+
 /// Whether a user message is a placeholder for the result of a tool call, which is sent separately. Source: gemini
 /// replays `[Function Response: NAME]` for each of its calls, usually after them; live sessions do not have it.
 pub(super) fn is_result_of_call(text: &str) -> bool {
@@ -260,6 +285,44 @@ mod tests {
         assert_eq!(head_of_title("run_commands: {\"a\": 1}"), Some(("run_commands", "{\"a\": 1}")));
         assert_eq!(head_of_title("Read the file: a"), None);
         assert_eq!(head_of_title(""), None);
+    }
+
+    #[test]
+    fn kinds_are_read_from_the_names_of_tools() {
+        let kinds = [
+            "Shell",
+            "ReadFile",
+            "StrReplaceFile",
+            "WriteFile",
+            "Glob",
+            "Grep",
+            "FetchURL",
+            "SearchWeb",
+            "Task",
+            "Think",
+            "SetTodoList",
+        ]
+        .map(|name| kind_of_tool(name).unwrap_or("none"));
+        let wanted = [
+            "execute", "read", "edit", "edit", "search", "search", "fetch", "fetch", "think", "think",
+            "think",
+        ];
+        assert_eq!(kinds, wanted);
+    }
+
+    #[test]
+    fn lines_with_a_mode_are_removed_from_a_text() {
+        let taken = |text: &str| {
+            let mut text = text.to_owned();
+            let modes = take_modes(&mut text);
+            (modes, text)
+        };
+        assert_eq!(taken("[MODE_UPDATE] autoEdit"), (vec!["autoEdit".to_owned()], String::new()));
+        let (modes, text) = taken("Done.\n[MODE_UPDATE] plan\nNext.");
+        assert_eq!((modes, text.as_str()), (vec!["plan".to_owned()], "Done.\nNext."));
+        for text in ["see [MODE_UPDATE] plan", "[MODE_UPDATE] two words", "[MODE_UPDATE] ", "text"] {
+            assert_eq!(taken(text), (Vec::new(), text.to_owned()));
+        }
     }
 
     #[test]

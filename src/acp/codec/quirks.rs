@@ -82,6 +82,10 @@ pub(crate) enum Quirk {
     WrappedOutput,
     /// Sends tool input also as content.
     InputAsContent,
+    /// Sends tool calls without a kind.
+    NoToolKinds,
+    /// Sends a changed mode as a line of its text.
+    ModeInText,
 }
 
 impl Quirk {
@@ -143,6 +147,8 @@ impl Quirk {
             Self::ReplaysResults => "In a replay, tool results are sent as user messages; they are hidden.",
             Self::WrappedOutput => "The agent wraps tool output in extra lines; only the output is shown.",
             Self::InputAsContent => "Tool input is also sent as content; it is shown once.",
+            Self::NoToolKinds => "Tool calls have no kind; it is read from their titles.",
+            Self::ModeInText => "A changed mode is sent as `[MODE_UPDATE] MODE` in the text.",
         }
     }
 }
@@ -152,9 +158,15 @@ const BY_NAME: &[(&str, Quirk)] = &[
     ("gemini", Quirk::MissingFileReadsEmpty),
     ("gemini-cli", Quirk::MissingFileReadsEmpty),
     ("@google/gemini-cli", Quirk::MissingFileReadsEmpty),
+    ("gemini", Quirk::ModeInText),
+    ("gemini-cli", Quirk::ModeInText),
+    ("@google/gemini-cli", Quirk::ModeInText),
     ("kimi", Quirk::InputAsContent),
     ("kimi-cli", Quirk::InputAsContent),
     ("Kimi Code CLI", Quirk::InputAsContent),
+    ("kimi", Quirk::NoToolKinds),
+    ("kimi-cli", Quirk::NoToolKinds),
+    ("Kimi Code CLI", Quirk::NoToolKinds),
 ];
 
 /// Profiles by name, in the same places.

@@ -52,8 +52,12 @@ pub(super) fn decode(
     if !quirks.is_strict() {
         wrappers::title_in_words(&mut patch);
     }
-    if is_announcement {
-        name_announcement(&mut patch);
+    if is_announcement || quirks.has(Quirk::NoToolKinds) {
+        guess_kind(&mut patch);
+    }
+    if is_announcement && patch.title == Patch::Keep {
+        let title = patch.name.as_set().cloned().unwrap_or_else(|| patch.id.as_str().to_owned());
+        patch.title = Patch::Set(title);
     }
 
     call.retain(|_, value| !value.is_null());
@@ -165,8 +169,8 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     }
 }
 
-/// Adds required fields of an announcement: a title, and a kind if the name or the start of the title implies one.
-fn name_announcement(patch: &mut ToolCallPatch) {
+/// Adds the kind if the name or the start of the title implies one.
+fn guess_kind(patch: &mut ToolCallPatch) {
     let of_title = || names::head_of_title(patch.title.as_set()?).map(|(head, _)| head);
     if patch.kind == Patch::Keep
         && let Some(kind_word) =
@@ -174,10 +178,6 @@ fn name_announcement(patch: &mut ToolCallPatch) {
         && let Ok(guess) = typed::<schema::ToolKind>(kind_word.into())
     {
         patch.kind = Patch::Set(kind(guess));
-    }
-    if patch.title == Patch::Keep {
-        let title = patch.name.as_set().cloned().unwrap_or_else(|| patch.id.as_str().to_owned());
-        patch.title = Patch::Set(title);
     }
 }
 

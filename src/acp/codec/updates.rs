@@ -18,6 +18,7 @@ use super::decoder_state::{DecoderState, TurnNews};
 use super::fast::push_text;
 use super::names::{
     MESSAGE_CONTENT, MESSAGE_ID, SESSION_ID, TOOL_ID, UPDATE_KIND, UPDATES, is_result_of_call, official,
+    take_modes,
 };
 use super::quirks::{Quirk, Quirks};
 use super::value::{
@@ -362,6 +363,7 @@ impl Update<'_> {
             }
             match block {
                 ContentBlock::Text(mut text) => {
+                    self.take_modes(role, &mut text);
                     if self.quirks.has(Quirk::TrimmedChunks) {
                         self.memory.seams.mend(&self.session, role, &mut text);
                     }
@@ -374,6 +376,18 @@ impl Update<'_> {
             }
         }
         report_lost("content", unknown, total, true, self.out);
+    }
+
+    /// Reads changed modes from the text of an agent that sends them there.
+    fn take_modes(&mut self, role: Role, text: &mut String) {
+        if role == Role::User || !self.quirks.has(Quirk::ModeInText) {
+            return;
+        }
+        for mode in take_modes(text) {
+            let words = format!("Read the mode `{mode}` from the agent's text.");
+            self.out.push(anomaly(AnomalyKind::Dialect, words));
+            self.push(SessionUpdate::Mode(mode.as_str().into()));
+        }
     }
 
     /// Whether a user message only repeats a tool result, which is shown with the call.

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use crate::app::lifecycle::operations;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
 
-use super::{asks, changes, composer, first_ask, grace, inbox, jump, obstacle, say, search, stack, takes_input};
+use super::{
+    asks, changes, composer, first_ask, grace, inbox, jump, obstacle, say, search, stack, takes_input,
+};
 
 /// A second press counts within this time.
 const AGAIN: Duration = Duration::from_secs(1);

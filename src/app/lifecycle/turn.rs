@@ -8,7 +8,7 @@ use crate::app::UiRequest;
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    Call, CallError, ConnId, FaultKind, Purpose, Record, Reply, Role, SessionKey, Severity, StopReason,
+    Call, CallError, ConnId, Cost, FaultKind, Purpose, Record, Reply, Role, SessionKey, Severity, StopReason,
     ToolStatus, TurnOutcome, TurnUsage,
 };
 
@@ -17,7 +17,7 @@ use crate::app::session::{messages, paging, record, replay_reconcile, tools, tur
 use crate::app::state::{lookup, texts};
 use crate::app::{
     Effect, FailedPrompt, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId,
-    Turn, TurnEnd, UnseenKind, ViewCommand,
+    Turn, TurnEnd, TurnSummary, UnseenKind, ViewCommand,
 };
 
 /// Maximum number of prompts in a session's history.
@@ -198,6 +198,7 @@ fn begin(
         session.plan_fold = None;
     }
     replay_reconcile::settle(session, now);
+    session.cost_before = cost_so_far(session);
     turns::next_turn(session, now);
     let next = session.transcript.next_id();
     paging::on_pushed(session, next);
@@ -452,8 +453,10 @@ pub(in crate::app) fn end(
         Some(TurnEnd::Failed { error, .. }) => Some(UnseenKind::Failed(error.clone())),
         Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
     };
-    record::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took)));
-    turns::close_items(session, item, now);
+    let cost = cost_of_turn(session);
+    let summary = TurnSummary { took: Some(took), cost: cost.clone() };
+    record::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took, cost)));
+    turns::close_items(session, item, summary, now);
     if is_good && is_unanswered(session) {
         // One agent ends its turn like this when its model fails.
         let title = "The agent returned an empty response.";
@@ -515,14 +518,39 @@ fn reopen(state: &mut State, key: SessionKey, has_new: bool, now: Instant, fx: &
 }
 
 /// The end of a turn for the record.
-fn outcome(end: Option<&TurnEnd>, usage: Option<TurnUsage>, took: Duration) -> TurnOutcome {
+fn outcome(
+    end: Option<&TurnEnd>,
+    usage: Option<TurnUsage>,
+    took: Duration,
+    cost: Option<Cost>,
+) -> TurnOutcome {
     let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     match end.cloned() {
-        None => TurnOutcome::Stopped { reason: StopReason::EndTurn, usage, took_ms },
-        Some(TurnEnd::Stopped { reason, usage, .. }) => TurnOutcome::Stopped { reason, usage, took_ms },
-        Some(TurnEnd::Failed { error, fault }) => TurnOutcome::Failed { error, fault },
-        Some(TurnEnd::AgentDied { cause, stderr_tail }) => TurnOutcome::AgentDied { cause, stderr_tail },
+        None => TurnOutcome::Stopped { reason: StopReason::EndTurn, usage, took_ms, cost },
+        Some(TurnEnd::Stopped { reason, usage, .. }) => TurnOutcome::Stopped { reason, usage, took_ms, cost },
+        Some(TurnEnd::Failed { error, fault }) => TurnOutcome::Failed { error, fault, took_ms, cost },
+        Some(TurnEnd::AgentDied { cause, stderr_tail }) => {
+            TurnOutcome::AgentDied { cause, stderr_tail, took_ms, cost }
+        }
     }
+}
+
+/// The session's cost before a turn; 0 before its first turn.
+fn cost_so_far(session: &Session) -> Option<Cost> {
+    match &session.usage {
+        Some(usage) => usage.cost.clone(),
+        None if session.turn_count == 0 => Some(Cost { amount: 0.0, currency: String::new() }),
+        None => None,
+    }
+}
+
+/// The cost of the turn that ends. Agents report the cost of the session so far.
+fn cost_of_turn(session: &mut Session) -> Option<Cost> {
+    let before = session.cost_before.take()?;
+    let now = session.usage.as_ref()?.cost.as_ref()?;
+    let is_same_unit = before.currency.is_empty() || before.currency == now.currency;
+    let amount = now.amount - before.amount;
+    (is_same_unit && amount > 0.0).then(|| Cost { amount, currency: now.currency.clone() })
 }
 
 /// Whether nothing visible followed the prompt.

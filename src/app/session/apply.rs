@@ -55,7 +55,13 @@ pub(in crate::app) fn apply_here(
         // A title set by the user is not replaced.
         SessionUpdate::Info { .. } if session.title_state.is_own() => {}
         SessionUpdate::Info { title, updated_at: _ } => title.apply(&mut session.title),
-        SessionUpdate::Usage(usage) => session.usage = Some(usage),
+        SessionUpdate::Usage(mut usage) => {
+            // Several agents report the cost at the end of a turn only.
+            if usage.cost.is_none() {
+                usage.cost = session.usage.take().and_then(|known| known.cost);
+            }
+            session.usage = Some(usage);
+        }
         SessionUpdate::Notice { kind, severity, title, description } => {
             let body = ItemBody::Notice { kind, severity, title, detail: description };
             session.transcript.push(session.turn_count, body);

@@ -13,7 +13,7 @@ use super::{access, apply, diffs, insert, messages, tools, turns};
 use crate::app::state::pages::edge::{Needs, Things};
 use crate::app::{
     Decision, ItemBody, Message, MessagePart, OpenRequest, OpenRequestKind, Session, TerminalView, Turn,
-    TurnEnd,
+    TurnEnd, TurnSummary,
 };
 
 /// The context of the replayed events.
@@ -231,18 +231,24 @@ pub(in crate::app) fn take_asked(session: &mut Session, id: &ToolCallId) -> Opti
 pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome, now: Instant) {
     session.turn = Turn::Idle;
     session.prompts.stop_echo();
-    let end = match outcome {
-        TurnOutcome::Stopped { reason, usage, took_ms } => {
+    let known = |took_ms: u64| (took_ms > 0).then(|| Duration::from_millis(took_ms));
+    let (end, summary) = match outcome {
+        TurnOutcome::Stopped { reason, usage, took_ms, cost } => {
             session.turn_usage = usage.or(session.turn_usage);
             // It was sent with the prompt of this turn.
             if reason != StopReason::Cancelled {
                 session.resume.handed_over();
             }
             let took = Duration::from_millis(took_ms);
-            (reason != StopReason::EndTurn).then_some(TurnEnd::Stopped { reason, usage, took })
+            let end = (reason != StopReason::EndTurn).then_some(TurnEnd::Stopped { reason, usage, took });
+            (end, TurnSummary { took: Some(took), cost })
         }
-        TurnOutcome::Failed { error, fault } => Some(TurnEnd::Failed { error, fault }),
-        TurnOutcome::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),
+        TurnOutcome::Failed { error, fault, took_ms, cost } => {
+            (Some(TurnEnd::Failed { error, fault }), TurnSummary { took: known(took_ms), cost })
+        }
+        TurnOutcome::AgentDied { cause, stderr_tail, took_ms, cost } => {
+            (Some(TurnEnd::AgentDied { cause, stderr_tail }), TurnSummary { took: known(took_ms), cost })
+        }
         TurnOutcome::Cut => {
             messages::close(session, now);
             tools::close_open(session, ToolStatus::Cancelled, now);
@@ -253,7 +259,7 @@ pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome,
             return;
         }
     };
-    turns::close_items(session, end, now);
+    turns::close_items(session, end, summary, now);
 }
 
 pub(in crate::app) fn user_message(text: &str, now: Instant) -> ItemBody {

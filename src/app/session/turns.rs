@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
-use crate::model::ToolStatus;
+use crate::model::{ItemId, Role, ToolStatus};
 
 use super::{messages, tools};
-use crate::app::{ItemBody, Session, TurnEnd};
+use crate::app::{ItemBody, MessagePart, Session, TurnEnd, TurnSummary};
+
+/// Number of items that are searched for the last visible one of a turn.
+const LOOKBACK: usize = 200;
 
 /// Starts a turn, live or of a replayed history. Ids of tool calls may be reused in it; updates of earlier turns still
 /// find theirs.
@@ -20,7 +23,12 @@ pub(in crate::app) fn next_turn(session: &mut Session, now: Instant) {
 }
 
 /// Closes the open items of a turn, and adds its end unless it was successful.
-pub(in crate::app) fn close_items(session: &mut Session, end: Option<TurnEnd>, now: Instant) {
+pub(in crate::app) fn close_items(
+    session: &mut Session,
+    end: Option<TurnEnd>,
+    summary: TurnSummary,
+    now: Instant,
+) {
     messages::close(session, now);
     // An agent that ends its turn successfully has completed its calls, including those without a reported end.
     let status = if end.is_none() { ToolStatus::Completed } else { ToolStatus::Cancelled };
@@ -28,4 +36,20 @@ pub(in crate::app) fn close_items(session: &mut Session, end: Option<TurnEnd>, n
     if let Some(end) = end {
         session.transcript.push(session.turn_count, ItemBody::TurnEnd(end));
     }
+    if let Some(last) = last_visible(session) {
+        session.transcript.edit(last, |item| item.end = Some(Box::new(summary)));
+    }
+}
+
+/// The last visible item of the turn, unless it is the prompt.
+fn last_visible(session: &Session) -> Option<ItemId> {
+    let is_empty = |part: &MessagePart| matches!(part, MessagePart::Text(text) if text.trim().is_empty());
+    let items = session.transcript.items().iter().rev().take(LOOKBACK);
+    let mut of_turn = items.take_while(|item| item.turn == session.turn_count);
+    let last = of_turn.find(|item| match &item.body {
+        ItemBody::Message(message) => !message.parts.iter().all(is_empty),
+        _ => !item.is_hidden(),
+    })?;
+    let is_prompt = matches!(&last.body, ItemBody::Message(message) if message.role == Role::User);
+    (!is_prompt).then_some(last.id)
 }

@@ -15,8 +15,35 @@ pub fn fold_of(session: &Session, item: &Item, call: &ToolCall) -> Fold {
         Some(true) => Fold::Open,
         Some(false) => Fold::Closed,
         None if call.status == ToolStatus::Failed => rules.failed,
+        None if only_updates_plan(session, call) => Fold::Closed,
         None => by_size(session, call).unwrap_or_else(|| by_kind(rules, call)),
     }
+}
+
+/// Tools that only replace the plan: their names in lower case, without separators.
+const PLAN_TOOLS: &[&str] = &[
+    "todowrite",
+    "writetodos",
+    "updatetodos",
+    "todo",
+    "todolist",
+    "settodolist",
+    "managetodolist",
+    "updateplan",
+];
+
+/// Whether a call only repeats what the plan shows.
+fn only_updates_plan(session: &Session, call: &ToolCall) -> bool {
+    let is_plan_tool = |words: &str| {
+        let head = words.split(':').next().unwrap_or_default();
+        let letters = head.chars().filter(|letter| !matches!(letter, ' ' | '_' | '-')).take(24);
+        let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+        PLAN_TOOLS.contains(&name.as_str())
+    };
+    matches!(call.kind, ToolKind::Think | ToolKind::Other | ToolKind::SwitchMode)
+        && !session.plans.is_empty()
+        && call.diffs().next().is_none()
+        && (call.name.as_deref().is_some_and(is_plan_tool) || is_plan_tool(&call.title))
 }
 
 /// Whether a prompt is so long that only its start and end are shown unless the user opens it.
@@ -102,7 +129,7 @@ mod tests {
 
     use super::*;
     use crate::app::{ItemBody, TerminalView};
-    use crate::model::{FileDiff, SessionKey, SessionPlace};
+    use crate::model::{FileDiff, Plan, PlanBody, SessionKey, SessionPlace};
 
     fn fold(rules: &FoldRules, change: impl FnOnce(&mut ToolCall)) -> Fold {
         let mut call = ToolCall::new("t".into(), Instant::now());
@@ -137,6 +164,27 @@ mod tests {
         let shot = |call: &mut ToolCall| call.content = vec![ToolContent::Block(picture)];
         assert_eq!(fold(&rules, shot), Fold::Preview);
         assert_eq!(fold(&rules, |call| call.status = ToolStatus::Failed), Fold::Preview);
+    }
+
+    #[test]
+    fn calls_that_only_update_the_plan_are_closed() {
+        let mut session = Session::new(SessionKey(1), SessionPlace::default());
+        let mut fold = |title: &str, has_plan: bool| {
+            session.plans.clear();
+            if has_plan {
+                session.plans.push(Plan { id: None, body: PlanBody::Markdown("1. do it".into()) });
+            }
+            let mut call = ToolCall::new("t".into(), Instant::now());
+            (call.status, call.title) = (ToolStatus::Completed, title.to_owned());
+            says(&mut call, 3);
+            let id = session.transcript.push(0, ItemBody::Tool(Box::new(call.clone())));
+            fold_of(&session, session.transcript.get(id).unwrap(), &call)
+        };
+        for title in ["TodoWrite", "todo_write", "update_plan", "SetTodoList", "Update Todos: 2 open"] {
+            assert_eq!(fold(title, true), Fold::Closed, "{title}");
+            assert_eq!(fold(title, false), Fold::Preview, "{title} is all that shows the list");
+        }
+        assert_eq!(fold("todo_report", true), Fold::Preview);
     }
 
     #[test]

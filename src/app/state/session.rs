@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
 use crate::model::{
-    Access, AskId, AskReason, CallError, ConfigOption, ConnId, ElicitationRequest, FileJob, FoldRules,
+    Access, AskId, AskReason, CallError, ConfigOption, ConnId, Cost, ElicitationRequest, FileJob, FoldRules,
     GitInfo, Grant, ItemId, MessageId, Models, Modes, PermissionRequest, Plan, PlanBody, PlanStatus,
     SessionId, SessionKey, SessionPlace, SlashCommand, TerminalCommand, TerminalId, ToolCallId, TurnUsage,
     Usage, WriteChange,
@@ -82,6 +82,8 @@ pub struct Session {
     pub commands: Vec<SlashCommand>,
     /// Context and cost.
     pub usage: Option<Usage>,
+    /// The cost before the running turn, if known.
+    pub cost_before: Option<Cost>,
     /// Tokens of the last turn.
     pub turn_usage: Option<TurnUsage>,
     /// Requests that wait for the user, oldest first; the first is shown.
@@ -172,6 +174,7 @@ impl Session {
             options: Vec::new(),
             commands: Vec::new(),
             usage: None,
+            cost_before: None,
             turn_usage: None,
             asks: VecDeque::new(),
             queue: VecDeque::new(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::duplicate_diffs;
 use crate::model::{
-    AccessRecord, ContentBlock, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
+    AccessRecord, ContentBlock, Cost, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
     LocatedDiff, Location, MessageId, NoticeKind, Patch, Raw, Role, SessionId, SessionKey, Severity,
     StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
 };
@@ -30,6 +30,8 @@ pub struct Item {
     pub shows_context: bool,
     /// Gaps in its changes that the user opened.
     pub open_gaps: Vec<Gap>,
+    /// The end of its turn, if it is the last visible item of the turn.
+    pub end: Option<Box<TurnSummary>>,
     pub body: ItemBody,
 }
 
@@ -108,7 +110,17 @@ pub struct Message {
 
 impl Item {
     fn new(id: ItemId, turn: u32, body: ItemBody) -> Self {
-        Self { id, rev: 0, turn, is_open: None, shows_context: false, open_gaps: Vec::new(), times: 1, body }
+        Self {
+            id,
+            rev: 0,
+            turn,
+            is_open: None,
+            shows_context: false,
+            open_gaps: Vec::new(),
+            times: 1,
+            end: None,
+            body,
+        }
     }
 
     /// Whether it is not drawn: it is shown with another call, or consists of a permission request only.
@@ -209,6 +221,13 @@ pub enum TurnEnd {
     },
 }
 
+/// The duration and cost of a turn, as far as they are known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TurnSummary {
+    pub took: Option<Duration>,
+    pub cost: Option<Cost>,
+}
+
 /// A terminal whose output is shown: run by parlor, or reported by the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TerminalView {
@@ -286,6 +305,14 @@ impl ToolCall {
             self.parent = patch.parent;
         }
         Patch::from_option(patch.extra).apply(&mut self.extra);
+    }
+
+    /// The status to show: an approved call is running, although many agents do not report it.
+    pub fn shown_status(&self) -> ToolStatus {
+        match (&self.decision, self.status) {
+            (Some(Decision::Chosen { is_allow: true, .. }), ToolStatus::Pending) => ToolStatus::InProgress,
+            (_, status) => status,
+        }
     }
 
     /// The position of one of its changes in its file, if known.

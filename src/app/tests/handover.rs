@@ -258,9 +258,16 @@ fn a_handover_is_recorded_until_it_was_sent() {
     };
     let waits = Handover { text: "# Conversation so far".into(), agent: "one".into(), is_sent: false };
     let prompt = || Record::Prompt { text: "go".into(), is_again: false };
-    let ended = |reason| Record::TurnEnded(TurnOutcome::Stopped { reason, usage: None, took_ms: 1 });
-    let failed =
-        || Record::TurnEnded(TurnOutcome::Failed { error: "no quota".into(), fault: FaultKind::Agent });
+    let ended =
+        |reason| Record::TurnEnded(TurnOutcome::Stopped { reason, usage: None, took_ms: 1, cost: None });
+    let failed = || {
+        Record::TurnEnded(TurnOutcome::Failed {
+            error: "no quota".into(),
+            fault: FaultKind::Agent,
+            took_ms: 0,
+            cost: None,
+        })
+    };
     assert_eq!(reopened(Vec::new()), Some(waits.clone()));
     for end in [failed(), Record::TurnEnded(TurnOutcome::Cut), ended(StopReason::Cancelled)] {
         assert_eq!(reopened(vec![prompt(), end]), Some(waits.clone()));

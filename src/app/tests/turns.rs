@@ -276,6 +276,56 @@ fn tokens_of_the_turn_are_saved() {
 }
 
 #[test]
+fn the_last_item_of_a_turn_has_its_duration_and_cost() {
+    let usage = |amount: Option<f64>| {
+        let cost = amount.map(|amount| Cost { amount, currency: "USD".into() });
+        SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost })
+    };
+    let end = |desk: &TestApp| desk.session().transcript.items().last().and_then(|item| item.end.clone());
+    let mut desk = TestApp::running();
+    desk.update(says("ok")).update(usage(Some(0.25))).update(usage(None));
+    assert!(desk.session().usage.as_ref().is_some_and(|usage| usage.cost.is_some()), "the cost stays");
+    assert_eq!(end(&desk), None, "the turn is running");
+    desk.end_turn(StopReason::EndTurn);
+    let first = end(&desk).expect("the turn has ended");
+    assert_eq!(first.cost, Some(Cost { amount: 0.25, currency: "USD".into() }));
+    assert!(first.took.is_some());
+    desk.submit("more").update(says("yes")).update(usage(Some(0.75))).end_turn(StopReason::EndTurn);
+    assert_eq!(end(&desk).and_then(|end| end.cost.clone()).map(|cost| cost.amount), Some(0.5));
+    desk.submit("again").update(says("yes")).end_turn(StopReason::EndTurn);
+    assert_eq!(end(&desk).and_then(|end| end.cost.clone()), None, "no new cost is known");
+}
+
+#[test]
+fn the_summary_of_a_turn_is_restored_from_its_records() {
+    use std::time::{Duration, Instant};
+
+    use crate::app::session::play::play;
+    let cost = Some(Cost { amount: 0.25, currency: "USD".into() });
+    let outcomes = [
+        TurnOutcome::Stopped { reason: StopReason::EndTurn, usage: None, took_ms: 3_000, cost: cost.clone() },
+        TurnOutcome::Failed {
+            error: "no".into(),
+            fault: FaultKind::Agent,
+            took_ms: 3_000,
+            cost: cost.clone(),
+        },
+    ];
+    for outcome in outcomes {
+        let mut session = Session::new(KEY, SessionPlace::default());
+        let records = [
+            Record::Prompt { text: "go".into(), is_again: false },
+            Record::Update(says("ok")),
+            Record::TurnEnded(outcome),
+        ];
+        let event = |record| RecordedEvent { at_ms: 0, turn: 1, record };
+        play(&mut session, records.map(event).into(), Instant::now());
+        let end = session.transcript.items().last().and_then(|item| item.end.clone()).expect("an end");
+        assert_eq!((end.took, end.cost), (Some(Duration::from_secs(3)), cost.clone()));
+    }
+}
+
+#[test]
 fn git_is_read_at_the_start_and_after_each_turn() {
     let count =
         |desk: &TestApp| desk.fx.iter().filter(|effect| matches!(effect, Effect::ReadGit { .. })).count();

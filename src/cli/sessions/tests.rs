@@ -42,6 +42,8 @@ impl Fixture {
             Record::TurnEnded(TurnOutcome::Failed {
                 error: "no more tokens".to_owned(),
                 fault: crate::model::FaultKind::Agent,
+                took_ms: 0,
+                cost: None,
             }),
         ];
         let events = records.map(|record| Note::Event { turn: 1, record: Box::new(record) });
@@ -267,6 +269,7 @@ fn all_sorts() -> Vec<Record> {
             reason: StopReason::Other("odd".to_owned()),
             usage: None,
             took_ms: 3,
+            cost: None,
         }),
         Record::Archived { is_away: true },
         Record::Replaced,

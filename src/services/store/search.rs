@@ -177,7 +177,7 @@ impl Docs {
                 self.message = None;
                 match outcome {
                     TurnOutcome::Failed { error, .. } => put(seq, row("error", true, error.clone())),
-                    TurnOutcome::AgentDied { cause, stderr_tail } => {
+                    TurnOutcome::AgentDied { cause, stderr_tail, .. } => {
                         put(seq, row("error", true, format!("{cause}\n{}", stderr_tail.join("\n"))));
                     }
                     TurnOutcome::Stopped { .. } | TurnOutcome::Cut => {}

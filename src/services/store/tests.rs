@@ -54,7 +54,7 @@ pub fn says(turn: u32, text: &str) -> Note {
 }
 
 pub fn ended(turn: u32) -> Note {
-    let outcome = TurnOutcome::Stopped { reason: StopReason::EndTurn, usage: None, took_ms: 5 };
+    let outcome = TurnOutcome::Stopped { reason: StopReason::EndTurn, usage: None, took_ms: 5, cost: None };
     event(turn, Record::TurnEnded(outcome))
 }
 

@@ -10,8 +10,8 @@ use crate::app::{
     Effect, Event, ItemBody, LineInput, Message, MessagePart, Modal, TimerId, Turn, ViewCommand, update,
 };
 use crate::model::{
-    Action, AgentEvent, ConnId, ItemId, Patch, Plan, PlanBody, PlanEntry, PlanPriority, PlanStatus, Role,
-    SessionUpdate, Usage,
+    Action, AgentEvent, ConnId, DiffChange, FileDiff, ItemId, Patch, Plan, PlanBody, PlanEntry, PlanPriority,
+    PlanStatus, Role, SessionUpdate, ToolCallPatch, ToolContent, ToolStatus, Usage,
 };
 use crate::runtime::paint::Painter;
 use crate::ui::tests::fixture::{Stage, ready, theme};
@@ -46,7 +46,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..6_i64).prop_map(Step::Mark),
         1 => any::<bool>().prop_map(Step::Dialog),
         1 => prop_oneof![Just("dark"), Just("light")].prop_map(Step::Theme),
-        1 => ((30..70_u16), (8..24_u16)).prop_map(|(cols, rows)| Step::Resize(cols, rows)),
+        1 => prop_oneof![30..70_u16, 160..180_u16]
+            .prop_flat_map(|cols| (8..24_u16).prop_map(move |rows| Step::Resize(cols, rows))),
         1 => ((0..60_u16), (0..20_u16)).prop_map(|(x, y)| Step::Press(x, y)),
         1 => ((0..60_u16), (0..20_u16)).prop_map(|(x, y)| Step::Drag(x, y)),
         8 => happening().prop_map(Step::Happen),
@@ -60,6 +61,13 @@ fn happening() -> impl Strategy<Value = Event> {
     let update = |update| Event::Agent(ConnId(1), AgentEvent::Update("s-1".into(), update));
     let chunk = |role| move |text| SessionUpdate::Chunk { role, message: None, text };
     let usage = |used| SessionUpdate::Usage(Usage { used_tokens: used, size_tokens: 90, cost: None });
+    let edit = |name: String| {
+        let change = DiffChange::Texts { old: None, new: name.as_str().into() };
+        let mut patch = ToolCallPatch::new(name.as_str().into());
+        patch.status = Patch::Set(ToolStatus::Completed);
+        patch.content = Patch::Set(vec![ToolContent::Diff(FileDiff { path: name.into(), change })]);
+        SessionUpdate::Tool(Box::new(patch))
+    };
     let action = |action| Just(Event::Act(action));
     let step = |content| PlanEntry { content, priority: PlanPriority::High, status: PlanStatus::Pending };
     let plan =
@@ -69,6 +77,7 @@ fn happening() -> impl Strategy<Value = Event> {
         1 => "[a-z ]{1,60}".prop_map(chunk(Role::Thought)).prop_map(update),
         1 => "[a-z ]{1,60}".prop_map(chunk(Role::User)).prop_map(update),
         1 => (0..99_u64).prop_map(usage).prop_map(update),
+        1 => "[a-z]{1,3}".prop_map(edit).prop_map(update),
         1 => "[a-z ]{1,9}".prop_map(plan).prop_map(update),
         1 => prop_oneof![Just("d"), Just("p")].prop_map(|id| SessionUpdate::Mode(id.into())).prop_map(update),
         1 => "[a-z ]{1,9}".prop_map(|title| SessionUpdate::Info {

@@ -4,7 +4,7 @@ use crate::ui::text::Line;
 
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::render_context::{RenderContext, size};
-use crate::ui::text::{show_path, truncate, truncate_path, width};
+use crate::ui::text::{truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 /// Whether a change needs a line with the file name even if it is the only one.
@@ -19,7 +19,7 @@ pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Lin
         tail.insert_str(0, "  ");
     }
     let room = usize::from(cols).saturating_sub(width(&tail)).max(8);
-    let text = format!("{}{tail}", truncate_path(&show_path(&diff.path, look.folder), room));
+    let text = format!("{}{tail}", truncate_path(&look.path(&diff.path), room));
     Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
 }
 
@@ -37,7 +37,7 @@ fn fate(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
         FileStatus::Binary => Some("binary file"),
         FileStatus::Changed => None,
     };
-    let moved = diff.moved_from.as_ref().map(|from| format!("moved from {}", show_path(from, look.folder)));
+    let moved = diff.moved_from.as_ref().map(|from| format!("moved from {}", look.path(from)));
     let modes = diff.modes.as_ref().map(|(old, new)| match (old.as_str(), new.as_str()) {
         ("100644", "100755") => "made executable".to_owned(),
         ("100755", "100644") => "no longer executable".to_owned(),

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use ratatui::style::Style;
 
-use crate::app::{Item, ItemBody, MessagePart, Session};
+use crate::app::{Item, ItemBody, MessagePart, Session, TurnEnd};
 use crate::model::{ContentBlock, Gap, ResourceBody, TerminalId, ToolContent};
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::cache::{Diffs, Key};
@@ -20,6 +20,7 @@ use crate::ui::text::Line;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::theme::Role;
 
+use super::turn_end::TurnFacts;
 use super::{block_lines, exact_lines, message, other, output, resource_line, tool};
 
 /// Lines of a text per piece.
@@ -53,6 +54,8 @@ pub(crate) struct Layout {
     pub(super) diff_key: Key,
     /// Whether its changes are being compared: to be updated with the next frame.
     pub waits: bool,
+    /// Whether the last piece is the end line of a turn.
+    has_turn_end: bool,
 }
 
 /// A run of lines of an item.
@@ -122,6 +125,9 @@ impl LineRun {
 impl Layout {
     /// Updates the layout, reusing texts that only grew and unchanged diffs.
     pub fn update(&mut self, item: &Item, is_same_look: bool, context: &mut Context<'_>) {
+        if std::mem::take(&mut self.has_turn_end) {
+            self.pieces.pop();
+        }
         if !is_same_look {
             self.pieces.clear();
         }
@@ -136,6 +142,25 @@ impl Layout {
             ItemBody::Tool(tool) => tool::lay_out(self, item, tool, context),
             body => other::lay_out(self, item, body, context),
         }
+        self.add_turn_end(item, context);
+    }
+
+    /// Adds the end line of the turn, if this is its last item and its head does not contain it.
+    fn add_turn_end(&mut self, item: &Item, context: &Context<'_>) {
+        let is_bad_end = match &item.body {
+            ItemBody::TurnEnd(TurnEnd::Stopped { .. }) => return,
+            ItemBody::TurnEnd(_) => true,
+            _ => false,
+        };
+        let Some(end) = &item.end else { return };
+        let facts = TurnFacts::of(item, end, context);
+        self.waits = facts.waits || (self.waits && matches!(item.body, ItemBody::Tool(_)));
+        let Some(words) = facts.line(context.look, is_bad_end) else { return };
+        let line = Mark::NO_LINE.row(Line::styled(words, context.look.theme.style(Role::TextDim)));
+        let mut run = LineRun::ready(vec![line], if is_bad_end { 2 } else { 0 });
+        run.has_gap = !is_bad_end;
+        self.pieces.push(run);
+        self.has_turn_end = true;
     }
 
     /// Draws the head again, because its clock or spinner changed.
@@ -145,7 +170,10 @@ impl Layout {
                 let counts = self.counts();
                 tool::head(item.id, tool, counts, context, context.cols.saturating_sub(self.indent))
             }
-            ItemBody::Message(message) => message::thought_head(message, context.look),
+            ItemBody::Message(message) => {
+                let is_whole = message::is_whole(item, message, context.look);
+                message::thought_head(message, is_whole, context.look)
+            }
             body => other::head(body, context),
         };
         if let Some(head) = self.pieces.first_mut() {

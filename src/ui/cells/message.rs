@@ -155,13 +155,18 @@ fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u
     layout.pieces.truncate(at);
 }
 
+/// Whether all text of a thought is shown.
+pub(super) fn is_whole(item: &Item, message: &Message, look: &RenderContext<'_>) -> bool {
+    item.is_open.unwrap_or(look.shows_thoughts && message.role == Speaker::Thought)
+}
+
 fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context: &Context<'_>) {
-    let is_whole = item.is_open.unwrap_or(context.look.shows_thoughts && message.role == Speaker::Thought);
+    let is_whole = is_whole(item, message, context.look);
     if is_whole && !matches!(layout.pieces.first(), Some(piece) if matches!(piece.source, Source::Ready)) {
         layout.pieces.clear();
         layout.texts.clear();
     }
-    let head = LineRun::ready(vec![thought_head(message, context.look)], 0);
+    let head = LineRun::ready(vec![thought_head(message, is_whole, context.look)], 0);
     layout.is_live = message.is_open && message.role == Speaker::Thought;
     if is_whole && layout.texts.is_empty() {
         layout.pieces.clear();
@@ -206,7 +211,7 @@ fn thought_tail(message: &Message, look: &RenderContext<'_>, cols: u16) -> Vec<L
 }
 
 /// `thought for 4 s`, or `thinking` while it is streamed.
-pub(super) fn thought_head(message: &Message, look: &RenderContext<'_>) -> Line<'static> {
+pub(super) fn thought_head(message: &Message, is_whole: bool, look: &RenderContext<'_>) -> Line<'static> {
     let dim = look.theme.style(Role::TextDim);
     if !matches!(message.role, Speaker::Thought | Speaker::Letter) {
         return Line::default();
@@ -224,7 +229,8 @@ pub(super) fn thought_head(message: &Message, look: &RenderContext<'_>) -> Line<
             format!(" {what} for {}", duration(took))
         }
         _ => {
-            let text = message.parts.iter().find_map(|part| match part {
+            // The first line is shown only as long as the text below does not contain it.
+            let text = message.parts.iter().filter(|_| !is_whole).find_map(|part| match part {
                 MessagePart::Text(text) => head_of(text).lines().find(|line| !line.trim().is_empty()),
                 MessagePart::Block(_) => None,
             });

@@ -11,6 +11,7 @@ use crate::ui::text::{one_line, truncate, wrap_prefixed};
 use crate::ui::theme::Role;
 
 use super::layout::{Context, Layout, LineRun, Source, TextPart};
+use super::turn_end::TurnFacts;
 use super::{head_of, plain_lines, raw_lines, short_lines};
 
 /// Lays such an item out.
@@ -21,7 +22,9 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
     let look = context.look;
     let cols = context.cols.min(PROSE_COLS);
     let is_open = item.is_open == Some(true);
-    let heads = if layout.is_live { vec![head(body, context)] } else { whole_head(body, look, cols) };
+    let facts = item.end.as_deref().map(|end| TurnFacts::of(item, end, context)).unwrap_or_default();
+    layout.waits = facts.waits;
+    let heads = if layout.is_live { vec![head(body, context)] } else { whole_head(body, &facts, look, cols) };
     let mut push = |lines: Vec<Line<'static>>, indent: u16| {
         if !lines.is_empty() {
             layout.pieces.push(LineRun::ready(lines, indent));
@@ -105,10 +108,14 @@ pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
 }
 
 /// The complete head.
-fn whole_head(body: &ItemBody, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
+fn whole_head(body: &ItemBody, facts: &TurnFacts, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let head = words(body, look);
     let mark = Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role));
-    let line = Line::from(Span::styled(head.text, look.theme.style(head.role)));
+    let mut line = Line::from(Span::styled(head.text, look.theme.style(head.role)));
+    if matches!(body, ItemBody::TurnEnd(TurnEnd::Stopped { .. })) {
+        let tail = facts.after_time(look);
+        line.push_span(Mark::APART.span(tail, look.theme.style(Role::TextDim)));
+    }
     wrap_prefixed(&line, cols, &[mark], &[Span::raw("  ")])
 }
 

@@ -21,7 +21,7 @@ use crate::ui::render_context::{RenderContext, duration};
 use crate::ui::terminal;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::link;
-use crate::ui::text::{show_path, truncate, truncate_path, width};
+use crate::ui::text::{truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::file_status::{diff_head, fate_line, needs_head};
@@ -53,6 +53,7 @@ const OUTPUT_INDENT: u16 = BODY_INDENT - 1;
 /// Whether a call can be grouped with its neighbours on one line: a successful, folded read or search.
 pub(crate) fn is_groupable(session: &Session, item: &Item, tool: &ToolCall) -> bool {
     session.folds.groups
+        && item.end.is_none()
         && matches!(tool.kind, ToolKind::Read | ToolKind::Search)
         && tool.status == ToolStatus::Completed
         && changes_of(tool).is_empty()
@@ -62,7 +63,7 @@ pub(crate) fn is_groupable(session: &Session, item: &Item, tool: &ToolCall) -> b
 /// Lays a call out.
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context: &mut Context<'_>) {
     layout.pieces.clear();
-    layout.is_live = tool.status == ToolStatus::InProgress;
+    layout.is_live = tool.shown_status() == ToolStatus::InProgress;
     layout.indent = u16::try_from(depth(context.session, item, tool)).unwrap_or(0) * 2;
     follow_changes(layout, item, tool);
     let cols = context.cols.saturating_sub(layout.indent);
@@ -126,7 +127,7 @@ pub(super) fn head(
     let look = context.look;
     let glyphs = look.glyphs;
     let style = |role: Role| look.theme.style(role);
-    let (mark, role) = match tool.status {
+    let (mark, role) = match tool.shown_status() {
         ToolStatus::Pending => (glyphs.dot, Role::TextDim),
         ToolStatus::InProgress => (look.spinner(), Role::Running),
         ToolStatus::Completed => (glyphs.check, Role::Success),
@@ -162,7 +163,7 @@ pub(super) fn head(
     if let Some((word, role)) = word {
         facts.push(Span::styled(format!("  {word}"), style(role)));
     }
-    let time = match tool.status {
+    let time = match tool.shown_status() {
         ToolStatus::InProgress => Some(look.now.saturating_duration_since(tool.began)),
         _ => tool.took,
     };
@@ -205,17 +206,17 @@ fn title_spans(tool: &ToolCall, look: &RenderContext<'_>, room: usize) -> Vec<Sp
 /// The subject of a call: the agent's title where it says more than a path.
 pub(crate) fn title(tool: &ToolCall, look: &RenderContext<'_>, cols: usize) -> String {
     let place = |location: &Location| {
-        let path = show_path(&location.path, look.folder);
+        let path = look.path(&location.path);
         location.line.map_or(path.clone(), |line| format!("{path}:{line}"))
     };
     let mut paths: Vec<String> = match tool.kind {
-        ToolKind::Edit => changes_of(tool).iter().map(|diff| show_path(&diff.path, look.folder)).collect(),
+        ToolKind::Edit => changes_of(tool).iter().map(|diff| look.path(&diff.path)).collect(),
         _ => Vec::new(),
     };
     if matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete) && paths.is_empty() {
         paths = tool.locations.iter().map(place).collect();
         if paths.is_empty() {
-            paths.extend(tool.input.path.as_ref().map(|path| show_path(path, look.folder)));
+            paths.extend(tool.input.path.as_ref().map(|path| look.path(path)));
         }
     }
     paths.dedup();
@@ -536,7 +537,7 @@ impl<'a> Body<'a, '_> {
         let look = self.context.look;
         if self.tool.locations.len() > 1 || self.layout.pieces.len() == 1 {
             let lines = self.tool.locations.iter().map(|location| {
-                let path = show_path(&location.path, look.folder);
+                let path = look.path(&location.path);
                 let text = location.line.map_or(path.clone(), |line| format!("{path}:{line}"));
                 let text = truncate_path(&text, usize::from(self.cols));
                 Line::styled(text, look.theme.style(Role::TextDim))

@@ -100,7 +100,7 @@ impl CodeState {
         let mut rest = text.get(live.upto..).unwrap_or_default();
         while let Some(at) = rest.find('\n') {
             let code = rest.get(..at).unwrap_or_default();
-            draw_line((number(&live), code), live.state.as_mut(), look, cols, &mut live.lines);
+            draw_line((number(&live), code), language, live.state.as_mut(), look, cols, &mut live.lines);
             *counter += 1;
             live.upto += at + 1;
             live.next += 1;
@@ -108,7 +108,7 @@ impl CodeState {
         }
         if place.is_final {
             if !rest.is_empty() {
-                draw_line((number(&live), rest), live.state.as_mut(), look, cols, &mut live.lines);
+                draw_line((number(&live), rest), language, live.state.as_mut(), look, cols, &mut live.lines);
                 *counter += 1;
             }
             self.keep((place.fence, place.part + 1), is_warm, live.state);
@@ -116,7 +116,8 @@ impl CodeState {
         }
         let mut lines = live.lines.clone();
         if !rest.is_empty() {
-            draw_line((number(&live), rest), live.state.clone().as_mut(), look, cols, &mut lines);
+            let mut state = live.state.clone();
+            draw_line((number(&live), rest), language, state.as_mut(), look, cols, &mut lines);
             *counter += 1;
         }
         self.live = Some(live);
@@ -170,7 +171,7 @@ pub(super) fn draw_whole(
     let mut lines = label(language, look, cols);
     let mut state = if code.len() <= NESTED_MAX_BYTES { highlight::start(language, code) } else { None };
     for (number, line) in (1..).zip(code.lines()) {
-        draw_line((Some(number), line), state.as_mut(), look, cols, &mut lines);
+        draw_line((Some(number), line), language, state.as_mut(), look, cols, &mut lines);
     }
     lines
 }
@@ -201,16 +202,19 @@ fn clean(line: &str) -> String {
 /// continues a line.
 fn draw_line(
     (number, line): (Option<usize>, &str),
+    language: &str,
     state: Option<&mut Highlighter>,
     look: &RenderContext<'_>,
     cols: u16,
     out: &mut Vec<Line<'static>>,
 ) {
-    let base = look.theme.style(Role::CodeBlock);
     let text = clean(line);
+    let plain = look.theme.style(Role::CodeBlock);
+    let of_diff = diff_role(language, &text);
+    let base = of_diff.map_or(plain, |role| plain.patch(look.theme.style(role)));
     let runs = match state {
-        Some(state) => state.line(&text),
-        None => vec![(0..text.len(), None)],
+        Some(state) if of_diff.is_none() => state.line(&text),
+        _ => vec![(0..text.len(), None)],
     };
     let (mut spans, mut col) = (Vec::new(), 0);
     for (range, role) in runs {
@@ -231,6 +235,20 @@ fn draw_line(
         }
         let row = padded(row, base, cols);
         out.push(if number.is_none() { Mark::JOINED.row(row) } else { row });
+    }
+}
+
+/// The role of a line of a `diff` block; `None` for unchanged lines and other languages.
+fn diff_role(language: &str, line: &str) -> Option<Role> {
+    if !["diff", "patch", "udiff"].iter().any(|name| language.eq_ignore_ascii_case(name)) {
+        return None;
+    }
+    let is_meta = ["+++ ", "--- ", "@@", "diff ", "index ", "*** "].iter().any(|head| line.starts_with(head));
+    match line.as_bytes().first() {
+        _ if is_meta => Some(Role::DiffMeta),
+        Some(b'+') => Some(Role::DiffPlus),
+        Some(b'-') => Some(Role::DiffMinus),
+        _ => None,
     }
 }
 

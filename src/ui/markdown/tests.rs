@@ -13,6 +13,7 @@ use crate::ui::text::{link, width};
 use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 
 mod bounds;
+mod code;
 
 fn look(theme: &Theme) -> RenderContext<'_> {
     RenderContext { sideways: Some(0), ..RenderContext::new(theme, Path::new("/home/ada"), Instant::now()) }

@@ -53,8 +53,12 @@ fn truncation_adds_an_ellipsis() {
     assert_eq!(truncate_path("src/auth/token/store.rs", 16), "…/token/store.rs");
     assert_eq!(truncate_path("src/auth/token.rs", 40), "src/auth/token.rs");
     assert_eq!(truncate_path("averyveryverylongname.rs", 8), "…name.rs");
-    assert_eq!(show_path(Path::new("/a/b/c.rs"), Path::new("/a/b")), "c.rs");
-    assert_eq!(show_path(Path::new("/x/c.rs"), Path::new("/a/b")), "/x/c.rs");
+    assert_eq!(show_path(Path::new("/a/b/c.rs"), Path::new("/a/b"), None), "c.rs");
+    assert_eq!(show_path(Path::new("/x/c.rs"), Path::new("/a/b"), None), "/x/c.rs");
+    let home = Some(Path::new("/home/ada"));
+    assert_eq!(show_path(Path::new("/home/ada/c.rs"), Path::new("/home/ada/b"), home), "~/c.rs");
+    assert_eq!(show_path(Path::new("/home/ada/b/c.rs"), Path::new("/home/ada/b"), home), "c.rs");
+    assert_eq!(show_path(Path::new("/home/adam/c.rs"), Path::new("/home/ada/b"), home), "/home/adam/c.rs");
 }
 
 #[test]

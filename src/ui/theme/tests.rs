@@ -24,7 +24,10 @@ fn grounds(role: Role) -> &'static [Role] {
         }
         Role::DiffGutter => &[Role::Text, Role::Modal, Role::DiffPlus, Role::DiffMinus],
         Role::TextDim | Role::Accent | Role::Match | Role::Success | Role::Error | Role::Warning => {
-            &[Role::Text, Role::Modal, Role::CodeBlock]
+            &[Role::Text, Role::Modal, Role::CodeBlock, Role::User]
+        }
+        Role::TextStrong | Role::Link | Role::UserBar | Role::RawItem => {
+            &[Role::Text, Role::Modal, Role::User]
         }
         _ => &[Role::Text, Role::Modal],
     }
@@ -157,6 +160,18 @@ fn selection_is_visible_in_every_theme_and_terminal() {
             let is_other = marked.bg.is_some_and(|bg| bg != theme.screen_bg() && bg != theme.modal_bg());
             assert!(is_other || marked.add_modifier.contains(Modifier::REVERSED), "{name} {support:?}");
         }
+    }
+}
+
+#[test]
+fn prompts_have_a_background_of_their_own() {
+    for name in ThemeSet::built_in().names() {
+        let theme = load(&name, ColorSupport::TrueColor);
+        let user = theme.style(Role::User);
+        let is_other = user.bg.is_some_and(|bg| bg != theme.screen_bg());
+        // The palette of such a terminal has no faint colour that is safe.
+        assert!(is_other || name == "ansi", "{name}");
+        assert!(is_other || user.add_modifier.contains(Modifier::BOLD), "{name}");
     }
 }
 

@@ -162,6 +162,11 @@ fn signed(value: usize) -> i64 {
 
 /// Estimated rows and bytes of an item's text, without reading it.
 pub(super) fn guess(item: &Item, session: &Session, shows_thoughts: bool) -> (usize, usize) {
+    let (rows, bytes) = guess_body(item, session, shows_thoughts);
+    (rows + if item.end.is_some() { 2 } else { 0 }, bytes)
+}
+
+fn guess_body(item: &Item, session: &Session, shows_thoughts: bool) -> (usize, usize) {
     match &item.body {
         ItemBody::Message(message) => {
             let is_folded = match message.role {

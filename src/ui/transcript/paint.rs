@@ -42,9 +42,14 @@ impl Shown {
     fn mark(&self, row: usize) -> Mark {
         match () {
             () if self.is_selected && self.at.piece == 0 && row == self.blank => Mark::Selected,
-            () if self.is_user && row >= self.outer_gap => Mark::User,
+            () if self.is_prompt(row) => Mark::User,
             () => Mark::None,
         }
+    }
+
+    /// Whether a row has the background of the user's messages.
+    fn is_prompt(&self, row: usize) -> bool {
+        self.is_user && row >= self.outer_gap
     }
 
     fn line<'a>(&self, list: &'a List<'_>, row: usize) -> Option<&'a Line<'static>> {
@@ -104,12 +109,13 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Canvas
         for y in shown.y..shown.y + shown.rows {
             let row = shown.row(y);
             let line = shown.line(list, row).map(|line| (line.style, &line.spans));
-            keys.push(buf.key((shown.x, shown.cols, shown.mark(row), line, bar(y))));
+            keys.push(buf.key((shown.x, shown.cols, shown.mark(row), shown.is_prompt(row), line, bar(y))));
         }
     }
     keys.extend((y..area.bottom()).map(|y| buf.key(bar(y))));
     buf.settle(keys);
     let look = list.look;
+    let prompt_bg = look.theme.style(Role::User).bg;
     for shown in &all {
         for y in shown.y..shown.y + shown.rows {
             if buf.stays(y) {
@@ -121,6 +127,10 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Canvas
                 Mark::Selected => (look.glyphs.arrow, look.theme.style(Role::Accent)),
                 Mark::User => (look.glyphs.bar, look.theme.style(Role::UserBar)),
             };
+            if let Some(bg) = prompt_bg.filter(|_| shown.is_prompt(row)) {
+                let row = Rect { y, height: 1, width: area.width.saturating_sub(1), ..area };
+                buf.set_style(row, Style::new().bg(bg));
+            }
             put_text(buf, area.x + 1, y, mark, 1, style);
             if let Some(line) = shown.line(list, row) {
                 buf.put_line(shown.x, y, line, shown.cols);

@@ -18,6 +18,7 @@ mod huge;
 mod items;
 mod link_hit;
 mod scroll;
+mod turns;
 
 fn session() -> Session {
     let place = SessionPlace { cwd: "/home/ada/shop".into(), ..SessionPlace::default() };

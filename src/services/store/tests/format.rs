@@ -49,10 +49,21 @@ fn records_have_this_format() {
     );
     let unknown = SessionUpdate::Unknown { name: "new_thing".into(), raw: Raw(Arc::from("{\"b\":2}")) };
     check(&Record::Update(unknown), r#"{"update":{"unknown":{"name":"new_thing","raw":"{\"b\":2}"}}}"#);
-    let outcome = TurnOutcome::Stopped { reason: StopReason::Other("odd".into()), usage: None, took_ms: 12 };
+    let outcome = TurnOutcome::Stopped {
+        reason: StopReason::Other("odd".into()),
+        usage: None,
+        took_ms: 12,
+        cost: None,
+    };
     check(
         &Record::TurnEnded(outcome),
         r#"{"turn_ended":{"stopped":{"reason":{"other":"odd"},"took_ms":12}}}"#,
+    );
+    let cost = Some(Cost { amount: 0.5, currency: "USD".into() });
+    let outcome = TurnOutcome::Failed { error: "no".into(), fault: FaultKind::default(), took_ms: 3, cost };
+    check(
+        &Record::TurnEnded(outcome),
+        r#"{"turn_ended":{"failed":{"error":"no","took_ms":3,"cost":{"amount":0.5,"currency":"USD"}}}}"#,
     );
     check(&Record::TurnEnded(TurnOutcome::Cut), r#"{"turn_ended":"cut"}"#);
     check(&Record::Replaced, r#""replaced""#);

@@ -170,6 +170,8 @@ fn all_kinds_of_events_are_found() {
                 Record::TurnEnded(TurnOutcome::Failed {
                     error: "out of basket tokens".to_owned(),
                     fault: FaultKind::Agent,
+                    took_ms: 0,
+                    cost: None,
                 }),
             ),
         ],

@@ -1,0 +1,132 @@
+//! The panel beside the transcript on a wide screen: plan, changed files, queue, context and cost.
+//!
+//! Shows what the session has; without any of it, the transcript has the full width.
+
+use ratatui::layout::Rect;
+
+use crate::model::Action;
+use crate::ui::canvas::Canvas;
+use crate::ui::text::{Line, Span};
+
+use super::changes::{ChangesView, counts_line};
+use super::frame_context::{FrameContext, counted, line_width};
+use super::theme::Role;
+use super::view_state::{Hit, HitMap};
+use super::{plan, status, text};
+
+/// Maximum number of files and of queued prompts.
+const FILES_MAX: usize = 12;
+const QUEUE_MAX: usize = 5;
+
+/// A part of the panel.
+struct Section {
+    lines: Vec<Line<'static>>,
+    /// The action of a click.
+    action: Action,
+}
+
+/// Whether the panel shows the plan.
+pub(super) fn has_plan(scene: &FrameContext) -> bool {
+    plan::is_there(scene.session) && !scene.session.is_plan_folded()
+}
+
+/// Whether there is something to show.
+pub(super) fn is_there(scene: &FrameContext, changes: &ChangesView) -> bool {
+    let session = scene.session;
+    let has_items = !session.transcript.items().is_empty();
+    let has_facts = changes.files().len() > 0 || !session.queue.is_empty() || session.usage.is_some();
+    has_items && (has_facts || has_plan(scene))
+}
+
+/// Draws the panel. Its left column is blank, because the transcript's scroll bar is next to it.
+pub(super) fn draw(
+    scene: &FrameContext,
+    changes: &ChangesView,
+    area: Rect,
+    buf: &mut Canvas,
+    hits: &mut HitMap,
+) {
+    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
+    let sections: Vec<Section> =
+        [files(scene, changes, inner.width), queue(scene, inner.width), usage(scene, inner.width)]
+            .into_iter()
+            .flatten()
+            .collect();
+    let mut y = inner.y;
+    if has_plan(scene) {
+        let lines = plan::side_lines(scene, inner.width);
+        let others: usize = sections.iter().map(|section| section.lines.len() + 1).sum();
+        // The plan is shortened first, but not below half of the panel.
+        let rows = usize::from(inner.height);
+        let height = (lines.len() + 1).min(rows.saturating_sub(others).max(rows / 2));
+        let height = u16::try_from(height).unwrap_or(inner.height);
+        plan::draw_side(scene, &lines, Rect { y, height, ..inner }, buf, hits);
+        y += height + 1;
+    }
+    for section in &sections {
+        if y >= inner.bottom() {
+            break;
+        }
+        hits.add(Rect { y, height: 1, ..inner }, Hit::Act(section.action));
+        for line in section.lines.iter().take(usize::from(inner.bottom() - y)) {
+            buf.put_line(inner.x, y, line, inner.width);
+            y += 1;
+        }
+        y += 1;
+    }
+}
+
+fn files(scene: &FrameContext, changes: &ChangesView, cols: u16) -> Option<Section> {
+    let count = changes.files().len();
+    if count == 0 {
+        return None;
+    }
+    let mut lines =
+        vec![Line::from(scene.span(Role::TextDim, counted(count, "file changed", "files changed")))];
+    for (path, counts) in changes.files().take(FILES_MAX) {
+        let counts = counts.map(|counts| counts_line(scene, counts)).unwrap_or_default();
+        let room = usize::from(cols).saturating_sub(line_width(&counts));
+        let name = text::truncate_path(&scene.look.path(path), room);
+        let fill = " ".repeat(room.saturating_sub(text::width(&name)));
+        let mut line = Line::from(scene.span(Role::Text, name + &fill));
+        line.spans.extend(counts.spans);
+        lines.push(line);
+    }
+    lines.extend(more(scene, count, FILES_MAX));
+    Some(Section { lines, action: Action::OpenChanges })
+}
+
+fn queue(scene: &FrameContext, cols: u16) -> Option<Section> {
+    let queue = &scene.session.queue;
+    if queue.is_empty() {
+        return None;
+    }
+    let mut lines = vec![Line::from(scene.span(Role::TextDim, format!("queue {}", queue.len())))];
+    for prompt in queue.iter().take(QUEUE_MAX) {
+        let first = prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let words = text::truncate(&text::one_line(first), usize::from(cols));
+        lines.push(Line::from(scene.span(Role::Text, words)));
+    }
+    lines.extend(more(scene, queue.len(), QUEUE_MAX));
+    Some(Section { lines, action: Action::OpenQueue })
+}
+
+fn usage(scene: &FrameContext, cols: u16) -> Option<Section> {
+    let usage = scene.session.usage.as_ref()?;
+    let mut line = status::context(scene, usage.used_tokens, usage.size_tokens, u16::MAX);
+    if let Some(cost) = &usage.cost {
+        line.push_span(Span::styled(format!(" {} ", scene.look.glyphs.dot), scene.style(Role::TextDim)));
+        line.push_span(scene.span(Role::Status, status::cost_words(cost)));
+    }
+    let lines = text::wrap_line(&line, cols.max(8));
+    Some(Section { lines, action: Action::OpenConnection })
+}
+
+/// The row for entries that do not fit.
+fn more(scene: &FrameContext, count: usize, most: usize) -> Option<Line<'static>> {
+    let left = count.checked_sub(most).filter(|left| *left > 0)?;
+    Some(Line::from(scene.span(Role::TextDim, format!("{} {left} more", scene.look.glyphs.fold))))
+}
+
+#[cfg(test)]
+mod tests;

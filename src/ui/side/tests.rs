@@ -1,0 +1,92 @@
+//! The panel on wide screens, with and without each of its parts.
+
+use std::sync::Arc;
+
+use crate::app::{ItemBody, ToolCall};
+use crate::model::{DiffChange, FileDiff, ToolContent, ToolKind, ToolStatus};
+use crate::ui::tests::fixture::{SIZES, Stage, ready, streaming, text, theme};
+
+const WIDE: (u16, u16) = (200, 50);
+
+fn edit(stage: &mut Stage, path: &str, old: Option<&str>, new: &str) {
+    let mut call = ToolCall::new("t".into(), stage.now);
+    (call.kind, call.status) = (ToolKind::Edit, ToolStatus::Completed);
+    let change = DiffChange::Texts { old: old.map(Arc::from), new: Arc::from(new) };
+    call.content = vec![ToolContent::Diff(FileDiff { path: path.into(), change })];
+    stage.session(|session| {
+        session.transcript.push(1, ItemBody::Tool(Box::new(call)));
+    });
+    stage.state.chrome_changes += 1;
+}
+
+/// The panel's column of a wide screen.
+fn panel(stage: &Stage) -> Vec<String> {
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), WIDE));
+    shown.lines().skip(2).map(|line| line.chars().skip(154).collect::<String>().trim().to_owned()).collect()
+}
+
+#[test]
+fn the_panel_shows_plan_files_queue_and_context() {
+    let mut stage = streaming();
+    edit(&mut stage, "/home/ada/code/shop/src/a.txt", Some("1\n2\n"), "1\n3\n4\n");
+    edit(&mut stage, "/home/ada/notes.md", None, "1\n");
+    let rows = panel(&stage);
+    let wanted = [
+        "plan 2/4",
+        "✓ read the test",
+        "✓ find the cause",
+        "▸ change the check",
+        "· run all tests",
+        "",
+        "2 files changed",
+        "src/a.txt",
+        "~/notes.md",
+        "",
+        "queue 1",
+        "and add a test for the boundary",
+        "",
+        "ctx ▰▰▱▱▱▱▱▱ 34k of 200k · $0.21",
+    ];
+    for (row, words) in rows.iter().zip(wanted) {
+        assert!(row.starts_with(words) && row.is_empty() == words.is_empty(), "{words}: {rows:#?}");
+    }
+    assert!(rows[7].ends_with("+2 −1") && rows[8].ends_with("+1"), "{rows:#?}");
+}
+
+#[test]
+fn without_a_plan_the_panel_shows_the_other_parts() {
+    let mut stage = streaming();
+    stage.session(|session| session.plans.clear());
+    let rows = panel(&stage);
+    assert_eq!(rows[0], "queue 1", "{rows:#?}");
+    stage.session(|session| (session.usage, session.queue) = (None, std::collections::VecDeque::new()));
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), WIDE));
+    let bare = panel(&stage);
+    assert!(bare.iter().take(30).all(String::is_empty), "{shown}");
+}
+
+#[test]
+fn the_panel_is_updated_when_a_call_changes_a_file() {
+    let mut stage = streaming();
+    let mut view = stage.view();
+    let dark = theme("dark");
+    stage.draw(&mut view, &dark, WIDE);
+    edit(&mut stage, "/home/ada/code/shop/src/a.txt", None, "1\n");
+    let again = stage.draw(&mut view, &dark, WIDE);
+    assert!(text(&again).contains("1 file changed"), "{}", text(&again));
+    assert_eq!(again, stage.draw(&mut stage.view(), &dark, WIDE));
+}
+
+#[test]
+fn narrow_screens_and_empty_sessions_have_no_panel() {
+    let mut stage = streaming();
+    edit(&mut stage, "/home/ada/code/shop/src/a.txt", None, "1\n");
+    for size in SIZES {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        assert!(!shown.contains("file changed"), "{shown}");
+    }
+    let mut empty = ready();
+    empty.session(|session| session.queue.push_back("later".into()));
+    let shown = text(&empty.draw(&mut empty.view(), &theme("dark"), WIDE));
+    assert!(!shown.lines().any(|line| line.trim_end().ends_with("  later")), "{shown}");
+}
