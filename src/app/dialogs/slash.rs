@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::app::{Effect, Modal, State};
 use crate::model::{Action, LineEdit};
 
-use super::{obstacle, on_command, picker, say, sessions};
+use super::{obstacle, on_command, on_line, say};
 
 /// Name, aliases that are offered only when they are typed, and what it does.
 const COMMANDS: &[(&str, &[&str], Action)] = &[
@@ -99,11 +99,8 @@ pub fn run(state: &mut State, action: Action, filter: &str, now: Instant, fx: &m
     if action == Action::NewSession && state.active != shown {
         say(state, "Started a new session. The previous one is in the list of sessions.", fx);
     }
-    let edit = LineEdit::Insert(filter.to_owned());
-    match state.modals.last() {
-        Some(Modal::Picker(_)) if !filter.is_empty() => picker::on_filter(state, &edit, fx),
-        Some(Modal::Sessions(_)) if !filter.is_empty() => sessions::on_line(state, &edit, fx),
-        _ => {}
+    if !filter.is_empty() && matches!(state.modals.last(), Some(Modal::Picker(_) | Modal::Sessions(_))) {
+        on_line(state, LineEdit::Insert(filter.to_owned()), now, fx);
     }
 }
 
