@@ -61,7 +61,6 @@ pub use picks::on_theme;
 pub use rows::used_synonyms;
 pub use search::{looks_no_further, on_timer as on_search_timer, search_of, settle as settle_search};
 pub use settle::{on_input, settle};
-pub use slash::command as slash_command;
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};
 

@@ -241,6 +241,8 @@ pub struct Setup {
     pub mouse: MouseOwner,
     /// Problems in the configuration, each in one sentence.
     pub problems: Vec<String>,
+    /// Whether there is no screen: prompts that start with `/` are always sent.
+    pub is_plain: bool,
     /// The commands of the palette, from the keymap.
     pub palette: Vec<crate::model::PaletteCommand>,
 }

@@ -85,6 +85,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         mouse: if config.mouse { MouseOwner::Parlor } else { MouseOwner::Terminal },
         problems,
         keeps_sessions: store.is_some(),
+        is_plain,
         palette: config.keymap.palette(),
         reopen,
         folder_offers,

@@ -157,7 +157,7 @@ pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
     set_draft(state, draft, fx);
 }
 
-/// Sends the prompt; `operations` queues it where it cannot go out yet. A command that is typed in part is completed first: nobody means to send `/comp`.
+/// Sends the prompt; `operations` queues it if it cannot be sent yet. A partly typed command is completed first.
 fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let key = session.key;

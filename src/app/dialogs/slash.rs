@@ -63,6 +63,9 @@ pub fn completions<'a>(state: &'a State, typed: &str) -> Vec<(&'static str, &'a 
 
 /// The command that a prompt consists of, with the filter for the list that it opens.
 pub fn command<'a>(state: &State, prompt: &'a str) -> Option<(Action, &'a str)> {
+    if state.setup.is_plain {
+        return None;
+    }
     let line = prompt.strip_prefix('/')?.trim_end();
     let (name, filter) = line.split_once(' ').unwrap_or((line, ""));
     let is_name = |other: &&str| *other == name;

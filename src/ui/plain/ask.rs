@@ -272,7 +272,6 @@ pub fn reply(state: &State, line: &str) -> Reply {
     }
     let line = line.trim();
     match dialogs::focus(state) {
-        Focus::Main if is_unavailable(state, line) => Reply::Say(help(state)),
         Focus::Main => Reply::Do(vec![Event::Draft(line.to_owned()), Event::Act(Action::Submit)]),
         Focus::Picker | Focus::Sessions => {
             let count = match state.modals.last() {
@@ -421,11 +420,6 @@ fn command_reply(state: &State, name: &str) -> Reply {
     }
 }
 
-/// Whether the line is a slash command of parlor that needs a screen.
-fn is_unavailable(state: &State, line: &str) -> bool {
-    dialogs::slash_command(state, line).is_some_and(|(action, _)| !is_offered(action))
-}
-
 /// Commands that are useful without a screen.
 fn is_offered(action: Action) -> bool {
     use Action as A;
@@ -467,6 +461,6 @@ fn help(state: &State) -> String {
             let _ = writeln!(out, ":{name}  {}", command.text);
         }
     }
-    out.push_str("Lines that start with / are commands of the agent, or else of parlor.");
+    out.push_str("Lines that start with / are agent commands.");
     out
 }

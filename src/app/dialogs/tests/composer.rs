@@ -493,3 +493,13 @@ fn what_is_no_command_is_sent_as_text() {
         assert!(rig.session().turn.is_running(), "{text}");
     }
 }
+
+#[test]
+fn commands_of_parlor_are_sent_to_the_agent_without_a_screen() {
+    let mut rig = rig_with_palette();
+    rig.state.setup.is_plain = true;
+    rig.type_draft("/help");
+    rig.act(Action::Submit);
+    assert_eq!(focus(&rig.state), Focus::Main);
+    assert_eq!(rig.session().history.last().map(String::as_str), Some("/help"));
+}
