@@ -12,11 +12,11 @@ use crate::app::{Modal, State};
 
 use super::first_ask;
 
-/// Input must have been quiet for this long, however long the dialog is there.
+/// Time without input before a dialog gets keys.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// Whether the top layer takes keys now. While it does not, keys belong to the prompt.
-/// The answer is the same before and after [`unlock`] was told of the key that is asked about.
+/// Whether the top layer gets keys now; otherwise they go to the composer. The result is the same before and after
+/// [`on_input`](super::on_input) has handled the key.
 pub fn takes_input(state: &State, now: Instant) -> bool {
     is_over(state, appeared(state), now)
 }
@@ -46,13 +46,13 @@ fn has_draft(state: &State) -> bool {
     state.active_session().is_some_and(|session| !session.draft.is_empty())
 }
 
-/// Whether what is shown may be answered now. It is the same as [`takes_input`] but in the list of all that waits,
-/// which the user opened: there only the answers have to wait.
+/// Whether the shown request may be answered now. This differs from [`takes_input`] in the inbox only, which the user
+/// opened: there, only answers have to wait.
 pub fn takes_answers(state: &State, now: Instant) -> bool {
     is_over(state, may_be_answered_since(state), now)
 }
 
-/// From when on the top layer takes keys if none comes before; nothing if that is no matter of time.
+/// When the top layer will get keys if there is no input before; `None` if time alone does not decide.
 pub fn takes_input_from(state: &State) -> Option<Instant> {
     match appeared(state) {
         Appeared::ByUser | Appeared::Unseen | Appeared::BesideDraft => None,
@@ -61,7 +61,7 @@ pub fn takes_input_from(state: &State) -> Option<Instant> {
     }
 }
 
-/// From when on what is shown may be answered if no key comes before; nothing if that is no matter of time.
+/// When the shown request may be answered if there is no input before; `None` if time alone does not decide.
 pub fn takes_answers_from(state: &State) -> Option<Instant> {
     match may_be_answered_since(state) {
         Appeared::At(since) if state.user.unlocked != Some(since) => Some(quiet_since(state, since) + QUIET),
@@ -91,7 +91,7 @@ fn is_over(state: &State, appeared: Appeared, now: Instant) -> bool {
     }
 }
 
-/// A key arrived: what is open to keys stays open, however fast more of them come.
+/// Handles a key: a dialog that gets keys keeps them, however fast more of them follow.
 pub fn unlock(state: &mut State, now: Instant) {
     if let Appeared::At(since) = may_be_answered_since(state)
         && takes_answers(state, now)
@@ -111,23 +111,23 @@ pub fn stamp(state: &mut State, now: Instant) {
         picker.shown_at.get_or_insert(now);
     }
     if is_covered {
-        // It will come into view by itself once more when the dialog above it closes.
+        // The grace period restarts when the dialog above it closes.
         state.ask_view.shown_at = None;
     } else if state.ask_view.ask.is_some() {
         state.ask_view.shown_at.get_or_insert(now);
     }
 }
 
-/// How the top layer came to be there.
+/// How the top layer appeared.
 #[derive(Clone, Copy)]
 enum Appeared {
-    /// Because the user wanted it.
+    /// The user opened it.
     ByUser,
-    /// By itself, and no update has been drawn since.
+    /// Without a user action, and it has not been drawn yet.
     Unseen,
-    /// By itself, at this time.
+    /// Without a user action, at this time.
     At(Instant),
-    /// By itself, and there is a draft, which gets the keys.
+    /// Without a user action, beside a draft, which gets the keys.
     BesideDraft,
 }
 

@@ -30,7 +30,7 @@ pub struct Texts<'a> {
     pub synonyms: &'a str,
 }
 
-/// Places of the rows (label, detail) that pass the filter, best first: see [`rank_texts`].
+/// The indices of the rows (label, detail) that match the filter, best first.
 pub fn rank<'a>(filter: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<usize> {
     rank_texts(filter, rows.map(|(label, detail)| Texts { label, detail, ..Texts::default() }))
 }

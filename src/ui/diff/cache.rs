@@ -1,6 +1,6 @@
 //! Computes and caches diffs: small changes immediately, large ones on another thread.
 //!
-//! [`diffs`] returns cached results or queues a job, which `runtime::compare` runs.
+//! `diffs` returns cached results or queues a job, which `runtime::compare` runs.
 //!
 //! Invariants: drawing a frame never blocks on comparing large texts.
 
