@@ -146,7 +146,7 @@ pub(super) fn tool_result(mut result: Object) -> Object {
     result
 }
 
-/// Converts `diff_block` to a completed edit. The change has already been made, so there is no permission to request.
+/// Converts `diff_block` to a completed edit. The agent has already made the change, so no permission is requested.
 pub(super) fn diff_block(mut block: Object, memory: &mut DecoderState) -> Option<Object> {
     rename(&mut block, "path", &["file_path", "file"]);
     let path = first_text(&block, &["path"])?;

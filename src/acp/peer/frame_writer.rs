@@ -58,7 +58,7 @@ impl FrameWriter {
         has_run_over
     }
 
-    /// Waits until the queue is no longer full.
+    /// Waits until the queue has room.
     pub async fn drained(&self) {
         if let Some(outgoing) = &self.outgoing {
             outgoing.drained().await;

@@ -52,7 +52,7 @@ pub fn takes_answers(state: &State, now: Instant) -> bool {
     is_over(state, may_be_answered_since(state), now)
 }
 
-/// When the top layer will get keys if there is no input before; `None` if time alone does not decide.
+/// When the grace period of the top layer ends without further input; `None` if it has no grace period now.
 pub fn takes_input_from(state: &State) -> Option<Instant> {
     match appeared(state) {
         Appeared::ByUser | Appeared::Unseen | Appeared::BesideDraft => None,
@@ -61,7 +61,7 @@ pub fn takes_input_from(state: &State) -> Option<Instant> {
     }
 }
 
-/// When the shown request may be answered if there is no input before; `None` if time alone does not decide.
+/// When the shown request accepts answers without further input; `None` if it has no grace period now.
 pub fn takes_answers_from(state: &State) -> Option<Instant> {
     match may_be_answered_since(state) {
         Appeared::At(since) if state.user.unlocked != Some(since) => Some(quiet_since(state, since) + QUIET),

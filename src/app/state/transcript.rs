@@ -307,6 +307,18 @@ impl ToolCall {
         Patch::from_option(patch.extra).apply(&mut self.extra);
     }
 
+    /// The command, URL or query, otherwise the title, the tool's name or the id.
+    pub fn label(&self) -> &str {
+        let target = match self.kind {
+            ToolKind::Execute => self.input.command.as_deref(),
+            ToolKind::Fetch => self.input.url.as_deref(),
+            ToolKind::Search if self.title.is_empty() => self.input.query.as_deref(),
+            _ => None,
+        };
+        let title = Some(self.title.as_str()).filter(|title| !title.trim().is_empty());
+        target.or(title).or(self.name.as_deref()).unwrap_or(self.id.as_str())
+    }
+
     /// The status to show: an approved call is running, although many agents do not report it.
     pub fn shown_status(&self) -> ToolStatus {
         match (&self.decision, self.status) {

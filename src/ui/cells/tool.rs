@@ -234,15 +234,7 @@ pub(crate) fn title(tool: &ToolCall, look: &RenderContext<'_>, cols: usize) -> S
             cols,
         );
     }
-    let words = match tool.kind {
-        ToolKind::Execute => tool.input.command.as_deref(),
-        ToolKind::Fetch => tool.input.url.as_deref(),
-        ToolKind::Search if tool.title.is_empty() => tool.input.query.as_deref(),
-        _ => None,
-    };
-    let words = words.or(Some(tool.title.as_str()).filter(|title| !title.trim().is_empty()));
-    let words = words.or(tool.name.as_deref()).unwrap_or(tool.id.as_str());
-    output::first_line(words, cols)
+    output::first_line(tool.label(), cols)
 }
 
 /// The exit code of the first terminal shown by a call.

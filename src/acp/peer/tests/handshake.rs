@@ -42,7 +42,7 @@ fn ended(reply: Result<Reply, CallError>) -> StopReason {
 #[tokio::test]
 async fn initialize_is_sent_and_retried_if_an_agent_does_not_speak_first() {
     let (_app, mut agent, _folder) = start(Profile::OpenOxide);
-    // Without a first message, `initialize` is sent after a delay, and again if there is no response.
+    // If the agent sends nothing, `initialize` is sent after a delay, and resent without a response.
     let first = agent.hear().await;
     let second = agent.hear().await;
     assert_eq!((&first["method"], &first["id"]), (&json!("initialize"), &json!(1)));

@@ -200,7 +200,7 @@ pub enum Opening {
     Failed,
 }
 
-/// Why a stream is no longer open.
+/// Why a stream was closed.
 #[derive(Debug)]
 pub enum StreamEnd {
     /// The server does not have the stream.
@@ -237,7 +237,7 @@ pub struct EventStream {
 }
 
 impl EventStream {
-    /// Keeps the stream open until that is no longer possible.
+    /// Reconnects the stream until reconnecting fails permanently.
     pub async fn run(mut self) -> StreamEnd {
         let end = self.keep_open().await;
         self.opening.send_replace(if self.is_first_final { Opening::Failed } else { Opening::Closed });

@@ -178,14 +178,7 @@ pub fn title<'a>(tool: &'a ToolCall, folder: &Path) -> Cow<'a, str> {
             return Cow::Owned(paths.join(", "));
         }
     }
-    let words = match tool.kind {
-        ToolKind::Execute => tool.input.command.as_deref(),
-        ToolKind::Fetch => tool.input.url.as_deref(),
-        ToolKind::Search if tool.title.is_empty() => tool.input.query.as_deref(),
-        _ => None,
-    };
-    let words = words.or(Some(tool.title.as_str()).filter(|title| !title.trim().is_empty()));
-    Cow::Borrowed(words.or(tool.name.as_deref()).unwrap_or(tool.id.as_str()))
+    Cow::Borrowed(tool.label())
 }
 
 /// The lines that a change shows: removed lines, then those present afterwards, each once, without those outside of the

@@ -46,7 +46,7 @@ enum Way {
     Both,
     /// The POST fails, and the response is sent on the stream.
     CutThenStream,
-    /// The POST fails, and there is no response.
+    /// The POST fails without a response.
     Cut,
 }
 
