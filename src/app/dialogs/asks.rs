@@ -12,14 +12,14 @@ use crate::model::{Action, ElicitationMode, PermissionKind};
 
 use super::{first_ask, inspect_url, moved, say, shown_ask, stack};
 
-/// Another ask came to the front of the active session (or none is left): `state.ask_view` begins anew.
-/// Does nothing when the view already belongs to the ask in front, so what was typed into a form stays.
+/// Resets `state.ask_view` when another request (or none) is at the front of the active session.
+/// Does nothing if the view already belongs to that request, so the input of a form is kept.
 pub fn on_ask_shown(state: &mut State, now: Instant) {
     let front = shown_ask(state).map(|(_, open)| open.ask);
     let is_in_list = matches!(state.modals.last(), Some(Modal::Attention(_)));
     if front.is_some() && state.ask_view.ask == front {
         if state.ask_view.is_in_list != is_in_list {
-            // It comes into view once more, in another place.
+            // The request is shown again, in another place.
             state.ask_view.is_in_list = is_in_list;
             state.ask_view.shown_at = None;
         }
@@ -30,8 +30,7 @@ pub fn on_ask_shown(state: &mut State, now: Instant) {
     keep_form(state, left);
 }
 
-/// Follows the call that is asked about: when what is judged changes, the mark, the quiet time and all that was
-/// answered to the former content begin anew.
+/// Resets the selection, the grace period and earlier answers if the content of the tool call in question changes.
 pub fn follow_call(state: &mut State, now: Instant) {
     let Some((key, open)) = shown_ask(state) else { return };
     let OpenRequestKind::Permission { tool, .. } = open.kind else { return };
@@ -55,7 +54,7 @@ pub fn follow_call(state: &mut State, now: Instant) {
     }
 }
 
-/// A form that is left for another session keeps what was typed into it for when it is shown again.
+/// Saves the input of a form when another session is shown, to restore it later.
 fn keep_form(state: &mut State, left: RequestView) {
     if left.form.is_some() {
         state.user.left_forms.push(left);
@@ -76,7 +75,7 @@ fn keep_form(state: &mut State, left: RequestView) {
     state.user.left_forms = forms;
 }
 
-/// Permissions, files and commands: one of several answers.
+/// Handles the keys of requests with several answers: permissions, files and commands.
 pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let Some((key, open)) = shown_ask(state) else { return false };
     let ask = open.ask;
@@ -116,7 +115,7 @@ pub fn on_options(state: &mut State, action: Action, now: Instant, fx: &mut Vec<
     true
 }
 
-/// The option that allows a request this time only.
+/// The option that allows the request once.
 fn allow_once(kind: &OpenRequestKind) -> Option<usize> {
     match kind {
         OpenRequestKind::Permission { request, .. } => {
@@ -134,7 +133,7 @@ fn allow_once(kind: &OpenRequestKind) -> Option<usize> {
     }
 }
 
-/// A page that the agent wants visited: it opens only when the user says so.
+/// Handles the keys of a request to open a page. It is opened only after the user confirms.
 pub fn on_url(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let place = match action {
         Action::Choose(place) => usize::from(place).checked_sub(1),
@@ -154,7 +153,7 @@ pub fn on_url(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
     true
 }
 
-/// Rejects the shown request, this one only: the protocol's mildest "no" for its kind.
+/// Rejects the shown request once, with the option that has the least effect on later requests.
 pub fn reject(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     match first_ask(state).map(|open| &open.kind) {
         Some(OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_)) => {
@@ -170,11 +169,11 @@ pub fn reject(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 fn fresh_view(open: &OpenRequest, now: Instant) -> RequestView {
     let mut view = RequestView { ask: Some(open.ask), shown_at: Some(now), ..RequestView::default() };
     match &open.kind {
-        // Where all options decide for good, none is marked, and Enter alone chooses nothing.
+        // If all options are permanent, none is selected, so Enter alone does nothing.
         OpenRequestKind::Permission { request, .. } => {
             view.selected = request.first_marked().unwrap_or(request.options.len());
         }
-        // The refusal.
+        // The option that rejects.
         OpenRequestKind::Access(open) => view.selected = open.choices().len().saturating_sub(1),
         OpenRequestKind::Elicitation(ask) => {
             if let ElicitationMode::Form { fields, .. } = &ask.mode {
@@ -185,7 +184,7 @@ fn fresh_view(open: &OpenRequest, now: Instant) -> RequestView {
     view
 }
 
-/// Moves the mark among the answers, or what is looked at.
+/// Moves the selection among the answers, or scrolls the content.
 fn move_mark(state: &mut State, action: Action, count: usize, fx: &mut Vec<Effect>) -> bool {
     let selected = state.ask_view.selected;
     state.ask_view.selected = match action {

@@ -1,6 +1,6 @@
-//! Commands: what can be wished from anywhere, by key or from the palette.
+//! Commands that are available everywhere, by key or from the palette.
 //!
-//! Invariant: nothing is carried out to which [`obstacle`] objects.
+//! Invariant: a command is never run while [`obstacle`] returns a reason against it.
 
 use std::time::Instant;
 
@@ -14,8 +14,8 @@ use super::{
     sessions, stack, tabs,
 };
 
-/// Whether the action only opens a list or another session, so that it may be wished while a request of the
-/// agent waits: nothing that scrolls, types, answers or changes the agent.
+/// Whether the action is allowed while a request of the agent is open: it only opens a list or another session, and
+/// does not scroll, type, answer or change the agent.
 pub fn leads_elsewhere(action: Action) -> bool {
     matches!(
         action,
@@ -37,7 +37,7 @@ pub fn leads_elsewhere(action: Action) -> bool {
     )
 }
 
-/// Carries a command out.
+/// Runs a command.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(why) = obstacle(state, action) {
         say(state, why, fx);
@@ -159,12 +159,12 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 operations::force_stop(state, conn, now, fx);
             }
         }
-        // The rest belongs to one layer only; here it means nothing.
+        // The other actions belong to one layer and have no effect here.
         _ => {}
     }
 }
 
-/// Config options go before the older lists. Source: ACP v1 session-config-options.
+/// Config options take precedence over the older lists. Source: ACP v1 session-config-options.
 fn open_modes(state: &mut State) {
     let option = state.active_session().and_then(mode_option).map(|option| option.id.clone());
     if let Some(id) = option {

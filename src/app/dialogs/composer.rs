@@ -1,7 +1,7 @@
-//! The prompt: draft, history of the folder, completion of slash commands.
+//! The composer: draft, prompt history of the folder, completion of slash commands.
 //!
-//! The text area is the view's own; what is to stand in it leaves as [`ViewCommand::SetDraft`], and each
-//! change comes back through [`on_draft`]. Nothing here scrolls the transcript but sending a prompt.
+//! The text area belongs to the view: its text is set by [`ViewCommand::SetDraft`], and each change is reported to
+//! [`on_draft`]. Only sending a prompt scrolls the transcript.
 
 use std::time::Instant;
 
@@ -12,31 +12,31 @@ use crate::model::Action;
 use super::{grace, items, moved, picker, pickers, say, slash};
 use crate::app::state::fuzzy;
 
-/// Most completions that are offered; some agents tell thousands of commands, and more letters find the rest.
+/// The most completions to offer. Some agents have thousands of commands; typing more letters finds the others.
 const MOST_COMPLETIONS: usize = 200;
 
-/// A slash command that fits what is typed.
+/// A slash command that matches the draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// Name without the slash.
+    /// The name without the slash.
     pub name: String,
     pub description: String,
-    /// What to type behind it; `None` when it takes nothing.
+    /// The hint for its argument; `None` if it takes none.
     pub hint: Option<String>,
 }
 
-/// The slash commands to offer for the draft, best first, those of parlor after those of the agent; empty when there
+/// The slash commands that match the draft, best first, the agent's before those of parlor; empty if there
 /// is nothing to complete.
 pub fn completions(state: &State) -> Vec<Completion> {
     let Some(session) = state.active_session() else { return Vec::new() };
     let Some(typed) = typed_command(session) else { return Vec::new() };
-    // While the history is walked, the arrow keys belong to it.
+    // While the user browses the history, the arrow keys move through it.
     if session.history_index.is_some() || state.user.dismissed.as_ref() == Some(&session.draft) {
         return Vec::new();
     }
     let rows = session.commands.iter().map(|command| (command.name.as_str(), command.description.as_str()));
     let mut places = fuzzy::rank(typed, rows);
-    // What is typed out in full comes first, whatever the scores say.
+    // An exact match comes first, regardless of the scores.
     places.sort_by_key(|place| session.commands.get(*place).is_none_or(|command| command.name != typed));
     let mut offered: Vec<Completion> = places
         .into_iter()
@@ -58,12 +58,12 @@ pub fn completions(state: &State) -> Vec<Completion> {
     offered
 }
 
-/// The marked completion, a place in [`completions`].
+/// The selected completion, an index into [`completions`].
 pub fn selected_completion(state: &State) -> usize {
     state.user.completion.min(completions(state).len().saturating_sub(1))
 }
 
-/// The prompt's text changed.
+/// Handles a change of the draft.
 pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     if session.draft == text {
@@ -75,18 +75,18 @@ pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     session.draft = text;
     state.user.completion = 0;
     state.user.dismissed = None;
-    // Two presses of Ctrl+C count only when nothing is typed between them.
+    // Two presses of Ctrl+C count only without typing between them.
     state.last_interrupt = None;
-    // The next letter of a prompt must not answer a dialog.
+    // The next letter of a draft must not answer a dialog.
     state.user.unlocked = None;
     state.ask_view.is_focused = false;
 }
 
-/// Actions of the prompt. Returns whether it was one.
+/// Handles an action of the composer. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::Submit | Action::Accept => submit(state, now, fx),
-        // The view puts the line break in.
+        // The view inserts the line break.
         Action::NewLine => {}
         Action::HistoryPrevious | Action::Up => {
             if !walk_completions(state, -1) {
@@ -107,7 +107,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     true
 }
 
-/// Closes the offered completions. Returns whether there were any.
+/// Closes the completions. Returns whether there were any.
 pub fn close_completions(state: &mut State) -> bool {
     if completions(state).is_empty() {
         return false;
@@ -116,7 +116,7 @@ pub fn close_completions(state: &mut State) -> bool {
     true
 }
 
-/// Empties the prompt; its text goes to the history, and the view can undo it. Returns whether there was anything in it.
+/// Clears the draft and adds it to the history; the view can undo that. Returns whether there was any text.
 pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     let Some(session) = state.sessions.get_mut(&state.active) else { return false };
     leave_history(session, fx);
@@ -132,7 +132,7 @@ pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Puts a text into the prompt.
+/// Replaces the draft.
 pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
         session.draft.clone_from(&text);
@@ -142,7 +142,7 @@ pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Puts a prompt of the history into the composer; the draft becomes a part of the history.
+/// Replaces the draft with a prompt of the history, and adds the old draft to the history.
 pub fn recall(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     leave_history(session, fx);
@@ -151,13 +151,13 @@ pub fn recall(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     set_draft(state, text, fx);
 }
 
-/// Puts the active session's own draft into the composer.
+/// Restores the draft of the active session.
 pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
     let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
     set_draft(state, draft, fx);
 }
 
-/// Sends the prompt; `operations` queues it if it cannot be sent yet. A partly typed command is completed first.
+/// Sends the draft; `operations` queues it if it cannot be sent yet. A partly typed command is completed first.
 fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let key = session.key;
@@ -172,7 +172,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         return;
     }
     let Some(session) = state.active_session() else { return };
-    // An empty prompt sends what waits; that of a subagent's session goes nowhere, and stays.
+    // An empty draft sends the queued prompts. A subagent's session takes no prompts, so its draft stays.
     if text.trim().is_empty() || session.parent.is_some() {
         if text.trim().is_empty() && is_answered_by_a_list(state, fx) {
             return;
@@ -196,15 +196,15 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     fx.push(Effect::View(ViewCommand::ScrollEnd));
 }
 
-/// Whether a completion is marked that differs from what is typed.
+/// Whether the selected completion differs from the draft.
 fn is_completed_by_enter(state: &State) -> bool {
     let Some(typed) = state.active_session().and_then(typed_command) else { return false };
     let marked = completions(state).into_iter().nth(selected_completion(state));
     marked.is_some_and(|marked| marked.name != typed)
 }
 
-/// Opens the list of agents, or of ways to sign in, where the session waits for a choice: Escape closed it, and
-/// without this only the palette leads back. Returns whether it does wait for one.
+/// Reopens the list of agents or sign-in methods if the session needs a choice and Escape closed the list.
+/// Returns whether the session needs one.
 fn is_answered_by_a_list(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     let Some((phase, conn)) = state.active_session().map(|session| (session.phase.clone(), session.conn))
     else {
@@ -235,7 +235,7 @@ fn complete(state: &mut State, fx: &mut Vec<Effect>) {
     let blank = if chosen.hint.is_some() { " " } else { "" };
     let text = format!("/{}{blank}", chosen.name);
     set_draft(state, text.clone(), fx);
-    // It is complete: the list goes, so that Enter sends.
+    // The name is complete: the list closes, so that Enter sends the draft.
     state.user.dismissed = Some(text);
 }
 
@@ -255,7 +255,7 @@ fn selected(state: &State) -> isize {
 fn history_previous(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let mut index = session.history_index.map_or(0, |index| index + 1);
-    // What stands in the prompt already would look like a key that does nothing.
+    // A prompt equal to the draft is skipped, because the key would seem to have no effect.
     while from_end(session, index).is_some_and(|text| *text == session.draft) {
         index += 1;
     }
@@ -288,14 +288,14 @@ fn from_end(session: &Session, index: usize) -> Option<&String> {
     session.history.iter().nth_back(index)
 }
 
-/// Ends the walk through the history; the draft from before it becomes a part of it.
+/// Stops browsing the history, and adds the draft from before to it.
 fn leave_history(session: &mut Session, fx: &mut Vec<Effect>) {
     session.history_index = None;
     let stash = std::mem::take(&mut session.history_stash);
     operations::remember(session, &stash, fx);
 }
 
-/// What is typed of a command's name: the draft is a slash and one word.
+/// The typed part of a command's name, if the draft is a slash and one word.
 fn typed_command(session: &Session) -> Option<&str> {
     session.draft.strip_prefix('/').filter(|typed| !typed.contains(char::is_whitespace))
 }

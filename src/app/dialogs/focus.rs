@@ -1,48 +1,48 @@
-//! Which layer has the keys: the top dialog, else the shown request, else prompt and transcript.
+//! Which layer gets the keys: the top dialog, otherwise the shown request, otherwise composer and transcript.
 
 use crate::app::{LineInput, Modal, OpenRequestKind, State};
 use crate::model::ElicitationMode;
 
 use super::{first_ask, search};
 
-/// A layer that takes keys.
+/// A layer that can have the keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Focus {
-    /// Prompt and transcript.
+    /// Composer and transcript.
     Main,
-    /// The transcript alone: letters are commands.
+    /// The transcript only: letters are commands.
     Browse,
-    /// The line of the search.
+    /// The search input.
     Search,
     /// A list with a filter.
     Picker,
     Sessions,
-    /// A few ways to go on.
+    /// A choice between a few actions.
     Choice,
-    /// The prompts that wait.
+    /// The queued prompts.
     Queue,
-    /// The keys.
+    /// The list of keys.
     Help,
-    /// The wire.
+    /// The message log.
     Log,
-    /// Facts to read: about the connection, or an item as it came.
+    /// Read-only details of the connection or an item.
     Connection,
-    /// All changes of the session.
+    /// All file changes of the session.
     Changes,
-    /// A line to be given.
+    /// A dialog with one input line.
     Line,
     Permission,
-    /// A form of the agent.
+    /// A form requested by the agent.
     Form,
-    /// A page that the agent wants visited.
+    /// A page the agent asks to open.
     Url,
-    /// A file or command that the policy asks about.
+    /// A file or command that needs the user's permission.
     Access,
-    /// What waits in all tabs.
+    /// The open requests of all tabs.
     Attention,
 }
 
-/// The layer that takes keys now, apart from the grace period (see [`super::takes_input`]).
+/// The layer with the keyboard focus, without regard to the grace period (see [`super::takes_input`]).
 pub fn focus(state: &State) -> Focus {
     match state.modals.last() {
         Some(Modal::Picker(_)) => Focus::Picker,
@@ -68,13 +68,13 @@ pub fn focus(state: &State) -> Focus {
 }
 
 impl Focus {
-    /// Whether it is a dialog, above prompt and transcript.
+    /// Whether the layer is a dialog above composer and transcript.
     pub fn is_dialog(self) -> bool {
         !matches!(self, Self::Main | Self::Browse | Self::Search)
     }
 }
 
-/// What has the keys below all dialogs.
+/// The layer with the focus when no dialog is open.
 pub fn base_focus(state: &State) -> Focus {
     if search::is_typing(state) {
         Focus::Search
@@ -85,7 +85,7 @@ pub fn base_focus(state: &State) -> Focus {
     }
 }
 
-/// The line that letters go into now, if the layer has one; the prompt is the view's own and not meant.
+/// The input line of the focused layer, if it has one. The composer is not included: its text belongs to the view.
 pub fn line_input(state: &State) -> Option<&LineInput> {
     match state.modals.last() {
         Some(Modal::Picker(picker)) => Some(&picker.filter),

@@ -1,7 +1,7 @@
-//! Escape, Ctrl+C and Ctrl+Q: closing, cancelling, leaving.
+//! Escape, Ctrl+C and Ctrl+Q: closing, cancelling, quitting.
 //!
-//! Invariants: one press does one thing; what closes or rejects never also cancels the turn; nothing here
-//! ever allows.
+//! Invariants: each press has one effect; a press that closes or rejects something never also cancels the turn;
+//! no press here allows a request.
 
 use crate::app::state::tab;
 use std::time::{Duration, Instant};
@@ -13,23 +13,23 @@ use super::{
     asks, changes, composer, first_ask, grace, inbox, jump, obstacle, say, search, stack, takes_input,
 };
 
-/// A second press counts within this time.
+/// How long the first of two presses counts.
 const AGAIN: Duration = Duration::from_secs(1);
-/// What is asked when a turn runs.
+/// The question while a turn is running.
 const QUIT_TITLE: &str = "A turn is running. Quit?";
-/// The same, once the turn has ended by itself.
+/// The question after that turn has ended.
 const IDLE_TITLE: &str = "The turn has finished. Quit?";
 const QUIT_BODY: &str = "Quitting cancels the turn and stops the agent.";
 const IDLE_BODY: &str = "No turn is running. Quitting stops the agent.";
-/// The same with several tabs.
+/// The question while turns are running in several tabs.
 const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
 const IDLE_ALL_BODY: &str = "No turn is running. Quitting stops the agents of all tabs.";
 
-/// Closes the top dialog, else rejects the shown request, else closes the search, else
-/// leaves the transcript, else shows all of it again, else cancels the turn, else leaves the selection.
+/// Closes the top dialog, otherwise rejects the shown request, otherwise closes the search, otherwise
+/// leaves the transcript, otherwise removes its filter, otherwise cancels the turn, otherwise clears the selection.
 ///
-/// A second press soon after a rejection cancels the turn, even if another request has come to the front:
-/// who presses twice wants it to stop.
+/// A second press soon after a rejection cancels the turn, even if another request is shown by then:
+/// a user who presses twice wants the agent to stop.
 pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_open_to_keys = takes_input(state, now);
     let last_escape = state.user.last_escape.take();
@@ -50,7 +50,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         || stop_browsing(state)
         || jump::show_all(state)
     {
-        // That was all.
+        // Closing the dialog is the only effect of this press.
     } else if let Some(conn) = state
         .active_session()
         .and_then(|session| session.conn)
@@ -66,7 +66,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     {
         let is_empty = session.draft.is_empty() && session.turn_count > 0;
         if session.turn.is_running() && is_cancel_overdue(state) {
-            // Who chose to wait may have waited long enough.
+            // The user chose to wait earlier, and may not want to wait any longer.
             operations::cancel_turn(state, state.active, now, fx);
         } else if state.active_session().is_some_and(|session| session.turn.is_running()) {
             say(state, "Waiting for the agent to stop.", fx);
@@ -76,7 +76,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// The second Escape that has nothing else to do lists the prompts; the first one says so.
+/// Lists the prompts at the second press of Escape without another effect; announces that at the first.
 fn list_prompts(state: &mut State, last_escape: Option<Instant>, now: Instant, fx: &mut Vec<Effect>) {
     if is_within(last_escape, now) {
         state.flash = None;
@@ -88,14 +88,14 @@ fn list_prompts(state: &mut State, last_escape: Option<Instant>, now: Instant, f
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 
-/// Clears the prompt, else cancels the turn; a second press within a second quits.
+/// Clears the composer, otherwise cancels the turn; a second press within a second quits.
 pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     if is_within(state.last_interrupt, now) {
         operations::quit(state, now, fx);
         return;
     }
     if !takes_input(state, now) {
-        // The keys still belong to the prompt.
+        // The composer still has the focus.
         if composer::clear(state, fx) {
             return;
         }
@@ -119,7 +119,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 
-/// Quits; asks once while a turn runs in any session.
+/// Quits; asks for confirmation if a turn is running in any session.
 pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_asked = state.modals.iter().any(is_quit_question);
     if is_asked || running_turns(state) == 0 {
@@ -139,8 +139,8 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }));
 }
 
-/// Keeps the question true: the turn may end by itself, and the queue may begin another. It stays open, because a
-/// `y` that is on its way must not become a letter of the prompt.
+/// Updates the question when the turn ends or a queued prompt starts another. The dialog stays open, because a
+/// `y` typed at that moment must not go into the composer.
 pub fn settle_question(state: &mut State) {
     let Some(place) = state.modals.iter().position(is_quit_question) else { return };
     let (title, body) = quit_words(state);
@@ -167,7 +167,7 @@ fn quit_words(state: &State) -> (&'static str, String) {
     }
 }
 
-/// Whether this is the question of [`quit`]: it offers that first.
+/// Whether the dialog was opened by [`quit`]: its first choice is quitting.
 fn is_quit_question(modal: &Modal) -> bool {
     let Modal::Choice(dialog) = modal else { return false };
     dialog.choices.first().is_some_and(|choice| choice.outcome == ChoiceOutcome::Quit)
@@ -177,7 +177,7 @@ fn running_turns(state: &State) -> usize {
     state.sessions.values().filter(|session| session.turn.is_running()).count()
 }
 
-/// Gives the keys to the transcript, or back to the prompt.
+/// Moves the focus to the transcript, or back to the composer.
 pub fn turn_browsing(state: &mut State, fx: &mut Vec<Effect>) {
     if !stop_browsing(state) {
         state.user.is_browsing = true;
@@ -186,7 +186,7 @@ pub fn turn_browsing(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Gives the keys back to the prompt. Returns whether it had not got them.
+/// Moves the focus back to the composer. Returns whether it was elsewhere.
 pub fn stop_browsing(state: &mut State) -> bool {
     if std::mem::take(&mut state.user.is_browsing) {
         super::items::clear_mark(state);
@@ -201,12 +201,12 @@ fn cancel_if_running(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Whether a turn runs that has not been cancelled yet.
+/// Whether a turn is running and not yet cancelled.
 fn is_turn_in_full_run(state: &State) -> bool {
     state.active_session().is_some_and(|session| matches!(session.turn, Turn::Running { .. }))
 }
 
-/// Whether the agent was told to stop and has not answered for long.
+/// Whether the agent has not responded to a cancellation for a long time.
 fn is_cancel_overdue(state: &State) -> bool {
     state
         .active_session()

@@ -1,7 +1,7 @@
-//! Lists with a filter: how they are made and filtered.
+//! Pickers: lists with a filter.
 //!
-//! `rows` makes their rows, `pickers` opens them, `picks` has their keys. Invariant: `matches` is in step with `filter` and `rows`, and `selected` is a
-//! place in `matches` unless they are empty.
+//! `rows` creates their rows, `pickers` opens them, `picks` handles their keys. Invariant: `matches` is always
+//! computed from the current `filter` and `rows`, and `selected` is an index into `matches` unless that is empty.
 
 use crate::app::state::fuzzy::{self, Texts};
 use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
@@ -9,7 +9,7 @@ use crate::model::{LineEdit, PaletteCommand};
 
 use super::rows;
 
-/// A picker with these rows; the one in force is marked.
+/// Creates a picker with the active row selected.
 pub fn new(kind: PickerKind, title: impl Into<String>, rows: Vec<PickerRow>) -> Picker {
     Picker {
         kind,
@@ -25,13 +25,13 @@ pub fn new(kind: PickerKind, title: impl Into<String>, rows: Vec<PickerRow>) -> 
     }
 }
 
-/// Puts a picker on top; one of the same kind is never there twice.
+/// Opens a picker and closes an open one of the same kind.
 pub fn push(state: &mut State, picker: Picker) {
     state.modals.retain(|modal| !matches!(modal, Modal::Picker(other) if other.kind == picker.kind));
     state.modals.push(Modal::Picker(picker));
 }
 
-/// The filter of the top picker changes.
+/// Handles a change of the top picker's filter.
 pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return };
     if picker.filter.apply(edit) {
@@ -40,7 +40,7 @@ pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     }
 }
 
-/// A theme is shown while it is only marked; `stack::close_top` takes that back.
+/// Previews the selected theme; `stack::close_top` reverts the preview.
 pub fn preview(picker: &Picker, fx: &mut Vec<Effect>) {
     if picker.kind == PickerKind::Theme
         && let Some(PickerRow { value: PickerValue::Id(name), .. }) = marked_row(picker)
@@ -49,14 +49,14 @@ pub fn preview(picker: &Picker, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Filters and orders the rows by what is typed.
+/// Filters and ranks the rows.
 pub fn refilter(picker: &mut Picker, palette: &[PaletteCommand]) {
     if picker.kind == PickerKind::Folder {
-        // What is typed may be a path that no row has.
+        // The filter may be a path without a row.
         picker.rows.retain(|row| row.group.is_some());
         picker.rows.extend(typed_row(&picker.filter.text));
     }
-    // The heading above a row tells as much of it as its detail.
+    // The heading above a row describes it as much as its detail.
     let detail = |row: &PickerRow| match &row.group {
         Some(group) => format!("{} {group}", row.detail),
         None => row.detail.clone(),
@@ -76,7 +76,7 @@ pub fn marked_row(picker: &Picker) -> Option<&PickerRow> {
     picker.matches.get(picker.selected).and_then(|row| picker.rows.get(*row))
 }
 
-/// The row for what was typed, if that can be a path.
+/// A row for the typed path, if the filter can be a path.
 fn typed_row(text: &str) -> Option<PickerRow> {
     let text = text.trim();
     let is_path = text.contains(['/', '\\']) || text.starts_with(['~', '.']);

@@ -1,4 +1,4 @@
-//! The lists that are opened from several places: agents, sign-in methods, permissions, values of an option.
+//! Pickers that are opened from several places: agents, sign-in methods, permissions, values of an option.
 
 use crate::app::lifecycle::operations;
 use crate::app::lifecycle::tabs::open_dialog;
@@ -8,7 +8,7 @@ use crate::model::{ConnId, SessionKey};
 
 use super::{picker, rows, say};
 
-/// Opens the picker of agents (called by the agent's side when none was named).
+/// Opens the picker of agents, also when none was named at the start.
 pub fn open_agents(state: &mut State) {
     let mut picker = picker::new(PickerKind::Agent, "Select agent", agent_rows(state));
     let last = state.setup.last_agent.as_deref();
@@ -28,21 +28,21 @@ pub fn open_agents(state: &mut State) {
     picker::push(state, picker);
 }
 
-/// Opens the picker of ways to sign in to this agent (called when a call was answered with "sign in first").
+/// Opens the picker of sign-in methods of this agent, also after it answers that sign-in is required.
 pub fn open_sign_in(state: &mut State, conn: ConnId) {
     let mut picker = sign_in(state, conn);
     picker.is_by_itself = true;
     picker::push(state, picker);
 }
 
-/// The same for a session that may be in another tab: then it waits there.
+/// Opens the picker of sign-in methods for a session; in another tab it opens when that tab is shown.
 pub fn open_sign_in_of(state: &mut State, key: SessionKey, conn: ConnId) {
     let mut picker = sign_in(state, conn);
     picker.is_by_itself = true;
     open_dialog(state, key, Modal::Picker(picker));
 }
 
-/// The picker of ways to sign in to this agent.
+/// The picker of sign-in methods of this agent.
 pub fn sign_in(state: &State, conn: ConnId) -> Picker {
     let mut picker = picker::new(PickerKind::SignIn, "Sign in", rows::sign_ins(state, conn));
     picker.conn = Some(conn);
@@ -54,7 +54,7 @@ pub fn sign_in(state: &State, conn: ConnId) -> Picker {
     picker
 }
 
-/// The picker of agents that the shown conversation can be handed over to.
+/// The picker of agents that can continue the shown conversation.
 pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
     if state.active_session().is_none_or(|session| session.turn_count == 0) {
         say(state, "Nothing to hand over yet.", fx);
@@ -65,13 +65,13 @@ pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
     picker::push(state, picker);
 }
 
-/// Opens the list of prompts of the folder's history.
+/// Opens the prompt history of the folder.
 pub fn open_history(state: &mut State) {
     let history = picker::new(PickerKind::History, "Prompt history", rows::history(state));
     picker::push(state, history);
 }
 
-/// Opens the list of permissions that can be revoked.
+/// Opens the list of granted permissions.
 pub fn open_grants(state: &mut State) {
     let mut picker = picker::new(PickerKind::Grant, "Saved permissions", rows::grants(state));
     picker.note = Some(if picker.rows.is_empty() {
@@ -82,7 +82,7 @@ pub fn open_grants(state: &mut State) {
     picker::push(state, picker);
 }
 
-/// Opens the values of a select option.
+/// Opens the picker of an option's values.
 pub fn open_values(state: &mut State, id: &str) {
     let option =
         state.active_session().and_then(|session| session.options.iter().find(|option| option.id == id));

@@ -1,4 +1,4 @@
-//! The list of places to open: files and pages that the marked item names, else those of the last items.
+//! The list of files and pages to open, taken from the selected item, otherwise from the last items.
 
 use crate::app::state::places::of_item;
 use crate::app::{Effect, PickerKind, PickerRow, PickerValue, Session, State};
@@ -6,12 +6,12 @@ use crate::model::{Action, Target};
 
 use super::{picker, say};
 
-/// Most places that are listed.
+/// The most places to list.
 const MOST_ROWS: usize = 200;
-/// So many items are looked at, from the end of the screen upwards, when none is marked.
+/// The number of items to search, from the bottom of the screen upwards, if none is selected.
 const MOST_ITEMS: usize = 200;
 
-/// Opens the list. Returns whether the action was this one.
+/// Opens the list. Returns whether the action was handled.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     if action != Action::OpenPlaces {
         return false;
@@ -34,7 +34,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     true
 }
 
-/// The places, those of the latest item first, each once.
+/// The places without repetition, those of the latest item first.
 fn rows(session: &Session) -> Vec<PickerRow> {
     let items = session.transcript.items();
     let marked = session.selected.and_then(|id| session.transcript.get(id));

@@ -1,9 +1,9 @@
-//! The search as the user has it: the line that is typed into, the walk over the hits, opening what hides one.
+//! The search in the transcript: its input line, moving between matches, opening the item that hides one.
 //!
-//! Finding is `app::search`'s; here its steps are timed. Each key looks at one step's worth of text at once, the
-//! rest follows by a timer without delay, so that no key waits for a long transcript.
-//! Invariants: an item that was opened to show a hit is folded again when the next hit is in another one; what
-//! closes the search leaves the reader where they are.
+//! `state::search` finds the matches in steps. Each key runs one step, and a timer without delay runs the
+//! others, so that no key has to wait for a long transcript.
+//! Invariants: an item opened to show a match is folded again when the next match is in another item; closing the
+//! search does not scroll.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::model::{Action, ItemId, LineEdit, SessionKey, ToolKind};
 
 use super::{items, say};
 
-/// Changes of a stream are looked at in so long intervals.
+/// How often new text of a running turn is searched.
 const CHANGED_AFTER: Duration = Duration::from_millis(100);
 
-/// Opens the line, or goes back to it.
+/// Opens the input line, or moves the focus back to it.
 pub fn open(state: &mut State) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     if let Some(search) = &mut session.search {
@@ -25,13 +25,13 @@ pub fn open(state: &mut State) {
         search.set_reading(session.reading);
         return;
     }
-    // Hits are anywhere.
+    // A match can be in any item, so the filter is removed.
     session.only = None;
     session.transcript.watch(true);
     session.search = Some(Box::new(Search::new(session.reading)));
 }
 
-/// Closes the search. Returns whether there was one.
+/// Closes the search. Returns whether it was open.
 pub fn close(state: &mut State) -> bool {
     let Some(session) = state.sessions.get_mut(&state.active) else { return false };
     session.transcript.watch(false);
@@ -39,23 +39,23 @@ pub fn close(state: &mut State) -> bool {
     session.search.take().is_some()
 }
 
-/// Whether letters go into the search's line, were it not for dialogs.
+/// Whether the input line has the focus when no dialog is open.
 pub fn is_typing(state: &State) -> bool {
     search_of(state).is_some_and(|search| search.is_typing)
 }
 
-/// The search of the session on the screen.
+/// The search of the active session.
 pub fn search_of(state: &State) -> Option<&Search> {
     state.active_session().and_then(|session| session.search.as_deref())
 }
 
-/// Actions while the line is open. Returns whether it was one.
+/// Handles an action of the input line. Returns whether it was one.
 pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     match action {
         Action::Accept if state.user.is_browsing => stop_typing(state),
         Action::Accept | Action::Down | Action::NextHit => walk(state, Search::next, fx),
         Action::Up | Action::PreviousHit => walk(state, Search::previous, fx),
-        // Out of the line into the transcript, where letters walk the hits.
+        // The focus moves to the transcript, where letters move between matches.
         Action::NextField | Action::Browse => {
             state.user.is_browsing = true;
             stop_typing(state);
@@ -73,17 +73,17 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     true
 }
 
-/// To the next hit, or the one before.
+/// Moves to the next or the previous match.
 pub fn step(state: &mut State, is_forward: bool, fx: &mut Vec<Effect>) {
     walk(state, if is_forward { Search::next } else { Search::previous }, fx);
 }
 
-/// What is searched for changes.
+/// Handles a change of the query.
 pub fn on_line(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     change(state, fx, |search| search.input.apply(edit));
 }
 
-/// The timer of a search ran out.
+/// Continues the search when its timer expires.
 pub fn on_timer(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key)
         && let Some(search) = &mut session.search
@@ -93,12 +93,12 @@ pub fn on_timer(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     look(state, key, fx);
 }
 
-/// Sets the timer while something is left to be looked at. Called at the end of each update.
+/// Sets the timer while some text is not yet searched. Called at the end of each update.
 pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let Some(search) = &mut session.search else { return };
     search.on_changed(session.transcript.take_touched());
-    // What is searched for may stand in what is kept, but not shown.
+    // The query may be in items that are stored but not loaded.
     if search.is_without_hits()
         && search.pages_left > 0
         && session
@@ -120,7 +120,7 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Whether nothing was found in what is shown, and the user is to say whether to look further back.
+/// Whether nothing was found in the loaded items, so that the user can choose to search the older ones.
 pub fn looks_no_further(search: &Search) -> bool {
     search.is_without_hits() && search.pages_left == 0
 }
@@ -143,7 +143,7 @@ fn change(state: &mut State, fx: &mut Vec<Effect>, change: impl FnOnce(&mut Sear
     }
 }
 
-/// Looks at one more step, and shows the first hit when it is found.
+/// Runs one step, and shows the first match when it is found.
 fn look(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(mut search) = session.search.take() else { return };
@@ -163,13 +163,13 @@ fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>)
         return;
     };
     if looks_no_further(search) && session.pages.book.earlier.is_some() {
-        // It goes on by `settle`.
+        // `settle` continues the search.
         search.pages_left = MOST_PAGES;
         return;
     }
     let was_at_first = search.is_at_first();
     step(search);
-    // Before the first hit there may be more in what is not shown yet.
+    // There may be earlier matches in items that are not loaded.
     if was_at_first && search.is_at_last() && session.pages.book.earlier.is_some() {
         let key = session.key;
         operations::load_earlier(state, key, fx);
@@ -177,7 +177,7 @@ fn walk(state: &mut State, step: impl FnOnce(&mut Search), fx: &mut Vec<Effect>)
     reveal(state, fx);
 }
 
-/// Opens the item of the current hit if that hides it, and brings the hit onto the screen.
+/// Opens the item of the current match if it hides the match, and scrolls to the match.
 fn reveal(state: &mut State, fx: &mut Vec<Effect>) {
     let shows_thoughts = state.shows_thoughts;
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
@@ -200,7 +200,7 @@ fn open_item(session: &mut Session, id: ItemId) {
     }
 }
 
-/// Whether a hit may be out of sight although its item is on the screen.
+/// Whether a match can be hidden although its item is on the screen.
 fn is_covered(session: &Session, hit: Hit, shows_thoughts: bool) -> bool {
     let Some(item) = session.transcript.get(hit.item) else { return false };
     let can_open = items::can_fold(&item.body) || matches!(item.body, ItemBody::TurnEnd(_));
@@ -214,7 +214,7 @@ fn is_covered(session: &Session, hit: Hit, shows_thoughts: bool) -> bool {
     let place = hits(pattern, item, session).into_iter().nth(hit.nth);
     let is_head =
         place.is_some_and(|(part, _)| texts(item, session).get(part).is_some_and(|text| text.is_head));
-    // Reads and searches may share one line, in which not all of them are named.
+    // Reads and searches can share one line that does not name all of them.
     let may_share =
         matches!(&item.body, ItemBody::Tool(tool) if matches!(tool.kind, ToolKind::Read | ToolKind::Search));
     !is_head || may_share

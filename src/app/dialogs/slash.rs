@@ -1,6 +1,7 @@
-//! parlor's own slash commands, for the names that the agent does not use.
+//! parlor's own slash commands.
 //!
-//! Invariants: a command of the agent always wins; a text that is no command of either is sent as it is.
+//! Invariants: a command of the agent takes precedence over one of parlor; a text that is not a command is sent
+//! unchanged.
 
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use crate::model::{Action, LineEdit};
 
 use super::{obstacle, on_command, on_line, say};
 
-/// Name, aliases that are offered only when they are typed, and what it does.
+/// The name, aliases that are offered only when typed, and the action.
 const COMMANDS: &[(&str, &[&str], Action)] = &[
     ("help", &["keys"], Action::OpenHelp),
     ("model", &["models"], Action::OpenModels),
@@ -44,7 +45,7 @@ const COMMANDS: &[(&str, &[&str], Action)] = &[
     ("quit", &["exit", "q"], Action::Quit),
 ];
 
-/// Name and text of the commands that begin with what is typed and make sense now.
+/// Name and description of the available commands that begin with the typed text.
 pub fn completions<'a>(state: &'a State, typed: &str) -> Vec<(&'static str, &'a str)> {
     let mut offered = Vec::new();
     for (name, aliases, action) in COMMANDS {
@@ -61,7 +62,7 @@ pub fn completions<'a>(state: &'a State, typed: &str) -> Vec<(&'static str, &'a 
     offered
 }
 
-/// The command that a prompt consists of, with the filter for the list that it opens.
+/// The command a prompt consists of, and the filter of the list it opens.
 pub fn command<'a>(state: &State, prompt: &'a str) -> Option<(Action, &'a str)> {
     if state.setup.is_plain {
         return None;
@@ -86,7 +87,7 @@ pub fn command<'a>(state: &State, prompt: &'a str) -> Option<(Action, &'a str)> 
     can_take.then_some((*action, filter))
 }
 
-/// Whether the command makes sense now; says why not.
+/// Whether the command is available; shows a notice otherwise.
 pub fn is_possible(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let why = obstacle::obstacle(state, action);
     if let Some(why) = why {
@@ -95,7 +96,7 @@ pub fn is_possible(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> b
     why.is_none()
 }
 
-/// Carries out a command, and filters the list that it opens.
+/// Runs a command, and sets the filter of the list it opens.
 pub fn run(state: &mut State, action: Action, filter: &str, now: Instant, fx: &mut Vec<Effect>) {
     let shown = state.active;
     on_command(state, action, now, fx);
