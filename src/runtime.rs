@@ -575,7 +575,7 @@ impl Loop {
         self.show_title();
         self.pictures.work();
         self.comparer.work();
-        if let Some(event) = ui::wish_of_frame(&self.state, &self.view) {
+        if let Some(event) = ui::event_after_frame(&self.state, &self.view) {
             self.apply(event, now);
         }
     }

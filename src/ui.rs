@@ -265,7 +265,7 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
 
 /// The event that follows from the last frame: a changed reader position, or a request for the next page when the
 /// reader is near the start or the end of the items in memory.
-pub fn wish_of_frame(state: &State, view: &ViewState) -> Option<Event> {
+pub fn event_after_frame(state: &State, view: &ViewState) -> Option<Event> {
     let session = state.active_session()?;
     let shown = view.transcript()?;
     let pages = &session.pages;

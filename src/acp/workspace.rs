@@ -51,7 +51,7 @@ impl Workspace {
         Self::enter_within(spec, cwd, PATIENCE).await
     }
 
-    async fn enter_within(spec: &AgentSpec, cwd: &Path, patience: Duration) -> Result<Self, CloseReason> {
+    async fn enter_within(spec: &AgentSpec, cwd: &Path, time_limit: Duration) -> Result<Self, CloseReason> {
         // The lock does not work across machines.
         if profile_of(spec) != Some(Profile::OpenOxide) || spec.is_elsewhere() {
             return Ok(Self::default());
@@ -65,7 +65,7 @@ impl Workspace {
             is_missing: false,
         };
         let mut file = open_lock(cwd).map_err(|error| unusable(&error))?;
-        let end = Instant::now() + patience;
+        let end = Instant::now() + time_limit;
         while rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             if Instant::now() >= end {
                 return Err(is_taken(&mut file));

@@ -168,7 +168,7 @@ impl Replay {
             cache::put(wanted.compare());
             ui::draw_into(&self.state, &mut self.view, theme, canvas);
         }
-        if let Some(event) = ui::wish_of_frame(&self.state, &self.view) {
+        if let Some(event) = ui::event_after_frame(&self.state, &self.view) {
             self.apply(event, now);
         }
     }

@@ -23,9 +23,9 @@ pub(crate) mod layout;
 mod message;
 mod other;
 mod output;
-pub(crate) mod told;
 mod tool;
 mod turn_end;
+pub(crate) mod unlisted_input;
 
 pub(crate) use body::{ToolBody, diffs_of};
 pub(crate) use file_status::diff_head;
@@ -77,8 +77,8 @@ pub(crate) fn access_lines(tool: &ToolCall, look: &RenderContext<'_>, cols: u16)
 /// Commands run through parlor for a call that does not show them.
 pub(crate) fn hidden_commands(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let commands = tool.accesses.iter().filter_map(AccessRecord::command);
-    let untold = commands.filter(|command| tool.input.command.as_ref() != Some(&command.line));
-    untold
+    let unlisted = commands.filter(|command| tool.input.command.as_ref() != Some(&command.line));
+    unlisted
         .flat_map(|command| plain_lines(&format!("$ {}", command.line), Role::TextDim, look, cols))
         .collect()
 }

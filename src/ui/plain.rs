@@ -104,13 +104,13 @@ impl PlainOutput {
             self.active = Some(state.active);
         }
         self.sessions.retain(|key, _| state.sessions.contains_key(key));
-        let mut told = self.sessions.remove(&state.active).unwrap_or_default();
-        self.say_items(state, session, &mut told, now, &mut out);
-        say_turn(session, &mut told, now, &mut out);
-        say_plan(session, &mut told, &mut out);
-        say_queue(session, &mut told, &mut out);
-        say_phase(state, session, &mut told, &mut out);
-        self.sessions.insert(state.active, told);
+        let mut printed = self.sessions.remove(&state.active).unwrap_or_default();
+        self.say_items(state, session, &mut printed, now, &mut out);
+        say_turn(session, &mut printed, now, &mut out);
+        say_plan(session, &mut printed, &mut out);
+        say_queue(session, &mut printed, &mut out);
+        say_phase(state, session, &mut printed, &mut out);
+        self.sessions.insert(state.active, printed);
         if self.flash != state.flash {
             self.flash.clone_from(&state.flash);
             if let Some(flash) = &state.flash {
@@ -186,38 +186,38 @@ impl PlainOutput {
         &mut self,
         state: &State,
         session: &Session,
-        told: &mut PrintedSession,
+        printed: &mut PrintedSession,
         now: Instant,
         out: &mut String,
     ) {
         let transcript = &session.transcript;
-        if std::mem::replace(&mut told.history, transcript.history()) != transcript.history() {
+        if std::mem::replace(&mut printed.history, transcript.history()) != transcript.history() {
             // The history was loaded again.
-            (told.first_open, told.begun) = (None, BTreeMap::new());
+            (printed.first_open, printed.begun) = (None, BTreeMap::new());
         }
         let items = transcript.items();
-        let mut first_open = told.first_open.map_or(0, |first| transcript.index_from(first));
+        let mut first_open = printed.first_open.map_or(0, |first| transcript.index_from(first));
         for item in items.iter().skip(first_open) {
-            let before = told.begun.get(&item.id).copied();
+            let before = printed.begun.get(&item.id).copied();
             if before == Some(Said::All) {
                 continue;
             }
             // A queued prompt may start the next turn without an idle state.
             let is_prompt = matches!(&item.body, ItemBody::Message(message) if message.role == Role::User);
-            if is_prompt && told.running.is_some_and(|(turn, _)| item.turn > turn) {
-                say_over(told, now, out);
+            if is_prompt && printed.running.is_some_and(|(turn, _)| item.turn > turn) {
+                say_over(printed, now, out);
             }
             if let Some(said) = self.say_item(state, session, item, before, now, out) {
-                told.begun.insert(item.id, said);
+                printed.begun.insert(item.id, said);
             }
         }
         while let Some(item) = items.get(first_open)
-            && told.begun.get(&item.id) == Some(&Said::All)
+            && printed.begun.get(&item.id) == Some(&Said::All)
         {
-            told.begun.remove(&item.id);
+            printed.begun.remove(&item.id);
             first_open += 1;
         }
-        told.first_open = Some(items.get(first_open).map_or(transcript.next_id(), |item| item.id));
+        printed.first_open = Some(items.get(first_open).map_or(transcript.next_id(), |item| item.id));
     }
 
     fn say_item(
@@ -374,22 +374,22 @@ fn say_text(
 }
 
 /// Prints the end of a turn.
-fn say_turn(session: &Session, told: &mut PrintedSession, now: Instant, out: &mut String) {
+fn say_turn(session: &Session, printed: &mut PrintedSession, now: Instant, out: &mut String) {
     match &session.turn {
         Turn::Running { since, .. } => {
-            if told.running.is_some_and(|(turn, _)| turn != session.turn_count) {
-                say_over(told, now, out);
+            if printed.running.is_some_and(|(turn, _)| turn != session.turn_count) {
+                say_over(printed, now, out);
             }
-            told.running = Some((session.turn_count, *since));
+            printed.running = Some((session.turn_count, *since));
         }
         Turn::Cancelling { .. } => {}
-        Turn::Idle => say_over(told, now, out),
+        Turn::Idle => say_over(printed, now, out),
     }
 }
 
 /// Prints that the last turn is over.
-fn say_over(told: &mut PrintedSession, now: Instant, out: &mut String) {
-    if let Some((turn, since)) = told.running.take() {
+fn say_over(printed: &mut PrintedSession, now: Instant, out: &mut String) {
+    if let Some((turn, since)) = printed.running.take() {
         let took = now.saturating_duration_since(since);
         let took = if took.as_secs() > 0 { format!(" after {}", duration(took)) } else { String::new() };
         let _ = writeln!(out, "[{turn}] Over{took}.");
@@ -397,17 +397,17 @@ fn say_over(told: &mut PrintedSession, now: Instant, out: &mut String) {
 }
 
 /// Prints the number of queued prompts when it increases.
-fn say_queue(session: &Session, told: &mut PrintedSession, out: &mut String) {
+fn say_queue(session: &Session, printed: &mut PrintedSession, out: &mut String) {
     let count = session.queue.len();
-    if count > told.queued {
+    if count > printed.queued {
         let prompts = if count == 1 { "prompt" } else { "prompts" };
         let _ = writeln!(out, "({count} {prompts} queued.)");
     }
-    told.queued = count;
+    printed.queued = count;
 }
 
 /// Prints the progress of the plan when it changes.
-fn say_plan(session: &Session, told: &mut PrintedSession, out: &mut String) {
+fn say_plan(session: &Session, printed: &mut PrintedSession, out: &mut String) {
     let steps: Vec<_> = session
         .plans
         .iter()
@@ -424,20 +424,20 @@ fn say_plan(session: &Session, told: &mut PrintedSession, out: &mut String) {
     let now = steps.iter().find(|step| step.status == PlanStatus::InProgress);
     let now = now.map(|step| format!(", now: {}", one_line(&step.content))).unwrap_or_default();
     let words = format!("Plan: {done} of {} steps done{now}", steps.len());
-    if words != told.plan {
+    if words != printed.plan {
         let _ = writeln!(out, "{words}");
-        told.plan = words;
+        printed.plan = words;
     }
 }
 
 /// Prints the status of the agent when it changes.
-fn say_phase(state: &State, session: &Session, told: &mut PrintedSession, out: &mut String) {
+fn say_phase(state: &State, session: &Session, printed: &mut PrintedSession, out: &mut String) {
     let agent = agent_name(state);
     let words = match &session.phase {
         SessionPhase::NoAgent => String::new(),
         SessionPhase::Starting { .. } => format!("Starting {agent}…"),
         SessionPhase::Opening { is_replay: true, .. } => "Loading history…".to_owned(),
-        SessionPhase::Opening { .. } => told.phase.clone(),
+        SessionPhase::Opening { .. } => printed.phase.clone(),
         SessionPhase::NeedsSignIn => format!(
             "{agent} requires sign-in. Type :open-sign-in to list the \
             methods."
@@ -464,11 +464,11 @@ fn say_phase(state: &State, session: &Session, told: &mut PrintedSession, out: &
             format!("{agent} exited: {} Type :restart-agent to restart.", one_line(cause))
         }
     };
-    if words != told.phase {
+    if words != printed.phase {
         if !words.is_empty() {
             let _ = writeln!(out, "{words}");
         }
-        told.phase = words;
+        printed.phase = words;
     }
 }
 

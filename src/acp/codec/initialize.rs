@@ -17,8 +17,8 @@ use super::{auth, openoxide, options, strict, unstable};
 /// The newest stable protocol version that parlor supports.
 const VERSION: u16 = 1;
 
-/// How long an agent with `Quirk::ShortPatience` waits for the response to a permission request.
-const PATIENCE_SECS: u32 = 30;
+/// How long an agent with `Quirk::ShortTimeout` waits for the response to a permission request.
+const TIMEOUT_SECS: u32 = 30;
 
 /// Markers in `sessionCapabilities`: objects in the protocol, booleans from some agents.
 const SESSION_MARKERS: &[&str] =
@@ -131,7 +131,7 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
     can.can_list |= quirks.has(Quirk::HiddenList);
     can.can_resume |= quirks.has(Quirk::OldResume) || quirks.has(Quirk::OwnMethods);
     can.dies_on_cancel = quirks.has(Quirk::DiesOnCancel);
-    can.permission_limit_secs = quirks.has(Quirk::ShortPatience).then_some(PATIENCE_SECS);
+    can.permission_limit_secs = quirks.has(Quirk::ShortTimeout).then_some(TIMEOUT_SECS);
     info.profile = quirks.profile();
     let methods = take(&mut result, &["authMethods", "auth_methods"]).map(list).unwrap_or_default();
     info.auth_methods = methods.into_iter().filter_map(auth::decode).collect();

@@ -61,7 +61,7 @@ pub(crate) enum Quirk {
     /// Accepts `mode` instead of `modeId`.
     OldSetMode,
     /// Treats an unanswered permission request as rejected after 30 s.
-    ShortPatience,
+    ShortTimeout,
     /// Limits messages to 4 MiB.
     ShortLines,
     /// Reads no input during a turn.
@@ -131,7 +131,7 @@ impl Quirk {
             }
             Self::OldResume => "Sessions are resumed with `unstable_resumeSession`.",
             Self::OldSetMode => "If a mode is rejected, its old name is tried.",
-            Self::ShortPatience => "The agent treats an unanswered question as declined after 30 s.",
+            Self::ShortTimeout => "The agent treats an unanswered question as declined after 30 s.",
             Self::ShortLines => "Messages to the agent are limited to 4 MiB.",
             Self::DeafInTurn => {
                 "The agent reads no input during a turn: responses and cancellation arrive when it ends."
@@ -198,7 +198,7 @@ fn of_profile(profile: Profile) -> &'static [Quirk] {
         Profile::ZeptoClaw => &[Quirk::ShortPrompts, Quirk::FewNotifications],
         Profile::ActiveContext => &[Quirk::DiesOnCancel, Quirk::NullMeansGone, Quirk::HiddenList],
         Profile::Banjo => {
-            &[Quirk::WantsName, Quirk::OldResume, Quirk::OldSetMode, Quirk::ShortPatience, Quirk::ShortLines]
+            &[Quirk::WantsName, Quirk::OldResume, Quirk::OldSetMode, Quirk::ShortTimeout, Quirk::ShortLines]
         }
     }
 }

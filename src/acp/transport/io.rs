@@ -34,7 +34,7 @@ pub enum ReadEnd {
     /// `enough` completed first.
     Enough,
     /// The receiver was dropped.
-    Unheard,
+    ReceiverDropped,
 }
 
 /// Reads until the end, or until `enough` completes while no data is available.
@@ -80,7 +80,7 @@ pub async fn read_frames(
         if !pieces.is_empty() {
             is_wanted = false;
             if sink.messages.send(In::Pieces(std::mem::take(&mut pieces))).await.is_err() {
-                return ReadEnd::Unheard;
+                return ReadEnd::ReceiverDropped;
             }
         }
         if last_words_bytes > LAST_WORDS_BYTES {
@@ -89,7 +89,7 @@ pub async fn read_frames(
     };
     frames.finish(&mut pieces);
     if !pieces.is_empty() && sink.messages.send(In::Pieces(pieces)).await.is_err() {
-        return ReadEnd::Unheard;
+        return ReadEnd::ReceiverDropped;
     }
     end
 }

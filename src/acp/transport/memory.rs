@@ -37,7 +37,7 @@ impl Transport for Memory {
             let reader = FrameReader::new(setup.max_frame_bytes);
             let end = match read_frames(input, reader, &sink, wish, signal.wanted()).await {
                 ReadEnd::Broken(error) => LinkEnd::Io(error.to_string()),
-                ReadEnd::Eof | ReadEnd::Enough | ReadEnd::Unheard => LinkEnd::Eof,
+                ReadEnd::Eof | ReadEnd::Enough | ReadEnd::ReceiverDropped => LinkEnd::Eof,
             };
             let _ = sink.messages.send(In::Closed(end)).await;
         });

@@ -40,13 +40,13 @@ pub use http_context::Timeouts;
 pub struct RemoteAgent {
     remote: Remote,
     profile: Option<Profile>,
-    patience: Timeouts,
+    timeouts: Timeouts,
 }
 
 impl RemoteAgent {
     /// Creates the transport of an agent.
     pub fn new(remote: Remote) -> Self {
-        Self { remote, profile: None, patience: Timeouts::default() }
+        Self { remote, profile: None, timeouts: Timeouts::default() }
     }
 
     /// Sets a known profile.
@@ -57,8 +57,8 @@ impl RemoteAgent {
 
     /// Sets other timeouts.
     #[must_use]
-    pub fn with_patience(self, patience: Timeouts) -> Self {
-        Self { patience, ..self }
+    pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
+        Self { timeouts, ..self }
     }
 }
 
@@ -78,7 +78,7 @@ impl Transport for RemoteAgent {
 
 /// Runs the connection until its end; all of its tasks have ended when this returns.
 async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signal: StopSignal) -> LinkEnd {
-    let RemoteAgent { remote, profile, patience } = agent;
+    let RemoteAgent { remote, profile, timeouts } = agent;
     let opening = route::client_for(&remote);
     let client = tokio::select! {
         client = opening => match client {
@@ -88,16 +88,16 @@ async fn run(agent: RemoteAgent, inlet: Inlet, frames: OutgoingFrames, mut signa
         () = signal.wanted() => return LinkEnd::Eof,
     };
     let (told, mut news) = mpsc::unbounded_channel();
-    let desk = HttpContext::new(client, inlet, patience, told);
+    let context = HttpContext::new(client, inlet, timeouts, told);
     let mut stopped = signal.clone();
     let end = tokio::select! {
-        route = Route::open(desk.clone(), &remote, profile) => match route {
-            Ok(route) => carry(route, frames, &mut news, &mut signal, patience).await,
+        route = Route::open(context.clone(), &remote, profile) => match route {
+            Ok(route) => carry(route, frames, &mut news, &mut signal, timeouts).await,
             Err(trouble) => trouble.into(),
         },
         () = stopped.wanted() => LinkEnd::Eof,
     };
-    desk.close().await;
+    context.close().await;
     end
 }
 
@@ -107,19 +107,19 @@ async fn carry(
     mut frames: OutgoingFrames,
     news: &mut mpsc::UnboundedReceiver<TaskEvent>,
     signal: &mut StopSignal,
-    patience: Timeouts,
+    timeouts: Timeouts,
 ) -> LinkEnd {
     let (mut polite, mut forced) = (signal.clone(), signal.clone());
     let end = tokio::select! {
         biased;
         () = forced.forced() => return LinkEnd::Eof,
-        end = send_all(&mut route, &mut frames, news, patience) => end,
-        () = async { polite.wanted().await; sleep(patience.last_words).await } => LinkEnd::Eof,
+        end = send_all(&mut route, &mut frames, news, timeouts) => end,
+        () = async { polite.wanted().await; sleep(timeouts.last_words).await } => LinkEnd::Eof,
     };
     if end == LinkEnd::Eof {
         tokio::select! {
             () = forced.forced() => {}
-            _ = timeout(patience.farewell, route.farewell()) => {}
+            _ = timeout(timeouts.farewell, route.farewell()) => {}
         }
     }
     end
@@ -130,10 +130,10 @@ async fn send_all(
     route: &mut Route,
     frames: &mut OutgoingFrames,
     news: &mut mpsc::UnboundedReceiver<TaskEvent>,
-    patience: Timeouts,
+    timeouts: Timeouts,
 ) -> LinkEnd {
     let mut batch: Vec<Bytes> = Vec::new();
-    let mut next_ping = Instant::now() + patience.ping;
+    let mut next_ping = Instant::now() + timeouts.ping;
     loop {
         tokio::select! {
             biased;
@@ -155,7 +155,7 @@ async fn send_all(
                 }
             }
             () = sleep_until(next_ping), if route.is_socket() => {
-                next_ping = Instant::now() + patience.ping;
+                next_ping = Instant::now() + timeouts.ping;
                 if let Err(end) = route.ping().await {
                     return end;
                 }

@@ -262,9 +262,9 @@ impl Reader {
     /// Reports the end, as the last event.
     async fn close(mut self, end: ReadEnd) {
         // During a stop the exit is certain; otherwise wait for 2 s.
-        let patience =
+        let time_limit =
             if self.signal.is_wanted() { STDIN_GRACE + TERM_GRACE + LAST_WORDS } else { LAST_WORDS };
-        let status = match timeout(patience, self.exit.wait_for(Option::is_some)).await {
+        let status = match timeout(time_limit, self.exit.wait_for(Option::is_some)).await {
             Ok(Ok(status)) => status.clone(),
             _ => None,
         };

@@ -29,24 +29,26 @@ pub(in crate::app) fn add(session: &mut Session, replay: &Session, found: Reconc
             AlignedItem::Ours { item, .. } => at = item + 1,
             AlignedItem::Theirs { item, parts, differs } => {
                 while let Some(turns) = missing.next_if(|run| run.behind <= at) {
-                    runs.push(Run { at: turns.behind, what: What::Untold(turns.turns) });
+                    runs.push(Run { at: turns.behind, what: Insertion::Missing(turns.turns) });
                 }
                 let update =
                     replay.transcript.items().get(item).map(|item| updates_of(item, parts, replay, session));
                 match runs.last_mut() {
-                    Some(Run { at: last, what: What::Told { items, differs: known } }) if *last == at => {
+                    Some(Run { at: last, what: Insertion::Replayed { items, differs: known } })
+                        if *last == at =>
+                    {
                         items.extend(update);
                         *known |= differs;
                     }
                     _ => {
                         let items = update.into_iter().collect();
-                        runs.push(Run { at, what: What::Told { items, differs } });
+                        runs.push(Run { at, what: Insertion::Replayed { items, differs } });
                     }
                 }
             }
         }
     }
-    runs.extend(missing.map(|run| Run { at: run.behind, what: What::Untold(run.turns) }));
+    runs.extend(missing.map(|run| Run { at: run.behind, what: Insertion::Missing(run.turns) }));
     runs.sort_by_key(|run| run.at);
 
     let ids: Vec<ItemId> = session.transcript.items().iter().map(|item| item.id).collect();
@@ -54,8 +56,8 @@ pub(in crate::app) fn add(session: &mut Session, replay: &Session, found: Reconc
     for Run { at, what } in runs {
         let before = ids.get(at);
         let items = match what {
-            What::Untold(turns) => vec![missing_notice(turns, before.is_none())],
-            What::Told { items, differs } => {
+            Insertion::Missing(turns) => vec![missing_notice(turns, before.is_none())],
+            Insertion::Replayed { items, differs } => {
                 has_end |= before.is_none();
                 std::iter::once(added_notice(items.len(), differs)).chain(items).collect()
             }
@@ -72,14 +74,14 @@ pub(in crate::app) fn add(session: &mut Session, replay: &Session, found: Reconc
 /// Items inserted at one place.
 struct Run {
     at: usize,
-    what: What,
+    what: Insertion,
 }
 
-enum What {
+enum Insertion {
     /// Recorded turns before the place are not in the agent's history.
-    Untold(usize),
+    Missing(usize),
     /// Items that only the replay has: the updates of each.
-    Told { items: Vec<Vec<SessionUpdate>>, differs: bool },
+    Replayed { items: Vec<Vec<SessionUpdate>>, differs: bool },
 }
 
 fn missing_notice(turns: usize, is_end: bool) -> Vec<SessionUpdate> {

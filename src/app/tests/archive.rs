@@ -37,18 +37,18 @@ fn opening(takes: bool) -> ArchiveOpening {
     ArchiveOpening { uid: "k1".into(), takes, at: None, kept: Ok(kept("k1")), offers: None }
 }
 
-fn tell(desk: &mut TestApp, news: StoreNews) {
-    desk.service(ServiceEvent::Store(Box::new(news)));
+fn tell(app: &mut TestApp, news: StoreNews) {
+    app.service(ServiceEvent::Store(Box::new(news)));
 }
 
-fn shown(desk: &TestApp) -> &Session {
-    desk.state.active_session().unwrap()
+fn shown(app: &TestApp) -> &Session {
+    app.state.active_session().unwrap()
 }
 
-fn jobs(desk: &mut TestApp) -> Vec<StoreJob> {
+fn jobs(app: &mut TestApp) -> Vec<StoreJob> {
     let (jobs, rest): (Vec<Effect>, Vec<Effect>) =
-        std::mem::take(&mut desk.fx).into_iter().partition(|effect| matches!(effect, Effect::Store(_)));
-    desk.fx = rest;
+        std::mem::take(&mut app.fx).into_iter().partition(|effect| matches!(effect, Effect::Store(_)));
+    app.fx = rest;
     jobs.into_iter()
         .filter_map(|effect| match effect {
             Effect::Store(job) => Some(job),
@@ -63,104 +63,104 @@ fn items(session: &Session) -> Vec<String> {
 
 #[test]
 fn a_stored_session_is_shown_immediately_and_resumed_by_the_running_agent() {
-    let mut desk = TestApp::ready();
-    desk.submit("something").end_turn(StopReason::EndTurn);
-    desk.fx.clear();
-    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
+    let mut app = TestApp::ready();
+    app.submit("something").end_turn(StopReason::EndTurn);
+    app.fx.clear();
+    tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
     assert_eq!(
-        items(shown(&desk)),
+        items(shown(&app)),
         ["notice Info: 6 earlier events. Scroll up to load them.", "user* \"third\"", "agent \"3\""]
     );
-    desk.expect_sent("call resume old\ndraft \"\"");
-    assert_eq!(desk.state.sessions.len(), 2, "the previous session stays open");
+    app.expect_sent("call resume old\ndraft \"\"");
+    assert_eq!(app.state.sessions.len(), 2, "the previous session stays open");
     // A second request activates it instead of opening it again.
-    let key = desk.state.active;
-    desk.state.active = KEY;
-    desk.flow(|state, now, fx| operations::open_kept(state, "k1", true, None, now, fx));
-    assert_eq!((desk.state.active, jobs(&mut desk).len()), (key, 0));
+    let key = app.state.active;
+    app.state.active = KEY;
+    app.flow(|state, now, fx| operations::open_kept(state, "k1", true, None, now, fx));
+    assert_eq!((app.state.active, jobs(&mut app).len()), (key, 0));
 }
 
 #[test]
 fn a_session_without_prompts_is_replaced() {
-    let mut desk = TestApp::ready();
-    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
-    assert_eq!(desk.state.sessions.len(), 1);
-    desk.expect_sent("call resume old\ncall close s\ndraft \"\"");
+    let mut app = TestApp::ready();
+    tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
+    assert_eq!(app.state.sessions.len(), 1);
+    app.expect_sent("call resume old\ncall close s\ndraft \"\"");
 }
 
 #[test]
 fn a_session_that_cannot_be_opened_is_reported_and_nothing_changes() {
-    let mut desk = TestApp::ready();
+    let mut app = TestApp::ready();
     let kept = Err("The session is open in another parlor (process 7). Close it there first.".to_owned());
-    tell(&mut desk, StoreNews::Opened(Box::new(ArchiveOpening { kept, ..opening(true) })));
-    assert_eq!(desk.state.active, KEY);
-    assert!(desk.state.flash.as_deref().unwrap_or_default().contains("process 7"));
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept, ..opening(true) })));
+    assert_eq!(app.state.active, KEY);
+    assert!(app.state.flash.as_deref().unwrap_or_default().contains("process 7"));
 }
 
 #[test]
 fn a_read_only_session_has_no_agent_until_a_key_starts_it() {
-    let mut desk = TestApp::ready();
-    desk.submit("something").end_turn(StopReason::EndTurn);
-    desk.fx.clear();
-    tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
-    let key = desk.state.active;
-    assert!(matches!(shown(&desk).phase, SessionPhase::Ended { .. }));
-    assert_eq!(shown(&desk).conn, None);
-    desk.expect_sent("draft \"\"");
-    desk.play(Event::Draft("and then".into()));
-    assert!(desk.fx.iter().all(|effect| !matches!(effect, Effect::Keep { .. })), "nothing is recorded");
-    desk.play(Event::Act(Action::RestartAgent)).play(Event::Act(Action::RestartAgent));
-    assert_eq!(jobs(&mut desk), [StoreJob::Take { key, uid: "k1".into() }], "requested once");
-    tell(&mut desk, StoreNews::Taken { key, kept: Err("Another parlor has it.".into()) });
-    assert!(shown(&desk).read_only.is_some(), "it is still read-only");
-    desk.play(Event::Act(Action::RestartAgent));
-    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
-    desk.expect_sent("call resume old");
-    assert_eq!(shown(&desk).draft, "and then");
-    assert_eq!(shown(&desk).recorder.kept_as(), Some("k1"));
-    assert_eq!(items(shown(&desk)).len(), 3, "it is not shown twice");
+    let mut app = TestApp::ready();
+    app.submit("something").end_turn(StopReason::EndTurn);
+    app.fx.clear();
+    tell(&mut app, StoreNews::Opened(Box::new(opening(false))));
+    let key = app.state.active;
+    assert!(matches!(shown(&app).phase, SessionPhase::Ended { .. }));
+    assert_eq!(shown(&app).conn, None);
+    app.expect_sent("draft \"\"");
+    app.play(Event::Draft("and then".into()));
+    assert!(app.fx.iter().all(|effect| !matches!(effect, Effect::Keep { .. })), "nothing is recorded");
+    app.play(Event::Act(Action::RestartAgent)).play(Event::Act(Action::RestartAgent));
+    assert_eq!(jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }], "requested once");
+    tell(&mut app, StoreNews::Taken { key, kept: Err("Another parlor has it.".into()) });
+    assert!(shown(&app).read_only.is_some(), "it is still read-only");
+    app.play(Event::Act(Action::RestartAgent));
+    tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    app.expect_sent("call resume old");
+    assert_eq!(shown(&app).draft, "and then");
+    assert_eq!(shown(&app).recorder.kept_as(), Some("k1"));
+    assert_eq!(items(shown(&app)).len(), 3, "it is not shown twice");
 }
 
 #[test]
 fn events_added_by_another_parlor_are_shown_when_the_session_is_continued() {
-    let mut desk = TestApp::ready();
-    tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
-    let key = desk.state.active;
-    desk.flow(|state, now, fx| operations::submit(state, key, "next".into(), now, fx));
+    let mut app = TestApp::ready();
+    tell(&mut app, StoreNews::Opened(Box::new(opening(false))));
+    let key = app.state.active;
+    app.flow(|state, now, fx| operations::submit(state, key, "next".into(), now, fx));
     let mut newer = kept("k1");
     newer.events.extend([prompt("fourth", 4), said("4", 4)]);
     newer.end_seq = 10;
-    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(newer)) });
+    tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(newer)) });
     assert_eq!(
-        items(shown(&desk))[1..],
+        items(shown(&app))[1..],
         ["user* \"third\"", "agent \"3\"", "user* \"fourth\"", "agent \"4\""]
     );
-    assert_eq!(shown(&desk).queue, ["next"], "prompts sent while it was read-only wait for the agent");
+    assert_eq!(shown(&app).queue, ["next"], "prompts sent while it was read-only wait for the agent");
 }
 
 #[test]
 fn earlier_pages_are_inserted_above_and_references_to_items_stay_valid() {
-    let mut desk = TestApp::ready();
-    desk.submit("something").end_turn(StopReason::EndTurn);
-    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
-    let key = desk.state.active;
-    desk.reply(Ok(Reply::Session(SessionReply::default())));
-    let conn = shown(&desk).conn.unwrap();
-    desk.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
+    let mut app = TestApp::ready();
+    app.submit("something").end_turn(StopReason::EndTurn);
+    tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
+    let key = app.state.active;
+    app.reply(Ok(Reply::Session(SessionReply::default())));
+    let conn = shown(&app).conn.unwrap();
+    app.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
     let update = |update| Event::Agent(conn, AgentEvent::Update("old".into(), update));
-    desk.play(update(call("a", ToolStatus::InProgress))).play(update(says("so ")));
-    desk.play(Event::Act(Action::LoadEarlier)).play(Event::Act(Action::LoadEarlier));
+    app.play(update(call("a", ToolStatus::InProgress))).play(update(says("so ")));
+    app.play(Event::Act(Action::LoadEarlier)).play(Event::Act(Action::LoadEarlier));
     let earlier = |before| StoreJob::Earlier { key, uid: "k1".into(), before, from: None };
-    assert_eq!(jobs(&mut desk), [earlier(6)]);
-    let selected = shown(&desk).transcript.items()[1].id;
-    desk.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
+    assert_eq!(jobs(&mut app), [earlier(6)]);
+    let selected = shown(&app).transcript.items()[1].id;
+    app.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
     let marked = Some(selected);
     let page =
         EarlierPage { events: vec![prompt("second", 2), said("2", 2)], first_seq: 3, left_out_count: 3 };
-    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
-    desk.play(update(news("a", ToolStatus::Completed))).play(update(says("far")));
+    tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
+    app.play(update(news("a", ToolStatus::Completed))).play(update(says("far")));
     assert_eq!(
-        items(shown(&desk)),
+        items(shown(&app)),
         [
             "notice Info: 3 earlier events. Scroll up to load them.",
             "user* \"second\"",
@@ -172,17 +172,17 @@ fn earlier_pages_are_inserted_above_and_references_to_items_stay_valid() {
             "agent \"so far\" …",
         ]
     );
-    let turns: Vec<u32> = shown(&desk).transcript.items().iter().map(|item| item.turn).collect();
+    let turns: Vec<u32> = shown(&app).transcript.items().iter().map(|item| item.turn).collect();
     assert_eq!(turns, [0, 2, 2, 3, 3, 4, 4, 4]);
-    assert_eq!(shown(&desk).selected, marked, "ids are stable");
-    assert_eq!(marked.and_then(|id| shown(&desk).transcript.index_of(id)), Some(3));
-    desk.play(Event::Act(Action::LoadEarlier));
-    assert_eq!(jobs(&mut desk), [earlier(3)]);
+    assert_eq!(shown(&app).selected, marked, "ids are stable");
+    assert_eq!(marked.and_then(|id| shown(&app).transcript.index_of(id)), Some(3));
+    app.play(Event::Act(Action::LoadEarlier));
+    assert_eq!(jobs(&mut app), [earlier(3)]);
     let page = EarlierPage { events: vec![prompt("first", 1), said("1", 1)], ..EarlierPage::default() };
-    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
-    assert_eq!(items(shown(&desk))[0], "notice Info: Start of session");
-    desk.play(Event::Act(Action::LoadEarlier));
-    assert!(jobs(&mut desk).is_empty(), "there are no more pages");
+    tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
+    assert_eq!(items(shown(&app))[0], "notice Info: Start of session");
+    app.play(Event::Act(Action::LoadEarlier));
+    assert!(jobs(&mut app).is_empty(), "there are no more pages");
 }
 
 /// The events around the second of three turns.
@@ -202,24 +202,24 @@ fn opened_at(at: i64) -> StoreNews {
 }
 
 /// The position of the current hit of the search.
-fn current_hit(desk: &mut TestApp) -> Option<usize> {
-    let key = desk.state.active;
-    desk.play(Event::Timer(crate::app::TimerId::Search(key)));
-    let search = shown(desk).search.as_ref().expect("a search");
-    search.current().and_then(|hit| shown(desk).transcript.index_of(hit.item))
+fn current_hit(app: &mut TestApp) -> Option<usize> {
+    let key = app.state.active;
+    app.play(Event::Timer(crate::app::TimerId::Search(key)));
+    let search = shown(app).search.as_ref().expect("a search");
+    search.current().and_then(|hit| shown(app).transcript.index_of(hit.item))
 }
 
 #[test]
 fn a_search_hit_is_shown_with_its_context_and_later_pages_load_on_demand() {
-    let mut desk = TestApp::ready();
-    desk.state.user.searched = Some("\u{2}SECOND\u{3} and \u{2}2\u{3}".into());
-    tell(&mut desk, opened_at(4));
-    let key = desk.state.active;
-    let marked = shown(&desk).selected.and_then(|id| shown(&desk).transcript.index_of(id));
+    let mut app = TestApp::ready();
+    app.state.user.searched = Some("\u{2}SECOND\u{3} and \u{2}2\u{3}".into());
+    tell(&mut app, opened_at(4));
+    let key = app.state.active;
+    let marked = shown(&app).selected.and_then(|id| shown(&app).transcript.index_of(id));
     assert_eq!(marked, Some(2));
-    assert_eq!(current_hit(&mut desk), Some(2), "what was searched for is marked there");
+    assert_eq!(current_hit(&mut app), Some(2), "what was searched for is marked there");
     assert_eq!(
-        items(shown(&desk)),
+        items(shown(&app)),
         [
             "notice Info: 3 earlier events. Scroll up to load them.",
             "user* \"second\"",
@@ -227,112 +227,112 @@ fn a_search_hit_is_shown_with_its_context_and_later_pages_load_on_demand() {
             "notice Info: 3 later events. Scroll down to load them.",
         ]
     );
-    desk.play(Event::Act(Action::LoadLater)).play(Event::Act(Action::LoadLater));
-    assert_eq!(jobs(&mut desk), [StoreJob::Later { key, uid: "k1".into(), from: 5 }], "requested once");
-    tell(&mut desk, StoreNews::Later { key, window: Err("The disk is away.".into()) });
-    desk.play(Event::Act(Action::LoadLater));
-    assert_eq!(jobs(&mut desk).len(), 1, "a failed request can be repeated");
+    app.play(Event::Act(Action::LoadLater)).play(Event::Act(Action::LoadLater));
+    assert_eq!(jobs(&mut app), [StoreJob::Later { key, uid: "k1".into(), from: 5 }], "requested once");
+    tell(&mut app, StoreNews::Later { key, window: Err("The disk is away.".into()) });
+    app.play(Event::Act(Action::LoadLater));
+    assert_eq!(jobs(&mut app).len(), 1, "a failed request can be repeated");
     let window = Window {
         events: vec![prompt("third", 3), said("3", 3)],
         first_seq: 5,
         next_seq: 8,
         ..Window::default()
     };
-    tell(&mut desk, StoreNews::Later { key, window: Ok(window) });
-    assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", "user* \"third\"", "agent \"3\""]);
-    assert_eq!(shown(&desk).transcript.items().last().map(|item| item.turn), Some(3));
-    desk.play(Event::Act(Action::LoadLater));
-    assert!(jobs(&mut desk).is_empty(), "there are no more pages");
+    tell(&mut app, StoreNews::Later { key, window: Ok(window) });
+    assert_eq!(items(shown(&app))[2..], ["agent \"2\"", "user* \"third\"", "agent \"3\""]);
+    assert_eq!(shown(&app).transcript.items().last().map(|item| item.turn), Some(3));
+    app.play(Event::Act(Action::LoadLater));
+    assert!(jobs(&mut app).is_empty(), "there are no more pages");
 }
 
 #[test]
 fn a_read_only_part_is_replaced_by_the_end_when_its_session_is_continued() {
-    let mut desk = TestApp::ready();
-    tell(&mut desk, opened_at(4));
-    let key = desk.state.active;
-    desk.play(Event::Act(Action::RestartAgent));
-    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    let mut app = TestApp::ready();
+    tell(&mut app, opened_at(4));
+    let key = app.state.active;
+    app.play(Event::Act(Action::RestartAgent));
+    tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
     assert_eq!(
-        items(shown(&desk)),
+        items(shown(&app)),
         ["notice Info: 6 earlier events. Scroll up to load them.", "user* \"third\"", "agent \"3\""]
     );
 }
 
 #[test]
 fn a_hit_in_an_open_session_is_found_by_content_or_opened_read_only() {
-    let mut desk = TestApp::ready();
-    desk.submit("something").end_turn(StopReason::EndTurn);
-    tell(&mut desk, StoreNews::Opened(Box::new(opening(true))));
-    let open = desk.state.active;
-    desk.reply(Ok(Reply::Session(SessionReply::default())));
-    jobs(&mut desk);
+    let mut app = TestApp::ready();
+    app.submit("something").end_turn(StopReason::EndTurn);
+    tell(&mut app, StoreNews::Opened(Box::new(opening(true))));
+    let open = app.state.active;
+    app.reply(Ok(Reply::Session(SessionReply::default())));
+    jobs(&mut app);
     // The item is in memory: it is found by the surrounding events.
-    desk.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(7), now, fx));
-    assert_eq!(jobs(&mut desk), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
+    app.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(7), now, fx));
+    assert_eq!(jobs(&mut app), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
     let window =
         Window { events: vec![prompt("third", 3), said("3", 3)], mark: Some(1), ..Window::default() };
-    desk.state.user.searched = Some("the \u{2}3\u{3}".into());
-    tell(&mut desk, StoreNews::Around { key: open, window: Ok(window) });
-    let marked = shown(&desk).selected.and_then(|id| shown(&desk).transcript.index_of(id));
+    app.state.user.searched = Some("the \u{2}3\u{3}".into());
+    tell(&mut app, StoreNews::Around { key: open, window: Ok(window) });
+    let marked = shown(&app).selected.and_then(|id| shown(&app).transcript.index_of(id));
     assert_eq!(marked, Some(2));
-    assert_eq!(current_hit(&mut desk), Some(2), "what was searched for is marked there");
+    assert_eq!(current_hit(&mut app), Some(2), "what was searched for is marked there");
     // It is not: the part is read in a tab of its own, and what goes on is the one that is open.
-    desk.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(4), now, fx));
-    assert!(matches!(&jobs(&mut desk)[..], [StoreJob::Open { takes: false, at: Some(4), .. }]));
-    tell(&mut desk, opened_at(4));
-    let part = desk.state.active;
+    app.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(4), now, fx));
+    assert!(matches!(&jobs(&mut app)[..], [StoreJob::Open { takes: false, at: Some(4), .. }]));
+    tell(&mut app, opened_at(4));
+    let part = app.state.active;
     assert_ne!(part, open);
-    assert_eq!(desk.state.sessions.len(), 3);
+    assert_eq!(app.state.sessions.len(), 3);
     // Another part of the session replaces the first.
-    desk.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(1), now, fx));
-    tell(&mut desk, opened_at(1));
-    assert_eq!(desk.state.sessions.len(), 3);
-    let part = desk.state.active;
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::submit(state, part, "go on".into(), now, fx));
-    assert_eq!((desk.state.active, desk.state.sessions.len()), (open, 2));
-    desk.expect_sent("call prompt \"go on\"");
+    app.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(1), now, fx));
+    tell(&mut app, opened_at(1));
+    assert_eq!(app.state.sessions.len(), 3);
+    let part = app.state.active;
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::submit(state, part, "go on".into(), now, fx));
+    assert_eq!((app.state.active, app.state.sessions.len()), (open, 2));
+    app.expect_sent("call prompt \"go on\"");
 }
 
 #[test]
 fn a_search_continues_in_loaded_earlier_pages() {
-    let mut desk = TestApp::ready();
-    tell(&mut desk, StoreNews::Opened(Box::new(opening(false))));
-    let key = desk.state.active;
-    desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("second".into())));
-    desk.play(Event::Timer(TimerId::Search(key)));
-    assert_eq!(jobs(&mut desk).len(), 1, "without a hit, the previous page is requested");
+    let mut app = TestApp::ready();
+    tell(&mut app, StoreNews::Opened(Box::new(opening(false))));
+    let key = app.state.active;
+    app.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("second".into())));
+    app.play(Event::Timer(TimerId::Search(key)));
+    assert_eq!(jobs(&mut app).len(), 1, "without a hit, the previous page is requested");
     let events = vec![prompt("the second", 2), said("2 second", 2)];
     let page = EarlierPage { events, first_seq: 3, left_out_count: 3 };
-    tell(&mut desk, StoreNews::Earlier { key, page: Ok(page) });
-    desk.play(Event::Timer(TimerId::Search(key)));
-    let search = shown(&desk).search.as_ref().unwrap();
-    let at = search.current().and_then(|hit| shown(&desk).transcript.index_of(hit.item));
+    tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
+    app.play(Event::Timer(TimerId::Search(key)));
+    let search = shown(&app).search.as_ref().unwrap();
+    let at = search.current().and_then(|hit| shown(&app).transcript.index_of(hit.item));
     assert_eq!((search.total(), at), (2, Some(1)));
 }
 
 #[test]
 fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
-    let mut desk = TestApp::ready();
+    let mut app = TestApp::ready();
     let offers = vec![FolderOffer { folder: "/code/new till".into(), why: FolderReason::Moved }];
     let gone = ArchiveOpening { takes: false, offers: Some(offers), ..opening(true) };
-    tell(&mut desk, StoreNews::Opened(Box::new(gone)));
-    let key = desk.state.active;
-    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("a question") };
+    tell(&mut app, StoreNews::Opened(Box::new(gone)));
+    let key = app.state.active;
+    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("a question") };
     assert!(dialog.body[0].contains("/code/shop"), "{:?}", dialog.body);
     assert_eq!(dialog.choices[0].label, "Resume in /code/new till (same folder, moved or renamed)");
-    desk.wait(2).play(Event::Input).play(Event::Act(Action::Choose(1)));
-    assert_eq!(jobs(&mut desk), [StoreJob::Take { key, uid: "k1".into() }]);
-    tell(&mut desk, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
-    assert_eq!(shown(&desk).place.cwd, std::path::Path::new("/code/new till"));
+    app.wait(2).play(Event::Input).play(Event::Act(Action::Choose(1)));
+    assert_eq!(jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
+    tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
+    assert_eq!(shown(&app).place.cwd, std::path::Path::new("/code/new till"));
 }
 
 #[test]
 fn a_listed_session_continues_its_stored_record() {
-    let mut desk = TestApp::ready();
-    *desk.state.listed_mut() = vec![listed("old")];
+    let mut app = TestApp::ready();
+    *app.state.listed_mut() = vec![listed("old")];
     let fx = {
-        let (state, now) = (&mut desk.state, desk.now);
+        let (state, now) = (&mut app.state, app.now);
         let mut fx = Vec::new();
         operations::open_session(state, "old".into(), now, &mut fx);
         fx.extend(update(state, Event::Input, now));
@@ -356,76 +356,76 @@ fn a_listed_session_continues_its_stored_record() {
 #[test]
 fn a_listed_session_with_a_record_is_opened_from_the_store() {
     for is_kept in [true, false] {
-        let mut desk = TestApp::ready();
-        desk.state.setup.keeps_sessions = true;
+        let mut app = TestApp::ready();
+        app.state.setup.keeps_sessions = true;
         let info = SessionInfo {
             id: "old".into(),
-            cwd: desk.session().place.cwd.clone(),
+            cwd: app.session().place.cwd.clone(),
             title: None,
             updated_at: None,
             additional_directories: Vec::new(),
             is_archived: false,
             is_live: None,
         };
-        *desk.state.listed_mut() = vec![info.clone()];
-        desk.fx.clear();
-        desk.flow(|state, now, fx| operations::open_session(state, "old".into(), now, fx));
-        let (conn, folder) = (desk.conn(), desk.state.setup.folder.clone());
+        *app.state.listed_mut() = vec![info.clone()];
+        app.fx.clear();
+        app.flow(|state, now, fx| operations::open_session(state, "old".into(), now, fx));
+        let (conn, folder) = (app.conn(), app.state.setup.folder.clone());
         let info = Box::new(info);
-        let agent = desk.state.conns[&conn].spec.name.clone();
+        let agent = app.state.conns[&conn].spec.name.clone();
         let job = StoreJob::OpenListed { conn, agent, info: info.clone(), folder };
-        assert_eq!(jobs(&mut desk), [job]);
-        desk.expect_sent("");
+        assert_eq!(jobs(&mut app), [job]);
+        app.expect_sent("");
         let kept = StoreNews::Opened(Box::new(opening(true)));
         let news = if is_kept { kept } else { StoreNews::NotKept(conn, info) };
-        tell(&mut desk, news);
+        tell(&mut app, news);
         let kept_as = is_kept.then_some("k1");
-        assert_eq!(shown(&desk).recorder.kept_as(), kept_as);
+        assert_eq!(shown(&app).recorder.kept_as(), kept_as);
         let call = if is_kept { "call resume old" } else { "call load old" };
-        assert!(desk.sent().contains(call), "kept: {is_kept}");
+        assert!(app.sent().contains(call), "kept: {is_kept}");
     }
 }
 
 #[test]
 fn a_title_set_by_the_user_is_not_replaced_by_the_agent() {
-    let mut desk = TestApp::ready();
-    desk.flow(|state, now, fx| operations::set_title(state, KEY, "Mine".into(), now, fx));
-    desk.update(SessionUpdate::Info { title: Patch::Set("Theirs".into()), updated_at: Patch::Keep });
-    assert_eq!(desk.session().title.as_deref(), Some("Mine"));
+    let mut app = TestApp::ready();
+    app.flow(|state, now, fx| operations::set_title(state, KEY, "Mine".into(), now, fx));
+    app.update(SessionUpdate::Info { title: Patch::Set("Theirs".into()), updated_at: Patch::Keep });
+    assert_eq!(app.session().title.as_deref(), Some("Mine"));
 }
 
 #[test]
 fn a_copy_up_to_a_turn_has_the_items_until_then() {
-    let mut desk = TestApp::ready();
-    desk.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
-    desk.submit("two").update(says("2")).end_turn(StopReason::EndTurn);
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::fork_session(state, KEY, Some(1), now, fx));
-    let sent = desk.fx.iter().find_map(|effect| match effect {
+    let mut app = TestApp::ready();
+    app.submit("one").update(says("1")).end_turn(StopReason::EndTurn);
+    app.submit("two").update(says("2")).end_turn(StopReason::EndTurn);
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::fork_session(state, KEY, Some(1), now, fx));
+    let sent = app.fx.iter().find_map(|effect| match effect {
         Effect::Send(_, AgentCommand::Call(_, Call::ForkSession(_, _, turns))) => Some(*turns),
         _ => None,
     });
     assert_eq!(sent, Some(1));
-    assert_eq!(items(shown(&desk)), ["user* \"one\"", "agent \"1\"", "notice Info: Forked from: one"]);
-    assert_eq!(shown(&desk).turn_count, 1);
+    assert_eq!(items(shown(&app)), ["user* \"one\"", "agent \"1\"", "notice Info: Forked from: one"]);
+    assert_eq!(shown(&app).turn_count, 1);
 }
 
 #[test]
 fn a_search_without_a_hit_loads_a_limited_number_of_pages() {
-    let mut desk = TestApp::ready();
+    let mut app = TestApp::ready();
     let mut long = kept("k1");
     (long.first_seq, long.left_out_count, long.end_seq) = (10_006, 10_006, 10_008);
     let opening = ArchiveOpening { kept: Ok(long), ..opening(false) };
-    tell(&mut desk, StoreNews::Opened(Box::new(opening)));
-    let key = desk.state.active;
-    jobs(&mut desk);
+    tell(&mut app, StoreNews::Opened(Box::new(opening)));
+    let key = app.state.active;
+    jobs(&mut app);
     let mut before = 10_006;
     // Serves jobs until none are left, and returns the number of pages.
-    let mut serve = |desk: &mut TestApp| {
+    let mut serve = |app: &mut TestApp| {
         let mut count = 0;
         loop {
-            desk.play(Event::Timer(TimerId::Search(key)));
-            let wanted = jobs(desk);
+            app.play(Event::Timer(TimerId::Search(key)));
+            let wanted = jobs(app);
             if wanted.is_empty() {
                 return count;
             }
@@ -437,44 +437,44 @@ fn a_search_without_a_hit_loads_a_limited_number_of_pages() {
                 first_seq: before,
                 left_out_count: u64::try_from(before).unwrap(),
             };
-            tell(desk, StoreNews::Earlier { key, page: Ok(page) });
+            tell(app, StoreNews::Earlier { key, page: Ok(page) });
         }
     };
-    desk.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("nowhere".into())));
-    assert_eq!(serve(&mut desk), 4);
-    assert!(dialogs::looks_no_further(dialogs::search_of(&desk.state).unwrap()));
+    app.play(Event::Act(Action::OpenSearch)).play(Event::Line(LineEdit::Insert("nowhere".into())));
+    assert_eq!(serve(&mut app), 4);
+    assert!(dialogs::looks_no_further(dialogs::search_of(&app.state).unwrap()));
     // More letters do not load more pages, an explicit request does.
-    desk.play(Event::Line(LineEdit::Insert("at all".into())));
-    assert_eq!(serve(&mut desk), 0);
-    desk.play(Event::Act(Action::Accept));
-    assert_eq!(serve(&mut desk), 4);
+    app.play(Event::Line(LineEdit::Insert("at all".into())));
+    assert_eq!(serve(&mut app), 0);
+    app.play(Event::Act(Action::Accept));
+    assert_eq!(serve(&mut app), 4);
 }
 
 #[test]
 fn a_session_without_prompts_has_lost_nothing() {
-    let mut desk = TestApp::ready();
-    desk.submit("something").end_turn(StopReason::EndTurn);
+    let mut app = TestApp::ready();
+    app.submit("something").end_turn(StopReason::EndTurn);
     let bare = RecordedSession { events: Vec::new(), left_out_count: 0, draft: "half".into(), ..kept("k1") };
-    tell(&mut desk, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(bare), ..opening(true) })));
-    desk.reply(Ok(Reply::Session(SessionReply::default())));
-    assert_eq!(digest(shown(&desk)), "ready · idle");
+    tell(&mut app, StoreNews::Opened(Box::new(ArchiveOpening { kept: Ok(bare), ..opening(true) })));
+    app.reply(Ok(Reply::Session(SessionReply::default())));
+    assert_eq!(digest(shown(&app)), "ready · idle");
 }
 
 #[test]
 fn the_line_about_later_events_stays_last_in_a_read_only_part() {
-    let mut desk = TestApp::ready();
-    tell(&mut desk, opened_at(4));
-    let key = desk.state.active;
-    tell(&mut desk, StoreNews::Exported(Ok("/w/out.md".into())));
-    tell(&mut desk, StoreNews::Told("The disk is nearly full.".into()));
+    let mut app = TestApp::ready();
+    tell(&mut app, opened_at(4));
+    let key = app.state.active;
+    tell(&mut app, StoreNews::Exported(Ok("/w/out.md".into())));
+    tell(&mut app, StoreNews::Told("The disk is nearly full.".into()));
     let later = "notice Info: 3 later events. Scroll down to load them.";
     let written = "notice Info: Session exported to /w/out.md.";
     let told = "notice Warning: The disk is nearly full.";
-    assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", written, told, later]);
+    assert_eq!(items(shown(&app))[2..], ["agent \"2\"", written, told, later]);
     let events = vec![prompt("third", 3), said("3", 3)];
     let window = Window { events, first_seq: 5, next_seq: 8, ..Window::default() };
-    tell(&mut desk, StoreNews::Later { key, window: Ok(window) });
-    assert_eq!(items(shown(&desk))[2..], ["agent \"2\"", written, told, "user* \"third\"", "agent \"3\""]);
+    tell(&mut app, StoreNews::Later { key, window: Ok(window) });
+    assert_eq!(items(shown(&app))[2..], ["agent \"2\"", written, told, "user* \"third\"", "agent \"3\""]);
 }
 
 #[test]
@@ -482,16 +482,16 @@ fn a_session_of_an_unknown_agent_does_not_start_another_one() {
     // Remote or imported: there is a name, but no command.
     let head = SessionHead { agent: "far.example".into(), command: String::new(), ..kept("k1").head };
     let opening = ArchiveOpening { kept: Ok(RecordedSession { head, ..kept("k1") }), ..opening(true) };
-    let mut desk = TestApp::ready();
-    desk.fx.clear();
-    tell(&mut desk, StoreNews::Opened(Box::new(opening)));
-    assert_eq!((shown(&desk).conn, desk.state.conns.len()), (None, 1), "it has no agent");
-    assert!(matches!(desk.state.modals.last(), Some(Modal::Picker(_))), "the user chooses");
-    let is_told = items(shown(&desk)).iter().any(|item| {
+    let mut app = TestApp::ready();
+    app.fx.clear();
+    tell(&mut app, StoreNews::Opened(Box::new(opening)));
+    assert_eq!((shown(&app).conn, app.state.conns.len()), (None, 1), "it has no agent");
+    assert!(matches!(app.state.modals.last(), Some(Modal::Picker(_))), "the user chooses");
+    let is_told = items(shown(&app)).iter().any(|item| {
         item.contains("\"far.example\", is not configured")
             && item.contains("`parlor --resume k1 --connect URL`")
     });
-    assert!(is_told, "{:?}", items(shown(&desk)));
+    assert!(is_told, "{:?}", items(shown(&app)));
 }
 
 #[test]

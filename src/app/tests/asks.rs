@@ -7,9 +7,9 @@ use crate::model::*;
 
 #[test]
 fn requests_are_queued_and_each_starts_with_a_new_view() {
-    let mut desk = TestApp::running();
-    desk.ask(1, permission("a")).wait(3).ask(2, permission("b"));
-    desk.expect(
+    let mut app = TestApp::running();
+    app.ask(1, permission("a")).wait(3).ask(2, permission("b"));
+    app.expect(
         r#"
         ready · running · 2 asks
         user* "go"
@@ -17,8 +17,8 @@ fn requests_are_queued_and_each_starts_with_a_new_view() {
         tool b Pending ""
         "#,
     );
-    desk.choose(Some(0)).choose(Some(1)).expect_sent("answer 1: selected yes\nanswer 2: selected no");
-    desk.expect(
+    app.choose(Some(0)).choose(Some(1)).expect_sent("answer 1: selected yes\nanswer 2: selected no");
+    app.expect(
         r#"
         ready · running
         user* "go"
@@ -30,79 +30,79 @@ fn requests_are_queued_and_each_starts_with_a_new_view() {
 
 #[test]
 fn options_are_chosen_by_index_not_by_kind() {
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     let options = vec![
         option("accept", PermissionKind::AllowOnce),
         option("always", PermissionKind::AllowAlways),
         option("risk", PermissionKind::AllowOnce),
     ];
     let tool = ToolCallPatch::new("t".into());
-    desk.ask(1, AgentRequest::Permission(PermissionRequest { session: Some(ID.into()), tool, options }));
-    desk.choose(Some(7)).expect_sent("");
-    desk.choose(Some(2)).expect_sent("answer 1: selected risk");
+    app.ask(1, AgentRequest::Permission(PermissionRequest { session: Some(ID.into()), tool, options }));
+    app.choose(Some(7)).expect_sent("");
+    app.choose(Some(2)).expect_sent("answer 1: selected risk");
 }
 
 #[test]
 fn a_rejection_uses_the_agents_reject_option_or_cancels() {
-    let mut desk = TestApp::running();
-    desk.ask(1, permission("a")).choose(None).expect_sent("answer 1: selected no");
+    let mut app = TestApp::running();
+    app.ask(1, permission("a")).choose(None).expect_sent("answer 1: selected no");
     let empty = PermissionRequest {
         session: Some(ID.into()),
         tool: ToolCallPatch::new("b".into()),
         options: Vec::new(),
     };
-    desk.ask(2, AgentRequest::Permission(empty)).choose(None).expect_sent("answer 2: permission cancelled");
+    app.ask(2, AgentRequest::Permission(empty)).choose(None).expect_sent("answer 2: permission cancelled");
 }
 
 #[test]
 fn acp_v1_a_cancelled_request_leaves_the_queue_and_is_still_answered() {
-    let mut desk = TestApp::running();
-    desk.ask(1, permission("a")).ask(2, question()).ask(3, permission("c"));
-    desk.agent(AgentEvent::AskWithdrawn(AskId(1))).agent(AgentEvent::AskWithdrawn(AskId(2)));
-    desk.expect_sent("answer 1: permission cancelled\nanswer 2: elicitation cancelled");
-    assert_eq!(desk.session().asks.len(), 1);
-    desk.agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("");
-    desk.choose(Some(0)).expect_sent("answer 3: selected yes");
+    let mut app = TestApp::running();
+    app.ask(1, permission("a")).ask(2, question()).ask(3, permission("c"));
+    app.agent(AgentEvent::AskWithdrawn(AskId(1))).agent(AgentEvent::AskWithdrawn(AskId(2)));
+    app.expect_sent("answer 1: permission cancelled\nanswer 2: elicitation cancelled");
+    assert_eq!(app.session().asks.len(), 1);
+    app.agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("");
+    app.choose(Some(0)).expect_sent("answer 3: selected yes");
 }
 
 #[test]
 fn nothing_is_answered_after_the_connection_closed() {
-    let mut desk = TestApp::running();
-    desk.ask(1, permission("a")).ask(2, question());
-    desk.crash().choose(Some(0));
-    desk.flow(|state, now, fx| {
+    let mut app = TestApp::running();
+    app.ask(1, permission("a")).ask(2, question());
+    app.crash().choose(Some(0));
+    app.flow(|state, now, fx| {
         operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, now, fx);
     });
-    desk.expect_sent("connect 2 after 500 ms");
-    assert!(desk.session().asks.is_empty());
+    app.expect_sent("connect 2 after 500 ms");
+    assert!(app.session().asks.is_empty());
 }
 
 #[test]
 fn a_refusal_outside_a_turn_closes_the_call() {
-    let mut desk = TestApp::ready();
-    desk.update(call("t", ToolStatus::Pending)).ask(1, permission("t")).choose(Some(1));
-    desk.expect("ready · idle\ntool t Cancelled? \"do t\" [the no: refused]");
+    let mut app = TestApp::ready();
+    app.update(call("t", ToolStatus::Pending)).ask(1, permission("t")).choose(Some(1));
+    app.expect("ready · idle\ntool t Cancelled? \"do t\" [the no: refused]");
 }
 
 #[test]
 fn a_request_without_a_session_goes_to_the_one_with_a_running_turn() {
-    let mut desk = TestApp::running();
-    desk.flow(operations::new_session).open("other");
-    desk.fx.clear();
+    let mut app = TestApp::running();
+    app.flow(operations::new_session).open("other");
+    app.fx.clear();
     let request = PermissionRequest {
         session: None,
         tool: ToolCallPatch::new("t".into()),
         options: vec![option("yes", PermissionKind::AllowOnce)],
     };
-    desk.ask(1, AgentRequest::Permission(request));
-    assert_eq!(desk.session().asks.len(), 1);
-    assert_eq!(desk.state.flash.as_deref(), Some("Tab 1: permission required."));
+    app.ask(1, AgentRequest::Permission(request));
+    assert_eq!(app.session().asks.len(), 1);
+    assert_eq!(app.state.flash.as_deref(), Some("Tab 1: permission required."));
 }
 
 #[test]
 fn answers_to_questions_are_recorded() {
     use crate::app::ElicitationOutcome::{Accept, Cancel, Decline};
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     let field = FormField {
         key: "which".into(),
         title: "Which".into(),
@@ -120,17 +120,17 @@ fn answers_to_questions_are_recorded() {
             fields: vec![field.clone(), FormField { key: "n".into(), title: "Count".into(), ..field }],
         },
     });
-    desk.ask(1, form).ask(2, question()).ask(3, question());
+    app.ask(1, form).ask(2, question()).ask(3, question());
     let values = vec![
         ("which".to_owned(), FieldValue::Bool(true)),
         ("n".to_owned(), FieldValue::Texts(vec!["a".into(), "b".into()])),
     ];
-    desk.choose(Some(0)).expect_sent("");
+    app.choose(Some(0)).expect_sent("");
     for outcome in [Accept(Some(values)), Decline, Cancel] {
-        desk.flow(|state, now, fx| operations::answer_elicitation(state, KEY, outcome, now, fx));
+        app.flow(|state, now, fx| operations::answer_elicitation(state, KEY, outcome, now, fx));
     }
-    desk.expect_sent("answer 1: accepted\nanswer 2: declined\nanswer 3: elicitation cancelled");
-    desk.expect(
+    app.expect_sent("answer 1: accepted\nanswer 2: declined\nanswer 3: elicitation cancelled");
+    app.expect(
         r#"
         ready · running
         user* "go"
@@ -152,42 +152,42 @@ fn page() -> AgentRequest {
 
 #[test]
 fn acp_v1_an_address_opens_only_after_the_user_confirmed() {
-    let mut desk = TestApp::running();
-    desk.ask(1, page()).expect_sent("");
-    desk.flow(|state, now, fx| {
+    let mut app = TestApp::running();
+    app.ask(1, page()).expect_sent("");
+    app.flow(|state, now, fx| {
         operations::answer_elicitation(state, KEY, ElicitationOutcome::Accept(None), now, fx);
     });
-    desk.expect_sent("url https://example.org/\nanswer 1: accepted");
-    desk.agent(AgentEvent::ElicitationComplete("p".into())).expect_sent("");
+    app.expect_sent("url https://example.org/\nanswer 1: accepted");
+    app.agent(AgentEvent::ElicitationComplete("p".into())).expect_sent("");
 }
 
 #[test]
 fn an_address_handled_elsewhere_closes_its_question() {
-    let mut desk = TestApp::running();
-    desk.ask(1, page()).agent(AgentEvent::ElicitationComplete("other".into())).expect_sent("");
-    desk.agent(AgentEvent::ElicitationComplete("p".into()));
-    desk.expect_sent("answer 1: elicitation cancelled");
-    assert!(desk.session().asks.is_empty());
+    let mut app = TestApp::running();
+    app.ask(1, page()).agent(AgentEvent::ElicitationComplete("other".into())).expect_sent("");
+    app.agent(AgentEvent::ElicitationComplete("p".into()));
+    app.expect_sent("answer 1: elicitation cancelled");
+    assert!(app.session().asks.is_empty());
 }
 
 #[test]
 fn a_subagents_question_is_queued_in_its_top_level_session() {
-    let mut desk = TestApp::running();
-    desk.update(SessionUpdate::Subagent(SubagentPatch {
+    let mut app = TestApp::running();
+    app.update(SessionUpdate::Subagent(SubagentPatch {
         session: "child".into(),
         title: Patch::Set("look".into()),
         description: Patch::Keep,
         state: Patch::Keep,
         can_cancel: Patch::Keep,
     }));
-    desk.agent(AgentEvent::Update("child".into(), call("t", ToolStatus::Pending)));
+    app.agent(AgentEvent::Update("child".into(), call("t", ToolStatus::Pending)));
     let request = PermissionRequest {
         session: Some("child".into()),
         tool: ToolCallPatch::new("t".into()),
         options: vec![option("yes", PermissionKind::AllowOnce)],
     };
-    desk.ask(1, AgentRequest::Permission(request.clone()));
-    desk.expect(
+    app.ask(1, AgentRequest::Permission(request.clone()));
+    app.expect(
         r#"
         ready · running · 1 asks
         user* "go"
@@ -195,19 +195,19 @@ fn a_subagents_question_is_queued_in_its_top_level_session() {
         tool t Pending "do t"
         "#,
     );
-    desk.choose(Some(0)).expect_sent("answer 1: selected yes");
+    app.choose(Some(0)).expect_sent("answer 1: selected yes");
     assert_eq!(
-        digest(&desk.state.sessions[&SessionKey(2)]),
+        digest(&app.state.sessions[&SessionKey(2)]),
         "ready · idle\ntool t Pending \"do t\" [the yes: allowed]"
     );
-    assert!(desk.session().transcript.items().last().is_some_and(Item::is_hidden));
-    desk.ask(2, AgentRequest::Permission(request)).cancel();
-    desk.expect_sent("cancel s\nanswer 2: permission cancelled");
+    assert!(app.session().transcript.items().last().is_some_and(Item::is_hidden));
+    app.ask(2, AgentRequest::Permission(request)).cancel();
+    app.expect_sent("cancel s\nanswer 2: permission cancelled");
 }
 
 #[test]
 fn a_request_id_is_answered_once() {
-    let mut desk = TestApp::running();
-    desk.ask(1, permission("a")).ask(1, permission("a"));
-    assert_eq!(desk.session().asks.len(), 1);
+    let mut app = TestApp::running();
+    app.ask(1, permission("a")).ask(1, permission("a"));
+    assert_eq!(app.session().asks.len(), 1);
 }

@@ -13,215 +13,214 @@ fn create(command: TerminalCommand) -> AgentRequest {
     AgentRequest::TerminalCreate { session: Some(ID.into()), command }
 }
 
-fn ended(desk: &mut TestApp, id: &str, code: i32) {
+fn ended(app: &mut TestApp, id: &str, code: i32) {
     let exit = ExitInfo { code: Some(code), signal: None };
-    desk.service(ServiceEvent::TerminalEnded { terminal: id.into(), exit });
+    app.service(ServiceEvent::TerminalEnded { terminal: id.into(), exit });
 }
 
 /// A command that runs in terminal `x`, without unread effects.
 fn with_command() -> TestApp {
-    let mut desk = TestApp::running();
-    desk.ask(1, create(TerminalCommand { command: "sleep 9".into(), ..TerminalCommand::default() }));
-    desk.choose(Some(0));
-    desk.terminal_started(1, "x", "sleep 9");
-    desk.expect_sent("terminal create 1 \"sleep 9\" in /code/shop\nanswer 1: created x");
-    desk
+    let mut app = TestApp::running();
+    app.ask(1, create(TerminalCommand { command: "sleep 9".into(), ..TerminalCommand::default() }));
+    app.choose(Some(0));
+    app.terminal_started(1, "x", "sleep 9");
+    app.expect_sent("terminal create 1 \"sleep 9\" in /code/shop\nanswer 1: created x");
+    app
 }
 
 #[test]
 fn a_file_is_served_within_the_roots_and_relative_to_the_folder() {
-    let mut desk = TestApp::running();
-    desk.ask(1, read("src/a.rs")).ask(2, read("/etc/hosts"));
-    let [Effect::File(job), Effect::File(_)] = desk.fx.as_slice() else {
-        panic!("two jobs: {:?}", desk.fx);
+    let mut app = TestApp::running();
+    app.ask(1, read("src/a.rs")).ask(2, read("/etc/hosts"));
+    let [Effect::File(job), Effect::File(_)] = app.fx.as_slice() else {
+        panic!("two jobs: {:?}", app.fx);
     };
     assert_eq!(job.roots, [std::path::PathBuf::from("/code/shop")]);
     assert_eq!(job.op, FileOp::Read { line: Some(2), limit: None });
     assert!(!job.missing_reads_empty && job.allowed.is_none());
-    desk.expect_sent("file 1 /code/shop/src/a.rs\nfile 2 /etc/hosts");
+    app.expect_sent("file 1 /code/shop/src/a.rs\nfile 2 /etc/hosts");
     let done = |ask, result| ServiceEvent::FileDone { conn: CONN, ask: AskId(ask), result, served: None };
-    desk.service(done(1, Ok(Some("text".into()))));
-    desk.service(done(2, Err(RpcError::new(RpcError::RESOURCE_NOT_FOUND, "gone"))));
-    desk.service(done(1, Ok(Some("again".into()))));
-    desk.expect_sent("answer 1: content \"text\"\nanswer 2: error -32002");
+    app.service(done(1, Ok(Some("text".into()))));
+    app.service(done(2, Err(RpcError::new(RpcError::RESOURCE_NOT_FOUND, "gone"))));
+    app.service(done(1, Ok(Some("again".into()))));
+    app.expect_sent("answer 1: content \"text\"\nanswer 2: error -32002");
 }
 
 #[test]
 fn a_quirk_makes_missing_files_read_as_empty() {
-    let mut desk = TestApp::started();
-    desk.handshake(AgentCapabilities { missing_file_reads_empty: true, ..AgentCapabilities::default() });
-    desk.open(ID).ask(1, read("a"));
-    assert!(desk.fx.iter().any(|effect| matches!(effect, Effect::File(job) if job.missing_reads_empty)));
+    let mut app = TestApp::started();
+    app.handshake(AgentCapabilities { missing_file_reads_empty: true, ..AgentCapabilities::default() });
+    app.open(ID).ask(1, read("a"));
+    assert!(app.fx.iter().any(|effect| matches!(effect, Effect::File(job) if job.missing_reads_empty)));
 }
 
 #[test]
 fn acp_v1_methods_that_were_not_offered_are_rejected() {
     let callbacks = Callbacks { fs_read: false, fs_write: false, terminal: false };
-    let mut desk =
-        TestApp::with_spec(AgentSpec { command: "fake".into(), callbacks, ..AgentSpec::default() });
-    desk.handshake(all_capabilities()).open(ID);
-    desk.fx.clear();
-    desk.ask(1, read("a"));
-    desk.ask(2, AgentRequest::WriteFile { session: None, path: "a".into(), content: String::new() });
-    desk.ask(3, create(TerminalCommand::default()));
-    desk.ask(4, AgentRequest::TerminalWait("x".into()));
-    desk.expect_sent(
+    let mut app = TestApp::with_spec(AgentSpec { command: "fake".into(), callbacks, ..AgentSpec::default() });
+    app.handshake(all_capabilities()).open(ID);
+    app.fx.clear();
+    app.ask(1, read("a"));
+    app.ask(2, AgentRequest::WriteFile { session: None, path: "a".into(), content: String::new() });
+    app.ask(3, create(TerminalCommand::default()));
+    app.ask(4, AgentRequest::TerminalWait("x".into()));
+    app.expect_sent(
         "answer 1: error -32601\nanswer 2: error -32601\nanswer 3: error -32601\nanswer 4: error -32601",
     );
 }
 
-fn asks_about(desk: &mut TestApp, job: FileJob, real: &str) {
+fn asks_about(app: &mut TestApp, job: FileJob, real: &str) {
     let access = Access::Read { path: real.into() };
     let asked = AskedFile { access, facts: Facts::default(), why: AskReason::Outside, change: None };
-    desk.service(ServiceEvent::FileAsks { job, asked: Box::new(asked) });
+    app.service(ServiceEvent::FileAsks { job, asked: Box::new(asked) });
 }
 
-fn outside(desk: &mut TestApp, ask: u64) {
-    desk.ask(ask, read("/etc/hosts"));
-    let Some(Effect::File(job)) = desk.fx.pop() else {
+fn outside(app: &mut TestApp, ask: u64) {
+    app.ask(ask, read("/etc/hosts"));
+    let Some(Effect::File(job)) = app.fx.pop() else {
         panic!("a job");
     };
-    asks_about(desk, job, "/private/etc/hosts");
+    asks_about(app, job, "/private/etc/hosts");
 }
 
 #[test]
 fn a_file_outside_of_the_roots_is_asked_about() {
-    let mut desk = TestApp::running();
-    outside(&mut desk, 1);
-    assert_eq!(desk.session().asks.len(), 1);
-    desk.choose(Some(0));
-    assert!(matches!(desk.fx.as_slice(), [Effect::File(job)] if job.allowed == Some(AllowedBy::You)));
-    desk.fx.clear();
-    desk.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(None), served: None });
-    desk.expect_sent("answer 1: done");
-    outside(&mut desk, 2);
-    desk.choose(Some(3));
-    outside(&mut desk, 3);
-    desk.choose(None);
-    desk.expect_sent("answer 2: error -32603\nanswer 3: error -32603");
+    let mut app = TestApp::running();
+    outside(&mut app, 1);
+    assert_eq!(app.session().asks.len(), 1);
+    app.choose(Some(0));
+    assert!(matches!(app.fx.as_slice(), [Effect::File(job)] if job.allowed == Some(AllowedBy::You)));
+    app.fx.clear();
+    app.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(None), served: None });
+    app.expect_sent("answer 1: done");
+    outside(&mut app, 2);
+    app.choose(Some(3));
+    outside(&mut app, 3);
+    app.choose(None);
+    app.expect_sent("answer 2: error -32603\nanswer 3: error -32603");
 }
 
 #[test]
 fn a_cancel_answers_a_file_that_waits_for_the_user() {
-    let mut desk = TestApp::running();
-    outside(&mut desk, 1);
-    desk.ask(2, read("/etc/passwd"));
-    let Some(Effect::File(job)) = desk.fx.pop() else {
+    let mut app = TestApp::running();
+    outside(&mut app, 1);
+    app.ask(2, read("/etc/passwd"));
+    let Some(Effect::File(job)) = app.fx.pop() else {
         panic!("a job");
     };
-    desk.cancel();
-    asks_about(&mut desk, job, "/etc/passwd");
-    desk.expect_sent("cancel s\nanswer 1: error -32800\nanswer 2: error -32800");
+    app.cancel();
+    asks_about(&mut app, job, "/etc/passwd");
+    app.expect_sent("cancel s\nanswer 1: error -32800\nanswer 2: error -32800");
 }
 
 #[test]
 fn a_cancelled_file_request_is_answered_with_its_result() {
-    let mut desk = TestApp::running();
-    desk.ask(1, read("a")).agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("file 1 /code/shop/a");
-    desk.service(ServiceEvent::FileDone {
+    let mut app = TestApp::running();
+    app.ask(1, read("a")).agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("file 1 /code/shop/a");
+    app.service(ServiceEvent::FileDone {
         conn: CONN,
         ask: AskId(1),
         result: Ok(Some(String::new())),
         served: None,
     });
-    desk.expect_sent("answer 1: content \"\"");
+    app.expect_sent("answer 1: content \"\"");
 }
 
 #[test]
 fn a_command_runs_in_its_working_directory() {
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     let command =
         |cwd: Option<&str>| TerminalCommand { cwd: cwd.map(Into::into), ..TerminalCommand::default() };
-    desk.ask(1, create(command(Some("sub")))).ask(2, create(command(Some("/tmp"))));
-    desk.expect_sent("").choose(Some(0)).choose(Some(0));
-    desk.expect_sent("terminal create 1 \"\" in /code/shop/sub\nterminal create 2 \"\" in /tmp");
+    app.ask(1, create(command(Some("sub")))).ask(2, create(command(Some("/tmp"))));
+    app.expect_sent("").choose(Some(0)).choose(Some(0));
+    app.expect_sent("terminal create 1 \"\" in /code/shop/sub\nterminal create 2 \"\" in /tmp");
 }
 
 #[test]
 fn output_is_shown_and_read() {
-    let mut desk = with_command();
-    desk.service(ServiceEvent::TerminalOutput { terminal: "x".into(), bytes: b"hi\n".to_vec() });
-    assert_eq!(desk.session().terminals[&TerminalId::from("x")].output, b"hi\n");
-    desk.ask(2, AgentRequest::TerminalOutput("x".into())).expect_sent("terminal read 2 x");
-    desk.service(ServiceEvent::TerminalRead {
+    let mut app = with_command();
+    app.service(ServiceEvent::TerminalOutput { terminal: "x".into(), bytes: b"hi\n".to_vec() });
+    assert_eq!(app.session().terminals[&TerminalId::from("x")].output, b"hi\n");
+    app.ask(2, AgentRequest::TerminalOutput("x".into())).expect_sent("terminal read 2 x");
+    app.service(ServiceEvent::TerminalRead {
         conn: CONN,
         ask: AskId(2),
         result: Ok(("hi\n".into(), false, None)),
     });
-    desk.expect_sent("answer 2: output \"hi\\n\" false");
+    app.expect_sent("answer 2: output \"hi\\n\" false");
 }
 
 #[test]
 fn acp_v1_a_wait_is_answered_at_the_exit_or_immediately_after_it() {
-    let mut desk = with_command();
-    desk.ask(2, AgentRequest::TerminalWait("x".into()))
+    let mut app = with_command();
+    app.ask(2, AgentRequest::TerminalWait("x".into()))
         .ask(3, AgentRequest::TerminalWait("x".into()))
         .expect_sent("");
-    ended(&mut desk, "x", 3);
-    desk.expect_sent("answer 2: exit Some(3) None\nanswer 3: exit Some(3) None");
-    desk.ask(4, AgentRequest::TerminalWait("x".into())).expect_sent("answer 4: exit Some(3) None");
+    ended(&mut app, "x", 3);
+    app.expect_sent("answer 2: exit Some(3) None\nanswer 3: exit Some(3) None");
+    app.ask(4, AgentRequest::TerminalWait("x".into())).expect_sent("answer 4: exit Some(3) None");
 }
 
 #[test]
 fn acp_v1_a_killed_terminal_keeps_its_id_and_a_released_one_does_not() {
-    let mut desk = with_command();
-    desk.ask(2, AgentRequest::TerminalKill("x".into())).expect_sent("terminal kill x\nanswer 2: done");
-    desk.ask(3, AgentRequest::TerminalWait("x".into())).ask(4, AgentRequest::TerminalRelease("x".into()));
-    desk.expect_sent("terminal release x\nanswer 4: done\nanswer 3: exit None Some(\"SIGKILL\")");
+    let mut app = with_command();
+    app.ask(2, AgentRequest::TerminalKill("x".into())).expect_sent("terminal kill x\nanswer 2: done");
+    app.ask(3, AgentRequest::TerminalWait("x".into())).ask(4, AgentRequest::TerminalRelease("x".into()));
+    app.expect_sent("terminal release x\nanswer 4: done\nanswer 3: exit None Some(\"SIGKILL\")");
     for (ask, request) in [
         (5, AgentRequest::TerminalOutput("x".into())),
         (6, AgentRequest::TerminalWait("x".into())),
         (7, AgentRequest::TerminalKill("x".into())),
         (8, AgentRequest::TerminalRelease("x".into())),
     ] {
-        desk.ask(ask, request).expect_sent(&format!("answer {ask}: error -32002"));
+        app.ask(ask, request).expect_sent(&format!("answer {ask}: error -32002"));
     }
-    assert!(desk.session().terminals.contains_key(&TerminalId::from("x")), "the output stays");
+    assert!(app.session().terminals.contains_key(&TerminalId::from("x")), "the output stays");
 }
 
 #[test]
 fn a_cancelled_wait_is_answered() {
-    let mut desk = with_command();
-    desk.ask(2, AgentRequest::TerminalWait("x".into())).agent(AgentEvent::AskWithdrawn(AskId(2)));
-    desk.expect_sent("answer 2: error -32800");
-    ended(&mut desk, "x", 0);
-    desk.expect_sent("");
+    let mut app = with_command();
+    app.ask(2, AgentRequest::TerminalWait("x".into())).agent(AgentEvent::AskWithdrawn(AskId(2)));
+    app.expect_sent("answer 2: error -32800");
+    ended(&mut app, "x", 0);
+    app.expect_sent("");
 }
 
 #[test]
 fn a_command_that_started_too_late_is_released() {
-    let mut desk = TestApp::running();
-    desk.ask(1, create(TerminalCommand::default())).choose(Some(0));
-    desk.crash();
-    desk.fx.clear();
-    desk.terminal_started(1, "x", "sleep 9");
-    desk.expect_sent("terminal release x");
+    let mut app = TestApp::running();
+    app.ask(1, create(TerminalCommand::default())).choose(Some(0));
+    app.crash();
+    app.fx.clear();
+    app.terminal_started(1, "x", "sleep 9");
+    app.expect_sent("terminal release x");
 }
 
 #[test]
 fn the_end_of_an_agent_ends_its_commands() {
-    let mut desk = with_command();
-    desk.crash().expect_sent("terminal release all of 1\nconnect 2 after 500 ms");
-    assert!(desk.session().terminals[&TerminalId::from("x")].exit.is_some());
+    let mut app = with_command();
+    app.crash().expect_sent("terminal release all of 1\nconnect 2 after 500 ms");
+    assert!(app.session().terminals[&TerminalId::from("x")].exit.is_some());
 }
 
 #[test]
 fn the_user_kills_the_selected_command_or_the_only_one() {
     let kill = |state: &mut State, now, fx: &mut Vec<Effect>| operations::stop_part(state, KEY, now, fx);
-    let mut desk = with_command();
-    desk.flow(kill).expect_sent("terminal kill x");
-    desk.ask(2, create(TerminalCommand::default())).choose(Some(0));
-    desk.fx.clear();
-    desk.terminal_started(2, "y", "sleep 9");
-    desk.expect_sent("answer 2: created y").flow(kill).expect_sent("");
-    assert_eq!(desk.state.flash.as_deref(), Some("Several commands are running. Select the one to stop."));
-    desk.update(patch("t", |patch| {
+    let mut app = with_command();
+    app.flow(kill).expect_sent("terminal kill x");
+    app.ask(2, create(TerminalCommand::default())).choose(Some(0));
+    app.fx.clear();
+    app.terminal_started(2, "y", "sleep 9");
+    app.expect_sent("answer 2: created y").flow(kill).expect_sent("");
+    assert_eq!(app.state.flash.as_deref(), Some("Several commands are running. Select the one to stop."));
+    app.update(patch("t", |patch| {
         patch.content = Patch::Set(vec![ToolContent::Terminal("y".into())]);
     }));
-    desk.state.sessions.get_mut(&KEY).expect("the session").selected = Some(ItemId(3));
-    desk.flow(kill).expect_sent("terminal kill y");
-    ended(&mut desk, "x", 0);
-    ended(&mut desk, "y", 0);
-    desk.flow(kill).expect_sent("");
-    assert_eq!(desk.state.flash.as_deref(), Some("No command to stop."));
+    app.state.sessions.get_mut(&KEY).expect("the session").selected = Some(ItemId(3));
+    app.flow(kill).expect_sent("terminal kill y");
+    ended(&mut app, "x", 0);
+    ended(&mut app, "y", 0);
+    app.flow(kill).expect_sent("");
+    assert_eq!(app.state.flash.as_deref(), Some("No command to stop."));
 }

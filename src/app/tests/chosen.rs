@@ -17,79 +17,79 @@ fn told(current: &str) -> Reply {
 
 /// A session in a mode chosen by the user.
 fn read_only() -> TestApp {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).reply(Ok(told("full")));
-    desk.flow(|state, now, fx| operations::set_mode(state, KEY, "read-only".into(), now, fx));
-    desk.reply(Ok(Reply::Done)).submit("look").end_turn(StopReason::EndTurn);
-    desk.fx.clear();
-    desk
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).reply(Ok(told("full")));
+    app.flow(|state, now, fx| operations::set_mode(state, KEY, "read-only".into(), now, fx));
+    app.reply(Ok(Reply::Done)).submit("look").end_turn(StopReason::EndTurn);
+    app.fx.clear();
+    app
 }
 
-fn again(desk: &mut TestApp, reply: Reply) {
-    desk.crash().handshake(all_capabilities());
-    desk.fx.clear();
-    desk.reply(Ok(reply));
+fn again(app: &mut TestApp, reply: Reply) {
+    app.crash().handshake(all_capabilities());
+    app.fx.clear();
+    app.reply(Ok(reply));
 }
 
-fn current(desk: &TestApp) -> String {
-    desk.session().modes.as_ref().map(|modes| modes.current.to_string()).unwrap_or_default()
+fn current(app: &TestApp) -> String {
+    app.session().modes.as_ref().map(|modes| modes.current.to_string()).unwrap_or_default()
 }
 
 #[test]
 fn a_chosen_mode_is_restored_after_a_crash_before_prompts_are_sent() {
     for reply in [Reply::Done, told("full")] {
-        let mut desk = read_only();
-        again(&mut desk, reply);
-        desk.submit("go on").expect_sent("call mode read-only");
-        desk.reply(Ok(Reply::Done)).expect_sent("call prompt \"go on\"");
-        assert_eq!(current(&desk), "read-only");
+        let mut app = read_only();
+        again(&mut app, reply);
+        app.submit("go on").expect_sent("call mode read-only");
+        app.reply(Ok(Reply::Done)).expect_sent("call prompt \"go on\"");
+        assert_eq!(current(&app), "read-only");
     }
     // Nothing is sent if the agent reports it as current.
-    let mut desk = read_only();
-    again(&mut desk, told("read-only"));
-    desk.submit("go on").expect_sent("call prompt \"go on\"");
+    let mut app = read_only();
+    again(&mut app, told("read-only"));
+    app.submit("go on").expect_sent("call prompt \"go on\"");
 }
 
 #[test]
 fn only_chosen_settings_and_changes_of_the_agent_are_restored() {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).reply(Ok(told("full")));
-    desk.submit("look").end_turn(StopReason::EndTurn);
-    again(&mut desk, told("plan"));
-    desk.expect_sent("");
-    assert_eq!(current(&desk), "plan");
-    let mut desk = read_only();
-    desk.update(SessionUpdate::Mode("plan".into()));
-    again(&mut desk, Reply::Done);
-    desk.expect_sent("call mode plan");
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).reply(Ok(told("full")));
+    app.submit("look").end_turn(StopReason::EndTurn);
+    again(&mut app, told("plan"));
+    app.expect_sent("");
+    assert_eq!(current(&app), "plan");
+    let mut app = read_only();
+    app.update(SessionUpdate::Mode("plan".into()));
+    again(&mut app, Reply::Done);
+    app.expect_sent("call mode plan");
 }
 
 #[test]
 fn a_setting_that_cannot_be_restored_is_reported_and_holds_prompts() {
-    let mut desk = read_only();
-    desk.submit("change it").crash().handshake(all_capabilities());
-    desk.submit("and more").reply(Ok(Reply::Done));
-    desk.fx.clear();
-    desk.fail(-32602, "no such mode").expect_sent("");
-    let told = digest(desk.session());
+    let mut app = read_only();
+    app.submit("change it").crash().handshake(all_capabilities());
+    app.submit("and more").reply(Ok(Reply::Done));
+    app.fx.clear();
+    app.fail(-32602, "no such mode").expect_sent("");
+    let told = digest(app.session());
     assert!(told.contains("Some settings could not be restored."), "{told}");
-    assert_eq!(desk.session().queue, ["and more"]);
-    desk.submit("all the same").expect_sent("call prompt \"all the same\"");
+    assert_eq!(app.session().queue, ["and more"]);
+    app.submit("all the same").expect_sent("call prompt \"all the same\"");
 }
 
 #[test]
 fn a_replacement_session_gets_the_settings_of_the_previous_one() {
-    let mut desk = read_only();
-    desk.crash().handshake(AgentCapabilities::default());
-    desk.fx.clear();
-    desk.reply(Ok(told("full"))).expect_sent("call mode read-only");
+    let mut app = read_only();
+    app.crash().handshake(AgentCapabilities::default());
+    app.fx.clear();
+    app.reply(Ok(told("full"))).expect_sent("call mode read-only");
     // Another agent has separate settings.
-    let mut desk = read_only();
+    let mut app = read_only();
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
-    desk.flow(|state, now, fx| operations::start_agent(state, KEY, other, now, fx));
-    desk.handshake(all_capabilities());
-    desk.fx.clear();
-    desk.reply(Ok(told("full"))).expect_sent("");
+    app.flow(|state, now, fx| operations::start_agent(state, KEY, other, now, fx));
+    app.handshake(all_capabilities());
+    app.fx.clear();
+    app.reply(Ok(told("full"))).expect_sent("");
 }
 
 #[test]
@@ -115,85 +115,81 @@ fn a_chosen_option_is_restored_with_its_last_reported_value() {
         let id = Some(SessionId::from(ID));
         Reply::Session(SessionReply { id, options: vec![option(current)], ..SessionReply::default() })
     };
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).reply(Ok(session("low")));
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).reply(Ok(session("low")));
     let high = ConfigValue::Text("high".to_owned());
-    desk.flow(|state, now, fx| operations::set_option(state, KEY, "effort".into(), high, now, fx));
-    desk.reply(Ok(Reply::Options(vec![option("most")])));
-    desk.submit("look").end_turn(StopReason::EndTurn);
-    again(&mut desk, session("low"));
-    desk.expect_sent("call option effort Text(\"most\")");
+    app.flow(|state, now, fx| operations::set_option(state, KEY, "effort".into(), high, now, fx));
+    app.reply(Ok(Reply::Options(vec![option("most")])));
+    app.submit("look").end_turn(StopReason::EndTurn);
+    again(&mut app, session("low"));
+    app.expect_sent("call option effort Text(\"most\")");
 }
 
 #[test]
 fn restoring_settings_detects_a_lost_session_and_continues_in_the_replacement() {
-    let mut desk = read_only();
-    desk.submit("change it").crash().handshake(all_capabilities());
+    let mut app = read_only();
+    app.submit("change it").crash().handshake(all_capabilities());
     let doubtful = SessionReply { is_provisional: true, ..SessionReply::default() };
-    desk.reply(Ok(Reply::Session(doubtful)));
-    desk.fx.clear();
-    desk.fail(-32600, "Session not found: s").expect_sent("call new");
-    desk.reply(Ok(told("full"))).expect_sent("call mode read-only");
-    desk.reply(Ok(Reply::Done));
-    assert_eq!(current(&desk), "read-only");
-    let told = digest(desk.session());
+    app.reply(Ok(Reply::Session(doubtful)));
+    app.fx.clear();
+    app.fail(-32600, "Session not found: s").expect_sent("call new");
+    app.reply(Ok(told("full"))).expect_sent("call mode read-only");
+    app.reply(Ok(Reply::Done));
+    assert_eq!(current(&app), "read-only");
+    let told = digest(app.session());
     assert!(told.contains("The agent could not restore this conversation."), "{told}");
     assert!(!told.contains("could be set again"), "{told}");
 }
 
 #[test]
 fn a_prompt_waits_for_the_mode_chosen_before_it() {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).reply(Ok(told("full")));
-    desk.fx.clear();
-    let choose = |desk: &mut TestApp, mode: &str| {
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).reply(Ok(told("full")));
+    app.fx.clear();
+    let choose = |app: &mut TestApp, mode: &str| {
         let mode = ModeId::from(mode.to_owned());
-        desk.flow(|state, now, fx| operations::set_mode(state, KEY, mode, now, fx));
+        app.flow(|state, now, fx| operations::set_mode(state, KEY, mode, now, fx));
     };
-    choose(&mut desk, "read-only");
-    desk.submit("look").expect_sent("call mode read-only");
-    desk.reply(Ok(Reply::Done)).expect_sent("call prompt \"look\"");
+    choose(&mut app, "read-only");
+    app.submit("look").expect_sent("call mode read-only");
+    app.reply(Ok(Reply::Done)).expect_sent("call prompt \"look\"");
     // During a turn the queue waits for the end of the turn.
-    choose(&mut desk, "full");
-    desk.submit("more").expect_sent("call mode full");
-    desk.reply(Ok(Reply::Done)).expect_sent("");
-    desk.end_turn(StopReason::EndTurn);
-    assert!(desk.sent().contains("prompt \"more\""));
-    desk.end_turn(StopReason::EndTurn);
-    desk.fx.clear();
+    choose(&mut app, "full");
+    app.submit("more").expect_sent("call mode full");
+    app.reply(Ok(Reply::Done)).expect_sent("");
+    app.end_turn(StopReason::EndTurn);
+    assert!(app.sent().contains("prompt \"more\""));
+    app.end_turn(StopReason::EndTurn);
+    app.fx.clear();
     // Prompts for a mode that could not be set stay in the queue.
-    choose(&mut desk, "plan");
-    desk.submit("plan it").fail(-32602, "not now").expect_sent("call mode plan");
-    assert_eq!(desk.session().queue, ["plan it"]);
-    assert!(
-        desk.state.flash.as_deref().is_some_and(|text| text.contains("not now")),
-        "{:?}",
-        desk.state.flash
-    );
+    choose(&mut app, "plan");
+    app.submit("plan it").fail(-32602, "not now").expect_sent("call mode plan");
+    assert_eq!(app.session().queue, ["plan it"]);
+    assert!(app.state.flash.as_deref().is_some_and(|text| text.contains("not now")), "{:?}", app.state.flash);
     // A title does not hold prompts, and requests to a crashed agent are dropped.
-    choose(&mut desk, "plan");
-    desk.crash().handshake(all_capabilities()).reply(Ok(told("full")));
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::set_title(state, KEY, "T".to_owned(), now, fx));
-    desk.submit("again");
-    assert!(desk.sent().contains("prompt \"again\""));
+    choose(&mut app, "plan");
+    app.crash().handshake(all_capabilities()).reply(Ok(told("full")));
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::set_title(state, KEY, "T".to_owned(), now, fx));
+    app.submit("again");
+    assert!(app.sent().contains("prompt \"again\""));
 }
 
 #[test]
 fn a_setting_no_longer_offered_is_reported_and_holds_prompts() {
-    let mut desk = read_only();
-    desk.crash().submit("change it").handshake(all_capabilities());
-    desk.fx.clear();
+    let mut app = read_only();
+    app.crash().submit("change it").handshake(all_capabilities());
+    app.fx.clear();
     let mode = Mode { id: "full".into(), name: "full".to_owned(), description: None };
     let modes = Modes { current: "full".into(), available: vec![mode] };
-    desk.reply(Ok(Reply::Session(SessionReply { modes: Some(modes), ..SessionReply::default() })));
-    desk.expect_sent("");
-    let told = desk.session().transcript.items().iter().find_map(|item| match &item.body {
+    app.reply(Ok(Reply::Session(SessionReply { modes: Some(modes), ..SessionReply::default() })));
+    app.expect_sent("");
+    let told = app.session().transcript.items().iter().find_map(|item| match &item.body {
         ItemBody::Notice { detail, .. } => detail.clone().filter(|detail| detail.contains("offer")),
         _ => None,
     });
     assert!(told.is_some_and(|told| told.starts_with("The agent no longer offers: mode read-only.")));
-    assert_eq!(desk.session().queue, ["change it"]);
+    assert_eq!(app.session().queue, ["change it"]);
 }
 
 #[test]
@@ -204,72 +200,72 @@ fn a_model_reported_by_the_agent_is_not_restored() {
         let id = Some(SessionId::from(ID));
         Reply::Session(SessionReply { id, models: Some(models), ..SessionReply::default() })
     };
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).reply(Ok(session("old")));
-    desk.update(SessionUpdate::Model("old".into()));
-    desk.submit("look").end_turn(StopReason::EndTurn);
-    again(&mut desk, session("new"));
-    desk.expect_sent("");
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).reply(Ok(session("old")));
+    app.update(SessionUpdate::Model("old".into()));
+    app.submit("look").end_turn(StopReason::EndTurn);
+    again(&mut app, session("new"));
+    app.expect_sent("");
     // A chosen one is restored, even if the agent changed it later.
-    desk.flow(|state, now, fx| operations::set_model(state, KEY, "old".into(), now, fx));
-    desk.reply(Ok(Reply::Done));
-    desk.update(SessionUpdate::Model("new".into()));
-    again(&mut desk, session("old"));
-    desk.expect_sent("call model new");
+    app.flow(|state, now, fx| operations::set_model(state, KEY, "old".into(), now, fx));
+    app.reply(Ok(Reply::Done));
+    app.update(SessionUpdate::Model("new".into()));
+    again(&mut app, session("old"));
+    app.expect_sent("call model new");
 }
 
 /// A mode was chosen, followed by a prompt.
 fn waiting() -> TestApp {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).reply(Ok(told("full")));
-    desk.flow(|state, now, fx| operations::set_mode(state, KEY, "read-only".into(), now, fx));
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).reply(Ok(told("full")));
+    app.flow(|state, now, fx| operations::set_mode(state, KEY, "read-only".into(), now, fx));
     let timer = Effect::Timer(TimerId::SettingOverdue(KEY), std::time::Duration::from_secs(10));
-    assert!(desk.fx.contains(&timer), "{:?}", desk.fx);
-    desk.fx.clear();
-    desk.submit("look").expect_sent("");
-    desk
+    assert!(app.fx.contains(&timer), "{:?}", app.fx);
+    app.fx.clear();
+    app.submit("look").expect_sent("");
+    app
 }
 
 #[test]
 fn a_prompt_waits_ten_seconds_for_a_mode_and_is_then_sent() {
-    let mut desk = waiting();
-    assert_eq!(desk.session().pending_setting(), Some("mode"));
-    desk.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("call prompt \"look\"");
-    assert_eq!(desk.session().pending_setting(), None);
-    let told = digest(desk.session());
+    let mut app = waiting();
+    assert_eq!(app.session().pending_setting(), Some("mode"));
+    app.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("call prompt \"look\"");
+    assert_eq!(app.session().pending_setting(), None);
+    let told = digest(app.session());
     assert!(told.contains("The agent has not confirmed the new mode."), "{told}");
     // A late response is applied, without holding prompts.
-    desk.fx.clear();
-    desk.end_turn(StopReason::EndTurn);
-    desk.submit("more").expect_sent("call prompt \"more\"");
+    app.fx.clear();
+    app.end_turn(StopReason::EndTurn);
+    app.submit("more").expect_sent("call prompt \"more\"");
 }
 
 #[test]
 fn a_timer_of_an_answered_change_sends_nothing() {
-    let mut desk = waiting();
-    desk.reply(Ok(Reply::Done)).expect_sent("call prompt \"look\"");
-    let before = digest(desk.session());
-    desk.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("");
-    assert_eq!(digest(desk.session()), before);
+    let mut app = waiting();
+    app.reply(Ok(Reply::Done)).expect_sent("call prompt \"look\"");
+    let before = digest(app.session());
+    app.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("");
+    assert_eq!(digest(app.session()), before);
 }
 
 #[test]
 fn a_refused_mode_holds_the_prompt_and_shows_how_to_send_it() {
-    let mut desk = waiting();
-    desk.fail(-32602, "not now").expect_sent("");
+    let mut app = waiting();
+    app.fail(-32602, "not now").expect_sent("");
     assert_eq!(
-        desk.state.flash.as_deref(),
+        app.state.flash.as_deref(),
         Some("Change failed: not now. Send an empty prompt to run the queue")
     );
-    desk.submit("").expect_sent("call prompt \"look\"");
+    app.submit("").expect_sent("call prompt \"look\"");
 }
 
 #[test]
 fn settings_restored_after_a_crash_hold_prompts_without_a_limit() {
-    let mut desk = read_only();
-    again(&mut desk, Reply::Done);
-    desk.submit("go on").expect_sent("call mode read-only");
-    desk.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("");
-    assert_eq!(desk.session().pending_setting(), Some("mode"));
-    desk.reply(Ok(Reply::Done)).expect_sent("call prompt \"go on\"");
+    let mut app = read_only();
+    again(&mut app, Reply::Done);
+    app.submit("go on").expect_sent("call mode read-only");
+    app.play(Event::Timer(TimerId::SettingOverdue(KEY))).expect_sent("");
+    assert_eq!(app.session().pending_setting(), Some("mode"));
+    app.reply(Ok(Reply::Done)).expect_sent("call prompt \"go on\"");
 }

@@ -17,9 +17,9 @@ fn far_spec() -> AgentSpec {
 }
 
 fn ready() -> TestApp {
-    let mut desk = TestApp::with_spec(far_spec());
-    desk.handshake(all_capabilities()).open(ID);
-    desk
+    let mut app = TestApp::with_spec(far_spec());
+    app.handshake(all_capabilities()).open(ID);
+    app
 }
 
 fn edit() -> SessionUpdate {
@@ -34,15 +34,15 @@ fn edit() -> SessionUpdate {
 
 #[test]
 fn the_remote_agent_gets_its_folder_and_the_session_is_stored_under_the_local_one() {
-    let desk = ready();
-    let place = &desk.session().place;
+    let app = ready();
+    let place = &app.session().place;
     assert_eq!((place.folder(), place.cwd.as_path()), ("/srv/shop".as_ref(), "/code/shop".as_ref()));
-    let connect = desk.fx.iter().find_map(|effect| match effect {
+    let connect = app.fx.iter().find_map(|effect| match effect {
         Effect::Connect { cwd, .. } => Some(cwd.clone()),
         _ => None,
     });
     assert_eq!(connect, Some("/code/shop".into()), "ssh runs locally");
-    let head = desk.kept.iter().find_map(|note| match note {
+    let head = app.kept.iter().find_map(|note| match note {
         Note::Head(head) => Some(head.clone()),
         _ => None,
     });
@@ -57,50 +57,50 @@ fn the_remote_agent_gets_its_folder_and_the_session_is_stored_under_the_local_on
 
 #[test]
 fn remote_files_are_not_read_from_the_local_disk() {
-    let mut desk = ready();
-    desk.fx.clear();
-    desk.submit("go");
-    desk.update(edit()).end_turn(StopReason::EndTurn);
+    let mut app = ready();
+    app.fx.clear();
+    app.submit("go");
+    app.update(edit()).end_turn(StopReason::EndTurn);
     let reads = |effect: &Effect| matches!(effect, Effect::LocateDiffs(_) | Effect::ReadGit { .. });
-    assert!(!desk.fx.iter().any(reads), "{:?}", desk.fx);
+    assert!(!app.fx.iter().any(reads), "{:?}", app.fx);
     let git = GitInfo { branch: "main".into(), is_dirty: false };
-    desk.service(ServiceEvent::Git(KEY, Some(git)));
-    assert_eq!(desk.session().git, None);
+    app.service(ServiceEvent::Git(KEY, Some(git)));
+    assert_eq!(app.session().git, None);
 }
 
 #[test]
 fn a_remote_file_is_opened_only_by_the_editor_configured_for_it() {
-    let mut desk = ready();
+    let mut app = ready();
     let target = || Target::File(Location { path: "src/a.rs".into(), line: Some(3) });
-    desk.fx.clear();
-    desk.play(Event::Open(target()));
-    assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::OpenFile { .. })));
+    app.fx.clear();
+    app.play(Event::Open(target()));
+    assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::OpenFile { .. })));
     assert!(
-        desk.state.flash.as_deref().is_some_and(|text| text.contains("on build")),
+        app.state.flash.as_deref().is_some_and(|text| text.contains("on build")),
         "{:?}",
-        desk.state.flash
+        app.state.flash
     );
     let editor = Some("code --remote ssh-remote+build {path}".to_owned());
-    let mut desk = TestApp::with_spec(AgentSpec { editor: editor.clone(), ..far_spec() });
-    desk.handshake(all_capabilities()).open(ID);
-    desk.play(Event::Open(target()));
+    let mut app = TestApp::with_spec(AgentSpec { editor: editor.clone(), ..far_spec() });
+    app.handshake(all_capabilities()).open(ID);
+    app.play(Event::Open(target()));
     let place = Location { path: "/srv/shop/src/a.rs".into(), line: Some(3) };
-    assert!(desk.fx.contains(&Effect::OpenFile { place, folder: "/code/shop".into(), editor }));
+    assert!(app.fx.contains(&Effect::OpenFile { place, folder: "/code/shop".into(), editor }));
 }
 
 #[test]
 fn a_lost_connection_is_restored_and_the_session_resumed() {
-    let mut desk = ready();
-    desk.submit("go");
-    desk.fx.clear();
+    let mut app = ready();
+    app.submit("go");
+    app.fx.clear();
     let error = "The line to build was not made, or was lost: Broken pipe.".to_owned();
     for _ in 0..2 {
-        desk.wait(5).agent(AgentEvent::Closed(CloseReason::Unreachable { error: error.clone() }));
+        app.wait(5).agent(AgentEvent::Closed(CloseReason::Unreachable { error: error.clone() }));
     }
-    desk.handshake(all_capabilities())
+    app.handshake(all_capabilities())
         .expect_sent("connect 2 after 500 ms\nconnect 3 after 2000 ms\ncall resume s");
     assert!(matches!(
-        desk.session().transcript.items().last().map(|item| &item.body),
+        app.session().transcript.items().last().map(|item| &item.body),
         Some(ItemBody::Notice { title, detail: Some(detail), .. })
             if title == "The connection failed." && detail.starts_with(&error)
     ));
@@ -108,31 +108,31 @@ fn a_lost_connection_is_restored_and_the_session_resumed() {
 
 #[test]
 fn a_host_that_requires_interaction_gets_the_terminal_if_the_user_agrees() {
-    let mut desk = TestApp::with_spec(far_spec());
-    desk.fx.clear();
+    let mut app = TestApp::with_spec(far_spec());
+    app.fx.clear();
     let error = "build does not let ssh in without asking: Permission denied (password).".to_owned();
-    desk.agent(AgentEvent::Closed(CloseReason::SignInFirst { error })).expect_sent("");
-    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
+    app.agent(AgentEvent::Closed(CloseReason::SignInFirst { error })).expect_sent("");
+    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("the user is asked") };
     assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::SignInToHost(CONN));
-    desk.flow(|state, _, fx| operations::sign_in_to_host(state, CONN, fx));
-    let spec = desk.fx.iter().find_map(|effect| match effect {
+    app.flow(|state, _, fx| operations::sign_in_to_host(state, CONN, fx));
+    let spec = app.fx.iter().find_map(|effect| match effect {
         Effect::RunLogin { spec, .. } => Some(spec.clone()),
         _ => None,
     });
     let spec = spec.expect("the sign-in runs");
     assert_eq!((spec.command.as_str(), spec.command_line().as_str()), ("", "ssh build"));
-    desk.fx.clear();
-    desk.service(ServiceEvent::LoginDone(CONN, Ok(()))).expect_sent("connect 2 after 0 ms");
+    app.fx.clear();
+    app.service(ServiceEvent::LoginDone(CONN, Ok(()))).expect_sent("connect 2 after 0 ms");
     let second = ConnId(2);
-    desk.flow(|state, _, fx| operations::sign_in_to_host(state, second, fx));
-    assert!(!desk.fx.iter().any(|effect| matches!(effect, Effect::RunLogin { .. })), "it is starting");
+    app.flow(|state, _, fx| operations::sign_in_to_host(state, second, fx));
+    assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::RunLogin { .. })), "it is starting");
 }
 
 #[test]
 fn a_local_agent_makes_the_session_local_again() {
-    let mut desk = ready();
+    let mut app = ready();
     let near = AgentSpec { name: "near".into(), command: "near".into(), ..AgentSpec::default() };
-    desk.flow(|state, now, fx| operations::start_agent(state, KEY, near, now, fx));
-    assert_eq!(desk.session().place.far, None);
-    assert_eq!(desk.session().id, None, "another agent does not have the old id");
+    app.flow(|state, now, fx| operations::start_agent(state, KEY, near, now, fx));
+    assert_eq!(app.session().place.far, None);
+    assert_eq!(app.session().id, None, "another agent does not have the old id");
 }

@@ -13,17 +13,17 @@ fn spec(name: &str) -> AgentSpec {
 
 /// A session with two turns.
 fn talked() -> TestApp {
-    let mut desk = TestApp::ready();
-    desk.submit("mend the rounding of the till");
-    desk.updates(vec![text(Role::Thought, "hm"), says("I look."), call("a", ToolStatus::Completed)]);
-    desk.end_turn(StopReason::EndTurn);
-    desk.submit("and the receipt").update(says("Done.")).end_turn(StopReason::EndTurn);
-    desk.fx.clear();
-    desk
+    let mut app = TestApp::ready();
+    app.submit("mend the rounding of the till");
+    app.updates(vec![text(Role::Thought, "hm"), says("I look."), call("a", ToolStatus::Completed)]);
+    app.end_turn(StopReason::EndTurn);
+    app.submit("and the receipt").update(says("Done.")).end_turn(StopReason::EndTurn);
+    app.fx.clear();
+    app
 }
 
-fn prompt_blocks(desk: &mut TestApp) -> Vec<ContentBlock> {
-    let sent = std::mem::take(&mut desk.fx).into_iter().find_map(|effect| match effect {
+fn prompt_blocks(app: &mut TestApp) -> Vec<ContentBlock> {
+    let sent = std::mem::take(&mut app.fx).into_iter().find_map(|effect| match effect {
         Effect::Send(_, AgentCommand::Call(_, Call::Prompt(_, blocks))) => Some(blocks),
         _ => None,
     });
@@ -32,25 +32,25 @@ fn prompt_blocks(desk: &mut TestApp) -> Vec<ContentBlock> {
 
 /// Hands the conversation over to `other`, and opens its session.
 fn handed_over(capabilities: AgentCapabilities) -> (TestApp, SessionKey) {
-    let mut desk = talked();
-    desk.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
-    let key = desk.state.active;
-    let conn = desk.state.sessions[&key].conn.unwrap();
+    let mut app = talked();
+    app.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
+    let key = app.state.active;
+    let conn = app.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities, ..AgentInfo::default() };
-    desk.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
-    let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+    app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
+    let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
     let reply = SessionReply { id: Some("n".into()), ..SessionReply::default() };
-    desk.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Session(reply)))));
-    desk.fx.clear();
-    (desk, key)
+    app.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Session(reply)))));
+    app.fx.clear();
+    (app, key)
 }
 
 #[test]
 fn the_first_prompt_includes_the_conversation_as_a_resource() {
     let capabilities = AgentCapabilities { prompt_embedded_context: true, ..AgentCapabilities::default() };
-    let (mut desk, key) = handed_over(capabilities);
-    desk.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
-    let blocks = prompt_blocks(&mut desk);
+    let (mut app, key) = handed_over(capabilities);
+    app.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
+    let blocks = prompt_blocks(&mut app);
     let [ContentBlock::Resource { mime_type, body: ResourceBody::Text(told), .. }, ContentBlock::Text(asked)] =
         blocks.as_slice()
     else {
@@ -64,35 +64,35 @@ fn the_first_prompt_includes_the_conversation_as_a_resource() {
     }
     assert!(!told.contains("hm"), "thoughts are not included");
     // It is sent once, with a turn that was answered.
-    let conn = desk.state.sessions[&key].conn.unwrap();
-    let end = |desk: &mut TestApp, result| {
-        let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
-        desk.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
+    let conn = app.state.sessions[&key].conn.unwrap();
+    let end = |app: &mut TestApp, result| {
+        let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+        app.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
     };
-    end(&mut desk, Err(CallError::Agent(RpcError::new(-32603, "no quota"))));
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::submit(state, key, "again".into(), now, fx));
-    assert_eq!(prompt_blocks(&mut desk).len(), 2, "the turn failed, so it is sent again");
-    end(&mut desk, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
-    assert_eq!(prompt_blocks(&mut desk), [ContentBlock::Text("more".into())]);
+    end(&mut app, Err(CallError::Agent(RpcError::new(-32603, "no quota"))));
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::submit(state, key, "again".into(), now, fx));
+    assert_eq!(prompt_blocks(&mut app).len(), 2, "the turn failed, so it is sent again");
+    end(&mut app, Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None }));
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::submit(state, key, "more".into(), now, fx));
+    assert_eq!(prompt_blocks(&mut app), [ContentBlock::Text("more".into())]);
 }
 
 #[test]
 fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
-    let (mut desk, key) = handed_over(AgentCapabilities::default());
-    desk.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
-    let blocks = prompt_blocks(&mut desk);
+    let (mut app, key) = handed_over(AgentCapabilities::default());
+    app.flow(|state, now, fx| operations::submit(state, key, "go on".into(), now, fx));
+    let blocks = prompt_blocks(&mut app);
     let [ContentBlock::Text(told), ContentBlock::Text(asked)] = blocks.as_slice() else {
         panic!("{blocks:?}")
     };
     assert!(told.starts_with("<earlier_conversation>\n"), "{told}");
-    let conn = desk.state.sessions[&key].conn.unwrap();
+    let conn = app.state.sessions[&key].conn.unwrap();
     for part in [told.clone(), asked.clone()] {
-        desk.play(Event::Agent(conn, AgentEvent::Update("n".into(), text(Role::User, &part))));
+        app.play(Event::Agent(conn, AgentEvent::Update("n".into(), text(Role::User, &part))));
     }
-    let shown = digest(&desk.state.sessions[&key]);
+    let shown = digest(&app.state.sessions[&key]);
     assert!(shown.ends_with("user* \"go on\""), "{shown}");
     // When it is replayed, it is the same prompt.
     assert_eq!(text::without_context(&format!("{told}{asked}")), "go on");
@@ -100,38 +100,38 @@ fn an_agent_without_resources_gets_text_and_its_echo_is_hidden() {
 
 #[test]
 fn both_sessions_of_a_handover_are_linked() {
-    let mut desk = talked();
-    desk.kept.clear();
+    let mut app = talked();
+    app.kept.clear();
     let fx = {
         let mut fx = Vec::new();
-        operations::hand_over(&mut desk.state, KEY, spec("other"), desk.now, &mut fx);
-        fx.extend(update(&mut desk.state, Event::Input, desk.now));
+        operations::hand_over(&mut app.state, KEY, spec("other"), app.now, &mut fx);
+        fx.extend(update(&mut app.state, Event::Input, app.now));
         fx
     };
-    let key = desk.state.active;
+    let key = app.state.active;
     let link = Note::CameFrom { session: KEY, kept_as: None, copied_turns: None };
     let is_linked = fx.iter().any(
         |effect| matches!(effect, Effect::Keep { session, notes } if *session == key && notes.contains(&link)),
     );
     assert!(is_linked, "{fx:?}");
-    assert!(digest(desk.session()).ends_with("notice Info: Conversation handed over to other."));
+    assert!(digest(app.session()).ends_with("notice Info: Conversation handed over to other."));
     assert!(
-        digest(&desk.state.sessions[&key])
+        digest(&app.state.sessions[&key])
             .ends_with("notice Info: Continued from a session with fake: mend the rounding of the till")
     );
 }
 
 #[test]
 fn a_handover_has_the_configured_size_and_notes_omissions() {
-    let mut desk = talked();
+    let mut app = talked();
     for number in 0..40 {
-        desk.submit(&format!("prompt {number}"))
+        app.submit(&format!("prompt {number}"))
             .update(says(&"words ".repeat(100)))
             .end_turn(StopReason::EndTurn);
     }
-    desk.state.setup.handover_bytes = 4096;
-    desk.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
-    let told = &shown_handover(&desk).text;
+    app.state.setup.handover_bytes = 4096;
+    app.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
+    let told = &shown_handover(&app).text;
     assert!(told.len() <= 4096, "{}", told.len());
     assert!(told.contains("prompt 39") && !told.contains("prompt 3\n"), "{told}");
     assert!(
@@ -142,70 +142,70 @@ fn a_handover_has_the_configured_size_and_notes_omissions() {
 
 #[test]
 fn the_first_prompt_in_memory_is_not_called_the_first_if_more_is_stored() {
-    let mut desk = talked();
+    let mut app = talked();
     for _ in 0..8 {
-        desk.submit("words").update(says(&"words ".repeat(100))).end_turn(StopReason::EndTurn);
+        app.submit("words").update(says(&"words ".repeat(100))).end_turn(StopReason::EndTurn);
     }
-    desk.state.setup.handover_bytes = handover::LEAST_BYTES;
-    let told = |desk: &mut TestApp| {
-        desk.flow(|state, _, fx| operations::tell_agent(state, KEY, fx));
-        let resume = &mut desk.state.sessions.get_mut(&KEY).unwrap().resume;
+    app.state.setup.handover_bytes = handover::LEAST_BYTES;
+    let told = |app: &mut TestApp| {
+        app.flow(|state, _, fx| operations::tell_agent(state, KEY, fx));
+        let resume = &mut app.state.sessions.get_mut(&KEY).unwrap().resume;
         let text = resume.handover().unwrap().text.clone();
         resume.handed_over();
         text
     };
-    assert!(told(&mut desk).contains("The first prompt was: mend the rounding"));
-    desk.state.sessions.get_mut(&KEY).unwrap().pages.book.earlier =
+    assert!(told(&mut app).contains("The first prompt was: mend the rounding"));
+    app.state.sessions.get_mut(&KEY).unwrap().pages.book.earlier =
         Some(Earlier { uid: "k".into(), before: 9, count: 9, is_loading: false, has_failed: false });
-    let text = told(&mut desk);
+    let text = told(&mut app);
     assert!(!text.contains("The first prompt was") && text.contains("Earlier parts are omitted"), "{text}");
 }
 
 #[test]
 fn a_summary_of_the_agent_replaces_the_summarized_part() {
-    let mut desk = talked();
-    desk.update(SessionUpdate::Compaction {
+    let mut app = talked();
+    app.update(SessionUpdate::Compaction {
         id: "c".into(),
         status: "completed".into(),
         summary: Patch::Set("The till was mended.".into()),
         error: Patch::Keep,
     });
-    desk.submit("now the drawer").update(says("It opens.")).end_turn(StopReason::EndTurn);
-    desk.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
-    let told = &shown_handover(&desk).text;
+    app.submit("now the drawer").update(says("It opens.")).end_turn(StopReason::EndTurn);
+    app.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
+    let told = &shown_handover(&app).text;
     assert!(told.contains("The till was mended.") && told.contains("now the drawer"), "{told}");
     assert!(!told.contains("I look."), "{told}");
 }
 
-fn shown_handover(desk: &TestApp) -> &Handover {
-    desk.state.active_session().unwrap().resume.handover().expect("something is handed over")
+fn shown_handover(app: &TestApp) -> &Handover {
+    app.state.active_session().unwrap().resume.handover().expect("something is handed over")
 }
 
 #[test]
 fn a_lost_conversation_is_sent_if_the_user_requests_it() {
-    let mut desk = talked();
-    desk.crash();
-    desk.wait(1);
+    let mut app = talked();
+    app.crash();
+    app.wait(1);
     let none = AgentCapabilities::default();
-    desk.state.setup.palette = vec![crate::model::PaletteCommand {
+    app.state.setup.palette = vec![crate::model::PaletteCommand {
         action: Action::HandOver,
         text: "Hand over".into(),
         keys: "Alt+H".into(),
         group: crate::model::CommandGroup::Session,
         words: "",
     }];
-    desk.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
-    assert!(desk.state.modals.is_empty(), "an offer receives no keys");
-    let told = desk.session().transcript.items().iter().any(|item| {
+    app.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
+    assert!(app.state.modals.is_empty(), "an offer receives no keys");
+    let told = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. } if detail.contains("Alt+H sends the conversation"))
     });
-    assert!(told, "{}", digest(desk.session()));
-    desk.open("fresh");
-    desk.play(Event::Act(Action::HandOver)).play(Event::Act(Action::HandOver));
-    assert_eq!(digest(desk.session()).matches("The conversation above").count(), 1);
-    desk.fx.clear();
-    desk.submit("go on");
-    let blocks = prompt_blocks(&mut desk);
+    assert!(told, "{}", digest(app.session()));
+    app.open("fresh");
+    app.play(Event::Act(Action::HandOver)).play(Event::Act(Action::HandOver));
+    assert_eq!(digest(app.session()).matches("The conversation above").count(), 1);
+    app.fx.clear();
+    app.submit("go on");
+    let blocks = prompt_blocks(&mut app);
     assert!(
         matches!(&blocks[0], ContentBlock::Text(told) if told.contains("mend the rounding")),
         "{blocks:?}"
@@ -214,9 +214,9 @@ fn a_lost_conversation_is_sent_if_the_user_requests_it() {
 
 #[test]
 fn an_empty_session_has_no_handover() {
-    let mut desk = TestApp::ready();
-    desk.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
-    assert_eq!((desk.state.sessions.len(), desk.state.active), (1, KEY));
+    let mut app = TestApp::ready();
+    app.flow(|state, now, fx| operations::hand_over(state, KEY, spec("other"), now, fx));
+    assert_eq!((app.state.sessions.len(), app.state.active), (1, KEY));
 }
 
 /// A stored session that continues another one.
@@ -240,20 +240,20 @@ fn kept_with(more: Vec<Record>) -> RecordedSession {
 
 #[test]
 fn a_handover_is_recorded_until_it_was_sent() {
-    let mut desk = talked();
-    desk.kept.clear();
-    desk.flow(|state, _, fx| operations::tell_agent(state, KEY, fx)).play(Event::Input);
+    let mut app = talked();
+    app.kept.clear();
+    app.flow(|state, _, fx| operations::tell_agent(state, KEY, fx)).play(Event::Input);
     let is_document = |note: &Note| match note {
         Note::Event { record, .. } => {
             matches!(&**record, Record::HandedOver { text, .. } if text.contains("mend the rounding"))
         }
         _ => false,
     };
-    assert!(desk.kept.iter().any(is_document), "{:?}", desk.kept);
+    assert!(app.kept.iter().any(is_document), "{:?}", app.kept);
 
     let reopened = |more| {
         let mut session = Session::new(SessionKey(9), SessionPlace::default());
-        restore(&mut session, kept_with(more), desk.now);
+        restore(&mut session, kept_with(more), app.now);
         session.resume.handover().cloned()
     };
     let waits = Handover { text: "# Conversation so far".into(), agent: "one".into(), is_sent: false };
@@ -278,16 +278,16 @@ fn a_handover_is_recorded_until_it_was_sent() {
 
 /// An agent that refuses to resume a session, which is then replaced.
 fn forgotten() -> TestApp {
-    let mut desk = talked();
-    desk.crash();
-    desk.wait(1).handshake(all_capabilities());
-    desk.fail(-32603, "no sessions of this project").fail(-32603, "no sessions of this project");
-    desk.open("fresh");
-    desk
+    let mut app = talked();
+    app.crash();
+    app.wait(1).handshake(all_capabilities());
+    app.fail(-32603, "no sessions of this project").fail(-32603, "no sessions of this project");
+    app.open("fresh");
+    app
 }
 
-fn ids_kept(desk: &TestApp) -> Vec<&str> {
-    let ids = desk.kept.iter().filter_map(|note| match note {
+fn ids_kept(app: &TestApp) -> Vec<&str> {
+    let ids = app.kept.iter().filter_map(|note| match note {
         Note::Head(head) => head.session.as_ref().map(SessionId::as_str),
         _ => None,
     });
@@ -296,30 +296,30 @@ fn ids_kept(desk: &TestApp) -> Vec<&str> {
 
 #[test]
 fn restoring_a_lost_session_is_retried_until_a_prompt_is_sent() {
-    let mut desk = forgotten();
-    desk.play(Event::Input);
-    assert!(desk.session().resume.has_lost_history() && desk.session().id == Some("fresh".into()));
-    assert_eq!(ids_kept(&desk).last(), Some(&"s"), "the next start also requests the old one");
-    desk.fx.clear();
+    let mut app = forgotten();
+    app.play(Event::Input);
+    assert!(app.session().resume.has_lost_history() && app.session().id == Some("fresh".into()));
+    assert_eq!(ids_kept(&app).last(), Some(&"s"), "the next start also requests the old one");
+    app.fx.clear();
     // Still not restored: this is reported, but not in the transcript again.
-    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
-    desk.fail(-32603, "no").fail(-32603, "no").open("fresher");
-    assert!(desk.sent().contains("call resume s\ncall load s\ncall new"));
-    assert_eq!(desk.state.flash.as_deref(), Some("The agent still could not restore this conversation."));
-    assert_eq!(digest(desk.session()).matches("could not restore this conversation").count(), 1);
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
+    app.fail(-32603, "no").fail(-32603, "no").open("fresher");
+    assert!(app.sent().contains("call resume s\ncall load s\ncall new"));
+    assert_eq!(app.state.flash.as_deref(), Some("The agent still could not restore this conversation."));
+    assert_eq!(digest(app.session()).matches("could not restore this conversation").count(), 1);
     // Now it is restored.
-    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
-    desk.reply(Ok(Reply::Session(SessionReply::default())));
-    assert!(!desk.session().resume.has_lost_history() && desk.session().id == Some("s".into()));
-    assert!(digest(desk.session()).ends_with("notice Info: The agent restored this conversation."));
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx)).handshake(all_capabilities());
+    app.reply(Ok(Reply::Session(SessionReply::default())));
+    assert!(!app.session().resume.has_lost_history() && app.session().id == Some("s".into()));
+    assert!(digest(app.session()).ends_with("notice Info: The agent restored this conversation."));
 }
 
 #[test]
 fn a_used_replacement_session_is_not_replaced_by_the_old_one() {
-    let mut desk = forgotten();
-    desk.submit("go on then").end_turn(StopReason::EndTurn);
-    assert_eq!(ids_kept(&desk).last(), Some(&"fresh"));
-    desk.fx.clear();
-    desk.crash().wait(1).handshake(all_capabilities());
-    assert!(desk.sent().contains("call resume fresh"));
+    let mut app = forgotten();
+    app.submit("go on then").end_turn(StopReason::EndTurn);
+    assert_eq!(ids_kept(&app).last(), Some(&"fresh"));
+    app.fx.clear();
+    app.crash().wait(1).handshake(all_capabilities());
+    assert!(app.sent().contains("call resume fresh"));
 }

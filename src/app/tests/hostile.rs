@@ -151,66 +151,66 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn play(desk: &mut TestApp, step: Step, nth: u64) {
-    let conn = desk.state.active_session().and_then(|session| session.conn).unwrap_or(CONN);
+fn play(app: &mut TestApp, step: Step, nth: u64) {
+    let conn = app.state.active_session().and_then(|session| session.conn).unwrap_or(CONN);
     match step {
         Step::Ready(auth_methods) => {
             let info = AgentInfo { capabilities: all_capabilities(), auth_methods, ..AgentInfo::default() };
-            desk.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
+            app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
         }
         Step::Replied(result) => {
             let open =
-                desk.state.conns.get(&conn).and_then(|conn| conn.open_calls.values().next_back().cloned());
+                app.state.conns.get(&conn).and_then(|conn| conn.open_calls.values().next_back().cloned());
             if let Some(tag) = open {
-                desk.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
+                app.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
             }
         }
         Step::Ask(ask) => {
-            desk.play(Event::Agent(conn, AgentEvent::Request(AskId(nth), Box::new(ask))));
+            app.play(Event::Agent(conn, AgentEvent::Request(AskId(nth), Box::new(ask))));
         }
         Step::Update(session, update) => {
-            desk.play(Event::Agent(conn, AgentEvent::Update(session.as_str().into(), update)));
+            app.play(Event::Agent(conn, AgentEvent::Update(session.as_str().into(), update)));
         }
         Step::Crash => {
             let status = ExitInfo { code: Some(1), signal: None };
             let reason = CloseReason::Exited { status, stderr_tail: Vec::new() };
-            desk.play(Event::Agent(conn, AgentEvent::Closed(reason)));
+            app.play(Event::Agent(conn, AgentEvent::Closed(reason)));
         }
         Step::Open(id) => {
-            desk.flow(|state, now, fx| operations::open_session(state, id.as_str().into(), now, fx));
+            app.flow(|state, now, fx| operations::open_session(state, id.as_str().into(), now, fx));
         }
         Step::List => {
-            desk.flow(operations::list_sessions);
+            app.flow(operations::list_sessions);
         }
         Step::SignIn(id) => {
-            desk.flow(|state, now, fx| operations::sign_in(state, conn, &id, Vec::new(), now, fx));
+            app.flow(|state, now, fx| operations::sign_in(state, conn, &id, Vec::new(), now, fx));
         }
         Step::Close(takes_default) => {
-            desk.wait(5);
+            app.wait(5);
             // The default answer about folders opens the session in the user's own folder only.
-            let is_choice = matches!(desk.state.modals.last(), Some(Modal::Choice(_)));
-            desk.play(Event::Act(if takes_default && is_choice { Action::Accept } else { Action::Escape }));
+            let is_choice = matches!(app.state.modals.last(), Some(Modal::Choice(_)));
+            app.play(Event::Act(if takes_default && is_choice { Action::Accept } else { Action::Escape }));
         }
         Step::Submit => {
-            let key = desk.state.active;
-            desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+            let key = app.state.active;
+            app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
         }
     }
 }
 
-fn check(desk: &mut TestApp, is_remote: bool) {
+fn check(app: &mut TestApp, is_remote: bool) {
     let root = UserRoot::given("/code/lib");
-    assert!(desk.state.grants.is_empty());
-    for session in desk.state.sessions.values() {
+    assert!(app.state.grants.is_empty());
+    for session in app.state.sessions.values() {
         assert_eq!(session.place.cwd.to_str(), Some("/code/shop"));
         assert!(session.place.additional_directories.iter().all(|given| *given == root));
         assert!(session.permissions.grants().is_empty() && session.permissions.approvals().is_empty());
     }
-    for conn in desk.state.conns.values() {
+    for conn in app.state.conns.values() {
         let expected = if is_remote { Callbacks::NONE } else { Callbacks::default() };
         assert_eq!((conn.spec.callbacks, conn.spec.command.as_str()), (expected, "fake"));
     }
-    for modal in &desk.state.modals {
+    for modal in &app.state.modals {
         let Modal::Choice(dialog) = modal else { continue };
         for choice in &dialog.choices {
             if let ChoiceOutcome::RunLogin(_, spec, env) = &choice.outcome {
@@ -219,7 +219,7 @@ fn check(desk: &mut TestApp, is_remote: bool) {
             }
         }
     }
-    for effect in std::mem::take(&mut desk.fx) {
+    for effect in std::mem::take(&mut app.fx) {
         match effect {
             // None of these happens without a confirmation.
             Effect::RunLogin { .. }
@@ -261,11 +261,11 @@ proptest! {
         };
         let now = std::time::Instant::now();
         let (state, fx) = start(setup, now);
-        let mut desk = TestApp { state, now, fx, kept: Vec::new() };
-        desk.handshake(all_capabilities());
+        let mut app = TestApp { state, now, fx, kept: Vec::new() };
+        app.handshake(all_capabilities());
         for (nth, step) in (1..).zip(steps) {
-            play(&mut desk, step, nth);
-            check(&mut desk, is_remote);
+            play(&mut app, step, nth);
+            check(&mut app, is_remote);
         }
     }
 }

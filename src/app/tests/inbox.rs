@@ -13,11 +13,11 @@ fn of_two(tool: &str) -> AgentRequest {
 }
 
 /// Two tabs, the first active; returns the second one's session and connection.
-fn desk() -> (TestApp, SessionKey, ConnId) {
-    let (mut desk, key, conn) = TestApp::two_tabs();
-    desk.play(Event::Act(Action::ShowTab(1)));
-    desk.fx.clear();
-    (desk, key, conn)
+fn app() -> (TestApp, SessionKey, ConnId) {
+    let (mut app, key, conn) = TestApp::two_tabs();
+    app.play(Event::Act(Action::ShowTab(1)));
+    app.fx.clear();
+    (app, key, conn)
 }
 
 impl TestApp {
@@ -44,15 +44,15 @@ impl TestApp {
 
 #[test]
 fn all_tabs_are_listed_with_the_oldest_first() {
-    let (mut desk, key, conn) = desk();
-    desk.other_asks(conn, 1, of_two("a"));
-    desk.wait(1).ask(2, permission("b"));
-    desk.other_asks(conn, 3, of_two("c"));
-    desk.wait(1).flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
-    let tag = desk.state.conns[&conn].open_calls.values().next().cloned().unwrap();
+    let (mut app, key, conn) = app();
+    app.other_asks(conn, 1, of_two("a"));
+    app.wait(1).ask(2, permission("b"));
+    app.other_asks(conn, 3, of_two("c"));
+    app.wait(1).flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+    let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
     let failed = Err(CallError::Agent(RpcError::new(-32603, "out of tokens")));
-    desk.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, failed)));
-    let listed: Vec<_> = waiting(&desk.state).into_iter().map(|row| (row.key, row.what)).collect();
+    app.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, failed)));
+    let listed: Vec<_> = waiting(&app.state).into_iter().map(|row| (row.key, row.what)).collect();
     assert_eq!(
         listed,
         [
@@ -62,9 +62,9 @@ fn all_tabs_are_listed_with_the_oldest_first() {
             (key, WaitingFor::Failure("out of tokens".into())),
         ]
     );
-    assert_eq!(count_behind(&desk.state), (2, 1));
-    desk.key(Action::ShowTab(2));
-    assert_eq!(count_behind(&desk.state), (1, 0), "the failure was seen");
+    assert_eq!(count_behind(&app.state), (2, 1));
+    app.key(Action::ShowTab(2));
+    assert_eq!(count_behind(&app.state), (1, 0), "the failure was seen");
 }
 
 #[test]
@@ -75,114 +75,114 @@ fn a_turn_that_stopped_early_is_listed_with_its_reason() {
         (StopReason::Refusal, "The agent refused to continue"),
         (StopReason::Other("nap".into()), "Turn finished: nap"),
     ] {
-        let (mut desk, key, conn) = desk();
-        desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
-        let tag = desk.state.conns[&conn].open_calls.values().next().cloned().unwrap();
+        let (mut app, key, conn) = app();
+        app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+        let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
         let ended = Ok(Reply::TurnEnded { reason, usage: None });
-        desk.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, ended)));
-        let listed: Vec<_> = waiting(&desk.state).into_iter().map(|row| (row.key, row.what)).collect();
+        app.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, ended)));
+        let listed: Vec<_> = waiting(&app.state).into_iter().map(|row| (row.key, row.what)).collect();
         assert_eq!(listed, [(key, WaitingFor::Stopped(words.into()))]);
-        assert_eq!(tab::mark(&desk.state, &desk.state.sessions[&key]), TabMark::Failed);
-        assert_eq!(desk.state.flash.as_deref(), Some(format!("Tab 2: turn stopped: {words}.").as_str()));
+        assert_eq!(tab::mark(&app.state, &app.state.sessions[&key]), TabMark::Failed);
+        assert_eq!(app.state.flash.as_deref(), Some(format!("Tab 2: turn stopped: {words}.").as_str()));
     }
 }
 
 #[test]
 fn a_permission_of_an_inactive_tab_is_answered_in_place_and_once() {
-    let (mut desk, key, conn) = desk();
-    desk.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));
-    desk.key(Action::OpenAttention);
+    let (mut app, key, conn) = app();
+    app.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));
+    app.key(Action::OpenAttention);
     // The list was opened by a key, but its content has not been read yet.
-    desk.quick_key(Action::Choose(1)).expect_sent("");
-    desk.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
-    assert_eq!((desk.state.active, desk.marked()), (KEY, Some(&WaitingFor::Ask(conn, AskId(2)))));
+    app.quick_key(Action::Choose(1)).expect_sent("");
+    app.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
+    assert_eq!((app.state.active, app.marked()), (KEY, Some(&WaitingFor::Ask(conn, AskId(2)))));
     // The same key again too soon: the entry that moved under the selection is not answered.
-    desk.quick_key(Action::Choose(1)).expect_sent("");
-    desk.key(Action::Choose(2)).expect_sent("answer 2: selected no");
-    assert_eq!((desk.marked(), desk.state.sessions[&key].asks.len()), (None, 0));
-    desk.key(Action::Choose(1)).key(Action::Accept).expect_sent("");
-    assert_eq!((desk.state.modals.len(), desk.state.active), (0, KEY), "an empty inbox closes");
+    app.quick_key(Action::Choose(1)).expect_sent("");
+    app.key(Action::Choose(2)).expect_sent("answer 2: selected no");
+    assert_eq!((app.marked(), app.state.sessions[&key].asks.len()), (None, 0));
+    app.key(Action::Choose(1)).key(Action::Accept).expect_sent("");
+    assert_eq!((app.state.modals.len(), app.state.active), (0, KEY), "an empty inbox closes");
 }
 
 #[test]
 fn a_key_for_a_cancelled_request_answers_no_other() {
-    let (mut desk, _, conn) = desk();
-    desk.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));
-    desk.key(Action::OpenAttention).wait(2);
-    desk.play(Event::Agent(conn, AgentEvent::AskWithdrawn(AskId(1))));
-    desk.fx.clear();
-    desk.quick_key(Action::Choose(1)).expect_sent("");
-    assert_eq!(desk.marked(), Some(&WaitingFor::Ask(conn, AskId(2))));
+    let (mut app, _, conn) = app();
+    app.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));
+    app.key(Action::OpenAttention).wait(2);
+    app.play(Event::Agent(conn, AgentEvent::AskWithdrawn(AskId(1))));
+    app.fx.clear();
+    app.quick_key(Action::Choose(1)).expect_sent("");
+    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, AskId(2))));
 }
 
 #[test]
 fn new_entries_do_not_move_the_selection() {
-    let (mut desk, _, conn) = desk();
-    desk.other_asks(conn, 1, of_two("a"));
-    desk.key(Action::OpenAttention).wait(2);
-    desk.ask(2, permission("b")).other_asks(conn, 3, of_two("c"));
-    assert_eq!(desk.marked(), Some(&WaitingFor::Ask(conn, AskId(1))));
-    desk.quick_key(Action::Choose(1)).expect_sent("answer 1: selected yes");
+    let (mut app, _, conn) = app();
+    app.other_asks(conn, 1, of_two("a"));
+    app.key(Action::OpenAttention).wait(2);
+    app.ask(2, permission("b")).other_asks(conn, 3, of_two("c"));
+    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, AskId(1))));
+    app.quick_key(Action::Choose(1)).expect_sent("answer 1: selected yes");
 }
 
 #[test]
 fn arrow_keys_move_the_selection_and_enter_activates_the_tab() {
-    let (mut desk, key, conn) = desk();
-    desk.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
-    desk.key(Action::OpenAttention).key(Action::Down);
-    assert_eq!(desk.marked(), Some(&WaitingFor::Ask(conn, AskId(2))));
-    desk.quick_key(Action::Accept).expect_sent("draft \"\"");
-    assert_eq!((desk.state.active, desk.state.modals.len()), (key, 0));
+    let (mut app, key, conn) = app();
+    app.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
+    app.key(Action::OpenAttention).key(Action::Down);
+    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, AskId(2))));
+    app.quick_key(Action::Accept).expect_sent("draft \"\"");
+    assert_eq!((app.state.active, app.state.modals.len()), (key, 0));
     // There it is the dialog of the tab, with a new grace period.
-    desk.quick_key(Action::Choose(1)).expect_sent("");
-    desk.key(Action::Choose(1)).expect_sent("answer 2: selected yes");
-    assert_eq!(desk.session().asks.len(), 1);
+    app.quick_key(Action::Choose(1)).expect_sent("");
+    app.key(Action::Choose(1)).expect_sent("answer 2: selected yes");
+    assert_eq!(app.session().asks.len(), 1);
 }
 
 #[test]
 fn an_expanded_request_has_the_keys_of_its_dialog_and_escape_returns() {
-    let (mut desk, _, conn) = desk();
-    desk.other_asks(conn, 1, of_two("a"));
-    desk.key(Action::OpenAttention).key(Action::FullScreen);
-    assert!(dialogs::is_attention_whole(&desk.state));
-    desk.key(Action::Escape).expect_sent("");
-    assert!(!dialogs::is_attention_whole(&desk.state), "it was not rejected");
-    desk.key(Action::FullScreen).key(Action::Down).key(Action::Accept).expect_sent("answer 1: selected no");
-    assert_eq!(desk.marked(), None);
+    let (mut app, _, conn) = app();
+    app.other_asks(conn, 1, of_two("a"));
+    app.key(Action::OpenAttention).key(Action::FullScreen);
+    assert!(dialogs::is_attention_whole(&app.state));
+    app.key(Action::Escape).expect_sent("");
+    assert!(!dialogs::is_attention_whole(&app.state), "it was not rejected");
+    app.key(Action::FullScreen).key(Action::Down).key(Action::Accept).expect_sent("answer 1: selected no");
+    assert_eq!(app.marked(), None);
 }
 
 #[test]
 fn a_question_is_answered_in_its_tab_only() {
-    let (mut desk, key, conn) = desk();
+    let (mut app, key, conn) = app();
     let AgentRequest::Elicitation(asked) = question() else { panic!("it is a question") };
     let asked = AgentRequest::Elicitation(ElicitationRequest { session: Some("two".into()), ..asked });
-    desk.other_asks(conn, 1, asked).key(Action::OpenAttention);
-    desk.key(Action::Choose(1)).key(Action::FullScreen).key(Action::Choose(1)).expect_sent("");
-    desk.key(Action::Accept);
-    assert_eq!((desk.state.active, dialogs::focus(&desk.state)), (key, dialogs::Focus::Form));
+    app.other_asks(conn, 1, asked).key(Action::OpenAttention);
+    app.key(Action::Choose(1)).key(Action::FullScreen).key(Action::Choose(1)).expect_sent("");
+    app.key(Action::Accept);
+    assert_eq!((app.state.active, dialogs::focus(&app.state)), (key, dialogs::Focus::Form));
 }
 
 #[test]
 fn the_dialog_of_the_active_tab_is_unchanged_after_the_inbox_was_open() {
-    let (mut desk, _, conn) = desk();
-    desk.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
-    desk.key(Action::Down).key(Action::OpenAttention).key(Action::Down).key(Action::Choose(2));
-    desk.expect_sent("answer 2: selected no").key(Action::Escape);
-    assert_eq!((desk.state.modals.len(), dialogs::focus(&desk.state)), (0, dialogs::Focus::Permission));
+    let (mut app, _, conn) = app();
+    app.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
+    app.key(Action::Down).key(Action::OpenAttention).key(Action::Down).key(Action::Choose(2));
+    app.expect_sent("answer 2: selected no").key(Action::Escape);
+    assert_eq!((app.state.modals.len(), dialogs::focus(&app.state)), (0, dialogs::Focus::Permission));
     // It was shown again without a key press.
-    desk.quick_key(Action::Choose(1)).expect_sent("");
-    desk.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
+    app.quick_key(Action::Choose(1)).expect_sent("");
+    app.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
 }
 
 #[test]
 fn sign_ins_and_ended_turns_are_listed_until_they_are_handled() {
-    let (mut desk, key, conn) = desk();
-    desk.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
-    let tag = desk.state.conns[&conn].open_calls.values().next().cloned().unwrap();
+    let (mut app, key, conn) = app();
+    app.flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
+    let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
     let refused = Err(CallError::Agent(RpcError::new(RpcError::AUTH_REQUIRED, "auth required")));
-    desk.play(Event::Agent(conn, AgentEvent::Replied(tag, refused)));
-    let whats = |desk: &TestApp| waiting(&desk.state).into_iter().map(|row| row.what).collect::<Vec<_>>();
-    assert!(whats(&desk).contains(&WaitingFor::SignIn), "{:?}", whats(&desk));
-    desk.key(Action::ShowTab(2));
-    assert_eq!(whats(&desk), [WaitingFor::SignIn], "looking at it does not sign in");
+    app.play(Event::Agent(conn, AgentEvent::Replied(tag, refused)));
+    let whats = |app: &TestApp| waiting(&app.state).into_iter().map(|row| row.what).collect::<Vec<_>>();
+    assert!(whats(&app).contains(&WaitingFor::SignIn), "{:?}", whats(&app));
+    app.key(Action::ShowTab(2));
+    assert_eq!(whats(&app), [WaitingFor::SignIn], "looking at it does not sign in");
 }

@@ -8,51 +8,51 @@ use crate::model::*;
 
 #[test]
 fn the_initial_state_starts_the_agent_or_opens_the_picker() {
-    let mut desk = TestApp::started();
-    desk.expect("starting · idle").expect_sent("connect 1 after 0 ms");
-    let (state, _) = start(Setup::default(), desk.now);
+    let mut app = TestApp::started();
+    app.expect("starting · idle").expect_sent("connect 1 after 0 ms");
+    let (state, _) = start(Setup::default(), app.now);
     assert!(state.conns.is_empty());
     assert_eq!(digest(&state.sessions[&state.active]), "no agent · idle");
 }
 
 #[test]
 fn acp_v1_the_handshake_comes_before_the_session() {
-    let mut desk = TestApp::started();
-    desk.expect_sent("connect 1 after 0 ms");
-    desk.handshake(all_capabilities()).expect_sent("call new").expect("opening · idle");
-    let folder = desk.state.setup.folder.clone();
-    desk.open(ID).expect("ready · idle");
-    assert!(desk.fx.iter().any(|effect| matches!(effect, Effect::ReadGit { .. })));
-    assert_eq!(desk.session().place.cwd, folder);
-    assert_eq!(desk.state.conns[&CONN].pid, Some(7));
+    let mut app = TestApp::started();
+    app.expect_sent("connect 1 after 0 ms");
+    app.handshake(all_capabilities()).expect_sent("call new").expect("opening · idle");
+    let folder = app.state.setup.folder.clone();
+    app.open(ID).expect("ready · idle");
+    assert!(app.fx.iter().any(|effect| matches!(effect, Effect::ReadGit { .. })));
+    assert_eq!(app.session().place.cwd, folder);
+    assert_eq!(app.state.conns[&CONN].pid, Some(7));
 }
 
 #[test]
 fn a_crash_in_a_turn_keeps_the_partial_text_and_resumes() {
-    let mut desk = TestApp::running();
-    desk.update(says("I wi")).update(call("t", ToolStatus::InProgress)).crash();
-    desk.expect_sent("connect 2 after 500 ms");
+    let mut app = TestApp::running();
+    app.update(says("I wi")).update(call("t", ToolStatus::InProgress)).crash();
+    app.expect_sent("connect 2 after 500 ms");
     let died = r#"
         user* "go"
         agent "I wi"
         tool t Cancelled? "do t"
         end died: The agent exited with exit code 3. ["out of luck"]
         "#;
-    desk.expect(&format!("starting · idle\n{died}"));
-    desk.handshake(all_capabilities()).expect_sent("call resume s");
-    desk.reply(Ok(Reply::Session(SessionReply::default())));
-    desk.expect(&format!("ready · idle\n{died}"));
-    desk.submit("go on").expect_sent(r#"call prompt "go on""#);
+    app.expect(&format!("starting · idle\n{died}"));
+    app.handshake(all_capabilities()).expect_sent("call resume s");
+    app.reply(Ok(Reply::Session(SessionReply::default())));
+    app.expect(&format!("ready · idle\n{died}"));
+    app.submit("go on").expect_sent(r#"call prompt "go on""#);
 }
 
 #[test]
 fn without_resume_the_history_is_loaded_and_merged_with_the_interrupted_turn() {
-    let mut desk = TestApp::running();
-    desk.update(says("old")).crash();
-    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
-    desk.expect_sent("connect 2 after 500 ms\ncall load s");
-    assert_eq!(desk.session().transcript.items().len(), 3, "the items stay until the replay begins");
-    desk.updates(vec![
+    let mut app = TestApp::running();
+    app.update(says("old")).crash();
+    app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    app.expect_sent("connect 2 after 500 ms\ncall load s");
+    assert_eq!(app.session().transcript.items().len(), 3, "the items stay until the replay begins");
+    app.updates(vec![
         text(Role::User, "go"),
         says("old"),
         call("call_1", ToolStatus::Pending),
@@ -61,8 +61,8 @@ fn without_resume_the_history_is_loaded_and_merged_with_the_interrupted_turn() {
         call("call_1", ToolStatus::Completed),
         call("call_1", ToolStatus::Pending),
     ]);
-    desk.reply(Ok(Reply::Done)).play(Event::Timer(TimerId::History(KEY)));
-    desk.expect(
+    app.reply(Ok(Reply::Done)).play(Event::Timer(TimerId::History(KEY)));
+    app.expect(
         r#"ready · idle
         user* "go"
         agent "old"
@@ -72,18 +72,18 @@ fn without_resume_the_history_is_loaded_and_merged_with_the_interrupted_turn() {
         user "again"
         tool call_1 Completed "do call_1""#,
     );
-    assert!(!desk.session().has_background_news);
+    assert!(!app.session().has_background_news);
 }
 
 #[test]
 fn a_failed_replay_restores_the_items_and_reports_the_loss() {
-    let mut desk = TestApp::running();
-    desk.update(says("old")).end_turn(StopReason::EndTurn).crash();
-    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
-    desk.update(text(Role::User, "go")).fail(-32603, "file is broken");
-    desk.expect_sent("connect 2 after 500 ms\ncall load s\ncall new");
-    desk.open("t");
-    desk.expect(
+    let mut app = TestApp::running();
+    app.update(says("old")).end_turn(StopReason::EndTurn).crash();
+    app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    app.update(text(Role::User, "go")).fail(-32603, "file is broken");
+    app.expect_sent("connect 2 after 500 ms\ncall load s\ncall new");
+    app.open("t");
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -92,15 +92,15 @@ fn a_failed_replay_restores_the_items_and_reports_the_loss() {
         notice Warning: The agent could not restore this conversation.
         "#,
     );
-    assert_eq!(desk.session().id, Some("t".into()));
+    assert_eq!(app.session().id, Some("t".into()));
 }
 
 #[test]
 fn an_empty_load_and_a_late_replay_of_the_same_keep_the_items() {
-    let mut desk = TestApp::running();
-    desk.update(says("old")).end_turn(StopReason::EndTurn).crash();
-    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
-    desk.reply(Ok(Reply::Done)).update(says("connectors do not load"));
+    let mut app = TestApp::running();
+    app.update(says("old")).end_turn(StopReason::EndTurn).crash();
+    app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    app.reply(Ok(Reply::Done)).update(says("connectors do not load"));
     let shown = r#"
         ready · idle
         user* "go"
@@ -108,18 +108,18 @@ fn an_empty_load_and_a_late_replay_of_the_same_keep_the_items() {
         notice Error: The agent exited with exit code 3.
         agent "connectors do not load" …
         "#;
-    desk.expect(shown);
-    desk.updates(vec![text(Role::User, "go"), says("old")]);
-    desk.expect(shown);
+    app.expect(shown);
+    app.updates(vec![text(Role::User, "go"), says("old")]);
+    app.expect(shown);
 }
 
 #[test]
 fn an_agent_without_resume_and_load_reports_a_lost_conversation() {
-    let mut desk = TestApp::running();
-    desk.end_turn(StopReason::EndTurn).crash();
-    desk.handshake(AgentCapabilities::default());
-    desk.expect_sent("connect 2 after 500 ms\ncall new");
-    let notice = desk.session().transcript.items().last().map(|item| item.body.clone());
+    let mut app = TestApp::running();
+    app.end_turn(StopReason::EndTurn).crash();
+    app.handshake(AgentCapabilities::default());
+    app.expect_sent("connect 2 after 500 ms\ncall new");
+    let notice = app.session().transcript.items().last().map(|item| item.body.clone());
     let Some(ItemBody::Notice { title, detail: Some(detail), .. }) = notice else {
         panic!("a notice: {notice:?}");
     };
@@ -129,21 +129,21 @@ fn an_agent_without_resume_and_load_reports_a_lost_conversation() {
 
 #[test]
 fn a_failed_resume_tries_a_load() {
-    let mut desk = TestApp::running();
-    desk.update(says("ok")).end_turn(StopReason::EndTurn).crash().handshake(all_capabilities());
-    desk.fail(-32603, "no").expect_sent("connect 2 after 500 ms\ncall resume s\ncall load s");
-    desk.expect(
+    let mut app = TestApp::running();
+    app.update(says("ok")).end_turn(StopReason::EndTurn).crash().handshake(all_capabilities());
+    app.fail(-32603, "no").expect_sent("connect 2 after 500 ms\ncall resume s\ncall load s");
+    app.expect(
         "loading · idle\nuser* \"go\"\nagent \"ok\"\nnotice Error: The agent exited with exit code 3.",
     );
 }
 
 #[test]
 fn three_crashes_in_a_minute_stop_the_restarts() {
-    let mut desk = TestApp::ready();
-    desk.crash().handshake(all_capabilities());
-    desk.wait(1).crash().handshake(all_capabilities());
-    desk.wait(1).crash();
-    desk.expect_sent(
+    let mut app = TestApp::ready();
+    app.crash().handshake(all_capabilities());
+    app.wait(1).crash().handshake(all_capabilities());
+    app.wait(1).crash();
+    app.expect_sent(
         r"
         connect 2 after 500 ms
         call resume s
@@ -151,40 +151,40 @@ fn three_crashes_in_a_minute_stop_the_restarts() {
         call resume s
         ",
     );
-    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else {
+    let Some(Modal::Choice(dialog)) = app.state.modals.last() else {
         panic!("the user is asked");
     };
     assert_eq!(dialog.choices[0].outcome, ChoiceOutcome::Restart(KEY));
     assert!(dialog.body.contains(&"out of luck".to_owned()));
-    assert!(matches!(&desk.session().phase, SessionPhase::Ended { cause } if cause.contains("Restart it")));
-    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
-    desk.expect_sent("connect 4 after 0 ms");
-    assert_eq!(desk.state.modals, [], "the choice was made");
-    assert_eq!(desk.state.conns.len(), 1, "closed connections are dropped");
+    assert!(matches!(&app.session().phase, SessionPhase::Ended { cause } if cause.contains("Restart it")));
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.expect_sent("connect 4 after 0 ms");
+    assert_eq!(app.state.modals, [], "the choice was made");
+    assert_eq!(app.state.conns.len(), 1, "closed connections are dropped");
 }
 
 #[test]
 fn a_remote_agent_has_more_time_to_recover() {
     let remote = Some(Remote { url: "https://host".into(), ..Remote::default() });
-    let mut desk = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
-    desk.handshake(all_capabilities()).open(ID);
-    desk.fx.clear();
-    desk.agent(AgentEvent::Closed(CloseReason::Lost { error: "the stream broke".into() }));
+    let mut app = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
+    app.handshake(all_capabilities()).open(ID);
+    app.fx.clear();
+    app.agent(AgentEvent::Closed(CloseReason::Lost { error: "the stream broke".into() }));
     for _ in 0..5 {
         let error = "Nothing answers at host. Start the server.".to_owned();
-        desk.wait(5).agent(AgentEvent::Closed(CloseReason::Unreachable { error }));
+        app.wait(5).agent(AgentEvent::Closed(CloseReason::Unreachable { error }));
     }
-    desk.expect_sent(
+    app.expect_sent(
         "connect 2 after 500 ms\nconnect 3 after 2000 ms\nconnect 4 after 4000 ms\nconnect 5 after 8000 ms\nconnect 6 after 16000 ms",
     );
-    desk.expect(
+    app.expect(
         r"
         ended · idle
         notice Error: The connection failed.
         notice Error: The connection failed.
         ",
     );
-    let details: Vec<_> = desk
+    let details: Vec<_> = app
         .session()
         .transcript
         .items()
@@ -202,70 +202,70 @@ fn a_remote_agent_has_more_time_to_recover() {
             format!("Nothing answers at host. Start the server.\n{again}")
         ]
     );
-    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
+    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("the user is asked") };
     assert_eq!((dialog.title.as_str(), dialog.choices[0].label.as_str()), ("Agent unreachable", "Retry"));
 }
 
 #[test]
 fn a_refused_connection_is_not_retried() {
-    let mut desk = TestApp::ready();
+    let mut app = TestApp::ready();
     let error = "host wants a token (401).".to_owned();
-    desk.agent(AgentEvent::Closed(CloseReason::Refused { error })).expect_sent("");
-    desk.expect("ended · idle\nnotice Error: The connection failed.");
-    let last = desk.session().transcript.items().last().map(|item| item.body.clone());
+    app.agent(AgentEvent::Closed(CloseReason::Refused { error })).expect_sent("");
+    app.expect("ended · idle\nnotice Error: The connection failed.");
+    let last = app.session().transcript.items().last().map(|item| item.body.clone());
     let Some(ItemBody::Notice { detail, .. }) = last else { panic!("{last:?}") };
     assert_eq!(detail.as_deref(), Some("host wants a token (401)."), "the class, then the cause");
 
-    let mut desk = TestApp::running();
-    desk.agent(AgentEvent::Closed(CloseReason::Refused { error: "host wants a token (401).".to_owned() }));
-    let last = desk.session().transcript.items().last().map(|item| item.body.clone());
+    let mut app = TestApp::running();
+    app.agent(AgentEvent::Closed(CloseReason::Refused { error: "host wants a token (401).".to_owned() }));
+    let last = app.session().transcript.items().last().map(|item| item.body.clone());
     let Some(ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. })) = last else { panic!("{last:?}") };
     assert_eq!(cause, "The connection failed. host wants a token (401).");
 }
 
 #[test]
 fn distant_crashes_are_not_counted_together() {
-    let mut desk = TestApp::ready();
+    let mut app = TestApp::ready();
     for _ in 0..5 {
-        desk.wait(61).crash().handshake(all_capabilities());
-        desk.reply(Ok(Reply::Done));
+        app.wait(61).crash().handshake(all_capabilities());
+        app.reply(Ok(Reply::Done));
     }
-    assert!(!desk.sent().contains("2000"));
-    assert_eq!(desk.state.modals, []);
+    assert!(!app.sent().contains("2000"));
+    assert_eq!(app.state.modals, []);
 }
 
 #[test]
 fn a_program_without_a_handshake_is_not_restarted() {
-    let mut desk = TestApp::started();
-    desk.submit("kept");
+    let mut app = TestApp::started();
+    app.submit("kept");
     let anomaly = Anomaly { kind: AnomalyKind::Noise, text: "this program has moved".into() };
-    desk.agent(AgentEvent::Anomaly(anomaly)).agent(AgentEvent::Closed(CloseReason::Exited {
+    app.agent(AgentEvent::Anomaly(anomaly)).agent(AgentEvent::Closed(CloseReason::Exited {
         status: ExitInfo { code: Some(0), signal: None },
         stderr_tail: Vec::new(),
     }));
-    desk.expect_sent("connect 1 after 0 ms");
-    desk.expect(
+    app.expect_sent("connect 1 after 0 ms");
+    app.expect(
         r#"
         ended · idle · queue ["kept"]
         notice Error: The agent exited with exit code 0.
         "#,
     );
-    assert_eq!((desk.session().anomaly_count, desk.state.anomaly_count), (1, 1));
-    let ItemBody::Notice { detail, .. } = &desk.session().transcript.items()[0].body else {
+    assert_eq!((app.session().anomaly_count, app.state.anomaly_count), (1, 1));
+    let ItemBody::Notice { detail, .. } = &app.session().transcript.items()[0].body else {
         panic!("a notice");
     };
     assert!(detail.as_deref().is_some_and(|detail| detail.starts_with("this program has moved\n")));
-    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
-    desk.handshake(all_capabilities()).open(ID);
-    desk.expect_sent("connect 2 after 0 ms\ncall new\ncall prompt \"kept\"");
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.handshake(all_capabilities()).open(ID);
+    app.expect_sent("connect 2 after 0 ms\ncall new\ncall prompt \"kept\"");
 }
 
 #[test]
 fn a_missing_program_shows_what_to_do() {
-    let mut desk = TestApp::started();
+    let mut app = TestApp::started();
     let error = "No such file or directory".to_owned();
-    desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error, is_missing: true }));
-    desk.expect(
+    app.agent(AgentEvent::Closed(CloseReason::NotStarted { error, is_missing: true }));
+    app.expect(
         r"
         ended · idle
         notice Error: Program fake not found. Install it, or select another agent.
@@ -275,11 +275,11 @@ fn a_missing_program_shows_what_to_do() {
 
 #[test]
 fn a_failed_handshake_is_reported_with_the_last_output() {
-    let mut desk = TestApp::started();
+    let mut app = TestApp::started();
     let error = RpcError::new(1001, "config.toml is broken");
-    desk.agent(AgentEvent::InitializeFailed(CallError::Agent(error))).crash();
-    desk.expect_sent("connect 1 after 0 ms\ndisconnect 1");
-    desk.expect(
+    app.agent(AgentEvent::InitializeFailed(CallError::Agent(error))).crash();
+    app.expect_sent("connect 1 after 0 ms\ndisconnect 1");
+    app.expect(
         r"
         failed · idle
         notice Error: The agent could not be initialized. The agent reported an error.
@@ -290,11 +290,11 @@ fn a_failed_handshake_is_reported_with_the_last_output() {
 
 #[test]
 fn a_restart_moves_all_sessions_and_answers_open_requests() {
-    let mut desk = TestApp::running();
-    desk.flow(operations::new_session).open("other").ask(1, permission("t"));
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
-    desk.expect_sent(
+    let mut app = TestApp::running();
+    app.flow(operations::new_session).open("other").ask(1, permission("t"));
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.expect_sent(
         r"
         cancel s
         answer 1: permission cancelled
@@ -302,10 +302,10 @@ fn a_restart_moves_all_sessions_and_answers_open_requests() {
         connect 2 after 0 ms
         ",
     );
-    desk.play(Event::Agent(CONN, AgentEvent::Update(ID.into(), says("too late"))));
-    desk.handshake(all_capabilities()).expect_sent("call resume s\ncall resume other");
-    desk.play(Event::Agent(CONN, AgentEvent::Closed(CloseReason::Stopped))).expect_sent("");
-    desk.expect(
+    app.play(Event::Agent(CONN, AgentEvent::Update(ID.into(), says("too late"))));
+    app.handshake(all_capabilities()).expect_sent("call resume s\ncall resume other");
+    app.play(Event::Agent(CONN, AgentEvent::Closed(CloseReason::Stopped))).expect_sent("");
+    app.expect(
         r#"
         opening · idle
         user* "go"
@@ -317,15 +317,15 @@ fn a_restart_moves_all_sessions_and_answers_open_requests() {
 
 #[test]
 fn a_force_stop_is_not_treated_as_a_crash() {
-    let mut desk = TestApp::running();
-    desk.cancel().flow(|state, now, fx| operations::force_stop(state, CONN, now, fx));
-    desk.agent(AgentEvent::Closed(CloseReason::Exited {
+    let mut app = TestApp::running();
+    app.cancel().flow(|state, now, fx| operations::force_stop(state, CONN, now, fx));
+    app.agent(AgentEvent::Closed(CloseReason::Exited {
         status: ExitInfo { code: None, signal: Some("SIGKILL".into()) },
         stderr_tail: Vec::new(),
     }));
-    desk.expect_sent("cancel s\ndisconnect 1 now");
-    desk.expect("ended · idle\nuser* \"go\"\nend Cancelled");
-    desk.submit("more").expect(
+    app.expect_sent("cancel s\ndisconnect 1 now");
+    app.expect("ended · idle\nuser* \"go\"\nend Cancelled");
+    app.submit("more").expect(
         r#"
         ended · idle · queue ["more"]
         user* "go"
@@ -336,13 +336,13 @@ fn a_force_stop_is_not_treated_as_a_crash() {
 
 #[test]
 fn another_agent_opens_a_new_session_with_a_notice() {
-    let mut desk = TestApp::running();
-    desk.update(says("ok")).end_turn(StopReason::EndTurn);
+    let mut app = TestApp::running();
+    app.update(says("ok")).end_turn(StopReason::EndTurn);
     let spec = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
-    desk.flow(|state, now, fx| operations::start_agent(state, KEY, spec, now, fx));
-    desk.handshake(all_capabilities());
-    desk.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new");
-    desk.open("x").expect(
+    app.flow(|state, now, fx| operations::start_agent(state, KEY, spec, now, fx));
+    app.handshake(all_capabilities());
+    app.expect_sent("disconnect 1\nconnect 2 after 0 ms\ncall new");
+    app.open("x").expect(
         r#"
         ready · idle
         user* "go"
@@ -354,24 +354,24 @@ fn another_agent_opens_a_new_session_with_a_notice() {
 
 #[test]
 fn quitting_cancels_answers_and_stops_in_order() {
-    let mut desk = TestApp::running();
-    desk.ask(1, permission("t")).play(Event::Terminate);
-    desk.expect_sent("cancel s\nanswer 1: permission cancelled\ndisconnect 1\nquit");
-    assert!(desk.state.is_quitting);
-    desk.ask(2, permission("u")).ask(3, AgentRequest::TerminalWait("x".into()));
-    desk.expect_sent("answer 2: permission cancelled\nanswer 3: error -32603");
-    desk.crash().expect_sent("");
-    assert_eq!(desk.state.conns.len(), 1);
+    let mut app = TestApp::running();
+    app.ask(1, permission("t")).play(Event::Terminate);
+    app.expect_sent("cancel s\nanswer 1: permission cancelled\ndisconnect 1\nquit");
+    assert!(app.state.is_quitting);
+    app.ask(2, permission("u")).ask(3, AgentRequest::TerminalWait("x".into()));
+    app.expect_sent("answer 2: permission cancelled\nanswer 3: error -32603");
+    app.crash().expect_sent("");
+    assert_eq!(app.state.conns.len(), 1);
 }
 
 #[test]
 fn signing_out_needs_the_capability() {
-    let mut desk = TestApp::ready();
-    desk.flow(|state, now, fx| operations::sign_out(state, CONN, now, fx)).expect_sent("call logout");
-    let mut desk = TestApp::started();
-    desk.handshake(AgentCapabilities::default()).open(ID).expect_sent("connect 1 after 0 ms\ncall new");
-    desk.flow(|state, now, fx| operations::sign_out(state, CONN, now, fx)).expect_sent("");
-    assert_eq!(desk.state.flash.as_deref(), Some("This agent does not support signing out."));
+    let mut app = TestApp::ready();
+    app.flow(|state, now, fx| operations::sign_out(state, CONN, now, fx)).expect_sent("call logout");
+    let mut app = TestApp::started();
+    app.handshake(AgentCapabilities::default()).open(ID).expect_sent("connect 1 after 0 ms\ncall new");
+    app.flow(|state, now, fx| operations::sign_out(state, CONN, now, fx)).expect_sent("");
+    assert_eq!(app.state.flash.as_deref(), Some("This agent does not support signing out."));
 }
 
 #[test]
@@ -403,43 +403,43 @@ fn each_class_of_error_has_a_hint() {
 
 #[test]
 fn a_program_that_is_not_an_agent_is_reported_with_a_hint() {
-    let detail_of = |desk: &TestApp| -> String {
-        let last = desk.session().transcript.items().last().map(|item| item.body.clone());
+    let detail_of = |app: &TestApp| -> String {
+        let last = app.session().transcript.items().last().map(|item| item.body.clone());
         match last {
             Some(ItemBody::Notice { detail, .. }) => detail.unwrap_or_default(),
             other => panic!("a notice is last, not {other:?}"),
         }
     };
     // It exits before sending anything.
-    let mut desk = TestApp::started();
-    desk.agent(AgentEvent::Started { pid: None }).crash();
-    assert!(detail_of(&desk).starts_with("out of luck\n"), "{}", detail_of(&desk));
-    assert!(detail_of(&desk).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&desk));
+    let mut app = TestApp::started();
+    app.agent(AgentEvent::Started { pid: None }).crash();
+    assert!(detail_of(&app).starts_with("out of luck\n"), "{}", detail_of(&app));
+    assert!(detail_of(&app).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&app));
     // It echoes the request.
-    let mut desk = TestApp::started();
+    let mut app = TestApp::started();
     let echo = RpcError::new(RpcError::METHOD_NOT_FOUND, "Method not found: initialize");
-    desk.agent(AgentEvent::InitializeFailed(CallError::Agent(echo)));
-    assert!(detail_of(&desk).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&desk));
+    app.agent(AgentEvent::InitializeFailed(CallError::Agent(echo)));
+    assert!(detail_of(&app).ends_with(texts::NOT_AN_AGENT), "{}", detail_of(&app));
     // It only writes noise.
-    let mut desk = TestApp::started();
+    let mut app = TestApp::started();
     for _ in 0..100 {
         let line = Anomaly { kind: AnomalyKind::Noise, text: "A line that is no message: y".into() };
-        desk.agent(AgentEvent::Anomaly(line));
+        app.agent(AgentEvent::Anomaly(line));
     }
-    desk.expect("starting · idle\nnotice Warning: fake wrote output that is not a protocol message.");
+    app.expect("starting · idle\nnotice Warning: fake wrote output that is not a protocol message.");
     // An agent that worked before needs no such hint.
-    let mut desk = TestApp::ready();
-    desk.crash();
-    assert_eq!(detail_of(&desk), "out of luck\nRestarting automatically.");
+    let mut app = TestApp::ready();
+    app.crash();
+    assert_eq!(detail_of(&app), "out of luck\nRestarting automatically.");
 }
 
 #[test]
 fn an_agent_with_the_draft_protocol_only_is_reported_with_a_hint() {
     let said = |error: CallError, protocol: u16| {
         let wire = WireSpec { protocol, ..WireSpec::default() };
-        let mut desk = TestApp::with_spec(AgentSpec { wire, ..AgentSpec::default() });
-        desk.agent(AgentEvent::InitializeFailed(error));
-        match desk.session().transcript.items().last().map(|item| item.body.clone()) {
+        let mut app = TestApp::with_spec(AgentSpec { wire, ..AgentSpec::default() });
+        app.agent(AgentEvent::InitializeFailed(error));
+        match app.session().transcript.items().last().map(|item| item.body.clone()) {
             Some(ItemBody::Notice { detail, .. }) => detail.unwrap_or_default(),
             other => panic!("a notice is last, not {other:?}"),
         }
@@ -457,14 +457,14 @@ fn an_agent_with_the_draft_protocol_only_is_reported_with_a_hint() {
 
 #[test]
 fn the_message_about_a_waiting_prompt_is_cleared_when_the_agent_starts() {
-    let mut desk = TestApp::ready();
-    desk.crash().handshake(AgentCapabilities::default()).open(ID);
-    desk.agent(AgentEvent::Closed(CloseReason::NotStarted { error: "gone".into(), is_missing: true }));
-    desk.submit("wait for it");
+    let mut app = TestApp::ready();
+    app.crash().handshake(AgentCapabilities::default()).open(ID);
+    app.agent(AgentEvent::Closed(CloseReason::NotStarted { error: "gone".into(), is_missing: true }));
+    app.submit("wait for it");
     let text = "The agent is not running. The prompt is sent after a restart.";
-    assert_eq!(desk.state.flash.as_deref(), Some(text));
-    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
-    assert_eq!(desk.state.flash, None);
+    assert_eq!(app.state.flash.as_deref(), Some(text));
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    assert_eq!(app.state.flash, None);
 }
 
 #[test]
@@ -483,9 +483,9 @@ fn errors_at_the_start_are_reported_by_class_with_a_hint() {
         (CallError::TimedOut(30), "The connection failed", "may need an argument"),
         (CallError::Undelivered { error: "no route".into() }, "The connection failed", "no route"),
     ] {
-        let mut desk = TestApp::started();
-        desk.agent(AgentEvent::InitializeFailed(error.clone()));
-        let told = format!("{:?}", desk.session().transcript.items());
+        let mut app = TestApp::started();
+        app.agent(AgentEvent::InitializeFailed(error.clone()));
+        let told = format!("{:?}", app.session().transcript.items());
         assert!(told.contains("could not be initialized") && told.contains(class), "{error:?}: {told}");
         assert!(told.contains(next), "{error:?}: {told}");
     }
@@ -494,9 +494,9 @@ fn errors_at_the_start_are_reported_by_class_with_a_hint() {
         (CallError::TimedOut(60), "The connection failed", "when it is reachable"),
         (CallError::Malformed { error: "no id".into() }, "Invalid response", "start a new session"),
     ] {
-        let mut desk = TestApp::started();
-        desk.handshake(all_capabilities()).reply(Err(error.clone()));
-        let told = format!("{:?}", desk.session().transcript.items());
+        let mut app = TestApp::started();
+        app.handshake(all_capabilities()).reply(Err(error.clone()));
+        let told = format!("{:?}", app.session().transcript.items());
         assert!(told.contains("could not be opened") && told.contains(class), "{error:?}: {told}");
         assert!(told.contains(next), "{error:?}: {told}");
     }

@@ -98,19 +98,19 @@ fn blocks_and_texts_form_one_message() {
 
 #[test]
 fn the_echo_of_the_prompt_is_dropped_and_other_text_is_shown() {
-    let mut desk = TestApp::ready();
-    desk.submit("fix the test");
-    desk.updates(vec![text(Role::User, "fix the"), text(Role::User, " test\n"), says("ok")]);
-    desk.expect(
+    let mut app = TestApp::ready();
+    app.submit("fix the test");
+    app.updates(vec![text(Role::User, "fix the"), text(Role::User, " test\n"), says("ok")]);
+    app.expect(
         r#"
         ready · running
         user* "fix the test"
         agent "ok" …
         "#,
     );
-    desk.end_turn(StopReason::EndTurn).submit("go on");
-    desk.updates(vec![text(Role::User, "go"), text(Role::User, " away: a nudge"), says("ok")]);
-    desk.expect(
+    app.end_turn(StopReason::EndTurn).submit("go on");
+    app.updates(vec![text(Role::User, "go"), text(Role::User, " away: a nudge"), says("ok")]);
+    app.expect(
         r#"
         ready · running
         user* "fix the test"
@@ -124,9 +124,9 @@ fn the_echo_of_the_prompt_is_dropped_and_other_text_is_shown() {
 
 #[test]
 fn a_thought_has_a_duration() {
-    let mut desk = TestApp::running();
-    desk.update(text(Role::Thought, "hm")).wait(4).update(says("so"));
-    let took = desk.session().transcript.items().iter().find_map(|item| match &item.body {
+    let mut app = TestApp::running();
+    app.update(text(Role::Thought, "hm")).wait(4).update(says("so"));
+    let took = app.session().transcript.items().iter().find_map(|item| match &item.body {
         ItemBody::Message(message) if message.role == Role::Thought => message.took,
         _ => None,
     });
@@ -150,22 +150,22 @@ fn acp_v1_a_plan_replaces_the_previous_and_an_empty_one_removes_it() {
             ),
         })
     };
-    let mut desk = TestApp::running();
-    desk.updates(vec![plan(None, &["a"]), plan(None, &["a", "b"]), plan(Some("p"), &["c"])]);
-    assert_eq!(desk.session().plans.len(), 2);
-    assert!(matches!(&desk.session().plans[0].body, PlanBody::Entries(steps) if steps.len() == 2));
-    desk.updates(vec![plan(None, &[]), SessionUpdate::PlanRemoved("p".into())]);
-    assert_eq!(desk.session().plans, []);
+    let mut app = TestApp::running();
+    app.updates(vec![plan(None, &["a"]), plan(None, &["a", "b"]), plan(Some("p"), &["c"])]);
+    assert_eq!(app.session().plans.len(), 2);
+    assert!(matches!(&app.session().plans[0].body, PlanBody::Entries(steps) if steps.len() == 2));
+    app.updates(vec![plan(None, &[]), SessionUpdate::PlanRemoved("p".into())]);
+    assert_eq!(app.session().plans, []);
 }
 
 #[test]
 fn acp_v1_titles_are_set_unchanged_and_cleared() {
     let title = |title| SessionUpdate::Info { title, updated_at: Patch::Keep };
-    let mut desk = TestApp::ready();
-    desk.update(title(Patch::Set("Skew".into()))).update(title(Patch::Keep));
-    assert_eq!(desk.session().title.as_deref(), Some("Skew"));
-    desk.update(title(Patch::Clear));
-    assert_eq!(desk.session().title, None);
+    let mut app = TestApp::ready();
+    app.update(title(Patch::Set("Skew".into()))).update(title(Patch::Keep));
+    assert_eq!(app.session().title.as_deref(), Some("Skew"));
+    app.update(title(Patch::Clear));
+    assert_eq!(app.session().title, None);
 }
 
 #[test]
@@ -207,13 +207,13 @@ fn unknown_updates_are_shown_as_received() {
 
 #[test]
 fn updates_after_the_end_are_applied_without_starting_a_turn() {
-    let mut desk = TestApp::running();
-    desk.update(says("ok")).end_turn(StopReason::EndTurn);
-    assert!(!desk.session().has_background_news);
-    desk.update(SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost: None }));
-    assert!(!desk.session().has_background_news, "usage is not activity");
-    desk.update(says("one more thing"));
-    desk.expect(
+    let mut app = TestApp::running();
+    app.update(says("ok")).end_turn(StopReason::EndTurn);
+    assert!(!app.session().has_background_news);
+    app.update(SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost: None }));
+    assert!(!app.session().has_background_news, "usage is not activity");
+    app.update(says("one more thing"));
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -221,23 +221,23 @@ fn updates_after_the_end_are_applied_without_starting_a_turn() {
         agent "one more thing" …
         "#,
     );
-    assert!(desk.session().has_background_news);
-    assert_eq!(desk.session().usage.as_ref().map(|usage| usage.used_tokens), Some(5));
-    desk.submit("next");
-    assert!(!desk.session().has_background_news);
+    assert!(app.session().has_background_news);
+    assert_eq!(app.session().usage.as_ref().map(|usage| usage.used_tokens), Some(5));
+    app.submit("next");
+    assert!(!app.session().has_background_news);
 }
 
 #[test]
 fn a_banner_after_the_opening_is_not_background_activity() {
-    let mut desk = TestApp::ready();
-    desk.update(says("fake 1.0"));
-    desk.expect(
+    let mut app = TestApp::ready();
+    app.update(says("fake 1.0"));
+    app.expect(
         r#"
         ready · idle
         agent "fake 1.0" …
         "#,
     );
-    assert!(!desk.session().has_background_news);
+    assert!(!app.session().has_background_news);
 }
 
 #[test]
@@ -256,28 +256,28 @@ fn modes_and_the_mode_option_stay_synchronized() {
         category: Some("mode".into()),
         kind: ConfigKind::Select { current: current.into(), choices: vec![choice("ask"), choice("plan")] },
     };
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities());
-    desk.reply(Ok(Reply::Session(SessionReply {
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities());
+    app.reply(Ok(Reply::Session(SessionReply {
         id: Some(ID.into()),
         modes: Some(Modes { current: "ask".into(), available: vec![mode("ask"), mode("plan")] }),
         models: None,
         options: vec![option("ask")],
         is_provisional: false,
     })));
-    desk.update(SessionUpdate::Mode("plan".into()));
-    assert_eq!(desk.session().options, [option("plan")]);
-    desk.update(SessionUpdate::Options(vec![option("ask")]));
-    assert_eq!(desk.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("ask"));
+    app.update(SessionUpdate::Mode("plan".into()));
+    assert_eq!(app.session().options, [option("plan")]);
+    app.update(SessionUpdate::Options(vec![option("ask")]));
+    assert_eq!(app.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("ask"));
 }
 
 #[test]
 fn a_chunk_changes_one_revision_of_its_item() {
-    let mut desk = TestApp::running();
-    desk.update(says("a"));
-    let before = desk.session().transcript.clone();
-    desk.update(says("b"));
-    let after = &desk.session().transcript;
+    let mut app = TestApp::running();
+    app.update(says("a"));
+    let before = app.session().transcript.clone();
+    app.update(says("b"));
+    let after = &app.session().transcript;
     assert_eq!(after.revision(), before.revision() + 1);
     assert_eq!(after.items()[0], before.items()[0]);
     assert_eq!(after.items()[1].rev, before.items()[1].rev + 1);
@@ -294,22 +294,22 @@ fn a_subagent_has_a_separate_session() {
             can_cancel: Patch::Keep,
         })
     };
-    let mut desk = TestApp::running();
-    desk.agent(AgentEvent::Update("child".into(), says("early ")));
-    desk.update(news("running"));
-    desk.agent(AgentEvent::Update("child".into(), says("word")));
-    desk.update(news("idle"));
-    desk.expect(
+    let mut app = TestApp::running();
+    app.agent(AgentEvent::Update("child".into(), says("early ")));
+    app.update(news("running"));
+    app.agent(AgentEvent::Update("child".into(), says("word")));
+    app.update(news("idle"));
+    app.expect(
         r#"
         ready · running
         user* "go"
         subagent child key Some(2) "look around" Some("idle")
         "#,
     );
-    let child = &desk.state.sessions[&SessionKey(2)];
+    let child = &app.state.sessions[&SessionKey(2)];
     assert_eq!(digest(child), "ready · idle\nagent \"early word\" …");
     assert_eq!(child.parent, Some(KEY));
-    assert_eq!(desk.state.active, KEY);
+    assert_eq!(app.state.active, KEY);
 }
 
 #[test]
@@ -317,11 +317,11 @@ fn a_repeated_notice_is_counted() {
     let notice = |title: &str| {
         SessionUpdate::notice(Severity::Warning, title.to_owned(), Some("More about it.".to_owned()))
     };
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     for title in ["slow", "slow", "slow", "other", "slow"] {
-        desk.update(notice(title));
+        app.update(notice(title));
     }
-    desk.expect(
+    app.expect(
         r#"
         ready · running
         user* "go"
@@ -330,7 +330,7 @@ fn a_repeated_notice_is_counted() {
         notice Warning: slow
         "#,
     );
-    assert!(desk.session().transcript.get(ItemId(1)).is_some_and(|item| item.rev > 1), "it is redrawn");
+    assert!(app.session().transcript.get(ItemId(1)).is_some_and(|item| item.rev > 1), "it is redrawn");
 }
 
 #[test]
@@ -340,16 +340,12 @@ fn an_opened_plan_folds_when_it_is_completed_and_the_turn_ends() {
         SessionUpdate::Plan(Plan { id: None, body: PlanBody::Entries(vec![step]) })
     };
     for (status, is_folded) in [(PlanStatus::InProgress, false), (PlanStatus::Completed, true)] {
-        let mut desk = TestApp::running();
-        desk.update(plan(status)).play(Event::Act(Action::TogglePlan)).play(Event::Act(Action::TogglePlan));
-        assert!(!desk.session().is_plan_folded());
-        desk.end_turn(StopReason::EndTurn);
-        assert_eq!(desk.session().is_plan_folded(), is_folded, "{status:?}");
-        desk.submit("next");
-        assert_eq!(
-            desk.session().plans.is_empty(),
-            is_folded,
-            "a completed plan is removed in the next turn"
-        );
+        let mut app = TestApp::running();
+        app.update(plan(status)).play(Event::Act(Action::TogglePlan)).play(Event::Act(Action::TogglePlan));
+        assert!(!app.session().is_plan_folded());
+        app.end_turn(StopReason::EndTurn);
+        assert_eq!(app.session().is_plan_folded(), is_folded, "{status:?}");
+        app.submit("next");
+        assert_eq!(app.session().plans.is_empty(), is_folded, "a completed plan is removed in the next turn");
     }
 }

@@ -17,8 +17,8 @@ fn row(uid: &str) -> ArchiveRow {
     }
 }
 
-fn told(desk: &mut TestApp, news: StoreNews) {
-    desk.service(ServiceEvent::Store(Box::new(news)));
+fn told(app: &mut TestApp, news: StoreNews) {
+    app.service(ServiceEvent::Store(Box::new(news)));
 }
 
 fn setup(keeps_sessions: bool, offers_last: bool) -> Setup {
@@ -63,25 +63,25 @@ fn the_store_is_queried_after_the_first_frame_and_only_if_needed() {
 
 #[test]
 fn the_last_session_is_offered_until_a_prompt_was_sent() {
-    let mut desk = TestApp::ready();
-    assert!(operations::last_session(&desk.state).is_none());
-    told(&mut desk, StoreNews::FolderSession(Box::new(row("k1"))));
-    assert_eq!(operations::last_session(&desk.state).map(ArchiveRow::name), Some("Mend the fence"));
-    desk.submit("something else");
-    assert!(operations::last_session(&desk.state).is_none());
-    assert!(dialogs::obstacle(&desk.state, Action::ContinueLast).is_some());
+    let mut app = TestApp::ready();
+    assert!(operations::last_session(&app.state).is_none());
+    told(&mut app, StoreNews::FolderSession(Box::new(row("k1"))));
+    assert_eq!(operations::last_session(&app.state).map(ArchiveRow::name), Some("Mend the fence"));
+    app.submit("something else");
+    assert!(operations::last_session(&app.state).is_none());
+    assert!(dialogs::obstacle(&app.state, Action::ContinueLast).is_some());
 }
 
 #[test]
 fn a_key_continues_it_and_the_empty_session_is_closed() {
-    let mut desk = TestApp::ready();
-    told(&mut desk, StoreNews::FolderSession(Box::new(row("k1"))));
-    let fx = update(&mut desk.state, Event::Act(Action::ContinueLast), desk.now);
+    let mut app = TestApp::ready();
+    told(&mut app, StoreNews::FolderSession(Box::new(row("k1"))));
+    let fx = update(&mut app.state, Event::Act(Action::ContinueLast), app.now);
     let job = fx.iter().find_map(|effect| match effect {
         Effect::Store(job @ StoreJob::Open { .. }) => Some(job.clone()),
         _ => None,
     });
-    let folder = desk.state.setup.folder.clone();
+    let folder = app.state.setup.folder.clone();
     assert_eq!(job, Some(StoreJob::Open { uid: "k1".to_owned(), takes: true, at: None, folder }));
     let kept = RecordedSession {
         head: SessionHead { kept_as: Some("k1".to_owned()), ..SessionHead::default() },
@@ -89,10 +89,10 @@ fn a_key_continues_it_and_the_empty_session_is_closed() {
     };
     let opening =
         ArchiveOpening { uid: "k1".to_owned(), takes: true, at: None, kept: Ok(kept), offers: None };
-    let former = desk.state.active;
-    told(&mut desk, StoreNews::Opened(Box::new(opening)));
-    assert!(desk.state.active != former && !desk.state.sessions.contains_key(&former));
-    assert!(operations::last_session(&desk.state).is_none(), "it is open");
+    let former = app.state.active;
+    told(&mut app, StoreNews::Opened(Box::new(opening)));
+    assert!(app.state.active != former && !app.state.sessions.contains_key(&former));
+    assert!(operations::last_session(&app.state).is_none(), "it is open");
 }
 
 #[test]
@@ -144,21 +144,21 @@ fn the_users_selection_and_filter_in_the_picker_are_unchanged() {
 
 #[test]
 fn the_reason_for_unsaved_sessions_is_shown_until_it_is_resolved() {
-    let mut desk = TestApp::ready();
-    told(&mut desk, StoreNews::Unsaved(Some("the disk is full".to_owned())));
-    desk.submit("go").wait(100);
-    assert_eq!(desk.state.unsaved.as_deref(), Some("the disk is full"));
-    told(&mut desk, StoreNews::Unsaved(None));
-    assert_eq!(desk.state.unsaved, None);
+    let mut app = TestApp::ready();
+    told(&mut app, StoreNews::Unsaved(Some("the disk is full".to_owned())));
+    app.submit("go").wait(100);
+    assert_eq!(app.state.unsaved.as_deref(), Some("the disk is full"));
+    told(&mut app, StoreNews::Unsaved(None));
+    assert_eq!(app.state.unsaved, None);
     let given = Setup { unsaved: Some("the data folder cannot be used".to_owned()), ..setup(false, true) };
-    let (state, _) = start(given, desk.now);
+    let (state, _) = start(given, app.now);
     assert!(state.unsaved.is_some());
 }
 
 #[test]
 fn events_of_the_store_are_shown_in_the_transcript() {
-    let mut desk = TestApp::ready();
-    told(&mut desk, StoreNews::Told("The file was moved aside.".to_owned()));
-    assert!(desk.state.flash.is_none());
-    desk.expect("ready · idle\nnotice Warning: The file was moved aside.");
+    let mut app = TestApp::ready();
+    told(&mut app, StoreNews::Told("The file was moved aside.".to_owned()));
+    assert!(app.state.flash.is_none());
+    app.expect("ready · idle\nnotice Warning: The file was moved aside.");
 }

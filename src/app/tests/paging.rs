@@ -103,83 +103,83 @@ fn subagent(id: u8, title: Patch<String>) -> SessionUpdate {
     })
 }
 
-fn play(desk: &mut TestApp, step: &Step, nth: u64) {
+fn play(app: &mut TestApp, step: &Step, nth: u64) {
     let terminal = |id: &u8| TerminalId::from(format!("term{id}"));
     match step {
-        Step::Says(id, size) => drop(desk.update(says_in(&format!("m{id}"), &text_of(*size)))),
-        Step::SaysOn(size) => drop(desk.update(says(&text_of(*size)))),
-        Step::Thinks(size) => drop(desk.update(text(Role::Thought, &text_of(*size)))),
-        Step::Steers(id) => drop(desk.update(text(Role::User, &format!("steer {id}")))),
-        Step::Echoes => drop(desk.update(text(Role::User, "next"))),
+        Step::Says(id, size) => drop(app.update(says_in(&format!("m{id}"), &text_of(*size)))),
+        Step::SaysOn(size) => drop(app.update(says(&text_of(*size)))),
+        Step::Thinks(size) => drop(app.update(text(Role::Thought, &text_of(*size)))),
+        Step::Steers(id) => drop(app.update(text(Role::User, &format!("steer {id}")))),
+        Step::Echoes => drop(app.update(text(Role::User, "next"))),
         Step::Call(id, ends) => {
             let status = if *ends { ToolStatus::Completed } else { ToolStatus::InProgress };
-            desk.update(call(&format!("c{id}"), status));
+            app.update(call(&format!("c{id}"), status));
         }
-        Step::Ends(id) => drop(desk.update(news(&format!("c{id}"), ToolStatus::Completed))),
-        Step::Output(id, size) => drop(desk.update(patch(&format!("c{id}"), |patch| {
+        Step::Ends(id) => drop(app.update(news(&format!("c{id}"), ToolStatus::Completed))),
+        Step::Output(id, size) => drop(app.update(patch(&format!("c{id}"), |patch| {
             patch.more_content = vec![ToolContent::Block(ContentBlock::Text(text_of(*size)))];
         }))),
-        Step::AsksAbout(id) => drop(desk.ask(nth + 1, permission(id))),
-        Step::Answers(is_allow) => drop(desk.choose(is_allow.then_some(0))),
-        Step::Questions => drop(desk.ask(nth + 1, question())),
+        Step::AsksAbout(id) => drop(app.ask(nth + 1, permission(id))),
+        Step::Answers(is_allow) => drop(app.choose(is_allow.then_some(0))),
+        Step::Questions => drop(app.ask(nth + 1, question())),
         Step::Replies(is_yes) => {
             use crate::app::ElicitationOutcome::{Cancel, Decline};
             let outcome = if *is_yes { Decline } else { Cancel };
-            desk.flow(|state, now, fx| operations::answer_elicitation(state, KEY, outcome, now, fx));
+            app.flow(|state, now, fx| operations::answer_elicitation(state, KEY, outcome, now, fx));
         }
-        Step::Command(id) => drop(desk.update(patch(&format!("run{id}"), |patch| {
+        Step::Command(id) => drop(app.update(patch(&format!("run{id}"), |patch| {
             patch.is_announcement = true;
             patch.status = Patch::Set(ToolStatus::Completed);
             patch.content = Patch::Set(vec![ToolContent::Terminal(terminal(id))]);
             patch.terminals = vec![AgentTerminal::Info { id: terminal(id), cwd: None }];
         }))),
-        Step::Wrote(id, size) => drop(desk.update(patch(&format!("run{id}"), |patch| {
+        Step::Wrote(id, size) => drop(app.update(patch(&format!("run{id}"), |patch| {
             patch.terminals = vec![AgentTerminal::Output { id: terminal(id), data: text_of(*size) }];
         }))),
-        Step::Exits(id) => drop(desk.update(patch(&format!("run{id}"), |patch| {
+        Step::Exits(id) => drop(app.update(patch(&format!("run{id}"), |patch| {
             patch.terminals = vec![AgentTerminal::Exit { id: terminal(id), status: ExitInfo::default() }];
         }))),
-        Step::Rewrites(is_user, id) => drop(desk.update(SessionUpdate::Message {
+        Step::Rewrites(is_user, id) => drop(app.update(SessionUpdate::Message {
             role: if *is_user { Role::User } else { Role::Agent },
             message: format!("m{id}").as_str().into(),
             content: Patch::Set(vec![ContentBlock::Text("written anew".into())]),
         })),
-        Step::Compacts(id, is_over) => drop(desk.update(SessionUpdate::Compaction {
+        Step::Compacts(id, is_over) => drop(app.update(SessionUpdate::Compaction {
             id: format!("compact{id}"),
             status: if *is_over { "completed" } else { "in_progress" }.into(),
             summary: Patch::Set(text_of(300)),
             error: Patch::Keep,
         })),
         Step::CompactsOn(id) => drop(
-            desk.update(SessionUpdate::CompactionChunk { id: format!("compact{id}"), text: text_of(200) }),
+            app.update(SessionUpdate::CompactionChunk { id: format!("compact{id}"), text: text_of(200) }),
         ),
         Step::Subagent(id, is_named) => {
             let title = if *is_named { Patch::Set(format!("look {id}")) } else { Patch::Keep };
-            desk.update(subagent(*id, title));
+            app.update(subagent(*id, title));
         }
-        Step::Plans(id) => drop(desk.update(SessionUpdate::PlanRemoved(format!("p{id}").as_str().into()))),
+        Step::Plans(id) => drop(app.update(SessionUpdate::PlanRemoved(format!("p{id}").as_str().into()))),
         Step::Unknown => {
-            desk.update(SessionUpdate::Unknown { name: "news".into(), raw: Raw("{}".into()) });
+            app.update(SessionUpdate::Unknown { name: "news".into(), raw: Raw("{}".into()) });
         }
         Step::Warns(id) => {
-            desk.update(SessionUpdate::notice(Severity::Warning, format!("mind {}", id % 3), None));
+            app.update(SessionUpdate::notice(Severity::Warning, format!("mind {}", id % 3), None));
         }
         Step::EndTurn(how) => {
             // The exit of an agent's terminal is reported within its turn or the next.
             for id in 0..8 {
                 let id = terminal(&id);
-                desk.update(SessionUpdate::Terminal(AgentTerminal::Exit { id, status: ExitInfo::default() }));
+                app.update(SessionUpdate::Terminal(AgentTerminal::Exit { id, status: ExitInfo::default() }));
             }
-            if desk.session().turn.is_running() {
+            if app.session().turn.is_running() {
                 match how {
-                    0 => drop(desk.cancel().end_turn(StopReason::Cancelled)),
-                    1 => drop(desk.fail(-1, "no luck")),
-                    2 => drop(desk.end_turn(StopReason::MaxTokens)),
-                    _ => drop(desk.end_turn(StopReason::EndTurn)),
+                    0 => drop(app.cancel().end_turn(StopReason::Cancelled)),
+                    1 => drop(app.fail(-1, "no luck")),
+                    2 => drop(app.end_turn(StopReason::MaxTokens)),
+                    _ => drop(app.end_turn(StopReason::EndTurn)),
                 }
             }
         }
-        Step::Prompt if !desk.session().turn.is_running() => drop(desk.submit("next")),
+        Step::Prompt if !app.session().turn.is_running() => drop(app.submit("next")),
         Step::Prompt | Step::Asks(_) | Step::Write | Step::ReadUp | Step::ServesRead | Step::ToEnd => {}
     }
 }
@@ -194,8 +194,8 @@ fn twin() -> TestApp {
 }
 
 /// The step as applicable now: a permission request is about a call of this turn, once, or about a separate one.
-fn step_of(desk: &TestApp, step: &Step, nth: usize) -> Option<Step> {
-    let session = desk.session();
+fn step_of(app: &TestApp, step: &Step, nth: usize) -> Option<Step> {
+    let session = app.session();
     let id = match step {
         Step::Asks(id) => ToolCallId::from(format!("c{id}")),
         Step::Questions if !session.turn.is_running() => return None,
@@ -210,15 +210,15 @@ fn step_of(desk: &TestApp, step: &Step, nth: usize) -> Option<Step> {
     (session.turn.is_running() && !is_asked).then_some(Step::AsksAbout(id))
 }
 
-fn answer_all(desk: &mut TestApp) {
-    while !desk.session().asks.is_empty() {
-        play(desk, &Step::Answers(true), 0);
-        play(desk, &Step::Replies(true), 0);
+fn answer_all(app: &mut TestApp) {
+    while !app.session().asks.is_empty() {
+        play(app, &Step::Answers(true), 0);
+        play(app, &Step::Replies(true), 0);
     }
 }
 
-fn keep_store_jobs(desk: &mut TestApp) {
-    desk.fx.retain(|effect| matches!(effect, Effect::Store(_)));
+fn keep_store_jobs(app: &mut TestApp) {
+    app.fx.retain(|effect| matches!(effect, Effect::Store(_)));
 }
 
 proptest! {
@@ -228,42 +228,42 @@ proptest! {
     fn a_paged_session_equals_an_unpaged_one(
         steps in prop::collection::vec(step(), 0..500),
     ) {
-        let (mut desk, mut disk) = desk();
+        let (mut app, mut disk) = app();
         let mut twin = twin();
         for (nth, step) in steps.iter().enumerate() {
             let Some(step) = step_of(&twin, step, nth) else { continue };
             let step = &step;
             if let Step::EndTurn(_) = step {
-                answer_all(&mut desk);
+                answer_all(&mut app);
                 answer_all(&mut twin);
             }
-            play(&mut desk, step, nth as u64);
+            play(&mut app, step, nth as u64);
             play(&mut twin, step, nth as u64);
             match step {
-                Step::Write => disk.write(&mut desk),
+                Step::Write => disk.write(&mut app),
                 Step::ReadUp => {
-                    go_up(&mut desk);
-                    desk.play(Event::Act(Action::LoadEarlier));
+                    go_up(&mut app);
+                    app.play(Event::Act(Action::LoadEarlier));
                 }
-                Step::ServesRead => drop(disk.serve(&mut desk)),
-                Step::ToEnd => drop(desk.play(Event::Reader(None))),
+                Step::ServesRead => drop(disk.serve(&mut app)),
+                Step::ToEnd => drop(app.play(Event::Reader(None))),
                 _ => {}
             }
-            keep_store_jobs(&mut desk);
+            keep_store_jobs(&mut app);
         }
-        for desk in [&mut desk, &mut twin] {
-            answer_all(desk);
+        for app in [&mut app, &mut twin] {
+            answer_all(app);
         }
-        keep_store_jobs(&mut desk);
-        disk.write(&mut desk);
-        disk.serve(&mut desk);
-        disk.read_all(&mut desk);
-        let (ours, theirs) = (whole(desk.session()), whole(twin.session()));
+        keep_store_jobs(&mut app);
+        disk.write(&mut app);
+        disk.serve(&mut app);
+        disk.read_all(&mut app);
+        let (ours, theirs) = (whole(app.session()), whole(twin.session()));
         for (ours, theirs) in ours.iter().zip(&theirs) {
             prop_assert_eq!(ours, theirs);
         }
         prop_assert_eq!(ours.len(), theirs.len());
-        prop_assert_eq!(desk.session().turn_count, twin.session().turn_count);
+        prop_assert_eq!(app.session().turn_count, twin.session().turn_count);
     }
 
     #[test]
@@ -272,19 +272,19 @@ proptest! {
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
         is_forward in any::<bool>(),
     ) {
-        let mut desk = twin();
+        let mut app = twin();
         for (nth, step) in steps.iter().enumerate() {
-            let Some(step) = step_of(&desk, step, nth) else { continue };
+            let Some(step) = step_of(&app, step, nth) else { continue };
             if let Step::EndTurn(_) = step {
-                answer_all(&mut desk);
+                answer_all(&mut app);
             }
-            play(&mut desk, &step, nth as u64);
-            keep_store_jobs(&mut desk);
+            play(&mut app, &step, nth as u64);
+            keep_store_jobs(&mut app);
         }
-        answer_all(&mut desk);
-        desk.play(Event::Input);
+        answer_all(&mut app);
+        app.play(Event::Input);
         let mut events: Vec<RecordedEvent> = Vec::new();
-        for note in std::mem::take(&mut desk.kept) {
+        for note in std::mem::take(&mut app.kept) {
             if let Note::Event { turn, record } = note {
                 events.push(RecordedEvent { at_ms: events.len() as i64, turn, record: *record });
             }
@@ -305,7 +305,7 @@ proptest! {
                 later: (later > 0).then_some(((first + events.len()) as i64, later as u64)),
                 ..RecordedSession::default()
             };
-            restore(session, kept, desk.now);
+            restore(session, kept, app.now);
         };
         let fresh = || Session::new(KEY, SessionPlace::default());
         let mut by_parts = fresh();
@@ -323,7 +323,7 @@ proptest! {
                     later_count: (events.len() - next) as u64,
                     ..Window::default()
                 };
-                restore::append(&mut by_parts, window, desk.now);
+                restore::append(&mut by_parts, window, app.now);
             }
         } else if let Some((at, last)) = parts.last() {
             read(&mut by_parts, last, *at, 0);
@@ -337,7 +337,7 @@ proptest! {
                     left_out_count: from as u64,
                 };
                 by_parts.pages.book.earlier.as_mut().unwrap().is_loading = false;
-                restore::prepend(&mut by_parts, page, desk.now);
+                restore::prepend(&mut by_parts, page, app.now);
             }
         }
         let (ours, theirs) = (whole(&by_parts), whole(&all));
@@ -350,21 +350,21 @@ proptest! {
 
 #[test]
 fn only_dependent_parts_are_read_again() {
-    let mut desk = twin();
+    let mut app = twin();
     for nth in 0..6 {
-        desk.update(says_in(&format!("m{nth}"), "said")).update(call("c", ToolStatus::Completed));
-        desk.end_turn(StopReason::EndTurn).submit("next");
+        app.update(says_in(&format!("m{nth}"), "said")).update(call("c", ToolStatus::Completed));
+        app.end_turn(StopReason::EndTurn).submit("next");
     }
     // A call with an update in a later turn.
-    desk.update(patch("c0", |patch| patch.output_text = Patch::Set("late".into())));
-    desk.update(SessionUpdate::Message {
+    app.update(patch("c0", |patch| patch.output_text = Patch::Set("late".into())));
+    app.update(SessionUpdate::Message {
         role: Role::Agent,
         message: "m3".into(),
         content: Patch::Set(vec![ContentBlock::Text("written anew".into())]),
     });
-    desk.end_turn(StopReason::EndTurn).play(Event::Input);
+    app.end_turn(StopReason::EndTurn).play(Event::Input);
     let mut events: Vec<RecordedEvent> = Vec::new();
-    for note in std::mem::take(&mut desk.kept) {
+    for note in std::mem::take(&mut app.kept) {
         if let Note::Event { turn, record } = note {
             events.push(RecordedEvent { at_ms: 0, turn, record: *record });
         }
@@ -379,7 +379,7 @@ fn only_dependent_parts_are_read_again() {
         end_seq: events.len() as i64,
         ..RecordedSession::default()
     };
-    restore(&mut session, kept, desk.now);
+    restore(&mut session, kept, app.now);
     let end = session.transcript.items().last().map(|item| item.id);
     let mut read = Vec::new();
     for turn in [6, 5, 4, 4, 3, 2, 1, 1] {
@@ -391,7 +391,7 @@ fn only_dependent_parts_are_read_again() {
             left_out_count: begin(turn) as u64,
         };
         session.pages.book.earlier.as_mut().unwrap().is_loading = false;
-        restore::prepend(&mut session, page, desk.now);
+        restore::prepend(&mut session, page, app.now);
     }
     let end_seq = events.len();
     let expected = [
@@ -410,38 +410,38 @@ fn only_dependent_parts_are_read_again() {
     assert_eq!(session.pages.book.earlier, None);
     assert_eq!(session.transcript.items().last().map(|item| item.id), end, "items keep their ids");
     let mut all = Session::new(KEY, SessionPlace::default());
-    crate::app::play(&mut all, events, desk.now);
+    crate::app::play(&mut all, events, app.now);
     assert_eq!(whole(&session), whole(&all));
 }
 
 #[test]
 fn a_late_update_reaches_its_call_in_memory_and_on_disk() {
-    let (mut desk, mut disk) = desk();
-    desk.update(call("old", ToolStatus::Completed));
+    let (mut app, mut disk) = app();
+    app.update(call("old", ToolStatus::Completed));
     for _ in 0..3 {
-        desk.end_turn(StopReason::EndTurn).submit("next");
+        app.end_turn(StopReason::EndTurn).submit("next");
     }
-    desk.update(patch("old", |patch| patch.output_text = Patch::Set("turns later".into())));
-    assert!(whole(desk.session())[1].contains("turns later"), "{:?}", whole(desk.session()));
-    stream(&mut desk, 0..300);
-    disk.write(&mut desk);
-    let left = count(&desk);
-    desk.update(patch("old", |patch| patch.output_text = Patch::Set("from the disk".into())));
-    assert_eq!(count(&desk), left, "it is not a new call");
-    desk.update(call("old", ToolStatus::Completed));
-    assert_eq!(count(&desk), left + 1, "a call announced in another turn is new");
-    disk.read_all(&mut desk);
-    let all = whole(desk.session());
+    app.update(patch("old", |patch| patch.output_text = Patch::Set("turns later".into())));
+    assert!(whole(app.session())[1].contains("turns later"), "{:?}", whole(app.session()));
+    stream(&mut app, 0..300);
+    disk.write(&mut app);
+    let left = count(&app);
+    app.update(patch("old", |patch| patch.output_text = Patch::Set("from the disk".into())));
+    assert_eq!(count(&app), left, "it is not a new call");
+    app.update(call("old", ToolStatus::Completed));
+    assert_eq!(count(&app), left + 1, "a call announced in another turn is new");
+    disk.read_all(&mut app);
+    let all = whole(app.session());
     assert!(all[1].contains("from the disk"), "{}", all[1]);
     assert_eq!(all.iter().filter(|line| line.contains("tool old")).count(), 2);
 }
 
 #[test]
 fn the_exit_of_a_command_is_known_until_its_release_also_if_its_call_is_on_disk() {
-    let (mut desk, mut disk) = desk();
-    let conn = desk.conn();
+    let (mut app, mut disk) = app();
+    let conn = app.conn();
     let command = TerminalCommand { command: "make".into(), ..TerminalCommand::default() };
-    desk.ask(1, AgentRequest::TerminalCreate { session: Some(ID.into()), command }).choose(Some(0));
+    app.ask(1, AgentRequest::TerminalCreate { session: Some(ID.into()), command }).choose(Some(0));
     let started = ServiceEvent::TerminalStarted {
         conn,
         ask: AskId(1),
@@ -449,21 +449,21 @@ fn the_exit_of_a_command_is_known_until_its_release_also_if_its_call_is_on_disk(
         command: "make".into(),
         result: Ok("t".into()),
     };
-    desk.service(started);
-    desk.update(patch("run", |patch| {
+    app.service(started);
+    app.update(patch("run", |patch| {
         patch.is_announcement = true;
         patch.status = Patch::Set(ToolStatus::Completed);
         patch.content = Patch::Set(vec![ToolContent::Terminal("t".into())]);
     }));
     let exit = ExitInfo { code: Some(3), signal: None };
-    desk.service(ServiceEvent::TerminalEnded { terminal: "t".into(), exit });
-    stream(&mut desk, 0..300);
-    disk.write(&mut desk);
-    assert!(!desk.session().terminals.contains_key(&"t".into()), "its call is unloaded");
-    desk.fx.clear();
-    desk.ask(2, AgentRequest::TerminalWait("t".into()));
-    assert!(desk.sent().contains("answer 2: exit"), "it is answered");
-    desk.ask(3, AgentRequest::TerminalRelease("t".into())).fx.clear();
-    desk.ask(4, AgentRequest::TerminalWait("t".into()));
-    assert!(desk.sent().contains("answer 4: error"));
+    app.service(ServiceEvent::TerminalEnded { terminal: "t".into(), exit });
+    stream(&mut app, 0..300);
+    disk.write(&mut app);
+    assert!(!app.session().terminals.contains_key(&"t".into()), "its call is unloaded");
+    app.fx.clear();
+    app.ask(2, AgentRequest::TerminalWait("t".into()));
+    assert!(app.sent().contains("answer 2: exit"), "it is answered");
+    app.ask(3, AgentRequest::TerminalRelease("t".into())).fx.clear();
+    app.ask(4, AgentRequest::TerminalWait("t".into()));
+    assert!(app.sent().contains("answer 4: error"));
 }

@@ -25,10 +25,10 @@ pub(super) struct Disk {
 
 impl Disk {
     /// Writes the emitted records, and confirms that.
-    pub(super) fn write(&mut self, desk: &mut TestApp) {
-        desk.play(Event::Input);
+    pub(super) fn write(&mut self, app: &mut TestApp) {
+        app.play(Event::Input);
         let (mut upto, mut marks) = (None, Vec::new());
-        for note in std::mem::take(&mut desk.kept) {
+        for note in std::mem::take(&mut app.kept) {
             let kept = |turn, record: Box<Record>| RecordedEvent { at_ms: self.next, turn, record: *record };
             match note {
                 Note::Event { turn, record } => {
@@ -69,16 +69,16 @@ impl Disk {
             }
         }
         if !std::mem::replace(&mut self.is_known, true) {
-            tell(desk, StoreNews::KeptAs { key: KEY, uid: "k".into() });
+            tell(app, StoreNews::KeptAs { key: KEY, uid: "k".into() });
         }
         if let Some(upto) = upto {
-            tell(desk, StoreNews::Written { key: KEY, upto, marks });
+            tell(app, StoreNews::Written { key: KEY, upto, marks });
         }
     }
 
     /// Answers a store job. Returns whether there was one.
-    pub(super) fn serve(&mut self, desk: &mut TestApp) -> bool {
-        let jobs: Vec<StoreJob> = std::mem::take(&mut desk.fx)
+    pub(super) fn serve(&mut self, app: &mut TestApp) -> bool {
+        let jobs: Vec<StoreJob> = std::mem::take(&mut app.fx)
             .into_iter()
             .filter_map(|effect| match effect {
                 Effect::Store(job) => Some(job),
@@ -93,20 +93,20 @@ impl Disk {
             found.sort_by_key(|(seq, _)| *seq);
             let events = found.into_iter().map(|(_, event)| event).collect();
             let page = EarlierPage { events, first_seq: *from, left_out_count: 0 };
-            tell(desk, StoreNews::Earlier { key: *key, page: Ok(page) });
+            tell(app, StoreNews::Earlier { key: *key, page: Ok(page) });
         }
         !jobs.is_empty()
     }
 
     /// Loads all pages.
-    pub(super) fn read_all(&mut self, desk: &mut TestApp) {
-        self.write(desk);
-        go_up(desk);
-        desk.fx.clear();
+    pub(super) fn read_all(&mut self, app: &mut TestApp) {
+        self.write(app);
+        go_up(app);
+        app.fx.clear();
         for _ in 0..1_000 {
-            desk.play(Event::Act(Action::LoadEarlier));
-            if !self.serve(desk) {
-                assert_eq!(desk.session().pages.book.earlier, None);
+            app.play(Event::Act(Action::LoadEarlier));
+            if !self.serve(app) {
+                assert_eq!(app.session().pages.book.earlier, None);
                 return;
             }
         }
@@ -115,28 +115,28 @@ impl Disk {
 }
 
 /// Moves the reader to the first item.
-pub(super) fn go_up(desk: &mut TestApp) {
-    let first = desk.session().transcript.items().first().map(|item| item.id);
-    desk.play(Event::Reader(first));
+pub(super) fn go_up(app: &mut TestApp) {
+    let first = app.session().transcript.items().first().map(|item| item.id);
+    app.play(Event::Reader(first));
 }
 
-pub(super) fn tell(desk: &mut TestApp, news: StoreNews) {
-    desk.service(ServiceEvent::Store(Box::new(news)));
+pub(super) fn tell(app: &mut TestApp, news: StoreNews) {
+    app.service(ServiceEvent::Store(Box::new(news)));
 }
 
-pub(super) fn limit(desk: &mut TestApp) {
-    desk.state.setup.keeps_sessions = true;
-    desk.state.setup.memory_bytes = LIMIT;
-    desk.state.sessions.get_mut(&KEY).unwrap().pages.limit_bytes = LIMIT;
+pub(super) fn limit(app: &mut TestApp) {
+    app.state.setup.keeps_sessions = true;
+    app.state.setup.memory_bytes = LIMIT;
+    app.state.sessions.get_mut(&KEY).unwrap().pages.limit_bytes = LIMIT;
 }
 
 /// A running turn in a session with a low memory limit.
-pub(super) fn desk() -> (TestApp, Disk) {
-    let mut desk = TestApp::ready();
-    limit(&mut desk);
-    desk.submit("the first prompt");
-    desk.fx.clear();
-    (desk, Disk::default())
+pub(super) fn app() -> (TestApp, Disk) {
+    let mut app = TestApp::ready();
+    limit(&mut app);
+    app.submit("the first prompt");
+    app.fx.clear();
+    (app, Disk::default())
 }
 
 pub(super) fn lorem(nth: usize) -> String {
@@ -144,9 +144,9 @@ pub(super) fn lorem(nth: usize) -> String {
 }
 
 /// Adds messages of 1 KiB each.
-pub(super) fn stream(desk: &mut TestApp, numbers: std::ops::Range<usize>) {
+pub(super) fn stream(app: &mut TestApp, numbers: std::ops::Range<usize>) {
     for nth in numbers {
-        desk.update(says_in(&format!("m{nth}"), &lorem(nth)));
+        app.update(says_in(&format!("m{nth}"), &lorem(nth)));
     }
 }
 
@@ -174,127 +174,127 @@ pub(super) fn whole(session: &Session) -> Vec<String> {
 }
 
 /// An item as text.
-fn line_of(desk: &TestApp, item: ItemId) -> String {
-    let at = desk.session().transcript.index_of(item).unwrap();
-    digest(desk.session()).lines().nth(1 + at).unwrap_or_default().to_owned()
+fn line_of(app: &TestApp, item: ItemId) -> String {
+    let at = app.session().transcript.index_of(item).unwrap();
+    digest(app.session()).lines().nth(1 + at).unwrap_or_default().to_owned()
 }
 
-pub(super) fn count(desk: &TestApp) -> usize {
-    desk.session().transcript.items().len()
+pub(super) fn count(app: &TestApp) -> usize {
+    app.session().transcript.items().len()
 }
 
 #[test]
 fn pages_on_disk_are_unloaded_and_loaded_again() {
-    let (mut desk, mut disk) = desk();
-    stream(&mut desk, 0..300);
-    assert_eq!(count(&desk), 301, "only pages on disk are unloaded");
-    disk.write(&mut desk);
-    let left = count(&desk);
+    let (mut app, mut disk) = app();
+    stream(&mut app, 0..300);
+    assert_eq!(count(&app), 301, "only pages on disk are unloaded");
+    disk.write(&mut app);
+    let left = count(&app);
     assert!((100..200).contains(&left), "{left} items are left");
     let head = format!("notice Info: {} earlier events. Scroll up to load them.", 302 - left);
-    assert_eq!(digest(desk.session()).lines().nth(1), Some(head.as_str()));
-    let last = desk.session().transcript.items().last().map(|item| item.id);
+    assert_eq!(digest(app.session()).lines().nth(1), Some(head.as_str()));
+    let last = app.session().transcript.items().last().map(|item| item.id);
     assert_eq!(last, Some(ItemId(300)), "items keep their ids");
     // The last items can still be appended to.
-    desk.update(says_in("m299", " and more"));
-    assert!(digest(desk.session()).ends_with(" and more\" …"));
+    app.update(says_in("m299", " and more"));
+    assert!(digest(app.session()).ends_with(" and more\" …"));
 
-    disk.read_all(&mut desk);
-    assert_eq!(count(&desk), 302);
-    let all = whole(desk.session());
+    disk.read_all(&mut app);
+    assert_eq!(count(&app), 302);
+    let all = whole(app.session());
     assert!(all[0].contains("the first prompt") && all[1].contains("number 0:"), "{:?}", &all[..2]);
-    assert!(desk.session().pages.weight() > LIMIT, "visible items stay");
-    desk.play(Event::Reader(None));
-    assert!(count(&desk) < 200, "it is unloaded when the reader returns to the end");
+    assert!(app.session().pages.weight() > LIMIT, "visible items stay");
+    app.play(Event::Reader(None));
+    assert!(count(&app) < 200, "it is unloaded when the reader returns to the end");
 }
 
 #[test]
 fn the_memory_of_a_long_stream_is_bounded() {
-    let (mut desk, mut disk) = desk();
+    let (mut app, mut disk) = app();
     let mut most = 0;
     for page in 0..40 {
-        stream(&mut desk, page * 50..(page + 1) * 50);
-        disk.write(&mut desk);
-        most = most.max(count(&desk));
+        stream(&mut app, page * 50..(page + 1) * 50);
+        disk.write(&mut app);
+        most = most.max(count(&app));
     }
     assert!(most < 260, "{most} items at once");
-    assert_eq!(desk.session().turn_count, 1);
+    assert_eq!(app.session().turn_count, 1);
 }
 
 #[test]
 fn running_selected_and_visible_items_stay() {
-    let (mut desk, mut disk) = desk();
-    desk.update(call("long", ToolStatus::InProgress));
-    stream(&mut desk, 0..300);
-    disk.write(&mut desk);
-    assert_eq!(count(&desk), 302, "a call is running at the top");
-    desk.update(news("long", ToolStatus::Completed));
-    disk.write(&mut desk);
-    assert!(count(&desk) < 200);
+    let (mut app, mut disk) = app();
+    app.update(call("long", ToolStatus::InProgress));
+    stream(&mut app, 0..300);
+    disk.write(&mut app);
+    assert_eq!(count(&app), 302, "a call is running at the top");
+    app.update(news("long", ToolStatus::Completed));
+    disk.write(&mut app);
+    assert!(count(&app) < 200);
 
-    let (mut desk, mut disk) = self::desk();
-    desk.state.sessions.get_mut(&KEY).unwrap().selected = Some(ItemId(5));
-    stream(&mut desk, 0..300);
-    disk.write(&mut desk);
-    assert_eq!(count(&desk), 301, "an item is selected at the top");
+    let (mut app, mut disk) = self::app();
+    app.state.sessions.get_mut(&KEY).unwrap().selected = Some(ItemId(5));
+    stream(&mut app, 0..300);
+    disk.write(&mut app);
+    assert_eq!(count(&app), 301, "an item is selected at the top");
 
-    let (mut desk, mut disk) = self::desk();
-    stream(&mut desk, 0..150);
-    desk.play(Event::Reader(Some(ItemId(60))));
-    stream(&mut desk, 150..300);
-    disk.write(&mut desk);
-    assert!((241..301).contains(&count(&desk)), "visible items stay, those far above are unloaded");
-    let reader = desk.session().pages.reader().unwrap();
-    assert!(line_of(&desk, reader).contains("number 59:"), "the reader's position stays");
+    let (mut app, mut disk) = self::app();
+    stream(&mut app, 0..150);
+    app.play(Event::Reader(Some(ItemId(60))));
+    stream(&mut app, 150..300);
+    disk.write(&mut app);
+    assert!((241..301).contains(&count(&app)), "visible items stay, those far above are unloaded");
+    let reader = app.session().pages.reader().unwrap();
+    assert!(line_of(&app, reader).contains("number 59:"), "the reader's position stays");
 }
 
 #[test]
 fn a_late_update_of_an_unloaded_call_is_recorded_with_it() {
-    let (mut desk, mut disk) = desk();
-    desk.update(call("a", ToolStatus::Completed));
-    stream(&mut desk, 0..300);
-    disk.write(&mut desk);
-    let left = count(&desk);
-    desk.update(patch("a", |patch| patch.output_text = Patch::Set("late".into())));
-    assert_eq!(count(&desk), left, "it is not a new call");
-    assert!(!digest(desk.session()).contains("tool a"));
+    let (mut app, mut disk) = app();
+    app.update(call("a", ToolStatus::Completed));
+    stream(&mut app, 0..300);
+    disk.write(&mut app);
+    let left = count(&app);
+    app.update(patch("a", |patch| patch.output_text = Patch::Set("late".into())));
+    assert_eq!(count(&app), left, "it is not a new call");
+    assert!(!digest(app.session()).contains("tool a"));
     // The page is not requested before the late event is on disk.
-    desk.play(Event::Act(Action::LoadEarlier));
-    assert!(!disk.serve(&mut desk));
-    disk.read_all(&mut desk);
-    let all = whole(desk.session());
+    app.play(Event::Act(Action::LoadEarlier));
+    assert!(!disk.serve(&mut app));
+    disk.read_all(&mut app);
+    let all = whole(app.session());
     assert!(all[1].contains("tool a Completed") && all[1].contains("late"), "{}", all[1]);
     assert_eq!(all.iter().filter(|line| line.contains("tool a")).count(), 1);
     // Now it is loaded and receives updates.
-    desk.update(patch("a", |patch| patch.output_text = Patch::Set("later".into())));
-    assert!(whole(desk.session())[1].contains("later"));
-    desk.play(Event::Reader(None));
-    disk.write(&mut desk);
-    assert!(!digest(desk.session()).contains("tool a"));
-    disk.read_all(&mut desk);
-    assert!(whole(desk.session())[1].contains("later"), "that was recorded too");
+    app.update(patch("a", |patch| patch.output_text = Patch::Set("later".into())));
+    assert!(whole(app.session())[1].contains("later"));
+    app.play(Event::Reader(None));
+    disk.write(&mut app);
+    assert!(!digest(app.session()).contains("tool a"));
+    disk.read_all(&mut app);
+    assert!(whole(app.session())[1].contains("later"), "that was recorded too");
 }
 
 #[test]
 fn updates_of_a_page_being_loaded_are_not_lost() {
-    let (mut desk, mut disk) = desk();
-    desk.update(call("a", ToolStatus::Completed));
-    stream(&mut desk, 0..100);
-    desk.update(call("b", ToolStatus::Completed));
-    stream(&mut desk, 100..400);
-    disk.write(&mut desk);
-    let left = count(&desk);
-    go_up(&mut desk);
-    desk.fx.clear();
-    desk.play(Event::Act(Action::LoadEarlier));
+    let (mut app, mut disk) = app();
+    app.update(call("a", ToolStatus::Completed));
+    stream(&mut app, 0..100);
+    app.update(call("b", ToolStatus::Completed));
+    stream(&mut app, 100..400);
+    disk.write(&mut app);
+    let left = count(&app);
+    go_up(&mut app);
+    app.fx.clear();
+    app.play(Event::Act(Action::LoadEarlier));
     for id in ["a", "b"] {
-        desk.update(patch(id, |patch| patch.output_text = Patch::Set(format!("late {id}"))));
+        app.update(patch(id, |patch| patch.output_text = Patch::Set(format!("late {id}"))));
     }
-    assert_eq!(count(&desk), left);
-    assert!(disk.serve(&mut desk));
-    assert_eq!(count(&desk), left, "a page without it is not used");
-    disk.read_all(&mut desk);
-    let all = whole(desk.session());
+    assert_eq!(count(&app), left);
+    assert!(disk.serve(&mut app));
+    assert_eq!(count(&app), left, "a page without it is not used");
+    disk.read_all(&mut app);
+    let all = whole(app.session());
     for id in ["a", "b"] {
         let of: Vec<&String> = all.iter().filter(|line| line.contains(&format!("tool {id} "))).collect();
         assert!(of.len() == 1 && of[0].contains(&format!("late {id}")), "{of:?}");
@@ -303,141 +303,141 @@ fn updates_of_a_page_being_loaded_are_not_lost() {
 
 #[test]
 fn a_search_loads_unloaded_pages_and_retains_them() {
-    let (mut desk, mut disk) = desk();
-    stream(&mut desk, 0..300);
-    disk.write(&mut desk);
-    desk.play(Event::Act(Action::OpenSearch));
+    let (mut app, mut disk) = app();
+    stream(&mut app, 0..300);
+    disk.write(&mut app);
+    app.play(Event::Act(Action::OpenSearch));
     for sign in "first prompt".chars() {
-        desk.play(Event::Line(LineEdit::Insert(sign.to_string())));
+        app.play(Event::Line(LineEdit::Insert(sign.to_string())));
     }
     for _ in 0..200 {
-        disk.serve(&mut desk);
-        desk.play(Event::Timer(TimerId::Search(KEY)));
+        disk.serve(&mut app);
+        app.play(Event::Timer(TimerId::Search(KEY)));
     }
-    let found = desk.session().search.as_deref().map(Search::total);
+    let found = app.session().search.as_deref().map(Search::total);
     assert_eq!(found, Some(1));
-    let hit = desk.session().search.as_ref().and_then(|search| search.current()).unwrap();
-    assert!(line_of(&desk, hit.item).contains("the first prompt"));
+    let hit = app.session().search.as_ref().and_then(|search| search.current()).unwrap();
+    assert!(line_of(&app, hit.item).contains("the first prompt"));
     // While it is open, nothing is unloaded; after that it is.
-    stream(&mut desk, 300..320);
-    disk.write(&mut desk);
-    assert!(count(&desk) > 300);
-    desk.play(Event::Act(Action::Escape));
-    desk.play(Event::Act(Action::Escape));
-    disk.write(&mut desk);
-    assert_eq!(desk.session().search, None);
-    assert!(count(&desk) < 200, "{}", count(&desk));
+    stream(&mut app, 300..320);
+    disk.write(&mut app);
+    assert!(count(&app) > 300);
+    app.play(Event::Act(Action::Escape));
+    app.play(Event::Act(Action::Escape));
+    disk.write(&mut app);
+    assert_eq!(app.session().search, None);
+    assert!(count(&app) < 200, "{}", count(&app));
 }
 
 #[test]
 fn lists_of_a_whole_session_load_unloaded_pages_first() {
-    let (mut desk, mut disk) = desk();
-    desk.update(patch("edit", |patch| {
+    let (mut app, mut disk) = app();
+    app.update(patch("edit", |patch| {
         patch.is_announcement = true;
         patch.kind = Patch::Set(ToolKind::Edit);
         patch.status = Patch::Set(ToolStatus::Completed);
         let change = DiffChange::Texts { old: Some("a".into()), new: "b".into() };
         patch.content = Patch::Set(vec![ToolContent::Diff(FileDiff { path: "/code/shop/x".into(), change })]);
     }));
-    stream(&mut desk, 0..300);
-    disk.write(&mut desk);
-    assert!(changes::changed_files(&desk.state, KEY).is_empty(), "the change is unloaded");
-    desk.fx.clear();
-    desk.play(Event::Act(Action::OpenChanges));
-    assert_eq!(desk.state.modals, []);
-    while disk.serve(&mut desk) {}
-    assert!(matches!(desk.state.modals.as_slice(), [Modal::Changes(_)]));
-    assert_eq!(changes::changed_files(&desk.state, KEY).len(), 1);
-    stream(&mut desk, 300..340);
-    disk.write(&mut desk);
-    assert_eq!(changes::changed_files(&desk.state, KEY).len(), 1, "it stays while the dialog is open");
-    desk.play(Event::Act(Action::Escape));
-    stream(&mut desk, 340..380);
-    disk.write(&mut desk);
-    assert!(count(&desk) < 260);
+    stream(&mut app, 0..300);
+    disk.write(&mut app);
+    assert!(changes::changed_files(&app.state, KEY).is_empty(), "the change is unloaded");
+    app.fx.clear();
+    app.play(Event::Act(Action::OpenChanges));
+    assert_eq!(app.state.modals, []);
+    while disk.serve(&mut app) {}
+    assert!(matches!(app.state.modals.as_slice(), [Modal::Changes(_)]));
+    assert_eq!(changes::changed_files(&app.state, KEY).len(), 1);
+    stream(&mut app, 300..340);
+    disk.write(&mut app);
+    assert_eq!(changes::changed_files(&app.state, KEY).len(), 1, "it stays while the dialog is open");
+    app.play(Event::Act(Action::Escape));
+    stream(&mut app, 340..380);
+    disk.write(&mut app);
+    assert!(count(&app) < 260);
 
-    desk.fx.clear();
-    desk.play(Event::Act(Action::OpenOutline));
-    while disk.serve(&mut desk) {}
-    let Some(Modal::Picker(outline)) = desk.state.modals.last() else { panic!("{:?}", desk.state.modals) };
+    app.fx.clear();
+    app.play(Event::Act(Action::OpenOutline));
+    while disk.serve(&mut app) {}
+    let Some(Modal::Picker(outline)) = app.state.modals.last() else { panic!("{:?}", app.state.modals) };
     assert!(outline.rows[0].label.contains("the first prompt") && outline.rows[1].label.contains("edit"));
-    desk.play(Event::Act(Action::Escape));
-    stream(&mut desk, 380..420);
-    disk.write(&mut desk);
-    desk.fx.clear();
-    desk.play(Event::Act(Action::PreviousPrompt));
-    while disk.serve(&mut desk) {}
-    let marked = desk.session().selected.unwrap();
-    assert!(line_of(&desk, marked).contains("the first prompt"));
+    app.play(Event::Act(Action::Escape));
+    stream(&mut app, 380..420);
+    disk.write(&mut app);
+    app.fx.clear();
+    app.play(Event::Act(Action::PreviousPrompt));
+    while disk.serve(&mut app) {}
+    let marked = app.session().selected.unwrap();
+    assert!(line_of(&app, marked).contains("the first prompt"));
 }
 
 #[test]
 fn without_a_record_nothing_is_unloaded_and_a_notice_is_shown_once() {
-    let mut desk = TestApp::ready();
-    limit(&mut desk);
-    desk.state.setup.keeps_sessions = false;
-    desk.submit("go");
-    stream(&mut desk, 0..300);
-    let text = digest(desk.session());
+    let mut app = TestApp::ready();
+    limit(&mut app);
+    app.state.setup.keeps_sessions = false;
+    app.submit("go");
+    stream(&mut app, 0..300);
+    let text = digest(app.session());
     let told = text.matches("cannot be unloaded from memory").count();
-    assert_eq!((told, count(&desk)), (1, 302));
+    assert_eq!((told, count(&app)), (1, 302));
 
-    let (mut desk, mut disk) = self::desk();
-    tell(&mut desk, StoreNews::Unsaved(Some("the disk is full".into())));
-    stream(&mut desk, 0..300);
-    assert!(digest(desk.session()).contains("cannot be unloaded from memory"));
-    tell(&mut desk, StoreNews::Unsaved(None));
-    disk.write(&mut desk);
-    assert!(count(&desk) < 200, "it is unloaded once it is on disk");
+    let (mut app, mut disk) = self::app();
+    tell(&mut app, StoreNews::Unsaved(Some("the disk is full".into())));
+    stream(&mut app, 0..300);
+    assert!(digest(app.session()).contains("cannot be unloaded from memory"));
+    tell(&mut app, StoreNews::Unsaved(None));
+    disk.write(&mut app);
+    assert!(count(&app) < 200, "it is unloaded once it is on disk");
 }
 
 #[test]
 fn a_replay_is_paged_and_a_failed_one_restores_the_items() {
-    let history = |desk: &mut TestApp| {
+    let history = |app: &mut TestApp| {
         for nth in 0..300 {
             if nth % 50 == 0 {
-                desk.update(text(Role::User, &format!("prompt {nth}")));
+                app.update(text(Role::User, &format!("prompt {nth}")));
             }
-            desk.update(says_in(&format!("m{nth}"), &lorem(nth)));
+            app.update(says_in(&format!("m{nth}"), &lorem(nth)));
         }
     };
     let loading = || {
-        let (mut desk, mut disk) = desk();
-        stream(&mut desk, 0..200);
-        desk.end_turn(StopReason::EndTurn);
-        disk.write(&mut desk);
-        let session = desk.state.sessions.get_mut(&KEY).unwrap();
-        session.phase = SessionPhase::Opening { since: desk.now, is_replay: true };
+        let (mut app, mut disk) = app();
+        stream(&mut app, 0..200);
+        app.end_turn(StopReason::EndTurn);
+        disk.write(&mut app);
+        let session = app.state.sessions.get_mut(&KEY).unwrap();
+        session.phase = SessionPhase::Opening { since: app.now, is_replay: true };
         session.replay = Replay::Armed;
-        (desk, disk)
+        (app, disk)
     };
-    let (mut desk, mut disk) = loading();
-    history(&mut desk);
-    disk.write(&mut desk);
-    assert!(count(&desk) < 200, "{}", count(&desk));
-    assert_eq!(desk.session().turn_count, 6);
-    disk.read_all(&mut desk);
-    assert_eq!(count(&desk), 307);
-    assert!(whole(desk.session())[0].contains("1 user \"prompt 0\""), "{}", whole(desk.session())[0]);
+    let (mut app, mut disk) = loading();
+    history(&mut app);
+    disk.write(&mut app);
+    assert!(count(&app) < 200, "{}", count(&app));
+    assert_eq!(app.session().turn_count, 6);
+    disk.read_all(&mut app);
+    assert_eq!(count(&app), 307);
+    assert!(whole(app.session())[0].contains("1 user \"prompt 0\""), "{}", whole(app.session())[0]);
 
-    let (mut desk, mut disk) = loading();
-    let before = digest(desk.session());
-    history(&mut desk);
-    disk.write(&mut desk);
-    desk.flow(|state, _, _| crate::app::lifecycle::open::drop_replay(state, KEY));
-    let after = digest(desk.session());
+    let (mut app, mut disk) = loading();
+    let before = digest(app.session());
+    history(&mut app);
+    disk.write(&mut app);
+    app.flow(|state, _, _| crate::app::lifecycle::open::drop_replay(state, KEY));
+    let after = digest(app.session());
     assert_eq!(after.lines().skip(1).collect::<Vec<_>>(), before.lines().skip(1).collect::<Vec<_>>());
-    disk.read_all(&mut desk);
-    assert!(whole(desk.session())[0].contains("the first prompt"));
-    assert_eq!(count(&desk), 202);
+    disk.read_all(&mut app);
+    assert!(whole(app.session())[0].contains("the first prompt"));
+    assert_eq!(count(&app), 202);
 }
 
 #[test]
 fn sessions_of_inactive_tabs_are_paged_too() {
-    let (mut desk, mut disk) = desk();
-    desk.flow(operations::new_session);
-    assert_ne!(desk.state.active, KEY);
-    stream(&mut desk, 0..300);
-    disk.write(&mut desk);
-    assert!(count(&desk) < 200);
+    let (mut app, mut disk) = app();
+    app.flow(operations::new_session);
+    assert_ne!(app.state.active, KEY);
+    stream(&mut app, 0..300);
+    disk.write(&mut app);
+    assert!(count(&app) < 200);
 }

@@ -260,10 +260,10 @@ proptest! {
         let kept = kept(&turns);
         let replay: Vec<SessionUpdate> =
             turns.iter().enumerate().flat_map(|(nth, turn)| replayed(nth, turn, Fate::Same)).collect();
-        let desk = resumed(&kept, &replay, replay.len());
+        let app = resumed(&kept, &replay, replay.len());
         let mut before = Session::new(KEY, SessionPlace::default());
-        restore(&mut before, kept, desk.now);
-        prop_assert_eq!(items(desk.session()), items(&before));
+        restore(&mut before, kept, app.now);
+        prop_assert_eq!(items(app.session()), items(&before));
     }
 
     #[test]
@@ -272,15 +272,15 @@ proptest! {
         theirs in proptest::collection::vec((0_usize..12, turn(), fate()), 0..10),
         is_whole in any::<bool>(),
     ) {
-        let mut desk = TestApp::ready();
+        let mut app = TestApp::ready();
         for (nth, turn) in ours.iter().enumerate() {
-            desk.submit(&prompt(nth, turn)).updates(live(nth, turn)).end_turn(StopReason::EndTurn);
+            app.submit(&prompt(nth, turn)).updates(live(nth, turn)).end_turn(StopReason::EndTurn);
         }
         let mut other = TestApp::ready();
         for (nth, turn, fate) in &theirs {
             other.updates(replayed(*nth, turn, *fate));
         }
-        let (ours, theirs) = (desk.session().transcript.items(), other.session().transcript.items());
+        let (ours, theirs) = (app.session().transcript.items(), other.session().transcript.items());
         let found = reconcile(ours, theirs, is_whole);
         let order: Vec<usize> = found.pieces.iter().filter_map(|piece| match piece {
             AlignedItem::Ours { item, .. } => Some(*item),
@@ -295,14 +295,14 @@ proptest! {
 
 #[test]
 fn a_long_replay_is_compared_in_bounded_time() {
-    let mut desk = TestApp::ready();
+    let mut app = TestApp::ready();
     let mut other = TestApp::ready();
     for nth in 0..1_500 {
         let user = |words: &str| text(Role::User, &format!("{words} {nth}"));
-        desk.updates(vec![user("ours"), says("yes")]);
+        app.updates(vec![user("ours"), says("yes")]);
         other.updates(vec![user("theirs"), says("yes")]);
     }
-    let (ours, theirs) = (desk.session().transcript.items(), other.session().transcript.items());
+    let (ours, theirs) = (app.session().transcript.items(), other.session().transcript.items());
     let found = reconcile(ours, theirs, true);
     let count = found.pieces.iter().filter(|piece| matches!(piece, AlignedItem::Ours { .. })).count();
     assert_eq!((count, found.pieces.len()), (ours.len(), ours.len() + theirs.len()));

@@ -19,18 +19,18 @@ pub enum End {
 
 /// A stored session with these turns.
 pub fn recorded(turns: &[(&str, Vec<SessionUpdate>, End)]) -> RecordedSession {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).open(ID);
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).open(ID);
     for (prompt, updates, end) in turns {
-        desk.submit(prompt).updates(updates.clone());
+        app.submit(prompt).updates(updates.clone());
         match end {
-            End::Good => desk.end_turn(StopReason::EndTurn),
-            End::Refused => desk.end_turn(StopReason::Refusal),
-            End::Failed => desk.fail(-32603, "overloaded"),
-            End::Cancelled => desk.cancel().end_turn(StopReason::Cancelled),
+            End::Good => app.end_turn(StopReason::EndTurn),
+            End::Refused => app.end_turn(StopReason::Refusal),
+            End::Failed => app.fail(-32603, "overloaded"),
+            End::Cancelled => app.cancel().end_turn(StopReason::Cancelled),
         };
     }
-    kept_session(&mut desk)
+    kept_session(&mut app)
 }
 
 fn good(prompt: &str) -> (&str, Vec<SessionUpdate>, End) {
@@ -43,13 +43,13 @@ fn told(prompt: &str) -> Vec<SessionUpdate> {
 
 /// Resumes a session whose agent can only load, with this replay, `before` updates of which precede the response.
 pub fn resumed(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) -> TestApp {
-    let mut desk = reopened(kept.clone(), "fake");
-    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
-    kept_notes(&mut desk);
-    desk.updates(replay[..before].to_vec());
-    answered(&mut desk).updates(replay[before..].to_vec());
-    quiet(&mut desk);
-    desk
+    let mut app = reopened(kept.clone(), "fake");
+    app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() });
+    kept_notes(&mut app);
+    app.updates(replay[..before].to_vec());
+    answered(&mut app).updates(replay[before..].to_vec());
+    quiet(&mut app);
+    app
 }
 
 fn shown(kept: &RecordedSession) -> Vec<String> {
@@ -62,17 +62,17 @@ fn shown(kept: &RecordedSession) -> Vec<String> {
 /// time changes nothing. Returns the shown items.
 pub fn check(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) -> Vec<String> {
     let first = shown(kept);
-    let mut desk = resumed(kept, replay, before);
-    let second = items(desk.session());
+    let mut app = resumed(kept, replay, before);
+    let second = items(app.session());
     let mut left = second.iter();
     for item in &first {
         assert!(left.any(|other| other == item), "{item} is gone or moved:\n{first:#?}\n{second:#?}");
     }
-    let kept = again(kept.clone(), &mut desk);
+    let kept = again(kept.clone(), &mut app);
     assert_eq!(shown(&kept), second, "the record equals the shown items");
-    let mut desk = resumed(&kept, replay, before);
-    assert_eq!(items(desk.session()), second, "the second time changes nothing");
-    let notes = kept_notes(&mut desk);
+    let mut app = resumed(&kept, replay, before);
+    assert_eq!(items(app.session()), second, "the second time changes nothing");
+    let notes = kept_notes(&mut app);
     let is_event = |note: &&Note| matches!(note, Note::Event { .. } | Note::Inserted { .. });
     assert_eq!(notes.iter().find(is_event), None, "nothing is recorded again");
     second
@@ -205,9 +205,9 @@ fn replayed_messages_after_the_interruption_of_a_turn_are_added() {
             says("and the second part"),
         ],
     ];
-    let mut desk = resumed(&kept, &replay.concat(), 6);
+    let mut app = resumed(&kept, &replay.concat(), 6);
     assert_eq!(
-        items(desk.session())[2..],
+        items(app.session())[2..],
         [
             "user* \"go on\"",
             "agent \"first part \"",
@@ -217,10 +217,10 @@ fn replayed_messages_after_the_interruption_of_a_turn_are_added() {
             "agent \"and the second part\"",
         ]
     );
-    let kept = again(kept, &mut desk);
-    assert_eq!(shown(&kept), items(desk.session()));
-    let desk = resumed(&kept, &replay.concat(), 6);
-    assert_eq!(items(desk.session()), shown(&kept));
+    let kept = again(kept, &mut app);
+    assert_eq!(shown(&kept), items(app.session()));
+    let app = resumed(&kept, &replay.concat(), 6);
+    assert_eq!(items(app.session()), shown(&kept));
 }
 
 #[test]
@@ -278,13 +278,13 @@ fn a_lost_last_turn_is_reported_even_if_all_prompts_are_equal() {
 
 #[test]
 fn a_resent_prompt_is_one_turn() {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).open(ID);
-    desk.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
-    desk.submit("flaky two").fail(-32603, "API overloaded (529), try again");
-    desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx));
-    desk.update(says("Reply to flaky two")).end_turn(StopReason::EndTurn);
-    let kept = kept_session(&mut desk);
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).open(ID);
+    app.submit("one").update(says("Reply to one")).end_turn(StopReason::EndTurn);
+    app.submit("flaky two").fail(-32603, "API overloaded (529), try again");
+    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx));
+    app.update(says("Reply to flaky two")).end_turn(StopReason::EndTurn);
+    let kept = kept_session(&mut app);
     let twice = [
         SessionUpdate::Chunk { role: Role::User, message: Some("a".into()), text: "flaky two".into() },
         SessionUpdate::Chunk { role: Role::User, message: Some("b".into()), text: "flaky two".into() },
@@ -339,11 +339,11 @@ fn replaying_any_kind_of_item_changes_nothing() {
     let kept = recorded(&[("one", all(), End::Good), ("two", all(), End::Good)]);
     let replay = [vec![text(Role::User, "one")], all(), vec![text(Role::User, "two")], all()].concat();
     assert_eq!(added(&kept, &replay), Vec::<String>::new());
-    let desk = resumed(&kept, &replay, replay.len());
-    let output = desk.session().terminals.get(&TerminalId::from("t")).map(|view| view.output.clone());
+    let app = resumed(&kept, &replay, replay.len());
+    let output = app.session().terminals.get(&TerminalId::from("t")).map(|view| view.output.clone());
     let live = {
         let mut session = Session::new(KEY, SessionPlace::default());
-        restore(&mut session, kept, desk.now);
+        restore(&mut session, kept, app.now);
         session.terminals.remove(&TerminalId::from("t")).unwrap().output
     };
     assert_eq!(output, Some(live), "nothing is appended again");
@@ -352,13 +352,13 @@ fn replaying_any_kind_of_item_changes_nothing() {
 #[test]
 fn a_message_after_the_response_to_a_load_is_shown_and_recorded() {
     let kept = recorded(&[good("first question")]);
-    let mut desk = resumed(&kept, &told("first question"), 2);
-    assert_eq!(items(desk.session()), shown(&kept));
-    desk.update(says("WARNING: servers could not be started."));
-    assert_eq!(items(desk.session()).last().unwrap(), "agent \"WARNING: servers could not be started.\" …");
+    let mut app = resumed(&kept, &told("first question"), 2);
+    assert_eq!(items(app.session()), shown(&kept));
+    app.update(says("WARNING: servers could not be started."));
+    assert_eq!(items(app.session()).last().unwrap(), "agent \"WARNING: servers could not be started.\" …");
     let warning = text(Role::Agent, "WARNING: servers could not be started.");
     assert!(
-        kept_notes(&mut desk).contains(&Note::Event { turn: 1, record: Box::new(Record::Update(warning)) })
+        kept_notes(&mut app).contains(&Note::Event { turn: 1, record: Box::new(Record::Update(warning)) })
     );
 }
 
@@ -408,13 +408,13 @@ fn replayed_items_of_unloaded_pages_are_compared_once_these_are_loaded() {
     let mut replay: Vec<_> = names.iter().map(|name| told(name)).collect();
     replay[4].clear();
     replay.insert(2, vec![text(Role::User, "said elsewhere"), says("Reply from elsewhere")]);
-    let mut desk = resumed(&kept, &replay.concat(), 0);
-    assert_eq!(items(desk.session()).len(), 1 + 6, "the shown items are unchanged");
+    let mut app = resumed(&kept, &replay.concat(), 0);
+    assert_eq!(items(app.session()).len(), 1 + 6, "the shown items are unchanged");
     for page in [part(one, two), part(0, one)] {
-        desk.play(Event::Act(Action::LoadEarlier));
-        desk.service(ServiceEvent::Store(Box::new(StoreNews::Earlier { key: KEY, page: Ok(page) })));
+        app.play(Event::Act(Action::LoadEarlier));
+        app.service(ServiceEvent::Store(Box::new(StoreNews::Earlier { key: KEY, page: Ok(page) })));
     }
-    let all = items(desk.session());
+    let all = items(app.session());
     let expected = added(&whole, &replay.concat());
     assert_eq!(expected.len(), 4, "{expected:?}");
     let place = |line: &str| all.iter().position(|item| item == line).unwrap();
@@ -422,7 +422,7 @@ fn replayed_items_of_unloaded_pages_are_compared_once_these_are_loaded() {
     assert_eq!(all[elsewhere - 2], "agent \"Reply to prompt number 1\"");
     assert_eq!(all[elsewhere + 1], "agent \"Reply from elsewhere\"");
     assert_eq!(place(UNTOLD), place("agent \"Reply to prompt number 4\"") + 1);
-    let kept = again(whole, &mut desk);
+    let kept = again(whole, &mut app);
     assert_eq!(shown(&kept), all[1..], "the record equals the shown items");
     assert_eq!(added(&kept, &replay.concat()), Vec::<String>::new());
 }
@@ -470,10 +470,10 @@ fn a_replayed_terminal_is_unchanged() {
         let replay = [replay, rest].concat();
         let calls = replay.iter().filter(|update| matches!(update, SessionUpdate::Tool(_))).count();
         for before in [0, replay.len(), replay.len(), 0] {
-            let mut desk = resumed(&kept, &replay, before);
-            assert_eq!(outputs(desk.session()).len(), calls);
-            assert_eq!(outputs(desk.session())[0], "done", "once");
-            kept = again(kept, &mut desk);
+            let mut app = resumed(&kept, &replay, before);
+            assert_eq!(outputs(app.session()).len(), calls);
+            assert_eq!(outputs(app.session())[0], "done", "once");
+            kept = again(kept, &mut app);
         }
     }
 }
@@ -516,12 +516,12 @@ fn text_without_an_id_stays_where_it_was_received() {
         error: Patch::Keep,
     };
     let notice = SessionUpdate::notice(Severity::Error, "Rate limit hit".into(), None);
-    let mut desk = TestApp::running();
-    desk.update(says("before")).ask(1, question());
-    desk.flow(|state, now, fx| {
+    let mut app = TestApp::running();
+    app.update(says("before")).ask(1, question());
+    app.flow(|state, now, fx| {
         operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, now, fx);
     });
-    desk.updates(vec![
+    app.updates(vec![
         says("after the answer"),
         compaction,
         says("after the compaction"),
@@ -539,14 +539,14 @@ fn text_without_an_id_stays_where_it_was_received() {
         "notice Error: Rate limit hit",
         "agent \"after the notice\"",
     ];
-    desk.end_turn(StopReason::EndTurn);
-    assert_eq!(items(desk.session()), expected);
-    assert_eq!(shown(&kept_session(&mut desk)), expected, "also after a restore");
+    app.end_turn(StopReason::EndTurn);
+    assert_eq!(items(app.session()), expected);
+    assert_eq!(shown(&kept_session(&mut app)), expected, "also after a restore");
     // Text with a message id belongs to that message.
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     let notice = SessionUpdate::notice(Severity::Info, "meanwhile".into(), None);
-    desk.updates(vec![says_in("m", "one "), notice, says_in("m", "two")]);
-    assert_eq!(items(desk.session())[1], "agent \"one two\" …");
+    app.updates(vec![says_in("m", "one "), notice, says_in("m", "two")]);
+    assert_eq!(items(app.session())[1], "agent \"one two\" …");
 }
 
 #[test]
@@ -555,24 +555,24 @@ fn a_turn_from_another_client_is_added_and_updated() {
     let more = vec![text(Role::User, "two"), call("b", ToolStatus::Completed), says("Reply")];
     let replay = [told("one"), more].concat();
     assert_eq!(added(&kept, &replay).len(), 4);
-    let mut desk = resumed(&kept, &replay, replay.len());
-    desk.update(patch("b", |patch| patch.title = Patch::Set("late".into())));
-    assert!(items(desk.session()).contains(&"tool b Completed \"late\"".to_owned()));
-    opened(desk.submit("three"));
+    let mut app = resumed(&kept, &replay, replay.len());
+    app.update(patch("b", |patch| patch.title = Patch::Set("late".into())));
+    assert!(items(app.session()).contains(&"tool b Completed \"late\"".to_owned()));
+    opened(app.submit("three"));
 }
 
 #[test]
 fn a_decision_about_a_subagents_call_is_not_recorded_for_a_call_with_the_same_id() {
-    let mut desk = TestApp::running();
-    desk.updates(vec![call("a", ToolStatus::InProgress), helper()]);
-    desk.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
+    let mut app = TestApp::running();
+    app.updates(vec![call("a", ToolStatus::InProgress), helper()]);
+    app.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
     let AgentRequest::Permission(ask) = permission("a") else { panic!() };
-    desk.ask(1, AgentRequest::Permission(PermissionRequest { session: Some("child".into()), ..ask }))
+    app.ask(1, AgentRequest::Permission(PermissionRequest { session: Some("child".into()), ..ask }))
         .choose(Some(1));
-    desk.update(news("a", ToolStatus::Completed)).end_turn(StopReason::EndTurn);
+    app.update(news("a", ToolStatus::Completed)).end_turn(StopReason::EndTurn);
     let own = "tool a Completed \"do a\"".to_owned();
-    assert!(items(desk.session()).contains(&own), "{:#?}", items(desk.session()));
-    let kept = shown(&kept_session(&mut desk));
+    assert!(items(app.session()).contains(&own), "{:#?}", items(app.session()));
+    let kept = shown(&kept_session(&mut app));
     assert!(kept.contains(&own), "{kept:#?}");
 }
 

@@ -24,7 +24,7 @@ fn found() -> FolderServers {
     }
 }
 
-fn desk(found: FolderServers, spec: AgentSpec) -> TestApp {
+fn app(found: FolderServers, spec: AgentSpec) -> TestApp {
     let now = Instant::now();
     let setup = Setup {
         folder: PathBuf::from("/code/shop"),
@@ -41,18 +41,18 @@ fn spec() -> AgentSpec {
     AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
 }
 
-fn names(desk: &TestApp) -> Vec<&str> {
-    desk.session().place.mcp_servers.iter().map(McpServer::name).collect()
+fn names(app: &TestApp) -> Vec<&str> {
+    app.session().place.mcp_servers.iter().map(McpServer::name).collect()
 }
 
-fn answer(desk: &mut TestApp, answer: ServersAnswer) {
-    desk.state.modals.pop();
+fn answer(app: &mut TestApp, answer: ServersAnswer) {
+    app.state.modals.pop();
     let folder = PathBuf::from("/code/shop");
-    desk.flow(|state, now, fx| operations::answer_servers(state, &folder, answer, now, fx));
+    app.flow(|state, now, fx| operations::answer_servers(state, &folder, answer, now, fx));
 }
 
-fn kept_answer(desk: &TestApp) -> Option<bool> {
-    desk.fx.iter().find_map(|effect| match effect {
+fn kept_answer(app: &TestApp) -> Option<bool> {
+    app.fx.iter().find_map(|effect| match effect {
         Effect::KeepServersAnswer { allows, .. } => Some(*allows),
         _ => None,
     })
@@ -60,9 +60,9 @@ fn kept_answer(desk: &TestApp) -> Option<bool> {
 
 #[test]
 fn a_session_waits_for_the_decision_and_then_has_the_servers() {
-    let mut desk = desk(found(), spec());
-    desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms");
-    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else { panic!("the user is asked") };
+    let mut app = app(found(), spec());
+    app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms");
+    let Some(Modal::Choice(dialog)) = app.state.modals.last() else { panic!("the user is asked") };
     let body = dialog.body.join("\n");
     assert!(
         body.contains(".mcp.json") && body.contains("files: runs /bin/mcp") && body.contains("odd is"),
@@ -70,14 +70,14 @@ fn a_session_waits_for_the_decision_and_then_has_the_servers() {
     );
     let not_now = ChoiceOutcome::AnswerServers("/code/shop".into(), ServersAnswer::NotNow);
     assert_eq!(dialog.choices[0].outcome, not_now, "the default");
-    answer(&mut desk, ServersAnswer::Use);
-    assert_eq!(kept_answer(&desk), Some(true));
-    desk.expect_sent("call new");
-    assert_eq!(names(&desk), ["mine", "files"], "the configured one takes precedence");
-    desk.flow(operations::new_session).expect_sent("call new");
-    let next = desk.state.active_session().unwrap();
+    answer(&mut app, ServersAnswer::Use);
+    assert_eq!(kept_answer(&app), Some(true));
+    app.expect_sent("call new");
+    assert_eq!(names(&app), ["mine", "files"], "the configured one takes precedence");
+    app.flow(operations::new_session).expect_sent("call new");
+    let next = app.state.active_session().unwrap();
     assert_eq!(next.place.mcp_servers.len(), 2, "also for the next session there");
-    let told = desk.session().transcript.items().iter().any(|item| {
+    let told = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
             if detail.contains("odd is left out") && detail.contains("mine: skipped"))
     });
@@ -86,45 +86,45 @@ fn a_session_waits_for_the_decision_and_then_has_the_servers() {
 
 #[test]
 fn a_refusal_is_saved_and_a_closed_question_is_not() {
-    let mut desk = desk(found(), spec());
-    desk.handshake(all_capabilities());
-    answer(&mut desk, ServersAnswer::LeaveOut);
-    assert_eq!((kept_answer(&desk), names(&desk)), (Some(false), vec!["mine"]));
-    desk.expect_sent("connect 1 after 0 ms\ncall new");
+    let mut app = app(found(), spec());
+    app.handshake(all_capabilities());
+    answer(&mut app, ServersAnswer::LeaveOut);
+    assert_eq!((kept_answer(&app), names(&app)), (Some(false), vec!["mine"]));
+    app.expect_sent("connect 1 after 0 ms\ncall new");
 
-    let mut desk = self::desk(found(), spec());
-    desk.handshake(all_capabilities());
-    desk.state.modals.clear();
-    desk.play(Event::Input);
-    assert_eq!((kept_answer(&desk), names(&desk)), (None, vec!["mine"]));
-    desk.expect_sent("connect 1 after 0 ms\ncall new");
+    let mut app = self::app(found(), spec());
+    app.handshake(all_capabilities());
+    app.state.modals.clear();
+    app.play(Event::Input);
+    assert_eq!((kept_answer(&app), names(&app)), (None, vec!["mine"]));
+    app.expect_sent("connect 1 after 0 ms\ncall new");
 }
 
 #[test]
 fn a_saved_decision_is_not_asked_for_again() {
     for (known, expected) in [(true, vec!["mine", "files"]), (false, vec!["mine"])] {
-        let mut desk = desk(FolderServers { answer: Some(known), ..found() }, spec());
-        desk.handshake(all_capabilities());
-        assert_eq!((desk.state.modals.len(), names(&desk)), (0, expected));
-        desk.expect_sent("connect 1 after 0 ms\ncall new");
+        let mut app = app(FolderServers { answer: Some(known), ..found() }, spec());
+        app.handshake(all_capabilities());
+        assert_eq!((app.state.modals.len(), names(&app)), (0, expected));
+        app.expect_sent("connect 1 after 0 ms\ncall new");
     }
 }
 
 #[test]
 fn an_agent_restarted_before_the_decision_opens_after_it() {
-    let mut desk = desk(found(), spec());
-    desk.handshake(all_capabilities()).crash();
-    answer(&mut desk, ServersAnswer::Use);
-    desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\nconnect 2 after 500 ms\ncall new");
+    let mut app = app(found(), spec());
+    app.handshake(all_capabilities()).crash();
+    answer(&mut app, ServersAnswer::Use);
+    app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\nconnect 2 after 500 ms\ncall new");
 }
 
 #[test]
 fn a_remote_agent_gets_no_servers_of_the_folder() {
     let ssh = Some(Ssh { host: "build".into(), ..Ssh::default() });
-    let mut desk = desk(found(), AgentSpec { ssh, ..spec() });
-    desk.handshake(all_capabilities());
-    assert_eq!(desk.state.modals, []);
-    desk.expect_sent("connect 1 after 0 ms\ncall new");
+    let mut app = app(found(), AgentSpec { ssh, ..spec() });
+    app.handshake(all_capabilities());
+    assert_eq!(app.state.modals, []);
+    app.expect_sent("connect 1 after 0 ms\ncall new");
 }
 
 #[test]
@@ -133,10 +133,10 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         let remote = Remote { url: "https://far.example".into(), gets_servers, ..Remote::default() };
         let ssh = Ssh { host: "build".into(), gets_servers, ..Ssh::default() };
         let far = AgentSpec { remote: (!is_ssh).then_some(remote), ssh: is_ssh.then_some(ssh), ..spec() };
-        let mut desk = desk(found(), far);
-        desk.fx.clear();
-        desk.handshake(all_capabilities());
-        let told = desk.fx.iter().find_map(|effect| match effect {
+        let mut app = app(found(), far);
+        app.fx.clear();
+        app.handshake(all_capabilities());
+        let told = app.fx.iter().find_map(|effect| match effect {
             Effect::Send(_, AgentCommand::Call(_, Call::NewSession(place))) => {
                 Some(place.mcp_servers.clone())
             }
@@ -144,20 +144,20 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         });
         let expected = if gets_servers { vec![server("mine")] } else { Vec::new() };
         assert_eq!(told, Some(expected), "but never those of the folder");
-        assert_eq!(desk.state.modals, []);
-        let is_said = desk.session().transcript.items().iter().any(|item| {
+        assert_eq!(app.state.modals, []);
+        let is_said = app.session().transcript.items().iter().any(|item| {
             matches!(&item.body, ItemBody::Notice { title, detail: Some(detail), .. }
                 if title == "MCP servers not passed to the agent: mine" && detail.contains("mcp = true"))
         });
         assert_eq!(is_said, !gets_servers);
         // A local agent that replaces it gets them.
-        desk.flow(|state, now, fx| operations::start_agent(state, KEY, spec(), now, fx));
-        let conn = desk.conn();
+        app.flow(|state, now, fx| operations::start_agent(state, KEY, spec(), now, fx));
+        let conn = app.conn();
         let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
-        desk.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
-        assert_eq!(desk.state.modals.len(), 1, "those of the folder are asked about");
-        answer(&mut desk, ServersAnswer::NotNow);
-        assert_eq!(names(&desk), ["mine"]);
+        app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
+        assert_eq!(app.state.modals.len(), 1, "those of the folder are asked about");
+        answer(&mut app, ServersAnswer::NotNow);
+        assert_eq!(names(&app), ["mine"]);
     }
 }
 
@@ -172,9 +172,9 @@ fn acp_v1_additional_folders_not_supported_by_the_agent_are_reported() {
             ..Setup::default()
         };
         let (state, fx) = start(setup, now);
-        let mut desk = TestApp { state, now, fx, kept: Vec::new() };
-        desk.handshake(caps);
-        desk.session().transcript.items().len()
+        let mut app = TestApp { state, now, fx, kept: Vec::new() };
+        app.handshake(caps);
+        app.session().transcript.items().len()
     };
     assert_eq!(more(AgentCapabilities { additional_directories: true, ..all_capabilities() }), 0);
     assert_eq!(more(AgentCapabilities { additional_directories: false, ..all_capabilities() }), 1);
@@ -209,16 +209,16 @@ fn a_continued_session_has_its_recorded_and_the_current_folders() {
 
 #[test]
 fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
-    let mut desk = desk(FolderServers { answer: Some(true), ..found() }, spec());
-    desk.handshake(all_capabilities()).open(ID);
-    desk.fx.clear();
+    let mut app = app(FolderServers { answer: Some(true), ..found() }, spec());
+    app.handshake(all_capabilities()).open(ID);
+    app.fx.clear();
     let tab = NewTab { folder: "/code/lib".into(), agent: Some(spec()), begin: Beginning::New };
     let mut fx = Vec::new();
-    let key = operations::open_tab(&mut desk.state, tab, desk.now, &mut fx);
-    let conn = desk.state.sessions[&key].conn.unwrap();
+    let key = operations::open_tab(&mut app.state, tab, app.now, &mut fx);
+    let conn = app.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
     let ready = Event::Agent(conn, AgentEvent::Ready(Box::new(info)));
-    let fx = update(&mut desk.state, ready, desk.now);
+    let fx = update(&mut app.state, ready, app.now);
     let folder = PathBuf::from("/code/lib");
     assert!(fx.contains(&Effect::FindServers { folder: folder.clone() }), "{fx:?}");
     let here = FolderServers {
@@ -229,35 +229,34 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
         notes: Vec::new(),
         ..found()
     };
-    desk.service(ServiceEvent::ServersFound(folder.clone(), Ok(Some(here)))).expect_sent("");
+    app.service(ServiceEvent::ServersFound(folder.clone(), Ok(Some(here)))).expect_sent("");
     assert!(
-        matches!(desk.state.modals.last(), Some(Modal::Choice(dialog)) if dialog.body[1].contains("lib: runs"))
+        matches!(app.state.modals.last(), Some(Modal::Choice(dialog)) if dialog.body[1].contains("lib: runs"))
     );
     // In an inactive tab the question stays open.
-    desk.flow(|state, now, fx| operations::show_session(state, KEY, now, fx));
-    desk.play(Event::Input);
-    assert_eq!(desk.state.modals, []);
-    desk.expect_sent("");
-    desk.flow(|state, now, fx| operations::answer_servers(state, &folder, ServersAnswer::Use, now, fx));
-    desk.expect_sent("call new");
+    app.flow(|state, now, fx| operations::show_session(state, KEY, now, fx));
+    app.play(Event::Input);
+    assert_eq!(app.state.modals, []);
+    app.expect_sent("");
+    app.flow(|state, now, fx| operations::answer_servers(state, &folder, ServersAnswer::Use, now, fx));
+    app.expect_sent("call new");
     let names =
-        |key| desk.state.sessions[&key].place.mcp_servers.iter().map(McpServer::name).collect::<Vec<_>>();
+        |key| app.state.sessions[&key].place.mcp_servers.iter().map(McpServer::name).collect::<Vec<_>>();
     assert_eq!((names(key), names(KEY)), (vec!["mine", "lib"], vec!["mine", "files"]));
 }
 
 #[test]
 fn an_unreadable_file_is_reported_and_the_session_opens() {
-    let mut desk = desk(FolderServers { answer: Some(false), ..found() }, spec());
-    desk.handshake(all_capabilities()).open(ID);
+    let mut app = app(FolderServers { answer: Some(false), ..found() }, spec());
+    app.handshake(all_capabilities()).open(ID);
     let tab = NewTab { folder: "/code/lib".into(), agent: Some(spec()), begin: Beginning::New };
-    let key = operations::open_tab(&mut desk.state, tab, desk.now, &mut Vec::new());
-    let conn = desk.state.sessions[&key].conn.unwrap();
-    update(&mut desk.state, Event::Agent(conn, AgentEvent::Ready(Box::default())), desk.now);
-    desk.fx.clear();
+    let key = operations::open_tab(&mut app.state, tab, app.now, &mut Vec::new());
+    let conn = app.state.sessions[&key].conn.unwrap();
+    update(&mut app.state, Event::Agent(conn, AgentEvent::Ready(Box::default())), app.now);
+    app.fx.clear();
     let problem = "The servers of /code/lib/.mcp.json are left out: it is no JSON.".to_owned();
-    desk.service(ServiceEvent::ServersFound("/code/lib".into(), Err(problem.clone())))
-        .expect_sent("call new");
-    let items = desk.state.sessions[&key].transcript.items();
+    app.service(ServiceEvent::ServersFound("/code/lib".into(), Err(problem.clone()))).expect_sent("call new");
+    let items = app.state.sessions[&key].transcript.items();
     assert!(
         items.iter().any(|item| matches!(&item.body, ItemBody::Notice { title, .. } if *title == problem))
     );

@@ -7,30 +7,30 @@ use crate::model::*;
 
 #[test]
 fn updates_before_the_session_id_is_known_wait_for_it() {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities());
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities());
     let command = SlashCommand { name: "plan".into(), description: "Plans".into(), hint: None };
-    desk.update(SessionUpdate::Commands(vec![command.clone()]));
+    app.update(SessionUpdate::Commands(vec![command.clone()]));
     for word in ["wel", "come"] {
-        desk.update(says(word));
+        app.update(says(word));
     }
-    desk.agent(AgentEvent::Update("stranger".into(), says("?")));
-    desk.expect("opening · idle");
-    desk.open(ID).expect("ready · idle\nagent \"welcome\" …");
-    assert_eq!(desk.session().commands, [command]);
-    assert_eq!(desk.state.conns[&CONN].early.updates.len(), 1, "that of the unknown session still waits");
+    app.agent(AgentEvent::Update("stranger".into(), says("?")));
+    app.expect("opening · idle");
+    app.open(ID).expect("ready · idle\nagent \"welcome\" …");
+    assert_eq!(app.session().commands, [command]);
+    assert_eq!(app.state.conns[&CONN].early.updates.len(), 1, "that of the unknown session still waits");
 }
 
 #[test]
 fn early_updates_are_bounded_and_the_loss_is_reported() {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities());
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities());
     for index in 0..5_000 {
         let role = if index % 2 == 0 { Role::Agent } else { Role::Thought };
-        desk.update(text(role, "x"));
+        app.update(text(role, "x"));
     }
-    desk.open(ID);
-    let items = desk.session().transcript.items();
+    app.open(ID);
+    let items = app.session().transcript.items();
     assert_eq!(items.len(), 4_096 + 1);
     assert!(
         matches!(&items[0].body, ItemBody::Notice { title, .. } if title.starts_with("904 early updates"))
@@ -39,18 +39,18 @@ fn early_updates_are_bounded_and_the_loss_is_reported() {
 
 #[test]
 fn early_updates_of_unknown_sessions_use_bounded_memory() {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities());
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities());
     for index in 0..60 {
         let id = format!("stranger {index}");
-        desk.agent(AgentEvent::Update(id.as_str().into(), text(Role::Agent, &"x".repeat(1 << 20))));
-        assert!(desk.state.conns[&CONN].early.updates.bytes() <= 16 << 20);
+        app.agent(AgentEvent::Update(id.as_str().into(), text(Role::Agent, &"x".repeat(1 << 20))));
+        assert!(app.state.conns[&CONN].early.updates.bytes() <= 16 << 20);
     }
-    assert!(desk.state.conns[&CONN].early.dropped_count >= 44);
+    assert!(app.state.conns[&CONN].early.dropped_count >= 44);
     // Also a single message in many chunks.
     for _ in 0..60 {
-        desk.agent(AgentEvent::Update("one".into(), text(Role::Agent, &"x".repeat(700 << 10))));
-        assert!(desk.state.conns[&CONN].early.updates.bytes() <= 16 << 20);
+        app.agent(AgentEvent::Update("one".into(), text(Role::Agent, &"x".repeat(700 << 10))));
+        assert!(app.state.conns[&CONN].early.updates.bytes() <= 16 << 20);
     }
 }
 
@@ -58,34 +58,34 @@ fn early_updates_of_unknown_sessions_use_bounded_memory() {
 fn commands_of_the_handshake_apply_until_replaced() {
     let command = SlashCommand { name: "help".into(), description: "Helps".into(), hint: None };
     let info = AgentInfo { commands: vec![command.clone()], ..AgentInfo::default() };
-    let mut desk = TestApp::started();
-    desk.agent(AgentEvent::Ready(Box::new(info))).open(ID);
-    assert_eq!(desk.session().commands, [command]);
+    let mut app = TestApp::started();
+    app.agent(AgentEvent::Ready(Box::new(info))).open(ID);
+    assert_eq!(app.session().commands, [command]);
 }
 
 #[test]
 fn a_session_that_cannot_be_opened_is_reported_and_keeps_the_draft() {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).submit("hi").fail(-32603, "disk full");
-    desk.expect(
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).submit("hi").fail(-32603, "disk full");
+    app.expect(
         r#"
         failed · idle · queue ["hi"]
         notice Error: The session could not be opened. The agent reported an error.
         "#,
     );
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).reply(Ok(Reply::Session(SessionReply::default())));
-    desk.expect(
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).reply(Ok(Reply::Session(SessionReply::default())));
+    app.expect(
         "failed · idle\nnotice Error: The session could not be opened. Invalid response from the agent.",
     );
 }
 
 #[test]
 fn a_call_that_times_out_is_cancelled() {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities()).reply(Err(CallError::TimedOut(60)));
-    desk.expect_sent("connect 1 after 0 ms\ncall new\ncancel call");
-    desk.expect("failed · idle\nnotice Error: The session could not be opened. The connection failed.");
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities()).reply(Err(CallError::TimedOut(60)));
+    app.expect_sent("connect 1 after 0 ms\ncall new\ncancel call");
+    app.expect("failed · idle\nnotice Error: The session could not be opened. The connection failed.");
 }
 
 #[test]
@@ -96,12 +96,12 @@ fn a_list_is_read_completely() {
             next_cursor: next.map(str::to_owned),
         })
     };
-    let mut desk = TestApp::ready();
-    desk.flow(operations::list_sessions)
+    let mut app = TestApp::ready();
+    app.flow(operations::list_sessions)
         .reply(page(&["a", "b"], Some("2")))
         .reply(page(&["b", "c"], Some("3")));
-    desk.reply(page(&[], Some("4"))).reply(page(&["a"], Some("5"))).reply(page(&["d"], Some("3")));
-    desk.expect_sent(
+    app.reply(page(&[], Some("4"))).reply(page(&["a"], Some("5"))).reply(page(&["d"], Some("3")));
+    app.expect_sent(
         r#"
         call list None
         call list Some("2")
@@ -110,7 +110,7 @@ fn a_list_is_read_completely() {
         call list Some("5")
         "#,
     );
-    assert_eq!(listed_ids(&desk.state), ["a", "b", "c", "d"], "only a repeated cursor ends it");
+    assert_eq!(listed_ids(&app.state), ["a", "b", "c", "d"], "only a repeated cursor ends it");
 }
 
 fn listed_ids(state: &State) -> Vec<&str> {
@@ -124,79 +124,79 @@ fn sessions(ids: &[&str], next: Option<&str>) -> Reply {
 
 #[test]
 fn an_endless_list_is_limited() {
-    let mut desk = TestApp::ready();
-    desk.flow(operations::list_sessions);
+    let mut app = TestApp::ready();
+    app.flow(operations::list_sessions);
     for page in 0..2_000 {
-        if desk.state.conns[&CONN].open_calls.is_empty() {
+        if app.state.conns[&CONN].open_calls.is_empty() {
             assert!(page > 100, "ended after {page} pages");
             return;
         }
-        desk.reply(Ok(sessions(&[], Some(&format!("c{page}")))));
+        app.reply(Ok(sessions(&[], Some(&format!("c{page}")))));
     }
     panic!("it goes on for ever");
 }
 
 #[test]
 fn a_late_page_is_assigned_to_its_agent_and_request() {
-    let (mut desk, key, conn) = TestApp::two_tabs();
-    desk.flow(|state, now, fx| operations::activate(state, KEY, now, fx)).flow(operations::list_sessions);
-    let late = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
-    desk.flow(|state, now, fx| operations::activate(state, key, now, fx)).flow(operations::list_sessions);
-    desk.fx.clear();
+    let (mut app, key, conn) = TestApp::two_tabs();
+    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx)).flow(operations::list_sessions);
+    let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+    app.flow(|state, now, fx| operations::activate(state, key, now, fx)).flow(operations::list_sessions);
+    app.fx.clear();
     // The response of the first agent arrives while the second one's list is shown.
-    desk.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["theirs"], Some("2"))))));
-    assert!(desk.state.listed().is_empty());
+    app.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["theirs"], Some("2"))))));
+    assert!(app.state.listed().is_empty());
     assert!(
-        desk.fx.iter().all(|effect| !matches!(effect, Effect::Send(to, _) if *to == conn)),
+        app.fx.iter().all(|effect| !matches!(effect, Effect::Send(to, _) if *to == conn)),
         "nor its cursor"
     );
-    desk.expect_sent("call list Some(\"2\")");
-    desk.reply_to(conn, Ok(sessions(&["ours"], None)));
-    assert_eq!(listed_ids(&desk.state), ["ours"]);
-    desk.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
-    assert_eq!(listed_ids(&desk.state), ["theirs"]);
+    app.expect_sent("call list Some(\"2\")");
+    app.reply_to(conn, Ok(sessions(&["ours"], None)));
+    assert_eq!(listed_ids(&app.state), ["ours"]);
+    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
+    assert_eq!(listed_ids(&app.state), ["theirs"]);
     // After a new request, the page of the previous one is dropped.
-    let late = desk.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
-    desk.flow(operations::list_sessions).reply(Ok(sessions(&["new"], None)));
-    desk.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["old"], None)))));
-    assert_eq!(listed_ids(&desk.state), ["new"]);
+    let late = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+    app.flow(operations::list_sessions).reply(Ok(sessions(&["new"], None)));
+    app.play(Event::Agent(CONN, AgentEvent::Replied(late, Ok(sessions(&["old"], None)))));
+    assert_eq!(listed_ids(&app.state), ["new"]);
 }
 
 #[test]
 fn methods_that_are_not_advertised_are_never_called() {
-    let mut desk = TestApp::started();
-    desk.handshake(AgentCapabilities::default()).open(ID);
-    desk.fx.clear();
-    desk.flow(operations::list_sessions);
-    desk.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
-    desk.flow(|state, now, fx| operations::set_title(state, KEY, "x".into(), now, fx));
-    desk.open_listed("old");
-    desk.flow(|state, now, fx| operations::set_mode(state, KEY, "plan".into(), now, fx));
-    desk.flow(|state, now, fx| operations::set_model(state, KEY, "big".into(), now, fx));
-    desk.flow(|state, now, fx| {
+    let mut app = TestApp::started();
+    app.handshake(AgentCapabilities::default()).open(ID);
+    app.fx.clear();
+    app.flow(operations::list_sessions);
+    app.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
+    app.flow(|state, now, fx| operations::set_title(state, KEY, "x".into(), now, fx));
+    app.open_listed("old");
+    app.flow(|state, now, fx| operations::set_mode(state, KEY, "plan".into(), now, fx));
+    app.flow(|state, now, fx| operations::set_model(state, KEY, "big".into(), now, fx));
+    app.flow(|state, now, fx| {
         operations::set_option(state, KEY, "x".into(), ConfigValue::Bool(true), now, fx);
     });
-    desk.expect_sent("");
-    assert_eq!(desk.state.sessions.len(), 1);
+    app.expect_sent("");
+    assert_eq!(app.state.sessions.len(), 1);
 }
 
 #[test]
 fn a_listed_session_is_loaded_into_a_new_tab() {
-    let mut desk = TestApp::talked();
-    *desk.state.listed_mut() =
+    let mut app = TestApp::talked();
+    *app.state.listed_mut() =
         vec![SessionInfo { cwd: "/code/lib".into(), title: Some("Skew".into()), ..listed("old") }];
-    desk.open_listed("old");
-    desk.expect_sent("call load old");
-    desk.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it")));
-    desk.agent(AgentEvent::Update("old".into(), says("fixed")));
-    desk.reply(Ok(Reply::Session(SessionReply::default())));
-    let session = &desk.state.sessions[&desk.state.active];
+    app.open_listed("old");
+    app.expect_sent("call load old");
+    app.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it")));
+    app.agent(AgentEvent::Update("old".into(), says("fixed")));
+    app.reply(Ok(Reply::Session(SessionReply::default())));
+    let session = &app.state.sessions[&app.state.active];
     assert_eq!(digest(session), "ready · idle\nuser \"fix it\"\nagent \"fixed\"");
     assert_eq!((session.title.as_deref(), session.place.cwd.to_str()), (Some("Skew"), Some("/code/lib")));
-    desk.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent returned an empty response.");
-    desk.state.active = KEY;
-    desk.open_listed("old").expect_sent("");
-    assert_eq!(desk.state.active, SessionKey(2), "an open session is activated, not loaded again");
+    app.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent returned an empty response.");
+    app.state.active = KEY;
+    app.open_listed("old").expect_sent("");
+    assert_eq!(app.state.active, SessionKey(2), "an open session is activated, not loaded again");
 }
 
 #[test]
@@ -207,20 +207,20 @@ fn folders_reported_by_an_agent_need_a_confirmation_to_become_roots() {
         ..listed("old")
     };
     let opened = |info: SessionInfo, choose: u8| {
-        let mut desk = TestApp::talked();
-        *desk.state.listed_mut() = vec![info];
+        let mut app = TestApp::talked();
+        *app.state.listed_mut() = vec![info];
         let open = |state: &mut State, now, fx: &mut Vec<Effect>| {
             operations::open_session(state, "old".into(), now, fx);
         };
-        desk.flow(open).expect_sent("");
-        let Some(Modal::Choice(dialog)) = desk.state.modals.last().cloned() else {
+        app.flow(open).expect_sent("");
+        let Some(Modal::Choice(dialog)) = app.state.modals.last().cloned() else {
             panic!("the user is asked")
         };
         // Later changes of the list do not affect the confirmed session.
-        *desk.state.listed_mut() = vec![listed("/", &["/"])];
-        desk.wait(5);
-        desk.play(Event::Act(if choose == 0 { Action::Accept } else { Action::Choose(choose) }));
-        let session = &desk.state.sessions[&desk.state.active];
+        *app.state.listed_mut() = vec![listed("/", &["/"])];
+        app.wait(5);
+        app.play(Event::Act(if choose == 0 { Action::Accept } else { Action::Choose(choose) }));
+        let session = &app.state.sessions[&app.state.active];
         (dialog.body, session.id.clone(), session.place.clone())
     };
     let roots = |folders: &[&str]| folders.iter().map(UserRoot::given).collect::<Vec<_>>();
@@ -249,58 +249,58 @@ fn each_folder_has_a_separate_prompt_history() {
         };
         fx.iter().filter_map(load).collect()
     };
-    let mut desk = TestApp::started();
-    assert_eq!(loads(&desk.fx), [(1, "/code/shop".to_owned())]);
-    desk.handshake(all_capabilities()).open(ID);
-    desk.service(ServiceEvent::History(KEY, vec!["here".into()]));
+    let mut app = TestApp::started();
+    assert_eq!(loads(&app.fx), [(1, "/code/shop".to_owned())]);
+    app.handshake(all_capabilities()).open(ID);
+    app.service(ServiceEvent::History(KEY, vec!["here".into()]));
     let old = SessionInfo { cwd: "/code/lib".into(), ..listed("old") };
-    *desk.state.listed_mut() = vec![old];
-    desk.fx.clear();
-    desk.open_listed("old");
-    assert_eq!(loads(&desk.fx), [(2, "/code/lib".to_owned())]);
-    assert!(desk.state.sessions[&SessionKey(2)].history.is_empty());
-    desk.service(ServiceEvent::History(SessionKey(2), vec!["there".into()]));
-    assert_eq!(desk.state.sessions[&SessionKey(2)].history, ["there"]);
-    desk.fx.clear();
-    desk.flow(operations::new_session);
-    let fresh = &desk.state.sessions[&desk.state.active];
+    *app.state.listed_mut() = vec![old];
+    app.fx.clear();
+    app.open_listed("old");
+    assert_eq!(loads(&app.fx), [(2, "/code/lib".to_owned())]);
+    assert!(app.state.sessions[&SessionKey(2)].history.is_empty());
+    app.service(ServiceEvent::History(SessionKey(2), vec!["there".into()]));
+    assert_eq!(app.state.sessions[&SessionKey(2)].history, ["there"]);
+    app.fx.clear();
+    app.flow(operations::new_session);
+    let fresh = &app.state.sessions[&app.state.active];
     assert_eq!(
         (fresh.place.cwd.to_str(), fresh.history.as_slice()),
         (Some("/code/lib"), ["there".to_owned()].as_slice()),
         "it works where the tab in front does"
     );
-    assert_eq!(loads(&desk.fx), [], "a history known in another session is not read again");
+    assert_eq!(loads(&app.fx), [], "a history known in another session is not read again");
 }
 
 #[test]
 fn a_listed_session_replaces_one_without_prompts() {
-    let mut desk = TestApp::ready();
-    desk.open_listed("old");
-    assert_eq!(desk.state.sessions.len(), 1, "no second tab");
-    assert_ne!(desk.state.active, KEY);
-    desk.expect_sent("call load old\ncall close s");
+    let mut app = TestApp::ready();
+    app.open_listed("old");
+    assert_eq!(app.state.sessions.len(), 1, "no second tab");
+    assert_ne!(app.state.active, KEY);
+    app.expect_sent("call load old\ncall close s");
     // A draft is a reason to keep the tab.
-    let mut desk = TestApp::ready();
-    desk.play(Event::Draft("half a thought".into()));
-    desk.open_listed("old");
-    assert_eq!(desk.state.sessions.len(), 2);
+    let mut app = TestApp::ready();
+    app.play(Event::Draft("half a thought".into()));
+    app.open_listed("old");
+    assert_eq!(app.state.sessions.len(), 2);
 }
 
 #[test]
 fn a_crash_during_a_load_repeats_the_load() {
-    let mut desk = TestApp::talked();
-    desk.open_listed("old");
-    desk.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it"))).crash();
-    desk.handshake(all_capabilities());
-    desk.expect_sent("call load old\nconnect 2 after 500 ms\ncall resume s\ncall load old");
+    let mut app = TestApp::talked();
+    app.open_listed("old");
+    app.agent(AgentEvent::Update("old".into(), text(Role::User, "fix it"))).crash();
+    app.handshake(all_capabilities());
+    app.expect_sent("call load old\nconnect 2 after 500 ms\ncall resume s\ncall load old");
 }
 
 #[test]
 fn a_listed_session_that_fails_to_load_is_not_replaced() {
-    let mut desk = TestApp::talked();
-    desk.open_listed("old").fail(-32603, "broken");
-    desk.expect_sent("call load old");
-    let session = &desk.state.sessions[&desk.state.active];
+    let mut app = TestApp::talked();
+    app.open_listed("old").fail(-32603, "broken");
+    app.expect_sent("call load old");
+    let session = &app.state.sessions[&app.state.active];
     assert_eq!(
         digest(session),
         "failed · idle\nnotice Error: The session could not be opened. The agent reported an error."
@@ -309,59 +309,58 @@ fn a_listed_session_that_fails_to_load_is_not_replaced() {
 
 #[test]
 fn a_session_that_can_only_be_resumed_reports_that_its_history_is_missing() {
-    let mut desk = TestApp::started();
-    desk.handshake(AgentCapabilities { can_resume: true, ..AgentCapabilities::default() })
+    let mut app = TestApp::started();
+    app.handshake(AgentCapabilities { can_resume: true, ..AgentCapabilities::default() })
         .open(ID)
         .submit("hello")
         .end_turn(StopReason::EndTurn);
-    desk.fx.clear();
-    desk.open_listed("old");
-    desk.reply(Ok(Reply::Done)).expect_sent("call resume old");
-    let session = &desk.state.sessions[&desk.state.active];
+    app.fx.clear();
+    app.open_listed("old");
+    app.reply(Ok(Reply::Done)).expect_sent("call resume old");
+    let session = &app.state.sessions[&app.state.active];
     assert!(digest(session).contains("does not send earlier messages"), "{}", digest(session));
 }
 
 #[test]
 fn a_new_session_shares_the_agent() {
-    let mut desk = TestApp::ready();
-    desk.flow(operations::new_session).expect_sent("call new");
-    desk.open("two");
-    assert_eq!(desk.state.active, SessionKey(2));
-    desk.agent(AgentEvent::Update("two".into(), says("hello")));
-    assert_eq!(digest(&desk.state.sessions[&SessionKey(2)]), "ready · idle\nagent \"hello\" …");
-    desk.expect("ready · idle");
+    let mut app = TestApp::ready();
+    app.flow(operations::new_session).expect_sent("call new");
+    app.open("two");
+    assert_eq!(app.state.active, SessionKey(2));
+    app.agent(AgentEvent::Update("two".into(), says("hello")));
+    assert_eq!(digest(&app.state.sessions[&SessionKey(2)]), "ready · idle\nagent \"hello\" …");
+    app.expect("ready · idle");
 }
 
 #[test]
 fn a_copy_starts_with_the_same_items_and_a_failed_one_is_removed() {
-    let mut desk = TestApp::running();
-    desk.update(says("so far")).end_turn(StopReason::EndTurn);
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx))
-        .expect_sent("call fork s");
-    desk.agent(AgentEvent::Update("copy".into(), says("welcome")));
-    desk.open("copy");
-    let copy = &desk.state.sessions[&desk.state.active];
+    let mut app = TestApp::running();
+    app.update(says("so far")).end_turn(StopReason::EndTurn);
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx)).expect_sent("call fork s");
+    app.agent(AgentEvent::Update("copy".into(), says("welcome")));
+    app.open("copy");
+    let copy = &app.state.sessions[&app.state.active];
     assert_eq!(
         digest(copy),
         "ready · idle\nuser* \"go\"\nagent \"so far\"\nnotice Info: Forked from: go\nagent \"welcome\" …"
     );
     assert_eq!(copy.id, Some("copy".into()));
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
-    let key = desk.state.active;
-    desk.flow(|state, now, fx| operations::submit(state, key, "typed".into(), now, fx)).fail(-32603, "no");
-    assert_eq!((desk.state.sessions.len(), desk.state.active), (2, KEY));
-    desk.expect_sent("call fork s\ndraft \"\"");
-    assert_eq!(desk.session().queue, ["typed"], "the draft is retained");
-    assert_eq!(desk.state.flash.as_deref(), Some("Fork failed: no"));
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
+    let key = app.state.active;
+    app.flow(|state, now, fx| operations::submit(state, key, "typed".into(), now, fx)).fail(-32603, "no");
+    assert_eq!((app.state.sessions.len(), app.state.active), (2, KEY));
+    app.expect_sent("call fork s\ndraft \"\"");
+    assert_eq!(app.session().queue, ["typed"], "the draft is retained");
+    assert_eq!(app.state.flash.as_deref(), Some("Fork failed: no"));
 }
 
 #[test]
 fn a_failed_copy_answers_its_open_requests() {
-    let mut desk = TestApp::ready();
-    desk.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
-    desk.agent(AgentEvent::Request(
+    let mut app = TestApp::ready();
+    app.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
+    app.agent(AgentEvent::Request(
         AskId(1),
         Box::new(AgentRequest::Permission(PermissionRequest {
             session: Some("copy".into()),
@@ -369,7 +368,7 @@ fn a_failed_copy_answers_its_open_requests() {
             options: vec![option("yes", PermissionKind::AllowOnce)],
         })),
     ));
-    desk.fail(-32603, "no").expect_sent("call fork s\nanswer 1: permission cancelled\ndraft \"\"");
+    app.fail(-32603, "no").expect_sent("call fork s\nanswer 1: permission cancelled\ndraft \"\"");
 }
 
 #[test]
@@ -383,45 +382,45 @@ fn modes_models_options_and_titles_apply_once_the_agent_confirms() {
         category: None,
         kind: ConfigKind::Boolean { current: is_on },
     };
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities());
-    desk.reply(Ok(Reply::Session(SessionReply {
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities());
+    app.reply(Ok(Reply::Session(SessionReply {
         id: Some(ID.into()),
         modes: Some(Modes { current: "ask".into(), available: vec![mode("ask"), mode("plan")] }),
         models: Some(Models { current: "big".into(), available: vec![model("big"), model("small")] }),
         options: vec![fast(false)],
         is_provisional: false,
     })));
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::set_mode(state, KEY, "plan".into(), now, fx));
-    assert_eq!(desk.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("ask"));
-    desk.reply(Ok(Reply::Done));
-    assert_eq!(desk.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("plan"));
-    desk.flow(|state, now, fx| operations::set_model(state, KEY, "small".into(), now, fx));
-    desk.fail(-32603, "not in your plan");
-    assert_eq!(desk.session().models.as_ref().map(|models| models.current.as_str()), Some("big"));
-    assert_eq!(desk.state.flash.as_deref(), Some("Change failed: not in your plan"));
-    desk.flow(|state, now, fx| {
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::set_mode(state, KEY, "plan".into(), now, fx));
+    assert_eq!(app.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("ask"));
+    app.reply(Ok(Reply::Done));
+    assert_eq!(app.session().modes.as_ref().map(|modes| modes.current.as_str()), Some("plan"));
+    app.flow(|state, now, fx| operations::set_model(state, KEY, "small".into(), now, fx));
+    app.fail(-32603, "not in your plan");
+    assert_eq!(app.session().models.as_ref().map(|models| models.current.as_str()), Some("big"));
+    assert_eq!(app.state.flash.as_deref(), Some("Change failed: not in your plan"));
+    app.flow(|state, now, fx| {
         operations::set_option(state, KEY, "fast".into(), ConfigValue::Bool(true), now, fx);
     });
-    desk.reply(Ok(Reply::Options(vec![fast(true)])));
-    assert_eq!(desk.session().options, [fast(true)]);
-    desk.flow(|state, now, fx| operations::set_title(state, KEY, " Skew ".into(), now, fx));
-    desk.reply(Ok(Reply::Title("Skew!".into())));
-    assert_eq!(desk.session().title.as_deref(), Some("Skew!"));
-    desk.expect_sent("call mode plan\ncall model small\ncall option fast Bool(true)\ncall title \"Skew\"");
+    app.reply(Ok(Reply::Options(vec![fast(true)])));
+    assert_eq!(app.session().options, [fast(true)]);
+    app.flow(|state, now, fx| operations::set_title(state, KEY, " Skew ".into(), now, fx));
+    app.reply(Ok(Reply::Title("Skew!".into())));
+    assert_eq!(app.session().title.as_deref(), Some("Skew!"));
+    app.expect_sent("call mode plan\ncall model small\ncall option fast Bool(true)\ncall title \"Skew\"");
 }
 
 #[test]
 fn a_prompt_for_a_subagent_is_returned_to_the_composer() {
-    let mut desk = TestApp::running();
-    desk.update(SessionUpdate::Subagent(SubagentPatch {
+    let mut app = TestApp::running();
+    app.update(SessionUpdate::Subagent(SubagentPatch {
         session: "child".into(),
         title: Patch::Keep,
         description: Patch::Keep,
         state: Patch::Keep,
         can_cancel: Patch::Keep,
     }));
-    desk.flow(|state, now, fx| operations::submit(state, SessionKey(2), "hi".into(), now, fx));
-    desk.expect_sent("draft \"hi\"");
+    app.flow(|state, now, fx| operations::submit(state, SessionKey(2), "hi".into(), now, fx));
+    app.expect_sent("draft \"hi\"");
 }

@@ -30,96 +30,96 @@ fn sign_in_methods() -> AgentInfo {
 
 /// `session/new` was answered with a required sign-in.
 fn locked() -> TestApp {
-    let mut desk = TestApp::started();
-    desk.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).submit("hi");
-    desk.fail(RpcError::AUTH_REQUIRED, "no").expect_sent("connect 1 after 0 ms\ncall new");
-    desk.expect(
+    let mut app = TestApp::started();
+    app.agent(AgentEvent::Ready(Box::new(sign_in_methods()))).submit("hi");
+    app.fail(RpcError::AUTH_REQUIRED, "no").expect_sent("connect 1 after 0 ms\ncall new");
+    app.expect(
         r#"
         needs sign-in · idle · queue ["hi"]
         notice Warning: The agent requires sign-in.
         "#,
     );
-    desk
+    app
 }
 
 #[test]
 fn acp_v1_the_failed_call_is_retried_after_a_sign_in() {
-    let mut desk = locked();
-    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "elsewhere", Vec::new(), now, fx));
-    desk.expect_sent("");
-    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
-    desk.fail(-32603, "window closed").expect_sent("call authenticate web");
-    assert_eq!(desk.state.flash.as_deref(), Some("Sign-in failed: window closed"));
-    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
-    desk.reply(Ok(Reply::Done)).open(ID);
-    desk.expect_sent("call authenticate web\ncall new\ncall prompt \"hi\"");
+    let mut app = locked();
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "elsewhere", Vec::new(), now, fx));
+    app.expect_sent("");
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.fail(-32603, "window closed").expect_sent("call authenticate web");
+    assert_eq!(app.state.flash.as_deref(), Some("Sign-in failed: window closed"));
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.reply(Ok(Reply::Done)).open(ID);
+    app.expect_sent("call authenticate web\ncall new\ncall prompt \"hi\"");
 }
 
 #[test]
 fn a_pending_sign_in_can_be_cancelled() {
-    let mut desk = TestApp::started();
-    desk.agent(AgentEvent::Started { pid: None });
+    let mut app = TestApp::started();
+    app.agent(AgentEvent::Started { pid: None });
     let method =
         AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
-    desk.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
-    desk.fail(-32000, "sign in first");
-    desk.state.modals.clear();
-    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
-    desk.fx.clear();
-    desk.play(Event::Act(Action::Escape));
+    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
+    app.fail(-32000, "sign in first");
+    app.state.modals.clear();
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.fx.clear();
+    app.play(Event::Act(Action::Escape));
     let is_called_off = |effect: &Effect| matches!(effect, Effect::Send(_, AgentCommand::CancelCall(_)));
-    assert!(desk.fx.iter().any(is_called_off), "{:?}", desk.fx);
-    assert_eq!(operations::running_sign_in(&desk.state, CONN), None);
-    assert_eq!(desk.session().phase, SessionPhase::NeedsSignIn);
+    assert!(app.fx.iter().any(is_called_off), "{:?}", app.fx);
+    assert_eq!(operations::running_sign_in(&app.state, CONN), None);
+    assert_eq!(app.session().phase, SessionPhase::NeedsSignIn);
 }
 
 /// Selects a sign-in method, and returns the question that follows.
-fn pick(desk: &mut TestApp, method: &str) -> Option<ChoiceDialog> {
-    desk.flow(|state, now, fx| operations::sign_in(state, CONN, method, Vec::new(), now, fx));
-    match desk.state.modals.last() {
+fn pick(app: &mut TestApp, method: &str) -> Option<ChoiceDialog> {
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, method, Vec::new(), now, fx));
+    match app.state.modals.last() {
         Some(Modal::Choice(dialog)) => Some(dialog.clone()),
         _ => None,
     }
 }
 
-fn answer(desk: &mut TestApp, action: Action) {
-    desk.wait(5);
-    desk.play(Event::Act(action));
+fn answer(app: &mut TestApp, action: Action) {
+    app.wait(5);
+    app.play(Event::Act(action));
 }
 
 #[test]
 fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
-    let mut desk = locked();
-    desk.state.modals.clear();
-    let dialog = pick(&mut desk, "login").expect("the user is asked");
+    let mut app = locked();
+    app.state.modals.clear();
+    let dialog = pick(&mut app, "login").expect("the user is asked");
     assert_eq!(
         dialog.body[1..],
         ["fake login", "Folder: /code/shop", "The agent sets no environment variables."].map(str::to_owned)
     );
     let default = &dialog.choices[dialog.selected];
     assert_eq!((default.label.as_str(), &default.outcome), ("Do not run", &ChoiceOutcome::Close));
-    answer(&mut desk, Action::Accept);
-    desk.expect_sent("");
-    pick(&mut desk, "login");
-    answer(&mut desk, Action::Escape);
-    desk.expect_sent("");
-    pick(&mut desk, "login");
-    answer(&mut desk, Action::Yes);
-    desk.service(ServiceEvent::LoginDone(CONN, Err("exit code 1".into()))).expect_sent("login fake login");
-    pick(&mut desk, "login");
-    answer(&mut desk, Action::Choose(2));
-    desk.service(ServiceEvent::LoginDone(CONN, Ok(())));
-    desk.expect_sent("login fake login\ndisconnect 1\nconnect 2 after 0 ms");
-    desk.handshake(all_capabilities()).open(ID).expect_sent("call new\ncall prompt \"hi\"");
+    answer(&mut app, Action::Accept);
+    app.expect_sent("");
+    pick(&mut app, "login");
+    answer(&mut app, Action::Escape);
+    app.expect_sent("");
+    pick(&mut app, "login");
+    answer(&mut app, Action::Yes);
+    app.service(ServiceEvent::LoginDone(CONN, Err("exit code 1".into()))).expect_sent("login fake login");
+    pick(&mut app, "login");
+    answer(&mut app, Action::Choose(2));
+    app.service(ServiceEvent::LoginDone(CONN, Ok(())));
+    app.expect_sent("login fake login\ndisconnect 1\nconnect 2 after 0 ms");
+    app.handshake(all_capabilities()).open(ID).expect_sent("call new\ncall prompt \"hi\"");
 }
 
 #[test]
 fn another_program_is_shown_to_be_run_manually() {
-    let mut desk = locked();
-    desk.state.modals.clear();
-    assert_eq!(pick(&mut desk, "tool"), None);
-    desk.expect_sent("");
-    let told = desk.session().transcript.items().iter().any(|item| {
+    let mut app = locked();
+    app.state.modals.clear();
+    assert_eq!(pick(&mut app, "tool"), None);
+    app.expect_sent("");
+    let told = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
             if detail.contains("\ntool in\n") && detail.contains("not the agent's own program"))
     });
@@ -138,24 +138,24 @@ fn a_sign_in_command_is_shown_with_its_variables_and_hidden_characters() {
         kind: AuthKind::Terminal(command),
     };
     let info = |method| AgentInfo { auth_methods: vec![method], ..AgentInfo::default() };
-    let mut desk = TestApp::started();
-    desk.agent(AgentEvent::Ready(Box::new(info(method(command.clone())))));
-    let dialog = pick(&mut desk, "odd").expect("the user is asked");
+    let mut app = TestApp::started();
+    app.agent(AgentEvent::Ready(Box::new(info(method(command.clone())))));
+    let dialog = pick(&mut app, "odd").expect("the user is asked");
     assert!(dialog.body.iter().any(|line| line == "fake in⟨U+200B⟩to"), "{:?}", dialog.body);
     for line in ["MODE=lo⟨U+202E⟩gin", "ACCOUNT=a⟨U+000A⟩b"] {
         assert!(dialog.body.iter().any(|shown| shown == line), "{line}: {:?}", dialog.body);
     }
-    answer(&mut desk, Action::Yes);
-    let env = desk.fx.iter().find_map(|effect| match effect {
+    answer(&mut app, Action::Yes);
+    let env = app.fx.iter().find_map(|effect| match effect {
         Effect::RunLogin { env, .. } => Some(env.clone()),
         _ => None,
     });
     assert_eq!(env, Some(command.env.clone()));
     // Variables that select which program runs are refused without a question.
-    let mut desk = TestApp::started();
+    let mut app = TestApp::started();
     let env = vec![("LD_PRELOAD".to_owned(), "/tmp/x.so".to_owned())];
-    desk.agent(AgentEvent::Ready(Box::new(info(method(SignInCommand { env, ..command })))));
-    assert_eq!(pick(&mut desk, "odd"), None);
+    app.agent(AgentEvent::Ready(Box::new(info(method(SignInCommand { env, ..command })))));
+    assert_eq!(pick(&mut app, "odd"), None);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_remote_agent_cannot_run_a_sign_in_command() {
         },
     ] {
         let remote = Some(Remote { url: "https://far.example".into(), ..Remote::default() });
-        let mut desk = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
+        let mut app = TestApp::with_spec(AgentSpec { name: "far".into(), remote, ..AgentSpec::default() });
         let kinds = [
             AuthKind::Terminal(command),
             AuthKind::EnvVar {
@@ -184,34 +184,33 @@ fn a_remote_agent_cannot_run_a_sign_in_command() {
             kind,
         });
         let info = AgentInfo { auth_methods: methods.collect(), ..AgentInfo::default() };
-        desk.agent(AgentEvent::Ready(Box::new(info))).fail(RpcError::AUTH_REQUIRED, "no");
-        desk.fx.clear();
-        desk.wait(5);
+        app.agent(AgentEvent::Ready(Box::new(info))).fail(RpcError::AUTH_REQUIRED, "no");
+        app.fx.clear();
+        app.wait(5);
         for key in
             [Action::Accept, Action::OpenSignIn, Action::Down, Action::Accept, Action::Yes, Action::Choose(2)]
         {
-            desk.play(Event::Act(key));
-            desk.wait(5);
+            app.play(Event::Act(key));
+            app.wait(5);
         }
-        desk.expect_sent("");
-        assert!(desk.state.modals.is_empty(), "{:?}", desk.state.modals);
+        app.expect_sent("");
+        assert!(app.state.modals.is_empty(), "{:?}", app.state.modals);
     }
 }
 
 #[test]
 fn variables_of_a_sign_in_are_set_by_a_restart() {
-    let mut desk = locked();
+    let mut app = locked();
     let vars = vec![("KEY".to_owned(), "1".to_owned())];
-    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx));
-    let spec = desk.fx.iter().find_map(|effect| match effect {
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx));
+    let spec = app.fx.iter().find_map(|effect| match effect {
         Effect::Connect { spec, .. } => Some(spec.clone()),
         _ => None,
     });
     assert_eq!(spec.map(|spec| spec.env), Some(vars));
-    let mut desk = locked();
+    let mut app = locked();
     let vars = vec![("NODE_OPTIONS".to_owned(), "--require /tmp/x.js".to_owned())];
-    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx))
-        .expect_sent("");
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "key", vars.clone(), now, fx)).expect_sent("");
 }
 
 #[test]

@@ -57,26 +57,26 @@ impl TestApp {
 
     /// An agent with all capabilities whose session is open, without unread effects.
     pub fn ready() -> Self {
-        let mut desk = Self::started();
-        desk.handshake(all_capabilities()).open(ID);
-        desk.fx.clear();
-        desk
+        let mut app = Self::started();
+        app.handshake(all_capabilities()).open(ID);
+        app.fx.clear();
+        app
     }
 
     /// The same with a prompt, so that the session stays when another is opened.
     pub fn talked() -> Self {
-        let mut desk = Self::ready();
-        desk.submit("hello").end_turn(StopReason::EndTurn);
-        desk.fx.clear();
-        desk
+        let mut app = Self::ready();
+        app.submit("hello").end_turn(StopReason::EndTurn);
+        app.fx.clear();
+        app
     }
 
     /// An open session with a running turn.
     pub fn running() -> Self {
-        let mut desk = Self::ready();
-        desk.submit("go");
-        desk.fx.clear();
-        desk
+        let mut app = Self::ready();
+        app.submit("go");
+        app.fx.clear();
+        app
     }
 
     pub fn wait(&mut self, seconds: u64) -> &mut Self {

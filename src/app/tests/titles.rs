@@ -29,29 +29,29 @@ fn kept(owes_title: bool) -> RecordedSession {
     }
 }
 
-fn tell(desk: &mut TestApp, news: StoreNews) {
-    desk.service(ServiceEvent::Store(Box::new(news)));
+fn tell(app: &mut TestApp, news: StoreNews) {
+    app.service(ServiceEvent::Store(Box::new(news)));
 }
 
 /// A stored session is opened, and its agent resumes it.
 fn reopened(capabilities: AgentCapabilities, owes_title: bool) -> TestApp {
-    let mut desk = TestApp::started();
-    desk.handshake(capabilities).open(ID).submit("go").end_turn(StopReason::EndTurn);
-    desk.fx.clear();
+    let mut app = TestApp::started();
+    app.handshake(capabilities).open(ID).submit("go").end_turn(StopReason::EndTurn);
+    app.fx.clear();
     let opening =
         ArchiveOpening { uid: "k1".into(), takes: true, at: None, kept: Ok(kept(owes_title)), offers: None };
-    tell(&mut desk, StoreNews::Opened(Box::new(opening)));
-    desk.reply(Ok(Reply::Session(SessionReply::default())));
-    desk
+    tell(&mut app, StoreNews::Opened(Box::new(opening)));
+    app.reply(Ok(Reply::Session(SessionReply::default())));
+    app
 }
 
-fn shown(desk: &TestApp) -> &Session {
-    desk.state.active_session().unwrap()
+fn shown(app: &TestApp) -> &Session {
+    app.state.active_session().unwrap()
 }
 
 /// The store jobs since the last call.
-fn jobs(desk: &mut TestApp) -> Vec<StoreJob> {
-    std::mem::take(&mut desk.fx)
+fn jobs(app: &mut TestApp) -> Vec<StoreJob> {
+    std::mem::take(&mut app.fx)
         .into_iter()
         .filter_map(|effect| match effect {
             Effect::Store(job) => Some(job),
@@ -67,19 +67,19 @@ fn renamed(whose: Option<(&str, &str)>) -> StoreNews {
 
 #[test]
 fn a_pending_title_is_sent_when_the_session_is_open_and_recorded_as_sent() {
-    let mut desk = reopened(all_capabilities(), true);
-    desk.expect_sent("call resume old\ndraft \"\"\ncall title \"Mine\"");
-    assert!(shown(&desk).title_state.is_owed(), "the agent has not responded yet");
+    let mut app = reopened(all_capabilities(), true);
+    app.expect_sent("call resume old\ndraft \"\"\ncall title \"Mine\"");
+    assert!(shown(&app).title_state.is_owed(), "the agent has not responded yet");
     let mut notes = Vec::new();
-    let conn = desk.conn();
-    let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+    let conn = app.conn();
+    let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
     let replied = Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Done)));
-    for effect in update(&mut desk.state, replied, desk.now) {
+    for effect in update(&mut app.state, replied, app.now) {
         if let Effect::Keep { notes: more, .. } = effect {
             notes.extend(more);
         }
     }
-    assert!(!shown(&desk).title_state.is_owed());
+    assert!(!shown(&app).title_state.is_owed());
     let is_told = |note: &Note| matches!(note, Note::Head(head) if !head.owes_title && head.has_own_title);
     assert!(notes.iter().any(is_told), "{notes:?}");
 }
@@ -88,77 +88,77 @@ fn a_pending_title_is_sent_when_the_session_is_open_and_recorded_as_sent() {
 fn titles_the_agent_has_or_does_not_support_are_not_sent() {
     reopened(all_capabilities(), false).expect_sent("call resume old\ndraft \"\"");
     let takes_none = AgentCapabilities { can_set_title: false, ..all_capabilities() };
-    let mut desk = reopened(takes_none, true);
-    desk.expect_sent("call resume old\ndraft \"\"");
-    assert!(shown(&desk).title_state.is_owed(), "another agent, or a newer one, may support titles");
+    let mut app = reopened(takes_none, true);
+    app.expect_sent("call resume old\ndraft \"\"");
+    assert!(shown(&app).title_state.is_owed(), "another agent, or a newer one, may support titles");
 }
 
 #[test]
 fn a_title_set_before_the_session_is_open_waits_for_it() {
-    let mut desk = TestApp::started();
-    desk.handshake(all_capabilities());
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::set_title(state, KEY, "Early".into(), now, fx)).expect_sent("");
-    desk.open(ID).expect_sent("call title \"Early\"");
-    desk.fail(-32603, "too early");
-    assert!(desk.session().title_state.is_owed());
+    let mut app = TestApp::started();
+    app.handshake(all_capabilities());
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::set_title(state, KEY, "Early".into(), now, fx)).expect_sent("");
+    app.open(ID).expect_sent("call title \"Early\"");
+    app.fail(-32603, "too early");
+    assert!(app.session().title_state.is_owed());
     assert_eq!(
-        desk.state.flash.as_deref(),
+        app.state.flash.as_deref(),
         Some("Renamed in parlor only; the agent rejected the title: too early")
     );
-    assert_eq!(desk.session().title.as_deref(), Some("Early"));
+    assert_eq!(app.session().title.as_deref(), Some("Early"));
 }
 
 #[test]
 fn the_response_to_an_earlier_title_does_not_restore_it() {
-    let mut desk = TestApp::ready();
-    desk.flow(|state, now, fx| operations::set_title(state, KEY, "One".into(), now, fx));
-    let conn = desk.conn();
-    let tag = desk.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
-    desk.flow(|state, now, fx| operations::set_title(state, KEY, "Two".into(), now, fx));
-    desk.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Title("ONE".into())))));
-    assert_eq!((desk.session().title.as_deref(), desk.session().title_state.is_owed()), (Some("Two"), true));
-    desk.reply(Ok(Reply::Title("TWO".into())));
-    assert_eq!((desk.session().title.as_deref(), desk.session().title_state.is_owed()), (Some("TWO"), false));
+    let mut app = TestApp::ready();
+    app.flow(|state, now, fx| operations::set_title(state, KEY, "One".into(), now, fx));
+    let conn = app.conn();
+    let tag = app.state.conns[&conn].open_calls.values().next_back().cloned().unwrap();
+    app.flow(|state, now, fx| operations::set_title(state, KEY, "Two".into(), now, fx));
+    app.play(Event::Agent(conn, AgentEvent::Replied(tag, Ok(Reply::Title("ONE".into())))));
+    assert_eq!((app.session().title.as_deref(), app.session().title_state.is_owed()), (Some("Two"), true));
+    app.reply(Ok(Reply::Title("TWO".into())));
+    assert_eq!((app.session().title.as_deref(), app.session().title_state.is_owed()), (Some("TWO"), false));
 }
 
 #[test]
 fn a_replacement_session_gets_the_title() {
     let forgets = AgentCapabilities { can_load: false, can_resume: false, ..all_capabilities() };
-    let mut desk = TestApp::started();
-    desk.handshake(forgets).open(ID).submit("go").end_turn(StopReason::EndTurn);
-    desk.flow(|state, now, fx| operations::set_title(state, KEY, "Mine".into(), now, fx))
+    let mut app = TestApp::started();
+    app.handshake(forgets).open(ID).submit("go").end_turn(StopReason::EndTurn);
+    app.flow(|state, now, fx| operations::set_title(state, KEY, "Mine".into(), now, fx))
         .reply(Ok(Reply::Done));
-    assert!(!desk.session().title_state.is_owed());
-    desk.crash();
-    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
-    desk.handshake(forgets);
-    desk.fx.clear();
-    desk.open("other").expect_sent("call title \"Mine\"");
+    assert!(!app.session().title_state.is_owed());
+    app.crash();
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx));
+    app.handshake(forgets);
+    app.fx.clear();
+    app.open("other").expect_sent("call title \"Mine\"");
 }
 
 #[test]
 fn the_title_of_a_stored_session_is_sent_if_its_agent_runs_in_another_tab() {
-    let mut desk = TestApp::ready();
-    tell(&mut desk, renamed(Some(("fake", "old"))));
-    desk.expect_sent("call title \"New\"");
-    desk.reply(Ok(Reply::Done));
+    let mut app = TestApp::ready();
+    tell(&mut app, renamed(Some(("fake", "old"))));
+    app.expect_sent("call title \"New\"");
+    app.reply(Ok(Reply::Done));
     let known = StoreJob::TitleKnown { uid: "k1".into(), title: "New".into() };
-    assert_eq!(jobs(&mut desk), [known]);
-    assert_eq!(desk.state.flash.as_deref(), Some("Renamed in parlor and in fake."));
+    assert_eq!(jobs(&mut app), [known]);
+    assert_eq!(app.state.flash.as_deref(), Some("Renamed in parlor and in fake."));
 
     // An agent that does not have the session in memory may refuse; then it is updated when the session is opened.
-    tell(&mut desk, renamed(Some(("fake", "old"))));
-    desk.fail(-32602, "unknown session");
-    assert_eq!(jobs(&mut desk), []);
+    tell(&mut app, renamed(Some(("fake", "old"))));
+    app.fail(-32602, "unknown session");
+    assert_eq!(jobs(&mut app), []);
     assert_eq!(
-        desk.state.flash.as_deref(),
+        app.state.flash.as_deref(),
         Some("Renamed in parlor only; fake rejected the title: unknown session")
     );
     for whose in [Some(("other", "old")), None] {
-        desk.fx.clear();
-        tell(&mut desk, renamed(whose));
-        desk.expect_sent("");
-        assert!(desk.state.flash.as_deref().unwrap().contains("updated when the session is opened"));
+        app.fx.clear();
+        tell(&mut app, renamed(whose));
+        app.expect_sent("");
+        assert!(app.state.flash.as_deref().unwrap().contains("updated when the session is opened"));
     }
 }

@@ -24,14 +24,14 @@ fn acp_v1_an_update_of_an_unknown_call_creates_it() {
 #[test]
 fn acp_v1_updates_keep_omitted_fields_and_replace_content() {
     let block = |text: &str| ToolContent::Block(ContentBlock::Text(text.into()));
-    let mut desk = TestApp::running();
-    desk.updates(vec![
+    let mut app = TestApp::running();
+    app.updates(vec![
         call("t", Pending),
         patch("t", |patch| patch.content = Patch::Set(vec![block("a"), block("b")])),
         patch("t", |patch| patch.content = Patch::Set(vec![block("c")])),
         patch("t", |patch| patch.kind = Patch::Set(ToolKind::Read)),
     ]);
-    let tool = tool(&desk, 1);
+    let tool = tool(&app, 1);
     assert_eq!(tool.content, [block("c")]);
     assert_eq!((tool.kind, tool.title.as_str()), (ToolKind::Read, "do t"));
 }
@@ -74,11 +74,11 @@ fn updates_after_the_end_of_a_call_are_applied() {
 
 #[test]
 fn ids_reused_in_the_next_turn_are_other_calls() {
-    let mut desk = TestApp::running();
-    desk.updates(vec![call("call_1", Pending), news("call_1", Completed)]);
-    desk.end_turn(StopReason::EndTurn).submit("again");
-    desk.updates(vec![call("call_1", Pending)]);
-    desk.expect(
+    let mut app = TestApp::running();
+    app.updates(vec![call("call_1", Pending), news("call_1", Completed)]);
+    app.end_turn(StopReason::EndTurn).submit("again");
+    app.updates(vec![call("call_1", Pending)]);
+    app.expect(
         r#"
         ready · running
         user* "go"
@@ -91,10 +91,10 @@ fn ids_reused_in_the_next_turn_are_other_calls() {
 
 #[test]
 fn late_updates_reach_the_call_of_the_previous_turn() {
-    let mut desk = TestApp::running();
-    desk.update(call("t", InProgress)).end_turn(StopReason::EndTurn).submit("again");
-    desk.update(news("t", Failed));
-    desk.expect(
+    let mut app = TestApp::running();
+    app.update(call("t", InProgress)).end_turn(StopReason::EndTurn).submit("again");
+    app.update(news("t", Failed));
+    app.expect(
         r#"
         ready · running
         user* "go"
@@ -106,25 +106,25 @@ fn late_updates_reach_the_call_of_the_previous_turn() {
 
 #[test]
 fn a_permission_before_its_call_shows_the_call_and_updates_keep_it() {
-    let mut desk = TestApp::running();
-    desk.ask(1, permission("t"));
-    desk.expect(
+    let mut app = TestApp::running();
+    app.ask(1, permission("t"));
+    app.expect(
         r#"
         ready · running · 1 asks
         user* "go"
         tool t Pending ""
         "#,
     );
-    desk.choose(Some(0)).expect_sent("answer 1: selected yes");
-    desk.expect(
+    app.choose(Some(0)).expect_sent("answer 1: selected yes");
+    app.expect(
         r#"
         ready · running
         user* "go"
         tool t Pending "" [the yes: allowed] (hidden)
         "#,
     );
-    desk.update(news("t", Completed));
-    desk.expect(
+    app.update(news("t", Completed));
+    app.expect(
         r#"
         ready · running
         user* "go"
@@ -135,9 +135,9 @@ fn a_permission_before_its_call_shows_the_call_and_updates_keep_it() {
 
 #[test]
 fn an_announcement_after_the_permission_is_the_same_call() {
-    let mut desk = TestApp::running();
-    desk.ask(1, permission("t")).update(call("t", Pending)).choose(Some(0));
-    desk.expect(
+    let mut app = TestApp::running();
+    app.ask(1, permission("t")).update(call("t", Pending)).choose(Some(0));
+    app.expect(
         r#"
         ready · running
         user* "go"
@@ -148,11 +148,11 @@ fn an_announcement_after_the_permission_is_the_same_call() {
 
 #[test]
 fn calls_with_a_made_up_id_are_hidden_when_answered_and_each_request_is_separate() {
-    let mut desk = TestApp::running();
-    desk.update(call("real", Pending));
-    desk.ask(1, permission("confirmation")).choose(Some(0));
-    desk.ask(2, permission("confirmation"));
-    desk.expect(
+    let mut app = TestApp::running();
+    app.update(call("real", Pending));
+    app.ask(1, permission("confirmation")).choose(Some(0));
+    app.ask(2, permission("confirmation"));
+    app.expect(
         r#"
         ready · running · 1 asks
         user* "go"
@@ -161,30 +161,30 @@ fn calls_with_a_made_up_id_are_hidden_when_answered_and_each_request_is_separate
         tool confirmation Pending ""
         "#,
     );
-    desk.choose(Some(1)).end_turn(StopReason::EndTurn).submit("more");
-    desk.ask(3, permission("confirmation")).expect_sent(
+    app.choose(Some(1)).end_turn(StopReason::EndTurn).submit("more");
+    app.ask(3, permission("confirmation")).expect_sent(
         r#"
         answer 1: selected yes
         answer 2: selected no
         call prompt "more"
         "#,
     );
-    assert!(!desk.session().transcript.items().last().is_some_and(Item::is_hidden));
+    assert!(!app.session().transcript.items().last().is_some_and(Item::is_hidden));
 }
 
 #[test]
 fn a_bare_call_in_a_permission_is_merged_with_the_known_call() {
-    let mut desk = TestApp::running();
-    desk.update(call("t", Pending));
-    desk.ask(1, permission("t"));
-    desk.expect(
+    let mut app = TestApp::running();
+    app.update(call("t", Pending));
+    app.ask(1, permission("t"));
+    app.expect(
         r#"
         ready · running · 1 asks
         user* "go"
         tool t Pending "do t"
         "#,
     );
-    let OpenRequestKind::Permission { tool, .. } = &desk.session().asks[0].kind else {
+    let OpenRequestKind::Permission { tool, .. } = &app.session().asks[0].kind else {
         panic!("a permission was asked");
     };
     assert_eq!(*tool, ItemId(1));
@@ -192,11 +192,11 @@ fn a_bare_call_in_a_permission_is_merged_with_the_known_call() {
 
 #[test]
 fn calls_left_open_are_closed_with_the_turn() {
-    let mut desk = TestApp::running();
-    desk.updates(vec![call("edit", Pending), call("other", Completed)]);
-    desk.ask(1, permission("refused")).update(call("refused", Pending)).choose(Some(1));
-    desk.end_turn(StopReason::EndTurn);
-    desk.expect(
+    let mut app = TestApp::running();
+    app.updates(vec![call("edit", Pending), call("other", Completed)]);
+    app.ask(1, permission("refused")).update(call("refused", Pending)).choose(Some(1));
+    app.end_turn(StopReason::EndTurn);
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -205,15 +205,15 @@ fn calls_left_open_are_closed_with_the_turn() {
         tool refused Cancelled? "do refused" [the no: refused]
         "#,
     );
-    desk.update(news("edit", Failed));
-    assert_eq!((tool(&desk, 1).status, tool(&desk, 1).is_status_assumed), (Failed, false));
+    app.update(news("edit", Failed));
+    assert_eq!((tool(&app, 1).status, tool(&app, 1).is_status_assumed), (Failed, false));
 }
 
 #[test]
 fn an_interrupted_turn_cancels_its_open_calls() {
-    let mut desk = TestApp::running();
-    desk.update(call("t", InProgress)).end_turn(StopReason::MaxTokens);
-    desk.expect(
+    let mut app = TestApp::running();
+    app.update(call("t", InProgress)).end_turn(StopReason::MaxTokens);
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -231,8 +231,8 @@ fn a_diff_listed_twice_is_shown_once() {
             change: DiffChange::Texts { old: None, new: Arc::from(new) },
         })
     };
-    let mut desk = TestApp::running();
-    desk.update(patch("t", |patch| {
+    let mut app = TestApp::running();
+    app.update(patch("t", |patch| {
         patch.content = Patch::Set(vec![diff("a"), diff("b"), diff("a")]);
         patch.input = Patch::Set(ToolInput {
             diffs: vec![FileDiff {
@@ -242,17 +242,17 @@ fn a_diff_listed_twice_is_shown_once() {
             ..ToolInput::default()
         });
     }));
-    assert_eq!(tool(&desk, 1).content, [diff("a"), diff("b")]);
-    assert_eq!(tool(&desk, 1).diffs().count(), 2, "the input repeats the content");
-    desk.update(patch("t", |patch| patch.content = Patch::Set(Vec::new())));
-    assert_eq!(tool(&desk, 1).diffs().count(), 1, "only the input contains the change");
+    assert_eq!(tool(&app, 1).content, [diff("a"), diff("b")]);
+    assert_eq!(tool(&app, 1).diffs().count(), 2, "the input repeats the content");
+    app.update(patch("t", |patch| patch.content = Patch::Set(Vec::new())));
+    assert_eq!(tool(&app, 1).diffs().count(), 1, "only the input contains the change");
 }
 
 #[test]
 fn an_input_grows_and_an_empty_title_is_ignored() {
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     let input = |text: &str| Patch::Set(Raw(Arc::from(text)));
-    desk.updates(vec![
+    app.updates(vec![
         call("t", Pending),
         patch("t", |patch| patch.raw_input = input("{}")),
         patch("t", |patch| {
@@ -260,28 +260,28 @@ fn an_input_grows_and_an_empty_title_is_ignored() {
             patch.title = Patch::Set(String::new());
         }),
     ]);
-    assert_eq!(tool(&desk, 1).raw_input, Some(Raw(Arc::from(r#"{"command":"ls"}"#))));
-    assert_eq!(tool(&desk, 1).title, "do t");
+    assert_eq!(tool(&app, 1).raw_input, Some(Raw(Arc::from(r#"{"command":"ls"}"#))));
+    assert_eq!(tool(&app, 1).title, "do t");
 }
 
 #[test]
 fn output_reported_with_a_call_is_a_terminal_and_redraws_its_item() {
     let terminal = TerminalId::from("term");
-    let mut desk = TestApp::running();
-    desk.update(patch("t", |patch| {
+    let mut app = TestApp::running();
+    app.update(patch("t", |patch| {
         patch.content = Patch::Set(vec![ToolContent::Terminal(terminal.clone())]);
         patch.terminals = vec![AgentTerminal::Info { id: terminal.clone(), cwd: Some("/work".into()) }];
     }));
-    let before = desk.session().transcript.items()[1].rev;
-    desk.update(patch("t", |patch| {
+    let before = app.session().transcript.items()[1].rev;
+    app.update(patch("t", |patch| {
         patch.terminals = vec![AgentTerminal::Output { id: terminal.clone(), data: "hello".into() }];
     }));
-    assert!(desk.session().transcript.items()[1].rev > before);
-    desk.wait(2).update(patch("t", |patch| {
+    assert!(app.session().transcript.items()[1].rev > before);
+    app.wait(2).update(patch("t", |patch| {
         let status = ExitInfo { code: Some(0), signal: None };
         patch.terminals = vec![AgentTerminal::Exit { id: terminal.clone(), status }];
     }));
-    let view = &desk.session().terminals[&terminal];
+    let view = &app.session().terminals[&terminal];
     assert_eq!((view.output.as_slice(), view.is_ours), (b"hello".as_slice(), false));
     assert_eq!(view.exit.as_ref().and_then(|exit| exit.code), Some(0));
     assert_eq!(view.took.map(|took| took.as_secs()), Some(2));
@@ -305,13 +305,13 @@ fn a_terminal_retains_its_last_megabyte_from_a_character_boundary() {
 
 #[test]
 fn a_call_of_a_subagent_names_its_parent() {
-    let mut desk = TestApp::running();
-    desk.update(call("t", InProgress)).update(patch("u", |patch| patch.parent = Some("t".into())));
-    assert_eq!(tool(&desk, 2).parent.as_ref().map(ToolCallId::as_str), Some("t"));
+    let mut app = TestApp::running();
+    app.update(call("t", InProgress)).update(patch("u", |patch| patch.parent = Some("t".into())));
+    assert_eq!(tool(&app, 2).parent.as_ref().map(ToolCallId::as_str), Some("t"));
 }
 
-fn tool(desk: &TestApp, item: usize) -> ToolCall {
-    match &desk.session().transcript.items()[item].body {
+fn tool(app: &TestApp, item: usize) -> ToolCall {
+    match &app.session().transcript.items()[item].body {
         ItemBody::Tool(tool) => (**tool).clone(),
         other => panic!("no tool call: {other:?}"),
     }
@@ -324,19 +324,19 @@ fn a_change_reported_as_texts_and_as_a_patch_is_one() {
         change: DiffChange::Texts { old: Some("x\n".into()), new: "y\n".into() },
     };
     let as_patch = |text: &str| FileDiff { path: "a.rs".into(), change: DiffChange::Patch(text.into()) };
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     let content = [as_patch("@@ -1 +1 @@\n-x\n+y\n"), texts.clone(), as_patch("@@ -9 +9 @@\n-v\n+w\n")];
-    desk.update(patch("t", |patch| {
+    app.update(patch("t", |patch| {
         patch.content = Patch::Set(content.into_iter().map(ToolContent::Diff).collect());
     }));
-    let told: Vec<FileDiff> = tool(&desk, 1).diffs().cloned().collect();
+    let told: Vec<FileDiff> = tool(&app, 1).diffs().cloned().collect();
     assert_eq!(told, [texts, as_patch("@@ -9 +9 @@\n-v\n+w\n")]);
 }
 
 #[test]
 fn the_users_decision_time_is_not_part_of_the_calls_duration() {
-    let mut desk = TestApp::running();
-    desk.update(call("t", Pending)).ask(1, permission("t")).wait(60).choose(Some(0)).wait(2);
-    desk.update(news("t", Completed));
-    assert_eq!(tool(&desk, 1).took, Some(Duration::from_secs(2)));
+    let mut app = TestApp::running();
+    app.update(call("t", Pending)).ask(1, permission("t")).wait(60).choose(Some(0)).wait(2);
+    app.update(news("t", Completed));
+    assert_eq!(tool(&app, 1).took, Some(Duration::from_secs(2)));
 }

@@ -8,35 +8,33 @@ use crate::model::*;
 
 #[test]
 fn a_prompt_is_sent_and_added_to_the_history() {
-    let mut desk = TestApp::ready();
-    desk.submit("hello");
-    assert!(
-        desk.fx.iter().any(|effect| matches!(effect, Effect::SavePrompt { text, .. } if text == "hello"))
-    );
-    desk.expect_sent(r#"call prompt "hello""#);
-    desk.expect("ready · running\nuser* \"hello\"");
-    assert_eq!(desk.session().history, ["hello"]);
-    desk.end_turn(StopReason::EndTurn).submit("hello");
-    assert_eq!(desk.session().history, ["hello"], "a repeated prompt is saved once");
+    let mut app = TestApp::ready();
+    app.submit("hello");
+    assert!(app.fx.iter().any(|effect| matches!(effect, Effect::SavePrompt { text, .. } if text == "hello")));
+    app.expect_sent(r#"call prompt "hello""#);
+    app.expect("ready · running\nuser* \"hello\"");
+    assert_eq!(app.session().history, ["hello"]);
+    app.end_turn(StopReason::EndTurn).submit("hello");
+    assert_eq!(app.session().history, ["hello"], "a repeated prompt is saved once");
 }
 
 #[test]
 fn prompts_typed_before_the_agent_is_ready_are_sent_when_it_is() {
-    let mut desk = TestApp::started();
-    desk.submit("one").submit("two");
-    desk.expect(r#"starting · idle · queue ["one", "two"]"#);
-    desk.expect_sent("connect 1 after 0 ms");
-    desk.handshake(all_capabilities()).open(ID).expect_sent("call new\ncall prompt \"one\"");
-    desk.end_turn(StopReason::EndTurn).expect_sent(r#"call prompt "two""#);
+    let mut app = TestApp::started();
+    app.submit("one").submit("two");
+    app.expect(r#"starting · idle · queue ["one", "two"]"#);
+    app.expect_sent("connect 1 after 0 ms");
+    app.handshake(all_capabilities()).open(ID).expect_sent("call new\ncall prompt \"one\"");
+    app.end_turn(StopReason::EndTurn).expect_sent(r#"call prompt "two""#);
 }
 
 #[test]
 fn a_queue_continues_only_after_a_successful_end() {
-    let mut desk = TestApp::running();
-    desk.submit("two").submit("three").submit("four").expect_sent("");
-    desk.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent(r#"call prompt "two""#);
-    desk.cancel().end_turn(StopReason::Cancelled).expect_sent("cancel s");
-    desk.expect(
+    let mut app = TestApp::running();
+    app.submit("two").submit("three").submit("four").expect_sent("");
+    app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent(r#"call prompt "two""#);
+    app.cancel().end_turn(StopReason::Cancelled).expect_sent("cancel s");
+    app.expect(
         r#"
         ready · idle · queue ["three", "four"]
         user* "go"
@@ -45,10 +43,10 @@ fn a_queue_continues_only_after_a_successful_end() {
         end Cancelled
         "#,
     );
-    assert!(desk.state.flash.as_ref().is_some_and(|text| text.starts_with("2 prompts queued")));
-    desk.submit("").expect_sent(r#"call prompt "three""#);
-    desk.fail(-32603, "overloaded").expect_sent("");
-    desk.expect(
+    assert!(app.state.flash.as_ref().is_some_and(|text| text.starts_with("2 prompts queued")));
+    app.submit("").expect_sent(r#"call prompt "three""#);
+    app.fail(-32603, "overloaded").expect_sent("");
+    app.expect(
         r#"
         ready · idle · queue ["four"]
         user* "go"
@@ -59,26 +57,26 @@ fn a_queue_continues_only_after_a_successful_end() {
         end failed: overloaded
         "#,
     );
-    desk.submit("first this").expect_sent(r#"call prompt "first this""#);
+    app.submit("first this").expect_sent(r#"call prompt "first this""#);
 }
 
 #[test]
 fn prompts_are_sent_in_order_if_one_is_typed_after_a_cancel() {
-    let mut desk = TestApp::running();
-    desk.submit("A").cancel().submit("B").submit("C").end_turn(StopReason::Cancelled);
-    desk.expect_sent("cancel s\ncall prompt \"A\"");
+    let mut app = TestApp::running();
+    app.submit("A").cancel().submit("B").submit("C").end_turn(StopReason::Cancelled);
+    app.expect_sent("cancel s\ncall prompt \"A\"");
     for next in ["B", "C"] {
-        desk.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent(&format!("call prompt {next:?}"));
+        app.update(says("ok")).end_turn(StopReason::EndTurn).expect_sent(&format!("call prompt {next:?}"));
     }
-    assert!(desk.session().queue.is_empty());
+    assert!(app.session().queue.is_empty());
 }
 
 #[test]
 fn acp_v1_a_cancel_is_sent_before_every_open_request_is_answered() {
-    let mut desk = TestApp::running();
-    desk.update(call("t", ToolStatus::InProgress));
-    desk.ask(1, permission("t")).ask(2, question()).ask(3, permission("u"));
-    desk.cancel().expect_sent(
+    let mut app = TestApp::running();
+    app.update(call("t", ToolStatus::InProgress));
+    app.ask(1, permission("t")).ask(2, question()).ask(3, permission("u"));
+    app.cancel().expect_sent(
         r"
         cancel s
         answer 1: permission cancelled
@@ -86,7 +84,7 @@ fn acp_v1_a_cancel_is_sent_before_every_open_request_is_answered() {
         answer 3: permission cancelled
         ",
     );
-    desk.expect(
+    app.expect(
         r#"
         ready · cancelling
         user* "go"
@@ -98,10 +96,10 @@ fn acp_v1_a_cancel_is_sent_before_every_open_request_is_answered() {
 
 #[test]
 fn acp_v1_updates_between_cancel_and_response_are_applied() {
-    let mut desk = TestApp::running();
-    desk.update(call("t", ToolStatus::InProgress)).cancel();
-    desk.update(news("t", ToolStatus::Completed)).update(says("almost")).end_turn(StopReason::Cancelled);
-    desk.expect(
+    let mut app = TestApp::running();
+    app.update(call("t", ToolStatus::InProgress)).cancel();
+    app.update(news("t", ToolStatus::Completed)).update(says("almost")).end_turn(StopReason::Cancelled);
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -114,16 +112,16 @@ fn acp_v1_updates_between_cancel_and_response_are_applied() {
 
 #[test]
 fn acp_v1_a_permission_after_the_cancel_is_answered_cancelled() {
-    let mut desk = TestApp::running();
-    desk.cancel().ask(1, permission("t")).ask(2, question()).expect_sent(
+    let mut app = TestApp::running();
+    app.cancel().ask(1, permission("t")).ask(2, question()).expect_sent(
         r"
         cancel s
         answer 1: permission cancelled
         answer 2: elicitation cancelled
         ",
     );
-    desk.fail(-32603, "aborted");
-    desk.expect(
+    app.fail(-32603, "aborted");
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -141,22 +139,22 @@ fn a_cancelled_turn_is_shown_as_cancelled_whatever_the_response() {
         Err(CallError::Agent(RpcError::new(RpcError::INTERNAL, "AbortError"))),
         Err(CallError::Malformed { error: "no stopReason".into() }),
     ] {
-        let mut desk = TestApp::running();
-        desk.cancel().reply(answer);
-        desk.expect("ready · idle\nuser* \"go\"\nend Cancelled");
+        let mut app = TestApp::running();
+        app.cancel().reply(answer);
+        app.expect("ready · idle\nuser* \"go\"\nend Cancelled");
     }
 }
 
 #[test]
 fn a_cancel_without_a_response_asks_the_user_instead_of_killing() {
-    let mut desk = TestApp::running();
-    desk.cancel();
+    let mut app = TestApp::running();
+    app.cancel();
     let limit = std::time::Duration::from_secs(10);
-    assert!(desk.fx.contains(&Effect::Timer(TimerId::CancelOverdue(KEY), limit)));
-    desk.fx.clear();
-    desk.wait(10).play(Event::Timer(TimerId::CancelOverdue(KEY)));
-    desk.expect("ready · overdue\nuser* \"go\"").expect_sent("");
-    let Some(Modal::Choice(dialog)) = desk.state.modals.last() else {
+    assert!(app.fx.contains(&Effect::Timer(TimerId::CancelOverdue(KEY), limit)));
+    app.fx.clear();
+    app.wait(10).play(Event::Timer(TimerId::CancelOverdue(KEY)));
+    app.expect("ready · overdue\nuser* \"go\"").expect_sent("");
+    let Some(Modal::Choice(dialog)) = app.state.modals.last() else {
         panic!("the user is asked");
     };
     let outcomes: Vec<&ChoiceOutcome> = dialog.choices.iter().map(|choice| &choice.outcome).collect();
@@ -165,40 +163,40 @@ fn a_cancel_without_a_response_asks_the_user_instead_of_killing() {
         [&ChoiceOutcome::Close, &ChoiceOutcome::Restart(KEY), &ChoiceOutcome::ForceStop(CONN)]
     );
     assert!(dialog.opened_by_itself.is_some());
-    desk.end_turn(StopReason::Cancelled);
-    assert_eq!(desk.state.modals, [], "the agent has responded: there is nothing to choose");
+    app.end_turn(StopReason::Cancelled);
+    assert_eq!(app.state.modals, [], "the agent has responded: there is nothing to choose");
 }
 
 #[test]
 fn a_timer_of_a_turn_that_ended_does_nothing() {
-    let mut desk = TestApp::running();
-    desk.cancel().end_turn(StopReason::Cancelled);
-    let before = desk.state.clone();
-    desk.play(Event::Timer(TimerId::CancelOverdue(KEY))).play(Event::Timer(TimerId::TurnQuiet(KEY)));
-    let (changes, chrome_changes) = (desk.state.changes, desk.state.chrome_changes);
-    assert_eq!(desk.state, State { changes, chrome_changes, ..before }, "at most an unneeded frame");
+    let mut app = TestApp::running();
+    app.cancel().end_turn(StopReason::Cancelled);
+    let before = app.state.clone();
+    app.play(Event::Timer(TimerId::CancelOverdue(KEY))).play(Event::Timer(TimerId::TurnQuiet(KEY)));
+    let (changes, chrome_changes) = (app.state.changes, app.state.chrome_changes);
+    assert_eq!(app.state, State { changes, chrome_changes, ..before }, "at most an unneeded frame");
 }
 
 #[test]
 fn a_quiet_turn_shows_a_hint_and_an_active_one_is_checked_again() {
-    let mut desk = TestApp::running();
-    desk.wait(100).update(says("x")).wait(20).play(Event::Timer(TimerId::TurnQuiet(KEY)));
-    assert_eq!(desk.state.flash, None);
+    let mut app = TestApp::running();
+    app.wait(100).update(says("x")).wait(20).play(Event::Timer(TimerId::TurnQuiet(KEY)));
+    assert_eq!(app.state.flash, None);
     let rest = std::time::Duration::from_secs(100);
-    assert_eq!(desk.fx, [Effect::Timer(TimerId::TurnQuiet(KEY), rest)]);
-    desk.wait(100).play(Event::Timer(TimerId::TurnQuiet(KEY)));
-    assert_eq!(desk.state.flash.as_deref(), Some("No activity from the agent for 2 min."));
+    assert_eq!(app.fx, [Effect::Timer(TimerId::TurnQuiet(KEY), rest)]);
+    app.wait(100).play(Event::Timer(TimerId::TurnQuiet(KEY)));
+    assert_eq!(app.state.flash.as_deref(), Some("No activity from the agent for 2 min."));
 }
 
 #[test]
 fn a_turn_that_waits_for_the_user_is_not_quiet() {
-    let mut desk = TestApp::running();
-    desk.ask(1, permission("c1")).wait(300).play(Event::Timer(TimerId::TurnQuiet(KEY)));
-    assert_eq!(desk.state.flash, None);
+    let mut app = TestApp::running();
+    app.ask(1, permission("c1")).wait(300).play(Event::Timer(TimerId::TurnQuiet(KEY)));
+    assert_eq!(app.state.flash, None);
     let again = Effect::Timer(TimerId::TurnQuiet(KEY), std::time::Duration::from_secs(120));
-    assert!(desk.fx.contains(&again));
-    desk.choose(Some(0)).wait(60).play(Event::Timer(TimerId::TurnQuiet(KEY)));
-    assert_eq!(desk.state.flash, None);
+    assert!(app.fx.contains(&again));
+    app.choose(Some(0)).wait(60).play(Event::Timer(TimerId::TurnQuiet(KEY)));
+    assert_eq!(app.state.flash, None);
 }
 
 #[test]
@@ -209,17 +207,17 @@ fn other_stop_reasons_are_shown() {
         (StopReason::MaxTurnRequests, "end MaxTurnRequests"),
         (StopReason::Other("paused".into()), "end Other(\"paused\")"),
     ] {
-        let mut desk = TestApp::running();
-        desk.end_turn(reason);
-        desk.expect(&format!("ready · idle\nuser* \"go\"\n{line}"));
+        let mut app = TestApp::running();
+        app.end_turn(reason);
+        app.expect(&format!("ready · idle\nuser* \"go\"\n{line}"));
     }
 }
 
 #[test]
 fn an_error_of_the_model_ends_the_turn_and_the_session_stays_usable() {
-    let mut desk = TestApp::running();
-    desk.update(says("I wi")).fail(400, "Bad Request: no such model");
-    desk.expect(
+    let mut app = TestApp::running();
+    app.update(says("I wi")).fail(400, "Bad Request: no such model");
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -227,14 +225,14 @@ fn an_error_of_the_model_ends_the_turn_and_the_session_stays_usable() {
         end failed: Bad Request: no such model
         "#,
     );
-    desk.submit("again").expect_sent(r#"call prompt "again""#);
+    app.submit("again").expect_sent(r#"call prompt "again""#);
 }
 
 #[test]
 fn an_error_without_a_message_has_a_hint() {
-    let mut desk = TestApp::running();
-    desk.fail(-32603, " ");
-    desk.expect(
+    let mut app = TestApp::running();
+    app.fail(-32603, " ");
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -245,19 +243,19 @@ fn an_error_without_a_message_has_a_hint() {
 
 #[test]
 fn a_response_is_used_once() {
-    let mut desk = TestApp::running();
-    let tag = desk.state.conns[&CONN].open_calls.values().next_back().cloned().expect("the prompt");
-    desk.update(says("ok")).end_turn(StopReason::EndTurn).submit("next");
+    let mut app = TestApp::running();
+    let tag = app.state.conns[&CONN].open_calls.values().next_back().cloned().expect("the prompt");
+    app.update(says("ok")).end_turn(StopReason::EndTurn).submit("next");
     let late = Reply::TurnEnded { reason: StopReason::EndTurn, usage: None };
-    desk.agent(AgentEvent::Replied(tag, Ok(late)));
-    desk.expect("ready · running\nuser* \"go\"\nagent \"ok\"\nuser* \"next\"");
+    app.agent(AgentEvent::Replied(tag, Ok(late)));
+    app.expect("ready · running\nuser* \"go\"\nagent \"ok\"\nuser* \"next\"");
 }
 
 #[test]
 fn an_empty_turn_is_reported() {
-    let mut desk = TestApp::running();
-    desk.ask(1, permission("made-up")).choose(Some(0)).end_turn(StopReason::EndTurn);
-    desk.expect(
+    let mut app = TestApp::running();
+    app.ask(1, permission("made-up")).choose(Some(0)).end_turn(StopReason::EndTurn);
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -270,9 +268,9 @@ fn an_empty_turn_is_reported() {
 #[test]
 fn tokens_of_the_turn_are_saved() {
     let usage = TurnUsage { total_tokens: 12, ..TurnUsage::default() };
-    let mut desk = TestApp::running();
-    desk.reply(Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: Some(usage) }));
-    assert_eq!(desk.session().turn_usage, Some(usage));
+    let mut app = TestApp::running();
+    app.reply(Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: Some(usage) }));
+    assert_eq!(app.session().turn_usage, Some(usage));
 }
 
 #[test]
@@ -281,19 +279,19 @@ fn the_last_item_of_a_turn_has_its_duration_and_cost() {
         let cost = amount.map(|amount| Cost { amount, currency: "USD".into() });
         SessionUpdate::Usage(Usage { used_tokens: 5, size_tokens: 10, cost })
     };
-    let end = |desk: &TestApp| desk.session().transcript.items().last().and_then(|item| item.end.clone());
-    let mut desk = TestApp::running();
-    desk.update(says("ok")).update(usage(Some(0.25))).update(usage(None));
-    assert!(desk.session().usage.as_ref().is_some_and(|usage| usage.cost.is_some()), "the cost stays");
-    assert_eq!(end(&desk), None, "the turn is running");
-    desk.end_turn(StopReason::EndTurn);
-    let first = end(&desk).expect("the turn has ended");
+    let end = |app: &TestApp| app.session().transcript.items().last().and_then(|item| item.end.clone());
+    let mut app = TestApp::running();
+    app.update(says("ok")).update(usage(Some(0.25))).update(usage(None));
+    assert!(app.session().usage.as_ref().is_some_and(|usage| usage.cost.is_some()), "the cost stays");
+    assert_eq!(end(&app), None, "the turn is running");
+    app.end_turn(StopReason::EndTurn);
+    let first = end(&app).expect("the turn has ended");
     assert_eq!(first.cost, Some(Cost { amount: 0.25, currency: "USD".into() }));
     assert!(first.took.is_some());
-    desk.submit("more").update(says("yes")).update(usage(Some(0.75))).end_turn(StopReason::EndTurn);
-    assert_eq!(end(&desk).and_then(|end| end.cost.clone()).map(|cost| cost.amount), Some(0.5));
-    desk.submit("again").update(says("yes")).end_turn(StopReason::EndTurn);
-    assert_eq!(end(&desk).and_then(|end| end.cost.clone()), None, "no new cost is known");
+    app.submit("more").update(says("yes")).update(usage(Some(0.75))).end_turn(StopReason::EndTurn);
+    assert_eq!(end(&app).and_then(|end| end.cost.clone()).map(|cost| cost.amount), Some(0.5));
+    app.submit("again").update(says("yes")).end_turn(StopReason::EndTurn);
+    assert_eq!(end(&app).and_then(|end| end.cost.clone()), None, "no new cost is known");
 }
 
 #[test]
@@ -328,24 +326,24 @@ fn the_summary_of_a_turn_is_restored_from_its_records() {
 #[test]
 fn git_is_read_at_the_start_and_after_each_turn() {
     let count =
-        |desk: &TestApp| desk.fx.iter().filter(|effect| matches!(effect, Effect::ReadGit { .. })).count();
+        |app: &TestApp| app.fx.iter().filter(|effect| matches!(effect, Effect::ReadGit { .. })).count();
     assert_eq!(count(&TestApp::started()), 1);
-    let mut desk = TestApp::running();
-    desk.end_turn(StopReason::EndTurn);
-    assert_eq!(count(&desk), 1);
+    let mut app = TestApp::running();
+    app.end_turn(StopReason::EndTurn);
+    assert_eq!(count(&app), 1);
     let git = GitInfo { branch: "main".into(), is_dirty: true };
-    desk.service(ServiceEvent::Git(KEY, Some(git.clone())));
-    assert_eq!(desk.session().git, Some(git));
+    app.service(ServiceEvent::Git(KEY, Some(git.clone())));
+    assert_eq!(app.session().git, Some(git));
 }
 
 #[test]
 fn a_prompt_that_requires_a_sign_in_is_resent_without_a_second_item() {
-    let mut desk = TestApp::started();
+    let mut app = TestApp::started();
     let method =
         AuthMethod { id: "web".into(), name: "Web".into(), description: None, kind: AuthKind::Agent };
-    desk.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
-    desk.open(ID).submit("go").fail(RpcError::AUTH_REQUIRED, "token expired");
-    desk.expect(
+    app.agent(AgentEvent::Ready(Box::new(AgentInfo { auth_methods: vec![method], ..AgentInfo::default() })));
+    app.open(ID).submit("go").fail(RpcError::AUTH_REQUIRED, "token expired");
+    app.expect(
         r#"
         needs sign-in · idle
         user* "go"
@@ -353,38 +351,38 @@ fn a_prompt_that_requires_a_sign_in_is_resent_without_a_second_item() {
         notice Warning: The agent requires sign-in.
         "#,
     );
-    desk.fx.clear();
-    desk.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
-    desk.reply(Ok(Reply::Done)).expect_sent("call authenticate web\ncall prompt \"go\"");
-    assert!(desk.session().turn.is_running());
-    assert_eq!(desk.session().transcript.items().len(), 3);
+    app.fx.clear();
+    app.flow(|state, now, fx| operations::sign_in(state, CONN, "web", Vec::new(), now, fx));
+    app.reply(Ok(Reply::Done)).expect_sent("call authenticate web\ncall prompt \"go\"");
+    assert!(app.session().turn.is_running());
+    assert_eq!(app.session().transcript.items().len(), 3);
 }
 
 #[test]
 fn a_lost_session_is_resumed_and_the_prompt_resent() {
-    let mut desk = TestApp::running();
-    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
-    desk.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("call prompt \"go\"");
+    let mut app = TestApp::running();
+    app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
+    app.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("call prompt \"go\"");
     // It is resent only once.
-    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
-    desk.expect_sent("draft \"go\"\ncall resume s");
-    assert_eq!(desk.session().draft, "go");
-    desk.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("");
+    app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
+    app.expect_sent("draft \"go\"\ncall resume s");
+    assert_eq!(app.session().draft, "go");
+    app.reply(Ok(Reply::Session(SessionReply::default()))).expect_sent("");
     // A turn that was answered does not count as a retry.
-    desk.submit("more").end_turn(StopReason::EndTurn).submit("go on");
-    desk.fx.clear();
-    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
-    assert_eq!(desk.session().prompts.unsent(), Some("go on"));
+    app.submit("more").end_turn(StopReason::EndTurn).submit("go on");
+    app.fx.clear();
+    app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
+    assert_eq!(app.session().prompts.unsent(), Some("go on"));
 }
 
 #[test]
 fn the_prompt_of_an_unrecoverable_session_waits_for_the_users_decision() {
-    let mut desk = TestApp::running();
-    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
-    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call load s");
-    desk.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call new");
-    desk.open("t");
-    desk.expect(
+    let mut app = TestApp::running();
+    app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call resume s");
+    app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call load s");
+    app.fail(RpcError::RESOURCE_NOT_FOUND, "Session not found").expect_sent("call new");
+    app.open("t");
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -392,30 +390,30 @@ fn the_prompt_of_an_unrecoverable_session_waits_for_the_users_decision() {
         notice Warning: The agent could not restore this conversation.
         "#,
     );
-    desk.fx.clear();
-    assert_eq!(failed(&desk), Some("go"), "it can be resent");
-    assert!(desk.state.modals.is_empty(), "there is a notice, but no dialog");
-    desk.flow(|state, now, fx| dialogs::on_action(state, Action::HandOver, now, fx));
-    assert!(desk.session().turn.is_running() && desk.session().failed_prompt.is_none());
-    assert!(desk.session().resume.handover().is_some_and(|told| told.is_sent), "with the conversation");
-    assert_eq!(digest(desk.session()).matches("\"go\"").count(), 1);
+    app.fx.clear();
+    assert_eq!(failed(&app), Some("go"), "it can be resent");
+    assert!(app.state.modals.is_empty(), "there is a notice, but no dialog");
+    app.flow(|state, now, fx| dialogs::on_action(state, Action::HandOver, now, fx));
+    assert!(app.session().turn.is_running() && app.session().failed_prompt.is_none());
+    assert!(app.session().resume.handover().is_some_and(|told| told.is_sent), "with the conversation");
+    assert_eq!(digest(app.session()).matches("\"go\"").count(), 1);
 }
 
 #[test]
 fn a_refused_prompt_is_not_reported_as_missing_in_the_replay() {
-    let mut desk = TestApp::started();
-    desk.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() }).open(ID);
-    desk.submit("one").update(says("Answer")).end_turn(StopReason::EndTurn);
-    desk.submit("lost").fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
-    desk.fx.clear();
-    desk.updates(vec![text(Role::User, "one"), says("Answer")]).reply(Ok(Reply::Done));
-    desk.play(Event::Timer(TimerId::History(KEY))).expect_sent("call prompt \"lost\"");
-    let shown = digest(desk.session());
+    let mut app = TestApp::started();
+    app.handshake(AgentCapabilities { can_load: true, ..AgentCapabilities::default() }).open(ID);
+    app.submit("one").update(says("Answer")).end_turn(StopReason::EndTurn);
+    app.submit("lost").fail(RpcError::RESOURCE_NOT_FOUND, "Session not found");
+    app.fx.clear();
+    app.updates(vec![text(Role::User, "one"), says("Answer")]).reply(Ok(Reply::Done));
+    app.play(Event::Timer(TimerId::History(KEY))).expect_sent("call prompt \"lost\"");
+    let shown = digest(app.session());
     assert!(!shown.contains("Warning") && shown.matches("lost").count() == 1, "{shown}");
 }
 
-fn failed(desk: &TestApp) -> Option<&str> {
-    desk.session().failed_prompt.as_ref().map(|prompt| prompt.text.as_str())
+fn failed(app: &TestApp) -> Option<&str> {
+    app.session().failed_prompt.as_ref().map(|prompt| prompt.text.as_str())
 }
 
 #[test]
@@ -423,27 +421,26 @@ fn a_prompt_that_may_have_arrived_is_distinguished_from_a_refused_one() {
     let lost = CallError::Undelivered { error: "The line is dead.".to_owned() };
     let busy = CallError::Agent(RpcError::new(-32603, "overloaded"));
     for (error, may_have_arrived) in [(lost, true), (CallError::TimedOut(60), true), (busy, false)] {
-        let mut desk = TestApp::running();
-        desk.reply(Err(error.clone()));
-        let prompt = desk.session().failed_prompt.as_ref();
+        let mut app = TestApp::running();
+        app.reply(Err(error.clone()));
+        let prompt = app.session().failed_prompt.as_ref();
         assert_eq!(prompt.map(|prompt| prompt.may_have_arrived), Some(may_have_arrived), "{error:?}");
         let fault = texts::fault_of(&error);
         assert_eq!(fault.next().contains("may run it twice"), may_have_arrived, "{fault:?}");
     }
-    let mut desk = TestApp::running();
-    desk.crash();
-    assert!(desk.session().failed_prompt.as_ref().is_some_and(|prompt| prompt.may_have_arrived));
+    let mut app = TestApp::running();
+    app.crash();
+    assert!(app.session().failed_prompt.as_ref().is_some_and(|prompt| prompt.may_have_arrived));
 }
 
 #[test]
 fn a_temporarily_failed_prompt_can_be_resent() {
-    let mut desk = TestApp::running();
-    desk.fail(-32603, "429 Too Many Requests");
-    assert_eq!(failed(&desk), Some("go"));
-    desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx))
-        .expect_sent(r#"call prompt "go""#);
-    desk.update(says("at last")).end_turn(StopReason::EndTurn);
-    desk.expect(
+    let mut app = TestApp::running();
+    app.fail(-32603, "429 Too Many Requests");
+    assert_eq!(failed(&app), Some("go"));
+    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent(r#"call prompt "go""#);
+    app.update(says("at last")).end_turn(StopReason::EndTurn);
+    app.expect(
         r#"
         ready · idle
         user* "go"
@@ -451,28 +448,26 @@ fn a_temporarily_failed_prompt_can_be_resent() {
         agent "at last"
         "#,
     );
-    assert_eq!(desk.session().failed_prompt, None);
-    desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("");
+    assert_eq!(app.session().failed_prompt, None);
+    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("");
 }
 
 #[test]
 fn a_prompt_whose_agent_exited_is_resent_to_the_restarted_one() {
-    let mut desk = TestApp::running();
-    desk.crash().expect_sent("connect 2 after 500 ms");
-    desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("");
-    desk.handshake(all_capabilities()).reply(Ok(Reply::Done));
-    desk.expect_sent("call resume s\ncall prompt \"go\"");
+    let mut app = TestApp::running();
+    app.crash().expect_sent("connect 2 after 500 ms");
+    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx)).expect_sent("");
+    app.handshake(all_capabilities()).reply(Ok(Reply::Done));
+    app.expect_sent("call resume s\ncall prompt \"go\"");
     // An agent that is no longer restarted automatically is started for it.
     for _ in 0..3 {
-        desk.wait(1).crash();
+        app.wait(1).crash();
     }
-    desk.fx.clear();
-    assert_eq!(failed(&desk), Some("go"));
-    desk.flow(|state, now, fx| operations::send_again(state, KEY, now, fx))
+    app.fx.clear();
+    assert_eq!(failed(&app), Some("go"));
+    app.flow(|state, now, fx| operations::send_again(state, KEY, now, fx))
         .expect_sent("connect 4 after 0 ms");
-    desk.handshake(all_capabilities())
-        .reply(Ok(Reply::Done))
-        .expect_sent("call resume s\ncall prompt \"go\"");
+    app.handshake(all_capabilities()).reply(Ok(Reply::Done)).expect_sent("call resume s\ncall prompt \"go\"");
 }
 
 #[test]
@@ -480,9 +475,9 @@ fn a_prompt_that_would_fail_again_cannot_be_resent() {
     for (code, message) in
         [(-32602, "unknown model gpt-0"), (-32000, "no credits left"), (-32603, "bad tool call 4290")]
     {
-        let mut desk = TestApp::running();
-        desk.fail(code, message);
-        assert_eq!(desk.session().failed_prompt, None, "{message}");
+        let mut app = TestApp::running();
+        app.fail(code, message);
+        assert_eq!(app.session().failed_prompt, None, "{message}");
     }
     for message in
         ["Overloaded", "HTTP 529", "fetch failed", "Rate limit exceeded", "upstream: read ECONNRESET"]
@@ -490,7 +485,7 @@ fn a_prompt_that_would_fail_again_cannot_be_resent() {
         let error = CallError::Agent(RpcError::new(-32603, message));
         assert_eq!(texts::fault_of(&error), FaultKind::Busy, "{message}");
     }
-    let mut desk = TestApp::running();
-    desk.cancel().fail(-32603, "overloaded");
-    assert_eq!(desk.session().failed_prompt, None, "the user rejected it");
+    let mut app = TestApp::running();
+    app.cancel().fail(-32603, "overloaded");
+    assert_eq!(app.session().failed_prompt, None, "the user rejected it");
 }

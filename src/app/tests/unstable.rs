@@ -13,47 +13,47 @@ fn tool(can_cancel: Patch<bool>) -> SessionUpdate {
     }))
 }
 
-fn stop(desk: &mut TestApp) -> &mut TestApp {
-    desk.flow(|state, now, fx| operations::stop_part(state, KEY, now, fx))
+fn stop(app: &mut TestApp) -> &mut TestApp {
+    app.flow(|state, now, fx| operations::stop_part(state, KEY, now, fx))
 }
 
 #[test]
 fn acp_v2_a_cancellable_call_is_cancelled_separately() {
-    let mut desk = TestApp::running();
-    desk.update(tool(Patch::Keep));
-    stop(&mut desk).expect_sent("");
-    desk.update(tool(Patch::Set(true)));
-    assert!(operations::has_stoppable(desk.session()));
-    stop(&mut desk).expect_sent("call stop tool t");
-    desk.reply(Ok(Reply::Done));
-    assert_eq!(desk.state.flash.as_deref(), Some("Stopping."));
-    desk.update(tool(Patch::Clear));
-    assert!(!operations::has_stoppable(desk.session()), "it no longer does");
+    let mut app = TestApp::running();
+    app.update(tool(Patch::Keep));
+    stop(&mut app).expect_sent("");
+    app.update(tool(Patch::Set(true)));
+    assert!(operations::has_stoppable(app.session()));
+    stop(&mut app).expect_sent("call stop tool t");
+    app.reply(Ok(Reply::Done));
+    assert_eq!(app.state.flash.as_deref(), Some("Stopping."));
+    app.update(tool(Patch::Clear));
+    assert!(!operations::has_stoppable(app.session()), "it no longer does");
 }
 
 #[test]
 fn acp_v2_a_command_of_the_agent_is_cancelled_by_its_terminal() {
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     let about = |can_cancel| {
         let id = TerminalId::from("x");
         SessionUpdate::Terminal(AgentTerminal::About { id, command: None, cwd: None, can_cancel })
     };
-    desk.update(SessionUpdate::Tool(Box::new(ToolCallPatch {
+    app.update(SessionUpdate::Tool(Box::new(ToolCallPatch {
         content: Patch::Set(vec![ToolContent::Terminal("x".into())]),
         ..ToolCallPatch::new("t".into())
     })));
-    desk.update(about(Patch::Set(true)));
-    stop(&mut desk).expect_sent("call stop terminal x");
-    desk.fail(-32602, "it has ended");
-    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("it has ended")));
+    app.update(about(Patch::Set(true)));
+    stop(&mut app).expect_sent("call stop terminal x");
+    app.fail(-32602, "it has ended");
+    assert!(app.state.flash.as_deref().is_some_and(|text| text.contains("it has ended")));
     let status = ExitInfo { code: Some(0), signal: None };
-    desk.update(SessionUpdate::Terminal(AgentTerminal::Exit { id: "x".into(), status }));
-    assert!(!operations::has_stoppable(desk.session()));
+    app.update(SessionUpdate::Terminal(AgentTerminal::Exit { id: "x".into(), status }));
+    assert!(!operations::has_stoppable(app.session()));
 }
 
 #[test]
 fn a_subagent_is_cancelled_by_its_session() {
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     let patch = |can_cancel, state: &str| {
         SessionUpdate::Subagent(SubagentPatch {
             session: "child".into(),
@@ -63,46 +63,46 @@ fn a_subagent_is_cancelled_by_its_session() {
             can_cancel,
         })
     };
-    desk.update(patch(Patch::Set(true), "running"));
-    stop(&mut desk).expect_sent("cancel child");
-    desk.update(patch(Patch::Keep, "idle"));
-    assert!(!operations::has_stoppable(desk.session()));
+    app.update(patch(Patch::Set(true), "running"));
+    stop(&mut app).expect_sent("cancel child");
+    app.update(patch(Patch::Keep, "idle"));
+    assert!(!operations::has_stoppable(app.session()));
 }
 
 #[test]
 fn the_selected_one_of_several_parts_is_cancelled() {
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     for id in ["a", "b"] {
         let patch = ToolCallPatch {
             status: Patch::Set(ToolStatus::InProgress),
             can_cancel: Patch::Set(true),
             ..ToolCallPatch::new(id.into())
         };
-        desk.update(SessionUpdate::Tool(Box::new(patch)));
+        app.update(SessionUpdate::Tool(Box::new(patch)));
     }
-    stop(&mut desk).expect_sent("");
-    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("Select the one")));
-    let first = desk.session().transcript.items().iter().find(|item| matches!(&item.body, ItemBody::Tool(_)));
+    stop(&mut app).expect_sent("");
+    assert!(app.state.flash.as_deref().is_some_and(|text| text.contains("Select the one")));
+    let first = app.session().transcript.items().iter().find(|item| matches!(&item.body, ItemBody::Tool(_)));
     let first = first.map(|item| item.id);
-    desk.state.sessions.get_mut(&KEY).unwrap().selected = first;
-    stop(&mut desk).expect_sent("call stop tool a");
+    app.state.sessions.get_mut(&KEY).unwrap().selected = first;
+    stop(&mut app).expect_sent("call stop tool a");
 }
 
 #[test]
 fn an_archived_session_is_unarchived_and_reopened() {
-    let mut desk = TestApp::started();
+    let mut app = TestApp::started();
     let caps = AgentCapabilities { can_archive: true, ..all_capabilities() };
-    desk.handshake(caps).open(ID);
-    desk.fx.clear();
-    desk.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).expect_sent("call archive s true");
-    desk.reply(Ok(Reply::Done));
-    assert!(matches!(&desk.session().phase, SessionPhase::Ended { cause } if cause.contains("archived")));
+    app.handshake(caps).open(ID);
+    app.fx.clear();
+    app.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).expect_sent("call archive s true");
+    app.reply(Ok(Reply::Done));
+    assert!(matches!(&app.session().phase, SessionPhase::Ended { cause } if cause.contains("archived")));
     // The restart key unarchives it, and the agent stays running.
-    desk.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx))
+    app.flow(|state, now, fx| operations::restart_agent(state, KEY, now, fx))
         .expect_sent("call archive s false");
-    desk.reply(Ok(Reply::Done)).expect_sent("call resume s");
-    let mut desk = TestApp::ready();
-    desk.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).expect_sent("");
+    app.reply(Ok(Reply::Done)).expect_sent("call resume s");
+    let mut app = TestApp::ready();
+    app.flow(|state, _, fx| operations::archive_session(state, KEY, fx)).expect_sent("");
 }
 
 #[test]
@@ -110,30 +110,30 @@ fn providers_are_set_before_a_session_is_opened() {
     let wish = ProviderRequest { id: "main".to_owned(), target: None };
     let wire = WireSpec { providers: vec![wish], ..WireSpec::default() };
     let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
-    let mut desk = TestApp::with_spec(spec.clone());
+    let mut app = TestApp::with_spec(spec.clone());
     let caps = AgentCapabilities { has_providers: true, tells_auth: true, ..all_capabilities() };
-    desk.handshake(caps);
-    desk.expect_sent("connect 1 after 0 ms\ncall auth status\ncall provider main\ncall providers");
-    let answer = |desk: &mut TestApp, is_it: &dyn Fn(&Purpose) -> bool, result| {
+    app.handshake(caps);
+    app.expect_sent("connect 1 after 0 ms\ncall auth status\ncall provider main\ncall providers");
+    let answer = |app: &mut TestApp, is_it: &dyn Fn(&Purpose) -> bool, result| {
         let tag =
-            desk.state.conns[&CONN].open_calls.values().find(|tag| is_it(&tag.purpose)).cloned().unwrap();
-        desk.agent(AgentEvent::Replied(tag, result));
+            app.state.conns[&CONN].open_calls.values().find(|tag| is_it(&tag.purpose)).cloned().unwrap();
+        app.agent(AgentEvent::Replied(tag, result));
     };
     let status = AuthStatus { state: AuthState::SignedIn, accounts: vec!["ada".to_owned()] };
-    answer(&mut desk, &|purpose| *purpose == Purpose::AuthStatus, Ok(Reply::AuthStatus(status.clone())));
-    assert_eq!(desk.state.conns[&CONN].auth, Some(status));
-    desk.expect_sent("");
+    answer(&mut app, &|purpose| *purpose == Purpose::AuthStatus, Ok(Reply::AuthStatus(status.clone())));
+    assert_eq!(app.state.conns[&CONN].auth, Some(status));
+    app.expect_sent("");
     let error = CallError::Agent(RpcError::new(-32602, "it is required"));
-    answer(&mut desk, &|purpose| matches!(purpose, Purpose::SetProvider(_)), Err(error));
-    desk.expect_sent("call new");
-    let told = desk.session().transcript.items().iter().any(|item| {
+    answer(&mut app, &|purpose| matches!(purpose, Purpose::SetProvider(_)), Err(error));
+    app.expect_sent("call new");
+    let told = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { title, .. } if title == "Provider main could not be set.")
     });
     assert!(told);
     // An agent without this capability is not asked.
-    let mut desk = TestApp::with_spec(spec);
-    desk.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\ncall new");
-    assert_eq!(desk.session().transcript.items().len(), 1);
+    let mut app = TestApp::with_spec(spec);
+    app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\ncall new");
+    assert_eq!(app.session().transcript.items().len(), 1);
 }
 
 #[test]
@@ -142,21 +142,21 @@ fn an_unsupported_system_prompt_is_reported() {
     let wire = WireSpec { system_prompt: Some(prompt), ..WireSpec::default() };
     let spec = AgentSpec { name: "fake".into(), command: "fake".into(), wire, ..AgentSpec::default() };
     let told = |system_prompt, system_prompt_override| {
-        let mut desk = TestApp::with_spec(spec.clone());
-        desk.handshake(AgentCapabilities { system_prompt, system_prompt_override, ..all_capabilities() });
-        desk.session().transcript.items().len()
+        let mut app = TestApp::with_spec(spec.clone());
+        app.handshake(AgentCapabilities { system_prompt, system_prompt_override, ..all_capabilities() });
+        app.session().transcript.items().len()
     };
     assert_eq!((told(true, true), told(true, false), told(false, false)), (0, 1, 1));
 }
 
 #[test]
 fn an_agent_that_cannot_be_interrupted_is_reported_before_and_at_a_cancel() {
-    let mut desk = TestApp::started();
-    desk.handshake(AgentCapabilities { deaf_in_turn: true, ..all_capabilities() }).open(ID);
-    assert!(desk.state.flash.as_deref().is_some_and(|text| text.contains("cannot receive answers")));
-    desk.submit("go").cancel();
+    let mut app = TestApp::started();
+    app.handshake(AgentCapabilities { deaf_in_turn: true, ..all_capabilities() }).open(ID);
+    assert!(app.state.flash.as_deref().is_some_and(|text| text.contains("cannot receive answers")));
+    app.submit("go").cancel();
     assert!(
-        desk.state.flash.as_deref().is_some_and(|text| text.contains("cannot be interrupted during a turn"))
+        app.state.flash.as_deref().is_some_and(|text| text.contains("cannot be interrupted during a turn"))
     );
 }
 
@@ -168,76 +168,76 @@ fn old(is_archived: bool) -> SessionInfo {
 fn an_archived_listed_session_is_unarchived_before_it_is_loaded() {
     let archiving = AgentCapabilities { can_archive: true, ..all_capabilities() };
     let started = || {
-        let mut desk = TestApp::started();
-        desk.handshake(archiving).open(ID).submit("hello").end_turn(StopReason::EndTurn);
-        desk.fx.clear();
-        *desk.state.listed_mut() = vec![old(true)];
-        desk.open_listed("old");
-        desk.expect_sent("call archive old false");
-        desk
+        let mut app = TestApp::started();
+        app.handshake(archiving).open(ID).submit("hello").end_turn(StopReason::EndTurn);
+        app.fx.clear();
+        *app.state.listed_mut() = vec![old(true)];
+        app.open_listed("old");
+        app.expect_sent("call archive old false");
+        app
     };
-    let mut desk = started();
-    desk.reply(Ok(Reply::Done)).expect_sent("call load old");
-    desk.reply(Ok(Reply::Done));
-    let opened = &desk.state.sessions[&desk.state.active];
+    let mut app = started();
+    app.reply(Ok(Reply::Done)).expect_sent("call load old");
+    app.reply(Ok(Reply::Done));
+    let opened = &app.state.sessions[&app.state.active];
     assert!(!opened.is_archived && opened.phase == SessionPhase::Ready, "{:?}", opened.phase);
     // If that fails, the result of the load decides, without an endless loop.
-    let mut desk = started();
-    desk.fail(-32002, "no such session").expect_sent("call load old");
-    desk.fail(-32002, "no such session").expect_sent("");
-    let told = &desk.state.sessions[&desk.state.active].phase;
+    let mut app = started();
+    app.fail(-32002, "no such session").expect_sent("call load old");
+    app.fail(-32002, "no such session").expect_sent("");
+    let told = &app.state.sessions[&app.state.active].phase;
     assert!(matches!(told, SessionPhase::Failed(_)), "{told:?}");
     // An agent without an archive is not asked to unarchive, whatever its list contains.
-    let mut desk = TestApp::talked();
-    *desk.state.listed_mut() = vec![old(true)];
-    desk.open_listed("old");
-    desk.expect_sent("call load old");
+    let mut app = TestApp::talked();
+    *app.state.listed_mut() = vec![old(true)];
+    app.open_listed("old");
+    app.expect_sent("call load old");
 }
 
 #[test]
 fn the_status_of_one_session_is_requested_at_a_time() {
-    let mut desk = TestApp::started();
-    desk.handshake(AgentCapabilities { tells_status: true, ..all_capabilities() }).open(ID);
-    desk.fx.clear();
-    *desk.state.listed_mut() = vec![old(false)];
-    desk.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).expect_sent("call status old");
-    desk.flow(|state, _, fx| operations::ask_status(state, "other".into(), fx)).expect_sent("");
-    desk.reply(Ok(Reply::SessionStatus { is_live: true }));
-    assert_eq!(desk.state.listed()[0].is_live, Some(true));
-    desk.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).fail(-32002, "no such session");
-    assert_eq!(desk.state.listed()[0].is_live, Some(false));
-    let mut desk = TestApp::ready();
-    desk.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).expect_sent("");
+    let mut app = TestApp::started();
+    app.handshake(AgentCapabilities { tells_status: true, ..all_capabilities() }).open(ID);
+    app.fx.clear();
+    *app.state.listed_mut() = vec![old(false)];
+    app.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).expect_sent("call status old");
+    app.flow(|state, _, fx| operations::ask_status(state, "other".into(), fx)).expect_sent("");
+    app.reply(Ok(Reply::SessionStatus { is_live: true }));
+    assert_eq!(app.state.listed()[0].is_live, Some(true));
+    app.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).fail(-32002, "no such session");
+    assert_eq!(app.state.listed()[0].is_live, Some(false));
+    let mut app = TestApp::ready();
+    app.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).expect_sent("");
 }
 
 #[test]
 fn a_changed_provider_is_set_again_after_a_restart() {
-    let mut desk = TestApp::started();
-    desk.handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
-    desk.expect_sent("connect 1 after 0 ms\ncall providers\ncall new");
-    desk.open(ID);
+    let mut app = TestApp::started();
+    app.handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
+    app.expect_sent("connect 1 after 0 ms\ncall providers\ncall new");
+    app.open(ID);
     let target = |base_url: &str| {
         let (api_type, base_url) = ("openai".to_owned(), base_url.to_owned());
         Some(ProviderTarget { api_type, base_url, headers: Vec::new() })
     };
     let wish = |base_url| ProviderRequest { id: "main".to_owned(), target: target(base_url) };
-    let change = |desk: &mut TestApp, url| {
-        desk.flow(|state, _, fx| operations::change_provider(state, CONN, wish(url), fx));
+    let change = |app: &mut TestApp, url| {
+        app.flow(|state, _, fx| operations::change_provider(state, CONN, wish(url), fx));
     };
-    change(&mut desk, "https://wrong.example");
-    desk.fail(-32602, "no such place");
-    let told = format!("{:?}", desk.session().transcript.items());
+    change(&mut app, "https://wrong.example");
+    app.fail(-32602, "no such place");
+    let told = format!("{:?}", app.session().transcript.items());
     assert!(told.contains("Provider main could not be changed.") && told.contains("no such place"), "{told}");
-    assert_eq!(desk.state.conns[&CONN].spec.wire.providers, []);
+    assert_eq!(app.state.conns[&CONN].spec.wire.providers, []);
     for url in ["https://one.example", "https://two.example"] {
-        change(&mut desk, url);
-        desk.reply(Ok(Reply::Done));
-        let told = digest(desk.session());
+        change(&mut app, url);
+        app.reply(Ok(Reply::Done));
+        let told = digest(app.session());
         assert!(told.contains(&format!("Provider main set to {url}.")), "{told}");
     }
-    assert_eq!(desk.state.conns[&CONN].spec.wire.providers, [wish("https://two.example")]);
-    desk.fx.clear();
-    desk.crash().handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
-    let sent = desk.sent();
+    assert_eq!(app.state.conns[&CONN].spec.wire.providers, [wish("https://two.example")]);
+    app.fx.clear();
+    app.crash().handshake(AgentCapabilities { has_providers: true, ..all_capabilities() });
+    let sent = app.sent();
     assert!(sent.contains("call provider main"), "{sent}");
 }

@@ -23,9 +23,9 @@ fn acp_v2_a_complete_message_replaces_its_chunks_in_place() {
         message("m3", Role::Agent, Patch::Clear),
         message("m4", Role::Agent, blocks("last")),
     ];
-    let mut desk = TestApp::running();
-    desk.updates(updates);
-    let texts: Vec<String> = desk
+    let mut app = TestApp::running();
+    app.updates(updates);
+    let texts: Vec<String> = app
         .session()
         .transcript
         .items()
@@ -40,19 +40,19 @@ fn acp_v2_a_complete_message_replaces_its_chunks_in_place() {
 
 #[test]
 fn acp_v2_a_prompt_echoed_as_a_message_is_shown_once() {
-    let mut desk = TestApp::running();
-    desk.update(message("u", Role::User, blocks("go"))).expect("ready · running\nuser* \"go\"");
+    let mut app = TestApp::running();
+    app.update(message("u", Role::User, blocks("go"))).expect("ready · running\nuser* \"go\"");
 }
 
 #[test]
 fn acp_v2_content_is_appended_in_pieces() {
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     for text in ["one", "two"] {
         let mut patch = ToolCallPatch::new("t".into());
         patch.more_content = vec![ToolContent::Block(ContentBlock::Text(text.into()))];
-        desk.update(SessionUpdate::Tool(Box::new(patch)));
+        app.update(SessionUpdate::Tool(Box::new(patch)));
     }
-    let Some(ItemBody::Tool(tool)) = desk.session().transcript.items().last().map(|item| &item.body) else {
+    let Some(ItemBody::Tool(tool)) = app.session().transcript.items().last().map(|item| &item.body) else {
         panic!("no tool call");
     };
     assert_eq!(tool.content.len(), 2);
@@ -60,24 +60,24 @@ fn acp_v2_content_is_appended_in_pieces() {
 
 #[test]
 fn acp_v2_a_terminal_may_be_reported_before_or_after_its_call() {
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     let id = || TerminalId::from("x");
     let bytes = |bytes: &[u8], is_whole| {
         SessionUpdate::Terminal(AgentTerminal::Bytes { id: id(), bytes: bytes.to_vec(), is_whole })
     };
     let command =
         AgentTerminal::About { id: id(), command: Some("make".into()), cwd: None, can_cancel: Patch::Keep };
-    desk.update(SessionUpdate::Terminal(command))
+    app.update(SessionUpdate::Terminal(command))
         .update(bytes(b"old", false))
         .update(bytes(b"new \xc3", true));
     let mut patch = ToolCallPatch::new("t".into());
     patch.content = Patch::Set(vec![ToolContent::Terminal(id())]);
-    desk.update(SessionUpdate::Tool(Box::new(patch)));
-    let before = desk.session().transcript.items().last().map(|item| item.rev);
-    desk.update(bytes(b"\xa4", false));
-    let view = &desk.session().terminals[&id()];
+    app.update(SessionUpdate::Tool(Box::new(patch)));
+    let before = app.session().transcript.items().last().map(|item| item.rev);
+    app.update(bytes(b"\xa4", false));
+    let view = &app.session().terminals[&id()];
     assert_eq!((view.command.as_deref(), view.output.as_slice()), (Some("make"), "new ä".as_bytes()));
     assert!(!view.is_ours);
-    let after = desk.session().transcript.items().last().map(|item| item.rev);
+    let after = app.session().transcript.items().last().map(|item| item.rev);
     assert_ne!(before, after, "the item that shows it is redrawn");
 }

@@ -17,7 +17,7 @@ use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{reveal_line, reveal_path, wrap_whole};
 use crate::ui::theme::Role;
 
-use super::told::{TEXT_BYTES, Untold, text_lines};
+use super::unlisted_input::{TEXT_BYTES, UnlistedInput, text_lines};
 use super::{block_lines, changes_of, file_status, output, placed, tool};
 
 /// The changes of a tool call; `None` while they are being compared. Cached.
@@ -126,8 +126,8 @@ impl ToolBody {
             lines.extend(variable_lines(access, look, cols));
         }
         this.push(std::mem::take(&mut lines));
-        let untold = Untold::of(tool);
-        let listed = untold.lines(look, cols);
+        let unlisted = UnlistedInput::of(tool);
+        let listed = unlisted.lines(look, cols);
         // A few values go above a change; many would push it away.
         let is_short = listed.len() <= LISTED_ABOVE;
         if is_short {
@@ -161,8 +161,8 @@ impl ToolBody {
             }
         }
         this.push(lines);
-        if !untold.is_empty() {
-            this.names = untold.names();
+        if !unlisted.is_empty() {
+            this.names = unlisted.names();
         }
         this
     }

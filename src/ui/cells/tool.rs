@@ -360,8 +360,8 @@ impl<'a> Body<'a, '_> {
             let lines = output::command_lines(command, look, self.cols);
             self.push(lines);
         }
-        let untold = hidden_commands(self.tool, look, self.cols.min(PROSE_COLS));
-        self.push(untold);
+        let unlisted = hidden_commands(self.tool, look, self.cols.min(PROSE_COLS));
+        self.push(unlisted);
         if self.fold == Fold::Open || self.tool.is_own {
             let lines = access_lines(self.tool, look, self.cols.min(PROSE_COLS));
             self.push(lines);

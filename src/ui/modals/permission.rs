@@ -20,7 +20,7 @@ use crate::app::{
 use crate::config::keymap::Context;
 use crate::model::{Access, Action, ElicitationMode, ItemId, PermissionRequest, ToolContent, ToolKind};
 use crate::ui::canvas::Canvas;
-use crate::ui::cells::told::{named_paths, named_text};
+use crate::ui::cells::unlisted_input::{named_paths, named_text};
 use crate::ui::cells::{ToolBody, diffs_of};
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::frame_context::FrameContext;

@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn kind_id_method_and_session_are_read() {
-        let read = |text| read(text).map(|letter| (letter.kind, letter.id, letter.method, letter.session));
+        let read =
+            |text| read(text).map(|envelope| (envelope.kind, envelope.id, envelope.method, envelope.session));
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(
             read(r#"{"id":1,"method":"session/prompt","params":{"sessionId":"a","prompt":[]}}"#),
@@ -262,8 +263,11 @@ mod tests {
 
     #[test]
     fn generated_responses_are_valid() {
-        let letter = read(std::str::from_utf8(&failure("3", UNSENT, "no \"luck\"")).unwrap()).unwrap();
-        assert_eq!((letter.kind, letter.id, letter.is_error), (Kind::Response, Some("3".to_owned()), true));
+        let envelope = read(std::str::from_utf8(&failure("3", UNSENT, "no \"luck\"")).unwrap()).unwrap();
+        assert_eq!(
+            (envelope.kind, envelope.id, envelope.is_error),
+            (Kind::Response, Some("3".to_owned()), true)
+        );
         let given = with_id(r#"{"error":{"code":1},"id":null}"#, "4").unwrap();
         assert_eq!(read(std::str::from_utf8(&given).unwrap()).unwrap().id, Some("4".to_owned()));
     }

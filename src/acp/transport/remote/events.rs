@@ -45,7 +45,7 @@ pub enum BodyEnd {
     /// The server sent nothing for too long.
     Silent,
     /// The receiver was dropped.
-    Unheard,
+    ReceiverDropped,
 }
 
 /// Timeout of a silent stream: three times the observed keep-alive interval of the server.
@@ -153,7 +153,7 @@ impl EventReader {
             let is_empty = !self.sse.is_inside() && items.iter().all(|item| *item == SseItem::Comment);
             empty_reads = if is_empty { empty_reads.saturating_add(1) } else { 0 };
             if self.hand_on(&mut items).await.is_err() {
-                return BodyEnd::Unheard;
+                return BodyEnd::ReceiverDropped;
             }
             if empty_reads > MOST_EMPTY_READS {
                 sleep(EMPTY_READ_PAUSE).await;
@@ -215,12 +215,12 @@ pub enum StreamEnd {
     /// The stream could not be opened in time.
     Lost(HttpError),
     /// The receiver was dropped.
-    Unheard,
+    ReceiverDropped,
 }
 
 /// A stream that is reopened when it ends.
 pub struct EventStream {
-    pub desk: HttpContext,
+    pub context: HttpContext,
     pub url: Url,
     pub headers: HeaderMap,
     /// The name of the stream in messages.
@@ -245,8 +245,8 @@ impl EventStream {
     }
 
     async fn keep_open(&mut self) -> StreamEnd {
-        let patience = self.desk.patience;
-        let mut pause = patience.least_pause;
+        let timeouts = self.context.timeouts;
+        let mut pause = timeouts.least_pause;
         let mut failing_since: Option<Instant> = None;
         let mut is_told = false;
         loop {
@@ -260,19 +260,19 @@ impl EventStream {
             let trouble = match opened {
                 Ok(mut response) => {
                     if self.opening.send_replace(Opening::Open) == Opening::Open {
-                        self.desk.inlet.trace(&format!("The {} was reopened.", self.name));
+                        self.context.inlet.trace(&format!("The {} was reopened.", self.name));
                     }
                     let end = self.reader.read(&mut response).await;
                     let was_good = self.reader.has_spoken || opened_at.elapsed() >= GOOD_LIFE;
                     if was_good {
-                        pause = patience.least_pause;
+                        pause = timeouts.least_pause;
                         failing_since = None;
                         is_told = false;
                     }
                     let host = host_of(self.url.as_str());
                     is_usual = matches!(end, BodyEnd::Ended);
                     let text = match end {
-                        BodyEnd::Unheard => return StreamEnd::Unheard,
+                        BodyEnd::ReceiverDropped => return StreamEnd::ReceiverDropped,
                         BodyEnd::Ended => format!("{host} closed the {}.", self.name),
                         BodyEnd::Silent => format!("{host} stopped sending on the {}.", self.name),
                         BodyEnd::Broken(error) => format!("The {} from {host} failed: {error}.", self.name),
@@ -291,18 +291,18 @@ impl EventStream {
                 return StreamEnd::Lost(trouble);
             }
             let since = *failing_since.get_or_insert(opened_at);
-            if since.elapsed() >= patience.give_up {
+            if since.elapsed() >= timeouts.give_up {
                 return StreamEnd::Lost(trouble);
             }
             let text = format!("{} Reopening.", trouble.text());
             if is_usual {
-                self.desk.inlet.trace(&text);
-            } else if !std::mem::replace(&mut is_told, true) && self.desk.inlet.note(text).await.is_err() {
-                return StreamEnd::Unheard;
+                self.context.inlet.trace(&text);
+            } else if !std::mem::replace(&mut is_told, true) && self.context.inlet.note(text).await.is_err() {
+                return StreamEnd::ReceiverDropped;
             }
-            let wished = self.reader.sse.retry().unwrap_or_default().min(patience.most_pause);
+            let wished = self.reader.sse.retry().unwrap_or_default().min(timeouts.most_pause);
             sleep(pause.max(wished)).await;
-            pause = (pause * 2).min(patience.most_pause);
+            pause = (pause * 2).min(timeouts.most_pause);
         }
     }
 
@@ -315,9 +315,9 @@ impl EventStream {
         {
             headers.insert(HeaderName::from_static("last-event-id"), value);
         }
-        let request = self.desk.client.request(Method::GET, &self.url).headers(headers);
+        let request = self.context.client.request(Method::GET, &self.url).headers(headers);
         let wants = |status: StatusCode| matches!(status.as_u16(), 400 | 404 | 405 | 406 | 409 | 410 | 501);
-        let answer = timeout(self.desk.patience.answer, self.desk.client.send(request, wants)).await;
+        let answer = timeout(self.context.timeouts.answer, self.context.client.send(request, wants)).await;
         let host = host_of(self.url.as_str());
         let response = match answer {
             Ok(Ok(response)) => response,

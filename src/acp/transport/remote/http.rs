@@ -44,7 +44,7 @@ struct Threads {
 /// A connection over the streamable HTTP transport.
 #[derive(Debug)]
 pub struct Streamable {
-    desk: HttpContext,
+    context: HttpContext,
     pub outbox: Outbox<StreamableInbox>,
     url: Url,
     headers: HeaderMap,
@@ -54,7 +54,7 @@ pub struct Streamable {
 
 impl Streamable {
     /// Starts a connection with the id from the server. `version` is the protocol version in its response.
-    pub fn start(desk: HttpContext, url: Url, connection: HeaderValue, version: Option<u64>) -> Self {
+    pub fn start(context: HttpContext, url: Url, connection: HeaderValue, version: Option<u64>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONNECTION_ID, connection);
         if let Some(version) = version {
@@ -62,28 +62,28 @@ impl Streamable {
         }
         let (threads, requests) = (Arc::default(), Arc::default());
         let inbox = StreamableInbox {
-            desk: desk.clone(),
+            context: context.clone(),
             requests: Arc::clone(&requests),
-            hook: hook(&desk, &threads, &requests),
+            hook: hook(&context, &threads, &requests),
             host: host_of(url.as_str()),
         };
-        let outbox = Outbox::new(desk.clone(), requests, inbox);
-        let this = Self { desk, outbox, url, headers, threads, sessions: HashMap::new() };
+        let outbox = Outbox::new(context.clone(), requests, inbox);
+        let this = Self { context, outbox, url, headers, threads, sessions: HashMap::new() };
         let (stream, _) = this.stream(this.headers.clone(), "connection's event stream");
-        let (desk, host) = (this.desk.clone(), host_of(this.url.as_str()));
-        this.desk.spawn(async move {
+        let (context, host) = (this.context.clone(), host_of(this.url.as_str()));
+        this.context.spawn(async move {
             match stream.run().await {
-                StreamEnd::Gone { .. } => desk.end(forgotten(&host)),
+                StreamEnd::Gone { .. } => context.end(forgotten(&host)),
                 StreamEnd::None(status) => {
                     let text = format!(
                         "{host} does not offer an event stream ({status}). Correct the URL, or set another \
                          `transport`."
                     );
-                    desk.end(LinkEnd::Refused(text));
+                    context.end(LinkEnd::Refused(text));
                 }
-                StreamEnd::Refused(trouble) => desk.end(trouble.into()),
-                StreamEnd::Lost(trouble) => desk.end(LinkEnd::Io(trouble.text().to_owned())),
-                StreamEnd::Unheard => {}
+                StreamEnd::Refused(trouble) => context.end(trouble.into()),
+                StreamEnd::Lost(trouble) => context.end(LinkEnd::Io(trouble.text().to_owned())),
+                StreamEnd::ReceiverDropped => {}
             }
         });
         this
@@ -92,7 +92,7 @@ impl Streamable {
     /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         let text = String::from_utf8_lossy(frame);
-        let Some(letter) = envelope::read(&text) else { return Ok(()) };
+        let Some(envelope) = envelope::read(&text) else { return Ok(()) };
         if frame.len() > MAX_BODY_BYTES {
             let text = format!(
                 "The message is {} MiB; the limit of {} is {} MiB. Send less at once.",
@@ -100,25 +100,27 @@ impl Streamable {
                 host_of(self.url.as_str()),
                 MAX_BODY_BYTES >> 20
             );
-            return Ok(self.desk.unsent(&letter, &text).await?);
+            return Ok(self.context.unsent(&envelope, &text).await?);
         }
         let mut headers = self.headers.clone();
-        let session = self.session_of(&letter);
+        let session = self.session_of(&envelope);
         let mut opening = None;
         if let Some(session) = &session {
             // The agent chooses the session of its requests, and could name any, so responses open no streams.
-            if letter.kind != Kind::Response {
-                opening = self.stream_of(session, &letter.method);
+            if envelope.kind != Kind::Response {
+                opening = self.stream_of(session, &envelope.method);
             }
             if let Ok(value) = HeaderValue::from_str(session) {
                 headers.insert(SESSION_ID, value);
             }
         }
-        if letter.kind == Kind::Request && matches!(letter.method.as_str(), "session/new" | "session/fork") {
-            self.threads().creating.extend(letter.id.clone());
+        if envelope.kind == Kind::Request
+            && matches!(envelope.method.as_str(), "session/new" | "session/fork")
+        {
+            self.threads().creating.extend(envelope.id.clone());
         }
         let (url, frame) = (self.url.clone(), frame.clone());
-        self.outbox.send(Message { url, headers, frame, letter, lane: session, opening }).await
+        self.outbox.send(Message { url, headers, frame, envelope, lane: session, opening }).await
     }
 
     /// Opens the stream of a new session.
@@ -131,35 +133,35 @@ impl Streamable {
         headers.insert(SESSION_ID, value);
         let (stream, opening) = self.stream(headers, "session's event stream");
         self.sessions.insert(session.to_owned(), opening);
-        let desk = self.desk.clone();
-        self.desk.spawn(async move {
+        let context = self.context.clone();
+        self.context.spawn(async move {
             match stream.run().await {
                 // The session has ended, or the server has one stream for all sessions.
                 StreamEnd::Gone { .. } | StreamEnd::None(_) => {
-                    desk.inlet.trace("The server does not offer an event stream for this session.");
+                    context.inlet.trace("The server does not offer an event stream for this session.");
                 }
                 StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => {
-                    let _ = desk.inlet.note(trouble.text().to_owned()).await;
+                    let _ = context.inlet.note(trouble.text().to_owned()).await;
                 }
-                StreamEnd::Unheard => {}
+                StreamEnd::ReceiverDropped => {}
             }
         });
     }
 
     /// Ends the connection with a DELETE.
     pub async fn farewell(&mut self) {
-        let request = self.desk.client.request(Method::DELETE, &self.url).headers(self.headers.clone());
+        let request = self.context.client.request(Method::DELETE, &self.url).headers(self.headers.clone());
         // The connection ends whatever the response is.
-        let _ = self.desk.client.send(request, |_| true).await;
+        let _ = self.context.client.send(request, |_| true).await;
     }
 
     /// The session of a message.
-    fn session_of(&self, letter: &Envelope) -> Option<String> {
-        match letter.kind {
-            Kind::Response => letter.id.as_ref().and_then(|id| self.threads().asked.remove(id)),
+    fn session_of(&self, envelope: &Envelope) -> Option<String> {
+        match envelope.kind {
+            Kind::Response => envelope.id.as_ref().and_then(|id| self.threads().asked.remove(id)),
             // These messages belong to the connection.
-            _ if letter.method.starts_with("$/") => None,
-            _ => letter.session.clone(),
+            _ if envelope.method.starts_with("$/") => None,
+            _ => envelope.session.clone(),
         }
     }
 
@@ -177,11 +179,11 @@ impl Streamable {
     fn stream(&self, headers: HeaderMap, name: &'static str) -> (EventStream, watch::Receiver<Opening>) {
         let (opening, receiver) = watch::channel(Opening::Waiting);
         let hook = Arc::clone(&self.outbox.inbox.hook);
-        let reader = EventReader::new(self.desk.inlet.clone(), hook, Some(self.desk.patience.idle));
-        let (desk, url) = (self.desk.clone(), self.url.clone());
+        let reader = EventReader::new(self.context.inlet.clone(), hook, Some(self.context.timeouts.idle));
+        let (context, url) = (self.context.clone(), self.url.clone());
         let (first, is_first_final, is_forgetful) = (None, false, false);
         let stream =
-            EventStream { desk, url, headers, name, reader, opening, first, is_first_final, is_forgetful };
+            EventStream { context, url, headers, name, reader, opening, first, is_first_final, is_forgetful };
         (stream, receiver)
     }
 
@@ -191,25 +193,25 @@ impl Streamable {
 }
 
 /// Collects from incoming messages the new sessions, the sessions of requests, and the answered requests.
-fn hook(desk: &HttpContext, threads: &Arc<Mutex<Threads>>, requests: &Arc<Requests>) -> Hook {
-    let (threads, desk, requests) = (Arc::clone(threads), desk.clone(), Arc::clone(requests));
+fn hook(context: &HttpContext, threads: &Arc<Mutex<Threads>>, requests: &Arc<Requests>) -> Hook {
+    let (threads, context, requests) = (Arc::clone(threads), context.clone(), Arc::clone(requests));
     Arc::new(move |text| {
         // Skips parsing for updates, which are most of the messages.
         if memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none() {
             return true;
         }
-        let Some(letter) = envelope::read(text) else { return true };
-        if !requests.is_news(&letter, &desk.inlet) {
+        let Some(envelope) = envelope::read(text) else { return true };
+        if !requests.is_news(&envelope, &context.inlet) {
             return false;
         }
-        let Envelope { kind, id: Some(id), session: Some(session), .. } = letter else { return true };
+        let Envelope { kind, id: Some(id), session: Some(session), .. } = envelope else { return true };
         let mut threads = threads.lock().unwrap_or_else(PoisonError::into_inner);
         match kind {
             Kind::Request if threads.asked.len() < MOST_ASKED => {
                 threads.asked.insert(id, session);
             }
             Kind::Response if threads.creating.remove(&id) => {
-                let _ = desk.told.send(TaskEvent::Session(session));
+                let _ = context.told.send(TaskEvent::Session(session));
             }
             _ => {}
         }
@@ -220,7 +222,7 @@ fn hook(desk: &HttpContext, threads: &Arc<Mutex<Threads>>, requests: &Arc<Reques
 /// Reads the responses to POSTs.
 #[derive(Clone)]
 pub struct StreamableInbox {
-    desk: HttpContext,
+    context: HttpContext,
     requests: Arc<Requests>,
     hook: Hook,
     host: String,
@@ -233,14 +235,14 @@ impl std::fmt::Debug for StreamableInbox {
 }
 
 impl Inbox for StreamableInbox {
-    async fn read(&self, response: Response, letter: Envelope) {
+    async fn read(&self, response: Response, envelope: Envelope) {
         if response.status() == StatusCode::NOT_FOUND {
-            return self.desk.end(forgotten(&self.host));
+            return self.context.end(forgotten(&self.host));
         }
         if let Ok(Taken::Broken(why)) =
-            take(&self.desk, &self.requests, response, &letter, &self.hook, false).await
+            take(&self.context, &self.requests, response, &envelope, &self.hook, false).await
         {
-            fail(&self.desk, &self.requests, &letter, &why, true).await;
+            fail(&self.context, &self.requests, &envelope, &why, true).await;
         }
     }
 }

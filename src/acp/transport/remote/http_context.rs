@@ -139,7 +139,7 @@ impl Inlet {
 pub struct HttpContext {
     pub client: Arc<Client>,
     pub inlet: Inlet,
-    pub patience: Timeouts,
+    pub timeouts: Timeouts,
     /// Receives events that concern the whole connection.
     pub told: mpsc::UnboundedSender<TaskEvent>,
     tasks: Arc<Mutex<JoinSet<()>>>,
@@ -150,10 +150,10 @@ impl HttpContext {
     pub fn new(
         client: Arc<Client>,
         inlet: Inlet,
-        patience: Timeouts,
+        timeouts: Timeouts,
         told: mpsc::UnboundedSender<TaskEvent>,
     ) -> Self {
-        Self { client, inlet, patience, told, tasks: Arc::default() }
+        Self { client, inlet, timeouts, told, tasks: Arc::default() }
     }
 
     /// The same context with another client.
@@ -199,20 +199,20 @@ impl HttpContext {
     }
 
     /// Reports a message that was not delivered; a request gets an error response.
-    pub async fn undelivered(&self, letter: &Envelope, text: &str) -> Result<(), Disconnected> {
-        self.fail(letter, UNDELIVERED, text).await
+    pub async fn undelivered(&self, envelope: &Envelope, text: &str) -> Result<(), Disconnected> {
+        self.fail(envelope, UNDELIVERED, text).await
     }
 
     /// Reports a message that was not sent, because of a limit of the server.
-    pub async fn unsent(&self, letter: &Envelope, text: &str) -> Result<(), Disconnected> {
-        self.fail(letter, UNSENT, text).await
+    pub async fn unsent(&self, envelope: &Envelope, text: &str) -> Result<(), Disconnected> {
+        self.fail(envelope, UNSENT, text).await
     }
 
-    async fn fail(&self, letter: &Envelope, mark: &str, text: &str) -> Result<(), Disconnected> {
-        if let (Some(id), envelope::Kind::Request) = (&letter.id, letter.kind) {
+    async fn fail(&self, envelope: &Envelope, mark: &str, text: &str) -> Result<(), Disconnected> {
+        if let (Some(id), envelope::Kind::Request) = (&envelope.id, envelope.kind) {
             return self.inlet.message(&envelope::failure(id, mark, text)).await;
         }
-        let what = if letter.method.is_empty() { "A response" } else { letter.method.as_str() };
+        let what = if envelope.method.is_empty() { "A response" } else { envelope.method.as_str() };
         self.inlet.note(format!("{what} was not delivered. {text}")).await
     }
 }

@@ -173,7 +173,7 @@ fn plain_explanation(body: &str) -> String {
         None => body.to_owned(),
     };
     let words: Vec<&str> = text
-        .split(|letter: char| letter.is_whitespace() || letter.is_control())
+        .split(|envelope: char| envelope.is_whitespace() || envelope.is_control())
         .filter(|word| !word.is_empty())
         .collect();
     let line = words.join(" ");

@@ -49,8 +49,8 @@ struct Inner {
 
 impl Requests {
     /// Adds a request that is about to be sent.
-    pub fn add(&self, letter: &Envelope) {
-        if let (Kind::Request, Some(id)) = (letter.kind, letter.number()) {
+    pub fn add(&self, envelope: &Envelope) {
+        if let (Kind::Request, Some(id)) = (envelope.kind, envelope.number()) {
             let mut inner = self.inner();
             inner.open.insert(id);
             inner.last = inner.last.max(id);
@@ -58,16 +58,16 @@ impl Requests {
     }
 
     /// Records an incoming message; `false`: a second response to the same request.
-    pub fn is_news(&self, letter: &Envelope, inlet: &Inlet) -> bool {
-        let is_news = letter.kind != Kind::Response || self.on_response(letter);
+    pub fn is_news(&self, envelope: &Envelope, inlet: &Inlet) -> bool {
+        let is_news = envelope.kind != Kind::Response || self.on_response(envelope);
         if !is_news {
             inlet.trace("Skipped a second response to the same request.");
         }
         is_news
     }
 
-    fn on_response(&self, letter: &Envelope) -> bool {
-        let Some(id) = letter.number() else { return true };
+    fn on_response(&self, envelope: &Envelope) -> bool {
+        let Some(id) = envelope.number() else { return true };
         let mut inner = self.inner();
         // Responses to unknown requests are left to the peer.
         let is_first = inner.open.remove(&id) || id > inner.last;
@@ -77,23 +77,23 @@ impl Requests {
     }
 
     /// Records that a message could not be delivered; `false`: it already had an outcome.
-    fn on_failure(&self, letter: &Envelope) -> bool {
-        letter.kind != Kind::Request || letter.number().is_none_or(|id| self.inner().open.remove(&id))
+    fn on_failure(&self, envelope: &Envelope) -> bool {
+        envelope.kind != Kind::Request || envelope.number().is_none_or(|id| self.inner().open.remove(&id))
     }
 
     /// Whether a request has no outcome yet.
-    pub fn is_open(&self, letter: &Envelope) -> bool {
-        letter.kind == Kind::Request && letter.number().is_none_or(|id| self.inner().open.contains(&id))
+    pub fn is_open(&self, envelope: &Envelope) -> bool {
+        envelope.kind == Kind::Request && envelope.number().is_none_or(|id| self.inner().open.contains(&id))
     }
 
     /// Waits until a request has its outcome; never returns for other messages.
-    async fn closed(&self, letter: &Envelope) {
-        if letter.kind != Kind::Request || letter.number().is_none() {
+    async fn closed(&self, envelope: &Envelope) {
+        if envelope.kind != Kind::Request || envelope.number().is_none() {
             pending::<()>().await;
         }
         loop {
             let answered = self.answered.notified();
-            if !self.is_open(letter) {
+            if !self.is_open(envelope) {
                 return;
             }
             answered.await;
@@ -111,7 +111,7 @@ pub struct Message {
     pub url: Url,
     pub headers: HeaderMap,
     pub frame: Bytes,
-    pub letter: Envelope,
+    pub envelope: Envelope,
     /// The session whose messages are sent in order; `None`: those of the connection.
     pub lane: Option<String>,
     /// The stream that must be open before the message is sent.
@@ -132,7 +132,7 @@ pub enum Taken {
 /// Reads the HTTP response to a message.
 pub trait Inbox: Clone + Send + Sync + 'static {
     /// Reads a response with success or 404.
-    fn read(&self, response: Response, letter: Envelope) -> impl Future<Output = ()> + Send;
+    fn read(&self, response: Response, envelope: Envelope) -> impl Future<Output = ()> + Send;
 }
 
 /// The last message of a lane.
@@ -147,7 +147,7 @@ struct Tail {
 #[derive(Debug)]
 pub struct Outbox<I> {
     pub inbox: I,
-    desk: HttpContext,
+    context: HttpContext,
     requests: Arc<Requests>,
     lanes: HashMap<Option<String>, Tail>,
     open_requests: Arc<Semaphore>,
@@ -157,11 +157,11 @@ pub struct Outbox<I> {
 
 impl<I: Inbox> Outbox<I> {
     /// Creates an empty outbox. `requests`: the requests without an outcome.
-    pub fn new(desk: HttpContext, requests: Arc<Requests>, inbox: I) -> Self {
+    pub fn new(context: HttpContext, requests: Arc<Requests>, inbox: I) -> Self {
         let permits = |count: u32| Arc::new(Semaphore::new(count as usize));
         Self {
             inbox,
-            desk,
+            context,
             requests,
             lanes: HashMap::new(),
             open_requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
@@ -171,30 +171,30 @@ impl<I: Inbox> Outbox<I> {
     }
 
     /// Adds a request that was already sent, so that its response is expected.
-    pub fn expect(&self, letter: &Envelope) {
-        self.requests.add(letter);
+    pub fn expect(&self, envelope: &Envelope) {
+        self.requests.add(envelope);
     }
 
     /// Reads the response to a request that was already sent.
-    pub fn take(&self, response: Response, letter: Envelope) {
+    pub fn take(&self, response: Response, envelope: Envelope) {
         let inbox = self.inbox.clone();
-        self.desk.spawn(async move { inbox.read(response, letter).await });
+        self.context.spawn(async move { inbox.read(response, envelope).await });
     }
 
     /// Sends a message. Waits only while too many notifications or responses are open.
     pub async fn send(&mut self, message: Message) -> Result<(), LinkEnd> {
         let Some(permit) = self.permit(&message).await? else { return Ok(()) };
-        self.requests.add(&message.letter);
+        self.requests.add(&message.envelope);
         let earlier = self.earlier(&message);
         let (begun, has_begun) = watch::channel(false);
         let is_followed = Arc::new(Notify::new());
-        if message.letter.kind != Kind::Response {
+        if message.envelope.kind != Kind::Response {
             let tail = Tail { has_begun, is_followed: Arc::clone(&is_followed) };
             self.lanes.retain(|_, tail| tail.has_begun.has_changed().is_ok() && !*tail.has_begun.borrow());
             self.lanes.insert(message.lane.clone(), tail);
         }
         let sending = Sending {
-            desk: self.desk.clone(),
+            context: self.context.clone(),
             requests: Arc::clone(&self.requests),
             message,
             begun,
@@ -202,13 +202,13 @@ impl<I: Inbox> Outbox<I> {
             _permit: permit,
         };
         let inbox = self.inbox.clone();
-        self.desk.spawn(async move {
+        self.context.spawn(async move {
             for mut tail in earlier {
                 tail.is_followed.notify_one();
                 let _ = tail.has_begun.wait_for(|has_begun| *has_begun).await;
             }
             if let Some(response) = sending.run().await {
-                inbox.read(response, sending.message.letter.clone()).await;
+                inbox.read(response, sending.message.envelope.clone()).await;
             }
         });
         Ok(())
@@ -222,22 +222,22 @@ impl<I: Inbox> Outbox<I> {
 
     /// The messages that must be sent before this one.
     fn earlier(&self, message: &Message) -> Vec<Tail> {
-        match message.letter.kind {
+        match message.envelope.kind {
             // It refers to a request in any lane.
-            _ if message.letter.method.starts_with("$/") => self.lanes.values().cloned().collect(),
+            _ if message.envelope.method.starts_with("$/") => self.lanes.values().cloned().collect(),
             _ => self.lanes.get(&message.lane).cloned().into_iter().collect(),
         }
     }
 
     async fn permit(&self, message: &Message) -> Result<Option<OwnedSemaphorePermit>, LinkEnd> {
-        let (semaphore, weight) = match message.letter.kind {
+        let (semaphore, weight) = match message.envelope.kind {
             Kind::Request => {
                 if let Ok(permit) = Arc::clone(&self.open_requests).try_acquire_owned() {
                     return Ok(Some(permit));
                 }
                 let host = host_of(message.url.as_str());
                 let text = format!("{MOST_REQUESTS} requests to {host} are unanswered. Wait, or reconnect.");
-                self.desk.unsent(&message.letter, &text).await?;
+                self.context.unsent(&message.envelope, &text).await?;
                 return Ok(None);
             }
             Kind::Notification => (&self.open_notices, 1),
@@ -252,7 +252,7 @@ impl<I: Inbox> Outbox<I> {
 
 /// A message that is being sent.
 struct Sending {
-    desk: HttpContext,
+    context: HttpContext,
     requests: Arc<Requests>,
     message: Message,
     begun: watch::Sender<bool>,
@@ -266,9 +266,9 @@ impl Sending {
         if !self.is_stream_ready().await {
             return None;
         }
-        let patience = self.desk.patience;
+        let timeouts = self.context.timeouts;
         let start = Instant::now();
-        let mut pause = patience.least_pause;
+        let mut pause = timeouts.least_pause;
         loop {
             let trouble = match self.post().await? {
                 Ok(response) => return Some(response),
@@ -279,19 +279,19 @@ impl Sending {
                 // reason.
                 let has_stream =
                     self.message.opening.is_some() && matches!(trouble, HttpError::Network { .. });
-                fail(&self.desk, &self.requests, &self.message.letter, trouble.text(), has_stream).await;
+                fail(&self.context, &self.requests, &self.message.envelope, trouble.text(), has_stream).await;
                 return None;
             }
-            if start.elapsed() >= patience.give_up {
-                self.desk.end(LinkEnd::Unreachable(trouble.text().to_owned()));
+            if start.elapsed() >= timeouts.give_up {
+                self.context.end(LinkEnd::Unreachable(trouble.text().to_owned()));
                 return None;
             }
-            if pause == patience.least_pause {
+            if pause == timeouts.least_pause {
                 let text = format!("A message could not be sent; retrying. {}", trouble.text());
-                self.desk.inlet.note(text).await.ok()?;
+                self.context.inlet.note(text).await.ok()?;
             }
             sleep(pause).await;
-            pause = (pause * 2).min(patience.most_pause);
+            pause = (pause * 2).min(timeouts.most_pause);
         }
     }
 
@@ -302,7 +302,7 @@ impl Sending {
         tokio::select! {
             () = self.is_followed.notified() => {}
             _ = timeout(
-                self.desk.patience.answer / OPENING_SHARE,
+                self.context.timeouts.answer / OPENING_SHARE,
                 opening.wait_for(|now| *now != Opening::Waiting),
             ) => {}
         }
@@ -311,15 +311,15 @@ impl Sending {
 
     /// Sends the message once. `None`: its outcome was received elsewhere while the server kept the POST open.
     async fn post(&self) -> Option<Result<Response, HttpError>> {
-        let Message { url, headers, frame, letter, .. } = &self.message;
-        let patience = self.desk.patience;
-        let sending = self.desk.post_once(url, headers, frame, |status| status == StatusCode::NOT_FOUND);
-        let head_start = sleep_until(Instant::now() + patience.head_start);
+        let Message { url, headers, frame, envelope, .. } = &self.message;
+        let timeouts = self.context.timeouts;
+        let sending = self.context.post_once(url, headers, frame, |status| status == StatusCode::NOT_FOUND);
+        let head_start = sleep_until(Instant::now() + timeouts.head_start);
         let given_up = async {
-            if letter.kind == Kind::Request {
-                self.requests.closed(letter).await;
+            if envelope.kind == Kind::Request {
+                self.requests.closed(envelope).await;
             }
-            sleep(patience.answer).await;
+            sleep(timeouts.answer).await;
         };
         tokio::pin!(sending, head_start, given_up);
         let mut has_begun = false;
@@ -337,7 +337,7 @@ impl Sending {
                     self.begun.send_replace(true);
                 }
                 () = &mut given_up => {
-                    return (letter.kind != Kind::Request).then(|| Err(unanswered(url, patience.answer)));
+                    return (envelope.kind != Kind::Request).then(|| Err(unanswered(url, timeouts.answer)));
                 }
             }
         }
@@ -347,25 +347,25 @@ impl Sending {
 /// Passes the messages in a response body to the peer. With `is_only_way` there is no event stream, and a body that is
 /// not a message is passed on and reported.
 pub async fn take(
-    desk: &HttpContext,
+    context: &HttpContext,
     requests: &Requests,
     mut response: Response,
-    letter: &Envelope,
+    envelope: &Envelope,
     hook: &Hook,
     is_only_way: bool,
 ) -> Result<Taken, Disconnected> {
     let host = host_of(response.url().as_str());
     let broken = |why: String| {
-        if letter.kind == Kind::Request && requests.is_open(letter) {
+        if envelope.kind == Kind::Request && requests.is_open(envelope) {
             Taken::Broken(why)
         } else {
             Taken::Answer
         }
     };
     if is_events(&response) {
-        let mut reader = EventReader::new(desk.inlet.clone(), Arc::clone(hook), None);
+        let mut reader = EventReader::new(context.inlet.clone(), Arc::clone(hook), None);
         match reader.read(&mut response).await {
-            BodyEnd::Unheard => return Err(Disconnected),
+            BodyEnd::ReceiverDropped => return Err(Disconnected),
             BodyEnd::Ended => {}
             BodyEnd::Silent | BodyEnd::Broken(_) => {
                 let why = "The response of {host} ended early. Check the network, or try again.";
@@ -374,7 +374,7 @@ pub async fn take(
         }
     } else if response.status() != StatusCode::NO_CONTENT && response.content_length() != Some(0) {
         let is_receipt = response.status() == StatusCode::ACCEPTED;
-        let body = match body(response, desk.inlet.max_bytes).await {
+        let body = match body(response, context.inlet.max_bytes).await {
             Ok(body) => body,
             Err(trouble) => return Ok(broken(trouble.text().to_owned())),
         };
@@ -382,26 +382,28 @@ pub async fn take(
         let answer = envelope::read(&text);
         let is_wanted = match &answer {
             Some(_) => true,
-            None => is_only_way && letter.kind == Kind::Request || body.trim_ascii_start().starts_with(b"["),
+            None => {
+                is_only_way && envelope.kind == Kind::Request || body.trim_ascii_start().starts_with(b"[")
+            }
         };
         if is_wanted && !body.trim_ascii().is_empty() {
             // An error without an id belongs to the request in whose POST it was received; so does a result if there is
             // no other way to receive responses.
             let loose = answer.filter(|answer| answer.kind == Kind::Response && answer.id.is_none());
             let is_own = loose.is_some_and(|answer| answer.is_error || is_only_way && !is_receipt);
-            let body = match &letter.id {
+            let body = match &envelope.id {
                 Some(id) if is_own => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
                 _ => body.clone(),
             };
-            if !is_only_way && letter.kind == Kind::Request {
-                sleep(desk.patience.settle).await;
+            if !is_only_way && envelope.kind == Kind::Request {
+                sleep(context.timeouts.settle).await;
             }
             let mut pieces = Vec::new();
             sort_whole(&body, &mut pieces);
-            desk.inlet.pieces_but(pieces, hook).await?;
+            context.inlet.pieces_but(pieces, hook).await?;
         }
     }
-    Ok(if requests.is_open(letter) { Taken::Nothing } else { Taken::Answer })
+    Ok(if requests.is_open(envelope) { Taken::Nothing } else { Taken::Answer })
 }
 
 /// The error for a message without a response.
@@ -414,11 +416,17 @@ fn unanswered(url: &Url, after: Duration) -> HttpError {
 }
 
 /// Reports that a request failed, unless it has an outcome. `has_stream`: the response may still arrive on a stream.
-pub async fn fail(desk: &HttpContext, requests: &Requests, letter: &Envelope, why: &str, has_stream: bool) {
-    if has_stream && letter.kind == Kind::Request {
-        let _ = timeout(desk.patience.grace, requests.closed(letter)).await;
+pub async fn fail(
+    context: &HttpContext,
+    requests: &Requests,
+    envelope: &Envelope,
+    why: &str,
+    has_stream: bool,
+) {
+    if has_stream && envelope.kind == Kind::Request {
+        let _ = timeout(context.timeouts.grace, requests.closed(envelope)).await;
     }
-    if requests.on_failure(letter) {
-        let _ = desk.undelivered(letter, why).await;
+    if requests.on_failure(envelope) {
+        let _ = context.undelivered(envelope, why).await;
     }
 }

@@ -41,37 +41,42 @@ type Stream = Arc<OnceCell<watch::Receiver<Opening>>>;
 /// A connection that sends messages by POST.
 #[derive(Debug)]
 pub struct Post {
-    desk: HttpContext,
+    context: HttpContext,
     pub outbox: Outbox<PostInbox>,
     max_body_bytes: usize,
 }
 
 impl Post {
     /// Creates a connection without an event stream; nothing is sent yet.
-    pub fn new(desk: HttpContext, places: Places, profile: Option<Profile>) -> Self {
+    pub fn new(context: HttpContext, places: Places, profile: Option<Profile>) -> Self {
         let requests: Arc<Requests> = Arc::default();
         let inbox = PostInbox {
-            desk: desk.clone(),
+            context: context.clone(),
             requests: Arc::clone(&requests),
             places,
             stream: Arc::default(),
             is_small: Arc::new(AtomicBool::new(profile == Some(Profile::ZeptoClaw))),
         };
-        let outbox = Outbox::new(desk.clone(), requests, inbox);
-        Self { desk, outbox, max_body_bytes: super::http::MAX_BODY_BYTES }
+        let outbox = Outbox::new(context.clone(), requests, inbox);
+        Self { context, outbox, max_body_bytes: super::http::MAX_BODY_BYTES }
     }
 
     /// Creates a connection with an event stream; it ends if the stream cannot be opened. `first`: the response to a
     /// GET that already opened the stream.
-    pub fn with_stream(desk: HttpContext, places: Places, carrier: Carrier, first: Option<Response>) -> Self {
-        let mut this = Self::new(desk, places, None);
+    pub fn with_stream(
+        context: HttpContext,
+        places: Places,
+        carrier: Carrier,
+        first: Option<Response>,
+    ) -> Self {
+        let mut this = Self::new(context, places, None);
         let has_client_id = carrier == Carrier::RpcSse;
         if has_client_id {
             this.max_body_bytes = CLIENT_ID_BODY_BYTES;
         }
         let inbox = &mut this.outbox.inbox;
-        let hook = hook(&inbox.desk, &inbox.requests);
-        let opening = start_stream(&inbox.desk, &inbox.places.events, hook, has_client_id, first);
+        let hook = hook(&inbox.context, &inbox.requests);
+        let opening = start_stream(&inbox.context, &inbox.places.events, hook, has_client_id, first);
         inbox.stream = Arc::new(OnceCell::new_with(Some(opening)));
         this
     }
@@ -84,15 +89,15 @@ impl Post {
     /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         let text = String::from_utf8_lossy(frame);
-        let Some(letter) = envelope::read(&text) else { return Ok(()) };
-        if let Some(text) = self.too_large(frame, &letter, &text) {
-            return Ok(self.desk.unsent(&letter, &text).await?);
+        let Some(envelope) = envelope::read(&text) else { return Ok(()) };
+        if let Some(text) = self.too_large(frame, &envelope, &text) {
+            return Ok(self.context.unsent(&envelope, &text).await?);
         }
         let message = Message {
             url: self.outbox.inbox.places.post.clone(),
             headers: HeaderMap::new(),
             frame: frame.clone(),
-            letter,
+            envelope,
             lane: None,
             opening: self.outbox.inbox.stream.get().cloned(),
         };
@@ -100,10 +105,10 @@ impl Post {
     }
 
     /// The error for a message over the limit of the server.
-    fn too_large(&self, frame: &Bytes, letter: &Envelope, text: &str) -> Option<String> {
+    fn too_large(&self, frame: &Bytes, envelope: &Envelope, text: &str) -> Option<String> {
         let host = host_of(self.outbox.inbox.places.post.as_str());
         let is_small = self.outbox.inbox.is_small.load(Ordering::Relaxed);
-        if is_small && letter.method == "session/prompt" {
+        if is_small && envelope.method == "session/prompt" {
             let bytes = envelope::prompt_text_bytes(text);
             if bytes > SMALL_PROMPT_BYTES {
                 return Some(format!(
@@ -129,7 +134,7 @@ impl Post {
 /// Reads the responses to POSTs.
 #[derive(Debug, Clone)]
 pub struct PostInbox {
-    desk: HttpContext,
+    context: HttpContext,
     requests: Arc<Requests>,
     places: Places,
     stream: Stream,
@@ -138,18 +143,18 @@ pub struct PostInbox {
 }
 
 impl Inbox for PostInbox {
-    async fn read(&self, response: Response, letter: Envelope) {
+    async fn read(&self, response: Response, envelope: Envelope) {
         let url = &self.places.post;
         if response.status() == StatusCode::NOT_FOUND {
-            let token = self.desk.client.token_origin();
+            let token = self.context.client.token_origin();
             let trouble = HttpError::of_status(response, url.as_str(), token).await;
-            return fail(&self.desk, &self.requests, &letter, trouble.text(), false).await;
+            return fail(&self.context, &self.requests, &envelope, trouble.text(), false).await;
         }
         let was_empty = response.content_length() == Some(0) || response.status() == StatusCode::NO_CONTENT;
         let was_stream = is_events(&response);
-        let plain = hook(&self.desk, &self.requests);
+        let plain = hook(&self.context, &self.requests);
         let is_small = Arc::clone(&self.is_small);
-        let is_hello = letter.method == "initialize";
+        let is_hello = envelope.method == "initialize";
         let hook: Hook = Arc::new(move |text| {
             if is_hello {
                 learn(&is_small, text);
@@ -158,7 +163,7 @@ impl Inbox for PostInbox {
         });
         let is_only_way = !self.stream.initialized();
         let host = host_of(url.as_str());
-        let why = match take(&self.desk, &self.requests, response, &letter, &hook, is_only_way).await {
+        let why = match take(&self.context, &self.requests, response, &envelope, &hook, is_only_way).await {
             Err(_) | Ok(Taken::Answer) => return,
             Ok(Taken::Broken(why)) => why,
             Ok(Taken::Nothing) if !is_only_way || was_empty && self.open_stream().await => return,
@@ -172,7 +177,7 @@ impl Inbox for PostInbox {
                 format!("{host} sent a response that does not answer the request. The protocol log shows it.")
             }
         };
-        fail(&self.desk, &self.requests, &letter, &why, !is_only_way).await;
+        fail(&self.context, &self.requests, &envelope, &why, !is_only_way).await;
     }
 }
 
@@ -180,25 +185,25 @@ impl PostInbox {
     /// Tries to open an event stream at the same URL, to which the server may send the response.
     async fn open_stream(&self) -> bool {
         let open = || async {
-            let response = events_at(&self.desk, &self.places.events).await.ok_or(())?;
-            let hook = hook(&self.desk, &self.requests);
-            Ok::<_, ()>(start_stream(&self.desk, &self.places.events, hook, false, Some(response)))
+            let response = events_at(&self.context, &self.places.events).await.ok_or(())?;
+            let hook = hook(&self.context, &self.requests);
+            Ok::<_, ()>(start_stream(&self.context, &self.places.events, hook, false, Some(response)))
         };
         self.stream.get_or_try_init(open).await.is_ok()
     }
 }
 
 /// Opens an event stream; `None`: there is none at this URL.
-pub async fn events_at(desk: &HttpContext, url: &Url) -> Option<Response> {
-    let request = desk.client.request(Method::GET, url).header(ACCEPT, "text/event-stream");
+pub async fn events_at(context: &HttpContext, url: &Url) -> Option<Response> {
+    let request = context.client.request(Method::GET, url).header(ACCEPT, "text/event-stream");
     // The first event may take long, but not the response headers.
-    let answer = timeout(desk.patience.answer / 6, desk.client.send(request, |_| true)).await;
+    let answer = timeout(context.timeouts.answer / 6, context.client.send(request, |_| true)).await;
     answer.ok()?.ok().filter(|response| response.status().is_success() && is_events(response))
 }
 
 /// Keeps the event stream open; its end is the end of the connection.
 fn start_stream(
-    desk: &HttpContext,
+    context: &HttpContext,
     url: &Url,
     hook: Hook,
     has_keep_alive: bool,
@@ -206,20 +211,20 @@ fn start_stream(
 ) -> watch::Receiver<Opening> {
     let (opening, receiver) = watch::channel(if first.is_some() { Opening::Open } else { Opening::Waiting });
     // A server without keep-alive comments may be silent for any time.
-    let idle = has_keep_alive.then_some(desk.patience.idle);
+    let idle = has_keep_alive.then_some(context.timeouts.idle);
     let stream = EventStream {
-        desk: desk.clone(),
+        context: context.clone(),
         url: url.clone(),
         headers: HeaderMap::new(),
         name: "event stream",
-        reader: EventReader::new(desk.inlet.clone(), hook, idle),
+        reader: EventReader::new(context.inlet.clone(), hook, idle),
         opening,
         first,
         is_first_final: true,
         is_forgetful: true,
     };
-    let (task_desk, url) = (desk.clone(), url.clone());
-    desk.spawn(async move {
+    let (task_desk, url) = (context.clone(), url.clone());
+    context.spawn(async move {
         let host = host_of(url.as_str());
         let end = match stream.run().await {
             StreamEnd::Gone { was_open: true } => LinkEnd::Io(format!("{host} closed this connection")),
@@ -228,7 +233,7 @@ fn start_stream(
                 crate::model::shown_url(url.as_str())
             )),
             StreamEnd::Refused(trouble) | StreamEnd::Lost(trouble) => trouble.into(),
-            StreamEnd::Unheard => return,
+            StreamEnd::ReceiverDropped => return,
         };
         task_desk.end(end);
     });
@@ -236,12 +241,12 @@ fn start_stream(
 }
 
 /// Accepts every message, except a second response to the same request.
-fn hook(desk: &HttpContext, requests: &Arc<Requests>) -> Hook {
-    let (inlet, requests) = (desk.inlet.clone(), Arc::clone(requests));
+fn hook(context: &HttpContext, requests: &Arc<Requests>) -> Hook {
+    let (inlet, requests) = (context.inlet.clone(), Arc::clone(requests));
     Arc::new(move |text| {
         // Skips parsing for updates, which are most of the messages.
         let is_update = memchr::memmem::find(text.as_bytes(), b"\"id\"").is_none();
-        is_update || envelope::read(text).is_none_or(|letter| requests.is_news(&letter, &inlet))
+        is_update || envelope::read(text).is_none_or(|envelope| requests.is_news(&envelope, &inlet))
     })
 }
 

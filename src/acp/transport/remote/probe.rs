@@ -33,7 +33,7 @@ const GUESS_SHARE: u32 = 20;
 /// A server with an unknown transport.
 #[derive(Debug)]
 pub struct Probe {
-    desk: HttpContext,
+    context: HttpContext,
     remote: Remote,
     url: Url,
     profile: Option<Profile>,
@@ -53,20 +53,20 @@ pub fn with_path(url: &Url) -> (Url, bool) {
 
 impl Probe {
     /// Creates a probe of an agent's URL.
-    pub fn new(desk: HttpContext, remote: Remote, profile: Option<Profile>) -> Self {
-        let (url, is_bare) = with_path(desk.client.url());
-        Self { desk, remote, url, profile, is_bare }
+    pub fn new(context: HttpContext, remote: Remote, profile: Option<Profile>) -> Self {
+        let (url, is_bare) = with_path(context.client.url());
+        Self { context, remote, url, profile, is_bare }
     }
 
     /// Sends `initialize`. Returns the detected route; `None`: the next attempt may detect it.
     pub async fn send(&mut self, frame: &Bytes) -> Result<Option<Route>, LinkEnd> {
         let text = String::from_utf8_lossy(frame);
-        let Some(letter) = envelope::read(&text) else { return Ok(None) };
+        let Some(envelope) = envelope::read(&text) else { return Ok(None) };
         let urls = self.urls();
         if self.profile == Some(Profile::OpenOxide) && self.remote.carrier.is_none() {
             for url in &urls {
                 let places = Places::at_one_url(url, &self.remote);
-                if let Some(events) = events_at(&self.desk, &places.events).await {
+                if let Some(events) = events_at(&self.context, &places.events).await {
                     return self.with_stream(places, Carrier::PostSse, events, frame).await;
                 }
             }
@@ -75,10 +75,10 @@ impl Probe {
         for url in urls {
             let response = self.post(&url, frame).await?;
             if response.status().is_success() {
-                return self.answered(url, response, &letter).await;
+                return self.answered(url, response, &envelope).await;
             }
             if first.is_none() {
-                let token = self.desk.client.token_origin();
+                let token = self.context.client.token_origin();
                 first = Some(HttpError::of_status(response, url.as_str(), token).await);
             }
         }
@@ -89,7 +89,7 @@ impl Probe {
                 (Places::with_client_id(&url, &self.remote), Carrier::RpcSse),
                 (Places::at_one_url(&url, &self.remote), Carrier::PostSse),
             ] {
-                if let Some(events) = events_at(&self.desk, &places.events).await {
+                if let Some(events) = events_at(&self.context, &places.events).await {
                     return self.with_stream(places, carrier, events, frame).await;
                 }
             }
@@ -112,13 +112,13 @@ impl Probe {
     async fn post(&self, url: &Url, frame: &Bytes) -> Result<Response, LinkEnd> {
         let wants = |status: StatusCode| matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 426 | 501);
         let headers = HeaderMap::new();
-        let answer = self.desk.post_once(url, &headers, frame, wants);
-        match timeout(self.desk.patience.begin, answer).await {
+        let answer = self.context.post_once(url, &headers, frame, wants);
+        match timeout(self.context.timeouts.begin, answer).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(LinkEnd::Unreachable(format!(
                 "{} did not respond within {} s. Check the network, or try again.",
                 host_of(url.as_str()),
-                self.desk.patience.begin.as_secs()
+                self.context.timeouts.begin.as_secs()
             ))),
         }
     }
@@ -128,41 +128,41 @@ impl Probe {
         &self,
         url: Url,
         response: Response,
-        letter: &Envelope,
+        envelope: &Envelope,
     ) -> Result<Option<Route>, LinkEnd> {
-        let desk = self.desk.clone();
+        let context = self.context.clone();
         let connection = response.headers().get(CONNECTION_ID).cloned();
         if is_events(&response) {
             if let Some(connection) = connection {
-                let route = Streamable::start(desk, url, connection, None);
-                route.outbox.expect(letter);
-                route.outbox.take(response, letter.clone());
+                let route = Streamable::start(context, url, connection, None);
+                route.outbox.expect(envelope);
+                route.outbox.take(response, envelope.clone());
                 self.say(Carrier::StreamableHttp);
                 return Ok(Some(Route::Streamable(Box::new(route))));
             }
             self.not_instead_of_streams()?;
-            let route = Post::new(desk, Places::at_one_url(&url, &self.remote), self.profile);
-            route.outbox.expect(letter);
-            route.outbox.take(response, letter.clone());
+            let route = Post::new(context, Places::at_one_url(&url, &self.remote), self.profile);
+            route.outbox.expect(envelope);
+            route.outbox.take(response, envelope.clone());
             self.say(Carrier::Post);
             return Ok(Some(Route::Post(Box::new(route))));
         }
         let is_json = is_of_type(&response, "application/json");
-        let body = body(response, desk.inlet.max_bytes).await?;
+        let body = body(response, context.inlet.max_bytes).await?;
         let text = String::from_utf8_lossy(&body);
         if body.trim_ascii().is_empty() {
             if let Some(connection) = connection {
                 self.say(Carrier::StreamableHttp);
-                let route = Streamable::start(desk, url, connection, None);
-                route.outbox.expect(letter);
+                let route = Streamable::start(context, url, connection, None);
+                route.outbox.expect(envelope);
                 return Ok(Some(Route::Streamable(Box::new(route))));
             }
             // Accepted without a response, which is then sent on a stream.
             self.not_instead_of_streams()?;
             let places = Places::at_one_url(&url, &self.remote);
             self.say(Carrier::PostSse);
-            let route = Post::with_stream(desk, places, Carrier::PostSse, None);
-            route.outbox.expect(letter);
+            let route = Post::with_stream(context, places, Carrier::PostSse, None);
+            route.outbox.expect(envelope);
             return Ok(Some(Route::Post(Box::new(route))));
         }
         let Some(answer) = envelope::read(&text).filter(|answer| answer.kind == Kind::Response) else {
@@ -172,36 +172,36 @@ impl Probe {
                 crate::model::shown_url(url.as_str())
             )));
         };
-        let body = match (&answer.id, &letter.id) {
+        let body = match (&answer.id, &envelope.id) {
             (None, Some(id)) => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
             _ => body.clone(),
         };
         if let Some(connection) = connection {
             let version = protocol_version(&text);
-            let route = Streamable::start(desk.clone(), url, connection, version);
+            let route = Streamable::start(context.clone(), url, connection, version);
             self.say(Carrier::StreamableHttp);
-            desk.inlet.message(&body).await?;
+            context.inlet.message(&body).await?;
             return Ok(Some(Route::Streamable(Box::new(route))));
         }
         if answer.is_error {
             // The official server closes the connection after an error; another form of `initialize` may succeed.
-            desk.inlet.message(&body).await?;
+            context.inlet.message(&body).await?;
             return Ok(None);
         }
         let places = Places::at_one_url(&url, &self.remote);
         if let Some(events) = self.stream_beside(&places, &text).await {
             self.say(Carrier::PostSse);
-            let route = Post::with_stream(desk.clone(), places, Carrier::PostSse, Some(events));
-            desk.inlet.message(&body).await?;
+            let route = Post::with_stream(context.clone(), places, Carrier::PostSse, Some(events));
+            context.inlet.message(&body).await?;
             return Ok(Some(Route::Post(Box::new(route))));
         }
-        desk.inlet.message(&body).await?;
+        context.inlet.message(&body).await?;
         self.not_instead_of_streams()?;
-        let route = Post::new(desk.clone(), places, self.profile);
+        let route = Post::new(context.clone(), places, self.profile);
         route.learn(&text);
         self.say(Carrier::Post);
         let text = "This server only responds to requests: agent activity between turns is not shown.";
-        desk.inlet.trace(text);
+        context.inlet.trace(text);
         Ok(Some(Route::Post(Box::new(route))))
     }
 
@@ -213,11 +213,11 @@ impl Probe {
         if has_none || self.remote.carrier.is_some() {
             return None;
         }
-        let found = events_at(&self.desk, &places.events);
+        let found = events_at(&self.context, &places.events);
         if speaks_events(answer) {
             return found.await;
         }
-        timeout(self.desk.patience.answer / GUESS_SHARE, found).await.ok().flatten()
+        timeout(self.context.timeouts.answer / GUESS_SHARE, found).await.ok().flatten()
     }
 
     /// Fails if the configuration requires the streamable HTTP transport.
@@ -234,7 +234,7 @@ impl Probe {
 
     async fn socket(&self, url: &Url) -> Option<Socket> {
         let client = Client::open(&self.remote, true).await.ok()?;
-        Socket::open(self.desk.with_client(client), url).await.ok()
+        Socket::open(self.context.with_client(client), url).await.ok()
     }
 
     async fn with_stream(
@@ -244,7 +244,7 @@ impl Probe {
         events: Response,
         frame: &Bytes,
     ) -> Result<Option<Route>, LinkEnd> {
-        let route = Post::with_stream(self.desk.clone(), places, carrier, Some(events));
+        let route = Post::with_stream(self.context.clone(), places, carrier, Some(events));
         self.chosen(Route::Post(Box::new(route)), carrier, frame).await
     }
 
@@ -262,7 +262,7 @@ impl Probe {
 
     fn say(&self, carrier: Carrier) {
         let text = format!("{} speaks {}.", host_of(self.url.as_str()), carrier.title());
-        self.desk.inlet.trace(&text);
+        self.context.inlet.trace(&text);
     }
 }
 

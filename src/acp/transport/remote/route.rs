@@ -29,17 +29,17 @@ pub enum Route {
 impl Route {
     /// Opens the transport that the URL or the configuration names, or a probe.
     pub async fn open(
-        desk: HttpContext,
+        context: HttpContext,
         remote: &Remote,
         profile: Option<Profile>,
     ) -> Result<Self, HttpError> {
-        let url = desk.client.url().clone();
+        let url = context.client.url().clone();
         Ok(match carrier_of(remote) {
             Some(Carrier::WebSocket) => {
                 let (url, is_bare) = with_path(&url);
-                match Socket::open(desk.clone(), &url).await {
+                match Socket::open(context.clone(), &url).await {
                     Err(HttpError::Refused { .. }) if is_bare => {
-                        let socket = Socket::open(desk.clone(), desk.client.url()).await?;
+                        let socket = Socket::open(context.clone(), context.client.url()).await?;
                         Self::Socket(Box::new(socket))
                     }
                     socket => Self::Socket(Box::new(socket?)),
@@ -47,18 +47,18 @@ impl Route {
             }
             Some(carrier @ Carrier::RpcSse) => {
                 let places = Places::with_client_id(&url, remote);
-                Self::Post(Box::new(Post::with_stream(desk, places, carrier, None)))
+                Self::Post(Box::new(Post::with_stream(context, places, carrier, None)))
             }
             Some(carrier @ Carrier::PostSse) => {
                 let places = Places::at_one_url(&url, remote);
-                Self::Post(Box::new(Post::with_stream(desk, places, carrier, None)))
+                Self::Post(Box::new(Post::with_stream(context, places, carrier, None)))
             }
             Some(Carrier::Post) => {
                 let places = Places::at_one_url(&with_path(&url).0, remote);
-                Self::Post(Box::new(Post::new(desk, places, profile)))
+                Self::Post(Box::new(Post::new(context, places, profile)))
             }
             Some(Carrier::StreamableHttp) | None => {
-                Self::Probe(Box::new(Probe::new(desk, remote.clone(), profile)))
+                Self::Probe(Box::new(Probe::new(context, remote.clone(), profile)))
             }
         })
     }

@@ -43,7 +43,7 @@ type SharedPulse = Arc<Mutex<Keepalive>>;
 /// An open WebSocket.
 #[derive(Debug)]
 pub struct Socket {
-    desk: HttpContext,
+    context: HttpContext,
     host: String,
     sink: SplitSink<Stream, Message>,
     pulse: SharedPulse,
@@ -51,10 +51,10 @@ pub struct Socket {
 
 impl Socket {
     /// Opens a WebSocket. The client of the context must support upgrades.
-    pub async fn open(desk: HttpContext, url: &Url) -> Result<Self, HttpError> {
+    pub async fn open(context: HttpContext, url: &Url) -> Result<Self, HttpError> {
         let host = host_of(url.as_str());
         let key = generate_key();
-        let request = desk
+        let request = context
             .client
             .request(Method::GET, url)
             .header(CONNECTION, HeaderValue::from_static("Upgrade"))
@@ -62,8 +62,8 @@ impl Socket {
             .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
             .header(SEC_WEBSOCKET_KEY, key.as_str());
         let refused = |text: String| HttpError::Refused { text };
-        let answer = desk.client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
-        let Ok(answer) = timeout(desk.patience.answer, answer).await else {
+        let answer = context.client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
+        let Ok(answer) = timeout(context.timeouts.answer, answer).await else {
             let text = format!("Timed out opening the WebSocket to {host}. Check the network, or try again.");
             return Err(HttpError::on_the_way(text));
         };
@@ -77,7 +77,7 @@ impl Socket {
             )));
         }
         let stream = response.upgrade().await.map_err(|error| HttpError::of_error(&error, url.as_str()))?;
-        let max = Some(desk.inlet.max_bytes);
+        let max = Some(context.inlet.max_bytes);
         let config = WebSocketConfig::default()
             .max_message_size(max)
             .max_frame_size(max)
@@ -85,22 +85,22 @@ impl Socket {
         let stream = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
         let (sink, stream) = stream.split();
         let pulse = Arc::new(Mutex::new(Keepalive::new(Instant::now())));
-        desk.spawn(read(desk.clone(), stream, host.clone(), Arc::clone(&pulse)));
-        desk.spawn(watch(desk.clone(), host.clone(), Arc::clone(&pulse)));
-        Ok(Self { desk, host, sink, pulse })
+        context.spawn(read(context.clone(), stream, host.clone(), Arc::clone(&pulse)));
+        context.spawn(watch(context.clone(), host.clone(), Arc::clone(&pulse)));
+        Ok(Self { context, host, sink, pulse })
     }
 
     /// Sends a message.
     pub async fn send(&mut self, frame: &Bytes) -> Result<(), LinkEnd> {
         if frame.len() > MAX_MESSAGE_BYTES
-            && let Some(letter) = envelope::read(&String::from_utf8_lossy(frame))
+            && let Some(envelope) = envelope::read(&String::from_utf8_lossy(frame))
         {
             let text = format!(
                 "The message is {} MiB; the WebSocket limit is {} MiB. Send less at once.",
                 frame.len() >> 20,
                 MAX_MESSAGE_BYTES >> 20
             );
-            return Ok(self.desk.unsent(&letter, &text).await?);
+            return Ok(self.context.unsent(&envelope, &text).await?);
         }
         let Ok(text) = Utf8Bytes::try_from(frame.clone()) else { return Ok(()) };
         if let Some(envelope::Envelope { kind: Kind::Request, id: Some(id), .. }) = envelope::read(&text) {
@@ -111,7 +111,7 @@ impl Socket {
 
     /// Sends a ping if one is due, to keep proxies from closing the connection and to detect a lost peer.
     pub async fn ping(&mut self) -> Result<(), LinkEnd> {
-        let says = held(&self.pulse).ping(self.desk.patience.ping, Instant::now());
+        let says = held(&self.pulse).ping(self.context.timeouts.ping, Instant::now());
         let Some(says) = says else { return Ok(()) };
         let ping = Message::Ping(Bytes::copy_from_slice(&says));
         self.sink.send(ping).await.map_err(|error| broken(&self.host, &error))
@@ -129,33 +129,33 @@ fn held(pulse: &SharedPulse) -> std::sync::MutexGuard<'_, Keepalive> {
 
 /// Ends the connection if the peer does not answer pings. The timeout must be exceeded in two consecutive checks: after
 /// a suspend of this machine, data that has arrived is read first.
-async fn watch(desk: HttpContext, host: String, pulse: SharedPulse) {
+async fn watch(context: HttpContext, host: String, pulse: SharedPulse) {
     let mut was_lost = false;
     loop {
-        sleep(desk.patience.pong / 2).await;
-        let lost = held(&pulse).lost_for(desk.patience.pong, Instant::now());
+        sleep(context.timeouts.pong / 2).await;
+        let lost = held(&pulse).lost_for(context.timeouts.pong, Instant::now());
         let is_second = std::mem::replace(&mut was_lost, lost.is_some());
         if let Some(silence) = lost.filter(|_| is_second) {
             let seconds = silence.as_secs();
             let text = format!("the WebSocket to {host} timed out after {seconds} s without data");
-            return desk.end(LinkEnd::Io(text));
+            return context.end(LinkEnd::Io(text));
         }
     }
 }
 
-async fn read(desk: HttpContext, mut stream: SplitStream<Stream>, host: String, pulse: SharedPulse) {
+async fn read(context: HttpContext, mut stream: SplitStream<Stream>, host: String, pulse: SharedPulse) {
     let end = loop {
         match stream.next().await {
             Some(Ok(Message::Text(text))) => {
                 let answered = answered(&text, &pulse);
                 held(&pulse).heard(answered.as_deref(), Instant::now());
-                if desk.inlet.message(&Bytes::from(text)).await.is_err() {
+                if context.inlet.message(&Bytes::from(text)).await.is_err() {
                     return;
                 }
             }
             Some(Ok(Message::Pong(says))) => held(&pulse).pong(&says, Instant::now()),
             Some(Ok(Message::Binary(bytes))) => {
-                desk.inlet.trace(&format!("A binary frame of {} bytes was ignored.", bytes.len()));
+                context.inlet.trace(&format!("A binary frame of {} bytes was ignored.", bytes.len()));
             }
             Some(Ok(Message::Close(frame))) => {
                 let why = frame.map(|frame| format!("{} {}", u16::from(frame.code), frame.reason));
@@ -169,7 +169,7 @@ async fn read(desk: HttpContext, mut stream: SplitStream<Stream>, host: String, 
             None => break LinkEnd::Io(format!("{host} ended the WebSocket")),
         }
     };
-    desk.end(end);
+    context.end(end);
 }
 
 /// The request of parlor that a message responds to. Skips parsing for messages with a method, which are most of them.
@@ -177,7 +177,7 @@ fn answered(text: &str, pulse: &SharedPulse) -> Option<String> {
     if !held(pulse).is_at_work() || text.contains("\"method\":") {
         return None;
     }
-    envelope::read(text).filter(|letter| letter.kind == Kind::Response)?.id
+    envelope::read(text).filter(|envelope| envelope.kind == Kind::Response)?.id
 }
 
 fn broken(host: &str, error: &Error) -> LinkEnd {

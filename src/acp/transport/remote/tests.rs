@@ -30,7 +30,7 @@ const INITIALIZED: &str =
     r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"test","version":"1"}}}"#;
 
 /// The default timeouts, with short delays between attempts.
-fn patience() -> Timeouts {
+fn timeouts() -> Timeouts {
     Timeouts {
         least_pause: Duration::from_millis(5),
         most_pause: Duration::from_millis(20),
@@ -47,20 +47,20 @@ struct Peer {
 impl Peer {
     /// Connects to an agent at a URL.
     fn connect(remote: Remote) -> Self {
-        Self::patiently(remote, patience())
+        Self::patiently(remote, timeouts())
     }
 
-    fn patiently(remote: Remote, patience: Timeouts) -> Self {
-        Self::limited(remote, patience, DEFAULT_FRAME_BYTES)
+    fn patiently(remote: Remote, timeouts: Timeouts) -> Self {
+        Self::limited(remote, timeouts, DEFAULT_FRAME_BYTES)
     }
 
-    fn limited(remote: Remote, patience: Timeouts, max_frame_bytes: usize) -> Self {
-        Self::begin(RemoteAgent::new(remote).with_patience(patience), max_frame_bytes)
+    fn limited(remote: Remote, timeouts: Timeouts, max_frame_bytes: usize) -> Self {
+        Self::begin(RemoteAgent::new(remote).with_timeouts(timeouts), max_frame_bytes)
     }
 
     /// Connects to an agent with a profile.
     fn of(agent: RemoteAgent) -> Self {
-        Self::begin(agent.with_patience(patience()), DEFAULT_FRAME_BYTES)
+        Self::begin(agent.with_timeouts(timeouts()), DEFAULT_FRAME_BYTES)
     }
 
     fn begin(agent: RemoteAgent, max_frame_bytes: usize) -> Self {

@@ -112,7 +112,7 @@ async fn from_program(words: &[String]) -> Result<String, String> {
         Ok(status) if status.success() => Ok(text.lines().next().unwrap_or_default().to_owned()),
         Ok(status) => {
             let last = complaints.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let last: String = last.chars().filter(|letter| !letter.is_control()).take(200).collect();
+            let last: String = last.chars().filter(|envelope| !envelope.is_control()).take(200).collect();
             let last = if last.is_empty() { last } else { format!(": {last}") };
             Err(failed(&format!("exited with {status}{last}")))
         }

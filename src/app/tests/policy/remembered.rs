@@ -30,78 +30,78 @@ fn approvals_and_grants_cover_no_other_folder_or_environment() {
     let sub = || TerminalCommand { cwd: Some("/code/shop/sub".into()), ..command("make") };
     // Approved once, approved always, granted for the session, in the folder, and for all commands.
     for way in 0..5 {
-        let mut desk = TestApp::running();
+        let mut app = TestApp::running();
         if way < 2 {
-            approve(&mut desk, 1, way, runs("make"));
+            approve(&mut app, 1, way, runs("make"));
         } else {
-            assert!(!is_started(&mut desk, 1, command("make")));
-            desk.choose(Some(way - 1));
-            desk.fx.clear();
+            assert!(!is_started(&mut app, 1, command("make")));
+            app.choose(Some(way - 1));
+            app.fx.clear();
         }
         let mut ask = 2;
         for name in LOADERS {
-            assert!(!is_started(&mut desk, ask, with(name, "/code/shop/x")), "{name}, way {way}");
-            desk.choose(None);
-            desk.fx.clear();
+            assert!(!is_started(&mut app, ask, with(name, "/code/shop/x")), "{name}, way {way}");
+            app.choose(None);
+            app.fx.clear();
             ask += 1;
         }
-        assert_eq!(is_started(&mut desk, ask, sub()), way == 4, "way {way}");
+        assert_eq!(is_started(&mut app, ask, sub()), way == 4, "way {way}");
         if way < 4 {
-            desk.choose(None);
-            desk.fx.clear();
+            app.choose(None);
+            app.fx.clear();
         }
-        assert!(is_started(&mut desk, ask + 1, command("make")), "way {way}: what was allowed runs");
+        assert!(is_started(&mut app, ask + 1, command("make")), "way {way}: what was allowed runs");
     }
     // With its variables it is granted too, but for these values only.
-    let mut desk = TestApp::running();
-    assert!(!is_started(&mut desk, 1, with("PATH", "/opt/bin")));
-    let Some(OpenRequestKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else {
+    let mut app = TestApp::running();
+    assert!(!is_started(&mut app, 1, with("PATH", "/opt/bin")));
+    let Some(OpenRequestKind::Access(asked)) = app.session().asks.front().map(|ask| &ask.kind) else {
         panic!()
     };
     assert!(!asked.offers_all_commands, "only this command is offered");
-    desk.choose(Some(1));
-    desk.fx.clear();
-    assert!(is_started(&mut desk, 2, with("PATH", "/opt/bin")));
-    assert!(!is_started(&mut desk, 3, with("PATH", "/tmp")));
-    assert!(!is_started(&mut desk, 4, command("make")));
+    app.choose(Some(1));
+    app.fx.clear();
+    assert!(is_started(&mut app, 2, with("PATH", "/opt/bin")));
+    assert!(!is_started(&mut app, 3, with("PATH", "/tmp")));
+    assert!(!is_started(&mut app, 4, command("make")));
 }
 
 #[test]
 fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
     for (ask, line) in [(1, "make"), (2, "make test")] {
-        assert!(!is_started(&mut desk, ask, command(line)));
+        assert!(!is_started(&mut app, ask, command(line)));
     }
-    assert!(!is_started(&mut desk, 3, TerminalCommand { cwd: Some("/etc".into()), ..command("ls") }));
-    let Some(OpenRequestKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else {
+    assert!(!is_started(&mut app, 3, TerminalCommand { cwd: Some("/etc".into()), ..command("ls") }));
+    let Some(OpenRequestKind::Access(asked)) = app.session().asks.front().map(|ask| &ask.kind) else {
         panic!()
     };
     assert_eq!(asked.labels()[3], "Allow all commands of fake for this session");
-    desk.choose(Some(3));
-    desk.expect_sent(
+    app.choose(Some(3));
+    app.expect_sent(
         "terminal create 1 \"make\" in /code/shop\nterminal create 2 \"make test\" in /code/shop",
     );
     let is_bound = |effect: &Effect| matches!(effect, Effect::Terminal(TerminalJob::Create { within: Some(roots), .. }) if roots.len() == 1);
-    assert!(desk.fx.iter().all(is_bound), "a link does not lead out of the folders");
-    desk.fx.clear();
-    assert_eq!(desk.session().asks.len(), 1, "commands outside of the folders still wait");
-    desk.choose(None).end_turn(StopReason::EndTurn).submit("more");
-    desk.fx.clear();
-    assert!(is_started(&mut desk, 4, command("rm -r build")), "in the next turn too");
+    assert!(app.fx.iter().all(is_bound), "a link does not lead out of the folders");
+    app.fx.clear();
+    assert_eq!(app.session().asks.len(), 1, "commands outside of the folders still wait");
+    app.choose(None).end_turn(StopReason::EndTurn).submit("more");
+    app.fx.clear();
+    assert!(is_started(&mut app, 4, command("rm -r build")), "in the next turn too");
     // It is listed, can be revoked, and is not saved.
-    let listed: Vec<String> = granted(&desk.state).iter().map(|grant| grant.grant.words()).collect();
+    let listed: Vec<String> = granted(&app.state).iter().map(|grant| grant.grant.words()).collect();
     assert_eq!(listed, ["run any command in the session's folders"]);
-    assert!(desk.state.grants.is_empty());
-    let id = granted(&desk.state)[0].id();
-    desk.flow(|state, _, fx| operations::revoke(state, &id, fx));
-    assert!(!is_started(&mut desk, 5, command("ls")));
+    assert!(app.state.grants.is_empty());
+    let id = granted(&app.state)[0].id();
+    app.flow(|state, _, fx| operations::revoke(state, &id, fx));
+    assert!(!is_started(&mut app, 5, command("ls")));
     // It is not offered for a remote agent.
-    let mut desk = TestApp::running();
-    let conn = desk.conn();
+    let mut app = TestApp::running();
+    let conn = app.conn();
     let far = Some(Ssh { host: "build".into(), ..Ssh::default() });
-    desk.state.conns.get_mut(&conn).unwrap().spec.ssh = far;
-    assert!(!is_started(&mut desk, 1, command("ls")));
-    let Some(OpenRequestKind::Access(asked)) = desk.session().asks.front().map(|ask| &ask.kind) else {
+    app.state.conns.get_mut(&conn).unwrap().spec.ssh = far;
+    assert!(!is_started(&mut app, 1, command("ls")));
+    let Some(OpenRequestKind::Access(asked)) = app.session().asks.front().map(|ask| &ask.kind) else {
         panic!()
     };
     assert!(!asked.choices().contains(&AccessChoice::AllCommands));
@@ -109,23 +109,23 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
 
 /// Writes a file that the service found protected; returns whether the user is asked about it.
 fn is_asked_again(
-    desk: &mut TestApp,
+    app: &mut TestApp,
     ask: u64,
     (named, real): (&str, &str),
     old: Option<&str>,
     new: &str,
     protection: Protection,
 ) -> bool {
-    desk.fx.clear();
-    desk.ask(
+    app.fx.clear();
+    app.ask(
         ask,
         AgentRequest::WriteFile { session: Some(ID.into()), path: named.into(), content: new.into() },
     );
-    let Some(job) = desk.fx.iter().find_map(|effect| match effect {
+    let Some(job) = app.fx.iter().find_map(|effect| match effect {
         Effect::File(job) => Some(job.clone()),
         _ => None,
     }) else {
-        panic!("{:?}", desk.fx)
+        panic!("{:?}", app.fx)
     };
     let change = DiffChange::Texts { old: old.map(Into::into), new: new.into() };
     let diff = Some(FileDiff { path: named.into(), change });
@@ -135,17 +135,17 @@ fn is_asked_again(
         why: AskReason::Protected(protection),
         change: Some(WriteChange { diff, line: None, size_bytes: new.len() as u64 }),
     });
-    desk.fx.clear();
-    let waiting = desk.session().asks.len();
-    desk.service(ServiceEvent::FileAsks { job, asked });
-    let is_allowed = desk
+    app.fx.clear();
+    let waiting = app.session().asks.len();
+    app.service(ServiceEvent::FileAsks { job, asked });
+    let is_allowed = app
         .fx
         .iter()
         .any(|effect| matches!(effect, Effect::File(job) if job.allowed == Some(AllowedBy::ApprovedCall)));
-    let is_asked = desk.session().asks.len() > waiting;
-    assert!(is_asked != is_allowed, "{:?}", desk.fx);
+    let is_asked = app.session().asks.len() > waiting;
+    assert!(is_asked != is_allowed, "{:?}", app.fx);
     if is_asked {
-        desk.choose(None);
+        app.choose(None);
     }
     is_asked
 }
@@ -155,13 +155,12 @@ fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
     const HOOK: &str = "/code/shop/.git/hooks/pre-commit";
     let same = (HOOK, HOOK);
     let approved = |old: Option<&str>, new: &str| {
-        let mut desk = TestApp::running();
+        let mut app = TestApp::running();
         let change = DiffChange::Texts { old: old.map(Into::into), new: new.into() };
-        approve(&mut desk, 1, 0, edits(vec![FileDiff { path: ".git/hooks/pre-commit".into(), change }]));
-        desk
+        approve(&mut app, 1, 0, edits(vec![FileDiff { path: ".git/hooks/pre-commit".into(), change }]));
+        app
     };
-    let asked =
-        |desk: &mut TestApp, paths, old, new| is_asked_again(desk, 2, paths, old, new, Protection::Git);
+    let asked = |app: &mut TestApp, paths, old, new| is_asked_again(app, 2, paths, old, new, Protection::Git);
 
     assert!(!asked(&mut approved(None, "#!/bin/sh\n"), same, None, "#!/bin/sh\n"), "a new file");
     assert!(!asked(&mut approved(Some("b\n"), "c\n"), same, Some("a\nb\n"), "a\nc\n"), "a part of a file");
@@ -179,28 +178,28 @@ fn a_protected_file_is_asked_about_once_where_the_approved_dialog_showed_it() {
         !asked(&mut approved(None, "true\n"), by_link, None, "true\n"),
         "the dialog showed the real path"
     );
-    let mut desk = approved(None, "true\n");
-    desk.end_turn(StopReason::EndTurn).submit("more");
-    assert!(asked(&mut desk, same, None, "true\n"), "another turn");
+    let mut app = approved(None, "true\n");
+    app.end_turn(StopReason::EndTurn).submit("more");
+    assert!(asked(&mut app, same, None, "true\n"), "another turn");
 
     // The dialog did not mark it: a link with a harmless name, a fifth file, a patch.
-    let mut desk = TestApp::running();
-    approve(&mut desk, 1, 0, edits(vec![diff("notes", "", "true\n")]));
-    assert!(asked(&mut desk, ("/code/shop/notes", HOOK), None, "true\n"), "by a link");
-    let mut desk = TestApp::running();
+    let mut app = TestApp::running();
+    approve(&mut app, 1, 0, edits(vec![diff("notes", "", "true\n")]));
+    assert!(asked(&mut app, ("/code/shop/notes", HOOK), None, "true\n"), "by a link");
+    let mut app = TestApp::running();
     let mut many: Vec<FileDiff> = (0..4).map(|n| diff(&format!(".git/hooks/{n}"), "", "x\n")).collect();
     many.push(diff(HOOK, "", "true\n"));
-    approve(&mut desk, 1, 0, edits(many));
-    assert!(asked(&mut desk, same, None, "true\n"), "not among those named in the dialog");
-    let mut desk = TestApp::running();
+    approve(&mut app, 1, 0, edits(many));
+    assert!(asked(&mut app, same, None, "true\n"), "not among those named in the dialog");
+    let mut app = TestApp::running();
     let patch = DiffChange::Patch("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+true\n".into());
-    approve(&mut desk, 1, 0, edits(vec![FileDiff { path: HOOK.into(), change: patch }]));
-    assert!(asked(&mut desk, same, None, "true\n"), "a patch does not show the whole text");
+    approve(&mut app, 1, 0, edits(vec![FileDiff { path: HOOK.into(), change: patch }]));
+    assert!(asked(&mut app, same, None, "true\n"), "a patch does not show the whole text");
     // parlor's own files are always asked about.
-    let mut desk = approved(None, "true\n");
-    assert!(is_asked_again(&mut desk, 2, same, None, "true\n", Protection::Own));
+    let mut app = approved(None, "true\n");
+    assert!(is_asked_again(&mut app, 2, same, None, "true\n", Protection::Own));
     // A refused change is asked about too.
-    let mut desk = TestApp::running();
-    approve(&mut desk, 1, 2, edits(vec![diff(HOOK, "", "true\n")]));
-    assert!(asked(&mut desk, same, None, "true\n"));
+    let mut app = TestApp::running();
+    approve(&mut app, 1, 2, edits(vec![diff(HOOK, "", "true\n")]));
+    assert!(asked(&mut app, same, None, "true\n"));
 }

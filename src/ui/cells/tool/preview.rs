@@ -73,8 +73,9 @@ impl Body<'_, '_> {
         let rows = if is_whole { rows } else { rows.split_off(rows.len().saturating_sub(most)) };
         if (is_more || is_cut) && self.tool.status.is_final() && !rows.is_empty() {
             if self.is_bad(exit_code(self.tool, self.context.session)) {
-                let told = self.output_bytes().and_then(|output| failure_summary::before_tail(output, most));
-                self.push_reason(told);
+                let unlisted_input =
+                    self.output_bytes().and_then(|output| failure_summary::before_tail(output, most));
+                self.push_reason(unlisted_input);
             }
             let line = more_line(&counted(hidden), self.context.look);
             self.push(vec![line]);

@@ -90,10 +90,10 @@ impl Keepalive {
     }
 
     /// How long the peer has been silent, if it is considered lost.
-    pub fn lost_for(&self, patience: Duration, now: Instant) -> Option<Duration> {
+    pub fn lost_for(&self, timeouts: Duration, now: Instant) -> Option<Duration> {
         let is_awaited = self.answers && (self.answers_at_work || !self.is_at_work());
         let waits = now.duration_since(self.unanswered.filter(|_| is_awaited)?);
-        (waits >= patience).then(|| now.duration_since(self.heard))
+        (waits >= timeouts).then(|| now.duration_since(self.heard))
     }
 }
 

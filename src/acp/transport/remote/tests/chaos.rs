@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 
 use super::server::{Exchange, Server};
-use super::{HANG, Peer, Timeouts, answer, at, patience, request, update};
+use super::{HANG, Peer, Timeouts, answer, at, request, timeouts, update};
 use crate::acp::frame::InboundFrame;
 use crate::acp::transport::In;
 use crate::model::{Carrier, Remote};
@@ -327,7 +327,7 @@ async fn play(seed: u64, carrier: Carrier) {
         settle: Duration::from_millis(1),
         grace: Duration::from_millis(100),
         last_words: Duration::from_millis(50),
-        ..patience()
+        ..timeouts()
     };
     let served = chaos.clone();
     let serving = tokio::spawn(async move {

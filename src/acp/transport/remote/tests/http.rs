@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use super::server::{Events, Server};
-use super::{INITIALIZE, INITIALIZED, Peer, Timeouts, answer, at, patience, request, update};
+use super::{INITIALIZE, INITIALIZED, Peer, Timeouts, answer, at, request, timeouts, update};
 use crate::acp::transport::LinkEnd;
 
 /// A connection with an open stream.
 async fn connected(server: &mut Server) -> (Peer, Events) {
-    connected_with(server, patience()).await
+    connected_with(server, timeouts()).await
 }
 
-async fn connected_with(server: &mut Server, patience: Timeouts) -> (Peer, Events) {
-    let mut peer = Peer::patiently(at(server, "/acp"), patience);
+async fn connected_with(server: &mut Server, timeouts: Timeouts) -> (Peer, Events) {
+    let mut peer = Peer::patiently(at(server, "/acp"), timeouts);
     peer.say(INITIALIZE);
     let post = server.expect("POST", "/acp").await;
     assert!(post.says("initialize") && post.header("acp-connection-id").is_none());
@@ -221,7 +221,7 @@ async fn events_may_be_split_anywhere() {
 #[tokio::test]
 async fn a_silent_stream_is_reopened() {
     let mut server = Server::start().await;
-    let impatient = Timeouts { idle: Duration::from_millis(100), ..patience() };
+    let impatient = Timeouts { idle: Duration::from_millis(100), ..timeouts() };
     let (mut peer, connection) = connected_with(&mut server, impatient).await;
     // The connection stays open without data.
     let mut second = server.expect("GET", "/acp").await.events().await;
@@ -250,7 +250,7 @@ async fn the_connection_ends_if_the_server_does_not_know_it() {
 #[tokio::test]
 async fn an_unreachable_server_ends_the_connection() {
     let mut server = Server::start().await;
-    let impatient = Timeouts { give_up: Duration::from_millis(100), ..patience() };
+    let impatient = Timeouts { give_up: Duration::from_millis(100), ..timeouts() };
     let (mut peer, connection) = connected_with(&mut server, impatient).await;
     drop(connection);
     let end = loop {
@@ -302,7 +302,7 @@ async fn the_end_is_sent_to_the_server() {
 async fn an_unresponsive_server_does_not_delay_the_end() {
     let mut server = Server::start().await;
     let hasty =
-        Timeouts { last_words: Duration::from_millis(20), farewell: Duration::from_millis(20), ..patience() };
+        Timeouts { last_words: Duration::from_millis(20), farewell: Duration::from_millis(20), ..timeouts() };
     let (mut peer, _connection) = connected_with(&mut server, hasty).await;
     peer.say(&request(2, "session/new", "{}"));
     let held = server.expect("POST", "/acp").await;

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::server::{Exchange, Server, read};
-use super::{INITIALIZE, INITIALIZED, Peer, Timeouts, answer, at, patience, request, update};
+use super::{INITIALIZE, INITIALIZED, Peer, Timeouts, answer, at, request, timeouts, update};
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Remote};
 
@@ -17,7 +17,7 @@ const LIMIT: usize = 1 << 16;
 async fn raw_socket() -> (Peer, TcpStream) {
     let mut server = Server::start().await;
     let remote = Remote { url: server.socket_url("/acp"), ..Remote::default() };
-    let peer = Peer::limited(remote, patience(), LIMIT);
+    let peer = Peer::limited(remote, timeouts(), LIMIT);
     let stream = server.expect_get().await.raw_socket().await;
     (peer, stream)
 }
@@ -119,7 +119,7 @@ async fn pongs_are_bounded_for_a_server_that_does_not_read() {
 #[tokio::test]
 async fn a_server_without_a_response_times_out() {
     let short = Duration::from_millis(30);
-    let hasty = Timeouts { begin: short, answer: short, ..patience() };
+    let hasty = Timeouts { begin: short, answer: short, ..timeouts() };
     let mut server = Server::start().await;
     let mut peer = Peer::patiently(at(&server, "/acp"), hasty);
     peer.say(INITIALIZE);
@@ -148,7 +148,7 @@ async fn a_server_without_a_response_times_out() {
 /// A connection with responses in the POST.
 async fn in_the_post() -> (Server, Peer) {
     let mut server = Server::start().await;
-    let mut peer = Peer::limited(at(&server, "/acp"), patience(), LIMIT);
+    let mut peer = Peer::limited(at(&server, "/acp"), timeouts(), LIMIT);
     peer.say(INITIALIZE);
     server.expect("POST", "/acp").await.json(INITIALIZED).await;
     server.expect("GET", "/acp").await.answer(405, &[], "").await;

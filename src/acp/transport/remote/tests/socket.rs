@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::server::{Exchange, Server};
-use super::{HANG, INITIALIZE, INITIALIZED, Peer, Timeouts, answer, patience, request};
+use super::{HANG, INITIALIZE, INITIALIZED, Peer, Timeouts, answer, request, timeouts};
 use crate::acp::transport::LinkEnd;
 use crate::model::{Remote, TokenSource};
 
@@ -66,13 +66,13 @@ impl Socket {
     }
 }
 
-async fn connected(server: &mut Server, patience: Timeouts) -> (Peer, Socket) {
+async fn connected(server: &mut Server, timeouts: Timeouts) -> (Peer, Socket) {
     let remote = Remote {
         url: server.socket_url(""),
         token: Some(TokenSource::Env("CARGO_PKG_NAME".to_owned())),
         ..Remote::default()
     };
-    let mut peer = Peer::patiently(remote, patience);
+    let mut peer = Peer::patiently(remote, timeouts);
     peer.say(INITIALIZE);
     let get = server.expect("GET", "/acp").await;
     assert_eq!(get.header("authorization"), Some("Bearer parlor"));
@@ -87,7 +87,7 @@ async fn connected(server: &mut Server, patience: Timeouts) -> (Peer, Socket) {
 #[tokio::test]
 async fn messages_are_exchanged_and_the_socket_is_closed() {
     let mut server = Server::start().await;
-    let (mut peer, mut socket) = connected(&mut server, patience()).await;
+    let (mut peer, mut socket) = connected(&mut server, timeouts()).await;
     socket.stream.send(Message::binary(b"noise".to_vec())).await.unwrap();
     for id in 2..5 {
         peer.say(&request(id, "session/list", "{}"));
@@ -104,7 +104,7 @@ async fn messages_are_exchanged_and_the_socket_is_closed() {
 #[tokio::test]
 async fn an_agent_that_reads_nothing_during_a_turn_is_not_lost() {
     let mut server = Server::start().await;
-    let eager = Timeouts { ping: Duration::from_millis(10), ..patience() };
+    let eager = Timeouts { ping: Duration::from_millis(10), ..timeouts() };
     let (mut peer, mut socket) = connected(&mut server, eager).await;
     peer.say(&request(2, "session/prompt", "{}"));
     assert!(socket.hear().await.contains("session/prompt"));
@@ -152,7 +152,7 @@ async fn a_half_open_connection_is_detected() {
     let mut server = Server::start().await;
     let (port, swallow) = half_open_on_wish(server.port()).await;
     let step = Duration::from_millis(20);
-    let eager = Timeouts { ping: step, pong: 50 * step, ..patience() };
+    let eager = Timeouts { ping: step, pong: 50 * step, ..timeouts() };
     let remote = Remote { url: format!("ws://127.0.0.1:{port}/acp"), ..Remote::default() };
     let mut peer = Peer::patiently(remote, eager);
     peer.say(INITIALIZE);
@@ -186,7 +186,7 @@ async fn a_half_open_connection_is_detected() {
 async fn a_peer_that_answers_pings_only_while_idle_is_not_lost_during_work() {
     let mut server = Server::start().await;
     let step = Duration::from_millis(20);
-    let eager = Timeouts { ping: step, pong: step, ..patience() };
+    let eager = Timeouts { ping: step, pong: step, ..timeouts() };
     let (mut peer, mut socket) = connected(&mut server, eager).await;
     assert!(matches!(socket.stream.next().await, Some(Ok(Message::Ping(_)))));
     socket.say(&super::update("s", 0)).await;
@@ -204,13 +204,13 @@ async fn a_peer_that_answers_pings_only_while_idle_is_not_lost_during_work() {
 #[tokio::test]
 async fn the_reason_of_the_close_is_reported() {
     let mut server = Server::start().await;
-    let (mut peer, mut socket) = connected(&mut server, patience()).await;
+    let (mut peer, mut socket) = connected(&mut server, timeouts()).await;
     let frame = CloseFrame { code: CloseCode::Policy, reason: "another\u{7} client came".into() };
     socket.stream.send(Message::Close(Some(frame))).await.unwrap();
     let LinkEnd::Io(error) = peer.end().await else { panic!() };
     assert!(error.contains("closed the WebSocket (1008 another client came)"), "{error}");
 
-    let (mut peer, socket) = connected(&mut server, patience()).await;
+    let (mut peer, socket) = connected(&mut server, timeouts()).await;
     drop(socket);
     let LinkEnd::Io(error) = peer.end().await else { panic!() };
     assert!(error.contains("WebSocket"), "{error}");
@@ -219,7 +219,7 @@ async fn the_reason_of_the_close_is_reported() {
 #[tokio::test]
 async fn messages_over_the_web_socket_limit_are_not_sent() {
     let mut server = Server::start().await;
-    let (mut peer, mut socket) = connected(&mut server, patience()).await;
+    let (mut peer, mut socket) = connected(&mut server, timeouts()).await;
     peer.say(&request(2, "session/prompt", &format!(r#"{{"prompt":"{}"}}"#, "x".repeat(16 << 20))));
     let heard = peer.hear().await;
     assert!(heard.contains("\"id\":2") && heard.contains("limit is 16 MiB"), "{heard}");
@@ -240,7 +240,7 @@ async fn a_server_without_web_sockets_is_reported() {
 #[tokio::test]
 async fn writing_does_not_wait_for_reading() {
     let mut server = Server::start().await;
-    let (mut peer, mut socket) = connected(&mut server, patience()).await;
+    let (mut peer, mut socket) = connected(&mut server, timeouts()).await;
     // Incoming messages are not received yet, but outgoing ones are written.
     for number in 0..20 {
         socket.say(&super::update("s", number)).await;

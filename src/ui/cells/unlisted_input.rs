@@ -62,14 +62,14 @@ pub(crate) fn named_text(tool: &ToolCall) -> Option<&str> {
 
 /// The values of the raw input that are not shown elsewhere.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Untold {
+pub(crate) struct UnlistedInput {
     /// Names and values, in the order of the input.
     values: Vec<(String, String)>,
     /// Number of values not listed; `None`: too many to check.
     more: Option<usize>,
 }
 
-impl Untold {
+impl UnlistedInput {
     /// Compares the raw input with what the dialog of the call shows.
     pub fn of(tool: &ToolCall) -> Self {
         let Some(raw) = &tool.raw_input else { return Self { more: Some(0), ..Self::default() } };
@@ -77,17 +77,17 @@ impl Untold {
         let inner = json::text_of(raw.0.trim());
         let text = inner.as_deref().filter(|text| text.trim_start().starts_with('{'));
         let (leaves, is_whole) = json::leaves(text.unwrap_or(&raw.0), LEAVES_MAX);
-        let teller = ShownContent { tool, changes: changes_of(tool), leaves: &leaves };
-        let mut untold = leaves.iter().filter(|leaf| !teller.tells(leaf));
+        let content = ShownContent { tool, changes: changes_of(tool), leaves: &leaves };
+        let mut unlisted = leaves.iter().filter(|leaf| !content.shows(leaf));
         let value = |leaf: &Leaf<'_>| json::text_of(leaf.raw).unwrap_or_else(|| leaf.raw.to_owned());
-        let listed = untold.by_ref().take(LISTED_MAX);
+        let listed = unlisted.by_ref().take(LISTED_MAX);
         let values: Vec<(String, String)> = listed.map(|leaf| (name_of(&leaf.path), value(leaf))).collect();
         let values = if values.iter().all(|(name, value)| name.is_empty() && value.trim() == "{}") {
             Vec::new()
         } else {
             values
         };
-        let more = untold.count();
+        let more = unlisted.count();
         Self { values, more: is_whole.then_some(more) }
     }
 
@@ -206,7 +206,7 @@ struct ShownContent<'t> {
 }
 
 impl ShownContent<'_> {
-    fn tells(&self, leaf: &Leaf<'_>) -> bool {
+    fn shows(&self, leaf: &Leaf<'_>) -> bool {
         let input = &self.tool.input;
         let key = leaf.path.iter().rev().find_map(|step| match step {
             Step::Key(key) => Some(key.as_str()),
