@@ -58,10 +58,10 @@ pub fn find(store: &Store, wish: &ResumeRequest, folder: &Path) -> anyhow::Resul
         ResumeRequest::New => Ok(None),
         ResumeRequest::Choose => {
             let uid = choose(store, folder)?;
-            telling_a_wait(|| take(store, &ResumeRequest::Id(uid), folder), tell_wait).map(Some)
+            with_wait_notice(|| take(store, &ResumeRequest::Id(uid), folder), tell_wait).map(Some)
         }
         ResumeRequest::Last | ResumeRequest::Id(_) => {
-            telling_a_wait(|| take(store, wish, folder), tell_wait).map(Some)
+            with_wait_notice(|| take(store, wish, folder), tell_wait).map(Some)
         }
     }
 }
@@ -72,12 +72,12 @@ fn tell_wait() {
 }
 
 /// Runs a function that may block on the disk, and prints a notice if it is slow.
-fn telling_a_wait<T>(work: impl FnOnce() -> T, tell: impl FnOnce() + Send) -> T {
+fn with_wait_notice<T>(work: impl FnOnce() -> T, report: impl FnOnce() + Send) -> T {
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
             if is_done.recv_timeout(UNNOTICED) == Err(mpsc::RecvTimeoutError::Timeout) {
-                tell();
+                report();
             }
         });
         let result = work();

@@ -88,7 +88,7 @@ impl Turn {
     }
 
     /// Sends an update that is not part of the history.
-    pub(super) fn tell(&self, update: &Value) -> Step {
+    pub(super) fn send_update(&self, update: &Value) -> Step {
         self.check()?;
         self.agent.peer.update(&self.live.id, update);
         Ok(())
@@ -142,13 +142,13 @@ impl Turn {
             kept.cost += cost;
             usage_update(kept)
         };
-        self.tell(&update)
+        self.send_update(&update)
     }
 
     /// Sends a notice, or a message if the client has no notices.
     pub(super) fn notice(&self, severity: &str, title: &str, description: &str) -> Step {
         if self.client().has_notices {
-            return self.tell(&json!({
+            return self.send_update(&json!({
                 "sessionUpdate": "notice", "severity": severity, "title": title, "description": description,
             }));
         }

@@ -305,7 +305,7 @@ impl EffectRunner {
             store.serve(job, export, &mut |news| {
                 let _ = services.send(ServiceEvent::Store(Box::new(news)));
             });
-            store.tell_troubles(&mut |event| {
+            store.report_troubles(&mut |event| {
                 let _ = services.send(event);
             });
         });

@@ -212,9 +212,9 @@ impl Store {
     }
 
     /// Reports the problems to the app: grave ones in the transcript, others as notices.
-    pub fn tell_troubles(&self, tell: &mut dyn FnMut(ServiceEvent)) {
+    pub fn report_troubles(&self, report: &mut dyn FnMut(ServiceEvent)) {
         for Trouble { words, is_grave } in std::mem::take(&mut *locked(&self.inner.troubles)) {
-            tell(if is_grave {
+            report(if is_grave {
                 ServiceEvent::Store(Box::new(StoreNews::Told(words)))
             } else {
                 ServiceEvent::Trouble(words)
@@ -227,10 +227,10 @@ impl Store {
     }
 
     fn told<T>(&self, result: Result<T, StoreError>) -> Option<T> {
-        result.map_err(|error| self.tell(error.to_string(), false)).ok()
+        result.map_err(|error| self.report(error.to_string(), false)).ok()
     }
 
-    fn tell(&self, words: String, is_grave: bool) {
+    fn report(&self, words: String, is_grave: bool) {
         locked(&self.inner.troubles).push(Trouble { words, is_grave });
     }
 
@@ -307,7 +307,7 @@ impl Store {
         }
         let [path, ..] = &files;
         let aside = with_suffix(path, &suffix);
-        self.tell(
+        self.report(
             format!(
                 "Could not read {}: {why}. It was renamed to {}, and a new file was created.",
                 path.display(),

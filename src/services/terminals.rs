@@ -96,7 +96,7 @@ impl Terminals {
                         let is_inside = is_in_one_of(&real, &roots);
                         command.cwd = Some(real);
                         if !is_inside {
-                            inner.tell(ServiceEvent::TerminalOutside { conn, ask, session, command });
+                            inner.report(ServiceEvent::TerminalOutside { conn, ask, session, command });
                             return;
                         }
                     }
@@ -117,13 +117,13 @@ impl Terminals {
                         ),
                     ));
                     let event = ServiceEvent::TerminalStarted { conn, ask, session, command: line, result };
-                    self.inner.tell(event);
+                    self.inner.report(event);
                 }
             }
             TerminalJob::Output { conn, ask, terminal } => {
                 let known = self.inner.table().known.get(&terminal).cloned();
                 let result = known.map_or_else(|| Err(unknown(&terminal)), |live| Ok(live.read()));
-                self.inner.tell(ServiceEvent::TerminalRead { conn, ask, result });
+                self.inner.report(ServiceEvent::TerminalRead { conn, ask, result });
             }
             TerminalJob::Kill(terminal) => {
                 if let Some(live) = self.inner.table().known.get(&terminal).cloned() {
@@ -202,7 +202,7 @@ impl Inner {
     }
 
     /// Sends an event. The receiver may be dropped when parlor exits.
-    fn tell(&self, event: ServiceEvent) {
+    fn report(&self, event: ServiceEvent) {
         let _ = self.out.send(event);
     }
 
@@ -257,7 +257,7 @@ fn create(
         let mut table = inner.table();
         if !table.is_wanted(conn) {
             drop(table);
-            inner.tell(started(gone()));
+            inner.report(started(gone()));
             return None;
         }
         table.starting += 1;
@@ -269,7 +269,7 @@ fn create(
         Err(trouble) => {
             table.starting -= 1;
             drop(table);
-            inner.tell(started(Err(RpcError::new(RpcError::INTERNAL, trouble.to_string()))));
+            inner.report(started(Err(RpcError::new(RpcError::INTERNAL, trouble.to_string()))));
             return None;
         }
     };
@@ -287,10 +287,10 @@ fn create(
     drop(table);
     live::watch_exit(&live);
     if !is_wanted {
-        inner.tell(started(gone()));
+        inner.report(started(gone()));
         return None;
     }
-    inner.tell(started(Ok(id)));
+    inner.report(started(Ok(id)));
     live::tell_output(&live, inner.out.clone(), Arc::clone(&inner.backlog));
     Some((live, running.output))
 }

@@ -66,7 +66,7 @@ pub(super) fn decode(
         let ask = elicitation::decode(session.clone(), params).inspect_err(|error| {
             if let Some(session) = &session {
                 let title = "Rejected a question of the agent that cannot be shown.".to_owned();
-                updates::tell(session, title, Some(error.message.clone()), out);
+                updates::push_notice(session, title, Some(error.message.clone()), out);
             }
         })?;
         return Ok((AgentRequest::Elicitation(ask), RequestForm::official(kind)));

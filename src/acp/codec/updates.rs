@@ -125,11 +125,11 @@ fn refuse(text: &str, why: &str, memory: &mut DecoderState, out: &mut Vec<AgentE
 /// Reports an invalid message of a strict connection in the transcript.
 pub(super) fn tell_refused(session: &SessionId, title: String, why: &str, out: &mut Vec<AgentEvent>) {
     let why = format!("{}. It may be supported without `strict`.", why.trim_end_matches('.'));
-    tell(session, title, Some(why), out);
+    push_notice(session, title, Some(why), out);
 }
 
 /// Adds a notice to the transcript.
-pub(super) fn tell(
+pub(super) fn push_notice(
     session: &SessionId,
     title: String,
     description: Option<String>,

@@ -41,13 +41,13 @@ impl StderrTail {
             for part in bytes.split_inclusive(|byte| *byte == b'\n') {
                 line.extend_from_slice(part);
                 if line.ends_with(b"\n") || line.len() >= LINE_BYTES {
-                    tell(&tap, &mut log, &line);
+                    report(&tap, &mut log, &line);
                     line.clear();
                 }
             }
         }
         if !line.is_empty() {
-            tell(&tap, &mut log, &line);
+            report(&tap, &mut log, &line);
         }
     }
 
@@ -76,7 +76,7 @@ impl StderrTail {
 }
 
 /// Writes a line, or a part of a very long one, to the log and the tap.
-fn tell(tap: &Tap, log: &mut Option<Log>, line: &[u8]) {
+fn report(tap: &Tap, log: &mut Option<Log>, line: &[u8]) {
     if log.as_mut().is_some_and(|log| !log.append(line)) {
         *log = None;
     }

@@ -171,7 +171,7 @@ pub(in crate::app) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Eff
         }
         call::call(state, conn, Purpose::ListProviders, Call::ListProviders, fx);
     } else if !wire.providers.is_empty() {
-        tell(
+        report(
             state,
             conn,
             "Configured providers were not set.",
@@ -189,11 +189,11 @@ pub(in crate::app) fn on_ready(state: &mut State, conn: ConnId, fx: &mut Vec<Eff
         } else {
             "This agent does not support custom system prompts."
         };
-        tell(state, conn, "The configured system prompt was not used.", detail);
+        report(state, conn, "The configured system prompt was not used.", detail);
     }
 }
 
-fn tell(state: &mut State, conn: ConnId, title: &str, detail: &str) {
+fn report(state: &mut State, conn: ConnId, title: &str, detail: &str) {
     for key in lookup::sessions_of(state, conn, false) {
         let is_new = state.sessions.get(&key).is_some_and(|session| !session.resume.is_reopening());
         if is_new {
@@ -224,7 +224,7 @@ pub(in crate::app) fn on_provider_set(
 ) {
     if let Err(error) = result {
         let title = format!("Provider {id} could not be set.");
-        tell(state, conn, &title, &texts::error_text(&error));
+        report(state, conn, &title, &texts::error_text(&error));
     }
     for key in lookup::sessions_of(state, conn, false) {
         let waits = state.sessions.get(&key).is_some_and(|session| session.start.waits_for_setup());

@@ -94,9 +94,9 @@ fn a_session_is_opened_if_its_folder_exists() {
 #[test]
 fn only_long_waits_are_reported_and_once() {
     let (notify, notices) = std::sync::mpsc::channel();
-    assert_eq!(telling_a_wait(|| 7, || notify.send(()).unwrap()), 7);
+    assert_eq!(with_wait_notice(|| 7, || notify.send(()).unwrap()), 7);
     assert!(notices.try_recv().is_err());
     // The work ends only after the notice was sent.
-    telling_a_wait(|| notices.recv().unwrap(), || notify.send(()).unwrap());
+    with_wait_notice(|| notices.recv().unwrap(), || notify.send(()).unwrap());
     assert!(notices.try_recv().is_err());
 }

@@ -62,11 +62,11 @@ pub(super) fn plan(turn: &Turn) -> Step {
 /// Shows and removes a second plan with its own id.
 fn notes(turn: &Turn) -> Step {
     let id = turn.new_id("notes");
-    turn.tell(&json!({"sessionUpdate": "plan_update", "plan": {
+    turn.send_update(&json!({"sessionUpdate": "plan_update", "plan": {
         "type": "markdown", "planId": id, "content": "A temporary note next to the plan.",
     }}))?;
     turn.pause(1500)?;
-    turn.tell(&json!({"sessionUpdate": "plan_removed", "planId": id}))
+    turn.send_update(&json!({"sessionUpdate": "plan_removed", "planId": id}))
 }
 
 /// Lists the session's folder and reads the start of a file in it.
@@ -322,7 +322,7 @@ pub(super) fn team(turn: &Turn) -> Step {
     }
     let child = format!("{}-{}", turn.live.id, turn.new_id("helper"));
     let peer = &turn.agent.peer;
-    turn.tell(&json!({
+    turn.send_update(&json!({
         "sessionUpdate": "subagent_update", "sessionId": child, "title": "Typo check",
         "description": "Checks the files for typos", "state": {"state": "running"},
     }))?;
@@ -336,7 +336,7 @@ pub(super) fn team(turn: &Turn) -> Step {
             }),
         );
     }
-    turn.tell(&json!({
+    turn.send_update(&json!({
         "sessionUpdate": "subagent_update", "sessionId": child, "state": {"state": "idle"},
     }))?;
     turn.say("The subagent found no typos.\n")

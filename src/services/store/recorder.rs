@@ -384,10 +384,10 @@ impl Writer {
             Ok(gone) => {
                 let bytes: usize = batch.events.iter().map(|event| event.body.len()).sum();
                 if let Some(words) = self.growth.add(bytes as u64) {
-                    self.tell(words);
+                    self.report(words);
                 }
                 if std::mem::take(&mut self.is_failing) {
-                    self.tell("Saving works again. All pending changes were saved.".to_owned());
+                    self.report("Saving works again. All pending changes were saved.".to_owned());
                     self.tell_saving(None);
                 }
                 self.tell_written(&gone);
@@ -397,7 +397,7 @@ impl Writer {
                 self.tell_failure(&fault);
             }
         }
-        self.store.tell_troubles(&mut |event| {
+        self.store.report_troubles(&mut |event| {
             let _ = self.services.send(event);
         });
     }
@@ -463,7 +463,7 @@ impl Writer {
             Fault::Corrupt(why) | Fault::Other(why) => why.clone(),
             Fault::NoSession(_) | Fault::Ambiguous(_) | Fault::InUse(_) => return,
         };
-        self.tell(format!("Not saved: {why}. Changes stay in memory until saving works again."));
+        self.report(format!("Not saved: {why}. Changes stay in memory until saving works again."));
         self.tell_saving(Some(why));
     }
 
@@ -471,7 +471,7 @@ impl Writer {
         let _ = self.services.send(ServiceEvent::Store(Box::new(StoreNews::Unsaved(fault))));
     }
 
-    fn tell(&self, words: String) {
+    fn report(&self, words: String) {
         let _ = self.services.send(ServiceEvent::Trouble(words));
     }
 }

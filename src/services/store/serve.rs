@@ -34,22 +34,22 @@ const MAX_KNOWN_FOLDERS: usize = 300;
 const DAY_MS: i64 = 86_400_000;
 
 impl Store {
-    /// Executes a job and sends the response to `tell`.
-    pub fn serve(&self, job: StoreJob, export: Export, tell: &mut dyn FnMut(StoreNews)) {
+    /// Executes a job and sends the response to `report`.
+    pub fn serve(&self, job: StoreJob, export: Export, report: &mut dyn FnMut(StoreNews)) {
         match job {
-            StoreJob::Folder { folder, wants_session } => self.serve_folder(&folder, wants_session, tell),
-            StoreJob::List { serial, folder } => self.serve_list(serial, &folder, tell),
+            StoreJob::Folder { folder, wants_session } => self.serve_folder(&folder, wants_session, report),
+            StoreJob::List { serial, folder } => self.serve_list(serial, &folder, report),
             StoreJob::Preview { uid } => {
                 let kept = self.glance(&uid).map(Box::new).map_err(words);
-                tell(StoreNews::Previewed { uid, kept });
+                report(StoreNews::Previewed { uid, kept });
             }
             StoreJob::Open { uid, takes, at, folder } => {
-                tell(StoreNews::Opened(Box::new(self.serve_open(uid, takes, at, &folder))));
+                report(StoreNews::Opened(Box::new(self.serve_open(uid, takes, at, &folder))));
             }
             StoreJob::OpenListed { conn, agent, info, folder } => {
                 let found = self.with(|conn| rows::by_agent_id(conn, &agent, info.id.as_str()));
                 // If the record cannot be read, the session is opened from the agent, as if it was not recorded.
-                tell(match found.ok().flatten().filter(|(_, row)| !row.is_child) {
+                report(match found.ok().flatten().filter(|(_, row)| !row.is_child) {
                     Some((_, row)) => {
                         StoreNews::Opened(Box::new(self.serve_open(row.uid, true, None, &folder)))
                     }
@@ -58,51 +58,51 @@ impl Store {
             }
             StoreJob::Take { key, uid } => {
                 let kept = self.reopen(&uid).map(Box::new).map_err(words);
-                tell(StoreNews::Taken { key, kept });
+                report(StoreNews::Taken { key, kept });
             }
             StoreJob::Earlier { key, uid, before, from } => {
                 let page = match from {
                     Some(from) => self.between(&uid, from, before),
                     None => self.earlier(&uid, before),
                 };
-                tell(StoreNews::Earlier { key, page: page.map_err(words) });
+                report(StoreNews::Earlier { key, page: page.map_err(words) });
             }
             StoreJob::Later { key, uid, from } => {
-                tell(StoreNews::Later { key, window: self.later(&uid, from).map_err(words) });
+                report(StoreNews::Later { key, window: self.later(&uid, from).map_err(words) });
             }
             StoreJob::Around { key, uid, at } => {
-                tell(StoreNews::Around { key, window: self.around(&uid, at).map_err(words) });
+                report(StoreNews::Around { key, window: self.around(&uid, at).map_err(words) });
             }
             StoreJob::Rename { uid, title } => {
                 let result = self.rename(&uid, &title).map_err(words);
-                tell(StoreNews::Renamed { uid, title, result });
+                report(StoreNews::Renamed { uid, title, result });
             }
             StoreJob::TitleKnown { uid, title } => {
                 let result = self.note_title_known(&uid, &title).map_err(words);
-                tell(StoreNews::TitleKnown { uid, result });
+                report(StoreNews::TitleKnown { uid, result });
             }
             StoreJob::Delete { uid } => {
                 let result = self.delete(&uid).map_err(words);
-                tell(StoreNews::Deleted { uid, result });
+                report(StoreNews::Deleted { uid, result });
             }
             StoreJob::Export { uid, form, folder } => {
-                tell(StoreNews::Exported(export(self, &uid, form, &folder)));
+                report(StoreNews::Exported(export(self, &uid, form, &folder)));
             }
             // Each typed character starts a search; obsolete ones are skipped.
             StoreJob::Search { serial, .. } if serial < self.inner.newest_search.load(Ordering::Relaxed) => {
-                tell(StoreNews::Found { serial, hits: Ok(Vec::new()) });
+                report(StoreNews::Found { serial, hits: Ok(Vec::new()) });
             }
             StoreJob::Search { serial, search } => {
                 let hits = self.serve_search(search).map_err(words);
-                tell(StoreNews::Found { serial, hits });
+                report(StoreNews::Found { serial, hits });
             }
         }
     }
 
     /// The agent is sent first, because closing the sessions of dead parlors may wait for a lock.
-    fn serve_folder(&self, folder: &Path, wants_session: bool, tell: &mut dyn FnMut(StoreNews)) {
+    fn serve_folder(&self, folder: &Path, wants_session: bool, report: &mut dyn FnMut(StoreNews)) {
         if let Some(agent) = self.agent_for(folder) {
-            tell(StoreNews::FolderAgent(agent));
+            report(StoreNews::FolderAgent(agent));
         }
         let of_folder =
             ListFilter { folder: Some(folder.to_owned()), limit: Some(MAX_LAST), ..ListFilter::default() };
@@ -113,7 +113,7 @@ impl Store {
         let last = rows.into_iter().find(|row| self.open_in(row).is_none());
         if let Some(row) = last.or_else(|| self.moved_here(folder)) {
             let row = self.kept_row(row, &mut Kin::new(folder), unix_ms());
-            tell(StoreNews::FolderSession(Box::new(row)));
+            report(StoreNews::FolderSession(Box::new(row)));
         }
     }
 
@@ -128,10 +128,10 @@ impl Store {
         })
     }
 
-    fn serve_list(&self, serial: u64, folder: &Path, tell: &mut dyn FnMut(StoreNews)) {
+    fn serve_list(&self, serial: u64, folder: &Path, report: &mut dyn FnMut(StoreNews)) {
         // Closes the sessions of dead parlors, so that the rows are current.
         if let Err(error) = self.list(&ListFilter { limit: Some(0), ..ListFilter::default() }) {
-            tell(StoreNews::Listed { serial, rows: Err(words(error)), is_last: true });
+            report(StoreNews::Listed { serial, rows: Err(words(error)), is_last: true });
             return;
         }
         let mut kin = Kin::new(folder);
@@ -142,14 +142,14 @@ impl Store {
             match self.list_page(behind, limit) {
                 Ok((rows, next)) => {
                     let rows = rows.into_iter().map(|row| self.kept_row(row, &mut kin, now_ms)).collect();
-                    tell(StoreNews::Listed { serial, rows: Ok(rows), is_last: next.is_none() });
+                    report(StoreNews::Listed { serial, rows: Ok(rows), is_last: next.is_none() });
                     if next.is_none() {
                         return;
                     }
                     behind = next;
                 }
                 Err(error) => {
-                    tell(StoreNews::Listed { serial, rows: Err(words(error)), is_last: true });
+                    report(StoreNews::Listed { serial, rows: Err(words(error)), is_last: true });
                     return;
                 }
             }

@@ -344,7 +344,7 @@ impl Sending {
     }
 }
 
-/// Passes the messages in a response body to the peer. With `is_only_way` there is no event stream, and a body that is
+/// Passes the messages in a response body to the peer. If `is_only_way` is set (there is no event stream), a body that is
 /// not a message is passed on and reported.
 pub async fn take(
     context: &HttpContext,
