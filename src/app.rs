@@ -24,7 +24,7 @@ pub use state::files::FileJobs;
 pub use state::modal::*;
 pub use state::pages::{Former, Pages};
 pub use state::recorded::{Earlier, Handover, Later, Reading, RecorderState};
-pub use state::replay::{Aside, Replay, Unread};
+pub use state::replay::{Replay, SeparateReplay, Unread};
 pub use state::session::*;
 pub use state::sessions::Sessions;
 pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
@@ -259,7 +259,7 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
             lifecycle::conn::on_initialize_failed(state, conn, &error, now, fx);
         }
         AgentEvent::AuthStatus(status) => {
-            lifecycle::unstable::on_told(state, conn, Ok(Reply::AuthStatus(status)));
+            lifecycle::unstable::on_response(state, conn, Ok(Reply::AuthStatus(status)));
         }
         AgentEvent::Anomaly(anomaly) => on_anomaly(state, conn, anomaly),
         AgentEvent::Closed(reason) => lifecycle::conn::on_closed(state, conn, &reason, now, fx),
@@ -361,7 +361,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::LoginDone(conn, result) => lifecycle::auth::on_login_done(state, conn, result, now, fx),
         ServiceEvent::EditorDone(Ok(())) => {}
         ServiceEvent::Copied { what, outcome } => dialogs::on_copied(state, &what, &outcome, fx),
-        ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Trouble(text) => {
+        ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Problem(text) => {
             lifecycle::call::flash(state, text, fx);
         }
     }

@@ -211,7 +211,7 @@ pub struct Session {
     /// Whether the agent was named on the command line; it then replaces that of a resumed session.
     pub is_agent_named: bool,
     /// The session to resume.
-    pub wish: resume::ResumeRequest,
+    pub resume: resume::ResumeRequest,
     /// Whether to offer the folder's last session.
     pub offers_last: bool,
     /// Additional folders.
@@ -332,7 +332,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
                 more_folders,
                 agent,
                 is_agent_named: cli.names_agent(),
-                wish: cli.wish(),
+                resume: cli.resume_request(),
                 offers_last: !cli.new,
                 found,
                 demo,
@@ -354,7 +354,7 @@ impl Cli {
     }
 
     /// The session to resume.
-    pub fn wish(&self) -> resume::ResumeRequest {
+    pub fn resume_request(&self) -> resume::ResumeRequest {
         match (&self.resume, self.continue_last) {
             (Some(Some(id)), _) => resume::ResumeRequest::Id(id.clone()),
             (Some(None), _) => resume::ResumeRequest::Choose,

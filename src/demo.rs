@@ -13,9 +13,9 @@ mod client;
 mod offers;
 mod peer;
 mod picture;
+mod saved_sessions;
 mod scenes;
 mod session;
-mod shelf;
 mod turn;
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub use super::title_of;
 pub use crate::app::state::fuzzy::rank;
 pub use asks::on_ask_shown;
 pub use changes::shown_files;
-pub use commands::leads_elsewhere;
+pub use commands::is_allowed_during_request;
 pub use composer::{Completion, completions, on_draft, selected_completion, show_draft};
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};

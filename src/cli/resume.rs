@@ -53,15 +53,15 @@ pub struct Found {
 }
 
 /// Opens the requested session. Fails if there is none or it is open in another parlor.
-pub fn find(store: &Store, wish: &ResumeRequest, folder: &Path) -> anyhow::Result<Option<Found>> {
-    match wish {
+pub fn find(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result<Option<Found>> {
+    match request {
         ResumeRequest::New => Ok(None),
         ResumeRequest::Choose => {
             let uid = choose(store, folder)?;
             with_wait_notice(|| take(store, &ResumeRequest::Id(uid), folder), tell_wait).map(Some)
         }
         ResumeRequest::Last | ResumeRequest::Id(_) => {
-            with_wait_notice(|| take(store, wish, folder), tell_wait).map(Some)
+            with_wait_notice(|| take(store, request, folder), tell_wait).map(Some)
         }
     }
 }
@@ -86,8 +86,8 @@ fn with_wait_notice<T>(work: impl FnOnce() -> T, report: impl FnOnce() + Send) -
     })
 }
 
-fn take(store: &Store, wish: &ResumeRequest, folder: &Path) -> anyhow::Result<Found> {
-    let row = match wish {
+fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result<Found> {
+    let row = match request {
         ResumeRequest::Id(id) => store.find(id)?,
         _ => match store.last_of(folder)? {
             Some(row) => row,

@@ -103,7 +103,7 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
         SessionsJob::Prune(args) => prune(&store, args, &mut world)?,
     };
     super::print(&mut world.out, &text)?;
-    for trouble in store.take_troubles() {
+    for trouble in store.take_problems() {
         super::print(&mut world.err, &format!("{trouble}\n"))?;
     }
     Ok(())

@@ -36,14 +36,14 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         tap.log_to(file).with_context(|| format!("cannot write the log {}", file.display()))?;
     }
     let found = match &store {
-        Some(store) => resume::find(store, &session.wish, &session.folder)?,
-        None if session.wish != ResumeRequest::New => {
+        Some(store) => resume::find(store, &session.resume, &session.folder)?,
+        None if session.resume != ResumeRequest::New => {
             bail!("cannot read the saved sessions: {}", problems.join(" "))
         }
         None => None,
     };
     problems.extend(store.as_ref().and_then(|store| too_large(store, session.config.sessions_warn_mib)));
-    problems.extend(store.iter().flat_map(Store::take_troubles));
+    problems.extend(store.iter().flat_map(Store::take_problems));
     let agents = agent_choices(&session);
     let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
     problems.extend(theme_problems);

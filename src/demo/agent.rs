@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::client::Client;
 use super::peer::{INTERNAL, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, Peer};
+use super::saved_sessions::DemoSessions;
 use super::session::{Cancel, Kept, Live, now};
-use super::shelf::DemoSessions;
 use super::turn::Turn;
 use super::{Settings, offers, scenes};
 
@@ -25,7 +25,7 @@ const PAGE: usize = 20;
 pub(super) struct Agent {
     pub(super) peer: Arc<Peer>,
     pub(super) settings: Settings,
-    pub(super) shelf: DemoSessions,
+    pub(super) saved_sessions: DemoSessions,
     client: Mutex<Client>,
     sessions: Mutex<HashMap<String, Arc<Live>>>,
     next_session: AtomicU64,
@@ -45,12 +45,12 @@ fn refusal(code: i64, message: impl Into<String>) -> Refusal {
 
 impl Agent {
     pub(super) fn new(peer: Arc<Peer>, settings: Settings) -> Self {
-        let shelf = DemoSessions::new(settings.dir.clone());
-        shelf.prune(SystemTime::now());
+        let saved_sessions = DemoSessions::new(settings.dir.clone());
+        saved_sessions.prune(SystemTime::now());
         Self {
             peer,
             settings,
-            shelf,
+            saved_sessions,
             client: Mutex::default(),
             sessions: Mutex::default(),
             next_session: AtomicU64::new(0),
@@ -65,7 +65,7 @@ impl Agent {
     pub(super) fn scratch(&self, session: &str) -> std::io::Result<PathBuf> {
         match &self.settings.scratch_dir {
             Some(dir) => Ok(dir.clone()),
-            None => self.shelf.scratch(session),
+            None => self.saved_sessions.scratch(session),
         }
     }
 
@@ -174,7 +174,7 @@ impl Agent {
     fn new_session(&self, params: &Value) -> Answer {
         let cwd = cwd(params)?;
         let kept = Kept::new(self.new_id(), cwd);
-        let _ = self.shelf.save(&kept);
+        let _ = self.saved_sessions.save(&kept);
         Ok(self.insert(kept, true))
     }
 
@@ -230,8 +230,12 @@ impl Agent {
                 cursor.parse::<usize>().map_err(|_| refusal(INVALID_PARAMS, "Invalid cursor."))?
             }
         };
-        let all: Vec<_> =
-            self.shelf.list().into_iter().filter(|kept| cwd.is_none_or(|cwd| kept.cwd == cwd)).collect();
+        let all: Vec<_> = self
+            .saved_sessions
+            .list()
+            .into_iter()
+            .filter(|kept| cwd.is_none_or(|cwd| kept.cwd == cwd))
+            .collect();
         let page: Vec<Value> = all.iter().skip(start).take(PAGE).map(Kept::info).collect();
         let mut result = json!({"sessions": page});
         if let (true, Some(result)) = (all.len() > start + PAGE, result.as_object_mut()) {
@@ -254,7 +258,7 @@ impl Agent {
             self.sessions().remove(id);
         }
         // Idempotent: an unknown session counts as deleted.
-        let _ = self.shelf.delete(id);
+        let _ = self.saved_sessions.delete(id);
         Ok(json!({}))
     }
 
@@ -366,7 +370,7 @@ impl Agent {
                 state.kept.updated_at = now();
                 state.kept.clone()
             };
-            let is_saved = agent.shelf.save(&kept).is_ok();
+            let is_saved = agent.saved_sessions.save(&kept).is_ok();
             if !is_saved {
                 turn.warn_unsaved();
             }
@@ -393,8 +397,8 @@ impl Agent {
     }
 
     fn save(&self, kept: &Kept) -> Result<(), Refusal> {
-        self.shelf.save(kept).map_err(|error| {
-            let dir = self.shelf.dir().display();
+        self.saved_sessions.save(kept).map_err(|error| {
+            let dir = self.saved_sessions.dir().display();
             refusal(INTERNAL, format!("Cannot save the session in {dir}: {error}."))
         })
     }
@@ -408,7 +412,9 @@ impl Agent {
     fn find(&self, params: &Value) -> Result<Kept, Refusal> {
         let id = id_of(params)?;
         let live = self.sessions().get(id).cloned();
-        live.map(|live| live.state().kept.clone()).or_else(|| self.shelf.load(id)).ok_or_else(|| unknown(id))
+        live.map(|live| live.state().kept.clone())
+            .or_else(|| self.saved_sessions.load(id))
+            .ok_or_else(|| unknown(id))
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Live>>> {

@@ -103,7 +103,7 @@ impl Turn {
     /// reported.
     pub(super) fn save(&self) {
         let kept = self.live.state().kept.clone();
-        let _ = self.agent.shelf.save(&kept);
+        let _ = self.agent.saved_sessions.save(&kept);
     }
 
     /// Sends a message in small chunks.
@@ -158,7 +158,7 @@ impl Turn {
     /// Reports that the session could not be saved; also after a cancel.
     pub(super) fn warn_unsaved(&self) {
         if self.client().has_notices {
-            let dir = self.agent.shelf.dir().display();
+            let dir = self.agent.saved_sessions.dir().display();
             let text = format!("Cannot write {dir}. The session is lost when the demo agent exits.");
             self.agent.peer.update(
                 &self.live.id,

@@ -136,7 +136,7 @@ pub enum ServiceEvent {
     /// An event of the session store.
     Store(Box<super::StoreNews>),
     /// A problem to show to the user.
-    Trouble(String),
+    Problem(String),
 }
 
 /// Branch and state of a repository.

@@ -153,17 +153,17 @@ impl EffectRunner {
                 });
             }
             Effect::KeepServersAnswer { place, allows, about } => {
-                self.work(move || mcp_trust::keep(&place, allows, &about).err().map(ServiceEvent::Trouble));
+                self.work(move || mcp_trust::keep(&place, allows, &about).err().map(ServiceEvent::Problem));
             }
             Effect::LoadGrants => self.on_data(|data| {
                 let grants = grants::list(data).into_iter().map(|(_, grant)| grant).collect();
                 Some(ServiceEvent::Grants(grants))
             }),
             Effect::SaveGrant(grant) => {
-                self.on_data(move |data| grants::save(data, &grant).err().map(ServiceEvent::Trouble));
+                self.on_data(move |data| grants::save(data, &grant).err().map(ServiceEvent::Problem));
             }
             Effect::RemoveGrant(grant) => {
-                self.on_data(move |data| grants::remove(data, &grant).err().map(ServiceEvent::Trouble));
+                self.on_data(move |data| grants::remove(data, &grant).err().map(ServiceEvent::Problem));
             }
             Effect::SaveAgentChoice { folder, agent } => {
                 self.keep(move |store| store.save_agent(&folder, &agent));
@@ -183,7 +183,7 @@ impl EffectRunner {
             }
             Effect::OpenUrl(url) => self.work(move || {
                 browser::open(&url).err().map(|error| {
-                    ServiceEvent::Trouble(format!(
+                    ServiceEvent::Problem(format!(
                         "Could not open a browser: {error}. The URL is in the transcript."
                     ))
                 })
@@ -226,7 +226,7 @@ impl EffectRunner {
         let launch = editor::Launch::of(own.or(self.editor.as_deref()), place);
         launch
             .map_err(|why| {
-                let _ = self.services.send(ServiceEvent::Trouble(format!("Could not open the file: {why}.")));
+                let _ = self.services.send(ServiceEvent::Problem(format!("Could not open the file: {why}.")));
             })
             .ok()
     }
@@ -241,7 +241,7 @@ impl EffectRunner {
                 Err(format!("File not found: {}.", path.display()))
             };
             if launch.is_windowed {
-                done.err().map(ServiceEvent::Trouble)
+                done.err().map(ServiceEvent::Problem)
             } else {
                 Some(ServiceEvent::EditorDone(done))
             }
@@ -296,7 +296,7 @@ impl EffectRunner {
         let services = self.services.clone();
         let Some(store) = self.store.clone() else {
             let words = "Not saved: the data folder cannot be used. `parlor config` shows its path.";
-            let _ = services.send(ServiceEvent::Trouble(words.to_owned()));
+            let _ = services.send(ServiceEvent::Problem(words.to_owned()));
             return;
         };
         store.announce(&job);
@@ -305,7 +305,7 @@ impl EffectRunner {
             store.serve(job, export, &mut |news| {
                 let _ = services.send(ServiceEvent::Store(Box::new(news)));
             });
-            store.report_troubles(&mut |event| {
+            store.report_problems(&mut |event| {
                 let _ = services.send(event);
             });
         });
@@ -380,7 +380,7 @@ impl EffectRunner {
 
     fn keep<E: std::fmt::Display>(&self, job: impl FnOnce(&Store) -> Result<(), E> + Send + 'static) {
         let Some(store) = self.store.clone() else { return };
-        self.work(move || job(&store).err().map(|error| ServiceEvent::Trouble(error.to_string())));
+        self.work(move || job(&store).err().map(|error| ServiceEvent::Problem(error.to_string())));
     }
 }
 

@@ -144,7 +144,7 @@ pub struct Store {
 struct Inner {
     root: PathBuf,
     conn: Mutex<Option<Connection>>,
-    troubles: Mutex<Vec<Trouble>>,
+    problems: Mutex<Vec<Problem>>,
     owner: Mutex<Option<Arc<Owner>>>,
     /// The latest search; earlier ones are obsolete.
     newest_search: AtomicU64,
@@ -154,8 +154,8 @@ struct Inner {
 
 /// A problem to report.
 #[derive(Debug)]
-struct Trouble {
-    words: String,
+struct Problem {
+    text: String,
     /// Whether it concerns the user's data and belongs in the transcript.
     is_grave: bool,
 }
@@ -169,7 +169,7 @@ impl Store {
         let inner = Inner {
             root,
             conn: Mutex::default(),
-            troubles: Mutex::default(),
+            problems: Mutex::default(),
             owner: Mutex::default(),
             newest_search: AtomicU64::new(0),
             reopened: Mutex::default(),
@@ -177,9 +177,9 @@ impl Store {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The prompts of a folder, oldest first, at most 1000. Errors are reported by [`Self::take_troubles`].
+    /// The prompts of a folder, oldest first, at most 1000. Errors are reported by [`Self::take_problems`].
     pub fn history(&self, folder: &Path) -> Vec<String> {
-        self.told(self.with(|conn| folders::prompts(conn, folder))).unwrap_or_default()
+        self.value_or_report(self.with(|conn| folders::prompts(conn, folder))).unwrap_or_default()
     }
 
     /// Adds a prompt to a folder's history. A repeated prompt is saved once; empty prompts and those over 256 KiB are
@@ -193,12 +193,12 @@ impl Store {
 
     /// The agent that was last used in a folder.
     pub fn agent_for(&self, folder: &Path) -> Option<String> {
-        self.told(self.with(|conn| folders::agent(conn, folder))).flatten()
+        self.value_or_report(self.with(|conn| folders::agent(conn, folder))).flatten()
     }
 
     /// Folders that were used before, latest first, at most 100.
     pub fn folders(&self) -> Vec<PathBuf> {
-        self.told(self.with(|conn| folders::all(conn))).unwrap_or_default()
+        self.value_or_report(self.with(|conn| folders::all(conn))).unwrap_or_default()
     }
 
     /// Saves the agent of a folder, for the latest 1000 folders.
@@ -207,17 +207,17 @@ impl Store {
     }
 
     /// Removes and returns the problems since the last call, as messages for the user.
-    pub fn take_troubles(&self) -> Vec<String> {
-        std::mem::take(&mut *locked(&self.inner.troubles)).into_iter().map(|trouble| trouble.words).collect()
+    pub fn take_problems(&self) -> Vec<String> {
+        std::mem::take(&mut *locked(&self.inner.problems)).into_iter().map(|problem| problem.text).collect()
     }
 
     /// Reports the problems to the app: grave ones in the transcript, others as notices.
-    pub fn report_troubles(&self, report: &mut dyn FnMut(ServiceEvent)) {
-        for Trouble { words, is_grave } in std::mem::take(&mut *locked(&self.inner.troubles)) {
+    pub fn report_problems(&self, report: &mut dyn FnMut(ServiceEvent)) {
+        for Problem { text, is_grave } in std::mem::take(&mut *locked(&self.inner.problems)) {
             report(if is_grave {
-                ServiceEvent::Store(Box::new(StoreNews::Told(words)))
+                ServiceEvent::Store(Box::new(StoreNews::Told(text)))
             } else {
-                ServiceEvent::Trouble(words)
+                ServiceEvent::Problem(text)
             });
         }
     }
@@ -226,12 +226,12 @@ impl Store {
         &self.inner.root
     }
 
-    fn told<T>(&self, result: Result<T, StoreError>) -> Option<T> {
+    fn value_or_report<T>(&self, result: Result<T, StoreError>) -> Option<T> {
         result.map_err(|error| self.report(error.to_string(), false)).ok()
     }
 
-    fn report(&self, words: String, is_grave: bool) {
-        locked(&self.inner.troubles).push(Trouble { words, is_grave });
+    fn report(&self, text: String, is_grave: bool) {
+        locked(&self.inner.problems).push(Problem { text, is_grave });
     }
 
     /// Runs a function with the connection, which is opened if necessary. A damaged file is renamed, and the function

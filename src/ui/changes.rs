@@ -333,7 +333,7 @@ fn has_head(diffs: &[Diff], index: usize) -> bool {
 }
 
 fn says_more(diff: &Diff) -> bool {
-    diff.fate != FileStatus::Changed || diff.moved_from.is_some() || diff.modes.is_some()
+    diff.status != FileStatus::Changed || diff.moved_from.is_some() || diff.modes.is_some()
 }
 
 impl Laid {

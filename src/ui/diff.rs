@@ -46,7 +46,7 @@ pub struct Diff {
     pub path: PathBuf,
     /// The old path, if the file was moved.
     pub moved_from: Option<PathBuf>,
-    pub fate: FileStatus,
+    pub status: FileStatus,
     /// Whether most of the content is text; otherwise it is shown escaped and labelled as binary.
     pub is_text: bool,
     /// Old and new file mode, if the patch contains them (`100644`).
@@ -146,7 +146,7 @@ impl Diff {
         match &change.change {
             DiffChange::Texts { old, new } => {
                 let is_part = matches!(place, Some(DiffPlace::Lines(_)));
-                let fate = match old {
+                let status = match old {
                     None => FileStatus::New,
                     // An inserted or removed excerpt is only a part of the file.
                     Some(_) if is_part => FileStatus::Changed,
@@ -156,11 +156,11 @@ impl Diff {
                 };
                 let first = match place {
                     Some(DiffPlace::Whole) => Some(1),
-                    _ if fate != FileStatus::Changed => Some(1),
+                    _ if status != FileStatus::Changed => Some(1),
                     _ => starts.first().copied().flatten().map(|start| start.line),
                 };
                 let old = old.clone().unwrap_or_default();
-                let mut diff = Self::empty(change.path.clone(), fate, old, Arc::clone(new));
+                let mut diff = Self::empty(change.path.clone(), status, old, Arc::clone(new));
                 diff.compare(first, context, open);
                 vec![diff]
             }
@@ -207,11 +207,11 @@ impl Diff {
         self.finish();
     }
 
-    fn empty(path: PathBuf, fate: FileStatus, old: Arc<str>, new: Arc<str>) -> Self {
+    fn empty(path: PathBuf, status: FileStatus, old: Arc<str>, new: Arc<str>) -> Self {
         Self {
             path,
             moved_from: None,
-            fate,
+            status,
             is_text: true,
             modes: None,
             added: 0,

@@ -89,7 +89,7 @@ fn is_request(focus: Focus) -> bool {
 /// While a request is open, keys that open other views still work.
 fn act_beside_request(key: &KeyEvent, state: &State, keymap: &Keymap) -> Option<Event> {
     let action = keymap.lookup(Context::Main, key)?;
-    (state.modals.is_empty() && dialogs::leads_elsewhere(action)).then_some(Event::Act(action))
+    (state.modals.is_empty() && dialogs::is_allowed_during_request(action)).then_some(Event::Act(action))
 }
 
 /// Whether the selected field of the form accepts text.

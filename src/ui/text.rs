@@ -81,14 +81,14 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     let mut marks = 0;
     let mut previous = '\0';
     let is_clean = text.chars().all(|c| {
-        let fate = fate(c, previous, &mut marks);
+        let treatment = treatment(c, previous, &mut marks);
         previous = c;
-        matches!(fate, Fate::Keep)
+        matches!(treatment, Treatment::Keep)
     });
     if is_clean { Cow::Borrowed(text) } else { Cow::Owned(clean(text)) }
 }
 
-enum Fate {
+enum Treatment {
     Keep,
     Drop,
     Replace(char),
@@ -97,25 +97,25 @@ enum Fate {
 }
 
 /// The replacement of a character. `marks` counts consecutive zero-width ones.
-fn fate(c: char, previous: char, marks: &mut usize) -> Fate {
+fn treatment(c: char, previous: char, marks: &mut usize) -> Treatment {
     match c {
         '\n' | '\t' | ' '..='~' => {
             *marks = 0;
-            Fate::Keep
+            Treatment::Keep
         }
-        '\u{1b}' | '\u{9b}' => Fate::Escape,
-        '\r' => Fate::Return,
-        '\0'..='\u{1f}' => Fate::Replace(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
-        '\u{7f}' => Fate::Replace('\u{2421}'),
-        '\u{80}'..='\u{9f}' => Fate::Replace('\u{fffd}'),
-        '\u{2028}' | '\u{2029}' => Fate::Replace('\n'),
+        '\u{1b}' | '\u{9b}' => Treatment::Escape,
+        '\r' => Treatment::Return,
+        '\0'..='\u{1f}' => Treatment::Replace(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
+        '\u{7f}' => Treatment::Replace('\u{2421}'),
+        '\u{80}'..='\u{9f}' => Treatment::Replace('\u{fffd}'),
+        '\u{2028}' | '\u{2029}' => Treatment::Replace('\n'),
         // Reserved for images.
-        _ if strip::is_of_picture(c) => Fate::Replace('\u{fffd}'),
+        _ if strip::is_of_picture(c) => Treatment::Replace('\u{fffd}'),
         // Blank characters other than spaces, which are not recognisable.
-        '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => Fate::Replace(' '),
+        '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => Treatment::Replace(' '),
         // Joiners are significant between emoji and in some scripts, but not after ASCII.
-        '\u{200c}' | '\u{200d}' if !previous.is_ascii() && previous.width() != Some(0) => Fate::Keep,
-        '\u{200d}' if previous == '\u{fe0f}' => Fate::Keep,
+        '\u{200c}' | '\u{200d}' if !previous.is_ascii() && previous.width() != Some(0) => Treatment::Keep,
+        '\u{200d}' if previous == '\u{fe0f}' => Treatment::Keep,
         '\u{ad}'
         | '\u{61c}'
         | '\u{180e}'
@@ -124,14 +124,14 @@ fn fate(c: char, previous: char, marks: &mut usize) -> Fate {
         | '\u{2060}'..='\u{206f}'
         | '\u{feff}'
         | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}' => Fate::Drop,
+        | '\u{e0000}'..='\u{e0fff}' => Treatment::Drop,
         _ if c.width() == Some(0) => {
             *marks += 1;
-            if *marks > MARKS_MAX { Fate::Drop } else { Fate::Keep }
+            if *marks > MARKS_MAX { Treatment::Drop } else { Treatment::Keep }
         }
         _ => {
             *marks = 0;
-            Fate::Keep
+            Treatment::Keep
         }
     }
 }
@@ -141,21 +141,21 @@ fn clean(text: &str) -> String {
     let (mut marks, mut previous) = (0, '\0');
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        match fate(c, previous, &mut marks) {
-            Fate::Keep => {
+        match treatment(c, previous, &mut marks) {
+            Treatment::Keep => {
                 out.push(c);
                 previous = c;
             }
-            Fate::Drop => {}
-            Fate::Replace(other) => {
+            Treatment::Drop => {}
+            Treatment::Replace(other) => {
                 out.push(other);
                 previous = other;
             }
-            Fate::Escape => {
+            Treatment::Escape => {
                 rest = skip_escape(rest);
                 continue;
             }
-            Fate::Return => {
+            Treatment::Return => {
                 if !rest.starts_with("\r\n") {
                     out.push('\n');
                 }

@@ -48,7 +48,7 @@ pub struct Peer {
     is_stopping: bool,
     is_deaf: bool,
     events: Vec<AgentEvent>,
-    manners: Handshake,
+    handshake: Handshake,
     /// The last session of the agent in its folder, if known.
     pub last_session: Option<SessionId>,
     /// The session that was opened last, for `workspace`.
@@ -73,7 +73,7 @@ impl Peer {
             is_stopping: false,
             is_deaf: false,
             events: Vec::new(),
-            manners: Handshake::default(),
+            handshake: Handshake::default(),
             last_session: None,
             opened: None,
             shutdown: None,
@@ -86,7 +86,7 @@ impl Peer {
         self.pen.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
         if self.codec.has(Quirk::SpeaksFirst) {
-            self.manners.wait_for_word(now);
+            self.handshake.wait_for_message(now);
         } else {
             self.greet(now);
         }
@@ -95,7 +95,7 @@ impl Peer {
     fn greet(&mut self, now: Instant) {
         if self.initialize(0, now) {
             if self.codec.has(Quirk::SpeaksFirst) {
-                self.manners.wait_for_answer(now);
+                self.handshake.wait_for_response(now);
             }
         } else {
             let error = "initialize is not supported for this agent.".to_owned();
@@ -135,7 +135,7 @@ impl Peer {
             let id = self.calls.next_id();
             self.pen.request(id, "shutdown", "{}");
             self.shutdown = Some(id);
-            self.manners.wait_for_end(Instant::now());
+            self.handshake.wait_for_end(Instant::now());
             return;
         }
         self.shutdown = None;
@@ -145,7 +145,7 @@ impl Peer {
     /// Handles an incoming message.
     pub fn on_piece(&mut self, piece: InboundFrame, now: Instant) {
         self.now = now;
-        if self.manners.on_word() == Some(Due::Greeting) {
+        if self.handshake.on_message() == Some(Due::Greeting) {
             self.greet(now);
         }
         match piece {
@@ -175,7 +175,7 @@ impl Peer {
 
     /// Ends requests whose deadline has passed.
     pub fn on_deadline(&mut self, now: Instant) {
-        match self.manners.take_due(now) {
+        match self.handshake.take_due(now) {
             Some(Due::Greeting) => self.greet(now),
             Some(Due::Again) => self.greet_again(),
             Some(Due::End) => self.stop(false),
@@ -197,7 +197,7 @@ impl Peer {
     /// The end of the connection: every request gets a reply, then `Closed` is reported.
     pub fn close(&mut self, reason: CloseReason) {
         self.answer_all();
-        self.manners.forget();
+        self.handshake.forget();
         for pending in self.calls.take_all() {
             // For `initialize`, `Closed` is more specific than `Lost`.
             if let Asked::Call { tag, .. } = pending.asked {
@@ -235,7 +235,7 @@ impl Peer {
 
     /// The next deadline of a request.
     pub fn next_deadline(&self) -> Option<Instant> {
-        [self.calls.next_deadline(), self.manners.deadline()].into_iter().flatten().min()
+        [self.calls.next_deadline(), self.handshake.deadline()].into_iter().flatten().min()
     }
 
     /// Whether the agent has so much unread input that parlor pauses reading.

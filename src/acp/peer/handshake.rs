@@ -33,12 +33,12 @@ pub struct Handshake {
 
 impl Handshake {
     /// Schedules `initialize` for an agent that sends the first message.
-    pub fn wait_for_word(&mut self, now: Instant) {
+    pub fn wait_for_message(&mut self, now: Instant) {
         self.waiting = Some((Due::Greeting, now + FIRST_WORD));
     }
 
     /// Schedules a second `initialize` for an agent that may have missed the first one.
-    pub fn wait_for_answer(&mut self, now: Instant) {
+    pub fn wait_for_response(&mut self, now: Instant) {
         self.waiting = Some((Due::Again, now + SILENCE));
     }
 
@@ -48,7 +48,7 @@ impl Handshake {
     }
 
     /// Handles a message of the agent; returns the action that is due immediately.
-    pub fn on_word(&mut self) -> Option<Due> {
+    pub fn on_message(&mut self) -> Option<Due> {
         match self.waiting {
             Some((Due::Greeting, _)) => self.waiting.take().map(|(due, _)| due),
             Some((Due::Again, _)) => {

@@ -42,7 +42,7 @@ pub async fn read_frames(
     mut input: impl AsyncRead + Unpin,
     mut frames: FrameReader,
     sink: &Sink,
-    wish: HeaderRequest,
+    header_request: HeaderRequest,
     enough: impl Future<Output = ()>,
 ) -> ReadEnd {
     tokio::pin!(enough);
@@ -76,7 +76,7 @@ pub async fn read_frames(
             Err(error) => break ReadEnd::Broken(error),
         }
         frames.cut(&mut pieces);
-        wish.fetch_or(frames.began_with_header(), Ordering::Relaxed);
+        header_request.fetch_or(frames.began_with_header(), Ordering::Relaxed);
         if !pieces.is_empty() {
             is_wanted = false;
             if sink.messages.send(In::Pieces(std::mem::take(&mut pieces))).await.is_err() {
@@ -98,7 +98,7 @@ pub async fn read_frames(
 pub async fn write_frames(
     mut output: impl AsyncWrite + Unpin,
     mut queue: OutgoingFrames,
-    wish: HeaderRequest,
+    header_request: HeaderRequest,
 ) -> io::Result<()> {
     let mut frames = Vec::new();
     let mut bytes = Vec::new();
@@ -110,7 +110,7 @@ pub async fn write_frames(
         }
         bytes.clear();
         for frame in &frames {
-            append_frame(&mut bytes, frame, wish.load(Ordering::Relaxed));
+            append_frame(&mut bytes, frame, header_request.load(Ordering::Relaxed));
         }
         output.write_all(&bytes).await?;
         output.flush().await?;

@@ -16,7 +16,7 @@ use super::{
 
 /// Whether the action is allowed while a request of the agent is open: it only opens a list or another session, and
 /// does not scroll, type, answer or change the agent.
-pub fn leads_elsewhere(action: Action) -> bool {
+pub fn is_allowed_during_request(action: Action) -> bool {
     matches!(
         action,
         Action::OpenPalette

@@ -190,7 +190,7 @@ pub(in crate::app) fn on_set(
         Err(error) => Some(error),
     };
     if let Some(title) = named {
-        titles::on_told(state, key, &title, stored, problem.as_ref(), fx);
+        titles::on_title_response(state, key, &title, stored, problem.as_ref(), fx);
         return;
     }
     if chosen::on_restored_setting(state, key, number, problem.as_ref(), now, fx) {

@@ -383,7 +383,7 @@ fn finish(
     }
     session.replay = match std::mem::take(&mut session.replay) {
         Replay::Armed => Replay::Late,
-        aside @ Replay::Aside(_) => aside,
+        separate @ Replay::Separate(_) => separate,
         _ => Replay::None,
     };
     replay_reconcile::on_answered(session, now, fx);

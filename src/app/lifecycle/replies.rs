@@ -45,7 +45,7 @@ pub(in crate::app) fn on_replied(
         Purpose::TitleKept(request) => titles::on_stored_title_set(state, request, result, fx),
         Purpose::StopPart(_) => unstable::on_stopped(state, result, fx),
         Purpose::Archive(key) => unstable::on_archived(state, *key, result, now, fx),
-        Purpose::AuthStatus | Purpose::ListProviders => unstable::on_told(state, conn, result),
+        Purpose::AuthStatus | Purpose::ListProviders => unstable::on_response(state, conn, result),
         Purpose::ChangeProvider(request) => providers::on_changed(state, conn, request, result, fx),
         Purpose::SessionStatus(id) => listing::on_status(state, conn, id, &result),
         Purpose::SetProvider(id) => unstable::on_provider_set(state, conn, id, result, now, fx),

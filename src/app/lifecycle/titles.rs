@@ -48,7 +48,7 @@ pub(in crate::app) fn send_pending_title(state: &mut State, key: SessionKey, fx:
 }
 
 /// The response to setting the title of an open session. The agent may have changed it.
-pub(in crate::app) fn on_told(
+pub(in crate::app) fn on_title_response(
     state: &mut State,
     key: SessionKey,
     sent_title: &str,

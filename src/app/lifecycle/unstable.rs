@@ -236,7 +236,7 @@ pub(in crate::app) fn on_provider_set(
 }
 
 /// The agent has reported its providers, or the sign-in status.
-pub(in crate::app) fn on_told(state: &mut State, conn: ConnId, result: Result<Reply, CallError>) {
+pub(in crate::app) fn on_response(state: &mut State, conn: ConnId, result: Result<Reply, CallError>) {
     let Some(open) = state.conns.get_mut(&conn) else { return };
     match result {
         Ok(Reply::AuthStatus(status)) => open.auth = Some(status),

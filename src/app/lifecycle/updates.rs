@@ -185,7 +185,7 @@ fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
         // One agent replays after its response. Its notices after a load are not history, so only a user message starts
         // such a replay.
         Replay::Late if is_from_user => begin_replay(session, false),
-        Replay::Running(_) | Replay::Aside(_) => {}
+        Replay::Running(_) | Replay::Separate(_) => {}
         Replay::None | Replay::Late => {
             let is_open = session.phase == SessionPhase::Ready && session.parent.is_none();
             session.has_background_news |= is_open && session.turn_count > 0;

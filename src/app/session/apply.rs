@@ -32,7 +32,7 @@ pub(in crate::app) fn apply_here(
             if let AgentTerminal::About { id, can_cancel, .. } = &news {
                 note_part(session, Part::Terminal(id.clone()), can_cancel);
             }
-            terminals::on_told(session, news, now);
+            terminals::on_agent_terminal(session, news, now);
         }
         SessionUpdate::Tool(patch) => {
             note_part(session, Part::Tool(patch.id.clone()), &patch.can_cancel);

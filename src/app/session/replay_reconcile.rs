@@ -8,7 +8,7 @@
 //! for its end. What belongs to parts of the record that are only on disk is compared once these are loaded.
 //! Invariant: recorded items stay, and no message, call or notice reported by the agent is dropped.
 
-use crate::app::Aside;
+use crate::app::SeparateReplay;
 use crate::app::Unread;
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ pub(in crate::app) fn begin(session: &Session, is_expected: bool) -> Replay {
     let mut shadow = Session::new(session.key, session.place.clone());
     // Times in a replay are meaningless.
     shadow.replay = Replay::Running(Box::default());
-    Replay::Aside(Box::new(Aside {
+    Replay::Separate(Box::new(SeparateReplay {
         shadow,
         is_expected,
         holds_prompts: is_expected,
@@ -54,22 +54,22 @@ pub(in crate::app) fn take(
     fx: &mut Vec<Effect>,
 ) -> Option<SessionUpdate> {
     let (key, is_open) = (session.key, session.phase == SessionPhase::Ready);
-    let Replay::Aside(aside) = &mut session.replay else {
+    let Replay::Separate(separate) = &mut session.replay else {
         return Some(update);
     };
     if !is_history(&update) {
         return Some(update);
     }
-    if (is_open || !aside.is_expected) && !aside.has_begun() {
+    if (is_open || !separate.is_expected) && !separate.has_begun() {
         // Notices of an agent after a load are not history; only a user message starts a late replay.
-        let is_late = aside.answered_at.is_some_and(|at| now.saturating_duration_since(at) > LATEST_BEGIN);
+        let is_late = separate.answered_at.is_some_and(|at| now.saturating_duration_since(at) > LATEST_BEGIN);
         if is_late || !is_from_user(&update) {
             return Some(update);
         }
-        aside.holds_prompts = true;
+        separate.holds_prompts = true;
         fx.push(Effect::Timer(TimerId::History(key), QUIET));
     }
-    let shadow = &mut aside.shadow;
+    let shadow = &mut separate.shadow;
     match update {
         SessionUpdate::Subagent(patch) => apply::on_subagent(shadow, patch, now),
         other => apply::apply_here(shadow, other, now, &mut Vec::new()),
@@ -113,16 +113,16 @@ fn is_from_user(update: &SessionUpdate) -> bool {
 /// The call that opens the session was answered; the rest of the replay, or all of it, may follow.
 pub(in crate::app) fn on_answered(session: &mut Session, now: Instant, fx: &mut Vec<Effect>) {
     let key = session.key;
-    let Replay::Aside(aside) = &session.replay else { return };
-    if aside.has_begun() && has_end(session, aside) {
+    let Replay::Separate(separate) = &session.replay else { return };
+    if separate.has_begun() && has_end(session, separate) {
         settle(session, now);
         return;
     }
-    if let Replay::Aside(aside) = &mut session.replay {
-        aside.answered_at = Some(now);
-        aside.seen = aside.shadow.transcript.revision();
-        aside.holds_prompts |= aside.has_begun();
-        if aside.holds_prompts {
+    if let Replay::Separate(separate) = &mut session.replay {
+        separate.answered_at = Some(now);
+        separate.seen = separate.shadow.transcript.revision();
+        separate.holds_prompts |= separate.has_begun();
+        if separate.holds_prompts {
             fx.push(Effect::Timer(TimerId::History(key), QUIET));
         }
     }
@@ -131,15 +131,15 @@ pub(in crate::app) fn on_answered(session: &mut Session, now: Instant, fx: &mut 
 /// Checks whether the replay is complete. Returns whether waiting prompts can be sent.
 pub(in crate::app) fn on_timer(session: &mut Session, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let key = session.key;
-    let Replay::Aside(aside) = &mut session.replay else { return false };
-    let so_far = aside.shadow.transcript.revision();
-    let is_news = std::mem::replace(&mut aside.seen, so_far) != so_far;
-    aside.quiet_looks = if is_news { 0 } else { aside.quiet_looks.saturating_add(1) };
-    let (looks, has_begun, is_expected) = (aside.quiet_looks, aside.has_begun(), aside.is_expected);
+    let Replay::Separate(separate) = &mut session.replay else { return false };
+    let so_far = separate.shadow.transcript.revision();
+    let is_news = std::mem::replace(&mut separate.seen, so_far) != so_far;
+    separate.quiet_looks = if is_news { 0 } else { separate.quiet_looks.saturating_add(1) };
+    let (looks, has_begun, is_expected) = (separate.quiet_looks, separate.has_begun(), separate.is_expected);
     let enough = match &session.replay {
         // While updates arrive, the comparison is not needed.
         _ if looks == 0 => 1,
-        Replay::Aside(aside) if has_begun && !has_end(session, aside) => PAUSES,
+        Replay::Separate(separate) if has_begun && !has_end(session, separate) => PAUSES,
         _ if !has_begun && is_expected => LATE_PAUSES,
         _ => 1,
     };
@@ -149,19 +149,19 @@ pub(in crate::app) fn on_timer(session: &mut Session, now: Instant, fx: &mut Vec
     }
     if has_begun {
         settle(session, now);
-    } else if let Replay::Aside(aside) = &mut session.replay {
+    } else if let Replay::Separate(separate) = &mut session.replay {
         // It may still start, but prompts no longer wait for it.
-        aside.holds_prompts = false;
+        separate.holds_prompts = false;
     }
     true
 }
 
 /// Ends the replay, because it is complete or a prompt is about to be sent, and inserts what only the agent has.
 pub(in crate::app) fn settle(session: &mut Session, now: Instant) {
-    let Replay::Aside(aside) = std::mem::take(&mut session.replay) else {
+    let Replay::Separate(separate) = std::mem::take(&mut session.replay) else {
         return;
     };
-    let mut shadow = aside.shadow;
+    let mut shadow = separate.shadow;
     let mut has_more = false;
     if !shadow.transcript.items().is_empty() {
         messages::close(&mut shadow, now);
@@ -224,8 +224,8 @@ fn compare(session: &Session, upto: Option<ItemId>, shadow: &Session) -> reconci
 }
 
 /// Whether the replay contains the last item that was recorded when it began.
-fn has_end(session: &Session, aside: &Aside) -> bool {
-    compare(session, aside.upto, &aside.shadow).has_end
+fn has_end(session: &Session, separate: &SeparateReplay) -> bool {
+    compare(session, separate.upto, &separate.shadow).has_end
 }
 
 /// The plan of the replay is used if the replay continues after the record, or the record has none; a completed plan is

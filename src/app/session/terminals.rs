@@ -57,11 +57,11 @@ impl TerminalView {
 /// An update of an agent's terminal that is reported with the tool call of this item.
 pub(in crate::app) fn on_news(session: &mut Session, item: ItemId, news: AgentTerminal, now: Instant) {
     session.index.add_terminal(news.id().clone(), item);
-    on_told(session, news, now);
+    on_agent_terminal(session, news, now);
 }
 
 /// An update of an agent's terminal that is reported separately. Source: ACP v2 `terminal_update`.
-pub(in crate::app) fn on_told(session: &mut Session, news: AgentTerminal, now: Instant) {
+pub(in crate::app) fn on_agent_terminal(session: &mut Session, news: AgentTerminal, now: Instant) {
     let id = news.id().clone();
     let view = session.terminals.entry(id.clone()).or_insert_with(|| TerminalView::new(false, now));
     match news {

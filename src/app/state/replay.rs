@@ -16,14 +16,14 @@ pub enum Replay {
     /// It has begun; holds the previous items, to be restored if it fails.
     Running(Box<Former>),
     /// It is applied to a separate session, and merged at its end.
-    Aside(Box<Aside>),
+    Separate(Box<SeparateReplay>),
     /// The response came before any item: one agent replays only then, starting with a user message.
     Late,
 }
 
 /// A replay into a separate session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Aside {
+pub struct SeparateReplay {
     /// The session with the replayed items.
     pub(in crate::app) shadow: Session,
     /// Whether it was requested. Otherwise only a user message starts it.
@@ -49,7 +49,7 @@ pub struct Unread {
     pub(in crate::app) before: u32,
 }
 
-impl Aside {
+impl SeparateReplay {
     pub(in crate::app) fn has_begun(&self) -> bool {
         !self.shadow.transcript.items().is_empty()
     }
@@ -57,5 +57,5 @@ impl Aside {
 
 /// Whether prompts wait, because they would be mixed with a replay.
 pub(in crate::app) fn holds_prompts(session: &Session) -> bool {
-    matches!(&session.replay, Replay::Aside(aside) if aside.holds_prompts)
+    matches!(&session.replay, Replay::Separate(separate) if separate.holds_prompts)
 }

@@ -1,7 +1,7 @@
 //! Writes events of sessions on its own thread.
 //!
 //! [`Recorder::keep`] accepts notes without waiting. Text chunks are merged, and a batch is written at most half a
-//! second after its first note. Failures are reported as [`ServiceEvent::Trouble`].
+//! second after its first note. Failures are reported as [`ServiceEvent::Problem`].
 //! Invariants: there is no timer without pending notes; notes that cannot be written stay in memory, in order, and
 //! are retried; the first failure and the recovery are reported immediately.
 
@@ -113,7 +113,7 @@ impl Recorder {
             Ok(thread) => self.thread = Some(thread),
             Err(error) => {
                 let words = format!("Sessions cannot be saved: cannot start a thread: {error}.");
-                let _ = self.services.send(ServiceEvent::Trouble(words));
+                let _ = self.services.send(ServiceEvent::Problem(words));
             }
         }
     }
@@ -397,7 +397,7 @@ impl Writer {
                 self.tell_failure(&fault);
             }
         }
-        self.store.report_troubles(&mut |event| {
+        self.store.report_problems(&mut |event| {
             let _ = self.services.send(event);
         });
     }
@@ -472,7 +472,7 @@ impl Writer {
     }
 
     fn report(&self, words: String) {
-        let _ = self.services.send(ServiceEvent::Trouble(words));
+        let _ = self.services.send(ServiceEvent::Problem(words));
     }
 }
 

@@ -200,7 +200,7 @@ mod tests {
             record(&store, vec![head("s1"), prompt(1, "one"), ended(1)]);
             assert_eq!(store.list(&ListFilter::default()).unwrap().len(), 2);
             assert_eq!(store.with(|conn| version(conn)).unwrap(), NEWEST);
-            assert!(store.take_troubles().is_empty());
+            assert!(store.take_problems().is_empty());
         }
     }
 }

@@ -40,7 +40,7 @@ impl Store {
             StoreJob::Folder { folder, wants_session } => self.serve_folder(&folder, wants_session, report),
             StoreJob::List { serial, folder } => self.serve_list(serial, &folder, report),
             StoreJob::Preview { uid } => {
-                let kept = self.glance(&uid).map(Box::new).map_err(words);
+                let kept = self.glance(&uid).map(Box::new).map_err(message);
                 report(StoreNews::Previewed { uid, kept });
             }
             StoreJob::Open { uid, takes, at, folder } => {
@@ -57,7 +57,7 @@ impl Store {
                 });
             }
             StoreJob::Take { key, uid } => {
-                let kept = self.reopen(&uid).map(Box::new).map_err(words);
+                let kept = self.reopen(&uid).map(Box::new).map_err(message);
                 report(StoreNews::Taken { key, kept });
             }
             StoreJob::Earlier { key, uid, before, from } => {
@@ -65,24 +65,24 @@ impl Store {
                     Some(from) => self.between(&uid, from, before),
                     None => self.earlier(&uid, before),
                 };
-                report(StoreNews::Earlier { key, page: page.map_err(words) });
+                report(StoreNews::Earlier { key, page: page.map_err(message) });
             }
             StoreJob::Later { key, uid, from } => {
-                report(StoreNews::Later { key, window: self.later(&uid, from).map_err(words) });
+                report(StoreNews::Later { key, window: self.later(&uid, from).map_err(message) });
             }
             StoreJob::Around { key, uid, at } => {
-                report(StoreNews::Around { key, window: self.around(&uid, at).map_err(words) });
+                report(StoreNews::Around { key, window: self.around(&uid, at).map_err(message) });
             }
             StoreJob::Rename { uid, title } => {
-                let result = self.rename(&uid, &title).map_err(words);
+                let result = self.rename(&uid, &title).map_err(message);
                 report(StoreNews::Renamed { uid, title, result });
             }
             StoreJob::TitleKnown { uid, title } => {
-                let result = self.note_title_known(&uid, &title).map_err(words);
+                let result = self.note_title_known(&uid, &title).map_err(message);
                 report(StoreNews::TitleKnown { uid, result });
             }
             StoreJob::Delete { uid } => {
-                let result = self.delete(&uid).map_err(words);
+                let result = self.delete(&uid).map_err(message);
                 report(StoreNews::Deleted { uid, result });
             }
             StoreJob::Export { uid, form, folder } => {
@@ -93,7 +93,7 @@ impl Store {
                 report(StoreNews::Found { serial, hits: Ok(Vec::new()) });
             }
             StoreJob::Search { serial, search } => {
-                let hits = self.serve_search(search).map_err(words);
+                let hits = self.serve_search(search).map_err(message);
                 report(StoreNews::Found { serial, hits });
             }
         }
@@ -109,7 +109,7 @@ impl Store {
         if !wants_session {
             return;
         }
-        let Some(rows) = self.told(self.list(&of_folder)) else { return };
+        let Some(rows) = self.value_or_report(self.list(&of_folder)) else { return };
         let last = rows.into_iter().find(|row| self.open_in(row).is_none());
         if let Some(row) = last.or_else(|| self.moved_here(folder)) {
             let row = self.kept_row(row, &mut Kin::new(folder), unix_ms());
@@ -131,7 +131,7 @@ impl Store {
     fn serve_list(&self, serial: u64, folder: &Path, report: &mut dyn FnMut(StoreNews)) {
         // Closes the sessions of dead parlors, so that the rows are current.
         if let Err(error) = self.list(&ListFilter { limit: Some(0), ..ListFilter::default() }) {
-            report(StoreNews::Listed { serial, rows: Err(words(error)), is_last: true });
+            report(StoreNews::Listed { serial, rows: Err(message(error)), is_last: true });
             return;
         }
         let mut kin = Kin::new(folder);
@@ -149,7 +149,7 @@ impl Store {
                     behind = next;
                 }
                 Err(error) => {
-                    report(StoreNews::Listed { serial, rows: Err(words(error)), is_last: true });
+                    report(StoreNews::Listed { serial, rows: Err(message(error)), is_last: true });
                     return;
                 }
             }
@@ -187,7 +187,7 @@ impl Store {
         // A session without a folder is read-only until the user selects a folder.
         let takes = takes && offers.is_none();
         let kept = if takes { self.reopen(&uid) } else { self.peek(&uid, at).map(|(_, kept)| kept) };
-        ArchiveOpening { uid, takes, at, kept: kept.map_err(words), offers }
+        ArchiveOpening { uid, takes, at, kept: kept.map_err(message), offers }
     }
 
     /// Candidates for a session whose folder is missing, or only named by an imported file: best first; empty if the
@@ -241,6 +241,6 @@ impl Store {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-fn words(error: StoreError) -> String {
+fn message(error: StoreError) -> String {
     error.to_string()
 }

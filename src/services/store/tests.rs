@@ -96,7 +96,7 @@ fn prompts_are_saved_by_folder() {
     let again = another(&dir);
     assert_eq!(again.history(one), ["first", "two\nlines \u{1f980}", "first"]);
     assert_eq!(again.history(two), ["elsewhere"]);
-    assert_eq!(again.take_troubles(), Vec::<String>::new());
+    assert_eq!(again.take_problems(), Vec::<String>::new());
 }
 
 #[test]
@@ -172,5 +172,5 @@ fn an_unusable_data_folder_is_reported() {
     fs::create_dir(dir.path().join("data").join(db::FILE)).unwrap();
     assert!(store.append_prompt(Path::new("/f"), "x").is_err());
     assert_eq!(store.history(Path::new("/f")), Vec::<String>::new());
-    assert_eq!(store.take_troubles().len(), 1);
+    assert_eq!(store.take_problems().len(), 1);
 }

@@ -54,8 +54,8 @@ struct State {
     /// The output for the agent.
     ring: Ring,
     /// The output for the screen that was not reported yet.
-    untold: Vec<u8>,
-    /// Number of bytes that were dropped before `untold`.
+    unreported: Vec<u8>,
+    /// Number of bytes that were dropped before `unreported`.
     left_out_bytes: u64,
     is_lagging: bool,
     /// No process holds the terminal open.
@@ -73,7 +73,7 @@ impl Live {
         let state = State {
             plain: Plain::default(),
             ring: Ring::new(usize::try_from(limit).unwrap_or(usize::MAX)),
-            untold: Vec::new(),
+            unreported: Vec::new(),
             left_out_bytes: 0,
             is_lagging: false,
             is_closed: false,
@@ -135,18 +135,18 @@ impl Live {
         }
         while !state.is_lagging
             && !state.is_ended
-            && !state.untold.is_empty()
-            && state.untold.len() + bytes.len() > MAX_EVENT_BYTES
+            && !state.unreported.is_empty()
+            && state.unreported.len() + bytes.len() > MAX_EVENT_BYTES
         {
             state = self.wait(state, None);
         }
         if state.is_ended {
             return;
         }
-        state.untold.extend_from_slice(bytes);
-        let over = state.untold.len().saturating_sub(LAGGING_BYTES);
+        state.unreported.extend_from_slice(bytes);
+        let over = state.unreported.len().saturating_sub(LAGGING_BYTES);
         if state.is_lagging && over > 0 {
-            state.untold.drain(..over);
+            state.unreported.drain(..over);
             state.left_out_bytes += over as u64;
         }
         self.changed.notify_all();
@@ -165,12 +165,12 @@ impl Live {
             if is_last {
                 state.is_ended = true;
             }
-            if !state.untold.is_empty() && (is_last || now >= next) {
+            if !state.unreported.is_empty() && (is_last || now >= next) {
                 // The last output is bounded, so it needs no credit.
-                let has_credit = backlog.admit(state.untold.len()) || is_last;
+                let has_credit = backlog.admit(state.unreported.len()) || is_last;
                 state.is_lagging = !has_credit;
                 if has_credit {
-                    let bytes = state.take_untold();
+                    let bytes = state.take_unreported();
                     let _ = out.send(ServiceEvent::TerminalOutput { terminal: self.id.clone(), bytes });
                     next = now + TELL_EVERY;
                 } else {
@@ -184,7 +184,7 @@ impl Live {
                 self.changed.notify_all();
                 return;
             }
-            let until_next = (!state.untold.is_empty()).then(|| next.saturating_duration_since(now));
+            let until_next = (!state.unreported.is_empty()).then(|| next.saturating_duration_since(now));
             let until_end = state.exit.as_ref().map(|(_, at)| (*at + LAST_OUTPUT).duration_since(now));
             let at_most = [until_next, until_end].into_iter().flatten().min();
             state = self.wait(state, at_most);
@@ -194,17 +194,17 @@ impl Live {
 
 impl State {
     /// Removes and returns the output to report, preceded by a note about dropped output.
-    fn take_untold(&mut self) -> Vec<u8> {
-        let bytes = std::mem::take(&mut self.untold);
+    fn take_unreported(&mut self) -> Vec<u8> {
+        let bytes = std::mem::take(&mut self.unreported);
         let left_out = std::mem::take(&mut self.left_out_bytes);
         if left_out == 0 {
             return bytes;
         }
-        let mut told = format!("\x1b[0m\r\n… {} KiB of output omitted …\r\n", left_out.div_ceil(1024));
+        let mut output = format!("\x1b[0m\r\n… {} KiB of output omitted …\r\n", left_out.div_ceil(1024));
         // The rest may begin in the middle of a line, a character or a sequence.
         let start = memchr::memchr(b'\n', &bytes).map_or(0, |at| at + 1);
-        told.push_str(&String::from_utf8_lossy(bytes.get(start..).unwrap_or_default()));
-        told.into_bytes()
+        output.push_str(&String::from_utf8_lossy(bytes.get(start..).unwrap_or_default()));
+        output.into_bytes()
     }
 }
 

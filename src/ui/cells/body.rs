@@ -182,7 +182,7 @@ impl ToolBody {
     fn add_diffs(&mut self, diffs: &Diffs, kind: ToolKind, look: &RenderContext<'_>, cols: u16) {
         // The head of the dialog already describes the change of the only file.
         let is_told_above = |diff: &Diff| {
-            let is_plain = diff.is_text && diff.fate != FileStatus::Binary && diff.moved_from.is_none();
+            let is_plain = diff.is_text && diff.status != FileStatus::Binary && diff.moved_from.is_none();
             kind == ToolKind::Edit && diffs.len() == 1 && is_plain
         };
         let columns = DiffColumns::choose(look.diff_layout, cols);

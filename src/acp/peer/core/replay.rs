@@ -18,7 +18,7 @@ impl Peer {
         self.calls.number_from(UNCLAIMED);
         self.events.push(AgentEvent::Started { pid: None });
         if self.codec.has(Quirk::SpeaksFirst) {
-            self.manners.wait_for_word(now);
+            self.handshake.wait_for_message(now);
         } else {
             self.greet(now);
         }
@@ -29,7 +29,7 @@ impl Peer {
     pub fn claim(&mut self, id: u64, method: &str, session: Option<&str>, now: Instant) -> bool {
         if method == "initialize" && matches!(self.phase, Phase::Starting) && self.calls.first_id().is_none()
         {
-            self.manners.forget();
+            self.handshake.forget();
             self.greet(now);
         }
         let same = |own: &str| own == method || reopens(own) && reopens(method);

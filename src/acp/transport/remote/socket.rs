@@ -38,7 +38,7 @@ const MAX_MESSAGE_BYTES: usize = 16 << 20;
 const MAX_UNWRITTEN_BYTES: usize = MAX_MESSAGE_BYTES + (1 << 20);
 
 type Stream = WebSocketStream<Upgraded>;
-type SharedPulse = Arc<Mutex<Keepalive>>;
+type SharedKeepalive = Arc<Mutex<Keepalive>>;
 
 /// An open WebSocket.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct Socket {
     context: HttpContext,
     host: String,
     sink: SplitSink<Stream, Message>,
-    pulse: SharedPulse,
+    keepalive: SharedKeepalive,
 }
 
 impl Socket {
@@ -84,10 +84,10 @@ impl Socket {
             .max_write_buffer_size(MAX_UNWRITTEN_BYTES);
         let stream = WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await;
         let (sink, stream) = stream.split();
-        let pulse = Arc::new(Mutex::new(Keepalive::new(Instant::now())));
-        context.spawn(read(context.clone(), stream, host.clone(), Arc::clone(&pulse)));
-        context.spawn(watch(context.clone(), host.clone(), Arc::clone(&pulse)));
-        Ok(Self { context, host, sink, pulse })
+        let keepalive = Arc::new(Mutex::new(Keepalive::new(Instant::now())));
+        context.spawn(read(context.clone(), stream, host.clone(), Arc::clone(&keepalive)));
+        context.spawn(watch(context.clone(), host.clone(), Arc::clone(&keepalive)));
+        Ok(Self { context, host, sink, keepalive })
     }
 
     /// Sends a message.
@@ -104,14 +104,14 @@ impl Socket {
         }
         let Ok(text) = Utf8Bytes::try_from(frame.clone()) else { return Ok(()) };
         if let Some(envelope::Envelope { kind: Kind::Request, id: Some(id), .. }) = envelope::read(&text) {
-            held(&self.pulse).asked(&id);
+            held(&self.keepalive).asked(&id);
         }
         self.sink.send(Message::Text(text)).await.map_err(|error| broken(&self.host, &error))
     }
 
     /// Sends a ping if one is due, to keep proxies from closing the connection and to detect a lost peer.
     pub async fn ping(&mut self) -> Result<(), LinkEnd> {
-        let says = held(&self.pulse).ping(self.context.timeouts.ping, Instant::now());
+        let says = held(&self.keepalive).ping(self.context.timeouts.ping, Instant::now());
         let Some(says) = says else { return Ok(()) };
         let ping = Message::Ping(Bytes::copy_from_slice(&says));
         self.sink.send(ping).await.map_err(|error| broken(&self.host, &error))
@@ -123,17 +123,17 @@ impl Socket {
     }
 }
 
-fn held(pulse: &SharedPulse) -> std::sync::MutexGuard<'_, Keepalive> {
-    pulse.lock().unwrap_or_else(PoisonError::into_inner)
+fn held(keepalive: &SharedKeepalive) -> std::sync::MutexGuard<'_, Keepalive> {
+    keepalive.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends the connection if the peer does not answer pings. The timeout must be exceeded in two consecutive checks: after
 /// a suspend of this machine, data that has arrived is read first.
-async fn watch(context: HttpContext, host: String, pulse: SharedPulse) {
+async fn watch(context: HttpContext, host: String, keepalive: SharedKeepalive) {
     let mut was_lost = false;
     loop {
         sleep(context.timeouts.pong / 2).await;
-        let lost = held(&pulse).lost_for(context.timeouts.pong, Instant::now());
+        let lost = held(&keepalive).lost_for(context.timeouts.pong, Instant::now());
         let is_second = std::mem::replace(&mut was_lost, lost.is_some());
         if let Some(silence) = lost.filter(|_| is_second) {
             let seconds = silence.as_secs();
@@ -143,17 +143,22 @@ async fn watch(context: HttpContext, host: String, pulse: SharedPulse) {
     }
 }
 
-async fn read(context: HttpContext, mut stream: SplitStream<Stream>, host: String, pulse: SharedPulse) {
+async fn read(
+    context: HttpContext,
+    mut stream: SplitStream<Stream>,
+    host: String,
+    keepalive: SharedKeepalive,
+) {
     let end = loop {
         match stream.next().await {
             Some(Ok(Message::Text(text))) => {
-                let answered = answered(&text, &pulse);
-                held(&pulse).heard(answered.as_deref(), Instant::now());
+                let answered = answered(&text, &keepalive);
+                held(&keepalive).heard(answered.as_deref(), Instant::now());
                 if context.inlet.message(&Bytes::from(text)).await.is_err() {
                     return;
                 }
             }
-            Some(Ok(Message::Pong(says))) => held(&pulse).pong(&says, Instant::now()),
+            Some(Ok(Message::Pong(says))) => held(&keepalive).pong(&says, Instant::now()),
             Some(Ok(Message::Binary(bytes))) => {
                 context.inlet.trace(&format!("A binary frame of {} bytes was ignored.", bytes.len()));
             }
@@ -164,7 +169,7 @@ async fn read(context: HttpContext, mut stream: SplitStream<Stream>, host: Strin
                 let why = if why.trim().is_empty() { why } else { format!(" ({})", why.trim()) };
                 break LinkEnd::Io(format!("{host} closed the WebSocket{why}"));
             }
-            Some(Ok(_)) => held(&pulse).heard(None, Instant::now()),
+            Some(Ok(_)) => held(&keepalive).heard(None, Instant::now()),
             Some(Err(error)) => break broken(&host, &error),
             None => break LinkEnd::Io(format!("{host} ended the WebSocket")),
         }
@@ -173,8 +178,8 @@ async fn read(context: HttpContext, mut stream: SplitStream<Stream>, host: Strin
 }
 
 /// The request of parlor that a message responds to. Skips parsing for messages with a method, which are most of them.
-fn answered(text: &str, pulse: &SharedPulse) -> Option<String> {
-    if !held(pulse).is_at_work() || text.contains("\"method\":") {
+fn answered(text: &str, keepalive: &SharedKeepalive) -> Option<String> {
+    if !held(keepalive).is_at_work() || text.contains("\"method\":") {
         return None;
     }
     envelope::read(text).filter(|envelope| envelope.kind == Kind::Response)?.id

@@ -115,7 +115,7 @@ fn a_power_failure_at_any_byte_preserves_earlier_commits() {
                 conn.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0))
             });
             assert_eq!(check.unwrap(), "ok", "part {part}, cut at {cut}");
-            assert_eq!(found.take_troubles(), Vec::<String>::new());
+            assert_eq!(found.take_problems(), Vec::<String>::new());
         }
     }
 }
@@ -219,7 +219,7 @@ fn growth_of_the_store_is_reported_repeatedly() {
     for _ in 0..10 {
         writer.keep_now(vec![says(1, &"x".repeat(300 << 10))]);
         while let Ok(event) = received.try_recv() {
-            words.extend(if let ServiceEvent::Trouble(text) = event { Some(text) } else { None });
+            words.extend(if let ServiceEvent::Problem(text) = event { Some(text) } else { None });
         }
     }
     let [first, second] = words.as_slice() else { panic!("{words:?}") };

@@ -14,7 +14,7 @@ const CHILD_DIR: &str = "PARLOR_TEST_STORE_CHILD";
 pub fn next_trouble(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> String {
     loop {
         match received.blocking_recv() {
-            Some(ServiceEvent::Trouble(words)) => return words,
+            Some(ServiceEvent::Problem(words)) => return words,
             // The id of a recorded session is not an error.
             Some(ServiceEvent::Store(news)) => {
                 if let StoreNews::Told(words) = *news {
@@ -169,13 +169,13 @@ fn a_damaged_file_is_renamed_and_reported() {
     fs::write(&path, &garbage).unwrap();
     let store = another(&dir);
     assert_eq!(store.count().unwrap(), 0);
-    let troubles = store.take_troubles();
+    let troubles = store.take_problems();
     assert!(troubles.len() == 1 && troubles[0].contains("It was renamed to"), "{troubles:?}");
     let aside = broken_files(&data);
     assert!(aside.iter().any(|path| fs::read(path).unwrap() == garbage), "{aside:?}");
     record(&store, vec![head("s2"), prompt(1, "two"), ended(1)]);
     assert_eq!(another(&dir).count().unwrap(), 1);
-    assert_eq!(store.take_troubles(), Vec::<String>::new());
+    assert_eq!(store.take_problems(), Vec::<String>::new());
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn kill_writers(lane: u32, rounds: u32) {
         assert!(answers.len() as u64 > least, "lane {lane}, round {round}: {answers:?}");
         assert!(answers.iter().copied().eq(0..u32::try_from(answers.len()).unwrap()), "{answers:?}");
         assert_eq!(events.last().unwrap().record, Record::TurnEnded(TurnOutcome::Cut));
-        assert_eq!(store.take_troubles(), Vec::<String>::new());
+        assert_eq!(store.take_problems(), Vec::<String>::new());
     }
     let check: String = Store::open(&data)
         .unwrap()

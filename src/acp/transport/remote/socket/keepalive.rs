@@ -105,63 +105,63 @@ mod tests {
 
     /// A peer that answered the first ping while idle.
     fn awake(now: Instant) -> Keepalive {
-        let mut pulse = Keepalive::new(now);
-        let says = pulse.ping(STEP, now).unwrap();
-        pulse.pong(&says, now);
-        pulse
+        let mut keepalive = Keepalive::new(now);
+        let says = keepalive.ping(STEP, now).unwrap();
+        keepalive.pong(&says, now);
+        keepalive
     }
 
     #[test]
     fn a_silent_peer_that_answered_pings_is_lost() {
         let now = Instant::now();
-        let mut pulse = awake(now);
-        assert_eq!(pulse.ping(STEP, now + STEP / 2), None, "a message was received just now");
-        assert!(pulse.ping(STEP, now + STEP).is_some());
-        assert_eq!(pulse.lost_for(STEP, now + STEP), None);
-        assert_eq!(pulse.lost_for(STEP, now + 2 * STEP), Some(2 * STEP));
-        pulse.heard(None, now + 2 * STEP);
-        assert_eq!(pulse.lost_for(STEP, now + 9 * STEP), None, "any message resets the timeout");
+        let mut keepalive = awake(now);
+        assert_eq!(keepalive.ping(STEP, now + STEP / 2), None, "a message was received just now");
+        assert!(keepalive.ping(STEP, now + STEP).is_some());
+        assert_eq!(keepalive.lost_for(STEP, now + STEP), None);
+        assert_eq!(keepalive.lost_for(STEP, now + 2 * STEP), Some(2 * STEP));
+        keepalive.heard(None, now + 2 * STEP);
+        assert_eq!(keepalive.lost_for(STEP, now + 9 * STEP), None, "any message resets the timeout");
     }
 
     #[test]
     fn a_peer_that_never_answered_pings_is_not_lost() {
         let now = Instant::now();
-        let mut pulse = Keepalive::new(now);
+        let mut keepalive = Keepalive::new(now);
         for step in 1..9 {
-            assert!(pulse.ping(STEP, now + step * STEP).is_some());
+            assert!(keepalive.ping(STEP, now + step * STEP).is_some());
         }
-        assert_eq!(pulse.lost_for(STEP, now + 99 * STEP), None);
-        pulse.pong(b"of its own", now);
-        assert!(pulse.ping(STEP, now + STEP).is_some());
-        assert_eq!(pulse.lost_for(STEP, now + 99 * STEP), None, "an unsolicited pong does not count");
+        assert_eq!(keepalive.lost_for(STEP, now + 99 * STEP), None);
+        keepalive.pong(b"of its own", now);
+        assert!(keepalive.ping(STEP, now + STEP).is_some());
+        assert_eq!(keepalive.lost_for(STEP, now + 99 * STEP), None, "an unsolicited pong does not count");
     }
 
     #[test]
     fn a_peer_that_reads_nothing_during_work_is_not_lost_until_the_work_ends() {
         let now = Instant::now();
-        let mut pulse = awake(now);
-        pulse.asked("2");
-        let says = pulse.ping(STEP, now + STEP).unwrap();
-        assert_eq!(pulse.lost_for(STEP, now + 99 * STEP), None);
+        let mut keepalive = awake(now);
+        keepalive.asked("2");
+        let says = keepalive.ping(STEP, now + STEP).unwrap();
+        assert_eq!(keepalive.lost_for(STEP, now + 99 * STEP), None);
         // The agent responds, gets the next request, and only then reads the ping.
-        pulse.heard(Some("2"), now + 100 * STEP);
-        pulse.asked("3");
-        pulse.pong(&says, now + 100 * STEP);
-        assert!(pulse.ping(STEP, now + 101 * STEP).is_some());
-        assert_eq!(pulse.lost_for(STEP, now + 199 * STEP), None, "it still does not read during work");
-        pulse.heard(Some("3"), now + 200 * STEP);
-        assert!(pulse.ping(STEP, now + 201 * STEP).is_some());
-        assert!(pulse.lost_for(STEP, now + 202 * STEP).is_some(), "it answers while idle");
+        keepalive.heard(Some("2"), now + 100 * STEP);
+        keepalive.asked("3");
+        keepalive.pong(&says, now + 100 * STEP);
+        assert!(keepalive.ping(STEP, now + 101 * STEP).is_some());
+        assert_eq!(keepalive.lost_for(STEP, now + 199 * STEP), None, "it still does not read during work");
+        keepalive.heard(Some("3"), now + 200 * STEP);
+        assert!(keepalive.ping(STEP, now + 201 * STEP).is_some());
+        assert!(keepalive.lost_for(STEP, now + 202 * STEP).is_some(), "it answers while idle");
     }
 
     #[test]
     fn a_peer_that_answered_during_work_can_be_lost_during_work() {
         let now = Instant::now();
-        let mut pulse = awake(now);
-        pulse.asked("2");
-        let says = pulse.ping(STEP, now).unwrap();
-        pulse.pong(&says, now);
-        assert!(pulse.ping(STEP, now + STEP).is_some());
-        assert!(pulse.lost_for(STEP, now + 2 * STEP).is_some());
+        let mut keepalive = awake(now);
+        keepalive.asked("2");
+        let says = keepalive.ping(STEP, now).unwrap();
+        keepalive.pong(&says, now);
+        assert!(keepalive.ping(STEP, now + STEP).is_some());
+        assert!(keepalive.lost_for(STEP, now + 2 * STEP).is_some());
     }
 }
