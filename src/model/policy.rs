@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use command::{CommandAccess, approved_lines, is_plain_environment, shell_line};
-pub use protected::{Protection, is_repository, protection_of, reason_for_root};
+pub use protected::{Protection, is_repository, protection_of};
 
 /// An action that an agent requests from parlor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! The list of files and pages to open, taken from the selected item, otherwise from the last items.
+//! The list of files and links to open, taken from the selected item, otherwise from the last items.
 
 use crate::app::state::places::of_item;
 use crate::app::{Effect, PickerKind, PickerRow, PickerValue, Session, State};
@@ -19,13 +19,12 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     let Some(session) = state.active_session() else { return true };
     let rows = rows(session);
     if rows.is_empty() {
-        let what = if session.selected.is_some() {
-            "The selected item has"
+        let text = if session.selected.is_some() {
+            "The selected item has no file or link."
         } else {
-            "The transcript \
-            above has"
+            "The transcript above has no file or link."
         };
-        say(state, format!("{what} no file or link."), fx);
+        say(state, text, fx);
         return true;
     }
     let title = if session.selected.is_some() { "Open from selected item" } else { "Open" };
@@ -37,15 +36,15 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
 /// The places without repetition, those of the latest item first.
 fn rows(session: &Session) -> Vec<PickerRow> {
     let items = session.transcript.items();
-    let marked = session.selected.and_then(|id| session.transcript.get(id));
-    let last = session.reading.and_then(|(_, last)| usize::try_from(last.0).ok());
+    let selected = session.selected.and_then(|id| session.transcript.get(id));
+    let last = session.reading.and_then(|(_, last)| session.transcript.index_of(last));
     let end = last.map_or(items.len(), |last| last.saturating_add(1).min(items.len()));
-    let looked_at: Vec<_> = match marked {
+    let searched: Vec<_> = match selected {
         Some(item) => vec![item],
         None => items.get(..end).unwrap_or_default().iter().rev().take(MOST_ITEMS).collect(),
     };
     let mut targets: Vec<Target> = Vec::new();
-    for item in looked_at {
+    for item in searched {
         for target in of_item(item, session) {
             if !targets.contains(&target) {
                 targets.push(target);

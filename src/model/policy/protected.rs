@@ -33,10 +33,10 @@ impl Protection {
     /// The reason as a sentence.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Git => "git runs commands from this file.",
+            Self::Git => "Version control runs commands from this file.",
             Self::Tool => "Development tools run commands from this file.",
             Self::Agent => "This file configures an agent.",
-            Self::Startup => "Programs run this file on startup.",
+            Self::Startup => "Programs run this file or read their settings from it.",
             Self::Keys => "This file contains credentials or login settings.",
             Self::Own => "This is a parlor file.",
             Self::WideRoot => "The session's folder is your home folder or a parent of it.",
@@ -167,35 +167,38 @@ pub fn protection_of(path: &Path, root: Option<&Path>, policy: &Policy) -> Optio
     if let Some(why) = find(FILES, last).or_else(by_prefix) {
         return Some(why);
     }
-    let parent = names.len().checked_sub(2).and_then(|place| names.get(place)).map(String::as_str);
+    let parent = names.len().checked_sub(2).and_then(|index| names.get(index)).map(String::as_str);
     if let Some(cargo) = names.iter().position(|name| name == ".cargo") {
         let next = names.get(cargo + 1).map(String::as_str).unwrap_or_default();
-        if next.starts_with("config") || matches!(next, "bin" | "env") || last.starts_with("credentials") {
+        if last.starts_with("credentials") {
+            return Some(Protection::Keys);
+        }
+        if next.starts_with("config") || matches!(next, "bin" | "env") {
             return Some(Protection::Tool);
         }
     }
     if parent == Some("mise") && last.starts_with("config") {
         return Some(Protection::Tool);
     }
-    let home = policy.home.as_deref()?;
-    if HOME_FOLDERS.iter().any(|folder| is_in(path, &home.join(folder))) {
+    let home = policy.home.as_deref();
+    if home.is_some_and(|home| HOME_FOLDERS.iter().any(|folder| is_in(path, &home.join(folder)))) {
         return Some(Protection::Startup);
     }
-    root.and_then(|root| reason_for_root(root, Some(home)))
+    root.and_then(|root| protection_of_root(root, home))
 }
 
 /// Why every write in a session's folder needs confirmation, if the folder is too broad.
-pub fn reason_for_root(root: &Path, home: Option<&Path>) -> Option<Protection> {
+fn protection_of_root(root: &Path, home: Option<&Path>) -> Option<Protection> {
     let is_wide = root.parent().is_none() || home.is_some_and(|home| is_in(home, root));
     is_wide.then_some(Protection::WideRoot)
 }
 
-/// Whether the entries of a folder make it a bare git repository, or nearly: git requires three, and two are
-/// enough here.
-pub fn is_repository(has: impl Fn(&str) -> bool, written: &OsStr) -> bool {
-    let written = folded(written);
+/// Whether a folder looks like a bare git repository. git requires `HEAD`, `objects` and `refs`; two of them are
+/// enough here, or one if the entry to be written is `HEAD`.
+pub fn is_repository(has: impl Fn(&str) -> bool, entry: &OsStr) -> bool {
+    let entry = folded(entry);
     let found = ["HEAD", "objects", "refs"].iter().filter(|name| has(name)).count();
-    found >= 2 || (found >= 1 && written == "head")
+    found >= 2 || (found >= 1 && entry == "head")
 }
 
 /// Whether a path is a folder or inside it, ignoring case.

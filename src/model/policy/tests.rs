@@ -93,6 +93,7 @@ fn own_and_home_folders_are_protected() {
     assert_eq!(of("/srv/parlor-data/grants/x"), Some(Protection::Own));
     assert_eq!(of("/home/u/.config/autostart/x.desktop"), Some(Protection::Startup));
     assert_eq!(of("/home/u/.local/bin/git"), Some(Protection::Startup));
+    assert_eq!(of("/home/u/.cargo/credentials.toml"), Some(Protection::Keys));
     assert_eq!(of("/home/u/code/x"), None);
 }
 
@@ -109,7 +110,12 @@ fn every_write_needs_confirmation_if_the_root_is_home_or_a_parent() {
         let covered = decide(&policy, &write("/home/u/notes.txt"), &Facts { is_covered: true, ..facts });
         assert_eq!(covered, Verdict::Allow(AllowedBy::ApprovedCall));
     }
-    assert_eq!(reason_for_root(Path::new("/home/u/code"), policy.home.as_deref()), None);
+    assert_eq!(protection_of(Path::new("/home/u/code/x"), Some(Path::new("/home/u/code")), &policy), None);
+    let homeless = Policy { home: None, ..policy };
+    assert_eq!(
+        protection_of(Path::new("/etc/hosts"), Some(Path::new("/")), &homeless),
+        Some(Protection::WideRoot)
+    );
 }
 
 #[test]

@@ -190,7 +190,7 @@ fn write_confirmation_shows_the_change_and_the_resolved_path() {
         "Write to a protected file?",
         "notes.txt",
         "resolves to .git/hooks/pre-commit",
-        "git runs commands from this file.",
+        "Version control runs commands from this file.",
         "exit 0",
         "#!/bin/sh",
         "▸ 4  Refuse",
@@ -218,7 +218,7 @@ fn permission_requests_mark_protected_files() {
         text(&stage.draw(&mut stage.view(), &theme("dark"), size))
     };
     let hook = shown(&[".git/hooks/pre-commit"], (120, 40));
-    let words = "Protected file: .git/hooks/pre-commit. git runs commands from this";
+    let words = "Protected file: .git/hooks/pre-commit. Version control runs";
     assert!(hook.contains(words), "{hook}");
     let both = shown(&["src/../.envrc", ".vscode/tasks.json", "src/a.rs"], (120, 40));
     assert!(both.contains("Protected file: .envrc.") && both.contains("Protected file: .vscode/tasks.json."));

@@ -79,3 +79,16 @@ fn places_of_the_selected_item_or_of_the_last_ones_are_listed() {
     rig.act(Action::OpenPlaces);
     assert_eq!(rig.state.flash.as_deref(), Some("The selected item has no file or link."));
 }
+
+#[test]
+fn places_are_listed_from_the_bottom_of_the_screen_upwards() {
+    let mut rig = Rig::new();
+    rig.session().place.cwd = "/home/u/shop".into();
+    let first = say(&mut rig, "In src/a.rs");
+    let second = say(&mut rig, "In src/b.rs");
+    say(&mut rig, "In src/c.rs");
+    rig.session().transcript.remove(first);
+    rig.session().reading = Some((second, second));
+    rig.act(Action::OpenPlaces);
+    assert_eq!(rig.shown(), ["src/b.rs"]);
+}
