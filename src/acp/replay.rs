@@ -174,7 +174,7 @@ impl LoggedAgent {
     /// Matches a request of the log with the one that the app made. Returns false if there is none.
     pub fn claim(&mut self, request: &Request, now: Instant) -> bool {
         let session = request.session.as_ref().map(SessionId::as_str);
-        self.peer.claim(request.id, &request.method, session, now.into())
+        self.peer.match_logged_request(request.id, &request.method, session, now.into())
     }
 
     /// Marks a request that was not made again, so that its response is skipped.

@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Shown wherever a prompt is offered to be resent although only its response may have been lost.
+/// Shown when the user can resend a prompt that the agent may already have received.
 pub const MAY_RUN_TWICE: &str = "The prompt may have been received; resending may run it twice.";
 
-/// The part that failed.
+/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
@@ -16,19 +16,19 @@ pub enum FaultKind {
     Line,
     /// The agent sent an invalid message.
     Protocol,
-    /// The agent returned an error, or a requirement of it is missing.
+    /// The agent returned an error, or something that it needs is missing.
     #[default]
     Agent,
     /// The agent or its service is busy; a retry may succeed.
     Busy,
-    /// The agent lost the session; it is reopened and the prompt is resent.
+    /// The agent lost the session; it is reopened, or a new one is started, and the prompt is resent.
     Gone,
     /// The prompt was not sent, because the agent does not support it.
     Unsent,
 }
 
 impl FaultKind {
-    /// All classes.
+    /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::Line, Self::Protocol, Self::Agent, Self::Busy, Self::Gone, Self::Unsent];
 
@@ -55,13 +55,13 @@ impl FaultKind {
         }
     }
 
-    /// Whether it is the class of unknown errors.
+    /// Whether it is the default kind.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
     /// Whether resending the prompt may help.
-    pub fn may_pass(self) -> bool {
+    pub fn is_worth_resending(self) -> bool {
         matches!(self, Self::Line | Self::Busy)
     }
 }

@@ -8,14 +8,14 @@ use tokio::sync::mpsc::Receiver;
 use crate::model::{Batch, ConnId};
 
 /// A batch of events; `None`: the connection ended and was removed.
-pub type LinkEvent = (ConnId, Option<Batch>);
+pub type ConnectionBatch = (ConnId, Option<Batch>);
 
 /// The event channels of all open connections.
 #[derive(Debug, Default)]
 pub struct Agents {
     channels: Vec<(ConnId, Receiver<Batch>)>,
     /// The index at which the next poll starts, so that a flooding agent cannot starve others.
-    turn: usize,
+    next_index: usize,
 }
 
 impl Agents {
@@ -30,29 +30,29 @@ impl Agents {
     }
 
     /// Waits for the next batch.
-    pub async fn next(&mut self) -> LinkEvent {
+    pub async fn next(&mut self) -> ConnectionBatch {
         poll_fn(|cx| self.poll(cx)).await
     }
 
     /// The next batch, if one is ready.
-    pub fn try_next(&mut self) -> Option<LinkEvent> {
+    pub fn try_next(&mut self) -> Option<ConnectionBatch> {
         match self.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(batch) => Some(batch),
             Poll::Pending => None,
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionBatch> {
         let count = self.channels.len();
         for offset in 0..count {
-            let index = (self.turn + offset) % count;
+            let index = (self.next_index + offset) % count;
             let Some((conn, channel)) = self.channels.get_mut(index) else { continue };
             if let Poll::Ready(batch) = channel.poll_recv(cx) {
                 let conn = *conn;
                 if batch.is_none() {
                     self.channels.remove(index);
                 }
-                self.turn = index + 1;
+                self.next_index = index + 1;
                 return Poll::Ready((conn, batch));
             }
         }

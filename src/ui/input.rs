@@ -35,8 +35,8 @@ pub fn route(
 ) -> Vec<Event> {
     match event {
         Terminal::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-        Terminal::Key(key) => with_input(on_key(key, state, view, keymap, now)),
-        Terminal::Paste(text) => with_input(on_paste(text, state, view, now)),
+        Terminal::Key(key) => as_user_input(on_key(key, state, view, keymap, now)),
+        Terminal::Paste(text) => as_user_input(on_paste(text, state, view, now)),
         Terminal::Mouse(mouse) => mouse::on_mouse(*mouse, state, view, now),
         Terminal::FocusGained => vec![Event::Focus(true)],
         Terminal::FocusLost => vec![Event::Focus(false)],
@@ -44,7 +44,8 @@ pub fn route(
     }
 }
 
-fn with_input(events: Vec<Event>) -> Vec<Event> {
+/// Marks the events as input of the user, which restarts the grace period of a dialog.
+fn as_user_input(events: Vec<Event>) -> Vec<Event> {
     vec![if events.is_empty() { Event::Input } else { Event::Key(events) }]
 }
 

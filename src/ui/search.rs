@@ -30,21 +30,21 @@ pub(super) fn draw(
     let search = dialogs::search_of(scene.state)?;
     hits.add(area, Hit::Act(Action::OpenSearch));
     let count = count(scene, search);
-    let lead = if search.is_regex { "regex " } else { "find " };
+    let label = if search.is_regex { "regex " } else { "find " };
     let start = area.x + 1;
-    let (x, _) = buf.set_stringn(start, area.y, lead, lead.len(), scene.style(Role::Accent));
+    let (x, _) = buf.set_stringn(start, area.y, label, label.len(), scene.style(Role::Accent));
     let room = usize::from(area.right().saturating_sub(x + 1));
     let count_cols = line_width(&count);
     // The query gets at least half of the line.
     let room = room.saturating_sub(count_cols + 2).max(room / 2);
-    let used = draw_query(scene, search, Rect { x, width: to_u16(room), ..area }, buf);
-    let mut right = area.right().saturating_sub(to_u16(count_cols) + 1).max(x + to_u16(used.1) + 1);
+    let (cursor_col, query_cols) = draw_query(scene, search, Rect { x, width: to_u16(room), ..area }, buf);
+    let mut right = area.right().saturating_sub(to_u16(count_cols) + 1).max(x + to_u16(query_cols) + 1);
     buf.put_line(right, area.y, &count, area.right().saturating_sub(right + 1));
-    let free = usize::from(right).saturating_sub(usize::from(x) + used.1 + 4);
+    let free = usize::from(right).saturating_sub(usize::from(x) + query_cols + 4);
     let line = scene.hints(&hints(scene, search), free);
     right = right.saturating_sub(to_u16(line_width(&line)) + 2);
     buf.put_line(right, area.y, &line, to_u16(free));
-    search.is_typing.then(|| Position::new(x + to_u16(used.0), area.y))
+    search.is_typing.then(|| Position::new(x + to_u16(cursor_col), area.y))
 }
 
 /// Draws the query, scrolled so that the cursor is visible. Returns the cursor column and the width.
@@ -66,7 +66,7 @@ fn draw_query(scene: &FrameContext, search: &Search, area: Rect, buf: &mut Canva
     (at, text::width(&all))
 }
 
-/// `3 of 17`, an error, or "no matches"; with a sign while the search is running.
+/// `3 of 17`, an error, or "no match"; followed by an ellipsis while the search is running.
 fn count(scene: &FrameContext, search: &Search) -> Line<'static> {
     if let Some(problem) = &search.problem {
         return scene.span(Role::Warning, text::truncate(&text::one_line(problem), 40)).into();
@@ -98,7 +98,7 @@ fn hints(scene: &FrameContext, search: &Search) -> Vec<(String, String)> {
     let can_look_back = dialogs::looks_no_further(search) && scene.session.pages.earlier().is_some();
     let hints = [
         scene.hint(context, next, does).filter(|_| has_hits),
-        scene.hint(context, next, "search them").filter(|_| can_look_back),
+        scene.hint(context, next, "search earlier events").filter(|_| can_look_back),
         scene.hint(context, Action::PreviousHit, "previous").filter(|_| has_hits),
         scene.hint(context, Action::Escape, "close"),
         scene.hint(context, Action::ToggleRegex, if search.is_regex { "literal" } else { "regex" }),

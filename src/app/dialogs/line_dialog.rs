@@ -122,8 +122,8 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             let taken = providers::take_url(state, conn, id, api, &text, fx);
             refuse(state, taken);
         }
-        LinePurpose::ProviderHeader { conn, wish } => {
-            let taken = providers::take_header(state, conn, wish, &text, fx);
+        LinePurpose::ProviderHeader { conn, request } => {
+            let taken = providers::take_header(state, conn, request, &text, fx);
             refuse(state, taken);
         }
         LinePurpose::AuthVars { conn, method, mut given, mut missing } => {

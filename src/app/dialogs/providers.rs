@@ -1,6 +1,5 @@
-//! Asks for the provider of the agent's models: provider, API, address, headers.
-//!
-//! A sequence of pickers and inputs; `operations` sends the result after the last one.
+//! Dialogs that set a model provider of an agent. They ask for the provider, API, base URL and headers, one after the
+//! other; `operations` sends the result after the last one.
 //! Invariant: headers are sent only to the address that they were entered for.
 
 use crate::app::lifecycle::operations;
@@ -88,7 +87,7 @@ pub fn pick_api(state: &mut State, conn: ConnId, id: String, api: String, fx: &m
     }));
 }
 
-/// An address was entered: asks for headers. The error is the problem with the address.
+/// A base URL was entered: asks for headers. Returns an error message if the URL is invalid.
 pub fn take_url(
     state: &mut State,
     conn: ConnId,
@@ -97,38 +96,39 @@ pub fn take_url(
     url: &str,
     fx: &mut Vec<Effect>,
 ) -> Result<(), String> {
-    let is_web = url.starts_with("https://") || url.starts_with("http://");
-    if !is_web || !validate::is_uri(url) {
+    let is_http = url.starts_with("https://") || url.starts_with("http://");
+    if !is_http || !validate::is_uri(url) {
         return Err("Type a URL that starts with https:// or http://.".to_owned());
     }
     state.modals.pop();
-    let wishes = state.conns.get(&conn).map(|conn| conn.spec.wire.providers.as_slice()).unwrap_or_default();
-    let known = wishes.iter().filter(|wish| wish.id == id).find_map(|wish| {
-        wish.target.as_ref().filter(|target| target.base_url == url).map(|target| target.headers.clone())
+    let configured =
+        state.conns.get(&conn).map(|conn| conn.spec.wire.providers.as_slice()).unwrap_or_default();
+    let known = configured.iter().filter(|provider| provider.id == id).find_map(|provider| {
+        provider.target.as_ref().filter(|target| target.base_url == url).map(|target| target.headers.clone())
     });
     let is_known = known.is_some();
     let target =
         ProviderTarget { api_type: api, base_url: url.to_owned(), headers: known.unwrap_or_default() };
-    let wish = ProviderRequest { id, target: Some(target) };
+    let request = ProviderRequest { id, target: Some(target) };
     if is_known {
-        operations::change_provider(state, conn, wish, fx);
+        operations::change_provider(state, conn, request, fx);
     } else {
-        ask_header(state, conn, wish);
+        ask_header(state, conn, request);
     }
     Ok(())
 }
 
-/// A header was entered, or none. The error is the problem with it.
+/// A header was entered, or none. Returns an error message if the header is invalid.
 pub fn take_header(
     state: &mut State,
     conn: ConnId,
-    mut wish: ProviderRequest,
+    mut request: ProviderRequest,
     line: &str,
     fx: &mut Vec<Effect>,
 ) -> Result<(), String> {
     if line.is_empty() {
         state.modals.pop();
-        operations::change_provider(state, conn, wish, fx);
+        operations::change_provider(state, conn, request, fx);
         return Ok(());
     }
     let is_name = |name: &str| {
@@ -138,28 +138,28 @@ pub fn take_header(
     let Some((name, value)) = line.split_once(':').filter(|(name, _)| is_name(name.trim())) else {
         return Err("Type name: value, for example Authorization: Bearer …".to_owned());
     };
-    if let Some(target) = &mut wish.target {
+    if let Some(target) = &mut request.target {
         target.headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
     state.modals.pop();
-    ask_header(state, conn, wish);
+    ask_header(state, conn, request);
     Ok(())
 }
 
-fn ask_header(state: &mut State, conn: ConnId, wish: ProviderRequest) {
-    let count = wish.target.as_ref().map_or(0, |target| target.headers.len());
+fn ask_header(state: &mut State, conn: ConnId, request: ProviderRequest) {
+    let count = request.target.as_ref().map_or(0, |target| target.headers.len());
     let help = if count == 0 {
         "HTTP header, for example Authorization: Bearer … Leave empty to continue."
     } else {
         "Another header. Leave empty to finish."
     };
     state.modals.push(Modal::Line(LineDialog {
-        title: format!("Credentials of {}", wish.id),
+        title: format!("Credentials of {}", request.id),
         help: help.to_owned(),
         input: LineInput::default(),
         is_secret: true,
         problem: None,
-        purpose: LinePurpose::ProviderHeader { conn, wish },
+        purpose: LinePurpose::ProviderHeader { conn, request },
     }));
 }
 

@@ -323,7 +323,7 @@ pub(in crate::app) fn on_reply(
         }
         Err(error) => {
             let fault = texts::fault_of(&error);
-            if let Some(session) = state.sessions.get_mut(&key).filter(|_| fault.may_pass()) {
+            if let Some(session) = state.sessions.get_mut(&key).filter(|_| fault.is_worth_resending()) {
                 let may_have_arrived = fault == FaultKind::Line;
                 session.failed_prompt = Some(FailedPrompt { text: text.clone(), may_have_arrived });
             }

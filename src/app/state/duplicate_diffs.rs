@@ -1,4 +1,5 @@
-//! Detects changes that a call reports more than once: as texts, as a patch, and as a patch in its text.
+//! Detects changes that a tool call reports more than once: as old and new text, as a patch, or as a patch inside a text
+//! block.
 //!
 //! Invariant: a patch with at least one line that no other change contains is not a duplicate.
 
@@ -10,7 +11,7 @@ use crate::model::{DiffChange, FileDiff};
 /// How a patch starts.
 const BEGINS: [&str; 4] = ["*** Begin Patch", "diff --git ", "--- ", "@@"];
 
-/// Whether a text is a patch, optionally fenced, all of whose lines these changes contain.
+/// Whether a text is a patch (possibly fenced) whose added and removed lines all occur in `diffs`.
 pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
     let text = text.trim();
     let body = match text.strip_prefix("```").and_then(|rest| rest.split_once('\n')) {
@@ -20,7 +21,7 @@ pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> boo
     BEGINS.iter().any(|begin| body.starts_with(begin)) && is_contained(body, diffs)
 }
 
-/// Whether these changes contain each added and removed line of a patch, and each file it names.
+/// Whether `diffs` contain each added and removed line of a patch, and each file it names.
 pub(in crate::app) fn is_contained<'d>(patch: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
     let (mut old, mut new) = (HashSet::new(), HashSet::new());
     let mut paths = Vec::new();
@@ -34,8 +35,8 @@ pub(in crate::app) fn is_contained<'d>(patch: &str, diffs: impl Iterator<Item = 
             DiffChange::Patch(text) => {
                 for (_, line) in PatchLines::new(text) {
                     match line {
-                        PatchLine::Removed(line) => old.insert(bare(line)),
-                        PatchLine::Added(line) => new.insert(bare(line)),
+                        PatchLine::Removed(line) => old.insert(without_cr(line)),
+                        PatchLine::Added(line) => new.insert(without_cr(line)),
                         _ => false,
                     };
                 }
@@ -43,14 +44,14 @@ pub(in crate::app) fn is_contained<'d>(patch: &str, diffs: impl Iterator<Item = 
         }
     }
     let is_known = |path: &str| {
-        let bare = path.trim_start_matches('/');
-        paths.iter().any(|known| known.ends_with(bare) || known.ends_with(path))
+        let relative = path.trim_start_matches('/');
+        paths.iter().any(|known| known.ends_with(relative) || known.ends_with(path))
     };
     let mut has_any = false;
     for (_, line) in PatchLines::new(patch) {
-        let is_told = match line {
-            PatchLine::Removed(line) => old.contains(bare(line)),
-            PatchLine::Added(line) => new.contains(bare(line)),
+        let is_known_line = match line {
+            PatchLine::Removed(line) => old.contains(without_cr(line)),
+            PatchLine::Added(line) => new.contains(without_cr(line)),
             PatchLine::Section(_, path)
             | PatchLine::MoveTo(path)
             | PatchLine::OldFile(Some(path))
@@ -58,7 +59,7 @@ pub(in crate::app) fn is_contained<'d>(patch: &str, diffs: impl Iterator<Item = 
             PatchLine::Git(names) => git_path(names).is_some_and(is_known),
             _ => true,
         };
-        if !is_told {
+        if !is_known_line {
             return false;
         }
         has_any |= matches!(line, PatchLine::Removed(_) | PatchLine::Added(_));
@@ -66,7 +67,7 @@ pub(in crate::app) fn is_contained<'d>(patch: &str, diffs: impl Iterator<Item = 
     has_any
 }
 
-fn bare(line: &str) -> &str {
+fn without_cr(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 

@@ -301,7 +301,7 @@ pub enum LinePurpose {
     ProviderHeader {
         conn: ConnId,
         /// The request so far.
-        wish: ProviderRequest,
+        request: ProviderRequest,
     },
     /// A queued prompt. The queue may advance meanwhile, so the original text identifies it.
     QueuedPrompt {

@@ -48,7 +48,7 @@ fn is_draft(version: &str) -> bool {
 /// Returns which part failed.
 pub fn fault_of(error: &CallError) -> FaultKind {
     match error {
-        CallError::Agent(error) if may_pass(error) => FaultKind::Busy,
+        CallError::Agent(error) if is_temporary(error) => FaultKind::Busy,
         CallError::Agent(_) => FaultKind::Agent,
         CallError::Malformed { .. } | CallError::OtherVersion { .. } => FaultKind::Protocol,
         CallError::NotSent { .. } => FaultKind::Unsent,
@@ -76,7 +76,7 @@ pub fn next_for_agent(error: &CallError, knows_draft: bool) -> Option<String> {
         }
         // A program that does not implement `initialize` may not be an agent.
         CallError::Agent(error) if error.code == RpcError::METHOD_NOT_FOUND => NOT_AN_AGENT.to_owned(),
-        CallError::Agent(error) if may_pass(error) => {
+        CallError::Agent(error) if is_temporary(error) => {
             "The error may be temporary. Restart the agent to retry.".to_owned()
         }
         // The agent's message says what is wrong.
@@ -111,7 +111,7 @@ pub fn agent_error_text(error: &RpcError) -> String {
 }
 
 /// Whether the same call may succeed later: the service used by the agent is busy or unreachable.
-fn may_pass(error: &RpcError) -> bool {
+fn is_temporary(error: &RpcError) -> bool {
     const WORDS: [&str; 30] = [
         "rate limit",
         "rate_limit",

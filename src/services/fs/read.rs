@@ -26,7 +26,7 @@ pub(super) fn read(place: &Place, line: Option<u32>, limit: Option<u32>) -> Resu
         return Err(too_large());
     } else {
         let part = read_window(BufReader::with_capacity(1 << 16, file), window, max_bytes)?;
-        (part.ok_or_else(too_large)?, Seen::outside(&meta))
+        (part.ok_or_else(too_large)?, Seen::metadata(&meta))
     };
     let text = String::from_utf8(bytes)
         .map_err(|error| FsError::NotText { at_bytes: error.utf8_error().valid_up_to() })?;

@@ -1,7 +1,7 @@
 //! The state of a file that an agent last saw.
 //!
-//! Files that were read are compared by content, so that a changed timestamp does not matter and a change within the
-//! resolution of timestamps is detected; larger files are compared by size, time and inode.
+//! Files up to the read limit are compared by content, so that a changed timestamp does not matter and a change within
+//! the resolution of timestamps is detected. Larger files are compared by size, time and inode.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -14,9 +14,10 @@ use crate::services::unix;
 pub(super) enum Seen {
     /// The file did not exist.
     Missing,
+    /// The hash of the content.
     Content(u64),
     /// The file was too large to hash; its metadata.
-    Outside(unix::FileStamp),
+    Metadata(unix::FileStamp),
 }
 
 impl Seen {
@@ -28,7 +29,7 @@ impl Seen {
     }
 
     /// The state of a file with this metadata.
-    pub(super) fn outside(meta: &Metadata) -> Self {
-        Self::Outside(unix::stamp(meta))
+    pub(super) fn metadata(meta: &Metadata) -> Self {
+        Self::Metadata(unix::stamp(meta))
     }
 }

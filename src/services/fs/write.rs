@@ -35,12 +35,12 @@ fn refuse_changed(seen: Option<Seen>, file: File, meta: &Metadata) -> Result<(),
     match seen {
         None => Ok(()),
         Some(Seen::Missing) => Err(FsError::Appeared),
-        Some(seen @ Seen::Outside(_)) if seen == Seen::outside(meta) => Ok(()),
+        Some(seen @ Seen::Metadata(_)) if seen == Seen::metadata(meta) => Ok(()),
         Some(seen @ Seen::Content(_)) => match content(file)? {
             Some(bytes) if Seen::content(&bytes) == seen => Ok(()),
             _ => Err(FsError::Changed),
         },
-        Some(Seen::Outside(_)) => Err(FsError::Changed),
+        Some(Seen::Metadata(_)) => Err(FsError::Changed),
     }
 }
 

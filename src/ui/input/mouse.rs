@@ -8,7 +8,7 @@ use ratatui::layout::Position;
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, State};
 use crate::model::{Action, Target};
-use crate::ui::input::with_input;
+use crate::ui::input::as_user_input;
 use crate::ui::modals;
 use crate::ui::transcript::{Released, TranscriptView};
 use crate::ui::view_state::{Hit, ViewState};
@@ -28,15 +28,15 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
         }
         MouseEventKind::ScrollLeft => act(Action::ScrollLeft),
         MouseEventKind::ScrollRight => act(Action::ScrollRight),
-        // Scrolling does not extend the grace period, because it does not answer a dialog.
+        // Scrolling is not reported as input, so it does not extend the grace period of a dialog.
         MouseEventKind::ScrollUp => scroll(-WHEEL_LINES),
         MouseEventKind::ScrollDown => scroll(WHEEL_LINES),
         MouseEventKind::Down(MouseButton::Left) if mouse.modifiers.contains(KeyModifiers::CONTROL) => {
             let target = target_at(at, state, view, now).map(Event::Open);
-            with_input(target.into_iter().collect())
+            as_user_input(target.into_iter().collect())
         }
         MouseEventKind::Down(MouseButton::Left) => {
-            with_input(on_click(at, state, view, now).into_iter().map(Event::Act).collect())
+            as_user_input(on_click(at, state, view, now).into_iter().map(Event::Act).collect())
         }
         MouseEventKind::Drag(MouseButton::Left) => {
             if let Some(shown) = view.transcript_mut() {
@@ -80,7 +80,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
         Hit::Nothing => Vec::new(),
         Hit::Composer => {
             view.composer.click(at);
-            // The focus follows the click.
+            // `Browse` toggles: this moves the focus back to the composer.
             if dialogs::base_focus(state) == Focus::Browse { vec![Action::Browse] } else { Vec::new() }
         }
         // The action follows on release.

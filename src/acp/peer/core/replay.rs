@@ -1,4 +1,5 @@
-//! A connection whose messages come from a protocol log: the same tables and decoder, without a link.
+//! Replays a protocol log through a `Peer`: requests are matched and messages decoded as on a live connection, but
+//! nothing is sent.
 //!
 //! A request of the app waits until the log has the same request, and then gets its id.
 
@@ -8,14 +9,14 @@ use super::{Asked, Peer, Phase};
 use crate::acp::codec::{Quirk, RequestKind};
 use crate::model::{AgentEvent, AskId, Call, SessionId};
 
-/// Requests that the log does not have yet get ids from here on.
-const UNCLAIMED: u64 = 1 << 40;
+/// Ids above this belong to requests that are not matched with a logged one yet.
+const FIRST_TEMPORARY_ID: u64 = 1 << 40;
 
 impl Peer {
     /// Starts like [`Peer::start`], but without a link, so that nothing is written.
     pub fn start_replay(&mut self, now: Instant) {
         self.now = now;
-        self.calls.number_from(UNCLAIMED);
+        self.calls.number_from(FIRST_TEMPORARY_ID);
         self.events.push(AgentEvent::Started { pid: None });
         if self.codec.has(Quirk::SpeaksFirst) {
             self.handshake.wait_for_message(now);
@@ -26,23 +27,30 @@ impl Peer {
 
     /// Assigns the id of a logged request to the app's request with the same method and session. Returns false if there
     /// is none.
-    pub fn claim(&mut self, id: u64, method: &str, session: Option<&str>, now: Instant) -> bool {
+    pub fn match_logged_request(
+        &mut self,
+        id: u64,
+        method: &str,
+        session: Option<&str>,
+        now: Instant,
+    ) -> bool {
         if method == "initialize" && matches!(self.phase, Phase::Starting) && self.calls.first_id().is_none()
         {
             self.handshake.forget();
             self.greet(now);
         }
-        let same = |own: &str| own == method || reopens(own) && reopens(method);
-        let unclaimed =
-            || self.calls.waiting().filter(|(own, pending)| *own > UNCLAIMED && same(pending.method));
+        let same = |other: &str| other == method || reopens(other) && reopens(method);
+        let unmatched = || {
+            self.calls.waiting().filter(|(own, pending)| *own > FIRST_TEMPORARY_ID && same(pending.method))
+        };
         let in_session =
-            unclaimed().find(|(_, pending)| session.is_some() && session_of(&pending.asked) == session);
-        match in_session.or_else(|| unclaimed().next()).map(|(own, _)| own) {
+            unmatched().find(|(_, pending)| session.is_some() && session_of(&pending.asked) == session);
+        match in_session.or_else(|| unmatched().next()).map(|(own, _)| own) {
             Some(own) => {
                 self.calls.renumber(own, id);
                 true
             }
-            // `initialize` may be written twice with one id.
+            // The log may contain `initialize` twice with the same id.
             None => self.calls.waiting().any(|(own, pending)| own == id && pending.method == method),
         }
     }
@@ -62,7 +70,8 @@ impl Peer {
     }
 }
 
-/// Whether a method opens an existing session. Which of these methods is called depends on the data of the client.
+/// Whether a method opens an existing session. parlor selects one of them by what it has saved of the session, which a
+/// replay does not have.
 fn reopens(method: &str) -> bool {
     matches!(method, "session/load" | "session/resume" | "unstable_resumeSession")
 }
