@@ -20,7 +20,14 @@ const CHECK_EVERY: Duration = Duration::from_millis(50);
 /// How long to wait for the last output after the exit, while another process holds the terminal open.
 const LAST_OUTPUT: Duration = Duration::from_millis(400);
 
-/// Runs a command until it exits. Returns its status and the last lines of its output as plain text.
+/// Shorter typed words may be part of any output.
+const LEAST_SECRET: usize = 4;
+
+/// Maximum number of typed bytes that are remembered.
+const TYPED_BYTES: usize = 64 << 10;
+
+/// Runs a command until it exits. Returns its status and the last lines of its output as plain text, without lines that
+/// repeat what the user typed.
 pub(super) fn run(start: &Start) -> io::Result<(ExitStatus, Vec<String>)> {
     let input = io::stdin();
     let input = input.as_fd();
@@ -38,6 +45,7 @@ pub(super) fn run(start: &Start) -> io::Result<(ExitStatus, Vec<String>)> {
         thread::Builder::new().name("sign-in output".to_owned()).spawn(move || copier.copy(output))?;
     let raw = RawMode::enter(input);
     let mut has_input = raw.is_some();
+    let mut typed = Vec::new();
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -49,7 +57,9 @@ pub(super) fn run(start: &Start) -> io::Result<(ExitStatus, Vec<String>)> {
             let mut buffer = [0; 1024];
             let count = rustix::io::read(input, &mut buffer).unwrap_or(0);
             has_input = count > 0;
-            let _ = keys.write_all(buffer.get(..count).unwrap_or_default());
+            let bytes = buffer.get(..count).unwrap_or_default();
+            typed.extend(bytes.iter().take(TYPED_BYTES.saturating_sub(typed.len())));
+            let _ = keys.write_all(bytes);
         }
     };
     let ended = Instant::now();
@@ -58,7 +68,22 @@ pub(super) fn run(start: &Start) -> io::Result<(ExitStatus, Vec<String>)> {
     }
     seen.is_over.store(true, Ordering::Relaxed);
     let lines = seen.lines.lock().unwrap_or_else(PoisonError::into_inner).read();
-    Ok((status, lines))
+    Ok((status, without_typed(lines, &typed)))
+}
+
+/// Removes the lines that contain something that was typed: it may be a secret, and errors are recorded.
+fn without_typed(mut lines: Vec<String>, keys: &[u8]) -> Vec<String> {
+    let mut typed = String::new();
+    for key in String::from_utf8_lossy(keys).chars() {
+        match key {
+            '\u{7f}' | '\u{8}' => drop(typed.pop()),
+            key if key.is_control() => typed.push('\n'),
+            key => typed.push(key),
+        }
+    }
+    let secrets: Vec<&str> = typed.lines().map(str::trim).filter(|word| word.len() >= LEAST_SECRET).collect();
+    lines.retain(|line| !secrets.iter().any(|secret| line.contains(secret)));
+    lines
 }
 
 /// The output of the command.
@@ -127,5 +152,17 @@ fn follow_size(terminal: BorrowedFd<'_>, size: &mut PtySize, pty: &dyn MasterPty
     let now = size_of(terminal);
     if *size != now && pty.resize(now).is_ok() {
         *size = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_with_typed_text_are_removed() {
+        let lines = || ["Key: sk-12345", "no", "failed"].map(str::to_owned).to_vec();
+        assert_eq!(without_typed(lines(), b"sk-1X\x7f2345\rno\r"), ["no", "failed"]);
+        assert_eq!(without_typed(lines(), b""), lines());
     }
 }
