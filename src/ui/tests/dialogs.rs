@@ -111,7 +111,7 @@ fn no_scroll_bar_is_drawn_behind_a_dialog() {
 
 #[test]
 fn the_theme_list_shows_a_sample_in_the_selected_theme() {
-    crate::ui::highlight::wait_for(&["rs"]);
+    crate::ui::highlight::wait_for(&["rs", "rust"]);
     let mut stage = ready();
     stage.state.setup.auto_theme = "dark".into();
     stage.state.setup.theme = "auto".into();
