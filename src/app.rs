@@ -30,8 +30,8 @@ pub use state::sessions::Sessions;
 pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
 pub use state::transcript::*;
 pub use state::{
-    AgentChoice, Conn, ConnPhase, Counters, DiffLayout, Early, FolderRequest, Listing, MouseOwner,
-    RequestClass, Setup, Starting, State, UiRequest,
+    AUTO_THEME, AgentChoice, Conn, ConnPhase, Counters, DiffLayout, DiffRoom, Early, FolderRequest,
+    InstallHint, Listing, MouseOwner, RequestClass, Screen, Setup, Starting, State, ThemeInfo, UiRequest,
 };
 
 use std::time::Instant;
@@ -68,8 +68,10 @@ pub enum Event {
     /// A timer has expired.
     Timer(TimerId),
     Focus(bool),
-    /// This theme suits the terminal, and the user chose none.
+    /// The theme that matches the terminal's background is known.
     Theme(String),
+    /// The last frame had other room than the one before.
+    Screen(Screen),
     /// The process received a signal to end (TERM, HUP, INT).
     Terminate,
 }
@@ -211,6 +213,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),
         Event::Focus(has_focus) => state.has_focus = has_focus,
         Event::Theme(name) => dialogs::on_theme(state, name, fx),
+        Event::Screen(screen) => state.screen = Some(screen),
         Event::Terminate => lifecycle::conn::quit(state, now, fx),
     }
 }
@@ -361,6 +364,10 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::LoginDone(conn, result) => lifecycle::auth::on_login_done(state, conn, result, now, fx),
         ServiceEvent::EditorDone(Ok(())) => {}
         ServiceEvent::Copied { what, outcome } => dialogs::on_copied(state, &what, &outcome, fx),
+        ServiceEvent::ThemeNotSaved(why) => {
+            let title = "The theme was not saved and applies until you quit.";
+            lifecycle::call::notice(state, state.active, Severity::Warning, title, Some(why));
+        }
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Problem(text) => {
             lifecycle::call::flash(state, text, fx);
         }

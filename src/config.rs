@@ -12,6 +12,7 @@ pub mod mcp_file;
 pub mod nearest;
 pub mod paths;
 mod read;
+pub mod save;
 pub mod show;
 mod wire;
 

@@ -167,6 +167,21 @@ impl Start {
         self.command().into()
     }
 
+    /// The command for a pseudo terminal that becomes its controlling terminal.
+    ///
+    /// # Errors
+    /// It has no folder, and the current one is not accessible.
+    #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
+    pub fn on_own_terminal(&self) -> std::io::Result<CommandBuilder> {
+        let mut builder = CommandBuilder::new(&self.program);
+        builder.args(&self.args);
+        builder.cwd(self.folder.clone().map_or_else(std::env::current_dir, Ok)?);
+        for (name, value) in &self.env {
+            builder.env(name, value);
+        }
+        Ok(builder)
+    }
+
     /// The command for a pseudo terminal, run by this line of a POSIX shell as `"$@"`, with `zero` as `$0`. `defaults`
     /// are set unless the start sets them.
     #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]

@@ -72,7 +72,7 @@ pub struct Launch {
     pub copies_on_select: bool,
     /// The environment for clipboards.
     pub clipboard: clipboard::Surroundings,
-    /// Returns the name of the theme for a background; `None`: the user selected a theme.
+    /// Returns the name of the theme for a background; `None`: the terminal has too few colours.
     pub theme_for: Option<ThemeFor>,
     /// Whether animations are disabled.
     pub reduced_motion: bool,
@@ -102,6 +102,8 @@ pub struct Launch {
     pub tap: Tap,
     /// The folder of the agents' logs.
     pub log_dir: PathBuf,
+    /// The user's configuration, to which a chosen theme is written.
+    pub config_file: PathBuf,
 }
 
 /// Runs until the user quits. Fails if the terminal cannot be used.
@@ -174,7 +176,7 @@ enum Wake {
 impl Loop {
     fn new(launch: Launch) -> anyhow::Result<Self> {
         let now = Instant::now();
-        let theme = (launch.themes)(&launch.setup.theme);
+        let theme = (launch.themes)(launch.setup.theme_in_use());
         ui::text::link::show(launch.has_links);
         let mut view = ViewState::new(&launch.keymap, now);
         view.has_motion = !launch.reduced_motion;
@@ -199,6 +201,7 @@ impl Loop {
         doer.find_servers = launch.find_servers;
         doer.home = launch.home;
         doer.data_dir = Some(launch.data_dir);
+        doer.config_file = Some(launch.config_file);
         doer.export = launch.export;
         doer.clipboard = launch.clipboard;
         let (gate_keeper, gate) = GateKeeper::new();
@@ -514,8 +517,6 @@ impl Loop {
                 Effect::CopySelection => self.copy_selection(now),
                 Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures),
                 Effect::SetTheme(name) => {
-                    // The user has started to select a theme, so it must not be changed automatically.
-                    self.theme_for = None;
                     self.theme = (self.doer.themes)(&name);
                     self.pictures.choose(None, self.theme.ground());
                 }

@@ -46,7 +46,7 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{Event, Session, SessionPhase, State};
+use crate::app::{DiffLayout, DiffRoom, Event, Screen, Session, SessionPhase, State};
 use crate::model::{Action, ItemId};
 
 use frame_context::{FrameContext, Marks};
@@ -68,6 +68,9 @@ const LEAST_ROWS: u16 = 6;
 
 /// From this height on panels are separated by blank rows.
 const AIRY_ROWS: u16 = 20;
+
+/// The difference between the widths of the transcript and of its diffs.
+const DIFF_MARGIN: u16 = 8;
 
 /// Draws a ratatui frame. Set the clock by [`ViewState::set_now`] first.
 pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
@@ -151,6 +154,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         home: home.as_deref(),
         marks: Marks::beside(&view.glyphs),
         until: std::cell::Cell::new(None),
+        diff_cols: std::cell::Cell::new(0),
     };
     if area.width < LEAST_COLS || area.height < LEAST_ROWS {
         view.hits.clear();
@@ -163,6 +167,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         view.side.follow(state, session.key);
     }
     let mut panes = arrange(&scene, view, area);
+    scene.diff_cols.set(panes.transcript.width.saturating_sub(DIFF_MARGIN));
     let request = modals::AnchoredRequest::new(&scene, view, panes.transcript);
     let request_rows = request.as_ref().map_or(0, modals::AnchoredRequest::rows);
     panes.transcript.height = panes.transcript.height.saturating_sub(request_rows);
@@ -173,6 +178,12 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     } else if panes.transcript.height > 0 {
         let shown = view.transcripts.entry(state.active).or_default();
         transcript::draw(session, shown, &scene.look, panes.transcript, buf);
+    }
+    let is_covered = !state.modals.is_empty() || request.is_none() && !session.asks.is_empty();
+    if is_covered {
+        // The transcript cannot be scrolled while a dialog is open.
+        let bar = Rect { x: panes.transcript.right().saturating_sub(1), width: 1, ..panes.transcript };
+        buf.blank(bar, scene.style(Role::Text));
     }
     let key = chrome_key(&scene, view, &panes, buf);
     if !buf.keeps_chrome(key, view.now) {
@@ -204,6 +215,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     if is_free {
         cursor = of_dialog;
     }
+    view.screen = Some(room(&scene, &panes, area.height));
     if view.glyphs == Glyphs::plain() {
         // Truncated text ends in an ellipsis that such a terminal cannot show either.
         for cell in buf.content.iter_mut().filter(|cell| cell.symbol() == Glyphs::rich().ellipsis) {
@@ -211,6 +223,20 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         }
     }
     cursor
+}
+
+/// What the frame had room for.
+fn room(scene: &FrameContext, panes: &Panes, rows: u16) -> Screen {
+    let cols = scene.diff_cols.get();
+    let fits = |layout| diff::Layout::choose(layout, cols) == diff::Layout::SideBySide;
+    let diffs = match () {
+        () if fits(DiffLayout::Auto) => DiffRoom::Wide,
+        () if fits(DiffLayout::SideBySide) => DiffRoom::Narrow,
+        () => DiffRoom::OneColumn,
+    };
+    let has_side_plan = panes.side.is_some() && side::has_plan(scene);
+    let fits_plan = panes.side.is_some() || rows >= plan::LEAST_ROWS;
+    Screen { diffs, fits_plan, shows_steps: has_side_plan || panes.plan.is_some_and(|plan| plan.height > 1) }
 }
 
 /// Draws everything around the transcript. Returns the cursor position if nothing else has the focus.
@@ -263,9 +289,12 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
     is_animating(state).then_some(step).into_iter().chain(quiet.filter(|left| !left.is_zero())).min()
 }
 
-/// The event that follows from the last frame: a changed reader position, or a request for the next page when the
+/// The event that follows from the last frame: a change of the room on the screen, a changed reader position, or a request for the next page when the
 /// reader is near the start or the end of the items in memory.
 pub fn event_after_frame(state: &State, view: &ViewState) -> Option<Event> {
+    if view.screen != state.screen {
+        return view.screen.map(Event::Screen);
+    }
     let session = state.active_session()?;
     let shown = view.transcript()?;
     let pages = &session.pages;

@@ -261,8 +261,9 @@ fn roots_are_created_only_from_user_input() {
 
 #[test]
 fn printing_uses_the_printer_only() {
-    // The screen has a separate writer; the demo agent writes its protocol to standard output.
-    let homes = ["runtime/print", "runtime/tty", "demo"];
+    // The screen has a separate writer; the demo agent writes its protocol to standard output; a sign-in command has the
+    // terminal while it runs.
+    let homes = ["runtime/print", "runtime/tty", "demo", "services/login/relay"];
     assert_only_in(
         &[
             "io::stdout().lock",

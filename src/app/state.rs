@@ -69,6 +69,8 @@ pub struct State {
     /// Permanent grants, to all agents.
     pub grants: Vec<StoredGrant>,
     pub diff_layout: DiffLayout,
+    /// What the last frame had room for; `None` before the first.
+    pub screen: Option<Screen>,
     /// Whether thoughts are shown completely.
     pub shows_thoughts: bool,
     pub mouse: MouseOwner,
@@ -108,6 +110,7 @@ impl State {
             folder_servers: BTreeMap::new(),
             grants: Vec::new(),
             diff_layout: DiffLayout::Auto,
+            screen: None,
             shows_thoughts: false,
             has_focus: true,
             last_input: None,
@@ -197,6 +200,15 @@ pub enum UiRequest {
     Act(Action),
 }
 
+/// A known agent that is not installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstallHint {
+    /// The display name.
+    pub title: String,
+    /// The command line that installs it.
+    pub line: String,
+}
+
 /// The start parameters: configuration, command line, and what was detected on this machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Setup {
@@ -206,6 +218,8 @@ pub struct Setup {
     pub additional_directories: Vec<UserRoot>,
     /// The available agents, in the picker's order.
     pub agents: Vec<AgentChoice>,
+    /// Well-known agents to install, if none was found.
+    pub installs: Vec<InstallHint>,
     /// The agent to start with; `None`: the picker opens.
     pub start_with: Option<AgentSpec>,
     /// The session to continue; taken by [`start`](super::start).
@@ -235,8 +249,11 @@ pub struct Setup {
     pub mcp_servers: Vec<McpServer>,
     /// MCP servers configured in the first folder; taken by [`start`](super::start).
     pub folder_servers: Option<FolderServers>,
-    pub themes: Vec<String>,
+    pub themes: Vec<ThemeInfo>,
+    /// The chosen theme: a name, or [`AUTO_THEME`].
     pub theme: String,
+    /// The theme that matches the terminal's background.
+    pub auto_theme: String,
     pub folds: FoldRules,
     pub mouse: MouseOwner,
     /// Problems in the configuration, each in one sentence.
@@ -245,6 +262,29 @@ pub struct Setup {
     pub is_plain: bool,
     /// The commands of the palette, from the keymap.
     pub palette: Vec<crate::model::PaletteCommand>,
+}
+
+/// The theme that matches the terminal's background, in the configuration and in the picker.
+pub const AUTO_THEME: &str = "auto";
+
+/// A theme of the picker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThemeInfo {
+    pub name: String,
+    /// Whether it is for a dark background.
+    pub is_dark: bool,
+}
+
+impl Setup {
+    /// The name of the theme that a choice stands for.
+    pub fn theme_named<'a>(&'a self, choice: &'a str) -> &'a str {
+        if choice == AUTO_THEME { &self.auto_theme } else { choice }
+    }
+
+    /// The name of the chosen theme.
+    pub fn theme_in_use(&self) -> &str {
+        self.theme_named(&self.theme)
+    }
 }
 
 /// An agent of the picker.
@@ -386,10 +426,31 @@ pub enum DiffLayout {
     /// By width: side by side from 120 columns on.
     #[default]
     Auto,
-    /// The opposite of what the width implies, so that toggling always has a visible effect.
-    Turned,
+    /// Side by side wherever two columns fit.
+    SideBySide,
     /// One column at any width.
     Unified,
+}
+
+/// What the screen has room for, and what it shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    pub diffs: DiffRoom,
+    /// Whether the plan fits, at least as one line.
+    pub fits_plan: bool,
+    /// Whether the steps of the plan are shown.
+    pub shows_steps: bool,
+}
+
+/// The room for diffs on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffRoom {
+    /// Only one column fits.
+    OneColumn,
+    /// Two columns fit, but one is easier to read.
+    Narrow,
+    /// Two columns fit well.
+    Wide,
 }
 
 /// The next numbers of ids.

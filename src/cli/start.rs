@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 
 use crate::acp::tap::Tap;
-use crate::app::{AgentChoice, MouseOwner, Setup};
+use crate::app::{AUTO_THEME, AgentChoice, InstallHint, MouseOwner, Setup, ThemeInfo};
 use crate::config;
 use crate::model::{FolderServers, UserRoot};
 use crate::runtime::{self, Calls, Launch, pictures};
@@ -45,6 +45,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     problems.extend(store.as_ref().and_then(|store| too_large(store, session.config.sessions_warn_mib)));
     problems.extend(store.iter().flat_map(Store::take_problems));
     let agents = agent_choices(&session);
+    let installs = install_hints(&session);
     let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
     problems.extend(theme_problems);
     let colors = color_support();
@@ -67,20 +68,26 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     // Without a terminal, do not offer the last session.
     let offers_last = reopen.is_none() && offers_last && (!is_plain || std::io::stdin().is_terminal());
     let folder_servers = servers_of(&folder, &paths.data_dir, is_plain, &mut problems);
+    let auto_theme = theme_name(AUTO_THEME, colors).to_owned();
     let theme = theme_name(&config.theme, colors).to_owned();
     let (first_theme, theme_problems) = themes.load(&theme, colors);
     problems.extend(theme_problems);
-    let first_theme_name = theme.clone();
-    let does_follow = config.theme == "auto" && ThemeSet::default_name(colors) == "dark";
+    let does_follow = ThemeSet::default_name(colors) == "dark";
     let setup = Setup {
         agents,
+        installs,
         start_with: agent,
         last_agent: None,
         mcp_servers: config.mcp_servers.clone(),
         folder_servers,
         additional_directories: more_folders.into_iter().map(UserRoot::given).collect(),
-        themes: themes.names(),
-        theme,
+        themes: themes
+            .names()
+            .into_iter()
+            .map(|name| ThemeInfo { is_dark: themes.is_dark(&name), name })
+            .collect(),
+        theme: config.theme.clone(),
+        auto_theme,
         folds: config.folds,
         mouse: if config.mouse { MouseOwner::Parlor } else { MouseOwner::Terminal },
         problems,
@@ -114,9 +121,11 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         has_links: config.hyperlinks.unwrap_or_else(shows_links),
         keymap: config.keymap,
         theme_for: does_follow.then_some(theme_for),
-        themes: Box::new(move |name: &str| {
-            if name == first_theme_name { first_theme.clone() } else { themes.load(name, colors).0 }
-        }),
+        themes: Box::new(
+            move |name: &str| {
+                if name == theme { first_theme.clone() } else { themes.load(name, colors).0 }
+            },
+        ),
         find_servers: {
             let data_dir = paths.data_dir.clone();
             Arc::new(move |folder: &Path| servers::find(folder, &data_dir))
@@ -125,6 +134,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         export: sessions::export_into,
         tap,
         log_dir: paths.log_dir,
+        config_file: paths.config_file,
     };
     if is_plain { runtime::plain::run(launch) } else { runtime::run(launch) }
 }
@@ -221,6 +231,18 @@ fn agent_choices(session: &Session) -> Vec<AgentChoice> {
     configured.chain(found).chain([demo]).collect()
 }
 
+/// The agents to suggest if none is configured or installed.
+fn install_hints(session: &Session) -> Vec<InstallHint> {
+    if !session.config.agents.is_empty() || !session.found.is_empty() {
+        return Vec::new();
+    }
+    let hint = |(name, line): &(&str, &str)| {
+        let title = config::catalogue::known(name).map_or(*name, |known| known.title).to_owned();
+        InstallHint { title, line: (*line).to_owned() }
+    };
+    config::catalogue::INSTALLS.iter().map(hint).collect()
+}
+
 /// Built-in and user themes, with the problems of the user's files.
 pub(super) fn find_themes(theme_dir: &Path) -> (ThemeSet, Vec<String>) {
     let mut set = ThemeSet::built_in();
@@ -230,7 +252,7 @@ pub(super) fn find_themes(theme_dir: &Path) -> (ThemeSet, Vec<String>) {
 
 /// The name of the theme; `auto` uses the terminal's background, or dark if it is unknown.
 pub(super) fn theme_name(configured: &str, colors: ColorSupport) -> &str {
-    if configured != "auto" {
+    if configured != AUTO_THEME {
         return configured;
     }
     // rxvt and others set COLORFGBG to "foreground;background", as indices of the 16 colours.

@@ -72,6 +72,23 @@ known! {
     "zeptoclaw", "ZeptoClaw", "zeptoclaw" ["acp"], aka [];
 }
 
+/// The best-known agents, each with the command of its publisher that installs it.
+pub const INSTALLS: [(&str, &str); 10] = [
+    ("claude", "npm install -g @agentclientprotocol/claude-agent-acp"),
+    ("codex", "npm install -g @agentclientprotocol/codex-acp"),
+    ("gemini", "npm install -g @google/gemini-cli"),
+    ("copilot", "npm install -g @github/copilot"),
+    ("cursor", "curl https://cursor.com/install -fsS | bash"),
+    ("opencode", "npm install -g opencode-ai"),
+    (
+        "goose",
+        "curl -fsSL https://github.com/aaif-goose/goose/releases/download/stable/download_cli.sh | bash",
+    ),
+    ("qwen", "npm install -g @qwen-code/qwen-code"),
+    ("vibe", "uv tool install mistral-vibe"),
+    ("cline", "npm install -g cline"),
+];
+
 impl Known {
     /// The spec to start it.
     pub fn spec(&self, callbacks: Callbacks) -> AgentSpec {
@@ -126,6 +143,9 @@ mod tests {
         assert_eq!(known("Claude-Code-ACP").unwrap().command, "claude-code-acp");
         assert_eq!(known("mistral-vibe").unwrap().name, "vibe");
         assert_eq!(known("nobody"), None);
+        for (name, _) in INSTALLS {
+            assert_eq!(known(name).map(|known| known.name), Some(name));
+        }
     }
 
     #[cfg(unix)]

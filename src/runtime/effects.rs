@@ -11,6 +11,7 @@ use crate::acp::gate::Gate;
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
+use crate::config::save;
 use crate::model::{
     AgentSpec, ConnId, CopyContent, CopyJob, FolderServers, Location, ServiceEvent, SessionKey, StoreJob,
 };
@@ -53,6 +54,8 @@ pub struct EffectRunner {
     /// Reads the MCP servers of a folder.
     pub find_servers: FindServers,
     pub home: Option<PathBuf>,
+    /// The user's configuration file.
+    pub config_file: Option<PathBuf>,
     /// The data folder; `None`: there is none.
     pub data_dir: Option<PathBuf>,
     /// Delays updates of agents until the next frame.
@@ -96,6 +99,7 @@ impl EffectRunner {
             editor: None,
             find_servers: Arc::new(|_| Ok(None)),
             home: None,
+            config_file: None,
             data_dir: None,
             gate: Gate::default(),
             conns: BTreeMap::new(),
@@ -167,6 +171,11 @@ impl EffectRunner {
             }
             Effect::SaveAgentChoice { folder, agent } => {
                 self.keep(move |store| store.save_agent(&folder, &agent));
+            }
+            Effect::SaveTheme(name) => {
+                if let Some(file) = self.config_file.clone() {
+                    self.work(move || save::set_theme(&file, &name).err().map(ServiceEvent::ThemeNotSaved));
+                }
             }
             Effect::ListFolders => self.list_folders(),
             Effect::FindFolder { text, base } => {

@@ -390,6 +390,7 @@ impl Replay {
                 | Effect::CopySelection
                 | Effect::CaptureMouse(_)
                 | Effect::SetTheme(_)
+                | Effect::SaveTheme(_)
                 | Effect::Suspend
                 | Effect::Quit => {}
             }

@@ -22,6 +22,7 @@ use crate::model::{
 };
 
 mod backlog;
+mod last_lines;
 mod live;
 mod plain;
 mod ring;
@@ -32,6 +33,7 @@ mod stop;
 mod tests;
 
 use backlog::Backlog;
+pub(super) use last_lines::LastLines;
 use live::Live;
 
 /// Timeout between TERM and KILL for a single command.

@@ -32,6 +32,8 @@ pub(super) struct FrameContext<'a> {
     pub marks: Marks,
     /// When the first of the times that were drawn changes; `None`: none was.
     pub until: Cell<Option<Instant>>,
+    /// The width of the diffs on top.
+    pub diff_cols: Cell<u16>,
 }
 
 /// Symbols outside of the transcript, each one cell wide.
@@ -99,13 +101,13 @@ impl<'a> FrameContext<'a> {
         Span::styled(text.into(), self.style(role))
     }
 
-    /// The number of anomalies on the connections of the active tab, if there are any.
-    pub fn anomalies(&self) -> Option<String> {
+    /// The number of irregular messages on the connections of the active tab, if there are any.
+    pub fn protocol_warnings(&self) -> Option<String> {
         let root = self.state.sessions.get(&tab::front(self.state)).unwrap_or(self.session);
         match root.anomaly_count {
             0 => None,
-            1 => Some("1 anomaly".to_owned()),
-            count => Some(format!("{} anomalies", short_count(count))),
+            1 => Some("1 protocol warning".to_owned()),
+            count => Some(format!("{} protocol warnings", short_count(count))),
         }
     }
 
@@ -191,6 +193,7 @@ impl<'a> FrameContext<'a> {
             session,
             look: RenderContext { folder: &session.place.cwd, ..self.look },
             until: self.until.clone(),
+            diff_cols: self.diff_cols.clone(),
             ..*self
         }
     }

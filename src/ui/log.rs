@@ -147,7 +147,7 @@ fn draw_head(scene: &FrameContext, view: &ViewState, fitting: usize, area: Rect,
     } else {
         counted(all, "line", "lines")
     };
-    if let Some(words) = scene.anomalies() {
+    if let Some(words) = scene.protocol_warnings() {
         count = format!("{words} {} {count}", scene.look.glyphs.dot);
     }
     if view.log.below > 0 {

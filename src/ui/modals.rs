@@ -16,6 +16,7 @@ mod permission;
 mod picker;
 mod sessions;
 mod small;
+mod themes;
 
 pub(in crate::ui) use dialog_frame::draw_bar;
 pub(in crate::ui) use options::label as option_label;
@@ -26,7 +27,7 @@ use std::time::Instant;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::dialogs;
-use crate::app::{LineInput, Modal, OpenRequestKind, Session, State};
+use crate::app::{LineInput, Modal, OpenRequestKind, PickerKind, Session, State};
 use crate::model::ElicitationMode;
 use crate::ui::canvas::Canvas;
 use crate::ui::text::Line;
@@ -59,6 +60,9 @@ pub(super) fn draw(
     if let Some(modal) = scene.state.modals.last() {
         view.show_dialog(DialogId::Modal(scene.state.modals.len(), heading(modal)));
         return match modal {
+            Modal::Picker(picker) if picker.kind == PickerKind::Theme => {
+                themes::draw(scene, picker, view, area, buf)
+            }
             Modal::Picker(picker) => picker::draw(scene, picker, view, area, buf),
             Modal::Choice(choice) => small::draw_choice(scene, choice, view, area, buf),
             Modal::Queue { selected } => small::draw_queue(scene, *selected, view, area, buf),
@@ -129,6 +133,7 @@ fn asked_session(state: &State) -> Option<&Session> {
 
 /// The effect of the layout key on diffs of this width.
 pub(super) fn other_layout(scene: &FrameContext, cols: u16) -> &'static str {
+    scene.diff_cols.set(cols);
     match Layout::choose(scene.look.diff_layout, cols) {
         Layout::Unified => "side by side",
         Layout::SideBySide => "unified",

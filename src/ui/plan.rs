@@ -17,6 +17,9 @@ use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
+/// Minimum height of the screen for the plan above the prompt.
+pub(super) const LEAST_ROWS: u16 = 16;
+
 /// Maximum number of steps in the list above the prompt.
 const MOST_STEPS: usize = 8;
 
@@ -37,10 +40,11 @@ pub(super) fn is_there(session: &Session) -> bool {
 
 /// Number of rows above the prompt, for a screen of this height.
 pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
-    if !is_there(session) || screen_rows < 16 {
+    if !is_there(session) || screen_rows < LEAST_ROWS {
         return 0;
     }
-    if session.is_plan_folded() || screen_rows < 30 {
+    // On a low screen, the steps are shown only if the user asked for them.
+    if session.is_plan_folded() || screen_rows < 30 && session.plan_fold.is_none() {
         return 1;
     }
     let steps = steps(session);

@@ -1,7 +1,7 @@
 //! The status line, and the rule above the prompt with its labels.
 //!
-//! Shows the agent's activity on the left; queue, context, cost, anomalies and the help key on the right. On
-//! narrow screens, the cost is removed first, then context, queue and anomalies; during a turn, the help key before them.
+//! Shows the agent's activity on the left; queue, context, cost, protocol warnings and the help key on the right. On
+//! narrow screens, the cost is removed first, then context, queue and warnings; during a turn, the help key before them.
 //!
 //! Invariants: the spinner is only animated while something is running; nothing else is animated.
 
@@ -296,9 +296,9 @@ fn pieces(scene: &FrameContext, width: u16) -> Vec<StatusSegment> {
     if let Some(line) = unsaved(scene, width) {
         pieces.push(StatusSegment { line, action: None, rank: 7 });
     }
-    // Anomalies are relevant for testing an agent; otherwise the connection details and the log count them.
+    // Protocol warnings are relevant for testing an agent; otherwise the connection details and the log count them.
     let is_strict = scene.state.conn_of(session.key).is_some_and(|conn| conn.spec.wire.is_strict);
-    if let Some(words) = scene.anomalies().filter(|_| is_strict) {
+    if let Some(words) = scene.protocol_warnings().filter(|_| is_strict) {
         let line = scene.span(Role::Warning, format!("{} {words}", scene.look.glyphs.warn));
         pieces.push(StatusSegment { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
     }

@@ -1,6 +1,6 @@
 //! The tab bar above the title; hidden if only one session is open.
 //!
-//! Shows number, status and name of each tab. On narrow screens, names are first shortened, then removed,
+//! Shows number, status, agent and title of each tab. On narrow screens, texts are first shortened, then removed,
 //! then the tabs farthest from the active one.
 //!
 //! Invariants: nothing in it is animated, so that a background tab causes no frames.
@@ -20,9 +20,12 @@ use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
-/// Maximum and minimum width of a name; shorter names are omitted.
-const MOST_NAME: usize = 24;
+/// Maximum and minimum width of a label; shorter ones are omitted.
+const MOST_NAME: usize = 32;
 const LEAST_NAME: usize = 3;
+
+/// Below this width, a label that does not fit shows only the title.
+const LEAST_LABEL: usize = 16;
 
 /// Maximum width of the session's name in the window title.
 const MOST_TITLE: usize = 60;
@@ -48,19 +51,33 @@ pub(super) fn mark(scene: &FrameContext, mark: TabMark) -> (&'static str, Role) 
     }
 }
 
-/// The name of a tab.
+/// The name of a session.
 pub(super) fn name(scene: &FrameContext, session: &Session) -> String {
-    let title =
-        dialogs::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty());
-    title.unwrap_or_else(|| {
-        let agent = scene.state.conn_of(session.key).map(|conn| text::one_line(&conn.spec.name));
+    title_of(session).unwrap_or_else(|| {
         let folder = session.place.cwd.file_name().map(|name| text::one_line(&name.to_string_lossy()));
-        match (agent.filter(|name| !name.is_empty()), folder) {
+        match (agent_of(scene, session), folder) {
             (Some(agent), Some(folder)) => format!("{agent} in {folder}"),
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => "new".to_owned(),
         }
     })
+}
+
+/// The label of a tab: the agent, then the title.
+fn label(scene: &FrameContext, session: &Session) -> String {
+    match (agent_of(scene, session), title_of(session)) {
+        (Some(agent), Some(title)) => format!("{agent} {} {title}", scene.look.glyphs.dot),
+        _ => name(scene, session),
+    }
+}
+
+fn title_of(session: &Session) -> Option<String> {
+    dialogs::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty())
+}
+
+fn agent_of(scene: &FrameContext, session: &Session) -> Option<String> {
+    let conn = scene.state.conn_of(session.key)?;
+    Some(text::one_line(&conn.spec.name)).filter(|name| !name.is_empty())
 }
 
 /// The title of the terminal's window: the number of other tabs with open requests, the session's name, and
@@ -85,13 +102,20 @@ struct Tab {
     /// `▸2` or ` 2`: the active tab is recognisable without colour.
     number: String,
     mark: (&'static str, Role),
+    label: String,
     name: String,
-    style: Style,
+    is_front: bool,
 }
 
 impl Tab {
+    /// The text for this width, which may have to be truncated.
+    fn text(&self, cols: usize) -> &str {
+        let fits = cols >= LEAST_LABEL || text::width(&self.label) <= cols;
+        if fits { &self.label } else { &self.name }
+    }
+
     fn cols(&self, name_cols: usize) -> usize {
-        let name = text::width(&self.name).min(name_cols);
+        let name = text::width(self.text(name_cols)).min(name_cols);
         text::width(&self.number) + 1 + if name > 0 { name + 1 } else { 0 }
     }
 }
@@ -108,12 +132,13 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
                 place,
                 number: format!("{arrow}{}", place + 1),
                 mark: mark(scene, tab::mark(scene.state, session)),
+                label: label(scene, session),
                 name: name(scene, session),
-                style: scene.style(if is_front { Role::TextStrong } else { Role::Title }),
+                is_front,
             }
         })
         .collect();
-    let front = tabs.iter().position(|tab| tab.style == scene.style(Role::TextStrong)).unwrap_or(0);
+    let front = tabs.iter().position(|tab| tab.is_front).unwrap_or(0);
     let room = usize::from(area.width).saturating_sub(2);
     let cols = |tabs: &[Tab], name_cols: usize| {
         tabs.iter().map(|tab| tab.cols(name_cols)).sum::<usize>() + tabs.len().saturating_sub(1)
@@ -136,11 +161,15 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
         let put = |buf: &mut Canvas, x: u16, text: &str, style: Style| {
             text::put_text(buf, x, area.y, text, end.saturating_sub(x), style)
         };
-        x = put(buf, x, &tab.number, tab.style);
-        x = put(buf, x, tab.mark.0, scene.style(tab.mark.1));
+        let style = scene.style(if tab.is_front { Role::Selection } else { Role::Title });
+        x = put(buf, x, &tab.number, style);
+        x = put(buf, x, tab.mark.0, if tab.is_front { style } else { scene.style(tab.mark.1) });
         let name_cols = if tab.place == front { front_cols } else { name_cols };
         if name_cols > 0 && !tab.name.is_empty() {
-            x = put(buf, x, &format!(" {}", text::truncate(&tab.name, name_cols)), tab.style);
+            x = put(buf, x, &format!(" {}", text::truncate_middle(tab.text(name_cols), name_cols)), style);
+        }
+        if tab.is_front {
+            put(buf, x, " ", style);
         }
         if let Ok(place) = u8::try_from(tab.place + 1) {
             let hit = Hit::Act(Action::ShowTab(place));

@@ -1,5 +1,6 @@
 //! Snapshots of screens: text and styles, at three sizes, in the dark and the light theme.
 
+mod dialogs;
 pub(super) mod fixture;
 mod remote;
 mod requests;
@@ -549,19 +550,23 @@ fn cost_and_context_stay_visible_during_a_turn() {
 }
 
 #[test]
-fn anomalies_are_counted_in_details_and_for_strict_sessions_in_the_status() {
+fn protocol_warnings_are_counted_in_details_and_for_strict_sessions_in_the_status() {
     let mut stage = ready();
     stage.session(|session| session.anomaly_count = 3);
     let drawn = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 40)));
-    assert!(!drawn(&stage).contains("anomal"), "{}", drawn(&stage));
+    assert!(!drawn(&stage).contains("protocol warning"), "{}", drawn(&stage));
     let conn = *stage.state.conns.keys().next().unwrap();
     stage.state.modals.push(Modal::Connection(conn));
-    assert!(drawn(&stage).contains("3 anomalies"), "{}", drawn(&stage));
+    assert!(drawn(&stage).contains("3 protocol warnings"), "{}", drawn(&stage));
     stage.state.modals = vec![Modal::Log { filter: crate::app::LineInput::default() }];
-    assert!(drawn(&stage).contains("3 anomalies"), "{}", drawn(&stage));
+    assert!(drawn(&stage).contains("3 protocol warnings"), "{}", drawn(&stage));
     stage.state.modals.clear();
     stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = true);
-    assert!(drawn(&stage).lines().last().unwrap_or_default().contains("3 anomalies"), "{}", drawn(&stage));
+    assert!(
+        drawn(&stage).lines().last().unwrap_or_default().contains("3 protocol warnings"),
+        "{}",
+        drawn(&stage)
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::{DiffLayout, State, ViewCommand};
+use crate::app::{DiffLayout, Screen, Session, State, ViewCommand};
 use crate::config::keymap::Keymap;
 use crate::model::{Action, AskId, ConnId, SessionKey};
 
@@ -58,6 +58,8 @@ pub struct ViewState {
     /// The changed files beside the transcript.
     pub(super) side: ChangesView,
     pub(super) hits: HitMap,
+    /// What the last frame had room for.
+    pub(super) screen: Option<Screen>,
     /// The session of the last frame.
     active: Option<SessionKey>,
     /// Whether to scroll the selected item into view, and whether to the top.
@@ -81,6 +83,8 @@ pub(super) struct DialogView {
     pub marked: Option<usize>,
     /// The measurements of the shown list.
     pub shape: ListShape,
+    /// The sample that shows a theme.
+    pub sample: Option<Box<Session>>,
 }
 
 /// Measurements that depend on all rows of a list, cached per list.
@@ -205,6 +209,7 @@ impl ViewState {
             log: LogView::default(),
             asked: RetainedBody::default(),
             hits: HitMap::default(),
+            screen: None,
             active: None,
             wants_selected: None,
             wants_clear: false,

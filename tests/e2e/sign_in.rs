@@ -92,7 +92,8 @@ fn acp_v1_failed_terminal_sign_in_is_reported_and_can_be_retried() {
     screen.send("stranger\r");
     screen.wait_for("Sign-in failed");
     assert!(screen.is_alternate());
-    screen.wait_for("exit status: 3");
+    screen.wait_for("exited with code 3");
+    screen.wait_for("That is no friend.");
     // Enter with an empty prompt opens the list again.
     screen.send("\r");
     screen.wait_for("type to filter");

@@ -5,7 +5,9 @@
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::{ChangesDialog, DiffLayout, Effect, Modal, MouseOwner, PickerKind, State, ViewCommand};
+use crate::app::{
+    ChangesDialog, DiffLayout, DiffRoom, Effect, Modal, MouseOwner, PickerKind, State, ViewCommand,
+};
 use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
 
 use super::obstacle::{mode_option, model_option, obstacle};
@@ -66,17 +68,32 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ScrollEnd | Action::Last => fx.push(Effect::View(ViewCommand::ScrollEnd)),
         Action::ToggleThoughts => state.shows_thoughts = !state.shows_thoughts,
         Action::TogglePlan => {
-            if let Some(session) = state.sessions.get_mut(&key) {
-                session.plan_fold = Some(!session.is_plan_folded());
+            let Some(session) = state.sessions.get_mut(&key) else { return };
+            let shows_steps = state.screen.map_or(!session.is_plan_folded(), |screen| screen.shows_steps);
+            if state.screen.is_some_and(|screen| !screen.fits_plan) {
+                say(state, "The window is too low to show the plan.", fx);
+                return;
+            }
+            session.plan_fold = Some(shows_steps);
+            if let Some(screen) = &mut state.screen {
+                screen.shows_steps = !shows_steps;
             }
         }
         Action::ToggleDiffLayout => {
-            let (layout, name) = match state.diff_layout {
-                DiffLayout::Auto => (DiffLayout::Turned, "Diff layout: toggled"),
-                DiffLayout::Turned | DiffLayout::Unified => (DiffLayout::Auto, "Diff layout: automatic"),
+            let room = state.screen.map_or(DiffRoom::Narrow, |screen| screen.diffs);
+            let is_side_by_side = match state.diff_layout {
+                DiffLayout::Auto => room == DiffRoom::Wide,
+                chosen => chosen == DiffLayout::SideBySide,
+            };
+            let (layout, words) = match room {
+                _ if is_side_by_side => (DiffLayout::Unified, "Diff layout: unified"),
+                DiffRoom::OneColumn => {
+                    (DiffLayout::SideBySide, "Diff layout: side by side, once the window is wider")
+                }
+                _ => (DiffLayout::SideBySide, "Diff layout: side by side"),
             };
             state.diff_layout = layout;
-            say(state, name, fx);
+            say(state, words, fx);
         }
         Action::ToggleMouse => {
             let (owner, text) = match state.mouse {

@@ -4,7 +4,7 @@
 //! computed from the current `filter` and `rows`, and `selected` is an index into `matches` unless that is empty.
 
 use crate::app::state::fuzzy::{self, Texts};
-use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
+use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, Setup, State};
 use crate::model::{LineEdit, PaletteCommand};
 
 use super::rows;
@@ -36,16 +36,16 @@ pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return };
     if picker.filter.apply(edit) {
         refilter(picker, &state.setup.palette);
-        preview(picker, fx);
+        preview(picker, &state.setup, fx);
     }
 }
 
 /// Previews the selected theme; `stack::close_top` reverts the preview.
-pub fn preview(picker: &Picker, fx: &mut Vec<Effect>) {
+pub fn preview(picker: &Picker, setup: &Setup, fx: &mut Vec<Effect>) {
     if picker.kind == PickerKind::Theme
         && let Some(PickerRow { value: PickerValue::Id(name), .. }) = marked_row(picker)
     {
-        fx.push(Effect::SetTheme(name.clone()));
+        fx.push(Effect::SetTheme(setup.theme_named(name).to_owned()));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::app::lifecycle::operations;
 use crate::app::lifecycle::tabs::open_dialog;
 use crate::app::state::modal::{agent_rows, offered_row};
-use crate::app::{Effect, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
+use crate::app::{Effect, InstallHint, Modal, Picker, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{ConnId, SessionKey};
 
 use super::{picker, rows, say};
@@ -22,10 +22,26 @@ pub fn open_agents(state: &mut State) {
         picker.matches = (0..picker.rows.len()).collect();
         picker.selected += 1;
     }
-    if picker.rows.is_empty() {
+    if !state.setup.installs.is_empty() {
+        picker.rows.extend(state.setup.installs.iter().map(install_row));
+        picker.matches = (0..picker.rows.len()).collect();
+        picker.note =
+            Some("No agent was found. Copy a command, run it in a shell, and restart parlor.".to_owned());
+    } else if picker.rows.is_empty() {
         picker.note = Some("No agents found. Add one to config.toml, or pass a command.".to_owned());
     }
     picker::push(state, picker);
+}
+
+fn install_row(hint: &InstallHint) -> PickerRow {
+    PickerRow {
+        value: PickerValue::Install(hint.line.clone()),
+        label: hint.title.clone(),
+        detail: hint.line.clone(),
+        right: String::new(),
+        group: Some("Install an agent".to_owned()),
+        is_current: false,
+    }
 }
 
 /// Opens the picker of sign-in methods of this agent, also after it answers that sign-in is required.

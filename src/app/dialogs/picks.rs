@@ -3,8 +3,10 @@
 use std::time::Instant;
 
 use crate::app::lifecycle::operations;
-use crate::app::{Effect, Modal, PickerKind, PickerRow, PickerValue, State};
-use crate::model::{Action, AuthKind, ConfigKind, ConfigValue, ConnId, LineEdit, ModeId, ModelId};
+use crate::app::{AUTO_THEME, Effect, Modal, PickerKind, PickerRow, PickerValue, State};
+use crate::model::{
+    Action, AuthKind, ConfigKind, ConfigValue, ConnId, CopyContent, CopyJob, LineEdit, ModeId, ModelId,
+};
 
 use super::{
     composer, copy, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers, rows, say,
@@ -53,7 +55,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     };
     if picker.selected != place {
         picker.selected = place;
-        picker::preview(picker, fx);
+        picker::preview(picker, &state.setup, fx);
     }
     true
 }
@@ -61,6 +63,12 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(Modal::Picker(picker)) = state.modals.last() else { return };
     let Some(value) = picker::marked_row(picker).map(|row| row.value.clone()) else { return };
+    if let PickerValue::Install(line) = value {
+        // The list stays open, because the agent is not installed yet.
+        let (what, content) = ("the command".to_owned(), CopyContent::Text(line));
+        fx.push(Effect::Copy(CopyJob { what, content }));
+        return;
+    }
     let (kind, conn) = (picker.kind.clone(), picker.conn);
     state.modals.pop();
     let key = state.active;
@@ -75,7 +83,8 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         (PickerKind::Agent, PickerValue::Id(name)) => pick_agent(state, &name, now, fx),
         (_, PickerValue::Copy(source)) => copy::copy(state, Some(source), fx),
-        (
+        (_, PickerValue::Install(_))
+        | (
             PickerKind::Palette
             | PickerKind::Copy
             | PickerKind::Outline
@@ -102,12 +111,9 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         }
         (PickerKind::Theme, PickerValue::Id(name)) => {
             state.setup.theme.clone_from(&name);
-            say(
-                state,
-                format!("Applies until you quit. To save it, set theme = \"{name}\" in config.toml."),
-                fx,
-            );
-            fx.push(Effect::SetTheme(name));
+            fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
+            say(state, format!("Theme: {name}"), fx);
+            fx.push(Effect::SaveTheme(name));
         }
         (PickerKind::HandOver, PickerValue::Id(name)) => {
             let choice = state.setup.agents.iter().find(|choice| choice.spec.name == name);
@@ -181,8 +187,12 @@ fn pick_sign_in(state: &mut State, conn: Option<ConnId>, id: &str, now: Instant,
     }
 }
 
-/// Applies the theme that suits the terminal.
+/// Sets the theme that matches the terminal, and applies it unless another one is chosen or being chosen.
 pub fn on_theme(state: &mut State, name: String, fx: &mut Vec<Effect>) {
-    state.setup.theme.clone_from(&name);
-    fx.push(Effect::SetTheme(name));
+    state.setup.auto_theme.clone_from(&name);
+    let is_choosing =
+        |modal: &Modal| matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Theme);
+    if state.setup.theme == AUTO_THEME && !state.modals.iter().any(is_choosing) {
+        fx.push(Effect::SetTheme(name));
+    }
 }

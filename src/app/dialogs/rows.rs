@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::app::state::fuzzy::{self, Texts};
-use crate::app::{ListedGrant, PickerRow, PickerValue, State, granted};
+use crate::app::{AUTO_THEME, ListedGrant, PickerRow, PickerValue, State, granted};
 use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId, PaletteCommand};
 
 use super::obstacle;
@@ -114,9 +114,18 @@ pub fn values(option: &ConfigOption) -> Vec<PickerRow> {
     choices.iter().map(row).collect()
 }
 
-/// Themes.
+/// `auto`, then the dark themes, then the light ones.
 pub fn themes(state: &State) -> Vec<PickerRow> {
-    state.setup.themes.iter().map(|name| id_row(name, name, None, *name == state.setup.theme)).collect()
+    let setup = &state.setup;
+    let row = |name: &str| id_row(name, name, None, name == setup.theme);
+    let auto = PickerRow { right: setup.auto_theme.clone(), ..row(AUTO_THEME) };
+    let of = |is_dark, group: &str| {
+        let themes = setup.themes.iter().filter(move |theme| theme.is_dark == is_dark);
+        themes
+            .map(|theme| PickerRow { group: Some(group.to_owned()), ..row(&theme.name) })
+            .collect::<Vec<_>>()
+    };
+    [auto].into_iter().chain(of(true, "Dark")).chain(of(false, "Light")).collect()
 }
 
 /// Sign-in methods of an agent.

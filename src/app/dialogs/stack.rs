@@ -11,7 +11,7 @@ pub fn close_top(state: &mut State, fx: &mut Vec<Effect>) {
     if let Some(Modal::Picker(picker)) = state.modals.pop()
         && picker.kind == PickerKind::Theme
     {
-        fx.push(Effect::SetTheme(state.setup.theme.clone()));
+        fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::{
     AccessRequest, AccessWork, AgentChoice, Conn, ConnPhase, Effect, Modal, OpenRequest, OpenRequestKind,
-    Picker, RequestClass, Session, SessionPhase, Setup, State, ToolCall, Turn, ViewCommand,
+    Picker, RequestClass, Session, SessionPhase, Setup, State, ThemeInfo, ToolCall, Turn, ViewCommand,
 };
 use crate::model::{
     Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, AskId, AskReason, ConnId,
@@ -31,7 +31,10 @@ impl Rig {
         let setup = Setup {
             folder: PathBuf::from("/home/u/shop"),
             agents: vec![agent("one", "configured"), agent("two", "found"), agent("demo", "built in")],
-            themes: vec!["dark".to_owned(), "light".to_owned(), "paper".to_owned()],
+            themes: [("light", false), ("dark", true), ("paper", false)]
+                .map(|(name, is_dark)| ThemeInfo { name: name.to_owned(), is_dark })
+                .into(),
+            auto_theme: "light".to_owned(),
             theme: "dark".to_owned(),
             ..Setup::default()
         };

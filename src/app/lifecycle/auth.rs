@@ -310,12 +310,13 @@ fn report_failure(state: &mut State, conn: ConnId, text: &str, fx: &mut Vec<Effe
     for key in lookup::sessions_of(state, conn, false) {
         let is_waiting =
             state.sessions.get(&key).is_some_and(|session| session.phase == SessionPhase::NeedsSignIn);
-        if is_waiting {
+        if is_waiting || text.contains('\n') {
             let detail = format!("{text}\nTry again, or select another sign-in method.");
             call::notice(state, key, Severity::Error, "Sign-in failed.", Some(detail));
         }
     }
-    call::flash(state, format!("Sign-in failed: {text}"), fx);
+    let first = text.lines().next().unwrap_or_default();
+    call::flash(state, format!("Sign-in failed: {first}"), fx);
 }
 
 /// Signs out, if the agent supports that.

@@ -110,7 +110,7 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
     modals.retain(|modal| match modal {
         Modal::Picker(picker) => {
             if picker.kind == PickerKind::Theme {
-                fx.push(Effect::SetTheme(state.setup.theme.clone()));
+                fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
             }
             matches!(picker.kind, PickerKind::Agent | PickerKind::SignIn)
         }

@@ -121,6 +121,8 @@ pub enum Effect {
     /// Enables or disables mouse capture.
     CaptureMouse(bool),
     SetTheme(String),
+    /// Writes the chosen theme to the configuration file; a failure is reported as `ServiceEvent::ThemeNotSaved`.
+    SaveTheme(String),
     /// Suspends parlor (job control).
     Suspend,
     /// Stops all agents in order, then quits.

@@ -173,6 +173,8 @@ pub enum PickerValue {
     Only(Option<Only>),
     /// A file or an address.
     Target(Target),
+    /// A command line that installs an agent; picking it copies it.
+    Install(String),
 }
 
 /// Something in a transcript that can be copied.

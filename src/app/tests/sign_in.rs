@@ -105,7 +105,11 @@ fn acp_v1_a_terminal_sign_in_is_shown_completely_and_needs_a_confirmation() {
     app.expect_sent("");
     pick(&mut app, "login");
     answer(&mut app, Action::Yes);
-    app.service(ServiceEvent::LoginDone(CONN, Err("exit code 1".into()))).expect_sent("login fake login");
+    let failure = "exit code 1\nCannot connect to host";
+    app.service(ServiceEvent::LoginDone(CONN, Err(failure.into()))).expect_sent("login fake login");
+    assert_eq!(app.state.flash.as_deref(), Some("Sign-in failed: exit code 1"));
+    let shown = format!("{:?}", app.session().transcript.items().last().map(|item| &item.body));
+    assert!(shown.contains("exit code 1\\nCannot connect to host\\n"), "{shown}");
     pick(&mut app, "login");
     answer(&mut app, Action::Choose(2));
     app.service(ServiceEvent::LoginDone(CONN, Ok(())));

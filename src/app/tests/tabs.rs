@@ -192,7 +192,8 @@ fn each_tab_has_its_draft_and_dialogs() {
 #[test]
 fn the_palette_closes_on_a_tab_switch_and_a_previewed_theme_is_reset() {
     let (mut app, ..) = TestApp::two_tabs();
-    app.state.setup.themes = vec!["dark".into(), "light".into()];
+    app.state.setup.themes =
+        [true, false].map(|is_dark| ThemeInfo { name: format!("dark {is_dark}"), is_dark }).into();
     app.state.setup.theme = "dark".into();
     app.play(Event::Act(Action::OpenThemes)).play(Event::Act(Action::Down));
     app.fx.clear();

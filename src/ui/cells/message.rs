@@ -216,7 +216,7 @@ pub(super) fn thought_head(message: &Message, is_whole: bool, look: &RenderConte
     if !matches!(message.role, Speaker::Thought | Speaker::Letter) {
         return Line::default();
     }
-    let what = if message.role == Speaker::Letter { "between agents" } else { "thought" };
+    let what = if message.role == Speaker::Letter { "subagent message" } else { "thought" };
     if message.is_open && message.role == Speaker::Thought {
         let time = look.now.saturating_duration_since(message.began);
         let mark = Mark::APART.span(look.spinner(), look.theme.style(Role::Running));

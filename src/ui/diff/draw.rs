@@ -42,9 +42,7 @@ impl Layout {
     pub fn choose(wish: DiffLayout, cols: u16) -> Self {
         match wish {
             DiffLayout::Auto if cols + 8 >= SIDE_BY_SIDE_COLS => Self::SideBySide,
-            DiffLayout::Turned if cols + 8 < SIDE_BY_SIDE_COLS && cols >= LEAST_SIDES_COLS => {
-                Self::SideBySide
-            }
+            DiffLayout::SideBySide if cols >= LEAST_SIDES_COLS => Self::SideBySide,
             _ => Self::Unified,
         }
     }

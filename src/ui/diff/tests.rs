@@ -353,15 +353,14 @@ fn drawn_rows_can_be_copied_per_side() {
 }
 
 #[test]
-fn toggling_always_changes_the_layout() {
-    for cols in [40, 80, 111, 112, 200] {
-        assert_ne!(
-            Layout::choose(DiffLayout::Auto, cols),
-            Layout::choose(DiffLayout::Turned, cols),
-            "{cols}"
-        );
+fn a_chosen_layout_is_used_at_any_width_that_fits_it() {
+    for (cols, by_width) in
+        [(40, Layout::Unified), (111, Layout::Unified), (112, Layout::SideBySide), (200, Layout::SideBySide)]
+    {
+        assert_eq!(Layout::choose(DiffLayout::Auto, cols), by_width, "{cols}");
+        assert_eq!(Layout::choose(DiffLayout::SideBySide, cols), Layout::SideBySide, "{cols}");
     }
-    assert_eq!(Layout::choose(DiffLayout::Turned, 39), Layout::Unified, "too narrow for two columns");
+    assert_eq!(Layout::choose(DiffLayout::SideBySide, 39), Layout::Unified, "too narrow for two columns");
     assert_eq!(Layout::choose(DiffLayout::Unified, 200), Layout::Unified);
 }
 

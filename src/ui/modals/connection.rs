@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Size, words};
 use crate::app::{Conn, ConnPhase};
 use crate::config::keymap::Context;
 use crate::model::{
@@ -24,7 +24,7 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, 80, false);
+    let place = Place::new(area, Size::Large, false);
     let cols = place.cols();
     let mut sheet = DialogFrame { title: "Connection".to_owned(), ..DialogFrame::default() };
     match scene.state.conns.get(&id) {
@@ -67,8 +67,8 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     let wire = &conn.spec.wire;
     let profile = conn.info.as_ref().and_then(|info| info.profile).or(wire.profile);
     match profile {
-        _ if wire.is_strict => facts.push(("dialect", "none (strict protocol)".to_owned())),
-        Some(profile) => facts.push(("dialect", profile.name().to_owned())),
+        _ if wire.is_strict => facts.push(("compatibility", "off (strict protocol)".to_owned())),
+        Some(profile) => facts.push(("compatibility", format!("profile {}", profile.name()))),
         None => {}
     }
     facts.push(("state", phase(scene, &conn.phase)));
@@ -82,7 +82,7 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     // Values of variables may be secrets.
     let names: Vec<&str> = conn.spec.env.iter().map(|(name, _)| name.as_str()).collect();
     if !names.is_empty() {
-        facts.push(("variables", names.join(", ")));
+        facts.push(("environment", names.join(", ")));
     }
     if let Some(pid) = conn.pid {
         facts.push(("process", pid.to_string()));
@@ -100,12 +100,12 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     } else if !conn.spec.gets_servers() {
         facts.push(("MCP servers", "not passed to remote agents unless mcp = true".to_owned()));
     }
-    if let Some(words) = scene.anomalies() {
-        facts.push(("anomalies", format!("{words}, see the protocol log")));
+    if let Some(words) = scene.protocol_warnings() {
+        facts.push(("warnings", format!("{words}, see the protocol log")));
     }
     let calls = conn.open_calls.len();
     if calls > 0 {
-        facts.push(("open calls", calls.to_string()));
+        facts.push(("pending calls", calls.to_string()));
     }
     let callbacks = &conn.spec.callbacks;
     let offered = [
@@ -113,9 +113,9 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
         (callbacks.fs_write, "write files"),
         (callbacks.terminal, "run commands"),
     ];
-    facts.push(("offered", list(&offered)));
+    facts.push(("agent may", list(&offered)));
     if let Some(info) = &conn.info {
-        facts.push(("can", capabilities(&info.capabilities)));
+        facts.push(("supports", capabilities(&info.capabilities)));
         let ways: Vec<String> = info
             .auth_methods
             .iter()
@@ -138,7 +138,7 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
             facts.push((if index == 0 { "providers" } else { "" }, provider_words(provider)));
         }
         for (index, quirk) in info.quirks.iter().enumerate() {
-            facts.push((if index == 0 { "quirks" } else { "" }, quirk.clone()));
+            facts.push((if index == 0 { "notes" } else { "" }, quirk.clone()));
         }
     }
     facts

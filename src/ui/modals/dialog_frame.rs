@@ -3,10 +3,11 @@
 //!
 //! On a small screen, a dialog covers all of it without a border; blank rows are removed before content.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Modifier;
+use ratatui::style::{Color, Modifier};
 
 use crate::app::LineInput;
 use crate::model::Action;
@@ -15,7 +16,7 @@ use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::picture::strip;
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
-use crate::ui::theme::Role;
+use crate::ui::theme::{Role, colour};
 use crate::ui::view_state::{Hit, ViewState};
 
 /// Below this size, a dialog covers the whole screen.
@@ -30,6 +31,25 @@ const AIRY_ROWS: usize = 16;
 
 /// Rows of an anchored dialog that it may use even if little of its area remains.
 const ANCHORED_ROWS: u16 = 10;
+
+/// The width of a dialog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    /// For questions, inputs and lists of short names.
+    Small,
+    /// For lists with details, tables and diffs.
+    Large,
+}
+
+impl Size {
+    /// The inner width, if the screen has room for it.
+    pub const fn cols(self) -> u16 {
+        match self {
+            Self::Small => 72,
+            Self::Large => 112,
+        }
+    }
+}
 
 /// A row of a dialog.
 #[derive(Debug, Clone, Default)]
@@ -83,6 +103,8 @@ pub(super) struct DialogFrame<'a> {
     pub body_rows: usize,
     /// Maximum number of body rows if the dialog does not cover the screen; 0 for as many as fit.
     pub most_body: usize,
+    /// Whether nothing is shown behind it, because the user did not open it.
+    pub is_alone: bool,
 }
 
 /// The position and width of a dialog.
@@ -97,12 +119,12 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The position of a dialog with this maximum inner width.
-    pub fn new(screen: Rect, most_cols: u16, is_full: bool) -> Self {
+    /// The position of a dialog of this size.
+    pub fn new(screen: Rect, size: Size, is_full: bool) -> Self {
         let is_small = screen.width < SMALL_COLS || screen.height < SMALL_ROWS;
         let is_whole = is_small || is_full;
         // A narrow strip beside the dialog would only show fragments of words.
-        let wanted = most_cols + 6;
+        let wanted = size.cols() + 6;
         let width = if is_whole || wanted + 8 > screen.width { screen.width } else { wanted };
         Self { screen, width, has_frame: !is_small, is_whole, is_anchored: false }
     }
@@ -218,7 +240,11 @@ impl DialogFrame<'_> {
             view.hits.add(outer, Hit::Nothing);
         } else {
             view.hits.add(screen, Hit::Nothing);
-            recede(scene, screen, buf);
+            if self.is_alone {
+                buf.blank(screen, scene.style(Role::Text));
+            } else {
+                recede(scene, screen, buf);
+            }
         }
         buf.blank(outer, scene.style(Role::Modal));
         self.draw_frame(scene, place, outer, buf);
@@ -383,25 +409,28 @@ fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState)
     skip
 }
 
-/// Dims the content behind a dialog, so that it is still readable.
+/// Fades the content behind a dialog to half of its contrast with the background. Colours that the terminal
+/// configures are dimmed by the terminal.
 fn recede(scene: &FrameContext, screen: Rect, buf: &mut Canvas) {
-    let (rule, dim) = (scene.style(Role::Rule), scene.style(Role::TextDim));
     let ground = scene.look.theme.screen_bg();
-    // In one tone a picture is only noise.
+    let mut faded: HashMap<Color, Option<Color>> = HashMap::new();
+    let mut fade = |color| *faded.entry(color).or_insert_with(|| colour::halfway(color, ground));
     buf.remove_pictures(screen.top()..screen.bottom());
     for place in screen.positions() {
         let Some(cell) = buf.cell_mut(place) else { continue };
         if strip::is_part(cell) {
-            // A dimmed image is not recognisable.
-            cell.set_symbol(" ");
+            // Its cells are too coarse to be recognisable without contrast.
+            cell.reset();
+            cell.set_style(scene.style(Role::Text));
         }
-        if cell.symbol() == scene.look.glyphs.rule || cell.symbol() == scene.look.glyphs.pipe {
-            cell.set_style(rule);
+        cell.modifier.remove(Modifier::REVERSED);
+        if let Some(fg) = fade(cell.fg) {
+            cell.fg = fg;
         } else {
-            cell.modifier = Modifier::empty();
-            cell.set_style(dim);
+            cell.modifier.remove(Modifier::BOLD);
+            cell.modifier.insert(Modifier::DIM);
         }
-        cell.bg = ground;
+        cell.bg = fade(cell.bg).unwrap_or(ground);
     }
 }
 

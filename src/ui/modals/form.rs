@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, input, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Size, input, words};
 use super::place_in_queue;
 use crate::app::dialogs::{field_hint, shown_value};
 use crate::app::{FieldState, FormState};
@@ -30,7 +30,7 @@ pub(super) fn draw(
     buf: &mut Canvas,
 ) -> Option<Position> {
     let is_full = scene.state.ask_view.is_full_screen;
-    let place = Place::new(area, 76, is_full);
+    let place = Place::new(area, Size::Small, is_full);
     let cols = place.cols();
     let heading = title.map(text::one_line).filter(|title| !title.is_empty());
     let mut sheet = DialogFrame {

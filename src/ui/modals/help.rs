@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, input, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Size, input, words};
 use crate::app::LineInput;
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
@@ -33,7 +33,7 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, 120, false);
+    let place = Place::new(area, Size::Large, false);
     let cols = place.cols();
     let mut sheet = DialogFrame { title: "Key bindings".to_owned(), ..DialogFrame::default() };
     sheet.head.push(input(scene, filter, "type to filter", false, cols));

@@ -8,7 +8,7 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, choice, spread, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Size, choice, spread, words};
 use super::{options, permission};
 use crate::app::state::inbox::{Waiting, WaitingFor};
 use crate::app::state::tab::TabMark;
@@ -24,9 +24,6 @@ use crate::ui::view_state::{DialogId, Hit, ViewState};
 
 /// The heading.
 pub(super) const TITLE: &str = "Inbox";
-
-/// Inner width.
-const COLS: u16 = 84;
 
 /// Maximum rows of the agent's last output.
 const SAID_ROWS: usize = 3;
@@ -51,7 +48,7 @@ pub(super) fn draw(
         draw_whole(&scene.of(session), open, view, area, buf);
         return None;
     }
-    let place = Place::new(area, COLS, false);
+    let place = Place::new(area, Size::Large, false);
     let cols = place.cols();
     let (rows, marked) = dialogs::attention_rows(scene.state);
     let mut sheet =

@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect};
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::dialog_frame::{DialogFrame, Place, Row, Window, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Size, Window, words};
 use crate::app::{Decision, ItemBody, ToolCall};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Raw, ToolStatus};
@@ -27,8 +27,6 @@ use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
 use crate::ui::{highlight, json};
 
-/// Inner width.
-const COLS: u16 = 100;
 /// Width of the labels.
 const NAMES: usize = 12;
 /// Maximum number of bytes shown of one part.
@@ -49,7 +47,7 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, COLS, false);
+    let place = Place::new(area, Size::Large, false);
     let cols = place.cols();
     let mut sheet = DialogFrame { title: "Raw tool call".to_owned(), ..DialogFrame::default() };
     let mut parts = Vec::new();

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, Window, choice, spread, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Size, Window, choice, spread, words};
 use super::{options, other_layout, place_in_queue};
 use crate::app::dialogs::{self, inspect_url};
 use crate::app::{
@@ -29,12 +29,6 @@ use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::{BodyKey, ViewState};
 use crate::ui::{highlight, picture};
-
-/// Default inner width.
-const COLS: u16 = 84;
-
-/// Inner width for a side-by-side diff.
-const WIDE_COLS: u16 = 140;
 
 /// Maximum number of files named above a change; others are counted.
 const NAMED_FILES: usize = 4;
@@ -59,8 +53,8 @@ pub(super) fn draw(
         OpenRequestKind::Access(ask) => ask.call.diffs().next().is_some(),
         OpenRequestKind::Elicitation(_) => false,
     };
-    let cols = if has_diff && area.width > 150 { WIDE_COLS } else { COLS };
-    let place = Place::new(area, cols, scene.state.ask_view.is_full_screen);
+    let size = if has_diff { Size::Large } else { Size::Small };
+    let place = Place::new(area, size, scene.state.ask_view.is_full_screen);
     frame(scene, open, view, place)?.draw(scene, place, view, buf)
 }
 

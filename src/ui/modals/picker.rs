@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, Window, input, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Size, Window, input, words};
 use crate::app::dialogs;
-use crate::app::{Picker, PickerKind, PickerRow};
+use crate::app::{Picker, PickerKind, PickerRow, PickerValue, SessionPhase};
 use crate::config::keymap::Context;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
@@ -18,10 +18,6 @@ use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ListShape, ViewState};
-
-/// Minimum and maximum width of a list.
-const LEAST_COLS: u16 = 76;
-const MOST_COLS: u16 = 120;
 
 pub(super) fn draw(
     scene: &FrameContext,
@@ -32,9 +28,12 @@ pub(super) fn draw(
 ) -> Option<Position> {
     measure(&picker.rows, &mut view.dialog.shape);
     let shape = &view.dialog.shape;
-    let place = Place::new(area, shape.cols.clamp(LEAST_COLS, MOST_COLS), false);
+    let size = if shape.cols <= Size::Small.cols() { Size::Small } else { Size::Large };
+    let place = Place::new(area, size, false);
     let cols = place.cols();
     let mut sheet = DialogFrame { title: text::one_line(&picker.title), ..DialogFrame::default() };
+    let is_first = picker.kind == PickerKind::Agent && scene.session.phase == SessionPhase::NoAgent;
+    sheet.is_alone = picker.is_by_itself || is_first;
     sheet.tag = if picker.matches.len() < picker.rows.len() {
         format!("{} of {}", picker.matches.len(), picker.rows.len())
     } else {
@@ -63,6 +62,7 @@ pub(super) fn draw(
         sheet.foot = words(scene, Role::TextDim, note, cols);
     }
     let takes = match picker.kind {
+        PickerKind::Agent if is_install(picker) => "copy command",
         PickerKind::Agent | PickerKind::TabAgent(_) => "start",
         PickerKind::HandOver => "hand over",
         PickerKind::Palette => "run",
@@ -76,6 +76,12 @@ pub(super) fn draw(
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.draw(scene, place, view, buf)
+}
+
+/// Whether the selected row is a command that installs an agent.
+fn is_install(picker: &Picker) -> bool {
+    let row = picker.matches.get(picker.selected).and_then(|at| picker.rows.get(*at));
+    row.is_some_and(|row| matches!(row.value, PickerValue::Install(_)))
 }
 
 /// The content of a list row.
@@ -258,7 +264,6 @@ fn matched(label: &str, filter: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::PickerValue;
 
     #[test]
     fn rows_between_headings_are_found_by_binary_search() {

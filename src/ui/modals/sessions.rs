@@ -10,7 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
-use super::dialog_frame::{DialogFrame, Place, Row, input, spread, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Size, input, spread, words};
 use crate::app::{Scope, SessionEntry, SessionsDialog, Sort, TextSearch};
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveHit};
@@ -21,9 +21,6 @@ use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::transcript;
 use crate::ui::view_state::{Hit, ViewState};
-
-/// Maximum width of rows.
-const MOST_COLS: u16 = 104;
 
 /// Minimum screen height for the preview of the selected session.
 const PREVIEW_ROWS: u16 = 24;
@@ -38,7 +35,7 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, MOST_COLS, false);
+    let place = Place::new(area, Size::Large, false);
     let cols = place.cols();
     let mut sheet =
         DialogFrame { title: title(dialog).to_owned(), tag: tag(dialog), ..DialogFrame::default() };

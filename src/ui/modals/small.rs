@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, choice, input, spread, words};
+use super::dialog_frame::{DialogFrame, Place, Row, Size, choice, input, spread, words};
 use crate::app::{ChoiceDialog, LineDialog};
 use crate::config::keymap::Context;
 use crate::model::Action;
@@ -21,9 +21,10 @@ pub(super) fn draw_choice(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, 64, false);
+    let place = Place::new(area, Size::Small, false);
     let cols = place.cols();
     let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
+    sheet.is_alone = dialog.opened_by_itself.is_some();
     for paragraph in &dialog.body {
         if paragraph.trim().is_empty() {
             sheet.body.push(Row::default());
@@ -51,7 +52,7 @@ pub(super) fn draw_queue(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, 76, false);
+    let place = Place::new(area, Size::Small, false);
     let cols = place.cols();
     let queue = &scene.session.queue;
     let mut sheet = DialogFrame {
@@ -94,7 +95,7 @@ pub(super) fn draw_line(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, 64, false);
+    let place = Place::new(area, Size::Small, false);
     let cols = place.cols();
     let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
     sheet.head = words(scene, Role::Modal, &dialog.help, cols);

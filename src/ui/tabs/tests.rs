@@ -59,12 +59,12 @@ fn states_are_recognisable_without_colour() {
     let stage = all_states();
     assert_eq!(
         bar(&stage, (120, 40)),
-        " ▸1⠿ Clock skew  2! asks  3⠿ works  4✓ done  5✗ failed  6• news  7  rests"
+        " ▸1⠿ claude · Clock skew  2! asks  3⠿ works  4✓ done  5✗ failed  6• news  7  rests"
     );
     let mut view = stage.view();
     view.glyphs = Glyphs::plain();
     let plain = text(&stage.draw(&mut view, &theme("dark"), (120, 40)));
-    let expected = " >1* Clock skew  2! asks  3* works  4+ done  5x failed  6o news  7  rests";
+    let expected = " >1* claude . Clock skew  2! asks  3* works  4+ done  5x failed  6o news  7  rests";
     assert_eq!(plain.lines().next().unwrap().trim_end(), expected);
 }
 
@@ -74,7 +74,7 @@ fn tab_bar_is_shown_with_two_tabs() {
     let title = bar(&stage, (80, 24));
     assert!(title.contains("claude"), "{title}");
     add(&mut stage, "lib", |_| {});
-    assert_eq!(bar(&stage, (80, 24)), " ▸1⠿ fix the failing test in…  2  lib");
+    assert_eq!(bar(&stage, (80, 24)), " ▸1⠿ claude · fix th…t in src/auth.rs  2  lib");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn clicking_a_tab_activates_it() {
     stage.draw(&mut view, &theme("dark"), (120, 40));
     let click = MouseEvent {
         kind: MouseEventKind::Down(MouseButton::Left),
-        column: 20,
+        column: 28,
         row: 0,
         modifiers: KeyModifiers::NONE,
     };

@@ -92,6 +92,17 @@ pub fn rgb(color: Color) -> Option<[u8; 3]> {
     }
 }
 
+/// The colour halfway between two. `None` if one of them is unknown, because the terminal configures it.
+pub fn halfway(color: Color, ground: Color) -> Option<Color> {
+    let fixed = |color| match color {
+        Color::Rgb(..) | Color::Indexed(16..) => rgb(color),
+        _ => None,
+    };
+    let ([r, g, b], [red, green, blue]) = (fixed(color)?, fixed(ground)?);
+    let mixed = Color::Rgb(r.midpoint(red), g.midpoint(green), b.midpoint(blue));
+    Some(if matches!(color, Color::Rgb(..)) { mixed } else { to_256(mixed) })
+}
+
 /// Contrast of two colours, from 1 to 21. Source: WCAG 2.2, relative luminance and contrast ratio.
 pub fn contrast(a: [u8; 3], b: [u8; 3]) -> f64 {
     let (one, two) = (luminance(a), luminance(b));

@@ -92,6 +92,22 @@ impl ThemeSet {
         self.sources.iter().map(|(name, _)| name.clone()).collect()
     }
 
+    /// Whether a theme is for a dark background: its own `variant`, otherwise the inherited one.
+    pub fn is_dark(&self, name: &str) -> bool {
+        self.is_dark_within(name, MOST_PARENTS)
+    }
+
+    fn is_dark_within(&self, name: &str, parents: usize) -> bool {
+        let source = self.sources.iter().find(|(known, _)| known == name);
+        let Some(table) = source.and_then(|(_, text)| text.parse::<Table>().ok()) else { return true };
+        let text = |key: &str| table.get(key).and_then(Value::as_str);
+        match (text("variant"), text("inherits")) {
+            (Some(variant), _) => variant != "light",
+            (None, Some(parent)) if parents > 0 => self.is_dark_within(parent, parents - 1),
+            _ => true,
+        }
+    }
+
     /// The default theme.
     pub fn default_name(support: ColorSupport) -> &'static str {
         match support {

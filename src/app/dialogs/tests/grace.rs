@@ -306,7 +306,6 @@ fn a_sign_in_that_the_agent_wants_waits_too() {
 #[test]
 fn a_command_from_the_list_is_obeyed_although_the_list_hid_a_request() {
     let mut rig = rig();
-    rig.state.setup.themes = vec!["dark".to_owned(), "light".to_owned()];
     rig.state.setup.palette = commands(&[(Action::OpenThemes, "Themes"), (Action::OpenHelp, "Help")]);
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
     for (typed, expected) in [("themes", Focus::Picker), ("help", Focus::Help)] {

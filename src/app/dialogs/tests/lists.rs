@@ -2,7 +2,10 @@
 
 use crate::app::dialogs::testkit::{CONN, Rig, views};
 use crate::app::dialogs::{Focus, focus};
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, DiffLayout, Effect, Modal, ViewCommand};
+use crate::app::{
+    Choice, ChoiceDialog, ChoiceOutcome, DiffLayout, DiffRoom, Effect, Event, Modal, Screen, ViewCommand,
+    update,
+};
 use crate::model::{Action, AgentCommand, Call, LineEdit, Plan, PlanBody};
 
 fn rig_with_queue(prompts: &[&str]) -> Rig {
@@ -233,12 +236,45 @@ fn display_options_are_toggled_from_anywhere() {
             rig.state.diff_layout
         })
         .collect();
-    assert_eq!(layouts, [DiffLayout::Turned, DiffLayout::Auto]);
+    assert_eq!(layouts, [DiffLayout::SideBySide, DiffLayout::Unified]);
     rig.session().plans.push(Plan { id: None, body: PlanBody::Markdown("one".to_owned()) });
     rig.act(Action::TogglePlan);
     assert!(rig.session().is_plan_folded());
     assert_eq!(rig.open_asks(), [1]);
     assert_eq!(rig.act(Action::Suspend), [Effect::Suspend]);
+}
+
+#[test]
+fn the_diff_layout_is_the_opposite_of_what_is_shown_and_then_stays() {
+    let screen = |diffs| Screen { diffs, fits_plan: true, shows_steps: false };
+    let mut rig = Rig::new();
+    rig.state.screen = Some(screen(DiffRoom::Wide));
+    rig.act(Action::ToggleDiffLayout);
+    assert_eq!(rig.state.diff_layout, DiffLayout::Unified, "diffs were side by side");
+    rig.act(Action::ToggleDiffLayout);
+    assert_eq!(rig.state.diff_layout, DiffLayout::SideBySide);
+    let now = rig.now;
+    update(&mut rig.state, Event::Screen(screen(DiffRoom::OneColumn)), now);
+    assert_eq!(rig.state.diff_layout, DiffLayout::SideBySide, "a narrow window does not change the choice");
+    rig.state.diff_layout = DiffLayout::Auto;
+    rig.act(Action::ToggleDiffLayout);
+    let said = rig.state.flash.clone().unwrap_or_default();
+    assert!(said.contains("once the window is wider"), "{said}");
+}
+
+#[test]
+fn the_plan_is_toggled_by_what_is_shown() {
+    let mut rig = Rig::new();
+    rig.session().plans.push(Plan { id: None, body: PlanBody::Markdown("one".to_owned()) });
+    let screen = |fits_plan| Some(Screen { diffs: DiffRoom::Wide, fits_plan, shows_steps: false });
+    rig.state.screen = screen(true);
+    rig.act(Action::TogglePlan);
+    assert_eq!(rig.session().plan_fold, Some(false), "a low screen showed one line");
+    rig.state.screen = screen(false);
+    rig.act(Action::TogglePlan);
+    assert_eq!(rig.session().plan_fold, Some(false));
+    let said = rig.state.flash.clone().unwrap_or_default();
+    assert!(said.contains("too low to show the plan"), "{said}");
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use crate::app::dialogs::testkit::{Rig, agent, commands};
 use crate::app::dialogs::{Focus, focus, obstacle, open_agents};
-use crate::app::{Effect, Modal, PickerKind, SessionPhase};
+use crate::app::{Effect, Event, InstallHint, Modal, PickerKind, SessionPhase, update};
 use crate::model::{
     Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigKind,
-    ConfigOption, ConfigValue, LineEdit, Mode, Modes, Provider, ProviderTarget, SessionId,
+    ConfigOption, ConfigValue, CopyContent, CopyJob, LineEdit, Mode, Modes, Provider, ProviderTarget,
+    ServiceEvent, SessionId,
 };
 
 fn info(rig: &mut Rig) -> &mut crate::model::AgentInfo {
@@ -297,7 +298,7 @@ fn a_key_for_what_the_agent_cannot_do_says_so_and_calls_nothing() {
 }
 
 #[test]
-fn themes_are_shown_while_marked_and_taken_back_on_escape() {
+fn themes_are_previewed_and_reverted_on_escape() {
     let mut rig = Rig::new();
     rig.act(Action::OpenThemes);
     assert_eq!(rig.marked(), "dark");
@@ -308,10 +309,55 @@ fn themes_are_shown_while_marked_and_taken_back_on_escape() {
     assert_eq!(rig.act(Action::Escape), [set("dark")]);
     rig.act(Action::OpenThemes);
     rig.act(Action::Down);
-    assert_eq!(rig.act(Action::Accept).last(), Some(&set("light")));
+    let fx = rig.act(Action::Accept);
+    assert!(fx.contains(&set("light")) && fx.contains(&Effect::SaveTheme("light".to_owned())), "{fx:?}");
     assert_eq!(rig.state.setup.theme, "light");
-    let said = rig.state.flash.clone().unwrap_or_default();
-    assert!(said.contains("theme = \"light\""), "how to keep it: {said}");
+}
+
+#[test]
+fn auto_stands_for_the_theme_that_matches_the_terminal() {
+    let mut rig = Rig::new();
+    rig.act(Action::OpenThemes);
+    let Some(Modal::Picker(picker)) = rig.state.modals.last() else { panic!("no list") };
+    let rows: Vec<_> = picker.rows.iter().map(|row| (row.label.as_str(), row.group.as_deref())).collect();
+    let expected =
+        [("auto", None), ("dark", Some("Dark")), ("light", Some("Light")), ("paper", Some("Light"))];
+    assert_eq!(rows, expected);
+    let (set, now) = (|name: &str| Effect::SetTheme(name.to_owned()), rig.now);
+    assert_eq!(rig.act(Action::First), [set("light")]);
+    let fx = rig.act(Action::Accept);
+    assert!(fx.contains(&set("light")) && fx.contains(&Effect::SaveTheme("auto".to_owned())), "{fx:?}");
+    let fx = update(&mut rig.state, Event::Theme("dark".to_owned()), now);
+    assert!(fx.contains(&set("dark")), "the background became known: {fx:?}");
+    rig.state.setup.theme = "paper".to_owned();
+    let fx = update(&mut rig.state, Event::Theme("light".to_owned()), now);
+    assert!(!fx.contains(&set("light")), "another theme was chosen: {fx:?}");
+}
+
+#[test]
+fn a_theme_that_cannot_be_saved_is_reported() {
+    let mut rig = Rig::new();
+    let event = ServiceEvent::ThemeNotSaved("/etc/x.toml: read-only".to_owned());
+    let now = rig.now;
+    update(&mut rig.state, Event::Service(event), now);
+    let notices = &rig.session().transcript;
+    let text = format!("{:?}", notices.items().last().map(|item| &item.body));
+    assert!(text.contains("applies until you quit") && text.contains("/etc/x.toml: read-only"), "{text}");
+}
+
+#[test]
+fn agents_to_install_are_listed_after_the_demo_and_copied() {
+    let mut rig = Rig::new();
+    rig.state.setup.agents.drain(..2);
+    let hint = |title: &str| InstallHint { title: title.to_owned(), line: format!("npm install -g {title}") };
+    rig.state.setup.installs = vec![hint("one"), hint("two")];
+    rig.act(Action::OpenAgents);
+    assert_eq!(rig.marked(), "Agent demo");
+    rig.act(Action::Down);
+    let fx = rig.act(Action::Accept);
+    let copied = CopyContent::Text("npm install -g one".to_owned());
+    assert!(matches!(fx.as_slice(), [Effect::Copy(CopyJob { content, .. })] if *content == copied), "{fx:?}");
+    assert_eq!(rig.marked(), "one", "the list stays open");
 }
 
 #[test]

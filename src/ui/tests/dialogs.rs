@@ -1,0 +1,163 @@
+//! Size and background of dialogs.
+
+use ratatui::style::Modifier;
+
+use super::fixture::*;
+use crate::app::{Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, ThemeInfo, update};
+use crate::model::{Action, ConnId, ItemId};
+use crate::ui::event_after_frame;
+use crate::ui::theme::Role;
+use crate::ui::theme::colour::halfway;
+
+/// All dialogs over a session, on a screen that is wider than any of them.
+fn dialogs() -> Vec<Stage> {
+    let with = |modal: Modal| {
+        let mut stage = streaming();
+        stage.state.modals.push(modal);
+        stage
+    };
+    let filter = LineInput::default;
+    let line = LineDialog {
+        title: "Title".into(),
+        help: "Enter a title.".into(),
+        input: filter(),
+        is_secret: false,
+        problem: None,
+        purpose: LinePurpose::KeptTitle("k".into()),
+    };
+    let mut wide = picker("");
+    let Some(Modal::Picker(list)) = wide.state.modals.last_mut() else { unreachable!() };
+    list.rows[0].detail = "a long line ".repeat(9);
+    let mut whole = permission();
+    whole.state.modals.push(Modal::Attention(InboxDialog::default()));
+    vec![
+        with(Modal::Help { filter: filter() }),
+        with(Modal::Queue { selected: 0 }),
+        with(Modal::Connection(ConnId(1))),
+        with(Modal::Inspect(ItemId::HEAD)),
+        with(Modal::Line(line)),
+        whole,
+        choice(),
+        form(),
+        picker(""),
+        wide,
+    ]
+}
+
+#[test]
+fn dialogs_have_two_widths() {
+    let mut widths = Vec::new();
+    for stage in dialogs() {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (200, 60)));
+        let top = shown.lines().find_map(|line| line.split_once('╭')?.1.split_once('╮'));
+        widths.push(top.map_or(0, |(top, _)| top.chars().count() + 2));
+    }
+    assert!(widths.iter().all(|width| [78, 118].contains(width)), "{widths:?}");
+    assert!(widths.contains(&78) && widths.contains(&118), "{widths:?}");
+}
+
+#[test]
+fn content_behind_a_dialog_keeps_its_hues() {
+    let mut stage = streaming();
+    let before = stage.draw(&mut stage.view(), &theme("dark"), (120, 40));
+    let ansi = stage.draw(&mut stage.view(), &theme("ansi"), (120, 40));
+    let bar = before.area.positions().find(|place| before[*place].symbol() == "▌").unwrap();
+    stage.state.modals = choice().state.modals;
+    let after = stage.draw(&mut stage.view(), &theme("dark"), (120, 40));
+    let ground = theme("dark").screen_bg();
+    assert_eq!(after[bar].symbol(), "▌");
+    assert_eq!(Some(after[bar].fg), halfway(before[bar].fg, ground), "half of the accent colour");
+    assert_ne!(after[bar].fg, after[(bar.x + 2, bar.y)].fg, "text and bar still differ");
+    let after = stage.draw(&mut stage.view(), &theme("ansi"), (120, 40));
+    assert_eq!(after[bar].fg, ansi[bar].fg);
+    assert!(after[bar].modifier.contains(Modifier::DIM));
+}
+
+#[test]
+fn dialogs_that_open_on_their_own_hide_the_screen() {
+    let shows = |stage: &Stage| {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
+        (shown.contains("The check was off by the clock skew."), shown.contains("look at session.rs"))
+    };
+    let mut stage = choice();
+    assert_eq!(shows(&stage), (true, true));
+    let Some(Modal::Choice(dialog)) = stage.state.modals.last_mut() else { unreachable!() };
+    dialog.opened_by_itself = Some(stage.now);
+    assert_eq!(shows(&stage), (false, false));
+    let mut first = first_screen();
+    first.state.modals = picker("").state.modals;
+    let shown = text(&first.draw(&mut first.view(), &theme("dark"), (120, 40)));
+    assert!(!shown.contains("A terminal client for coding agents."), "{shown}");
+}
+
+#[test]
+fn no_scroll_bar_is_drawn_behind_a_dialog() {
+    let mut stage = streaming();
+    let message = stage.state.active_session().unwrap().transcript.items()[1].body.clone();
+    stage.session(|session| {
+        for _ in 0..60 {
+            session.transcript.push(1, message.clone());
+        }
+    });
+    let bars = |stage: &Stage| {
+        let buffer = stage.draw(&mut stage.view(), &theme("dark"), (120, 40));
+        let marks = ["▌", "│"];
+        (3..30).filter(|y| marks.contains(&buffer[(119, *y)].symbol())).count()
+    };
+    assert!(bars(&stage) > 5);
+    stage.state.modals.push(Modal::Queue { selected: 0 });
+    assert_eq!(bars(&stage), 0);
+}
+
+#[test]
+fn the_theme_list_shows_a_sample_in_the_selected_theme() {
+    crate::ui::highlight::wait_for(&["rs", "rust"]);
+    let mut stage = ready();
+    stage.state.setup.auto_theme = "dark".into();
+    stage.state.setup.theme = "auto".into();
+    stage.state.setup.themes = [("nord", true), ("light", false)]
+        .map(|(name, is_dark)| ThemeInfo { name: name.into(), is_dark })
+        .into();
+    let now = stage.now;
+    update(&mut stage.state, Event::Act(Action::OpenThemes), now);
+    let mut view = stage.view();
+    for (cols, rows) in SIZES {
+        // A diff is computed outside of frames.
+        stage.draw(&mut view, &theme("dark"), (cols, rows));
+        crate::ui::diff::cache::work_off();
+        insta::assert_snapshot!(format!("themes-{cols}x{rows}"), stage.digest(|_| {}, (cols, rows)));
+    }
+    let nord = theme("nord");
+    let drawn = stage.draw(&mut view, &nord, (120, 40));
+    let shown = text(&drawn);
+    for part in ["Round the price", "Half a cent is rounded up.", "price_cents", "Dark", "Light"] {
+        assert!(shown.contains(part), "{part} is missing in\n{shown}");
+    }
+    let grounds: Vec<_> = drawn.content.iter().map(|cell| cell.bg).collect();
+    let plus = nord.style(Role::DiffPlus).bg.unwrap();
+    assert!(grounds.contains(&plus), "the diff has the colours of the theme");
+}
+
+#[test]
+fn a_low_screen_shows_the_steps_of_the_plan_on_request() {
+    let mut stage = streaming();
+    let mut view = stage.view();
+    let mut shows_steps = |stage: &Stage| {
+        let shown = text(&stage.draw(&mut view, &theme("dark"), (80, 24)));
+        let screen = event_after_frame(&stage.state, &view);
+        (shown.lines().any(|line| line.trim() == "· run all tests"), screen)
+    };
+    let toggle = |stage: &mut Stage, screen: Option<Event>| {
+        let now = stage.now;
+        update(&mut stage.state, screen.unwrap(), now);
+        update(&mut stage.state, Event::Act(Action::TogglePlan), now);
+    };
+    let (steps, screen) = shows_steps(&stage);
+    assert!(!steps, "one line by default");
+    toggle(&mut stage, screen);
+    assert!(shows_steps(&stage).0);
+    let screen = shows_steps(&stage).1;
+    assert_eq!(screen, None, "the reducer already knows what is shown");
+    update(&mut stage.state, Event::Act(Action::TogglePlan), stage.now);
+    assert!(!shows_steps(&stage).0);
+}
