@@ -5,7 +5,6 @@
 use crate::model::{Action, MarkPlace, SessionKey, StoreJob};
 
 use crate::app::session::paging;
-use crate::app::state::pages::place_marks;
 use crate::app::{Effect, ItemBody, Replay, State, UiRequest};
 
 /// The store has written everything up to `serial`.
@@ -18,13 +17,13 @@ pub(in crate::app) fn on_written(
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.pages.written = session.pages.written.max(upto);
-    place_marks(&mut session.pages.book, marks);
+    session.pages.book.place_marks(marks);
     if let Replay::Running(former) = &mut session.replay {
-        place_marks(&mut former.book, marks);
+        former.book.place_marks(marks);
     }
     session.pages.wants_trim = true;
     // It had to wait until late events were on disk.
-    if session.pages.redo.is_some() && session.pages.book.reading == 0 {
+    if session.pages.redo.is_some() {
         load_earlier(state, key, fx);
     }
 }

@@ -92,7 +92,7 @@ impl Disk {
             found.extend(self.late.iter().filter(|(seq, _)| (from..before).contains(&seq)).cloned());
             found.sort_by_key(|(seq, _)| *seq);
             let events = found.into_iter().map(|(_, event)| event).collect();
-            let page = EarlierPage { events, first_seq: *from, left_out_count: 0 };
+            let page = EventPage { events, first_seq: *from, left_out_count: 0, ..EventPage::default() };
             tell(app, StoreNews::Earlier { key: *key, page: Ok(page) });
         }
         !jobs.is_empty()

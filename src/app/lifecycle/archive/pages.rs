@@ -8,7 +8,7 @@ use crate::app::lifecycle::call;
 use crate::app::recording::restore;
 use crate::app::session::{paging, replay_reconcile};
 use crate::app::{Effect, State};
-use crate::model::{EarlierPage, SessionKey, Window};
+use crate::model::{EventPage, SessionKey};
 
 use crate::app::Later;
 use crate::app::recording::loading::load_earlier;
@@ -17,7 +17,7 @@ use crate::app::recording::loading::load_earlier;
 pub(super) fn on_around(
     state: &mut State,
     key: SessionKey,
-    window: Result<Window, String>,
+    window: Result<EventPage, String>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
@@ -43,7 +43,7 @@ pub(super) fn on_around(
 pub(super) fn on_later(
     state: &mut State,
     key: SessionKey,
-    window: Result<Window, String>,
+    window: Result<EventPage, String>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
@@ -68,7 +68,7 @@ pub(super) fn on_later(
 pub(super) fn on_earlier(
     state: &mut State,
     key: SessionKey,
-    page: Result<EarlierPage, String>,
+    page: Result<EventPage, String>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
@@ -89,7 +89,7 @@ pub(super) fn on_earlier(
             return;
         }
     };
-    if !restore::prepend(session, page, now) {
+    if !paging::insert(session, page, now) {
         load_earlier(state, key, fx);
         return;
     }

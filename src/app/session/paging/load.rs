@@ -1,122 +1,133 @@
-//! Loads unloaded pages again.
+//! Reads parts of a session that are only on disk, and merges their items with those in memory.
 //!
-//! Determines which events to request, and merges the resulting items with those in memory. `archive` sends the
-//! requests.
 //! Invariant: a page is requested only when all late events of it are on disk.
 
-use crate::app::session::paging;
+use std::time::Instant;
 
-use crate::app::{ItemBody, Session};
-use crate::model::{EventPlace, ItemId, NoticeKind, StoreJob};
-
-use crate::app::state::pages::edge::{Needs, Things};
-use crate::app::state::pages::{Merge, Page, PageIndex, PageKind, index_range, unloaded, weight};
+use crate::app::session::play::{self, Bounds, Played};
+use crate::app::session::{paging, record};
+use crate::app::state::pages::edge::Things;
+use crate::app::state::pages::{Page, PageIndex, Request, index_range, weight};
+use crate::app::{Earlier, ItemBody, Session};
+use crate::model::{EventPage, EventPlace, ItemId, NoticeKind, StoreJob};
 
 /// Number of bytes read at once, unless a page is larger.
 const READ_BYTES: usize = 1 << 20;
 
 /// The job that reads the events before those in memory; `None`: not now.
 pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
-    let key = session.key;
-    let pages = &mut session.pages;
-    let PageIndex { closed, open, merge, unloaded, away_late, earlier, reading, asked } = &mut pages.book;
-    let earlier = earlier.as_mut().filter(|earlier| !earlier.is_loading)?;
-    let uid = earlier.uid.clone();
-    if let Some(merge) = merge {
-        let end = closed.get(merge.pages).unwrap_or(open).begin;
-        let is_written = closed.iter().take(merge.pages).all(|page| page.late <= pages.written);
-        // Otherwise it is requested again with the next frame.
-        let Some(EventPlace::Seq(before)) = end.filter(|_| is_written) else { return None };
-        (earlier.is_loading, earlier.has_failed) = (true, false);
-        *asked = pages.serial;
-        return Some(StoreJob::Earlier { key, uid, before, from: Some(merge.first_seq) });
-    }
-    if *away_late > pages.written {
-        return None;
-    }
+    let (key, written, asked) = (session.key, session.pages.written, session.pages.serial);
+    let book = &mut session.pages.book;
+    let earlier = book.earlier.as_ref().filter(|earlier| !earlier.is_loading)?;
+    let request = book.request.clone().unwrap_or_else(|| next_request(book, earlier));
+    let is_written = book.closed.range(request.pages.clone()).all(|page| page.late <= written);
+    // Otherwise it is requested again with the next frame.
+    let end = Some(request.pages.end).filter(|end| *end > book.unloaded);
+    let before = end.map_or(Some(earlier.before), |end| book.page(end).seq()).filter(|_| is_written)?;
+    let (from, uid) = (request.from, earlier.uid.clone());
+    book.request = Some(Request { asked, ..request });
+    let earlier = book.earlier.as_mut()?;
     (earlier.is_loading, earlier.has_failed) = (true, false);
-    let before = earlier.before;
-    let kind = unloaded.last().map(|page| page.kind);
-    let mut bytes = 0;
-    let fits = |page: &&unloaded::Unloaded| {
-        let fits = Some(page.kind) == kind && (bytes == 0 || bytes + page.weight <= READ_BYTES);
-        bytes += page.weight.max(1);
-        fits
-    };
-    let count = unloaded.iter().rev().take_while(fits).count();
-    let from = unloaded.len().checked_sub(count).and_then(|first| unloaded.get(first)).map(|page| page.begin);
-    (*reading, *asked) = (count, pages.serial);
     Some(StoreJob::Earlier { key, uid, before, from })
 }
 
+/// The last unloaded pages, otherwise a part before all pages.
+fn next_request(book: &PageIndex, earlier: &Earlier) -> Request {
+    let end = book.unloaded;
+    let kind = |page: &Page| (page.hides, page.is_end);
+    let last = end.checked_sub(1).map(|last| kind(book.page(last)));
+    let mut bytes = 0;
+    let fits = |page: &&Page| {
+        let fits = Some(kind(page)) == last && (bytes == 0 || bytes + page.weight <= READ_BYTES);
+        bytes += page.weight.max(1);
+        fits
+    };
+    let start = end - book.closed.range(..end).rev().take_while(fits).count();
+    let from = book.page(start).seq().filter(|_| start < end);
+    let count = from.map(|from| u64::try_from(earlier.before - from).unwrap_or(0));
+    let left = count.map(|count| earlier.count.saturating_sub(count));
+    Request { pages: start..end, from, left, asked: 0 }
+}
+
 /// Whether a result lacks late events recorded since the request, or belongs to another history. It is then ignored.
-pub(in crate::app) fn is_stale(session: &mut Session, first_seq: Option<i64>) -> bool {
-    let book = &mut session.pages.book;
-    if let Some(merge) = &book.merge {
-        let is_another = first_seq.is_some_and(|seq| seq != merge.first_seq);
-        return is_another || book.closed.iter().take(merge.pages).any(|page| page.late > book.asked);
-    }
-    let first = book.unloaded.len().checked_sub(book.reading).and_then(|first| book.unloaded.get(first));
-    let is_another = first_seq.is_some_and(|seq| first.is_none_or(|first| first.begin != seq));
-    let is_stale = book.reading > 0 && (book.away_late > book.asked || is_another);
-    if is_stale {
-        book.reading = 0;
-    }
-    is_stale
+pub(in crate::app) fn is_stale(session: &Session, first_seq: Option<i64>) -> bool {
+    let book = &session.pages.book;
+    let Some(request) = &book.request else { return true };
+    let is_another = first_seq.zip(request.from).is_some_and(|(first, from)| first != from);
+    is_another || book.closed.range(request.pages.clone()).any(|page| page.late > request.asked)
 }
 
 /// A read has failed.
 pub(in crate::app) fn read_failed(session: &mut Session) {
-    session.pages.book.reading = 0;
-    session.pages.book.merge = None;
+    session.pages.book.request = None;
     session.pages.redo = None;
     if let Some(earlier) = &mut session.pages.book.earlier {
         earlier.has_failed = true;
     }
 }
 
-/// Where a loaded page belongs.
-#[derive(Debug, Clone, Copy, Default)]
-pub(in crate::app) struct Front {
+/// A part that was read.
+struct Part {
+    session: Session,
+    played: Played,
+    first_seq: i64,
     /// Number of events before it.
-    pub left: u64,
-    /// Whether it was in memory before, in the same state.
-    pub is_own: bool,
-    /// Whether events about subjects before it may be omitted from it.
-    pub may_hide: bool,
+    left: u64,
     /// Whether the session ended with it when it was opened.
-    pub is_end: bool,
-    /// Number of pages in memory that it includes.
-    pub replaced: usize,
+    is_end: bool,
 }
 
-/// The requested pages were read, or a page with `left_count` events before it according to the store.
-pub(in crate::app) fn on_page(session: &mut Session, first_seq: i64, left_count: u64) -> Front {
-    let book = &mut session.pages.book;
-    if let Some(Merge { left, pages, .. }) = book.merge.take() {
-        let is_end = book.closed.iter().take(pages).any(|page| page.kind.is_end);
-        return Front { left, is_own: false, may_hide: true, is_end, replaced: pages };
-    }
-    let count = std::mem::take(&mut book.reading);
-    let Some(kind) = book.unloaded.last().map(|page| page.kind).filter(|_| count > 0) else {
-        return Front { left: left_count, may_hide: true, ..Front::default() };
+/// Inserts the events that were read after the line with the number of earlier ones. Returns whether it could:
+/// otherwise items in memory depend on them, and both are read again.
+pub(in crate::app) fn insert(session: &mut Session, page: EventPage, now: Instant) -> bool {
+    let Some(request) = session.pages.book.request.take() else { return true };
+    let EventPage { events, first_seq, left_out_count, .. } = page;
+    let book = &session.pages.book;
+    let (is_own, pages) = (book.unloaded > 0, request.pages);
+    let mut known = book.closed.range(pages.clone());
+    let may_hide = !is_own || known.clone().any(|page| page.hides);
+    let is_end = known.any(|page| page.is_end);
+    let left = if events.is_empty() { 0 } else { request.left.unwrap_or(left_out_count) };
+    let later = session.read_only.as_ref().and_then(|reading| reading.later.as_ref());
+    let later_count = later.map_or(0, |later| later.count);
+    let last_turn = events.iter().map(|event| event.turn).max();
+    let bounds = Bounds {
+        is_cut: left > 0 && may_hide,
+        is_over: !is_end && last_turn.is_some_and(|turn| is_over_behind(session, turn, pages.end)),
+        goes_on: is_end && later.is_some(),
+        is_continued: false,
     };
-    let (left, before) = book.earlier.as_ref().map_or((0, first_seq), |it| (it.count, it.before));
-    book.unloaded.truncate(book.unloaded.len().saturating_sub(count));
-    let left = left.saturating_sub(u64::try_from(before - first_seq).unwrap_or(0));
-    Front { left, is_own: true, may_hide: kind.hides, is_end: kind.is_end, replaced: 0 }
-}
-
-/// Whether a turn that continues after a page ended successfully there: calls left open are then considered completed.
-pub(in crate::app) fn is_over_behind(session: &Session, turn: u32, front: Front) -> bool {
-    let PageIndex { closed, open, .. } = &session.pages.book;
-    let mut behind = closed.iter().skip(front.replaced);
-    if front.is_end
-        || !(session.turn_count > turn || behind.clone().any(|page| page.needs.ended_turn >= turn))
-    {
+    let mut part = Session::new(session.key, session.place.clone());
+    let played = play::play_to(&mut part, events, None, bounds, now);
+    let replaced = if is_own { 0 } else { pages.end };
+    if !is_own && let Some(count) = dependent_pages(session, &part, &played.things, left == 0, replaced) {
+        session.pages.book.request =
+            Some(Request { pages: 0..count, from: Some(first_seq), left: Some(left), asked: 0 });
         return false;
     }
-    let from = if front.replaced > 0 { behind.next().unwrap_or(open).first } else { ItemId::HEAD };
+    if is_own {
+        session.pages.book.closed.drain(pages.clone());
+        session.pages.book.unloaded = pages.start;
+    }
+    put(session, Part { session: part, played, first_seq, left, is_end }, replaced);
+    if replaced > 0 && is_end && session.pages.later_line.take().is_some() {
+        record::push_later(session, later_count);
+    }
+    session.transcript.set_head(record::earlier_words(left));
+    let earlier = session.pages.book.earlier.take().filter(|_| left > 0);
+    session.pages.book.earlier = earlier.map(|earlier| Earlier { before: first_seq, count: left, ..earlier });
+    true
+}
+
+/// Whether a turn that continues on the page with this index ended successfully there: calls left open before are then
+/// considered completed.
+fn is_over_behind(session: &Session, turn: u32, behind: usize) -> bool {
+    let book = &session.pages.book;
+    let mut pages = book.closed.range(behind..);
+    if session.turn_count <= turn && !pages.any(|page| page.needs.ended_turn >= turn) {
+        return false;
+    }
+    let from = if behind > book.unloaded { book.page(behind).first } else { ItemId::HEAD };
     let items = session.transcript.items().iter().skip(session.transcript.index_from(from));
     let mut of_turn = items.filter(|item| item.turn == turn && item.id != ItemId::HEAD);
     !of_turn.any(|item| match &item.body {
@@ -126,47 +137,40 @@ pub(in crate::app) fn is_over_behind(session: &Session, turn: u32, front: Front)
     })
 }
 
-/// Whether pages in memory depend on a loaded page, so that they are read again together.
-pub(in crate::app) fn wait_for_both(
-    session: &mut Session,
+/// The number of pages in memory up to the last one that depends on a part, in which `replaced` pages are included.
+/// `None`: no other page depends on it.
+fn dependent_pages(
+    session: &Session,
+    part: &Session,
     things: &Things,
-    last: Option<&ItemBody>,
-    first_seq: i64,
-    Front { left, replaced, .. }: Front,
-) -> bool {
-    let transcript = &session.transcript;
+    is_first: bool,
+    replaced: usize,
+) -> Option<usize> {
     let closed = &session.pages.book.closed;
-    let start = |page: &Page| transcript.index_from(page.first);
-    let behind = closed.get(replaced).map(start);
-    let next = behind.and_then(|index| transcript.items().get(index)).map(|item| &item.body);
+    let start = |page: &Page| session.transcript.index_from(page.first);
+    let next = closed.get(replaced).and_then(|page| session.transcript.items().get(start(page)));
     // A repeated notice is counted.
-    let is_repeated = matches!(last, Some(ItemBody::Notice { .. })) && last == next;
-    let depends =
-        |page: &Page| page.needs.are_in(things, left == 0) || (is_repeated && Some(start(page)) == behind);
-    let Some(last) = closed.iter().rposition(depends).filter(|last| *last >= replaced) else { return false };
+    let is_repeated =
+        part.transcript.items().last().zip(next).is_some_and(|(last, next)| {
+            matches!(last.body, ItemBody::Notice { .. }) && last.body == next.body
+        });
+    let pages = closed.iter().enumerate().skip(replaced);
+    let mut dependent =
+        pages.filter(|(at, page)| page.needs.are_in(things, is_first) || (is_repeated && *at == replaced));
+    let count = dependent.next_back()?.0 + 1;
     // Parts that could not be recorded would be lost.
-    if closed.iter().take(last + 1).any(|page| page.is_cut) {
-        return false;
-    }
-    session.pages.book.merge = Some(Merge { first_seq, left, pages: last + 1 });
-    true
+    (!closed.range(..count).any(|page| page.is_cut)).then_some(count)
 }
 
-/// Inserts the items of a loaded page after the first line, and updates all references to them.
-pub(in crate::app) fn put_in_front(
-    session: &mut Session,
-    before: Session,
-    first_seq: i64,
-    front: Front,
-    needs: Needs,
-) {
-    let Front { replaced, is_end, left, .. } = front;
+/// Inserts the items of a part, which replace those of the first pages, and updates all references to them.
+fn put(session: &mut Session, part: Part, replaced: usize) {
+    let Part { session: before, played: Played { needs, .. }, first_seq, left, is_end } = part;
     let first = before.transcript.items().first().map(|item| item.id);
-    let items = session.transcript.items().iter().map(|item| item.id);
-    let mut behind = items.into_iter().find(|id| *id != ItemId::HEAD).unwrap_or(session.transcript.next_id());
-    let offset = if let Some(from) = session.pages.book.closed.front().filter(|_| replaced > 0) {
-        let from = from.first;
-        behind = session.pages.book.closed.get(replaced).unwrap_or(&session.pages.book.open).first;
+    let own = session.transcript.items().iter().find(|item| item.id != ItemId::HEAD).map(|item| item.id);
+    let mut behind = own.unwrap_or(session.transcript.next_id());
+    let offset = if replaced > 0 {
+        let from = session.pages.book.page(0).first;
+        behind = session.pages.book.page(replaced).first;
         drop(paging::take_things(session, index_range(&session.transcript, from, behind)));
         session.pages.book.closed.drain(..replaced);
         session.transcript.replace(from, behind, before.transcript)
@@ -193,18 +197,18 @@ pub(in crate::app) fn put_in_front(
     let first = first.map_or(behind, here);
     let weight = weight::of_items(session, first, behind);
     let begin = Some(EventPlace::Seq(first_seq));
-    let kind = PageKind { hides: needs.hides, is_end };
-    session.pages.book.closed.push_front(Page { begin, first, weight, kind, needs, ..Page::default() });
+    let page = Page { begin, first, weight, hides: needs.hides, is_end, needs, ..Page::default() };
+    let book = &mut session.pages.book;
+    book.closed.insert(book.unloaded, page);
     if left == 0 {
-        session.pages.book.closed.iter_mut().for_each(|page| page.needs.clear());
+        book.closed.iter_mut().for_each(|page| page.needs.clear());
     }
     session.pages.wants_trim = true;
 }
 
 /// Merges an item with a later one of the same subject, which was loaded first.
 fn join(session: &mut Session, place: ItemId, later: ItemId) {
-    let Some(later) = session.transcript.get(later) else { return };
-    let (later, body) = (later.id, later.body.clone());
+    let Some(body) = session.transcript.get(later).map(|later| later.body.clone()) else { return };
     session.transcript.edit(place, |item| match (&mut item.body, body) {
         (
             ItemBody::Compaction { status, summary, error, .. },
