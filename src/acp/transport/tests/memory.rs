@@ -1,0 +1,46 @@
+//! An in-memory transport for tests.
+//!
+//! It uses the reading and writing of `io` on a [`DuplexStream`], whose other end is the stdin and stdout of the
+//! agent.
+
+use std::sync::Arc;
+
+use tokio::io::{DuplexStream, split};
+
+use super::super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
+use super::super::queue::queue;
+use super::super::{In, Link, LinkEnd, Setup, Stopper, Transport};
+use crate::acp::frame::FrameReader;
+use crate::model::CloseReason;
+
+/// One side of an in-memory pipe.
+#[derive(Debug)]
+pub struct Memory {
+    stream: DuplexStream,
+}
+
+/// Creates a transport and the agent's side of it, with pipes of `pipe_bytes` each.
+pub fn pair(pipe_bytes: usize) -> (Memory, DuplexStream) {
+    let (stream, agent) = tokio::io::duplex(pipe_bytes);
+    (Memory { stream }, agent)
+}
+
+impl Transport for Memory {
+    fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
+        let (input, output) = split(self.stream);
+        let (sink, incoming) = super::super::incoming();
+        let (outgoing, frames) = queue();
+        let (stopper, mut signal) = Stopper::new();
+        let wish = HeaderRequest::default();
+        tokio::spawn(write_frames(output, frames, Arc::clone(&wish)));
+        tokio::spawn(async move {
+            let reader = FrameReader::new(setup.max_frame_bytes);
+            let end = match read_frames(input, reader, &sink, wish, signal.wanted()).await {
+                ReadEnd::Broken(error) => LinkEnd::Io(error.to_string()),
+                ReadEnd::Eof | ReadEnd::Enough | ReadEnd::ReceiverDropped => LinkEnd::Eof,
+            };
+            let _ = sink.messages.send(In::Closed(end)).await;
+        });
+        Ok(Link { pid: None, incoming, outgoing, stopper })
+    }
+}
