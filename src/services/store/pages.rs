@@ -147,19 +147,24 @@ pub(super) fn tail(
 }
 
 /// Events with their numbers.
-type Numbered = Vec<(i64, RecordedEvent)>;
+pub(super) type Numbered = Vec<(i64, RecordedEvent)>;
 
 /// The result of a query for events.
 #[derive(Default)]
-struct Found {
-    events: Numbered,
+pub(super) struct Found {
+    pub events: Numbered,
     /// The number of the last row.
     last: Option<i64>,
-    unreadable_count: u64,
+    pub unreadable_count: u64,
 }
 
 /// The events of a query, up to a size.
-fn found(conn: &Connection, sql: &str, params: impl Params, max_bytes: usize) -> rusqlite::Result<Found> {
+pub(super) fn found(
+    conn: &Connection,
+    sql: &str,
+    params: impl Params,
+    max_bytes: usize,
+) -> rusqlite::Result<Found> {
     let mut query = conn.prepare_cached(sql)?;
     let mut rows = query.query(params)?;
     let mut found = Found::default();

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, named_params, params};
 
+use super::pages::Found;
 use super::rows::{self, SessionRow, SessionState};
 use super::search::{self, Hit, Search};
 use super::write::{self, EventRow};
@@ -53,24 +54,13 @@ impl Store {
     /// All events of a session, oldest first, and how many could not be read.
     pub fn events(&self, uid: &str) -> Result<(Vec<RecordedEvent>, u64), StoreError> {
         self.with(|conn| {
-            let mut query = conn.prepare_cached(
-                "SELECT at, turn, body, seq, 0 AS nth FROM events
-                        WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
-                    UNION ALL SELECT at, turn, body, seq, nth FROM late
-                        WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
-                    ORDER BY seq, nth",
-            )?;
-            let mut rows = query.query([uid])?;
-            let (mut events, mut unreadable_count) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
-                let body = row.get_ref(2)?.as_str().unwrap_or_default();
-                match format::decode(body) {
-                    Some(record) => {
-                        events.push(RecordedEvent { at_ms: row.get(0)?, turn: row.get(1)?, record });
-                    }
-                    None => unreadable_count += 1,
-                }
-            }
+            let sql = "SELECT seq, at, turn, body, 0 AS nth FROM events
+                    WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
+                UNION ALL SELECT seq, at, turn, body, nth FROM late
+                    WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
+                ORDER BY seq, nth";
+            let Found { events, unreadable_count, .. } = pages::found(conn, sql, [uid], usize::MAX)?;
+            let events = events.into_iter().map(|(_, event)| event).collect();
             Ok((events, unreadable_count))
         })
     }
