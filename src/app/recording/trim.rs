@@ -4,7 +4,6 @@
 
 use crate::app::session::paging;
 use crate::app::session::record::earlier_words;
-use crate::app::state::pages::edge::Needs;
 use crate::app::state::pages::index_range;
 use crate::app::state::texts;
 use crate::app::{Earlier, Item, ItemBody, Modal, OpenRequestKind, Session, State};
@@ -132,7 +131,8 @@ fn drop_pages(session: &mut Session, count: usize) {
         let range = index_range(&session.transcript, book.page(at).first, book.page(at + 1).first);
         let things = paging::take_things(session, range);
         if let Some(page) = session.pages.book.closed.get_mut(at) {
-            (page.first, page.things, page.needs) = (ItemId::HEAD, things, Needs::default());
+            (page.first, page.things) = (ItemId::HEAD, things);
+            page.needs.clear();
         }
     }
     session.transcript.remove_before(end);

@@ -36,7 +36,7 @@ pub(in crate::app) fn on_restored(
     let open = open_at(session, Some(end_seq));
     let weight = weight::of_items(session, first, open.first);
     let begin = Some(EventPlace::Seq(first_seq));
-    let page = Page { begin, first, weight, hides: needs.hides, is_end: true, needs, ..Page::default() };
+    let page = Page { begin, first, weight, is_end: true, needs, ..Page::default() };
     session.pages.book = PageIndex::of(page, open, earlier);
 }
 
@@ -46,7 +46,6 @@ pub(in crate::app) fn on_appended(session: &mut Session, end_seq: i64, needs: Ne
     let book = &mut session.pages.book;
     book.open = open;
     if let Some(page) = book.closed.back_mut().filter(|_| book.earlier.is_some()) {
-        page.hides |= needs.hides;
         page.needs.extend(needs);
     }
 }

@@ -78,8 +78,6 @@ pub(in crate::app) struct Page {
     pub(in crate::app) late: u64,
     /// Whether it could not be recorded completely.
     pub(in crate::app) is_cut: bool,
-    /// Whether events about subjects in unread pages are omitted.
-    pub(in crate::app) hides: bool,
     /// Whether the session ended with it when it was opened.
     pub(in crate::app) is_end: bool,
     /// Its dependencies on pages that were not read yet.

@@ -34,7 +34,7 @@ pub(in crate::app) fn earlier_job(session: &mut Session) -> Option<StoreJob> {
 /// The last unloaded pages, otherwise a part before all pages.
 fn next_request(book: &PageIndex, earlier: &Earlier) -> Request {
     let end = book.unloaded;
-    let kind = |page: &Page| (page.hides, page.is_end);
+    let kind = |page: &Page| (page.needs.hides, page.is_end);
     let last = end.checked_sub(1).map(|last| kind(book.page(last)));
     let mut bytes = 0;
     let fits = |page: &&Page| {
@@ -85,7 +85,7 @@ pub(in crate::app) fn insert(session: &mut Session, page: EventPage, now: Instan
     let book = &session.pages.book;
     let (is_own, pages) = (book.unloaded > 0, request.pages);
     let mut known = book.closed.range(pages.clone());
-    let may_hide = !is_own || known.clone().any(|page| page.hides);
+    let may_hide = !is_own || known.clone().any(|page| page.needs.hides);
     let is_end = known.any(|page| page.is_end);
     let left = if events.is_empty() { 0 } else { request.left.unwrap_or(left_out_count) };
     let later = session.read_only.as_ref().and_then(|reading| reading.later.as_ref());
@@ -197,7 +197,7 @@ fn put(session: &mut Session, part: Part, replaced: usize) {
     let first = first.map_or(behind, here);
     let weight = weight::of_items(session, first, behind);
     let begin = Some(EventPlace::Seq(first_seq));
-    let page = Page { begin, first, weight, hides: needs.hides, is_end, needs, ..Page::default() };
+    let page = Page { begin, first, weight, is_end, needs, ..Page::default() };
     let book = &mut session.pages.book;
     book.closed.insert(book.unloaded, page);
     if left == 0 {

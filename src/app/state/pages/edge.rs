@@ -100,9 +100,9 @@ impl Needs {
         }
     }
 
-    /// Drops all dependencies, because everything before the part was added.
+    /// Drops all dependencies, because everything before the part was added or the part was unloaded.
     pub fn clear(&mut self) {
-        *self = Self { ended_turn: self.ended_turn, ..Self::default() };
+        *self = Self { hides: self.hides, ended_turn: self.ended_turn, ..Self::default() };
     }
 
     /// Whether the part may look different after a part with these subjects. `is_first`: that part is the first one.
