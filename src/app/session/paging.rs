@@ -1,13 +1,11 @@
 //! The memory limit of a transcript: pages that exceed it are only on disk.
 //!
 //! Splits a transcript into pages as it grows, marks their starts in the record, and assigns each event to a page.
-//! `trim` unloads the oldest pages once the store has written them, and `load` reads them again on demand.
+//! `trim` unloads the oldest pages once the store has written them, and `loading` reads them again on demand.
 //! Pages can be read separately because an event of an item is recorded with the item's page, however late it is
 //! received. Pages of a reopened session that depend on each other are read again as one (`edge`).
 //! Invariants: only what is on disk is unloaded; open, selected, searched or visible items stay; items are inspected
 //! once per page, so that the cost of an update does not depend on the limit.
-
-mod load;
 
 use std::ops::Range;
 
@@ -18,7 +16,6 @@ use crate::app::{Earlier, ItemBody, Session};
 use crate::model::{EventPlace, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
 
 pub(in crate::app) use crate::app::state::pages::weight::of_update as weight_of;
-pub(in crate::app) use load::{earlier_job, insert, is_stale, read_failed};
 
 /// Approximate size of all items of a session in bytes.
 pub(in crate::app) fn weight_of_items(session: &Session) -> usize {

@@ -8,8 +8,7 @@
 )]
 
 use crate::app::lifecycle::operations;
-use crate::app::recording::restore;
-use crate::app::session::paging;
+use crate::app::recording::{loading, restore};
 use proptest::prelude::*;
 
 use super::paging_window::*;
@@ -327,7 +326,7 @@ proptest! {
             }
         } else if let Some((at, last)) = parts.last() {
             read(&mut by_parts, last, *at, 0);
-            while let Some(StoreJob::Earlier { before, from, .. }) = paging::earlier_job(&mut by_parts) {
+            while let Some(StoreJob::Earlier { before, from, .. }) = loading::earlier_job(&mut by_parts) {
                 let before = before as usize;
                 let from = from.map(|from| from as usize);
                 let from = from.or_else(|| bounds.iter().rev().find(|at| **at < before).copied()).unwrap_or(0);
@@ -338,7 +337,7 @@ proptest! {
                     ..EventPage::default()
                 };
                 by_parts.pages.book.earlier.as_mut().unwrap().is_loading = false;
-                paging::insert(&mut by_parts, page, app.now);
+                loading::insert(&mut by_parts, page, app.now);
             }
         }
         let (ours, theirs) = (whole(&by_parts), whole(&all));
@@ -384,7 +383,7 @@ fn only_dependent_parts_are_read_again() {
     let end = session.transcript.items().last().map(|item| item.id);
     let mut read = Vec::new();
     for turn in [6, 5, 4, 4, 3, 2, 1, 1] {
-        let Some(StoreJob::Earlier { before, from, .. }) = paging::earlier_job(&mut session) else { break };
+        let Some(StoreJob::Earlier { before, from, .. }) = loading::earlier_job(&mut session) else { break };
         read.push((turn, before as usize, from.map(|from| from as usize)));
         let page = EventPage {
             events: events[begin(turn)..before as usize].to_vec(),
@@ -393,7 +392,7 @@ fn only_dependent_parts_are_read_again() {
             ..EventPage::default()
         };
         session.pages.book.earlier.as_mut().unwrap().is_loading = false;
-        paging::insert(&mut session, page, app.now);
+        loading::insert(&mut session, page, app.now);
     }
     let end_seq = events.len();
     let expected = [

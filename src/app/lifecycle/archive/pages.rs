@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::app::lifecycle::call;
 use crate::app::recording::{loading, restore};
-use crate::app::session::{paging, replay_reconcile, reveal};
+use crate::app::session::{replay_reconcile, reveal};
 use crate::app::{Effect, Later, State};
 use crate::model::{EventPage, SessionKey};
 
@@ -63,12 +63,12 @@ pub(super) fn on_earlier(
     let Some(earlier) = &mut session.pages.book.earlier else { return };
     // Otherwise it was requested for another history.
     let is_awaited = std::mem::take(&mut earlier.is_loading);
-    if !is_awaited || paging::is_stale(session, page.as_ref().ok().map(|page| page.first_seq)) {
+    if !is_awaited || loading::is_stale(session, page.as_ref().ok().map(|page| page.first_seq)) {
         return;
     }
-    match page.map(|page| paging::insert(session, page, now)) {
+    match page.map(|page| loading::insert(session, page, now)) {
         Err(why) => {
-            paging::read_failed(session);
+            loading::read_failed(session);
             call::flash(state, why, fx);
         }
         Ok(true) => {

@@ -1,7 +1,7 @@
 //! The dependencies between parts of a session.
 //!
 //! A part is replayed without the parts before it. If an earlier part, loaded later, may change what it shows, both are
-//! read again and replayed as one (`load`), so that a session read in parts looks the same as one read at once.
+//! read again and replayed as one (`loading`), so that a session read in parts looks the same as one read at once.
 //! Invariant: no dependency is missed; a dependency that does not exist may be assumed.
 
 use std::collections::{BTreeSet, HashMap};
