@@ -275,6 +275,12 @@ pub fn signal_name(number: i32) -> String {
 mod tests {
     use super::*;
 
+    #[test]
+    fn signals_have_names() {
+        // Messages prefix them with "signal".
+        assert_eq!([9, 34].map(signal_name), ["SIGKILL", "SIG34"]);
+    }
+
     fn program(folder: &Path, name: &str) {
         use std::os::unix::fs::PermissionsExt as _;
         let file = folder.join(name);
