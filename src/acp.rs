@@ -45,15 +45,7 @@ pub fn connect_gated(options: ConnectOptions, gate: Gate) -> Connection {
     spawn(transport, options, Limits::default(), gate)
 }
 
-/// Connects over the given transport. Dropping the [`Connection`] or all its [`Commands`] stops the agent.
-pub fn connect_with(
-    transport: Box<dyn transport::Transport>,
-    options: ConnectOptions,
-    limits: Limits,
-) -> Connection {
-    spawn(transport, options, limits, Gate::default())
-}
-
+/// Dropping the [`Connection`] or all its [`Commands`] stops the agent.
 fn spawn(
     transport: Box<dyn transport::Transport>,
     options: ConnectOptions,

@@ -15,7 +15,6 @@ mod session;
 pub mod state;
 
 pub use lifecycle::archive::unknown_agent;
-pub use lifecycle::new_tab::{Beginning, NewTab};
 pub use lifecycle::policy::{ListedGrant, granted, protected_files};
 pub use recording::restore::restore;
 pub use session::play::play;

@@ -14,6 +14,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use portable_pty::CommandBuilder;
+use rustix::process::Signal;
 
 use crate::model::is_refused_variable;
 
@@ -256,9 +257,44 @@ fn own_group(command: &mut Command) {
 #[cfg(not(unix))]
 fn own_group(_: &mut Command) {}
 
+/// The name of a signal, `SIG…`; `SIG` and the number for others.
+pub fn signal_name(number: i32) -> String {
+    const NAMES: &[(Signal, &str)] = &[
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::TRAP, "SIGTRAP"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::USR1, "SIGUSR1"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::USR2, "SIGUSR2"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::STOP, "SIGSTOP"),
+        (Signal::XCPU, "SIGXCPU"),
+        (Signal::XFSZ, "SIGXFSZ"),
+        (Signal::SYS, "SIGSYS"),
+    ];
+    NAMES
+        .iter()
+        .find(|(signal, _)| signal.as_raw() == number)
+        .map_or_else(|| format!("SIG{number}"), |(_, name)| (*name).to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signals_have_names() {
+        // Messages prefix them with "signal".
+        assert_eq!([9, 34].map(signal_name), ["SIGKILL", "SIG34"]);
+    }
 
     fn program(folder: &Path, name: &str) {
         use std::os::unix::fs::PermissionsExt as _;

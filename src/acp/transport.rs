@@ -7,7 +7,6 @@
 //! always works.
 
 mod io;
-pub mod memory;
 #[cfg(unix)]
 mod pipe;
 mod process;
@@ -17,7 +16,7 @@ mod ssh;
 mod stderr;
 pub mod stdio;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The exchange between the sessions and the store: records are written, pages and whole sessions are read.
 //!
 //! `recorder` emits the records of an event, `restore` restores a session, `trim` unloads pages that are on disk,
-//! `loading` requests them again.
+//! `loading` reads them again.
 //! Invariants: calls only `session` and `state`; only what is on disk is removed from memory.
 
 pub(in crate::app) mod loading;

@@ -249,7 +249,7 @@ fn read_server(
     }
 }
 
-/// Reads `command` and `args`. A command that contains arguments is split and reported.
+/// Reads `command` and `args`, and looks the program up.
 fn read_command(
     reader: &mut Reader<'_>,
     place: &str,
@@ -258,36 +258,44 @@ fn read_command(
     folder: &Path,
     around: &Surroundings,
 ) -> Option<(String, Vec<String>)> {
+    let fix = "add command = \"…\" (a program to start) or url = \"…\" (a remote agent)";
+    let is_program = |command: &str| program(command, folder, around).exists();
+    let (command, args) = read_command_line(reader, place, table, span, fix, is_program)?;
+    Some((program(&command, folder, around).to_string_lossy().into_owned(), args))
+}
+
+/// Reads `command` and `args`. A command that contains arguments is split and reported. `fix`: what to do without a
+/// command.
+fn read_command_line(
+    reader: &mut Reader<'_>,
+    place: &str,
+    table: &DeTable<'_>,
+    span: &Range<usize>,
+    fix: &str,
+    is_program: impl Fn(&str) -> bool,
+) -> Option<(String, Vec<String>)> {
     let Some(value) = table.get("command") else {
-        reader.problem(
-            span,
-            format!("`{place}` has no command"),
-            "add command = \"…\" (a program to start) or url = \"…\" (a remote agent)",
-        );
+        reader.problem(span, format!("`{place}` has no command"), fix);
         return None;
     };
-    let mut command = reader.string(&format!("{place}.command"), value)?;
-    let mut args = match table.get("args") {
+    let command = reader.string(&format!("{place}.command"), value)?;
+    let args = match table.get("args") {
         Some(value) => reader.strings(&format!("{place}.args"), value).unwrap_or_default(),
         None => Vec::new(),
     };
-    let is_line = args.is_empty()
+    if args.is_empty()
         && command.contains(char::is_whitespace)
-        && !program(&command, folder, around).exists();
-    if is_line && let Ok(words) = shell_words::split(&command) {
-        let mut words = words.into_iter();
-        let first = words.next().unwrap_or_default();
-        args = words.collect();
-        let list: Vec<String> = args.iter().map(|word| format!("\"{word}\"")).collect();
-        reader.problem(
-            &value.span(),
-            format!("`{place}.command` contains arguments"),
-            format!("use command = \"{first}\" and args = [{}]", list.join(", ")),
-        );
-        command = first;
+        && !is_program(&command)
+        && let Ok(words) = shell_words::split(&command)
+        && let Some((first, rest)) = words.split_first()
+    {
+        let list: Vec<String> = rest.iter().map(|word| format!("\"{word}\"")).collect();
+        let fix = format!("use command = \"{first}\" and args = [{}]", list.join(", "));
+        reader.problem(&value.span(), format!("`{place}.command` contains arguments"), fix);
         reader.taken(&format!("{place}.args"), value);
+        return Some((first.clone(), rest.to_vec()));
     }
-    Some((program(&command, folder, around).to_string_lossy().into_owned(), args))
+    Some((command, args))
 }
 
 /// Resolves a program: `~/` is the home folder, a relative path is relative to the configuration's folder, a bare
@@ -308,16 +316,25 @@ fn read_cwd(
     table: &DeTable<'_>,
     around: &Surroundings,
 ) -> Option<PathBuf> {
+    let fix =
+        "use a path that starts with / or ~/, or remove the line to start the agent in the session's folder";
+    read_absolute(reader, place, table, |text| expand_home(text, around), fix)
+}
+
+/// Reads `cwd`. A relative path is reported and ignored.
+fn read_absolute(
+    reader: &mut Reader<'_>,
+    place: &str,
+    table: &DeTable<'_>,
+    path: impl Fn(&str) -> PathBuf,
+    fix: &str,
+) -> Option<PathBuf> {
     let value = table.get("cwd")?;
-    let path = expand_home(&reader.string(&format!("{place}.cwd"), value)?, around);
+    let path = path(&reader.string(&format!("{place}.cwd"), value)?);
     if path.is_absolute() {
         return Some(path);
     }
-    reader.problem(
-        &value.span(),
-        format!("`{place}.cwd` is not an absolute path"),
-        "use a path that starts with / or ~/, or remove the line to start the agent in the session's folder",
-    );
+    reader.problem(&value.span(), format!("`{place}.cwd` is not an absolute path"), fix);
     reader.lines.remove(&format!("{place}.cwd"));
     None
 }

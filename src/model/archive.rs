@@ -260,17 +260,17 @@ pub enum StoreNews {
     /// The result of `Earlier`.
     Earlier {
         key: SessionKey,
-        page: Result<EarlierPage, String>,
+        page: Result<EventPage, String>,
     },
     /// The result of `Later`.
     Later {
         key: SessionKey,
-        window: Result<Window, String>,
+        page: Result<EventPage, String>,
     },
     /// The result of `Around`.
     Around {
         key: SessionKey,
-        window: Result<Window, String>,
+        page: Result<EventPage, String>,
     },
     /// The result of `Rename`.
     Renamed {
@@ -336,19 +336,9 @@ pub struct ArchiveOpening {
     pub offers: Option<Vec<FolderOffer>>,
 }
 
-/// Events before the loaded ones, oldest first.
+/// A part of a session's events, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct EarlierPage {
-    pub events: Vec<RecordedEvent>,
-    /// The sequence number of the first one.
-    pub first_seq: i64,
-    /// Number of events before them.
-    pub left_out_count: u64,
-}
-
-/// Events from the middle of a session, oldest first.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Window {
+pub struct EventPage {
     pub events: Vec<RecordedEvent>,
     /// The sequence number of the first one.
     pub first_seq: i64,
@@ -356,8 +346,10 @@ pub struct Window {
     pub left_out_count: u64,
     /// The sequence number after the last one.
     pub next_seq: i64,
-    /// Number of saved events after them.
+    /// Number of saved events after them; 0 where it was not requested.
     pub later_count: u64,
+    /// Number of events among them that could not be read.
+    pub unreadable_count: u64,
     /// The index of the requested event in `events`.
     pub mark: Option<usize>,
 }

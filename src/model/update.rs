@@ -136,6 +136,16 @@ impl SessionUpdate {
     pub fn notice(severity: Severity, title: String, description: Option<String>) -> Self {
         Self::Notice { kind: NoticeKind::Other, severity, title, description }
     }
+
+    /// Whether it is a message of the user.
+    pub fn is_from_user(&self) -> bool {
+        matches!(
+            self,
+            Self::Chunk { role: Role::User, .. }
+                | Self::Block { role: Role::User, .. }
+                | Self::Message { role: Role::User, .. }
+        )
+    }
 }
 
 /// A notice that later code has to recognize. The text is only for the user.

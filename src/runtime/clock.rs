@@ -90,11 +90,6 @@ impl Clock {
         self.wanted = Some(FrameReason::Answer);
     }
 
-    /// Whether a frame was requested.
-    pub fn is_frame_wanted(&self) -> bool {
-        self.wanted.is_some()
-    }
-
     /// Whether a frame is due.
     pub fn is_frame_due(&self, now: Instant) -> bool {
         self.frame_at().is_some_and(|at| at <= now)

@@ -275,6 +275,7 @@ impl EffectRunner {
     /// Removes a connection that has ended.
     pub fn forget(&mut self, conn: ConnId) {
         self.conns.remove(&conn);
+        self.files.forget(conn);
     }
 
     /// Kills all agents.

@@ -19,7 +19,7 @@ use crate::acp::replay::{self, LoggedAgent, Sent, UserAction};
 use crate::acp::tap::Direction;
 use crate::app::lifecycle::operations;
 use crate::app::state::tab;
-use crate::app::{Beginning, Effect, Event, MouseOwner, NewTab, Setup, State, update};
+use crate::app::{Effect, Event, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{
     Action, AskId, CloseReason, ConnId, FileJob, ServiceEvent, SessionId, SessionKey, TerminalJob,
@@ -118,16 +118,6 @@ impl Replay {
     /// The state of the app.
     pub fn state(&self) -> &State {
         &self.state
-    }
-
-    /// The log.
-    pub fn log(&self) -> &Log {
-        &self.log
-    }
-
-    /// Lines with requests of parlor that could not be repeated; their responses were skipped.
-    pub fn left_out(&self) -> &[usize] {
-        &self.left_out
     }
 
     /// The next line, and the number of played lines.
@@ -290,9 +280,9 @@ impl Replay {
         let spec = self.log.start_of(number).spec(number);
         if self.wanted.is_empty() {
             let folder = self.state.setup.folder.clone();
-            let tab = NewTab { folder, agent: Some(spec.clone()), begin: Beginning::New };
+            let agent = spec.clone();
             self.act(now, |state, fx| {
-                operations::open_tab(state, tab, now, fx);
+                operations::open_tab(state, folder, agent, now, fx);
             });
         }
         let Some(conn) = self.wanted.pop_front() else { return };

@@ -237,7 +237,7 @@ impl Store {
     /// Runs a function with the connection, which is opened if necessary. A damaged file is renamed, and the function
     /// runs with a new one.
     fn with<T>(&self, mut work: impl FnMut(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        self.with_faults(|conn| work(conn).map_err(|error| db::fault(&error)))
+        self.with_faults(|conn| Ok(work(conn)?))
     }
 
     /// The same for functions that return other faults.

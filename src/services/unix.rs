@@ -137,7 +137,7 @@ pub(super) fn wait_unreaped(child: Pid) -> Option<ExitInfo> {
     loop {
         match rustix::process::waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
             Ok(Some(status)) => {
-                let signal = status.terminating_signal().map(signal_name);
+                let signal = status.terminating_signal().map(crate::program::signal_name);
                 return Some(ExitInfo { code: status.exit_status(), signal });
             }
             Ok(None) | Err(rustix::io::Errno::INTR) => {}
@@ -253,35 +253,6 @@ pub(super) fn birth(process: u32) -> Option<u64> {
     // Source: proc(5): `starttime` is field 22, and the state is field 3.
     let began = fields.nth(18)?.parse().ok()?;
     is_alive.then_some(began)
-}
-
-/// The name of a signal, `SIG…`; `SIG` and the number for others.
-pub(super) fn signal_name(number: i32) -> String {
-    const NAMES: &[(Signal, &str)] = &[
-        (Signal::HUP, "SIGHUP"),
-        (Signal::INT, "SIGINT"),
-        (Signal::QUIT, "SIGQUIT"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::TRAP, "SIGTRAP"),
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::USR1, "SIGUSR1"),
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::USR2, "SIGUSR2"),
-        (Signal::PIPE, "SIGPIPE"),
-        (Signal::ALARM, "SIGALRM"),
-        (Signal::TERM, "SIGTERM"),
-        (Signal::STOP, "SIGSTOP"),
-        (Signal::XCPU, "SIGXCPU"),
-        (Signal::XFSZ, "SIGXFSZ"),
-        (Signal::SYS, "SIGSYS"),
-    ];
-    NAMES
-        .iter()
-        .find(|(signal, _)| signal.as_raw() == number)
-        .map_or_else(|| format!("SIG{number}"), |(_, name)| (*name).to_owned())
 }
 
 /// Restricts a terminal so that it can be opened for writing only; returns whether it can be opened. It does not become

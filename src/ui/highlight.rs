@@ -47,11 +47,6 @@ struct HighlightQueue {
     callbacks: Vec<Box<dyn Fn() + Send>>,
 }
 
-/// Whether the grammars are loaded.
-pub fn is_ready() -> bool {
-    READY.get().is_some()
-}
-
 /// Incremented whenever a language becomes ready.
 pub fn epoch() -> u32 {
     EPOCH.load(Ordering::Acquire)

@@ -224,11 +224,6 @@ impl ViewState {
         self.spinner = if self.has_motion { usize::try_from(steps).unwrap_or(0) } else { 0 };
     }
 
-    /// Updates the keymap, for hints and help.
-    pub fn set_keymap(&mut self, keymap: &Keymap) {
-        self.keymap = Arc::new(keymap.clone());
-    }
-
     /// Replaces the lines of the log view; a scrolled view does not move.
     pub fn set_log(&mut self, lines: Vec<LogLine>) {
         self.log.set_lines(lines);

@@ -87,32 +87,5 @@ impl Drop for Group {
 
 /// Converts an exit status to the model.
 pub fn exit_info(status: ExitStatus) -> ExitInfo {
-    ExitInfo { code: status.code(), signal: status.signal().map(signal_name) }
-}
-
-fn signal_name(number: i32) -> String {
-    let known = [
-        (Signal::HUP, "SIGHUP"),
-        (Signal::INT, "SIGINT"),
-        (Signal::QUIT, "SIGQUIT"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::TRAP, "SIGTRAP"),
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::USR1, "SIGUSR1"),
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::USR2, "SIGUSR2"),
-        (Signal::PIPE, "SIGPIPE"),
-        (Signal::ALARM, "SIGALRM"),
-        (Signal::TERM, "SIGTERM"),
-        (Signal::XCPU, "SIGXCPU"),
-        (Signal::XFSZ, "SIGXFSZ"),
-        (Signal::SYS, "SIGSYS"),
-    ];
-    known
-        .iter()
-        .find(|(signal, _)| signal.as_raw() == number)
-        .map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_owned())
+    ExitInfo { code: status.code(), signal: status.signal().map(crate::program::signal_name) }
 }

@@ -7,7 +7,7 @@ use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State};
 use crate::model::{Action, LineEdit, StoreJob, Target};
 
 use super::stack::{ALL_LINES, close_top, scroll, scroll_body};
-use super::{moved, on_action, open};
+use super::{moved, open};
 
 /// Handles an action in a question with a few answers.
 pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
@@ -92,7 +92,6 @@ fn edit_filter(state: &mut State, edit: &LineEdit) {
 fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut Vec<Effect>) {
     match outcome {
         ChoiceOutcome::Close => {}
-        ChoiceOutcome::Act(action) => on_action(state, *action, now, fx),
         ChoiceOutcome::Quit => operations::quit(state, now, fx),
         ChoiceOutcome::ForceStop(conn) => operations::force_stop(state, *conn, now, fx),
         ChoiceOutcome::Restart(key) => operations::restart_agent(state, *key, now, fx),

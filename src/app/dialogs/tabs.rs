@@ -8,7 +8,6 @@ use crate::app::state::tab;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::app::lifecycle::new_tab::{Beginning, NewTab};
 use crate::app::lifecycle::operations;
 use crate::app::lifecycle::tabs;
 use crate::app::{Effect, LineInput, Modal, PickerKind, PickerRow, PickerValue, State};
@@ -106,7 +105,7 @@ pub fn pick_agent(state: &mut State, folder: PathBuf, name: &str, now: Instant, 
     let Some(choice) = state.setup.agents.iter().find(|choice| choice.spec.name == name) else { return };
     let spec = choice.spec.clone();
     fx.push(Effect::SaveAgentChoice { folder: folder.clone(), agent: spec.name.clone() });
-    operations::open_tab(state, NewTab { folder, agent: Some(spec), begin: Beginning::New }, now, fx);
+    operations::open_tab(state, folder, spec, now, fx);
 }
 
 /// Opens the folder picker for a new tab.

@@ -23,6 +23,7 @@ use crate::model::{
 use super::{call, close, conn, from_list, history, tabs, titles, turn};
 use crate::app::recording::{loading, restore};
 use crate::app::session::{paging, record};
+use crate::app::state::pages::edge::Needs;
 use crate::app::state::{lookup, tab};
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Modal, Preview, RecorderState, Session,
@@ -130,8 +131,8 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
         StoreNews::NotKept(conn, info) => from_list::on_not_kept(state, conn, *info, now, fx),
         StoreNews::Taken { key, kept } => on_taken(state, key, kept.map(|kept| *kept), now, fx),
         StoreNews::Earlier { key, page } => pages::on_earlier(state, key, page, now, fx),
-        StoreNews::Later { key, window } => pages::on_later(state, key, window, now, fx),
-        StoreNews::Around { key, window } => pages::on_around(state, key, window, now, fx),
+        StoreNews::Later { key, page } => pages::on_later(state, key, page, now, fx),
+        StoreNews::Around { key, page } => pages::on_around(state, key, page, now, fx),
         StoreNews::Renamed { uid, title, result } => match result {
             Ok(whose) => titles::on_renamed(state, &uid, &title, whose, fx),
             Err(why) => call::flash(state, format!("Rename failed: {why}"), fx),
@@ -389,7 +390,7 @@ fn on_taken(
     let draft = std::mem::take(&mut session.draft);
     let queue = std::mem::take(&mut session.queue);
     if is_whole_end {
-        paging::on_appended(session, kept.end_seq, paging::Needs::default());
+        paging::on_appended(session, kept.end_seq, Needs::default());
         session.draft.clone_from(&kept.draft);
         session.queue = kept.queue.clone().into();
         session.title_state.owe(kept.head.owes_title);

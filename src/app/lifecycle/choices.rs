@@ -24,12 +24,8 @@ pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant,
     let Some((conn, id)) = reachable(state, key, fx) else {
         return;
     };
-    let is_offered = state
-        .sessions
-        .get(&key)
-        .and_then(|session| session.modes.as_ref())
-        .is_some_and(|modes| modes.available.iter().any(|known| known.id == mode));
-    if !is_offered {
+    let offered = state.sessions.get(&key).and_then(|session| session.modes.as_ref());
+    if !offered.is_some_and(|modes| modes.available.iter().any(|known| known.id == mode)) {
         call::flash(state, "This agent does not offer this mode.", fx);
         return;
     }
@@ -42,12 +38,8 @@ pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, _now: Insta
     let Some((conn, id)) = reachable(state, key, fx) else {
         return;
     };
-    let is_offered = state
-        .sessions
-        .get(&key)
-        .and_then(|session| session.models.as_ref())
-        .is_some_and(|models| models.available.iter().any(|known| known.id == model));
-    if !is_offered {
+    let offered = state.sessions.get(&key).and_then(|session| session.models.as_ref());
+    if !offered.is_some_and(|models| models.available.iter().any(|known| known.id == model)) {
         call::flash(state, "This agent does not offer this model.", fx);
         return;
     }

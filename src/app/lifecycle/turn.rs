@@ -8,16 +8,16 @@ use crate::app::UiRequest;
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    Call, CallError, ConnId, Cost, FaultKind, Purpose, Record, Reply, Role, SessionKey, Severity, StopReason,
+    Call, CallError, ConnId, Cost, FaultKind, Purpose, Record, Reply, SessionKey, Severity, StopReason,
     ToolStatus, TurnOutcome, TurnUsage,
 };
 
 use super::{archive, asks, auth, call, conn, handover, late, open, tabs};
-use crate::app::session::{messages, paging, record, replay_reconcile, tools, turns};
+use crate::app::session::{messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{lookup, texts};
 use crate::app::{
-    Effect, FailedPrompt, ItemBody, Message, MessagePart, Replay, Session, SessionPhase, State, TimerId,
-    Turn, TurnEnd, TurnSummary, UnseenKind, ViewCommand,
+    Effect, FailedPrompt, ItemBody, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
+    TurnSummary, UnseenKind, ViewCommand,
 };
 
 /// Maximum number of prompts in a session's history.
@@ -204,18 +204,7 @@ fn begin(
     paging::on_pushed(session, next);
     record::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
     if shows_item {
-        session.transcript.push(
-            session.turn_count,
-            ItemBody::Message(Message {
-                role: Role::User,
-                message: None,
-                parts: vec![MessagePart::Text(text.clone())],
-                is_open: false,
-                began: now,
-                took: None,
-                is_local: true,
-            }),
-        );
+        session.transcript.push(session.turn_count, play::user_message(&text, now));
     }
     session.turn = Turn::Running { since: now, last_news: now };
     session.failed_prompt = None;

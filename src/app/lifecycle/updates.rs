@@ -174,17 +174,11 @@ fn makes_items(update: &SessionUpdate) -> bool {
 
 /// Handles updates outside a turn: a replay of the history, or background activity.
 fn note_outside_turn(session: &mut Session, update: &SessionUpdate) {
-    let is_from_user = matches!(
-        update,
-        SessionUpdate::Chunk { role: Role::User, .. }
-            | SessionUpdate::Block { role: Role::User, .. }
-            | SessionUpdate::Message { role: Role::User, .. }
-    );
     match &session.replay {
         Replay::Armed => begin_replay(session, true),
         // One agent replays after its response. Its notices after a load are not history, so only a user message starts
         // such a replay.
-        Replay::Late if is_from_user => begin_replay(session, false),
+        Replay::Late if update.is_from_user() => begin_replay(session, false),
         Replay::Running(_) | Replay::Separate(_) => {}
         Replay::None | Replay::Late => {
             let is_open = session.phase == SessionPhase::Ready && session.parent.is_none();
@@ -243,29 +237,12 @@ fn on_subagent(
     let Some(session) = state.sessions.get_mut(&parent) else {
         return false;
     };
-    let place = if let Some(place) = session.index.subagent(&id) {
-        place
-    } else {
-        messages::close(session, now);
-        let body = ItemBody::Subagent {
-            session: id.clone(),
-            key: Some(child),
-            title: String::new(),
-            description: None,
-            state: None,
-        };
-        let place = session.transcript.push(session.turn_count, body);
-        session.index.add_subagent(id.clone(), place);
-        place
-    };
     apply::note_part(session, Part::Child(id.clone()), &patch.can_cancel);
     let new_title = patch.title.clone();
+    let place = apply::on_subagent(session, patch, now);
     session.transcript.edit(place, |item| {
-        if let ItemBody::Subagent { key, title, description, state, .. } = &mut item.body {
+        if let ItemBody::Subagent { key, .. } = &mut item.body {
             *key = Some(child);
-            patch.title.apply_or_default(title);
-            patch.description.apply(description);
-            patch.state.apply(state);
         }
     });
     if let Some(session) = state.sessions.get_mut(&child) {

@@ -7,7 +7,6 @@
 
 use crate::model::{Note, SessionHead, SessionId, SessionKey};
 
-use crate::app::state::recorded::HeadMark;
 use crate::app::{Conn, Effect, Session, State};
 
 /// Emits the notes of the touched sessions.
@@ -33,66 +32,60 @@ fn known_as(session: &Session) -> Option<&SessionId> {
     session.resume.former_id().or(session.id.as_ref())
 }
 
+fn pid_of(conn: &Conn) -> Option<u32> {
+    conn.pid.filter(|_| conn.is_alive())
+}
+
+/// Whether a session's metadata is still that of its last recorded head.
+fn is_current(head: &SessionHead, session: &Session, conn: &Conn) -> bool {
+    head.session.as_ref() == known_as(session)
+        && head.agent == conn.spec.name
+        && head.agent_pid == pid_of(conn)
+        && head.title == session.title
+        && head.has_own_title == session.title_state.is_own()
+        && head.owes_title == session.title_state.is_owed()
+        && head.goes_on == session.resume.is_continued()
+        && head.place == session.place
+        && head.chosen == session.settings.chosen()
+        && head.branch.as_ref() == session.git.as_ref().map(|git| &git.branch)
+}
+
+fn head_of(session: &Session, conn: &Conn) -> SessionHead {
+    let spec = conn.spec.clone();
+    // A command of another machine must not be started on this one if its agent is no longer configured.
+    let (command, args) = if spec.ssh.is_some() { Default::default() } else { (spec.command, spec.args) };
+    SessionHead {
+        kept_as: session.recorder.kept_as().map(str::to_owned),
+        agent: spec.name,
+        command,
+        args,
+        agent_pid: pid_of(conn),
+        session: known_as(session).cloned(),
+        place: session.place.clone(),
+        branch: session.git.as_ref().map(|git| git.branch.clone()),
+        title: session.title.clone(),
+        has_own_title: session.title_state.is_own(),
+        owes_title: session.title_state.is_owed(),
+        is_child: session.parent.is_some(),
+        goes_on: session.resume.is_continued(),
+        chosen: session.settings.chosen().to_vec(),
+    }
+}
+
 fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect>) {
     if conn.is_none() && session.recorder.kept_as().is_none() {
         return;
     }
-    let pid = conn.filter(|conn| conn.is_alive()).and_then(|conn| conn.pid);
-    let branch = session.git.as_ref().map(|git| &git.branch);
-    let is_same_head = session.recorder.head.as_ref().is_some_and(|mark| {
-        mark.session.as_ref() == known_as(session)
-            && mark.conn == session.conn
-            && mark.pid == pid
-            && mark.title == session.title
-            && mark.has_own_title == session.title_state.is_own()
-            && mark.owes_title == session.title_state.is_owed()
-            && mark.goes_on == session.resume.is_continued()
-            && mark.folder == session.place.cwd
-            && mark.chosen == session.settings.chosen()
-            && mark.branch.as_ref() == branch
-    });
     let mut notes = Vec::new();
-    let has_head = !is_same_head;
-    let known = known_as(session).cloned();
-    let recorder = &mut session.recorder;
-    if has_head {
-        let branch = branch.cloned();
-        recorder.head = Some(HeadMark {
-            session: known.clone(),
-            conn: session.conn,
-            pid,
-            title: session.title.clone(),
-            has_own_title: session.title_state.is_own(),
-            owes_title: session.title_state.is_owed(),
-            goes_on: session.resume.is_continued(),
-            branch: branch.clone(),
-            folder: session.place.cwd.clone(),
-            chosen: session.settings.chosen().to_vec(),
-        });
-        let spec = conn.map(|conn| conn.spec.clone()).unwrap_or_default();
-        // Without an agent, the recorded head stays as it was.
-        if conn.is_some() {
-            // A command of another machine must not be started on this one if its agent is no longer configured.
-            let (command, args) =
-                if spec.ssh.is_some() { (String::new(), Vec::new()) } else { (spec.command, spec.args) };
-            notes.push(Note::Head(Box::new(SessionHead {
-                kept_as: recorder.kept_as().map(str::to_owned),
-                agent: spec.name,
-                command,
-                args,
-                agent_pid: pid,
-                session: known,
-                place: session.place.clone(),
-                branch,
-                title: session.title.clone(),
-                has_own_title: session.title_state.is_own(),
-                owes_title: session.title_state.is_owed(),
-                is_child: session.parent.is_some(),
-                goes_on: session.resume.is_continued(),
-                chosen: session.settings.chosen().to_vec(),
-            })));
-        }
+    // Without an agent, the recorded head stays as it was.
+    if let Some(conn) = conn
+        && !session.recorder.head.as_ref().is_some_and(|head| is_current(head, session, conn))
+    {
+        let head = Box::new(head_of(session, conn));
+        session.recorder.head = Some(head.clone());
+        notes.push(Note::Head(head));
     }
+    let recorder = &mut session.recorder;
     notes.append(&mut recorder.take_notes());
     if recorder.draft != session.draft {
         recorder.draft.clone_from(&session.draft);

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use crate::model::{EarlierPage, ItemId, RecordedSession, Severity, Window};
+use crate::model::{EventPage, ItemId, RecordedSession, Severity};
 
 use crate::app::session::play::{Bounds, Played};
 use crate::app::session::{paging, play, record};
@@ -61,7 +61,7 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
 }
 
 /// Adds a page of later events at the end, replacing the line with their number.
-pub(in crate::app) fn append(session: &mut Session, window: Window, now: Instant) {
+pub(in crate::app) fn append(session: &mut Session, window: EventPage, now: Instant) {
     if let Some(line) = session.pages.later_line.take() {
         session.transcript.remove(line);
     }
@@ -73,7 +73,7 @@ pub(in crate::app) fn append(session: &mut Session, window: Window, now: Instant
 }
 
 /// The item that shows the requested event, found by its content: items of a live session have no event numbers.
-pub(in crate::app) fn place_of(session: &Session, window: Window, now: Instant) -> Option<ItemId> {
+pub(in crate::app) fn place_of(session: &Session, window: EventPage, now: Instant) -> Option<ItemId> {
     let mut part = Session::new(session.key, session.place.clone());
     let mark = play::play_to(&mut part, window.events, window.mark, Bounds::default(), now).mark?;
     let wanted = part.transcript.get(mark)?;
@@ -98,40 +98,4 @@ fn is_same(shown: &ItemBody, wanted: &ItemBody) -> bool {
         (ItemBody::Tool(shown), ItemBody::Tool(wanted)) => shown.id == wanted.id,
         _ => shown == wanted,
     }
-}
-
-/// Inserts a page of earlier events after the line with their number. Returns whether it could: otherwise shown items
-/// depend on the page, and both are read again (`paging::earlier_job`).
-pub(in crate::app) fn prepend(session: &mut Session, page: EarlierPage, now: Instant) -> bool {
-    let EarlierPage { events, first_seq, left_out_count } = page;
-    let front = paging::on_page(session, first_seq, left_out_count);
-    let is_first = front.left == 0 || events.is_empty();
-    let mut part = Session::new(session.key, session.place.clone());
-    let last_turn = events.iter().map(|event| event.turn).max();
-    let later = session.read_only.as_ref().and_then(|reading| reading.later.as_ref());
-    let bounds = Bounds {
-        is_cut: !is_first && front.may_hide,
-        is_over: last_turn.is_some_and(|turn| paging::is_over_behind(session, turn, front)),
-        goes_on: front.is_end && later.is_some(),
-        is_continued: false,
-    };
-    let later_count = later.map_or(0, |later| later.count);
-    let Played { needs, things, .. } = play::play_to(&mut part, events, None, bounds, now);
-    let front = paging::Front { left: if is_first { 0 } else { front.left }, ..front };
-    let last = part.transcript.items().last().map(|item| &item.body);
-    if !front.is_own && paging::wait_for_both(session, &things, last, first_seq, front) {
-        return false;
-    }
-    paging::put_in_front(session, part, first_seq, front, needs);
-    if front.replaced > 0 && front.is_end && session.pages.later_line.take().is_some() {
-        record::push_later(session, later_count);
-    }
-    session.transcript.set_head(record::earlier_words(front.left));
-    if let Some(earlier) = &mut session.pages.book.earlier {
-        (earlier.before, earlier.count) = (first_seq, front.left);
-    }
-    if is_first {
-        session.pages.book.earlier = None;
-    }
-    true
 }

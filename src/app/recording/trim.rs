@@ -3,13 +3,11 @@
 //! Invariant: a session is checked only when a page was completed or written, or when the reader moved.
 
 use crate::app::session::paging;
-use crate::app::state::pages::unloaded::Unloaded;
-use crate::app::state::pages::{Page, index_range};
-use crate::app::{Earlier, Item, ItemBody, Modal, OpenRequestKind, Session, State};
-use crate::model::{EventPlace, ItemId, SessionKey, Severity, TerminalId};
-
 use crate::app::session::record::earlier_words;
+use crate::app::state::pages::index_range;
 use crate::app::state::texts;
+use crate::app::{Earlier, Item, ItemBody, Modal, OpenRequestKind, Session, State};
+use crate::model::{ItemId, SessionKey, Severity, TerminalId};
 
 /// Minimum number of items that stay in memory: about a screen.
 const LEAST_ITEMS: usize = 100;
@@ -45,8 +43,7 @@ fn trim(state: &mut State, key: SessionKey) {
         || session.search.is_some()
         || session.only.is_some()
         || session.pages.redo.is_some()
-        || session.pages.book.reading > 0
-        || session.pages.book.merge.is_some()
+        || session.pages.earlier().is_some_and(|earlier| earlier.is_loading)
         || session.read_only.is_some();
     if is_looked_at {
         return;
@@ -75,26 +72,20 @@ fn count_to_unload(session: &Session, goal: usize) -> usize {
     let stays_from = pages.reader.map_or(stays_from, |reader| {
         stays_from.min(transcript.index_from(reader).saturating_sub(NEAR_ITEMS))
     });
-    let closed = &pages.book.closed;
+    let book = &pages.book;
     let mut left = pages.weight();
     let mut count = 0;
-    while left > goal
-        && let Some(page) = closed.get(count)
-    {
-        let next = closed.get(count + 1).unwrap_or(&pages.book.open);
-        let is_kept = is_placed(page) && is_placed(next) && page.late <= pages.written && !page.is_cut;
+    for page in book.loaded() {
+        let next = book.page(book.unloaded + count + 1);
+        let is_kept = page.seq().and(next.seq()).is_some() && page.late <= pages.written && !page.is_cut;
         let range = index_range(transcript, page.first, next.first);
-        if !is_kept || range.end > stays_from || is_busy(session, range) {
+        if left <= goal || !is_kept || range.end > stays_from || is_busy(session, range) {
             break;
         }
         left -= page.weight;
         count += 1;
     }
     count
-}
-
-fn is_placed(page: &Page) -> bool {
-    matches!(page.begin, Some(EventPlace::Seq(_)))
 }
 
 /// Whether these items are active or referred to.
@@ -130,27 +121,25 @@ fn runs_on(session: &Session, id: &TerminalId, shown: ItemId) -> bool {
 
 /// Removes pages from memory. They are on disk.
 fn drop_pages(session: &mut Session, count: usize) {
-    let book = &session.pages.book;
-    let end = book.closed.get(count).unwrap_or(&book.open);
-    let (Some(EventPlace::Seq(before)), Some(uid)) =
-        (end.begin, session.recorder.kept_as().map(str::to_owned))
-    else {
-        return;
-    };
+    let pages = session.pages.book.unloaded..session.pages.book.unloaded + count;
+    let (first, end) = (session.pages.book.page(pages.start), session.pages.book.page(pages.end));
+    let (Some(begin), Some(before)) = (first.seq(), end.seq()) else { return };
+    let Some(uid) = session.recorder.kept_as().map(str::to_owned) else { return };
     let end = end.first;
-    let mut first_seq = None;
-    for _ in 0..count {
-        let Some(page) = session.pages.book.closed.pop_front() else { break };
-        let Some(EventPlace::Seq(begin)) = page.begin else { continue };
-        let next = session.pages.book.closed.front().unwrap_or(&session.pages.book.open).first;
-        let range = index_range(&session.transcript, page.first, next);
+    for at in pages.clone() {
+        let book = &session.pages.book;
+        let range = index_range(&session.transcript, book.page(at).first, book.page(at + 1).first);
         let things = paging::take_things(session, range);
-        first_seq = first_seq.or(Some(begin));
-        session.pages.book.unloaded.push(Unloaded::new(begin, &page, things));
+        if let Some(page) = session.pages.book.closed.get_mut(at) {
+            (page.first, page.things) = (ItemId::HEAD, things);
+            page.needs.clear();
+        }
     }
     session.transcript.remove_before(end);
-    let events = first_seq.and_then(|first| u64::try_from(before - first).ok()).unwrap_or(0);
-    let count = events + session.pages.book.earlier.as_ref().map_or(0, |earlier| earlier.count);
+    let book = &mut session.pages.book;
+    let events = u64::try_from(before - begin).unwrap_or(0);
+    let count = events + book.earlier.as_ref().map_or(0, |earlier| earlier.count);
+    (book.unloaded, book.request) = (pages.end, None);
+    book.earlier = Some(Earlier { uid, before, count, is_loading: false, has_failed: false });
     session.transcript.set_head(earlier_words(count));
-    session.pages.book.earlier = Some(Earlier { uid, before, count, is_loading: false, has_failed: false });
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::model::{
-    AgentTerminal, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, SessionUpdate, Setting, SubagentPatch,
+    AgentTerminal, ItemId, ModeId, ModelId, Patch, Plan, PlanBody, PlanId, SessionUpdate, Setting,
+    SubagentPatch,
 };
 
 use super::{diffs, messages, settings, terminals, tools};
@@ -152,8 +153,8 @@ pub(in crate::app) fn compaction_place(session: &mut Session, id: &str) -> crate
     place
 }
 
-/// Shows a child session, but does not open it.
-pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, now: Instant) {
+/// Shows a child session, but does not open it. Returns its item.
+pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, now: Instant) -> ItemId {
     let place = if let Some(place) = session.index.subagent(&patch.session) {
         place
     } else {
@@ -176,6 +177,7 @@ pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, n
             patch.state.apply(state);
         }
     });
+    place
 }
 
 /// Notes whether a part can be cancelled, if reported.

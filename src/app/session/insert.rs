@@ -148,7 +148,7 @@ fn continues_last(session: &Session, updates: &[SessionUpdate]) -> bool {
 
 fn apply(session: &mut Session, update: SessionUpdate, now: Instant) {
     match update {
-        SessionUpdate::Subagent(patch) => apply::on_subagent(session, patch, now),
+        SessionUpdate::Subagent(patch) => drop(apply::on_subagent(session, patch, now)),
         other => apply::apply_here(session, other, now, &mut Vec::new()),
     }
 }

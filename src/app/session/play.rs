@@ -153,7 +153,7 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
             session.turn = Turn::Running { since: now, last_news: now };
             session.prompts.expect_echo(text);
         }
-        Record::Update(SessionUpdate::Subagent(patch)) => apply::on_subagent(session, patch, now),
+        Record::Update(SessionUpdate::Subagent(patch)) => drop(apply::on_subagent(session, patch, now)),
         Record::Update(update) => {
             // The positions of changes in their files at that time cannot be determined later.
             if let Some(update) = messages::without_echo(session, update) {

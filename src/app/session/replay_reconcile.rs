@@ -12,7 +12,7 @@ use crate::app::SeparateReplay;
 use crate::app::Unread;
 use std::time::{Duration, Instant};
 
-use crate::model::{ItemId, Record, Role, SessionUpdate, Severity, ToolStatus};
+use crate::model::{ItemId, Record, SessionUpdate, Severity, ToolStatus};
 
 use super::{apply, insert, messages, paging, reconcile, record, tools};
 use crate::app::{Effect, Item, ItemBody, Replay, Session, SessionPhase, TimerId};
@@ -63,7 +63,7 @@ pub(in crate::app) fn take(
     if (is_open || !separate.is_expected) && !separate.has_begun() {
         // Notices of an agent after a load are not history; only a user message starts a late replay.
         let is_late = separate.answered_at.is_some_and(|at| now.saturating_duration_since(at) > LATEST_BEGIN);
-        if is_late || !is_from_user(&update) {
+        if is_late || !update.is_from_user() {
             return Some(update);
         }
         separate.holds_prompts = true;
@@ -71,7 +71,7 @@ pub(in crate::app) fn take(
     }
     let shadow = &mut separate.shadow;
     match update {
-        SessionUpdate::Subagent(patch) => apply::on_subagent(shadow, patch, now),
+        SessionUpdate::Subagent(patch) => drop(apply::on_subagent(shadow, patch, now)),
         other => apply::apply_here(shadow, other, now, &mut Vec::new()),
     }
     None
@@ -99,15 +99,6 @@ fn is_history(update: &SessionUpdate) -> bool {
         | SessionUpdate::Info { .. }
         | SessionUpdate::Usage(_) => false,
     }
-}
-
-fn is_from_user(update: &SessionUpdate) -> bool {
-    matches!(
-        update,
-        SessionUpdate::Chunk { role: Role::User, .. }
-            | SessionUpdate::Block { role: Role::User, .. }
-            | SessionUpdate::Message { role: Role::User, .. }
-    )
 }
 
 /// The call that opens the session was answered; the rest of the replay, or all of it, may follow.

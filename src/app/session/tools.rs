@@ -123,7 +123,7 @@ pub(in crate::app) fn close_open(session: &mut Session, status: ToolStatus, now:
         if let Some(call) = session.tool_call(id) {
             let mut patch = ToolCallPatch::new(call.id.clone());
             (patch.status, patch.is_assumed) = (Patch::Set(call.status), true);
-            paging::keep_late(session, id, Record::Update(SessionUpdate::Tool(Box::new(patch))));
+            drop(paging::keep_late(session, id, Record::Update(SessionUpdate::Tool(Box::new(patch)))));
         }
     }
 }

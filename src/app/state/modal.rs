@@ -224,8 +224,6 @@ pub struct Choice {
 pub enum ChoiceOutcome {
     /// Only closes the dialog.
     Close,
-    /// The action, as if its key was pressed.
-    Act(Action),
     /// Quits parlor.
     Quit,
     /// Kills the agent's process immediately.

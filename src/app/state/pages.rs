@@ -3,7 +3,6 @@
 //! `session::paging` updates them with the transcript, `recording` unloads them and loads them again.
 
 pub(in crate::app) mod edge;
-pub(in crate::app) mod unloaded;
 pub(in crate::app) mod weight;
 
 use std::collections::VecDeque;
@@ -11,17 +10,17 @@ use std::ops::Range;
 
 use crate::model::{Action, EventPlace, ItemId, MarkPlace};
 
+use crate::app::state::session::index::Key;
 use crate::app::{Earlier, Transcript};
 use edge::Needs;
-use unloaded::Unloaded;
 
 /// Number of pages that fit into the memory limit.
-pub(in crate::app) const PAGES: usize = 8;
+const PAGES: usize = 8;
 
 /// Minimum and maximum size of a page in bytes.
-pub(in crate::app) const LEAST_PAGE: usize = 16 << 10;
+const LEAST_PAGE: usize = 16 << 10;
 
-pub(in crate::app) const MOST_PAGE: usize = 1 << 20;
+const MOST_PAGE: usize = 1 << 20;
 
 /// The paging state of a transcript.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -48,20 +47,14 @@ pub struct Pages {
 /// The pages of one history; replaced with another history.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::app) struct PageIndex {
-    /// Complete pages in memory, oldest first.
+    /// Complete pages, oldest first.
     pub(in crate::app) closed: VecDeque<Page>,
+    /// The first of them, by number, are only on disk.
+    pub(in crate::app) unloaded: usize,
     /// The incomplete page at the end.
     pub(in crate::app) open: Page,
-    /// Unloaded pages, oldest first.
-    pub(in crate::app) unloaded: Vec<Unloaded>,
-    /// Number of unloaded pages that are being read.
-    pub(in crate::app) reading: usize,
-    /// The last late event when pages were requested: the result may lack later ones.
-    pub(in crate::app) asked: u64,
-    /// The last late event of an unloaded page.
-    pub(in crate::app) away_late: u64,
-    /// The page that is read again together with pages in memory.
-    pub(in crate::app) merge: Option<Merge>,
+    /// What is being read, or is read next.
+    pub(in crate::app) request: Option<Request>,
     /// The recorded events before the first page in memory.
     pub(in crate::app) earlier: Option<Earlier>,
 }
@@ -73,41 +66,109 @@ pub struct Former {
     pub(in crate::app) book: PageIndex,
 }
 
-/// A page in memory. It ends where the next one begins.
+/// A page. It ends where the next one begins.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::app) struct Page {
     /// Its start in the record; `None`: not known.
     pub(in crate::app) begin: Option<EventPlace>,
-    /// Its first item, or the one before which it began.
+    /// Its first item, or the one before which it began; `HEAD` while it is only on disk.
     pub(in crate::app) first: ItemId,
     pub(in crate::app) weight: usize,
     /// The number of the last late event recorded for it.
     pub(in crate::app) late: u64,
     /// Whether it could not be recorded completely.
     pub(in crate::app) is_cut: bool,
-    pub(in crate::app) kind: PageKind,
-    /// Its dependencies on pages that were not read yet.
-    pub(in crate::app) needs: Needs,
-}
-
-/// How a page is replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::app) struct PageKind {
-    /// Whether events about subjects in unread pages are omitted.
-    pub(in crate::app) hides: bool,
     /// Whether the session ended with it when it was opened.
     pub(in crate::app) is_end: bool,
+    /// Its dependencies on pages that were not read yet.
+    pub(in crate::app) needs: Needs,
+    /// While it is only on disk, the hashes of its subjects with their turns, ordered: an update of them is not
+    /// something new.
+    pub(in crate::app) things: Box<[(u64, u32)]>,
 }
 
-/// A page that pages in memory depend on: they are read again and replayed as one.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::app) struct Merge {
-    /// The number of the page's first event.
-    pub(in crate::app) first_seq: i64,
-    /// Number of events before it.
-    pub(in crate::app) left: u64,
-    /// Number of pages in memory that belong to it.
-    pub(in crate::app) pages: usize,
+/// A part of the record to read. It becomes one page.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(in crate::app) struct Request {
+    /// The indices of the pages in it: pages that are only on disk, or pages in memory that depend on a part before
+    /// them. Empty: the store chooses a part before all pages.
+    pub(in crate::app) pages: Range<usize>,
+    /// The number of its first event, if known.
+    pub(in crate::app) from: Option<i64>,
+    /// Number of events before it, if known.
+    pub(in crate::app) left: Option<u64>,
+    /// The last late event when it was requested: the result may lack later ones.
+    pub(in crate::app) asked: u64,
+}
+
+impl Page {
+    /// The number of its first event, if known.
+    pub(in crate::app) fn seq(&self) -> Option<i64> {
+        match self.begin? {
+            EventPlace::Seq(seq) => Some(seq),
+            EventPlace::Mark(_) => None,
+        }
+    }
+
+    /// The turn of a subject in this unloaded page; the last one if several have the same id.
+    fn turn_of(&self, hash: u64) -> Option<u32> {
+        let end = self.things.partition_point(|(other, _)| *other <= hash);
+        self.things.get(end.checked_sub(1)?).filter(|(other, _)| *other == hash).map(|(_, turn)| *turn)
+    }
+}
+
+impl PageIndex {
+    /// The index of a history of which one page is in memory, and the next one begins here.
+    pub(in crate::app) fn of(page: Page, open: Page, earlier: Option<Earlier>) -> Self {
+        Self { closed: [page].into(), open, earlier, ..Self::default() }
+    }
+
+    /// The page with this index; the last one is open.
+    pub(in crate::app) fn page(&self, at: usize) -> &Page {
+        self.closed.get(at).unwrap_or(&self.open)
+    }
+
+    /// The complete pages in memory.
+    pub(in crate::app) fn loaded(&self) -> impl Iterator<Item = &Page> {
+        self.closed.range(self.unloaded..)
+    }
+
+    /// The turn of a subject that is only on disk, and the index of its page.
+    pub(in crate::app) fn find_unloaded(&self, key: &Key<'_>) -> Option<(u32, usize)> {
+        let hash = key.hash();
+        let mut pages = self.closed.range(..self.unloaded).enumerate().rev();
+        pages.find_map(|(at, page)| Some((page.turn_of(hash)?, at)))
+    }
+
+    /// The number of pages that begin at or before an item.
+    fn count_upto(&self, transcript: &Transcript, item: ItemId) -> usize {
+        let item = transcript.rank(item);
+        self.closed.partition_point(|page| transcript.rank(page.first) <= item)
+    }
+
+    /// The index of the complete page in memory that contains an item.
+    pub(in crate::app) fn index_of(&self, transcript: &Transcript, item: ItemId) -> Option<usize> {
+        let is_closed = transcript.rank(item) < transcript.rank(self.open.first);
+        let at = self.count_upto(transcript, item).checked_sub(1);
+        at.filter(|at| is_closed && *at >= self.unloaded)
+    }
+
+    /// Sets the numbers of marks that were written.
+    pub(in crate::app) fn place_marks(&mut self, marks: &[MarkPlace]) {
+        for place in marks {
+            let mut before: Option<&mut Page> = None;
+            for page in self.closed.range_mut(self.unloaded..).chain([&mut self.open]) {
+                if page.begin == Some(EventPlace::Mark(place.mark)) {
+                    page.begin = Some(EventPlace::Seq(place.seq));
+                    if let Some(before) = before {
+                        before.is_cut |= !place.is_whole;
+                    }
+                    break;
+                }
+                before = Some(page);
+            }
+        }
+    }
 }
 
 impl Pages {
@@ -118,12 +179,12 @@ impl Pages {
 
     /// Whether a part of the transcript is only on disk.
     pub(in crate::app) fn has_unloaded(&self) -> bool {
-        !self.book.unloaded.is_empty()
+        self.book.unloaded > 0
     }
 
     /// Approximate size of the items in memory in bytes.
     pub fn weight(&self) -> usize {
-        self.book.closed.iter().map(|page| page.weight).sum::<usize>() + self.book.open.weight
+        self.book.loaded().map(|page| page.weight).sum::<usize>() + self.book.open.weight
     }
 
     /// Whether pages were unloaded, and less than half of the limit is free.
@@ -131,10 +192,9 @@ impl Pages {
         self.has_unloaded() && self.weight() >= self.limit_bytes / 2
     }
 
-    /// The index of the page of an item, counted from the first in memory.
+    /// Identifies the page of an item.
     pub fn page_of(&self, transcript: &Transcript, item: ItemId) -> usize {
-        let item = transcript.rank(item);
-        self.book.closed.iter().take_while(|page| transcript.rank(page.first) <= item).count()
+        self.book.count_upto(transcript, item)
     }
 
     /// The recorded events before the first item in memory.
@@ -161,7 +221,11 @@ impl Pages {
     /// Returns the pages because another history begins.
     pub(in crate::app) fn forget(&mut self) -> PageIndex {
         self.redo = None;
-        std::mem::take(&mut self.book)
+        let mut book = std::mem::take(&mut self.book);
+        // The response is not for the history that follows.
+        book.request = None;
+        book.earlier.iter_mut().for_each(|earlier| earlier.is_loading = false);
+        book
     }
 
     pub(in crate::app) fn page_bytes(&self) -> usize {
@@ -177,20 +241,4 @@ impl Pages {
 /// The indices of the items from `first` up to (not including) `behind`.
 pub(in crate::app) fn index_range(transcript: &Transcript, first: ItemId, behind: ItemId) -> Range<usize> {
     transcript.index_from(first)..transcript.index_from(behind)
-}
-
-pub(in crate::app) fn place_marks(book: &mut PageIndex, marks: &[MarkPlace]) {
-    for place in marks {
-        let mut before: Option<&mut Page> = None;
-        for page in book.closed.iter_mut().chain([&mut book.open]) {
-            if page.begin == Some(EventPlace::Mark(place.mark)) {
-                page.begin = Some(EventPlace::Seq(place.seq));
-                if let Some(before) = before {
-                    before.is_cut |= !place.is_whole;
-                }
-                break;
-            }
-            before = Some(page);
-        }
-    }
 }

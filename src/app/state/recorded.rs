@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{AgentSpec, ConnId, Note, RecordedSession, SessionHead, SessionId, Setting};
+use crate::model::{AgentSpec, Note, RecordedSession, SessionHead};
 
 /// What was recorded, and what will be.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -16,24 +16,9 @@ pub struct RecorderState {
     /// Whether a history is being received that counts once it is complete.
     holds: bool,
     /// The head at the last flush.
-    pub(in crate::app) head: Option<HeadMark>,
+    pub(in crate::app) head: Option<Box<SessionHead>>,
     pub(in crate::app) draft: String,
     pub(in crate::app) queue: VecDeque<String>,
-}
-
-/// The variable parts of a head.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::app) struct HeadMark {
-    pub(in crate::app) session: Option<SessionId>,
-    pub(in crate::app) conn: Option<ConnId>,
-    pub(in crate::app) pid: Option<u32>,
-    pub(in crate::app) title: Option<String>,
-    pub(in crate::app) has_own_title: bool,
-    pub(in crate::app) owes_title: bool,
-    pub(in crate::app) goes_on: bool,
-    pub(in crate::app) branch: Option<String>,
-    pub(in crate::app) folder: std::path::PathBuf,
-    pub(in crate::app) chosen: Vec<Setting>,
 }
 
 impl RecorderState {

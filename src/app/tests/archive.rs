@@ -155,8 +155,12 @@ fn earlier_pages_are_inserted_above_and_references_to_items_stay_valid() {
     let selected = shown(&app).transcript.items()[1].id;
     app.state.sessions.get_mut(&key).unwrap().selected = Some(selected);
     let marked = Some(selected);
-    let page =
-        EarlierPage { events: vec![prompt("second", 2), said("2", 2)], first_seq: 3, left_out_count: 3 };
+    let page = EventPage {
+        events: vec![prompt("second", 2), said("2", 2)],
+        first_seq: 3,
+        left_out_count: 3,
+        ..EventPage::default()
+    };
     tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
     app.play(update(news("a", ToolStatus::Completed))).play(update(says("far")));
     assert_eq!(
@@ -178,7 +182,7 @@ fn earlier_pages_are_inserted_above_and_references_to_items_stay_valid() {
     assert_eq!(marked.and_then(|id| shown(&app).transcript.index_of(id)), Some(3));
     app.play(Event::Act(Action::LoadEarlier));
     assert_eq!(jobs(&mut app), [earlier(3)]);
-    let page = EarlierPage { events: vec![prompt("first", 1), said("1", 1)], ..EarlierPage::default() };
+    let page = EventPage { events: vec![prompt("first", 1), said("1", 1)], ..EventPage::default() };
     tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
     assert_eq!(items(shown(&app))[0], "notice Info: Start of session");
     app.play(Event::Act(Action::LoadEarlier));
@@ -229,16 +233,16 @@ fn a_search_hit_is_shown_with_its_context_and_later_pages_load_on_demand() {
     );
     app.play(Event::Act(Action::LoadLater)).play(Event::Act(Action::LoadLater));
     assert_eq!(jobs(&mut app), [StoreJob::Later { key, uid: "k1".into(), from: 5 }], "requested once");
-    tell(&mut app, StoreNews::Later { key, window: Err("The disk is away.".into()) });
+    tell(&mut app, StoreNews::Later { key, page: Err("The disk is away.".into()) });
     app.play(Event::Act(Action::LoadLater));
     assert_eq!(jobs(&mut app).len(), 1, "a failed request can be repeated");
-    let window = Window {
+    let window = EventPage {
         events: vec![prompt("third", 3), said("3", 3)],
         first_seq: 5,
         next_seq: 8,
-        ..Window::default()
+        ..EventPage::default()
     };
-    tell(&mut app, StoreNews::Later { key, window: Ok(window) });
+    tell(&mut app, StoreNews::Later { key, page: Ok(window) });
     assert_eq!(items(shown(&app))[2..], ["agent \"2\"", "user* \"third\"", "agent \"3\""]);
     assert_eq!(shown(&app).transcript.items().last().map(|item| item.turn), Some(3));
     app.play(Event::Act(Action::LoadLater));
@@ -270,9 +274,9 @@ fn a_hit_in_an_open_session_is_found_by_content_or_opened_read_only() {
     app.flow(|state, now, fx| operations::open_kept(state, "k1", false, Some(7), now, fx));
     assert_eq!(jobs(&mut app), [StoreJob::Around { key: open, uid: "k1".into(), at: 7 }]);
     let window =
-        Window { events: vec![prompt("third", 3), said("3", 3)], mark: Some(1), ..Window::default() };
+        EventPage { events: vec![prompt("third", 3), said("3", 3)], mark: Some(1), ..EventPage::default() };
     app.state.user.searched = Some("the \u{2}3\u{3}".into());
-    tell(&mut app, StoreNews::Around { key: open, window: Ok(window) });
+    tell(&mut app, StoreNews::Around { key: open, page: Ok(window) });
     let marked = shown(&app).selected.and_then(|id| shown(&app).transcript.index_of(id));
     assert_eq!(marked, Some(2));
     assert_eq!(current_hit(&mut app), Some(2), "what was searched for is marked there");
@@ -303,7 +307,7 @@ fn a_search_continues_in_loaded_earlier_pages() {
     app.play(Event::Timer(TimerId::Search(key)));
     assert_eq!(jobs(&mut app).len(), 1, "without a hit, the previous page is requested");
     let events = vec![prompt("the second", 2), said("2 second", 2)];
-    let page = EarlierPage { events, first_seq: 3, left_out_count: 3 };
+    let page = EventPage { events, first_seq: 3, left_out_count: 3, ..EventPage::default() };
     tell(&mut app, StoreNews::Earlier { key, page: Ok(page) });
     app.play(Event::Timer(TimerId::Search(key)));
     let search = shown(&app).search.as_ref().unwrap();
@@ -432,10 +436,11 @@ fn a_search_without_a_hit_loads_a_limited_number_of_pages() {
             assert_eq!(wanted, [StoreJob::Earlier { key, uid: "k1".into(), before, from: None }]);
             before -= 100;
             count += 1;
-            let page = EarlierPage {
+            let page = EventPage {
                 events: vec![prompt("page", 2), said("of it", 2)],
                 first_seq: before,
                 left_out_count: u64::try_from(before).unwrap(),
+                ..EventPage::default()
             };
             tell(app, StoreNews::Earlier { key, page: Ok(page) });
         }
@@ -472,8 +477,8 @@ fn the_line_about_later_events_stays_last_in_a_read_only_part() {
     let told = "notice Warning: The disk is nearly full.";
     assert_eq!(items(shown(&app))[2..], ["agent \"2\"", written, told, later]);
     let events = vec![prompt("third", 3), said("3", 3)];
-    let window = Window { events, first_seq: 5, next_seq: 8, ..Window::default() };
-    tell(&mut app, StoreNews::Later { key, window: Ok(window) });
+    let window = EventPage { events, first_seq: 5, next_seq: 8, ..EventPage::default() };
+    tell(&mut app, StoreNews::Later { key, page: Ok(window) });
     assert_eq!(items(shown(&app))[2..], ["agent \"2\"", written, told, "user* \"third\"", "agent \"3\""]);
 }
 

@@ -289,9 +289,8 @@ impl World {
             Step::OpenTab(folder) => {
                 let spec = AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() };
                 let folder = PathBuf::from(["/code/shop", "/code/lib"][folder]);
-                let tab = NewTab { folder, agent: Some(spec), begin: Beginning::New };
                 self.flow(|state, now, fx| {
-                    operations::open_tab(state, tab, now, fx);
+                    operations::open_tab(state, folder, spec, now, fx);
                 });
             }
             Step::CloseTab(session) => {

@@ -8,8 +8,7 @@
 )]
 
 use crate::app::lifecycle::operations;
-use crate::app::recording::restore;
-use crate::app::session::paging;
+use crate::app::recording::{loading, restore};
 use proptest::prelude::*;
 
 use super::paging_window::*;
@@ -316,28 +315,29 @@ proptest! {
             read(&mut by_parts, first, 0, events.len() - first.len());
             for (at, part) in parts.iter().skip(1) {
                 let next = at + part.len();
-                let window = Window {
+                let window = EventPage {
                     events: part.to_vec(),
                     first_seq: *at as i64,
                     next_seq: next as i64,
                     later_count: (events.len() - next) as u64,
-                    ..Window::default()
+                    ..EventPage::default()
                 };
                 restore::append(&mut by_parts, window, app.now);
             }
         } else if let Some((at, last)) = parts.last() {
             read(&mut by_parts, last, *at, 0);
-            while let Some(StoreJob::Earlier { before, from, .. }) = paging::earlier_job(&mut by_parts) {
+            while let Some(StoreJob::Earlier { before, from, .. }) = loading::earlier_job(&mut by_parts) {
                 let before = before as usize;
                 let from = from.map(|from| from as usize);
                 let from = from.or_else(|| bounds.iter().rev().find(|at| **at < before).copied()).unwrap_or(0);
-                let page = EarlierPage {
+                let page = EventPage {
                     events: events[from..before].to_vec(),
                     first_seq: from as i64,
                     left_out_count: from as u64,
+                    ..EventPage::default()
                 };
                 by_parts.pages.book.earlier.as_mut().unwrap().is_loading = false;
-                restore::prepend(&mut by_parts, page, app.now);
+                loading::insert(&mut by_parts, page, app.now);
             }
         }
         let (ours, theirs) = (whole(&by_parts), whole(&all));
@@ -383,15 +383,16 @@ fn only_dependent_parts_are_read_again() {
     let end = session.transcript.items().last().map(|item| item.id);
     let mut read = Vec::new();
     for turn in [6, 5, 4, 4, 3, 2, 1, 1] {
-        let Some(StoreJob::Earlier { before, from, .. }) = paging::earlier_job(&mut session) else { break };
+        let Some(StoreJob::Earlier { before, from, .. }) = loading::earlier_job(&mut session) else { break };
         read.push((turn, before as usize, from.map(|from| from as usize)));
-        let page = EarlierPage {
+        let page = EventPage {
             events: events[begin(turn)..before as usize].to_vec(),
             first_seq: begin(turn) as i64,
             left_out_count: begin(turn) as u64,
+            ..EventPage::default()
         };
         session.pages.book.earlier.as_mut().unwrap().is_loading = false;
-        restore::prepend(&mut session, page, app.now);
+        loading::insert(&mut session, page, app.now);
     }
     let end_seq = events.len();
     let expected = [

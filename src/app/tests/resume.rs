@@ -395,10 +395,11 @@ fn replayed_items_of_unloaded_pages_are_compared_once_these_are_loaded() {
     let turns: Vec<_> = names.iter().map(|name| good(name)).collect();
     let whole = recorded(&turns);
     let at_turn = |turn| whole.events.iter().position(|event| event.turn == turn).unwrap();
-    let part = |from: usize, to: usize| EarlierPage {
+    let part = |from: usize, to: usize| EventPage {
         events: whole.events[from..to].to_vec(),
         first_seq: i64::try_from(from).unwrap(),
         left_out_count: from as u64,
+        ..EventPage::default()
     };
     let (one, two) = (at_turn(4), at_turn(7));
     let mut kept = whole.clone();

@@ -212,9 +212,8 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     let mut app = app(FolderServers { answer: Some(true), ..found() }, spec());
     app.handshake(all_capabilities()).open(ID);
     app.fx.clear();
-    let tab = NewTab { folder: "/code/lib".into(), agent: Some(spec()), begin: Beginning::New };
     let mut fx = Vec::new();
-    let key = operations::open_tab(&mut app.state, tab, app.now, &mut fx);
+    let key = operations::open_tab(&mut app.state, "/code/lib".into(), spec(), app.now, &mut fx);
     let conn = app.state.sessions[&key].conn.unwrap();
     let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
     let ready = Event::Agent(conn, AgentEvent::Ready(Box::new(info)));
@@ -249,8 +248,7 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
 fn an_unreadable_file_is_reported_and_the_session_opens() {
     let mut app = app(FolderServers { answer: Some(false), ..found() }, spec());
     app.handshake(all_capabilities()).open(ID);
-    let tab = NewTab { folder: "/code/lib".into(), agent: Some(spec()), begin: Beginning::New };
-    let key = operations::open_tab(&mut app.state, tab, app.now, &mut Vec::new());
+    let key = operations::open_tab(&mut app.state, "/code/lib".into(), spec(), app.now, &mut Vec::new());
     let conn = app.state.sessions[&key].conn.unwrap();
     update(&mut app.state, Event::Agent(conn, AgentEvent::Ready(Box::default())), app.now);
     app.fx.clear();

@@ -13,21 +13,17 @@ fn fake() -> AgentSpec {
     AgentSpec { name: "fake".into(), command: "fake".into(), ..AgentSpec::default() }
 }
 
-fn new_tab(folder: &str, agent: AgentSpec) -> NewTab {
-    NewTab { folder: folder.into(), agent: Some(agent), begin: Beginning::New }
-}
-
 impl TestApp {
-    fn open_tab(&mut self, tab: NewTab) -> SessionKey {
+    fn open_tab(&mut self, folder: &str, agent: AgentSpec) -> SessionKey {
         let mut key = None;
-        self.flow(|state, now, fx| key = Some(operations::open_tab(state, tab, now, fx)));
+        self.flow(|state, now, fx| key = Some(operations::open_tab(state, folder.into(), agent, now, fx)));
         key.unwrap()
     }
 
     /// A second, active tab with a separate process in another folder, whose session `two` is open.
     pub fn two_tabs() -> (Self, SessionKey, ConnId) {
         let mut app = Self::ready();
-        let key = app.open_tab(new_tab("/code/lib", fake()));
+        let key = app.open_tab("/code/lib", fake());
         let conn = app.state.sessions[&key].conn.unwrap();
         let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
         app.play(Event::Agent(conn, AgentEvent::Started { pid: Some(8) }));
@@ -58,7 +54,7 @@ fn a_tab_without_an_agent_is_closed_when_another_opens() {
     let now = std::time::Instant::now();
     let (state, fx) = start(setup, now);
     let mut app = TestApp { state, now, fx, kept: Vec::new() };
-    let key = app.open_tab(new_tab("/code/lib", fake()));
+    let key = app.open_tab("/code/lib", fake());
     assert_eq!((tabs(&app.state).count(), app.state.active), (1, key));
     assert_eq!(app.state.modals, [], "its agent picker is closed too");
     app.play(Event::Input);
@@ -67,7 +63,7 @@ fn a_tab_without_an_agent_is_closed_when_another_opens() {
 #[test]
 fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
     let mut app = TestApp::ready();
-    let key = app.open_tab(new_tab("/code/shop", fake()));
+    let key = app.open_tab("/code/shop", fake());
     app.expect_sent("call new");
     assert_eq!(app.state.sessions[&key].conn, Some(CONN));
     app.open("two");
@@ -79,67 +75,17 @@ fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
     // Another agent has a separate process, even in the same folder.
     let other = AgentSpec { name: "other".into(), command: "other".into(), ..AgentSpec::default() };
     app.fx.clear();
-    app.open_tab(new_tab("/code/shop", other));
+    app.open_tab("/code/shop", other);
     app.expect_sent("connect 2 after 0 ms");
 }
 
 #[test]
 fn a_tab_opened_while_its_agent_is_starting_waits_for_it() {
     let mut app = TestApp::started();
-    let key = app.open_tab(new_tab("/code/shop", fake()));
+    let key = app.open_tab("/code/shop", fake());
     app.expect_sent("connect 1 after 0 ms");
     app.handshake(all_capabilities()).expect_sent("call new\ncall new");
     assert_eq!(app.state.sessions[&key].conn, Some(CONN));
-}
-
-#[test]
-fn a_listed_session_opens_in_a_tab_or_activates_its_tab() {
-    let info = SessionInfo { cwd: "/code/lib".into(), title: Some("Skew".into()), ..listed("old") };
-    let listed =
-        || NewTab { folder: "/code/lib".into(), agent: Some(fake()), begin: Beginning::Listed(info.clone()) };
-    let mut app = TestApp::ready();
-    let key = app.open_tab(listed());
-    let conn = app.state.sessions[&key].conn.unwrap();
-    app.fx.clear();
-    app.play(Event::Agent(
-        conn,
-        AgentEvent::Ready(Box::new(AgentInfo { capabilities: all_capabilities(), ..Default::default() })),
-    ));
-    app.expect_sent("call load old");
-    assert_eq!(app.state.sessions[&key].title.as_deref(), Some("Skew"));
-    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
-    assert_eq!(app.open_tab(listed()), key);
-    assert_eq!((app.state.active, app.state.sessions.len()), (key, 2));
-}
-
-#[test]
-fn a_stored_session_opens_in_a_tab_only_once() {
-    let head = SessionHead {
-        kept_as: Some("uid".into()),
-        agent: "fake".into(),
-        command: "fake".into(),
-        session: Some("old".into()),
-        place: SessionPlace { cwd: "/code/shop".into(), ..Default::default() },
-        ..Default::default()
-    };
-    let events = vec![RecordedEvent {
-        at_ms: 0,
-        turn: 1,
-        record: Record::Prompt { text: "fix it".into(), is_again: false },
-    }];
-    let kept = RecordedSession { head, draft: "next".into(), events, ..Default::default() };
-    let tab = || NewTab {
-        folder: "/code/shop".into(),
-        agent: Some(fake()),
-        begin: Beginning::Kept(Box::new(kept.clone())),
-    };
-    let mut app = TestApp::ready();
-    let key = app.open_tab(tab());
-    app.expect_sent("call resume old");
-    let session = &app.state.sessions[&key];
-    assert_eq!((session.draft.as_str(), session.turn_count), ("next", 1));
-    assert_eq!(app.open_tab(tab()), key);
-    assert_eq!(app.state.sessions.len(), 2);
 }
 
 #[test]
@@ -210,7 +156,7 @@ fn closing_a_tab_stops_an_agent_without_other_tabs() {
     app.expect_sent("call close two\ndisconnect 2");
     assert_eq!((app.state.active, app.state.sessions.len()), (KEY, 1));
     // An agent shared with another tab continues.
-    let shared = app.open_tab(new_tab("/code/shop", fake()));
+    let shared = app.open_tab("/code/shop", fake());
     app.reply_to(CONN, Ok(Reply::Session(SessionReply { id: Some("three".into()), ..Default::default() })));
     app.fx.clear();
     app.flow(|state, now, fx| operations::close_session(state, shared, now, fx));
@@ -220,8 +166,8 @@ fn closing_a_tab_stops_an_agent_without_other_tabs() {
 #[test]
 fn tabs_can_be_moved_and_next_follows_the_shown_order() {
     let mut app = TestApp::ready();
-    let two = app.open_tab(new_tab("/b", fake()));
-    let three = app.open_tab(new_tab("/c", fake()));
+    let two = app.open_tab("/b", fake());
+    let three = app.open_tab("/c", fake());
     let order = |app: &TestApp| tab::tabs(&app.state).map(|session| session.key).collect::<Vec<_>>();
     app.play(Event::Act(Action::MoveTabRight));
     assert_eq!(order(&app), [KEY, two, three], "the last one stays");

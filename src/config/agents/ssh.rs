@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use toml::de::DeTable;
 
 use super::super::read::Reader;
-use super::{read_pairs, read_string};
+use super::{read_absolute, read_command_line, read_pairs, read_string};
 use crate::model::{AgentSpec, Ssh};
 
 /// Parses the agent on the table's `ssh` host; `None` if it is invalid, which is reported.
@@ -28,7 +28,9 @@ pub(super) fn read(
         .get("ssh_args")
         .and_then(|value| reader.strings(&format!("{place}.ssh_args"), value))
         .unwrap_or_default();
-    let (command, args_of_agent) = read_command(reader, place, table, span, &host)?;
+    let fix = format!("add command = \"…\", the program to start on {host}");
+    // The program is on the other machine, so it is not looked up.
+    let (command, args_of_agent) = read_command_line(reader, place, table, span, &fix, |_| false)?;
     Some(AgentSpec {
         command,
         args: args_of_agent,
@@ -54,51 +56,12 @@ pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<
     }
 }
 
-/// Parses program and arguments for the host, without looking the program up on this machine.
-fn read_command(
-    reader: &mut Reader<'_>,
-    place: &str,
-    table: &DeTable<'_>,
-    span: &Range<usize>,
-    host: &str,
-) -> Option<(String, Vec<String>)> {
-    let Some(value) = table.get("command") else {
-        let fix = format!("add command = \"…\", the program to start on {host}");
-        reader.problem(span, format!("`{place}` has no command"), fix);
-        return None;
-    };
-    let command = reader.string(&format!("{place}.command"), value)?;
-    let args = match table.get("args") {
-        Some(value) => reader.strings(&format!("{place}.args"), value).unwrap_or_default(),
-        None => Vec::new(),
-    };
-    if args.is_empty()
-        && command.contains(char::is_whitespace)
-        && let Ok(words) = shell_words::split(&command)
-        && let Some((first, rest)) = words.split_first()
-    {
-        let list: Vec<String> = rest.iter().map(|word| format!("\"{word}\"")).collect();
-        let fix = format!("use command = \"{first}\" and args = [{}]", list.join(", "));
-        reader.problem(&value.span(), format!("`{place}.command` contains arguments"), fix);
-        reader.taken(&format!("{place}.args"), value);
-        return Some((first.clone(), rest.to_vec()));
-    }
-    Some((command, args))
-}
-
 fn read_cwd(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>, host: &str) -> Option<PathBuf> {
-    let value = table.get("cwd")?;
-    let path = PathBuf::from(reader.string(&format!("{place}.cwd"), value)?);
-    if path.is_absolute() {
-        return Some(path);
-    }
     let fix = format!(
         "use a path that starts with /; the home folder on {host} is unknown. Without `cwd`, the agent uses \
          the local path"
     );
-    reader.problem(&value.span(), format!("`{place}.cwd` is not an absolute path"), fix);
-    reader.lines.remove(&format!("{place}.cwd"));
-    None
+    read_absolute(reader, place, table, |text| PathBuf::from(text), &fix)
 }
 
 #[cfg(test)]

@@ -112,6 +112,12 @@ pub(super) fn files(root: &Path) -> [PathBuf; 3] {
     SUFFIXES.map(|suffix| with_suffix(&root.join(FILE), suffix))
 }
 
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        fault(&error)
+    }
+}
+
 /// Classifies an error of SQLite.
 pub(super) fn fault(error: &rusqlite::Error) -> Fault {
     let words = || error.to_string();

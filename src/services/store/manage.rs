@@ -25,17 +25,14 @@ impl Store {
     /// Permanently deletes a session.
     pub fn delete(&self, uid: &str) -> Result<(), StoreError> {
         self.with_faults(|conn| {
-            let sql = |error: rusqlite::Error| db::fault(&error);
-            let change = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
-            let Some((id, row)) = rows::by_uid(&change, uid).map_err(sql)? else {
-                return Err(Fault::NoSession(uid.to_owned()));
-            };
+            let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let (id, row) = rows::existing(&change, uid)?;
             if let Some(token) = row.owner.as_deref().filter(|token| owner::is_alive(self.root(), token)) {
                 return Err(Fault::InUse(owner::pid(token)));
             }
-            leave_to_copy(&change, id, uid).map_err(sql)?;
-            delete_rows(&change, id).map_err(sql)?;
-            change.commit().map_err(sql)
+            leave_to_copy(&change, id, uid)?;
+            delete_rows(&change, id)?;
+            Ok(change.commit()?)
         })
     }
 
@@ -43,19 +40,15 @@ impl Store {
     /// informed. Fails while another parlor has it open.
     pub fn rename(&self, uid: &str, title: &str) -> Result<Option<(String, SessionId)>, StoreError> {
         self.with_faults(|conn| {
-            let sql = |error: rusqlite::Error| db::fault(&error);
-            let change = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
-            let Some((id, row)) = rows::by_uid(&change, uid).map_err(sql)? else {
-                return Err(Fault::NoSession(uid.to_owned()));
-            };
+            let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let (id, row) = rows::existing(&change, uid)?;
             if let Some(pid) = self.open_in(&row) {
                 return Err(Fault::InUse(Some(pid).filter(|pid| *pid != 0)));
             }
             change
                 .prepare_cached("UPDATE sessions SET title = ?2, own_title = 1, owes_title = 1 WHERE id = ?1")
-                .and_then(|mut query| query.execute(params![id, title]))
-                .map_err(sql)?;
-            change.commit().map_err(sql)?;
+                .and_then(|mut query| query.execute(params![id, title]))?;
+            change.commit()?;
             let SessionRow { agent, agent_session, .. } = row;
             Ok(agent_session.map(|id| (agent, id.as_str().into())))
         })
@@ -78,7 +71,6 @@ impl Store {
     /// Adds an imported session, with its id if that is free. Its program, arguments and roots are ignored.
     pub fn import(&self, row: &SessionRow, events: &[RecordedEvent]) -> Result<Imported, StoreError> {
         self.with_faults(|conn| {
-            let sql = |error: rusqlite::Error| db::fault(&error);
             let mut row = SessionRow {
                 next_seq: 0,
                 owner: None,
@@ -91,10 +83,9 @@ impl Store {
             if !is_id {
                 row.uid = new_uid();
             }
-            if let Some((id, known)) = rows::by_uid(conn, &row.uid).map_err(sql)? {
-                let count: i64 = conn
-                    .query_row("SELECT count(*) FROM events WHERE session = ?1", [id], |row| row.get(0))
-                    .map_err(sql)?;
+            if let Some((id, known)) = rows::by_uid(conn, &row.uid)? {
+                let count: i64 =
+                    conn.query_row("SELECT count(*) FROM events WHERE session = ?1", [id], |row| row.get(0))?;
                 let is_same = known.created_ms == row.created_ms;
                 if is_same && usize::try_from(count).unwrap_or(0) >= events.len() {
                     return Ok(Imported { uid: known.uid, was_known: true });
@@ -114,7 +105,7 @@ impl Store {
                 track.row.state = SessionState::Cut;
             }
             batch.save(&track.row);
-            write::write(conn, &batch).map_err(sql)?;
+            write::write(conn, &batch)?;
             Ok(Imported { uid: track.row.uid, was_known: false })
         })
     }

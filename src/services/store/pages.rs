@@ -2,11 +2,11 @@
 //!
 //! Invariant: the cost of a page does not depend on the length of the session or the number of sessions.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
 use super::rows::{self, SessionRow};
-use super::{Fault, Store, StoreError, db, format, owner};
-use crate::model::{EarlierPage, Record, RecordedEvent, RecordedSession, Window};
+use super::{Fault, Store, StoreError, format, owner};
+use crate::model::{EventPage, Record, RecordedEvent, RecordedSession};
 
 /// Maximum number of events per page.
 pub(super) const MAX_PAGE_EVENTS: u32 = 2000;
@@ -17,31 +17,20 @@ const MAX_PAGE_BYTES: usize = 4 << 20;
 /// Rows, and the position of the next page, if any.
 pub type ListPage = (Vec<SessionRow>, Option<(i64, i64)>);
 
-/// Events of a session, read from the end.
-#[derive(Debug, Default)]
-struct EventPage {
-    page: EarlierPage,
-    mark: Option<usize>,
-    unreadable_count: u64,
-}
-
 impl Store {
     /// The end of a session, or the events around one, without opening it.
     pub fn peek(&self, uid: &str, at: Option<i64>) -> Result<(SessionRow, RecordedSession), StoreError> {
         self.with_faults(|conn| {
-            let sql = |error: rusqlite::Error| db::fault(&error);
-            let found = rows::by_uid(conn, uid).map_err(sql)?;
-            let Some((id, row)) = found else { return Err(Fault::NoSession(uid.to_owned())) };
-            let mut kept = tail(conn, id, &row, at).map_err(sql)?;
+            let (id, row) = rows::existing(conn, uid)?;
+            let mut kept = tail(conn, id, &row, at)?;
             if let Some(at) = at.filter(|at| kept.mark.is_none() && *at < kept.first_seq) {
-                let Window { events, mark, first_seq, left_out_count, next_seq, later_count } =
-                    around(conn, id, at).map_err(sql)?;
+                let page = around(conn, id, at)?;
                 kept = RecordedSession {
-                    events,
-                    mark,
-                    first_seq,
-                    left_out_count,
-                    later: (later_count > 0).then_some((next_seq, later_count)),
+                    events: page.events,
+                    mark: page.mark,
+                    first_seq: page.first_seq,
+                    left_out_count: page.left_out_count,
+                    later: (page.later_count > 0).then_some((page.next_seq, page.later_count)),
                     ..kept
                 };
             }
@@ -52,72 +41,59 @@ impl Store {
 
     /// The row of a session.
     pub(super) fn row(&self, uid: &str) -> Result<SessionRow, StoreError> {
-        self.with_faults(|conn| {
-            let found = rows::by_uid(conn, uid).map_err(|error| db::fault(&error))?;
-            found.map(|(_, row)| row).ok_or_else(|| Fault::NoSession(uid.to_owned()))
-        })
+        self.with_faults(|conn| Ok(rows::existing(conn, uid)?.1))
     }
 
     /// A page of events before an event.
-    pub fn earlier(&self, uid: &str, before: i64) -> Result<EarlierPage, StoreError> {
-        self.with(|conn| {
-            let Some((id, _)) = rows::by_uid(conn, uid)? else { return Ok(EarlierPage::default()) };
-            piece(conn, id, Some(before), None, MAX_PAGE_EVENTS, MAX_PAGE_BYTES).map(|piece| piece.page)
+    pub fn earlier(&self, uid: &str, before: i64) -> Result<EventPage, StoreError> {
+        self.page_of(uid, |conn, id| piece(conn, id, before, None, MAX_PAGE_EVENTS, MAX_PAGE_BYTES))
+    }
+
+    /// A page of events from an event on.
+    pub fn later(&self, uid: &str, from: i64) -> Result<EventPage, StoreError> {
+        self.page_of(uid, |conn, id| forth(conn, id, from, None))
+    }
+
+    /// The events around an event.
+    pub fn around(&self, uid: &str, at: i64) -> Result<EventPage, StoreError> {
+        self.page_of(uid, |conn, id| around(conn, id, at))
+    }
+
+    /// A page of a session; empty if that was deleted.
+    fn page_of(
+        &self,
+        uid: &str,
+        read: impl Fn(&Connection, i64) -> rusqlite::Result<EventPage>,
+    ) -> Result<EventPage, StoreError> {
+        self.with(|conn| match rows::by_uid(conn, uid)? {
+            Some((id, _)) => read(conn, id),
+            None => Ok(EventPage::default()),
         })
     }
 
     /// All events of a range, including those of an incomplete history. Fails if there are none.
-    pub fn between(&self, uid: &str, from: i64, before: i64) -> Result<EarlierPage, StoreError> {
+    pub fn between(&self, uid: &str, from: i64, before: i64) -> Result<EventPage, StoreError> {
         self.with_faults(|conn| {
-            let sql = |error: rusqlite::Error| db::fault(&error);
-            let found = rows::by_uid(conn, uid).map_err(sql)?;
-            let Some((id, _)) = found else { return Err(Fault::NoSession(uid.to_owned())) };
-            let mut query = conn
-                .prepare_cached(
-                    "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3
-                        UNION ALL SELECT seq, at, turn, body FROM staged
-                            WHERE session = ?1 AND seq >= ?2 AND seq < ?3
-                        ORDER BY seq",
-                )
-                .map_err(sql)?;
-            let mut found = query.query(params![id, from, before]).map_err(sql)?;
-            let mut events = Vec::new();
-            while let Some(row) = found.next().map_err(sql)? {
-                events.extend(event_of(row).map_err(sql)?);
-            }
+            let (id, _) = rows::existing(conn, uid)?;
+            let sql = "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3
+                UNION ALL SELECT seq, at, turn, body FROM staged WHERE session = ?1 AND seq >= ?2 AND seq < ?3
+                ORDER BY seq";
+            let Found { events, .. } = found(conn, sql, params![id, from, before], usize::MAX)?;
             if events.is_empty() {
                 return Err(Fault::Other("that part of the session was deleted".to_owned()));
             }
-            let events = with_late(conn, id, events, (from, before)).map_err(sql)?;
-            let events = events.into_iter().map(|(_, event)| event).collect();
-            Ok(EarlierPage { events, first_seq: from, left_out_count: 0 })
-        })
-    }
-
-    /// A page of events from an event on.
-    pub fn later(&self, uid: &str, from: i64) -> Result<Window, StoreError> {
-        self.with(|conn| {
-            let Some((id, _)) = rows::by_uid(conn, uid)? else { return Ok(Window::default()) };
-            forth(conn, id, from, None)
-        })
-    }
-
-    /// The events around an event.
-    pub fn around(&self, uid: &str, at: i64) -> Result<Window, StoreError> {
-        self.with(|conn| {
-            let Some((id, _)) = rows::by_uid(conn, uid)? else { return Ok(Window::default()) };
-            around(conn, id, at)
+            let events = with_late(conn, id, events, (from, before))?;
+            let (_, events) = marked(events, None);
+            Ok(EventPage { events, first_seq: from, next_seq: before, ..EventPage::default() })
         })
     }
 
     /// The last few events of a session, for a preview.
     pub fn glance(&self, uid: &str) -> Result<RecordedSession, StoreError> {
         self.with_faults(|conn| {
-            let sql = |error: rusqlite::Error| db::fault(&error);
-            let found = rows::by_uid(conn, uid).map_err(sql)?;
-            let Some((id, row)) = found else { return Err(Fault::NoSession(uid.to_owned())) };
-            let last = piece(conn, id, None, None, 120, 128 << 10).map_err(sql)?;
-            Ok(RecordedSession { events: last.page.events, ..row.to_kept() })
+            let (id, row) = rows::existing(conn, uid)?;
+            let last = piece(conn, id, i64::MAX, None, 120, 128 << 10)?;
+            Ok(RecordedSession { events: last.events, ..row.to_kept() })
         })
     }
 
@@ -154,8 +130,7 @@ pub(super) fn tail(
     row: &SessionRow,
     at: Option<i64>,
 ) -> rusqlite::Result<RecordedSession> {
-    let EventPage { page, mark, unreadable_count } =
-        piece(conn, id, None, at, MAX_PAGE_EVENTS, MAX_PAGE_BYTES)?;
+    let page = piece(conn, id, i64::MAX, at, MAX_PAGE_EVENTS, MAX_PAGE_BYTES)?;
     let came_from = row.came_from.as_deref().map(|uid| -> rusqlite::Result<_> {
         let name = rows::by_uid(conn, uid)?.map(|(_, row)| row.name().to_owned());
         Ok((uid.to_owned(), name.unwrap_or_default()))
@@ -163,67 +138,85 @@ pub(super) fn tail(
     Ok(RecordedSession {
         events: page.events,
         left_out_count: page.left_out_count,
-        unreadable_count,
+        unreadable_count: page.unreadable_count,
         first_seq: page.first_seq,
-        mark,
+        mark: page.mark,
         came_from: came_from.transpose()?,
         ..row.to_kept()
     })
 }
 
-/// Events before an event, or the last ones. If events are omitted, the page starts with a prompt if possible.
-fn piece(
+/// Events with their numbers.
+pub(super) type Numbered = Vec<(i64, RecordedEvent)>;
+
+/// The result of a query for events.
+#[derive(Default)]
+pub(super) struct Found {
+    pub events: Numbered,
+    /// The number of the last row.
+    last: Option<i64>,
+    pub unreadable_count: u64,
+}
+
+/// The events of a query, up to a size.
+pub(super) fn found(
     conn: &Connection,
-    id: i64,
-    before: Option<i64>,
-    at: Option<i64>,
-    max_events: u32,
+    sql: &str,
+    params: impl Params,
     max_bytes: usize,
-) -> rusqlite::Result<EventPage> {
-    let before = before.unwrap_or(i64::MAX);
-    let begin = begin_before(conn, id, before)?;
-    let mut query = conn.prepare_cached(
-        "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq < ?2 AND seq >= ?3
-            ORDER BY seq DESC LIMIT ?4",
-    )?;
-    let mut rows = query.query(params![id, before, begin, max_events])?;
-    let mut events = Vec::new();
-    let mut unreadable_count = 0;
+) -> rusqlite::Result<Found> {
+    let mut query = conn.prepare_cached(sql)?;
+    let mut rows = query.query(params)?;
+    let mut found = Found::default();
     let mut bytes = 0;
-    let mut first_seq = None;
-    let mut turn_begins_at = None;
     while let Some(row) = rows.next()? {
         let body = row.get_ref(3)?.as_str().unwrap_or_default();
         if bytes > 0 && bytes + body.len() > max_bytes {
             break;
         }
         bytes += body.len();
-        let seq: i64 = row.get(0)?;
-        first_seq = Some(seq);
-        match event_of(row)? {
-            Some((seq, event)) => {
-                let is_prompt = matches!(event.record, Record::Prompt { .. });
-                events.push((seq, event));
-                if is_prompt {
-                    turn_begins_at = Some((events.len(), seq));
-                }
+        let seq = row.get(0)?;
+        found.last = Some(seq);
+        match format::decode(body) {
+            Some(record) => {
+                found.events.push((seq, RecordedEvent { at_ms: row.get(1)?, turn: row.get(2)?, record }));
             }
-            None => unreadable_count += 1,
+            None => found.unreadable_count += 1,
         }
     }
+    Ok(found)
+}
+
+fn is_prompt(record: &Record) -> bool {
+    matches!(record, Record::Prompt { .. })
+}
+
+/// Events before an event. If events are omitted, the page starts with a prompt if possible.
+fn piece(
+    conn: &Connection,
+    id: i64,
+    before: i64,
+    at: Option<i64>,
+    max_events: u32,
+    max_bytes: usize,
+) -> rusqlite::Result<EventPage> {
+    let begin = begin_before(conn, id, before)?;
+    let sql = "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq < ?2 AND seq >= ?3
+        ORDER BY seq DESC LIMIT ?4";
+    let Found { mut events, last: mut first_seq, unreadable_count } =
+        found(conn, sql, params![id, before, begin, max_events], max_bytes)?;
     let mut left_out_count = 0;
     if let Some(first) = first_seq {
         left_out_count = count_between(conn, id, begin, first)?;
+        let first_of = |fits: fn(&Record) -> bool| events.iter().rposition(|(_, event)| fits(&event.record));
         // A message is not split either, unless that would omit too much.
-        let last = |fits: fn(&Record) -> bool| {
-            let count = events.iter().rposition(|(_, event)| fits(&event.record))? + 1;
-            events.get(count - 1).map(|(seq, _)| (count, *seq)).filter(|_| count * 2 > events.len())
-        };
-        let begins_at = turn_begins_at
-            .or_else(|| last(format::begins_anew))
-            .or_else(|| last(|record| !format::is_chunk(record)));
-        if let Some((count, seq)) = begins_at.filter(|_| left_out_count > 0) {
-            events.truncate(count);
+        let is_most = |at: &usize| (at + 1) * 2 > events.len();
+        let begins_at = first_of(is_prompt)
+            .or_else(|| first_of(format::begins_anew).filter(is_most))
+            .or_else(|| first_of(|record| !format::is_chunk(record)).filter(is_most))
+            .and_then(|at| events.get(at).map(|(seq, _)| (at, *seq)));
+        if let Some((at, seq)) = begins_at.filter(|_| left_out_count > 0) {
+            events.truncate(at + 1);
             first_seq = Some(seq);
             left_out_count = count_between(conn, id, begin, seq)?;
         }
@@ -231,12 +224,14 @@ fn piece(
     events.reverse();
     let events = with_late(conn, id, events, (first_seq.unwrap_or(before), before))?;
     let (mark, events) = marked(events, at);
-    let page = EarlierPage { events, first_seq: first_seq.unwrap_or(0), left_out_count };
-    Ok(EventPage { page, mark, unreadable_count })
+    let first_seq = first_seq.unwrap_or(0);
+    let page =
+        EventPage { events, first_seq, left_out_count, unreadable_count, mark, ..EventPage::default() };
+    Ok(EventPage { next_seq: before, ..page })
 }
 
 /// The events around an event: from the start of its turn, if that is near, to the end of a turn.
-fn around(conn: &Connection, id: i64, at: i64) -> rusqlite::Result<Window> {
+fn around(conn: &Connection, id: i64, at: i64) -> rusqlite::Result<EventPage> {
     let begin = begin_before(conn, id, at)?;
     let nearest = begin.max(at.saturating_sub(i64::from(MAX_PAGE_EVENTS / 2)));
     let prompt: Option<i64> = conn
@@ -254,68 +249,45 @@ fn around(conn: &Connection, id: i64, at: i64) -> rusqlite::Result<Window> {
 }
 
 /// A page of events from an event on, up to the end of a turn after `at` if there is one.
-fn forth(conn: &Connection, id: i64, from: i64, at: Option<i64>) -> rusqlite::Result<Window> {
-    let mut query = conn.prepare_cached(
-        "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3
-            ORDER BY seq LIMIT ?4",
-    )?;
+fn forth(conn: &Connection, id: i64, from: i64, at: Option<i64>) -> rusqlite::Result<EventPage> {
     let end = end_behind(conn, id, from)?;
-    let mut rows = query.query(params![id, from, end, MAX_PAGE_EVENTS])?;
-    let mut window = Window { first_seq: from, next_seq: from, ..Window::default() };
-    let mut bytes = 0;
-    let mut events = Vec::new();
-    let mut turn_ends_at = None;
-    while let Some(row) = rows.next()? {
-        let body = row.get_ref(3)?.as_str().unwrap_or_default();
-        if bytes > 0 && bytes + body.len() > MAX_PAGE_BYTES {
-            break;
-        }
-        bytes += body.len();
-        let seq: i64 = row.get(0)?;
-        if let Some((seq, event)) = event_of(row)? {
-            if matches!(event.record, Record::Prompt { .. })
-                && at.is_none_or(|at| at < seq)
-                && !events.is_empty()
-            {
-                turn_ends_at = Some((events.len(), seq));
-            }
-            events.push((seq, event));
-        }
-        window.next_seq = seq + 1;
-    }
-    window.later_count = count_between(conn, id, window.next_seq, end)?;
-    if let Some((count, seq)) = turn_ends_at.filter(|_| window.later_count > 0) {
+    let sql = "SELECT seq, at, turn, body FROM events WHERE session = ?1 AND seq >= ?2 AND seq < ?3
+        ORDER BY seq LIMIT ?4";
+    let Found { mut events, last, unreadable_count } =
+        found(conn, sql, params![id, from, end, MAX_PAGE_EVENTS], MAX_PAGE_BYTES)?;
+    let mut next_seq = last.map_or(from, |last| last + 1);
+    let mut later_count = count_between(conn, id, next_seq, end)?;
+    let begins_turn =
+        |(seq, event): &(i64, RecordedEvent)| is_prompt(&event.record) && at.is_none_or(|at| at < *seq);
+    let turn_ends = events.iter().rposition(begins_turn).filter(|count| *count > 0 && later_count > 0);
+    if let Some((count, seq)) = turn_ends.and_then(|count| Some((count, events.get(count)?.0))) {
         events.truncate(count);
-        window.next_seq = seq;
-        window.later_count = count_between(conn, id, seq, end)?;
+        next_seq = seq;
+        later_count = count_between(conn, id, seq, end)?;
     }
-    let events = with_late(conn, id, events, (from, window.next_seq))?;
-    (window.mark, window.events) = marked(events, at);
-    Ok(window)
-}
-
-/// Decodes an event with its number.
-fn event_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(i64, RecordedEvent)>> {
-    let Some(record) = format::decode(row.get_ref(3)?.as_str().unwrap_or_default()) else { return Ok(None) };
-    Ok(Some((row.get(0)?, RecordedEvent { at_ms: row.get(1)?, turn: row.get(2)?, record })))
+    let (mark, events) = marked(with_late(conn, id, events, (from, next_seq))?, at);
+    Ok(EventPage {
+        events,
+        first_seq: from,
+        left_out_count: 0,
+        next_seq,
+        later_count,
+        unreadable_count,
+        mark,
+    })
 }
 
 /// Events of a range of numbers, merged with late events at their positions.
 fn with_late(
     conn: &Connection,
     id: i64,
-    mut events: Vec<(i64, RecordedEvent)>,
+    mut events: Numbered,
     (from, before): (i64, i64),
-) -> rusqlite::Result<Vec<(i64, RecordedEvent)>> {
-    let mut query = conn.prepare_cached(
-        "SELECT seq, at, turn, body FROM late WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq, nth",
-    )?;
-    let mut rows = query.query(params![id, from, before])?;
-    let count = events.len();
-    while let Some(row) = rows.next()? {
-        events.extend(event_of(row)?);
-    }
-    if events.len() > count {
+) -> rusqlite::Result<Numbered> {
+    let sql = "SELECT seq, at, turn, body FROM late WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq, nth";
+    let late = found(conn, sql, params![id, from, before], usize::MAX)?.events;
+    if !late.is_empty() {
+        events.extend(late);
         // The sort is stable: the event itself comes before its late events.
         events.sort_by_key(|(seq, _)| *seq);
     }
@@ -323,7 +295,7 @@ fn with_late(
 }
 
 /// The index of the event with this number, and the events without numbers.
-fn marked(events: Vec<(i64, RecordedEvent)>, at: Option<i64>) -> (Option<usize>, Vec<RecordedEvent>) {
+fn marked(events: Numbered, at: Option<i64>) -> (Option<usize>, Vec<RecordedEvent>) {
     let mark = at.and_then(|at| events.iter().position(|(seq, _)| *seq == at));
     (mark, events.into_iter().map(|(_, event)| event).collect())
 }

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, named_params, params};
 
+use super::pages::Found;
 use super::rows::{self, SessionRow, SessionState};
 use super::search::{self, Hit, Search};
 use super::write::{self, EventRow};
-use super::{Fault, Store, StoreError, db, format, locked, orphan, owner, pages, unix_ms};
+use super::{Fault, Store, StoreError, format, locked, orphan, owner, pages, unix_ms};
 use crate::model::{Record, RecordedEvent, RecordedSession, TurnOutcome};
 use crate::program::run_mark;
 
@@ -33,7 +34,7 @@ impl Store {
                 Err(Fault::ReadOnly | Fault::Full | Fault::Refused(_) | Fault::Busy) | Ok(()) => {}
                 Err(other) => return Err(other),
             }
-            list(conn, filter).map_err(|error| db::fault(&error))
+            Ok(list(conn, filter)?)
         })
     }
 
@@ -53,24 +54,13 @@ impl Store {
     /// All events of a session, oldest first, and how many could not be read.
     pub fn events(&self, uid: &str) -> Result<(Vec<RecordedEvent>, u64), StoreError> {
         self.with(|conn| {
-            let mut query = conn.prepare_cached(
-                "SELECT at, turn, body, seq, 0 AS nth FROM events
-                        WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
-                    UNION ALL SELECT at, turn, body, seq, nth FROM late
-                        WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
-                    ORDER BY seq, nth",
-            )?;
-            let mut rows = query.query([uid])?;
-            let (mut events, mut unreadable_count) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
-                let body = row.get_ref(2)?.as_str().unwrap_or_default();
-                match format::decode(body) {
-                    Some(record) => {
-                        events.push(RecordedEvent { at_ms: row.get(0)?, turn: row.get(1)?, record });
-                    }
-                    None => unreadable_count += 1,
-                }
-            }
+            let sql = "SELECT seq, at, turn, body, 0 AS nth FROM events
+                    WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
+                UNION ALL SELECT seq, at, turn, body, nth FROM late
+                    WHERE session = (SELECT id FROM sessions WHERE uid = ?1)
+                ORDER BY seq, nth";
+            let Found { events, unreadable_count, .. } = pages::found(conn, sql, [uid], usize::MAX)?;
+            let events = events.into_iter().map(|(_, event)| event).collect();
             Ok((events, unreadable_count))
         })
     }
@@ -99,16 +89,15 @@ impl Store {
     fn take_written(&self, uid: &str) -> Result<(SessionRow, RecordedSession), StoreError> {
         let token = self.owner()?.token.clone();
         self.with_faults(|conn| {
-            let sql = |error: rusqlite::Error| db::fault(&error);
-            let change = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+            let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let (id, mut row) = self.free_row(&change, uid, Some(&token))?;
             if row.owner.as_ref().is_some_and(|other| *other != token) {
-                bury(&change, id, &mut row).map_err(sql)?;
+                bury(&change, id, &mut row)?;
             }
             row.owner = Some(token.clone());
-            row.save(&change).map_err(sql)?;
-            let kept = pages::tail(&change, id, &row, None).map_err(sql)?;
-            change.commit().map_err(sql)?;
+            row.save(&change)?;
+            let kept = pages::tail(&change, id, &row, None)?;
+            change.commit()?;
             Ok((row, kept))
         })
     }
@@ -123,7 +112,7 @@ impl Store {
                 is_cut = close_left(&mut row);
             }
             row.owner.clone_from(&token);
-            let mut kept = pages::tail(conn, id, &row, None).map_err(|error| db::fault(&error))?;
+            let mut kept = pages::tail(conn, id, &row, None)?;
             if is_cut {
                 let record = Record::TurnEnded(TurnOutcome::Cut);
                 kept.events.push(RecordedEvent { at_ms: row.updated_ms, turn: row.turn_count, record });
@@ -139,8 +128,7 @@ impl Store {
         uid: &str,
         token: Option<&String>,
     ) -> Result<(i64, SessionRow), Fault> {
-        let found = rows::by_uid(conn, uid).map_err(|error| db::fault(&error))?;
-        let (id, row) = found.ok_or_else(|| Fault::NoSession(uid.to_owned()))?;
+        let (id, row) = rows::existing(conn, uid)?;
         match row.owner.as_ref().filter(|other| Some(*other) != token) {
             Some(other) if owner::is_alive(self.root(), other) => Err(Fault::InUse(owner::pid(other))),
             _ => Ok((id, row)),
@@ -179,19 +167,15 @@ fn list(conn: &Connection, filter: &ListFilter) -> rusqlite::Result<Vec<SessionR
 }
 
 pub(super) fn find(conn: &Connection, id: &str) -> Result<SessionRow, Fault> {
-    let sql = |error: rusqlite::Error| db::fault(&error);
     let no_session = || Fault::NoSession(id.to_owned());
     if id.is_empty() {
         return Err(no_session());
     }
-    let mut query = conn
-        .prepare_cached(
-            "SELECT * FROM sessions WHERE substr(uid, 1, length(?1)) = ?1
+    let mut query = conn.prepare_cached(
+        "SELECT * FROM sessions WHERE substr(uid, 1, length(?1)) = ?1
                 OR substr(agent_session, 1, length(?1)) = ?1 ORDER BY updated DESC LIMIT 50",
-        )
-        .map_err(sql)?;
-    let found: Vec<SessionRow> =
-        query.query_map([id], SessionRow::of).map_err(sql)?.collect::<Result<_, _>>().map_err(sql)?;
+    )?;
+    let found: Vec<SessionRow> = query.query_map([id], SessionRow::of)?.collect::<Result<_, _>>()?;
     let exact = found.iter().find(|row| row.uid == id || row.agent_session.as_deref() == Some(id));
     match (exact, found.as_slice()) {
         (Some(row), _) | (None, [row]) => Ok(row.clone()),
@@ -202,28 +186,24 @@ pub(super) fn find(conn: &Connection, id: &str) -> Result<SessionRow, Fault> {
 
 /// Closes the sessions of dead parlors.
 pub(super) fn recover(store: &Store, conn: &mut Connection) -> Result<(), Fault> {
-    let sql = |error: rusqlite::Error| db::fault(&error);
     let owners: Vec<String> = conn
         .prepare_cached("SELECT DISTINCT owner FROM sessions WHERE owner IS NOT NULL")
-        .and_then(|mut query| query.query_map([], |row| row.get(0))?.collect())
-        .map_err(sql)?;
+        .and_then(|mut query| query.query_map([], |row| row.get(0))?.collect())?;
     let own = locked(&store.inner.owner).as_ref().map(|owner| owner.token.clone());
     let dead = owners.into_iter().filter(|token| own.as_ref() != Some(token));
     for token in dead.filter(|token| !owner::is_alive(store.root(), token)) {
-        let change = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
-        let left: Vec<(i64, SessionRow)> = change
-            .prepare_cached("SELECT * FROM sessions WHERE owner = ?1")
-            .and_then(|mut query| {
+        let change = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let left: Vec<(i64, SessionRow)> =
+            change.prepare_cached("SELECT * FROM sessions WHERE owner = ?1").and_then(|mut query| {
                 query.query_map([&token], |row| Ok((row.get("id")?, SessionRow::of(row)?)))?.collect()
-            })
-            .map_err(sql)?;
+            })?;
         for (id, mut row) in left {
-            let had_part = bury(&change, id, &mut row).map_err(sql)?;
+            let had_part = bury(&change, id, &mut row)?;
             if had_part && row.next_seq == 0 && row.draft.is_empty() && row.queue.is_empty() {
-                change.execute("DELETE FROM sessions WHERE id = ?1", [id]).map_err(sql)?;
+                change.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
             }
         }
-        change.commit().map_err(sql)?;
+        change.commit()?;
         if let Some(run) = owner::run(&token).filter(|run| *run != run_mark()) {
             orphan::end_commands(run);
         }

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::session_writer::{Passed, Track};
 use super::write::{self, Batch};
-use super::{Fault, Store, db, format, locked, owner, read, rows, unix_ms};
+use super::{Fault, Store, format, locked, owner, read, rows, unix_ms};
 use crate::model::{Note, Record, ServiceEvent, SessionKey, SessionUpdate, StoreNews};
 use crate::services::{folder_relocation, unix};
 
@@ -349,8 +349,7 @@ impl Writer {
 
     /// Continues an existing record of the agent's session, unless another parlor has it open.
     fn adopt(&mut self, session: SessionKey, agent: &str, id: &str) {
-        let found =
-            self.on_conn(|_, conn| rows::by_agent_id(conn, agent, id).map_err(|error| db::fault(&error)));
+        let found = self.on_conn(|_, conn| Ok(rows::by_agent_id(conn, agent, id)?));
         let Ok(Some((_, row))) = found else { return };
         let is_free = match row.owner.as_deref() {
             Some(token) => !owner::is_alive(self.store.root(), token),
@@ -378,7 +377,7 @@ impl Writer {
             if does_recover {
                 read::recover(store, conn)?;
             }
-            write::write(conn, &batch).map_err(|error| db::fault(&error))
+            Ok(write::write(conn, &batch)?)
         });
         match result {
             Ok(gone) => {
@@ -519,7 +518,7 @@ pub(super) mod tests {
         }
 
         pub fn on_conn_for_test(&mut self, work: impl Fn(&Connection) -> rusqlite::Result<()>) {
-            self.0.on_conn(|_, conn| work(conn).map_err(|error| db::fault(&error))).unwrap();
+            self.0.on_conn(|_, conn| Ok(work(conn)?)).unwrap();
         }
 
         pub fn drop_conn(&mut self) {

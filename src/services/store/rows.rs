@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
+use super::Fault;
 use crate::model::{RecordedSession, SessionHead, SessionPlace, Setting, Usage, UserRoot};
 use crate::services::folder_relocation::FolderMark;
 
@@ -236,6 +237,11 @@ pub(super) fn by_uid(conn: &Connection, uid: &str) -> rusqlite::Result<Option<(i
     conn.prepare_cached("SELECT * FROM sessions WHERE uid = ?1")?
         .query_row([uid], |row| Ok((row.get("id")?, SessionRow::of(row)?)))
         .optional()
+}
+
+/// The row with an id, and its number; fails if there is none.
+pub(super) fn existing(conn: &Connection, uid: &str) -> Result<(i64, SessionRow), Fault> {
+    by_uid(conn, uid)?.ok_or_else(|| Fault::NoSession(uid.to_owned()))
 }
 
 /// The latest row of an agent's session id, and its number.

@@ -68,10 +68,10 @@ impl Store {
                 report(StoreNews::Earlier { key, page: page.map_err(message) });
             }
             StoreJob::Later { key, uid, from } => {
-                report(StoreNews::Later { key, window: self.later(&uid, from).map_err(message) });
+                report(StoreNews::Later { key, page: self.later(&uid, from).map_err(message) });
             }
             StoreJob::Around { key, uid, at } => {
-                report(StoreNews::Around { key, window: self.around(&uid, at).map_err(message) });
+                report(StoreNews::Around { key, page: self.around(&uid, at).map_err(message) });
             }
             StoreJob::Rename { uid, title } => {
                 let result = self.rename(&uid, &title).map_err(message);

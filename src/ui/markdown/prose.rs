@@ -124,18 +124,8 @@ impl<'a> Writer<'a> {
             Event::Code(text) => {
                 self.push(&self.formulas.restore(&text), self.look.theme.style(Role::InlineCode));
             }
-            Event::InlineMath(text) => {
-                self.push(
-                    &format!("${}$", self.formulas.restore(&text)),
-                    self.look.theme.style(Role::InlineCode),
-                );
-            }
-            Event::DisplayMath(text) => {
-                self.push(
-                    &format!("$${}$$", self.formulas.restore(&text)),
-                    self.look.theme.style(Role::InlineCode),
-                );
-            }
+            Event::InlineMath(text) => self.push_formula(&text, "$"),
+            Event::DisplayMath(text) => self.push_formula(&text, "$$"),
             Event::InlineHtml(text) => {
                 let tag: String = text.chars().filter(|c| !c.is_whitespace()).collect();
                 if matches!(tag.to_ascii_lowercase().as_str(), "<br>" | "<br/>") {
@@ -175,6 +165,11 @@ impl<'a> Writer<'a> {
                 self.push(&label, note_style(self.look));
             }
         }
+    }
+
+    fn push_formula(&mut self, text: &str, sign: &str) {
+        let text = format!("{sign}{}{sign}", self.formulas.restore(text));
+        self.push(&text, self.look.theme.style(Role::InlineCode));
     }
 
     fn on_start(&mut self, tag: Tag<'_>) {

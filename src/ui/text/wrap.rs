@@ -55,11 +55,6 @@ impl<'a> Graphemes<'a> {
         Self { line, clusters }
     }
 
-    /// Width of the line, in columns.
-    pub fn cols(&self) -> usize {
-        self.clusters.iter().map(|cluster| usize::from(cluster.cols)).sum()
-    }
-
     /// The text of all graphemes.
     pub fn visible(&self) -> String {
         self.clusters.iter().map(|cluster| self.text(*cluster)).collect()

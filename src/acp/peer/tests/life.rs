@@ -9,11 +9,14 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, split};
 use tokio::time::timeout;
 
-use super::{Agent, App, PATIENCE, chunk, options, permission, read_file, ready, session, start_with};
+use super::{
+    Agent, App, PATIENCE, chunk, connect_with, options, permission, read_file, ready, session, start_with,
+};
 use crate::acp::peer::{Deadlines, Limits};
 use crate::acp::tap::{Direction, Tap, TapFilter};
-use crate::acp::transport::{Link, Setup, Transport, memory};
-use crate::acp::{ConnectOptions, Connection, connect, connect_with};
+use crate::acp::transport::tests::memory;
+use crate::acp::transport::{Link, Setup, Transport};
+use crate::acp::{ConnectOptions, Connection, connect};
 use crate::model::{AgentCommand, AgentEvent, AgentSpec, AnomalyKind, CallError, CloseReason};
 
 #[tokio::test]

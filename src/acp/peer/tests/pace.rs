@@ -12,7 +12,7 @@ use crate::acp::gate::{Gate, GateKeeper};
 use crate::acp::peer::{EVENT_BATCHES, Limits};
 use crate::acp::spawn;
 use crate::acp::tap::Tap;
-use crate::acp::transport::memory;
+use crate::acp::transport::tests::memory;
 use crate::model::{AgentCommand, AgentEvent};
 
 async fn ready(gate: Gate) -> (App, Agent) {

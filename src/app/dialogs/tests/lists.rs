@@ -194,7 +194,6 @@ fn choices_are_selected_by_digit() {
             choice("Wait", ChoiceOutcome::Close),
             choice("Force-stop", ChoiceOutcome::ForceStop(CONN)),
             choice("Restart", ChoiceOutcome::Restart(rig.state.active)),
-            choice("Help", ChoiceOutcome::Act(Action::OpenHelp)),
             choice("Quit", ChoiceOutcome::Quit),
         ]
     };
@@ -208,9 +207,6 @@ fn choices_are_selected_by_digit() {
     let mut rig = rig_with_choices(choices.clone());
     let fx = rig.act(Action::Choose(3));
     assert!(fx.iter().any(|effect| matches!(effect, Effect::Connect { .. })), "{fx:?}");
-    let mut rig = rig_with_choices(choices.clone());
-    rig.act(Action::Choose(4));
-    assert_eq!((focus(&rig.state), rig.state.modals.len()), (Focus::Help, 1));
     let mut rig = rig_with_choices(choices.clone());
     rig.act(Action::Choose(6));
     assert_eq!(focus(&rig.state), Focus::Choice);

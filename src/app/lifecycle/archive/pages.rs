@@ -1,41 +1,29 @@
 //! Loads pages of a long session on demand: before, after and around those in memory.
 
-use crate::app::recording::loading;
-use crate::app::session::reveal;
 use std::time::Instant;
 
 use crate::app::lifecycle::call;
-use crate::app::recording::restore;
-use crate::app::session::{paging, replay_reconcile};
-use crate::app::{Effect, State};
-use crate::model::{EarlierPage, SessionKey, Window};
-
-use crate::app::Later;
-use crate::app::recording::loading::load_earlier;
+use crate::app::recording::{loading, restore};
+use crate::app::session::{replay_reconcile, reveal};
+use crate::app::{Effect, Later, State};
+use crate::model::{EventPage, SessionKey};
 
 /// Finds an event in the transcript with the page around it.
 pub(super) fn on_around(
     state: &mut State,
     key: SessionKey,
-    window: Result<Window, String>,
+    page: Result<EventPage, String>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let found = match window {
-        Ok(window) => state.sessions.get(&key).and_then(|session| restore::place_of(session, window, now)),
-        Err(why) => {
-            call::flash(state, why, fx);
-            return;
-        }
+    let found = match page {
+        Ok(page) => state.sessions.get(&key).and_then(|session| restore::place_of(session, page, now)),
+        Err(why) => return call::flash(state, why, fx),
     };
     let searched = state.user.searched.take().unwrap_or_default();
-    match found {
-        Some(item) => {
-            if let Some(session) = state.sessions.get_mut(&key).filter(|_| state.active == key) {
-                reveal::show_found(session, item, &searched, fx);
-            }
-        }
-        None => call::flash(state, "This location is no longer shown.", fx),
+    let Some(item) = found else { return call::flash(state, "This location is no longer shown.", fx) };
+    if let Some(session) = state.sessions.get_mut(&key).filter(|_| state.active == key) {
+        reveal::show_found(session, item, &searched, fx);
     }
 }
 
@@ -43,56 +31,50 @@ pub(super) fn on_around(
 pub(super) fn on_later(
     state: &mut State,
     key: SessionKey,
-    window: Result<Window, String>,
+    page: Result<EventPage, String>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(reading) = &mut session.read_only else { return };
-    match window {
-        Ok(window) => {
-            let is_over = window.later_count == 0 || window.events.is_empty();
-            let later = Later { from: window.next_seq, count: window.later_count, is_loading: false };
+    match page {
+        Ok(page) => {
+            let is_over = page.later_count == 0 || page.events.is_empty();
+            let later = Later { from: page.next_seq, count: page.later_count, is_loading: false };
             reading.later = (!is_over).then_some(later);
-            restore::append(session, window, now);
+            restore::append(session, page, now);
         }
         Err(why) => {
-            if let Some(later) = &mut reading.later {
-                later.is_loading = false;
-            }
+            reading.later.iter_mut().for_each(|later| later.is_loading = false);
             call::flash(state, why, fx);
         }
     }
 }
 
+/// A page of earlier events was read.
 pub(super) fn on_earlier(
     state: &mut State,
     key: SessionKey,
-    page: Result<EarlierPage, String>,
+    page: Result<EventPage, String>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(earlier) = &mut session.pages.book.earlier else { return };
-    if !std::mem::take(&mut earlier.is_loading) {
-        // It was requested for another history.
+    // Otherwise it was requested for another history.
+    let is_awaited = std::mem::take(&mut earlier.is_loading);
+    if !is_awaited || loading::is_stale(session, page.as_ref().ok().map(|page| page.first_seq)) {
         return;
     }
-    if paging::is_stale(session, page.as_ref().ok().map(|page| page.first_seq)) {
-        return;
-    }
-    let page = match page {
-        Ok(page) => page,
+    match page.map(|page| loading::insert(session, page, now)) {
         Err(why) => {
-            paging::read_failed(session);
+            loading::read_failed(session);
             call::flash(state, why, fx);
-            return;
         }
-    };
-    if !restore::prepend(session, page, now) {
-        load_earlier(state, key, fx);
-        return;
+        Ok(true) => {
+            replay_reconcile::on_earlier(session, now);
+            loading::redo(state, key);
+        }
+        Ok(false) => loading::load_earlier(state, key, fx),
     }
-    replay_reconcile::on_earlier(session, now);
-    loading::redo(state, key);
 }

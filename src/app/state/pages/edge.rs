@@ -1,7 +1,7 @@
 //! The dependencies between parts of a session.
 //!
 //! A part is replayed without the parts before it. If an earlier part, loaded later, may change what it shows, both are
-//! read again and replayed as one (`load`), so that a session read in parts looks the same as one read at once.
+//! read again and replayed as one (`loading`), so that a session read in parts looks the same as one read at once.
 //! Invariant: no dependency is missed; a dependency that does not exist may be assumed.
 
 use std::collections::{BTreeSet, HashMap};
@@ -100,9 +100,9 @@ impl Needs {
         }
     }
 
-    /// Drops all dependencies, because everything before the part was added.
+    /// Drops all dependencies, because everything before the part was added or the part was unloaded.
     pub fn clear(&mut self) {
-        *self = Self { ended_turn: self.ended_turn, ..Self::default() };
+        *self = Self { hides: self.hides, ended_turn: self.ended_turn, ..Self::default() };
     }
 
     /// Whether the part may look different after a part with these subjects. `is_first`: that part is the first one.

@@ -3,7 +3,7 @@
 //! Invariant: an event is weighed by its own content, not by the item it is added to.
 
 use crate::app::state::pages::index_range;
-use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
+use crate::app::{Item, ItemBody, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
     AccessRecord, AgentTerminal, ContentBlock, DiffChange, FileDiff, ItemId, Patch, Record, ResourceBody,
     SessionUpdate, ToolCallPatch, ToolContent, ToolInput, TurnOutcome,
@@ -21,57 +21,51 @@ pub(in crate::app) fn of_items(session: &Session, first: ItemId, behind: ItemId)
     items.iter().map(|item| ITEM + of_body(session, &item.body)).sum()
 }
 
+fn of_text(text: Option<&String>) -> usize {
+    text.map_or(0, String::len)
+}
+
 fn of_body(session: &Session, body: &ItemBody) -> usize {
     match body {
-        ItemBody::Message(message) => of_message(message),
+        ItemBody::Message(message) => message.parts.iter().map(of_part).sum(),
         ItemBody::Tool(call) => of_call(session, call),
         ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => error.len(),
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, stderr_tail }) => {
             cause.len() + stderr_tail.iter().map(String::len).sum::<usize>()
         }
         ItemBody::TurnEnd(TurnEnd::Stopped { .. }) => 0,
-        ItemBody::Notice { title, detail, .. } => title.len() + detail.as_ref().map_or(0, String::len),
+        ItemBody::Notice { title, detail, .. } => title.len() + of_text(detail.as_ref()),
         ItemBody::Compaction { summary, .. } => summary.len(),
-        ItemBody::Subagent { title, description, .. } => {
-            title.len() + description.as_ref().map_or(0, String::len)
-        }
+        ItemBody::Subagent { title, description, .. } => title.len() + of_text(description.as_ref()),
         ItemBody::Answered { question, answer } => question.len() + answer.len(),
         ItemBody::Raw { raw, .. } => raw.0.len(),
     }
 }
 
-fn of_message(message: &Message) -> usize {
-    let parts = message.parts.iter().map(|part| {
-        size_of::<MessagePart>()
-            + match part {
-                MessagePart::Text(text) => text.capacity(),
-                MessagePart::Block(block) => of_block(block),
-            }
-    });
-    parts.sum()
+fn of_part(part: &MessagePart) -> usize {
+    let content = match part {
+        MessagePart::Text(text) => text.capacity(),
+        MessagePart::Block(block) => of_block(block),
+    };
+    size_of::<MessagePart>() + content
 }
 
 fn of_call(session: &Session, call: &ToolCall) -> usize {
-    let content: usize = call.content.iter().map(of_content).sum();
     let terminals = call.content.iter().filter_map(|content| match content {
         ToolContent::Terminal(id) => session.terminals.get(id).map(|view| view.output.capacity()),
         _ => None,
     });
-    let raws = [&call.raw_input, &call.raw_output, &call.extra];
-    let raws: usize = raws.into_iter().flatten().map(|raw| raw.0.len()).sum();
-    let places: usize = call.places.iter().map(|known| of_diff(&known.diff)).sum();
-    let made: usize = call.accesses.iter().map(of_access).sum();
-    let approved: usize = call.approved.iter().map(of_diff).sum();
+    let raws = [&call.raw_input, &call.raw_output, &call.extra].into_iter().flatten();
     size_of::<ToolCall>()
-        + made
-        + approved
         + call.title.len()
-        + content
-        + terminals.sum::<usize>()
-        + raws
-        + places
+        + of_text(call.output_text.as_ref())
         + of_input(&call.input)
-        + call.output_text.as_ref().map_or(0, String::len)
+        + call.content.iter().map(of_content).sum::<usize>()
+        + terminals.sum::<usize>()
+        + raws.map(|raw| raw.0.len()).sum::<usize>()
+        + call.places.iter().map(|known| of_diff(&known.diff)).sum::<usize>()
+        + call.accesses.iter().map(of_access).sum::<usize>()
+        + call.approved.iter().map(of_diff).sum::<usize>()
 }
 
 fn of_access(access: &AccessRecord) -> usize {
@@ -81,7 +75,7 @@ fn of_access(access: &AccessRecord) -> usize {
 }
 
 fn of_input(input: &ToolInput) -> usize {
-    input.diffs.iter().map(of_diff).sum::<usize>() + input.command.as_ref().map_or(0, String::len)
+    input.diffs.iter().map(of_diff).sum::<usize>() + of_text(input.command.as_ref())
 }
 
 fn of_content(content: &ToolContent) -> usize {
@@ -124,7 +118,7 @@ pub(in crate::app) fn of_record(record: &Record) -> usize {
         Record::Answered { question, answer } => ITEM + question.len() + answer.len(),
         Record::Access(access) => ITEM + of_access(access),
         Record::Command { output, .. } => output.len(),
-        Record::Notice { title, detail, .. } => ITEM + title.len() + detail.as_ref().map_or(0, String::len),
+        Record::Notice { title, detail, .. } => ITEM + title.len() + of_text(detail.as_ref()),
         Record::TurnEnded(TurnOutcome::Failed { error, .. }) => ITEM + error.len(),
         Record::TurnEnded(TurnOutcome::AgentDied { cause, .. }) => ITEM + cause.len(),
         Record::TurnEnded(_)
@@ -149,7 +143,7 @@ pub(in crate::app) fn of_update(update: &SessionUpdate) -> usize {
         SessionUpdate::Tool(patch) => of_patch(patch),
         SessionUpdate::Terminal(update) => of_news(update),
         SessionUpdate::Notice { title, description, .. } => {
-            EVENT + title.len() + description.as_ref().map_or(0, String::len)
+            EVENT + title.len() + of_text(description.as_ref())
         }
         SessionUpdate::Subagent(_) => EVENT,
         SessionUpdate::Unknown { raw, .. } => EVENT + raw.0.len(),
@@ -158,12 +152,11 @@ pub(in crate::app) fn of_update(update: &SessionUpdate) -> usize {
 }
 
 fn of_news(update: &AgentTerminal) -> usize {
-    EVENT
-        + match update {
-            AgentTerminal::Bytes { bytes, .. } => bytes.len(),
-            AgentTerminal::Output { data, .. } => data.len(),
-            _ => 0,
-        }
+    match update {
+        AgentTerminal::Bytes { bytes, .. } => EVENT + bytes.len(),
+        AgentTerminal::Output { data, .. } => EVENT + data.len(),
+        _ => EVENT,
+    }
 }
 
 fn of_patch(patch: &ToolCallPatch) -> usize {
@@ -175,5 +168,5 @@ fn of_patch(patch: &ToolCallPatch) -> usize {
         + content.map(of_content).sum::<usize>()
         + patch.terminals.iter().map(of_news).sum::<usize>()
         + patch.input.as_set().map_or(0, of_input)
-        + patch.output_text.as_set().map_or(0, String::len)
+        + of_text(patch.output_text.as_set())
 }
