@@ -108,6 +108,15 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
         None => state.ui_requests.push(UiRequest::AgentPicker),
     }
     dialogs::serve(&mut state, now, &mut fx);
+    if let Some(text) = state.setup.first_prompt.take() {
+        if offers.is_empty() {
+            lifecycle::operations::submit(&mut state, key, text, now, &mut fx);
+        } else {
+            // Sending it would continue the session before the user has chosen a folder.
+            fx.push(Effect::View(ViewCommand::SetDraft(text.clone())));
+            dialogs::on_draft(&mut state, text, &mut fx);
+        }
+    }
     (state, fx)
 }
 

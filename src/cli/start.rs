@@ -17,7 +17,7 @@ use crate::ui::text::link;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
 use super::resume::{self, ResumeRequest};
-use super::{Session, servers, sessions};
+use super::{Session, prompt, servers, sessions};
 
 /// Runs a session until the user quits.
 pub fn run(session: Session) -> anyhow::Result<()> {
@@ -49,8 +49,17 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
     problems.extend(theme_problems);
     let colors = color_support();
-    let Session { mut folder, more_folders, mut agent, is_agent_named, offers_last, paths, config, .. } =
-        session;
+    let Session {
+        mut folder,
+        more_folders,
+        mut agent,
+        is_agent_named,
+        offers_last,
+        prompt,
+        paths,
+        config,
+        ..
+    } = session;
     let mut reopen = None;
     let mut folder_offers = Vec::new();
     if let Some(found) = found {
@@ -65,8 +74,13 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     }
     // A terminal that cannot move its cursor gets plain text.
     let is_plain = config.plain || config::environment("TERM").is_some_and(|term| term == "dumb");
+    let piped = if is_plain { None } else { prompt::piped()? };
+    let first_prompt = prompt::join(prompt, piped);
     // Without a terminal, do not offer the last session.
-    let offers_last = reopen.is_none() && offers_last && (!is_plain || std::io::stdin().is_terminal());
+    let offers_last = reopen.is_none()
+        && first_prompt.is_none()
+        && offers_last
+        && (!is_plain || std::io::stdin().is_terminal());
     let folder_servers = servers_of(&folder, &paths.data_dir, is_plain, &mut problems);
     let auto_theme = theme_name(AUTO_THEME, colors).to_owned();
     let theme = theme_name(&config.theme, colors).to_owned();
@@ -104,6 +118,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         handover_bytes: config.handover_bytes,
         offers_last,
         unsaved,
+        first_prompt,
         folder,
     };
     let launch = Launch {

@@ -46,6 +46,14 @@ pub struct Keys {
     _waker: source::Waker,
 }
 
+/// Replaces standard input by the terminal of the screen, so that keys, and programs that parlor starts in the terminal, are
+/// not read from a pipe that has ended.
+pub fn read_from_terminal() -> io::Result<()> {
+    #[cfg(unix)]
+    rustix::stdio::dup2_stdin(source::open_terminal()?)?;
+    Ok(())
+}
+
 impl Keys {
     /// Starts the thread. Fails if the thread cannot be started or there is no terminal.
     pub fn listen() -> io::Result<Self> {
