@@ -220,7 +220,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Timer(TimerId::History(key)) => lifecycle::updates::on_history_timer(state, key, now, fx),
         Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, now, fx),
         Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),
-        Event::Focus(has_focus) => state.has_focus = has_focus,
+        Event::Focus(has_focus) => lifecycle::tabs::set_focus(state, has_focus),
         Event::Theme(name) => dialogs::on_theme(state, name, fx),
         Event::Screen(screen) => state.screen = Some(screen),
         Event::Terminate => lifecycle::conn::quit(state, now, fx),

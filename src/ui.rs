@@ -35,7 +35,7 @@ mod welcome;
 pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
 pub use input::route;
-pub use tabs::terminal_title;
+pub use tabs::{session_name, terminal_title};
 pub use view_state::ViewState;
 
 use std::hash::{Hash, Hasher};

@@ -10,7 +10,7 @@ use crate::acp::tap::Tap;
 use crate::app::{AUTO_THEME, AgentChoice, InstallHint, MouseOwner, Setup, ThemeInfo};
 use crate::config;
 use crate::model::{FolderServers, UserRoot};
-use crate::runtime::{self, Calls, Launch, pictures};
+use crate::runtime::{self, Launch, attention, pictures};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
 use crate::ui::text::link;
@@ -127,7 +127,13 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         clipboard: Surroundings::judge(config::environment),
         reduced_motion: config.reduced_motion,
         numbers_code: config.code_line_numbers,
-        calls: Calls { bell: config.bell, notify: config.notify },
+        attention: attention::Settings {
+            bell: config.bell,
+            notify: attention::Notify::of(&config.notify),
+            title: config.title,
+            progress: config.progress,
+        },
+        terminal: attention::Terminal::detect(text_of_environment),
         pictures: pictures_here(&config.images, colors),
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),
@@ -224,7 +230,11 @@ fn pictures_here(wish: &str, colors: ColorSupport) -> pictures::Around {
 
 /// Whether the terminal is known to show links.
 fn shows_links() -> bool {
-    link::are_known_to(|name| config::environment(name).and_then(|value| value.into_string().ok()))
+    link::are_known_to(text_of_environment)
+}
+
+fn text_of_environment(name: &str) -> Option<String> {
+    config::environment(name).and_then(|value| value.into_string().ok())
 }
 
 /// Configured agents, then installed agents, then the demo agent.
@@ -287,7 +297,7 @@ fn theme_for([red, green, blue]: [u8; 3]) -> String {
 
 /// The terminal's colour support, from the environment.
 pub(super) fn color_support() -> ColorSupport {
-    let text = |name: &str| config::environment(name).and_then(|value| value.into_string().ok());
+    let text = text_of_environment;
     let no_color = text("NO_COLOR").is_some_and(|value| !value.is_empty());
     ColorSupport::detect(no_color, text("COLORTERM").as_deref(), text("TERM").as_deref())
 }

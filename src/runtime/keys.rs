@@ -30,6 +30,8 @@ pub enum TtyEvent {
     Synchronizes(bool),
     /// The background color in RGB.
     Background([u8; 3]),
+    /// The terminal has switched to dark colors, or to light ones.
+    IsDark(bool),
     /// The kitty graphics protocol is supported; the number of the answered query.
     Kitty(u32),
     /// Whether sixel is supported (primary device attributes).

@@ -36,9 +36,12 @@ pub enum Effect {
     /// Sets a timer, replacing one with the same id.
     Timer(TimerId, Duration),
     StopTimer(TimerId),
-    /// Notifies the user, as configured, with this line: something waits in another tab, or while the terminal is not
+    /// Notifies the user, as configured, with this sentence: something waits in another tab, or while the terminal is not
     /// focused.
-    Announce(String),
+    Announce {
+        session: SessionKey,
+        text: String,
+    },
     View(ViewCommand),
     /// Adds a prompt to the folder's history.
     SavePrompt {
