@@ -5,6 +5,7 @@ pub(super) mod fixture;
 mod remote;
 mod requests;
 mod review;
+mod wrap;
 
 use std::time::Duration;
 

@@ -160,6 +160,8 @@ pub enum ViewCommand {
     ScrollPages(i32),
     /// Scrolls wide tables by columns (negative: left).
     ScrollSideways(i32),
+    /// Wraps long lines of diffs and code, or hides their end.
+    ToggleWrap,
     /// Scrolls to the top.
     ScrollTop,
     /// Scrolls to the end, and follows new text.
