@@ -3,7 +3,7 @@
 use parlor::runtime::tty::Tty;
 
 fn main() -> anyhow::Result<()> {
-    let mut tty = Tty::enter(true, "")?;
+    let mut tty = Tty::enter(true, true, "")?;
     assert!(std::env::args().count() > 1, "panic on purpose");
     tty.leave();
     Ok(())

@@ -107,6 +107,15 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
         None => state.ui_requests.push(UiRequest::AgentPicker),
     }
     dialogs::serve(&mut state, now, &mut fx);
+    if let Some(text) = state.setup.first_prompt.take() {
+        if offers.is_empty() {
+            lifecycle::operations::submit(&mut state, key, text, now, &mut fx);
+        } else {
+            // Sending it would continue the session before the user has chosen a folder.
+            fx.push(Effect::View(ViewCommand::SetDraft(text.clone())));
+            dialogs::on_draft(&mut state, text, &mut fx);
+        }
+    }
     (state, fx)
 }
 
@@ -210,7 +219,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Timer(TimerId::History(key)) => lifecycle::updates::on_history_timer(state, key, now, fx),
         Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, now, fx),
         Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),
-        Event::Focus(has_focus) => state.has_focus = has_focus,
+        Event::Focus(has_focus) => lifecycle::tabs::set_focus(state, has_focus),
         Event::Theme(name) => dialogs::on_theme(state, name, fx),
         Event::Screen(screen) => state.screen = Some(screen),
         Event::Terminate => lifecycle::conn::quit(state, now, fx),

@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod choose;
+pub mod prompt;
 pub mod replay;
 pub mod resume;
 mod servers;
@@ -18,6 +19,7 @@ use std::thread::JoinHandle;
 use anyhow::{Context as _, bail};
 use clap::{Args, Parser, Subcommand};
 
+use self::prompt::FirstPrompt;
 use crate::config::{self, Config, Origin, Paths, Problem, catalogue};
 use crate::model::{AgentSpec, StoredGrant};
 use crate::private;
@@ -39,6 +41,7 @@ Examples:
                                       the same, as a single argument
   parlor --connect https://host/acp   connect to a remote agent (no local files or terminals)
   parlor --continue                   resume the last session of the current folder
+  git diff | parlor --prompt 'Review' start with a prompt and the output of a command
   parlor ./demo                       work in a folder that has the name of a command
 
 Agents come from the configuration and from PATH (see `parlor agents list`).
@@ -109,6 +112,10 @@ pub struct Cli {
     #[arg(long)]
     pub new: bool,
 
+    /// The first prompt.
+    #[command(flatten)]
+    pub first: FirstPrompt,
+
     /// Options of all commands.
     #[command(flatten)]
     pub options: Options,
@@ -167,6 +174,9 @@ pub enum Command {
         /// Folder to work in
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
+        /// The first prompt.
+        #[command(flatten)]
+        first: FirstPrompt,
     },
     /// Print the configuration and the source of each value
     Config,
@@ -220,6 +230,8 @@ pub struct Session {
     pub found: Vec<(AgentSpec, String)>,
     /// The demo agent.
     pub demo: AgentSpec,
+    /// The first prompt, without what is piped in.
+    pub prompt: Option<String>,
     /// The file of the protocol log.
     pub log_file: Option<PathBuf>,
     pub paths: Paths,
@@ -275,6 +287,9 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
             folder.display()
         );
     }
+    if cli.first.is_given() && !matches!(cli.subcommand, None | Some(Command::Demo { .. })) {
+        bail!("unexpected first prompt: this command starts no session");
+    }
     let paths = Paths::find(cli.options.config.clone(), cli.options.data_dir.clone())?;
     if paths.data_origin == Origin::Default {
         private::restrict(&paths.data_dir);
@@ -325,6 +340,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
             problems.extend(choose::default_agent_problem(&config, &found, &paths));
             problems.extend(choose::connect_problem(cli, agent.as_ref()));
             let folder = choose::session_folder(cli)?;
+            let prompt = cli.first_prompt().text()?;
             let more_folders = choose::more_folders(cli, &config, &paths, &folder, &mut problems)?;
             let log_file = cli.options.log_file.as_deref().map(std::path::absolute).transpose()?;
             Ok(Next::Session(Box::new(Session {
@@ -336,6 +352,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
                 offers_last: !cli.new,
                 found,
                 demo,
+                prompt,
                 log_file,
                 paths,
                 config,
@@ -363,10 +380,18 @@ impl Cli {
         }
     }
 
+    /// The options for the first prompt.
+    fn first_prompt(&self) -> &FirstPrompt {
+        match &self.subcommand {
+            Some(Command::Demo { first, .. }) if first.is_given() => first,
+            _ => &self.first,
+        }
+    }
+
     /// The folder that was named, if any.
     pub fn named_folder(&self) -> Option<&Path> {
         match &self.subcommand {
-            Some(Command::Demo { folder: Some(folder) }) => Some(folder),
+            Some(Command::Demo { folder: Some(folder), .. }) => Some(folder),
             _ => self.folder.as_deref(),
         }
     }

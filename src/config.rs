@@ -24,7 +24,7 @@ use std::path::PathBuf;
 pub use self::paths::Paths;
 
 use self::keymap::Keymap;
-use self::read::Reader;
+use self::read::{Reader, Value};
 use crate::model::{AgentSpec, Callbacks, FoldRules, McpServer, PolicyRules};
 
 /// Keys at the top of the file.
@@ -46,6 +46,9 @@ const TOP_KEYS: &[&str] = &[
 
 /// Values of `ui.images`. `auto` detects the protocol; `off` describes images as text.
 pub const IMAGE_WAYS: [&str; 6] = ["auto", "kitty", "iterm2", "sixel", "blocks", "off"];
+
+/// The values of `notify`.
+pub const NOTIFY_WAYS: [&str; 3] = ["auto", "terminal", "off"];
 
 /// Default of `handover.max_bytes`.
 const DEFAULT_HANDOVER_BYTES: usize = 64 << 10;
@@ -97,8 +100,12 @@ pub struct Config {
     pub code_line_numbers: bool,
     /// Whether the terminal bell rings for events in the background.
     pub bell: bool,
-    /// Whether the terminal shows a notification (OSC 9) for events in the background.
-    pub notify: bool,
+    /// Desktop notifications of the terminal: one of [`NOTIFY_WAYS`].
+    pub notify: String,
+    /// Whether the window title is set.
+    pub title: bool,
+    /// Whether the terminal shows progress; `None` to show it if the terminal is known to support it.
+    pub progress: Option<bool>,
     /// How tool calls are folded.
     pub folds: FoldRules,
     /// Maximum size of a conversation that is handed over to another agent, in bytes.
@@ -133,7 +140,9 @@ impl Default for Config {
             reduced_motion: false,
             code_line_numbers: false,
             bell: true,
-            notify: false,
+            notify: "auto".to_owned(),
+            title: true,
+            progress: None,
             folds: FoldRules::default(),
             handover_bytes: DEFAULT_HANDOVER_BYTES,
             sessions_warn_mib: DEFAULT_WARN_MIB,
@@ -293,7 +302,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
                 "mouse",
                 "notify",
                 "plain",
+                "progress",
                 "reduced_motion",
+                "title",
             ],
         );
         let mut switch = |name: &str, default: bool| {
@@ -303,20 +314,23 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         config.plain = switch("plain", config.plain);
         config.copy_on_select = switch("copy_on_select", config.copy_on_select);
         config.bell = switch("bell", config.bell);
-        config.notify = switch("notify", config.notify);
+        config.title = switch("title", config.title);
         config.reduced_motion = switch("reduced_motion", config.reduced_motion);
         config.code_line_numbers = switch("code_line_numbers", config.code_line_numbers);
-        if let Some(value) = ui.get("images")
-            && let Some(word) = reader.string("ui.images", value)
-        {
-            if IMAGE_WAYS.contains(&word.as_str()) {
-                config.images = word;
-            } else {
-                let otherwise = format!("use one of {}", IMAGE_WAYS.join(", "));
-                let fix = nearest::advice(&word, IMAGE_WAYS, &otherwise);
-                reader.problem(&value.span(), format!("unknown value `{word}` for `images`"), fix);
+        config.images = ui
+            .get("images")
+            .and_then(|value| word(&mut reader, "images", value, &IMAGE_WAYS))
+            .unwrap_or(config.images);
+        let notify = ui.get("notify").and_then(|value| match value.get_ref().as_bool() {
+            // Former values.
+            Some(is_on) => {
+                reader.boolean("ui.notify", value);
+                Some(if is_on { "terminal" } else { "off" }.to_owned())
             }
-        }
+            None => word(&mut reader, "notify", value, &NOTIFY_WAYS),
+        });
+        config.notify = notify.unwrap_or(config.notify);
+        config.progress = ui.get("progress").and_then(|value| reader.boolean("ui.progress", value));
         config.hyperlinks = ui.get("hyperlinks").and_then(|value| reader.boolean("ui.hyperlinks", value));
     }
     if let Some(table) = table.get("fold").and_then(|value| reader.table("fold", value)) {
@@ -351,6 +365,18 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     let mut problems = reader.problems;
     problems.sort_by_key(|problem| problem.line);
     (config, problems)
+}
+
+/// Reads one of several words of `[ui]`, or adds a problem.
+fn word(reader: &mut Reader<'_>, name: &str, value: &Value<'_>, words: &[&'static str]) -> Option<String> {
+    let found = reader.string(&format!("ui.{name}"), value)?;
+    if words.contains(&found.as_str()) {
+        return Some(found);
+    }
+    let otherwise = format!("use one of {}", words.join(", "));
+    let fix = nearest::advice(&found, words.iter().copied(), &otherwise);
+    reader.problem(&value.span(), format!("unknown value `{found}` for `{name}`"), fix);
+    None
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! frame.
 
 pub mod agents;
+pub mod attention;
 pub mod clock;
 mod compare;
 pub mod effects;
@@ -38,9 +39,8 @@ use crate::ui::render_context::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState};
 
-pub use tty::Calls;
-
 use agents::Agents;
+use attention::Attention;
 use clock::Clock;
 use effects::EffectRunner;
 use keys::{Keys, TtyEvent};
@@ -50,9 +50,6 @@ use tty::Tty;
 
 /// How long agents and services may occupy the loop before it checks for keys and draws.
 const BUDGET: Duration = Duration::from_millis(4);
-
-/// Time after the start until which a reported background changes the theme. Later, the change would be distracting.
-const SURPRISE: Duration = Duration::from_secs(2);
 
 /// Selects the name of a theme by a background color in RGB.
 pub type ThemeFor = fn([u8; 3]) -> String;
@@ -79,7 +76,9 @@ pub struct Launch {
     /// Whether code blocks have line numbers.
     pub numbers_code: bool,
     /// How the user is notified.
-    pub calls: Calls,
+    pub attention: attention::Settings,
+    /// The terminal, as detected from the environment.
+    pub terminal: attention::Terminal,
     /// Whether the terminal supports symbols beyond ASCII.
     pub has_rich_glyphs: bool,
     /// Whether the terminal supports links (OSC 8).
@@ -127,6 +126,7 @@ fn in_runtime(task: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<
 }
 
 /// The state of the event loop.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Loop {
     state: State,
     view: ViewState,
@@ -149,14 +149,15 @@ struct Loop {
     is_away: bool,
     /// Whether the app was notified that the terminal is closed.
     is_lost: bool,
-    began: Instant,
-    /// Selects a theme for the terminal's background, once.
+    /// Selects a theme for the terminal's background, until the user selects one.
     theme_for: Option<ThemeFor>,
+    /// Whether the terminal reports when its colors change.
+    reports_colors: bool,
     /// Time when parlor last took the terminal back.
     back_since: Option<Instant>,
     /// Whether the budget was exhausted before all ready events were processed.
     has_more: bool,
-    calls: Calls,
+    attention: Attention,
     /// The title that was last sent to the terminal, and the count of changes at that time.
     title: Option<(String, u64)>,
 }
@@ -190,7 +191,7 @@ impl Loop {
         let (state, first_effects) = crate::app::start(launch.setup, now);
         let (service_sender, services) = mpsc::unbounded_channel();
         let mut pictures = Pictures::new(launch.pictures);
-        let tty = Tty::enter(mouse, &pictures.questions())?;
+        let tty = Tty::enter(mouse, launch.theme_for.is_some(), &pictures.questions())?;
         pictures.choose(tty::cell_size(), theme.ground());
         let repaint = Arc::new(Notify::new());
         let notify = Arc::clone(&repaint);
@@ -225,11 +226,11 @@ impl Loop {
             log_stand: effects::LogStand::default(),
             is_away: false,
             is_lost: false,
-            began: now,
             theme_for: launch.theme_for,
+            reports_colors: false,
             back_since: None,
             has_more: false,
-            calls: launch.calls,
+            attention: Attention::new(launch.attention, launch.terminal),
             title: None,
         };
         // The first frame is drawn before any agent is started and before anything is read from disk.
@@ -319,6 +320,10 @@ impl Loop {
                 self.pictures.choose(None, self.theme.ground().or(Some(color)));
                 self.on_background(color, now);
             }
+            Wake::Input(Ok(TtyEvent::IsDark(is_dark))) => {
+                self.reports_colors = true;
+                self.on_background(if is_dark { [0; 3] } else { [255; 3] }, now);
+            }
             Wake::Input(Ok(answer)) => self.on_answer(answer),
             Wake::Picture(done) => {
                 if self.pictures.take(done) {
@@ -373,8 +378,13 @@ impl Loop {
             }
             return;
         }
-        if matches!(event, crossterm::event::Event::Resize(..)) {
-            self.on_resize();
+        match event {
+            crossterm::event::Event::Resize(..) => self.on_resize(),
+            // Most terminals do not report a change of their colors, which the user makes in another window.
+            crossterm::event::Event::FocusGained if self.theme_for.is_some() && !self.reports_colors => {
+                self.tty.ask_background();
+            }
+            _ => {}
         }
         self.clock.want_frame_at_once();
         for event in ui::route(event, &self.state, &mut self.view, &self.keymap, now) {
@@ -389,22 +399,31 @@ impl Loop {
         self.clock.want_frame_at_once();
     }
 
-    /// Selects a theme for the terminal's background, if it is reported soon after the start.
+    /// Selects a theme for the terminal's background.
     fn on_background(&mut self, color: [u8; 3], now: Instant) {
-        if let Some(choose) = self.theme_for.take().filter(|_| now < self.began + SURPRISE) {
-            self.apply(Event::Theme(choose(color)), now);
+        let theme = self.theme_for.map(|choose| choose(color)).filter(|name| *name != self.state.setup.theme);
+        if let Some(theme) = theme {
+            let follows = self.theme_for;
+            self.apply(Event::Theme(theme), now);
+            self.theme_for = follows;
         }
     }
 
-    /// Handles the terminal's response about its image protocols.
+    /// Handles the terminal's response about its image protocols, and its name.
     fn on_answer(&mut self, answer: TtyEvent) {
+        if let TtyEvent::Name(name) = &answer {
+            self.attention.note_name(name);
+        }
         self.pictures.note(|known| match answer {
             TtyEvent::Kitty(pictures::Answers::COMPRESSED_QUESTION) => known.compressed = true,
             TtyEvent::Kitty(_) => known.kitty = true,
             TtyEvent::Sixel(does) => known.sixel = does,
             TtyEvent::CellSize(width, height) => known.cell = Some((width, height)),
             TtyEvent::Name(name) => known.name = name,
-            TtyEvent::Input(_) | TtyEvent::Synchronizes(_) | TtyEvent::Background(_) => {}
+            TtyEvent::Input(_)
+            | TtyEvent::Synchronizes(_)
+            | TtyEvent::Background(_)
+            | TtyEvent::IsDark(_) => {}
         });
         self.clock.want_frame();
     }
@@ -513,7 +532,7 @@ impl Loop {
                 }
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
-                Effect::Announce(line) => self.announce(&line),
+                Effect::Announce { session, text } => self.announce(session, &text, now),
                 Effect::CopySelection => self.copy_selection(now),
                 Effect::CaptureMouse(captures) => self.tty.capture_mouse(captures),
                 Effect::SetTheme(name) => {
@@ -549,19 +568,6 @@ impl Loop {
         self.doer.connect_due(&mut self.agents, now);
     }
 
-    fn show_title(&mut self) {
-        let changes = self.state.chrome_changes;
-        let told = self.title.as_ref();
-        if told.is_some_and(|(_, of)| *of == changes) {
-            return;
-        }
-        let title = ui::terminal_title(&self.state);
-        if told.is_none_or(|(told, _)| *told != title) {
-            self.tty.set_title(&title);
-        }
-        self.title = Some((title, changes));
-    }
-
     fn draw(&mut self, now: Instant) {
         self.view.set_now(now);
         if matches!(self.state.modals.last(), Some(Modal::Log { .. })) {
@@ -573,7 +579,7 @@ impl Loop {
         let cursor = ui::draw_into(state, view, theme, canvas);
         self.tty.finish(cursor);
         self.clock.frame_drawn(Instant::now());
-        self.show_title();
+        self.show_status(now);
         self.pictures.work();
         self.comparer.work();
         if let Some(event) = ui::event_after_frame(&self.state, &self.view) {

@@ -35,7 +35,7 @@ mod welcome;
 pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
 pub use input::route;
-pub use tabs::terminal_title;
+pub use tabs::{session_name, terminal_title};
 pub use view_state::ViewState;
 
 use std::hash::{Hash, Hasher};
@@ -149,6 +149,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
             home: home.as_deref().filter(|_| session.place.far.is_none()),
             sideways: None,
             numbers_code: view.numbers_code,
+            wraps: true,
         },
         keymap: &keymap,
         home: home.as_deref(),
@@ -177,7 +178,9 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         welcome::draw(&scene, panes.transcript, buf);
     } else if panes.transcript.height > 0 {
         let shown = view.transcripts.entry(state.active).or_default();
-        transcript::draw(session, shown, &scene.look, panes.transcript, buf);
+        // Dialogs always wrap: the end of a line may be what the user has to see.
+        let look = RenderContext { wraps: view.wraps, ..scene.look };
+        transcript::draw(session, shown, &look, panes.transcript, buf);
     }
     let is_covered = !state.modals.is_empty() || request.is_none() && !session.asks.is_empty();
     if is_covered {
@@ -331,6 +334,7 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
         home: home.as_deref().filter(|_| session.place.far.is_none()),
         sideways: None,
         numbers_code: false,
+        wraps: view.wraps,
     };
     transcript::selected_text(session, view.transcript_mut()?, &look)
 }

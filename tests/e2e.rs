@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start programs")]
 
 mod e2e {
+    mod attention;
     #[path = "../support/bridge.rs"]
     #[allow(dead_code, reason = "other tests use the rest")]
     pub mod bridge;

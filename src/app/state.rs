@@ -243,6 +243,8 @@ pub struct Setup {
     pub offers_last: bool,
     /// Why sessions cannot be recorded; taken by [`start`](super::start).
     pub unsaved: Option<String>,
+    /// The first prompt; taken by [`start`](super::start).
+    pub first_prompt: Option<String>,
     /// The agent last used in this folder; unknown until the store has responded.
     pub last_agent: Option<String>,
     /// MCP servers to pass on to agents.

@@ -4,6 +4,7 @@
 
 mod archive;
 mod asks;
+mod attention;
 mod callbacks;
 mod chosen;
 mod close;

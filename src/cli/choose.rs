@@ -135,6 +135,9 @@ pub fn session_folder(cli: &Cli) -> anyhow::Result<PathBuf> {
             let near = nearest(&name, commands.iter().map(String::as_str));
             let advice = match near.first() {
                 Some(command) => format!("did you mean `parlor {command}`?"),
+                None if name.contains(char::is_whitespace) => {
+                    "pass a prompt with --prompt, and a folder only if it exists".to_owned()
+                }
                 None => "pass an existing folder".to_owned(),
             };
             bail!("cannot use {}: {reason}; {advice}", folder.display())

@@ -72,7 +72,7 @@ fn tell_wait() {
 }
 
 /// Runs a function that may block on the disk, and prints a notice if it is slow.
-fn with_wait_notice<T>(work: impl FnOnce() -> T, report: impl FnOnce() + Send) -> T {
+pub(super) fn with_wait_notice<T>(work: impl FnOnce() -> T, report: impl FnOnce() + Send) -> T {
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {

@@ -10,14 +10,14 @@ use crate::acp::tap::Tap;
 use crate::app::{AUTO_THEME, AgentChoice, InstallHint, MouseOwner, Setup, ThemeInfo};
 use crate::config;
 use crate::model::{FolderServers, UserRoot};
-use crate::runtime::{self, Calls, Launch, pictures};
+use crate::runtime::{self, Launch, attention, pictures};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
 use crate::ui::text::link;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
 use super::resume::{self, ResumeRequest};
-use super::{Session, servers, sessions};
+use super::{Session, prompt, servers, sessions};
 
 /// Runs a session until the user quits.
 pub fn run(session: Session) -> anyhow::Result<()> {
@@ -49,8 +49,17 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
     problems.extend(theme_problems);
     let colors = color_support();
-    let Session { mut folder, more_folders, mut agent, is_agent_named, offers_last, paths, config, .. } =
-        session;
+    let Session {
+        mut folder,
+        more_folders,
+        mut agent,
+        is_agent_named,
+        offers_last,
+        prompt,
+        paths,
+        config,
+        ..
+    } = session;
     let mut reopen = None;
     let mut folder_offers = Vec::new();
     if let Some(found) = found {
@@ -65,8 +74,13 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     }
     // A terminal that cannot move its cursor gets plain text.
     let is_plain = config.plain || config::environment("TERM").is_some_and(|term| term == "dumb");
+    let piped = if is_plain { None } else { prompt::piped()? };
+    let first_prompt = prompt::join(prompt, piped);
     // Without a terminal, do not offer the last session.
-    let offers_last = reopen.is_none() && offers_last && (!is_plain || std::io::stdin().is_terminal());
+    let offers_last = reopen.is_none()
+        && first_prompt.is_none()
+        && offers_last
+        && (!is_plain || std::io::stdin().is_terminal());
     let folder_servers = servers_of(&folder, &paths.data_dir, is_plain, &mut problems);
     let auto_theme = theme_name(AUTO_THEME, colors).to_owned();
     let theme = theme_name(&config.theme, colors).to_owned();
@@ -104,6 +118,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         handover_bytes: config.handover_bytes,
         offers_last,
         unsaved,
+        first_prompt,
         folder,
     };
     let launch = Launch {
@@ -112,7 +127,13 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         clipboard: Surroundings::judge(config::environment),
         reduced_motion: config.reduced_motion,
         numbers_code: config.code_line_numbers,
-        calls: Calls { bell: config.bell, notify: config.notify },
+        attention: attention::Settings {
+            bell: config.bell,
+            notify: attention::Notify::of(&config.notify),
+            title: config.title,
+            progress: config.progress,
+        },
+        terminal: attention::Terminal::detect(text_of_environment),
         pictures: pictures_here(&config.images, colors),
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),
@@ -209,7 +230,11 @@ fn pictures_here(wish: &str, colors: ColorSupport) -> pictures::Around {
 
 /// Whether the terminal is known to show links.
 fn shows_links() -> bool {
-    link::are_known_to(|name| config::environment(name).and_then(|value| value.into_string().ok()))
+    link::are_known_to(text_of_environment)
+}
+
+fn text_of_environment(name: &str) -> Option<String> {
+    config::environment(name).and_then(|value| value.into_string().ok())
 }
 
 /// Configured agents, then installed agents, then the demo agent.
@@ -272,7 +297,7 @@ fn theme_for([red, green, blue]: [u8; 3]) -> String {
 
 /// The terminal's colour support, from the environment.
 pub(super) fn color_support() -> ColorSupport {
-    let text = |name: &str| config::environment(name).and_then(|value| value.into_string().ok());
+    let text = text_of_environment;
     let no_color = text("NO_COLOR").is_some_and(|value| !value.is_empty());
     ColorSupport::detect(no_color, text("COLORTERM").as_deref(), text("TERM").as_deref())
 }

@@ -355,3 +355,20 @@ fn printed_configuration_is_sanitised_and_hides_secret_arguments() {
     assert!(fixture.run(&["config"]).1.contains("\"--acp\""), "other arguments are shown");
     assert!(fixture.run(&["agents", "list"]).1.contains("keyed …"));
 }
+
+#[test]
+fn a_first_prompt_is_accepted_before_and_after_demo() {
+    let fixture = Fixture::new("");
+    for args in [&["--prompt", "- fix it", "demo"][..], &["demo", "--prompt", "- fix it"]] {
+        assert_eq!(fixture.session(args).prompt.as_deref(), Some("- fix it"), "{args:?}");
+    }
+    let file = fixture.folder.path().join("task.md");
+    fs::write(&file, "Fix it.\n").unwrap();
+    let session = fixture.session(&["--prompt-file", file.to_str().unwrap(), "--", "agent", "--prompt", "x"]);
+    assert_eq!(session.prompt.as_deref(), Some("Fix it."));
+    assert_eq!(fixture.session(&["--", "agent", "--prompt", "x"]).prompt, None, "it belongs to the agent");
+    assert!(fixture.error(&["--prompt", " "]).contains("--prompt is empty"));
+    assert!(fixture.error(&["--prompt-file", "/no/such"]).starts_with("cannot read /no/such"));
+    assert!(fixture.error(&["--prompt", "x", "config"]).contains("starts no session"));
+    assert!(fixture.error(&["fix the tests"]).contains("pass a prompt with --prompt"));
+}

@@ -56,7 +56,12 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.value("ui.reduced_motion", "reduced_motion", config.reduced_motion);
     out.value("ui.code_line_numbers", "code_line_numbers", config.code_line_numbers);
     out.value("ui.bell", "bell", config.bell);
-    out.value("ui.notify", "notify", config.notify);
+    out.value("ui.notify", "notify", config.notify.as_str());
+    out.value("ui.title", "title", config.title);
+    match config.progress {
+        Some(is_shown) => out.value("ui.progress", "progress", is_shown),
+        None => out.line("# progress is not set: shown in terminals known to support it"),
+    }
     out.folds();
     out.head("[handover]");
     out.value("handover.max_bytes", "max_bytes", i64::try_from(config.handover_bytes).unwrap_or(i64::MAX));

@@ -361,3 +361,19 @@ fn every_setting_is_documented() {
         assert!(text.contains(&format!("`{key}`")), "`{key}` is not documented");
     }
 }
+
+#[test]
+fn notify_accepts_its_former_values() {
+    for (value, expected) in
+        [("true", "terminal"), ("false", "off"), ("\"auto\"", "auto"), ("\"off\"", "off")]
+    {
+        let (config, problems) = parse(&format!("[ui]\nnotify = {value}\n"));
+        assert_eq!((config.notify.as_str(), problems), (expected, Vec::new()), "{value}");
+    }
+    let (config, problems) = parse("[ui]\nnotify = \"of\"\nprogress = false\ntitle = false\n");
+    assert_eq!((config.notify.as_str(), config.progress, config.title), ("auto", Some(false), false));
+    assert!(
+        problems[0].contains("unknown value `of` for `notify`") && problems[0].contains("off"),
+        "{problems:?}"
+    );
+}

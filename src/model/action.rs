@@ -95,6 +95,8 @@ pub enum Action {
     OpenLocation,
     /// Cycles the diff layout: side by side, unified, by width.
     ToggleDiffLayout,
+    /// Wraps long lines of diffs and code, or hides their end.
+    ToggleWrap,
     /// Kills the running command of the selected item, or the only one.
     KillCommand,
 

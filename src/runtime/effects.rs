@@ -217,7 +217,7 @@ impl EffectRunner {
             | Effect::StopTimer(_)
             | Effect::SetTheme(_)
             | Effect::CopySelection
-            | Effect::Announce(_)
+            | Effect::Announce { .. }
             | Effect::CaptureMouse(_)
             | Effect::RunLogin { .. }
             | Effect::OpenFile { .. }

@@ -30,6 +30,8 @@ pub enum TtyEvent {
     Synchronizes(bool),
     /// The background color in RGB.
     Background([u8; 3]),
+    /// The terminal has switched to dark colors, or to light ones.
+    IsDark(bool),
     /// The kitty graphics protocol is supported; the number of the answered query.
     Kitty(u32),
     /// Whether sixel is supported (primary device attributes).
@@ -44,6 +46,14 @@ pub enum TtyEvent {
 pub struct Keys {
     told: Receiver<io::Result<TtyEvent>>,
     _waker: source::Waker,
+}
+
+/// Replaces standard input by the terminal of the screen, so that keys, and programs that parlor starts in the terminal, are
+/// not read from a pipe that has ended.
+pub fn read_from_terminal() -> io::Result<()> {
+    #[cfg(unix)]
+    rustix::stdio::dup2_stdin(source::open_terminal()?)?;
+    Ok(())
 }
 
 impl Keys {

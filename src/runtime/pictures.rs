@@ -18,6 +18,7 @@ mod way;
 
 use encode::{Encoded, Encoder};
 use way::Way;
+pub(super) use way::through_tmux;
 pub use way::{Answers, Around, GraphicsSetting};
 
 /// Bytes sent at a time, which limits the delay of a key press.

@@ -360,7 +360,7 @@ impl Replay {
                 Effect::View(command) => self.view.apply(command),
                 // A replay affects only its own screen. All effects are listed so that a new one needs a decision here.
                 Effect::LocateDiffs(_)
-                | Effect::Announce(_)
+                | Effect::Announce { .. }
                 | Effect::SavePrompt { .. }
                 | Effect::LoadHistory { .. }
                 | Effect::Keep { .. }

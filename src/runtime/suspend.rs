@@ -1,23 +1,48 @@
-//! Releases the terminal to an editor or a sign-in command and takes it back; notifies a user who is in another window.
+//! Releases the terminal to an editor or a sign-in command and takes it back; shows the status outside of the screen, for a
+//! user who is in another window.
 
 use std::time::Instant;
 
 use super::Loop;
 use super::keys::Keys;
+use crate::app::state::tab;
+use crate::model::SessionKey;
 use crate::ui;
 
 impl Loop {
     /// Notifies the user, as configured, unless another program has the terminal.
-    pub(super) fn announce(&mut self, line: &str) {
+    pub(super) fn announce(&mut self, session: SessionKey, text: &str, now: Instant) {
         if self.is_away {
             return;
         }
-        if self.calls.notify {
-            self.tty.send(&format!("\x1b]9;{}\x1b\\", ui::text::one_line(line)));
+        let title = ui::session_name(&self.state, session);
+        let bytes = self.attention.announce(&title, text, self.state.has_focus, now);
+        if !bytes.is_empty() {
+            self.tty.send(&bytes);
         }
-        if self.calls.bell {
-            self.tty.send("\x07");
+    }
+
+    /// Shows the status in the window title and as the terminal's progress.
+    pub(super) fn show_status(&mut self, now: Instant) {
+        let progress = self.attention.progress(tab::overall(&self.state), now);
+        if !progress.is_empty() {
+            let end = self.attention.progress_end();
+            let end = if progress == end { String::new() } else { end };
+            self.tty.show_progress(&progress, end);
         }
+        if !self.attention.sets_title() {
+            return;
+        }
+        let changes = self.state.chrome_changes;
+        let told = self.title.as_ref();
+        if told.is_some_and(|(_, of)| *of == changes) {
+            return;
+        }
+        let title = ui::terminal_title(&self.state, &self.view.glyphs);
+        if told.is_none_or(|(told, _)| *told != title) {
+            self.tty.set_title(&title);
+        }
+        self.title = Some((title, changes));
     }
 
     /// Releases the screen to another program.
@@ -25,6 +50,8 @@ impl Loop {
         self.is_away = true;
         self.input = None;
         self.tty.send(&self.pictures.leave());
+        // The progress is cleared with the screen.
+        self.attention.forget_progress();
         self.tty.leave();
     }
 

@@ -1,6 +1,7 @@
 //! The terminal: raw mode, alternate screen, frames; restored on exit, drop, panic and signal.
 
 use std::io::{self, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -20,27 +21,30 @@ use ratatui::layout::Position;
 use super::paint::Painter;
 use crate::ui::Canvas;
 
-/// How the user is notified when attention is required.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Calls {
-    pub bell: bool,
-    /// With a desktop notification of the terminal (OSC 9).
-    pub notify: bool,
-}
-
 /// Whether parlor has the screen; the panic hook and `Drop` must not restore it twice.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
+
+/// The sequence that removes the terminal's progress display; empty: none is shown.
+static PROGRESS_END: Mutex<String> = Mutex::new(String::new());
 
 /// The terminal while parlor has it. After it was closed, output is discarded; the owner checks [`Tty::is_gone`].
 pub struct Tty {
     painter: Painter,
     mouse: bool,
+    follows_colors: bool,
     is_gone: bool,
 }
 
-/// Queries for synchronized updates (DECRQM) and the background (OSC 11). Responses arrive as input at any time, or
-/// never.
-const QUESTIONS: &str = "\x1b[?2026$p\x1b]11;?\x1b\\";
+/// Query for synchronized updates (DECRQM). Responses arrive as input at any time, or never.
+const QUESTIONS: &str = "\x1b[?2026$p";
+
+/// Query for the background color (OSC 11).
+const BACKGROUND_QUESTION: &str = "\x1b]11;?\x1b\\";
+
+/// Enables and disables reports of the terminal's switches between light and dark colors. Source: Contour, VT extensions,
+/// dark and light mode detection.
+const SCHEME_REPORTS: &str = "\x1b[?2031h";
+const NO_SCHEME_REPORTS: &str = "\x1b[?2031l";
 
 /// Maximum size of the screen: an invalid size must not allocate gigabytes.
 const COLS_MAX: u16 = 2048;
@@ -51,13 +55,14 @@ const KEEP_TITLE: &str = "\x1b[22;2t";
 const FORMER_TITLE: &str = "\x1b[23;2t";
 
 impl Tty {
-    /// Takes the screen and sends queries to the terminal. Fails if standard output is not a terminal.
-    pub fn enter(mouse: bool, questions: &str) -> anyhow::Result<Self> {
+    /// Takes the screen and sends queries to the terminal. `follows_colors`: the terminal reports when it switches between
+    /// light and dark colors. Fails if standard output is not a terminal.
+    pub fn enter(mouse: bool, follows_colors: bool, questions: &str) -> anyhow::Result<Self> {
         install_panic_hook();
         // Terminals that do not support a query may print part of it, which the first frame overwrites.
-        take_screen(mouse, &format!("{QUESTIONS}{questions}"))?;
+        take_screen(mouse, follows_colors, &format!("{QUESTIONS}{BACKGROUND_QUESTION}{questions}"))?;
         let (cols, rows) = size().context("cannot read the terminal size")?;
-        Ok(Self { painter: Painter::new(cols, rows), mouse, is_gone: false })
+        Ok(Self { painter: Painter::new(cols, rows), mouse, follows_colors, is_gone: false })
     }
 
     /// Whether the terminal is closed: a call has failed.
@@ -113,9 +118,22 @@ impl Tty {
         self.note(queued.and_then(|()| out.flush()));
     }
 
+    /// Asks for the background color again.
+    pub fn ask_background(&mut self) {
+        self.send(BACKGROUND_QUESTION);
+    }
+
     /// Sends a sequence without visible output.
     pub fn send(&mut self, sequence: &str) {
         self.note(write(sequence.as_bytes()));
+    }
+
+    /// Sends a sequence that shows progress; `end` is sent when the screen is restored.
+    pub fn show_progress(&mut self, sequence: &str, end: String) {
+        if let Ok(mut current) = PROGRESS_END.lock() {
+            *current = end;
+        }
+        self.send(sequence);
     }
 
     /// Sets the window title; the text must not contain control characters.
@@ -133,7 +151,9 @@ impl Tty {
     pub fn reenter(&mut self) {
         // A shell that stopped parlor may have changed the modes; raw mode must be enabled from the original ones.
         let _ = disable_raw_mode();
-        let taken = take_screen(self.mouse, "");
+        // The colors may have changed in the meantime.
+        let question = if self.follows_colors { BACKGROUND_QUESTION } else { "" };
+        let taken = take_screen(self.mouse, self.follows_colors, question);
         self.note(taken);
         self.clear();
     }
@@ -180,7 +200,7 @@ impl Drop for Tty {
     }
 }
 
-fn take_screen(mouse: bool, questions: &str) -> anyhow::Result<()> {
+fn take_screen(mouse: bool, follows_colors: bool, questions: &str) -> anyhow::Result<()> {
     enable_raw_mode().context("standard input and output must be a terminal; pass --plain for plain text")?;
     IS_ENTERED.store(true, Ordering::SeqCst);
     let mut out = io::stdout().lock();
@@ -190,12 +210,14 @@ fn take_screen(mouse: bool, questions: &str) -> anyhow::Result<()> {
         EnableBracketedPaste,
         EnableFocusChange,
         Print(KEEP_TITLE),
-        SetTitle("parlor"),
         // Terminals without the kitty protocol ignore this; others distinguish Shift+Enter.
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
     )?;
     if mouse {
         queue!(out, EnableMouseCapture)?;
+    }
+    if follows_colors {
+        queue!(out, Print(SCHEME_REPORTS))?;
     }
     out.write_all(questions.as_bytes())?;
     out.flush()?;
@@ -208,9 +230,13 @@ pub fn restore() -> io::Result<()> {
         return Ok(());
     }
     let mut out = io::stdout().lock();
+    // A panic may hold the lock.
+    let progress_end = PROGRESS_END.try_lock().map(|mut end| std::mem::take(&mut *end)).unwrap_or_default();
     let written = queue!(
         out,
         EndSynchronizedUpdate,
+        Print(progress_end),
+        Print(NO_SCHEME_REPORTS),
         PopKeyboardEnhancementFlags,
         DisableMouseCapture,
         DisableFocusChange,

@@ -60,6 +60,7 @@ struct Laid {
     of: Diffs,
     layout: Layout,
     cols: u16,
+    wraps: bool,
     theme: String,
     epoch: u32,
     pages: Vec<Pages>,
@@ -145,14 +146,16 @@ impl ChangesView {
         let known = self
             .laid
             .take()
-            .filter(|laid| Diffs::ptr_eq(&laid.of, diffs) && (laid.layout, laid.cols) == (layout, cols));
+            .filter(|laid| Diffs::ptr_eq(&laid.of, diffs))
+            .filter(|laid| (laid.layout, laid.cols, laid.wraps) == (layout, cols, look.wraps));
         let mut laid = known.unwrap_or_else(|| Laid {
             of: Diffs::clone(diffs),
             layout,
             cols,
+            wraps: look.wraps,
             theme: look.theme.name.clone(),
             epoch,
-            pages: diffs.iter().map(|diff| Pages::of(diff, layout, cols)).collect(),
+            pages: diffs.iter().map(|diff| Pages::of(diff, layout, cols, look.wraps)).collect(),
             at: None,
         });
         if laid.epoch != epoch || laid.theme != look.theme.name {
@@ -408,7 +411,8 @@ fn draw_file(
         buf.put_line(area.x + 1, area.y, &words, cols);
         return;
     };
-    let mut laid = page.lay(&diffs, layout, &scene.look, cols);
+    let look = RenderContext { wraps: view.wraps, ..scene.look };
+    let mut laid = page.lay(&diffs, layout, &look, cols);
     let height = usize::from(area.height);
     let all = laid.len();
     let scroll = &mut view.dialog.scroll;

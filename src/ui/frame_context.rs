@@ -75,7 +75,7 @@ impl Marks {
         }
         Self {
             prompt: "›",
-            branch: "⎇",
+            branch: "»",
             meter_full: "▰",
             meter_empty: "▱",
             down: "↓",

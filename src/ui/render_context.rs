@@ -29,6 +29,8 @@ pub struct RenderContext<'a> {
     pub sideways: Option<u16>,
     /// Whether code blocks have line numbers.
     pub numbers_code: bool,
+    /// Whether long lines of diffs and code are wrapped; otherwise their end is hidden.
+    pub wraps: bool,
 }
 
 impl<'a> RenderContext<'a> {
@@ -45,6 +47,7 @@ impl<'a> RenderContext<'a> {
             home: None,
             sideways: None,
             numbers_code: false,
+            wraps: true,
         }
     }
 

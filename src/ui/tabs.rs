@@ -12,7 +12,7 @@ use ratatui::style::Style;
 
 use crate::app::state::tab::TabMark;
 use crate::app::{Session, State, dialogs};
-use crate::model::Action;
+use crate::model::{Action, SessionKey};
 
 use super::frame_context::FrameContext;
 use super::render_context::Glyphs;
@@ -36,9 +36,8 @@ pub(super) fn is_there(scene: &FrameContext) -> bool {
 }
 
 /// The status symbol of a tab, one cell wide, and its role. Recognisable without colour.
-pub(super) fn mark(scene: &FrameContext, mark: TabMark) -> (&'static str, Role) {
-    let glyphs = scene.look.glyphs;
-    let is_plain = glyphs == Glyphs::plain();
+pub(super) fn mark(glyphs: &Glyphs, mark: TabMark) -> (&'static str, Role) {
+    let is_plain = *glyphs == Glyphs::plain();
     match mark {
         TabMark::Nothing => (" ", Role::Title),
         TabMark::News if is_plain => ("o", Role::Accent),
@@ -51,11 +50,16 @@ pub(super) fn mark(scene: &FrameContext, mark: TabMark) -> (&'static str, Role) 
     }
 }
 
+/// The name of a session, without control characters.
+pub fn session_name(state: &State, key: SessionKey) -> String {
+    state.sessions.get(&key).map(|session| name(state, session)).unwrap_or_default()
+}
+
 /// The name of a session.
-pub(super) fn name(scene: &FrameContext, session: &Session) -> String {
+pub(super) fn name(state: &State, session: &Session) -> String {
     title_of(session).unwrap_or_else(|| {
         let folder = session.place.cwd.file_name().map(|name| text::one_line(&name.to_string_lossy()));
-        match (agent_of(scene, session), folder) {
+        match (agent_of(state, session), folder) {
             (Some(agent), Some(folder)) => format!("{agent} in {folder}"),
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => "new".to_owned(),
@@ -65,9 +69,9 @@ pub(super) fn name(scene: &FrameContext, session: &Session) -> String {
 
 /// The label of a tab: the agent, then the title.
 fn label(scene: &FrameContext, session: &Session) -> String {
-    match (agent_of(scene, session), title_of(session)) {
+    match (agent_of(scene.state, session), title_of(session)) {
         (Some(agent), Some(title)) => format!("{agent} {} {title}", scene.look.glyphs.dot),
-        _ => name(scene, session),
+        _ => name(scene.state, session),
     }
 }
 
@@ -75,20 +79,26 @@ fn title_of(session: &Session) -> Option<String> {
     dialogs::title_of(session).map(|title| text::one_line(&title)).filter(|title| !title.is_empty())
 }
 
-fn agent_of(scene: &FrameContext, session: &Session) -> Option<String> {
-    let conn = scene.state.conn_of(session.key)?;
+fn agent_of(state: &State, session: &Session) -> Option<String> {
+    let conn = state.conn_of(session.key)?;
     Some(text::one_line(&conn.spec.name)).filter(|name| !name.is_empty())
 }
 
-/// The title of the terminal's window: the number of other tabs with open requests, the session's name, and
+/// The title of the terminal's window: the number of other tabs with open requests, the session's status and name, and
 /// "parlor".
-pub fn terminal_title(state: &State) -> String {
+pub fn terminal_title(state: &State, glyphs: &Glyphs) -> String {
     let front = tab::front(state);
     let waits = |session: &&Session| session.key != front && tab::mark(state, session) == TabMark::Waits;
     let count = tab::tabs(state).filter(waits).count();
-    let name = state.sessions.get(&front).and_then(dialogs::title_of);
+    let session = state.sessions.get(&front);
+    let status = session.map_or(TabMark::Nothing, |session| tab::mark(state, session));
+    let name = session.and_then(dialogs::title_of);
     let name = name.map(|name| text::truncate(&text::one_line(&name), MOST_TITLE));
     let mut title = if count > 0 { format!("({count}) ") } else { String::new() };
+    if status != TabMark::Nothing {
+        title.push_str(mark(glyphs, status).0);
+        title.push(' ');
+    }
     if let Some(name) = name.filter(|name| !name.is_empty()) {
         title.push_str(&name);
         title.push_str(" - ");
@@ -131,9 +141,9 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
             Tab {
                 place,
                 number: format!("{arrow}{}", place + 1),
-                mark: mark(scene, tab::mark(scene.state, session)),
+                mark: mark(&scene.look.glyphs, tab::mark(scene.state, session)),
                 label: label(scene, session),
-                name: name(scene, session),
+                name: name(scene.state, session),
                 is_front,
             }
         })

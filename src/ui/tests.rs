@@ -5,6 +5,7 @@ pub(super) mod fixture;
 mod remote;
 mod requests;
 mod review;
+mod wrap;
 
 use std::time::Duration;
 
@@ -309,7 +310,7 @@ fn every_size_can_be_drawn() {
     connection.state.modals.push(Modal::Connection(crate::model::ConnId(1)));
     let mut queue = streaming();
     queue.state.modals.push(Modal::Queue { selected: 0 });
-    let stages = [
+    let stages = vec![
         first_screen(),
         streaming(),
         permission(),

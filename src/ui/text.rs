@@ -25,7 +25,7 @@ mod wrap;
 
 pub use line::{Line, Span, Tag};
 pub use reveal::{Shown, clip, reveal, reveal_bytes, reveal_line, reveal_lines, reveal_path, reveal_words};
-pub use wrap::{Graphemes, hard_wrap, wrap_line, wrap_prefixed, wrap_whole};
+pub use wrap::{Graphemes, code_rows, hard_wrap, wrap_line, wrap_prefixed, wrap_whole};
 
 /// Maximum number of consecutive zero-width marks; more would overlap other lines.
 const MARKS_MAX: usize = 6;

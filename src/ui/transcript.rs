@@ -147,6 +147,7 @@ struct LookKey {
     epoch: u32,
     shows_thoughts: bool,
     diff_layout: DiffLayout,
+    wraps: bool,
     sideways: Option<u16>,
     check: &'static str,
 }
@@ -238,13 +239,14 @@ impl TranscriptView {
             epoch: highlight::epoch(),
             shows_thoughts: look.shows_thoughts,
             diff_layout: look.diff_layout,
+            wraps: look.wraps,
             sideways: look.sideways,
             check: look.glyphs.check,
         };
         if self.look.as_ref() != Some(&key) {
             let is_same_shape = self.look.as_ref().is_some_and(|look| {
-                (look.cols, look.shows_thoughts, look.diff_layout, look.sideways)
-                    == (key.cols, key.shows_thoughts, key.diff_layout, key.sideways)
+                (look.cols, look.shows_thoughts, look.diff_layout, look.wraps, look.sideways)
+                    == (key.cols, key.shows_thoughts, key.diff_layout, key.wraps, key.sideways)
             });
             if !is_same_shape {
                 self.clear_selection();

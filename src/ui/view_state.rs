@@ -42,6 +42,8 @@ pub struct ViewState {
     pub has_motion: bool,
     /// Whether code blocks have line numbers.
     pub numbers_code: bool,
+    /// Whether long lines of diffs and code are wrapped in the transcript and in the changes of a session.
+    pub wraps: bool,
     /// Whether a mouse selection is copied on release; otherwise a key copies it.
     pub copies_on_select: bool,
     /// The user's home folder, shown as `~`.
@@ -197,6 +199,7 @@ impl ViewState {
             glyphs: Glyphs::rich(),
             has_motion: true,
             numbers_code: false,
+            wraps: true,
             copies_on_select: true,
             home: None,
             keymap: Arc::new(keymap.clone()),
@@ -247,6 +250,7 @@ impl ViewState {
             ViewCommand::ScrollSideways(columns) => {
                 self.with_transcript(|view| view.scroll_sideways(columns));
             }
+            ViewCommand::ToggleWrap => self.wraps = !self.wraps,
             ViewCommand::ScrollTop => self.with_transcript(TranscriptView::scroll_top),
             ViewCommand::ScrollEnd => self.with_transcript(TranscriptView::scroll_end),
             ViewCommand::ShowSelected => self.wants_selected = Some(false),

@@ -41,6 +41,15 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
+fn a_first_prompt_is_sent_before_the_lines_of_the_pipe() {
+    let (log, is_well) = run(&["demo", "--plain", "--prompt", "/help"], "");
+    assert!(is_well && log.contains("[1] You: /help") && log.contains("[1] Over"), "{log}");
+    let (log, is_well) = run(&["demo", "--plain", "--prompt", "/help"], "/think\n");
+    let place = |text: &str| log.find(text).unwrap_or_else(|| panic!("no {text:?} in {log}"));
+    assert!(is_well && place("[1] You: /help") < place("[2] You: /think"), "{log}");
+}
+
+#[test]
 fn lines_of_a_pipe_are_prompts_and_numbers_answer_questions() {
     let (log, is_well) = run(&["demo", "--plain"], "/edit\n1\n/help\n");
     assert!(is_well, "{log}");

@@ -11,6 +11,22 @@ use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native
 /// Timeout of a text; long, because machines may be slow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Variables that identify a terminal.
+const TERMINAL_VARIABLES: [&str; 12] = [
+    "TMUX",
+    "STY",
+    "TERM_PROGRAM",
+    "LC_TERMINAL",
+    "KITTY_WINDOW_ID",
+    "GHOSTTY_RESOURCES_DIR",
+    "WEZTERM_PANE",
+    "ITERM_SESSION_ID",
+    "ConEmuPID",
+    "WT_SESSION",
+    "KONSOLE_VERSION",
+    "VTE_VERSION",
+];
+
 fn cells(count: u16) -> NonZero<u16> {
     NonZero::new(count).unwrap()
 }
@@ -66,6 +82,10 @@ impl Screen {
         command.env("PARLOR_DEMO_DIR", home.path().join("demo"));
         command.env("PARLOR_DEMO_PACE", "0");
         command.env("TERM", "xterm-256color");
+        // The terminal of the tests is none of those that the machine may be used with.
+        for name in TERMINAL_VARIABLES {
+            command.env_remove(name);
+        }
         command.env("COLORTERM", "truecolor");
         command.env_remove("NO_COLOR");
         for (name, value) in variables {

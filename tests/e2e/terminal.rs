@@ -7,8 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::modes::Modes;
 use super::screen::Screen;
 
-/// Alternate screen, bracketed paste, focus, mouse: enabled at the start.
-const ASKED_FOR: [u16; 4] = [1049, 2004, 1004, 1006];
+/// Alternate screen, bracketed paste, focus, mouse, reports of dark and light colors: enabled at the start.
+const ASKED_FOR: [u16; 5] = [1049, 2004, 1004, 1006, 2031];
 
 fn demo(folder: &tempfile::TempDir, variables: &[(&str, &Path)]) -> Screen {
     let mut screen = Screen::start_with(folder.path(), &["demo"], (24, 80), variables);

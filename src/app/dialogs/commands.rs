@@ -66,6 +66,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::ScrollPageDown | Action::PageDown => fx.push(Effect::View(ViewCommand::ScrollPages(1))),
         Action::ScrollTop | Action::First => fx.push(Effect::View(ViewCommand::ScrollTop)),
         Action::ScrollEnd | Action::Last => fx.push(Effect::View(ViewCommand::ScrollEnd)),
+        Action::ToggleWrap => fx.push(Effect::View(ViewCommand::ToggleWrap)),
         Action::ToggleThoughts => state.shows_thoughts = !state.shows_thoughts,
         Action::TogglePlan => {
             let Some(session) = state.sessions.get_mut(&key) else { return };

@@ -5,7 +5,6 @@
 //! some corrupt their data when two of their processes run in one folder. In another folder an agent gets a new
 //! process, because many read settings from the working directory.
 //! Invariant: a dialog of a tab receives keys only while that tab is active.
-//! first time is its own.
 
 use crate::app::TabUi;
 use crate::app::Unseen;
@@ -18,10 +17,10 @@ use super::call;
 use crate::app::state::{lookup, tab};
 use crate::app::{ChoiceOutcome, Effect, Modal, PickerKind, State};
 
-/// Remembers an event in an inactive tab. A failure replaces a success; of several successes the first is shown.
+/// Remembers an event that the user does not see: in an inactive tab, or without the focus. A failure replaces a success; of several successes the first is shown.
 pub(in crate::app) fn note_unseen(state: &mut State, key: SessionKey, what: UnseenKind, now: Instant) {
     let root = lookup::root_of(state, key);
-    if root == tab::front(state) {
+    if root == tab::front(state) && state.has_focus {
         return;
     }
     if let Some(session) = state.sessions.get_mut(&root) {
@@ -55,11 +54,32 @@ pub(in crate::app) fn announce(state: &mut State, key: SessionKey, text: &str, f
     if is_front && state.has_focus {
         return;
     }
-    let line = if is_front { text.to_owned() } else { format!("{}: {text}", tab_name(state, key)) };
     if !is_front {
-        call::flash(state, line.clone(), fx);
+        call::flash(state, format!("{}: {text}", tab_name(state, key)), fx);
     }
-    fx.push(Effect::Announce(line));
+    // The exit of an agent also ends its turn: only the last reason is sent.
+    fx.retain(|effect| !matches!(effect, Effect::Announce { session, .. } if *session == key));
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    fx.push(Effect::Announce { session: key, text: first.chain(letters).collect() });
+}
+
+/// Sets whether the terminal has the focus, in which the user sees the active tab.
+pub(in crate::app) fn set_focus(state: &mut State, has_focus: bool) {
+    state.has_focus = has_focus;
+    if has_focus {
+        mark_seen(state, state.active);
+    }
+}
+
+/// Removes the marks of unseen events of a session and its tab.
+fn mark_seen(state: &mut State, key: SessionKey) {
+    for seen in [key, lookup::root_of(state, key)] {
+        if let Some(session) = state.sessions.get_mut(&seen) {
+            session.has_background_news = false;
+            session.unseen = None;
+        }
+    }
 }
 
 /// Moves the active tab by one place, if possible.
@@ -95,12 +115,7 @@ pub fn activate(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<E
         state.user.completion = 0;
     }
     state.active = key;
-    for seen in [key, to] {
-        if let Some(session) = state.sessions.get_mut(&seen) {
-            session.has_background_news = false;
-            session.unseen = None;
-        }
-    }
+    mark_seen(state, key);
 }
 
 /// Saves the dialogs with their tab. Others are closed.

@@ -36,9 +36,12 @@ pub enum Effect {
     /// Sets a timer, replacing one with the same id.
     Timer(TimerId, Duration),
     StopTimer(TimerId),
-    /// Notifies the user, as configured, with this line: something waits in another tab, or while the terminal is not
+    /// Notifies the user, as configured, with this sentence: something waits in another tab, or while the terminal is not
     /// focused.
-    Announce(String),
+    Announce {
+        session: SessionKey,
+        text: String,
+    },
     View(ViewCommand),
     /// Adds a prompt to the folder's history.
     SavePrompt {
@@ -157,6 +160,8 @@ pub enum ViewCommand {
     ScrollPages(i32),
     /// Scrolls wide tables by columns (negative: left).
     ScrollSideways(i32),
+    /// Wraps long lines of diffs and code, or hides their end.
+    ToggleWrap,
     /// Scrolls to the top.
     ScrollTop,
     /// Scrolls to the end, and follows new text.

@@ -18,7 +18,7 @@ pub struct TabUi {
     pub is_browsing: bool,
 }
 
-/// An event in an inactive tab that the user has not seen.
+/// An event that the user has not seen, because another tab is active or the terminal does not have the focus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unseen {
     pub what: UnseenKind,
@@ -71,6 +71,15 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
             None => TabMark::Nothing,
         },
     }
+}
+
+/// The status of all tabs together; a failure counts until the user has seen it.
+pub fn overall(state: &State) -> TabMark {
+    let status = |session: &Session| match mark(state, session) {
+        TabMark::Failed if session.unseen.is_none() => TabMark::Nothing,
+        mark => mark,
+    };
+    tabs(state).map(status).max().unwrap_or(TabMark::Nothing)
 }
 
 /// The connections shown in the protocol log of the active tab. With a single tab the log shows all (`None`).

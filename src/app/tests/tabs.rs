@@ -267,21 +267,12 @@ fn a_request_of_an_inactive_tab_notifies_once_and_receives_no_keys() {
     let AgentRequest::Permission(request) = permission("t") else { panic!("it is a permission") };
     let request = AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request });
     app.play(Event::Agent(conn, AgentEvent::Request(AskId(9), Box::new(request))));
-    let calls = app.fx.iter().filter(|effect| matches!(effect, Effect::Announce(_))).count();
+    let calls = app.fx.iter().filter(|effect| matches!(effect, Effect::Announce { .. })).count();
     assert_eq!((calls, app.state.flash.as_deref()), (1, Some("Tab 2: permission required.")));
     assert_eq!(dialogs::focus(&app.state), dialogs::Focus::Main);
     app.wait(10).play(Event::Input).play(Event::Act(Action::Choose(1)));
     assert_eq!(app.state.sessions[&key].asks.len(), 1, "a digit typed into the prompt is not an answer");
     assert_eq!(app.session().draft, "half a wo");
-}
-
-#[test]
-fn an_unfocused_user_is_notified_about_the_active_tab_too() {
-    let mut app = TestApp::running();
-    app.ask(1, permission("t"));
-    assert!(!app.fx.iter().any(|effect| matches!(effect, Effect::Announce(_))));
-    app.play(Event::Focus(false)).ask(2, permission("t"));
-    assert!(app.fx.contains(&Effect::Announce("permission required.".into())));
 }
 
 fn quit_question(app: &TestApp) -> Option<(String, String)> {

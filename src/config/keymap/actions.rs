@@ -95,6 +95,7 @@ actions! {
     InspectItem, "inspect-item", TRANSCRIPT, "Show raw input and output of tool call", "raw json inspect details";
     OpenLocation, "open-location", TRANSCRIPT, "Open file of tool call in editor", "editor edit vim code";
     ToggleDiffLayout, "toggle-diff-layout", TRANSCRIPT, "Toggle side-by-side diff", "split unified columns view";
+    ToggleWrap, "toggle-wrap", TRANSCRIPT, "Toggle line wrap in diffs and code", "word long lines truncate overflow";
     KillCommand, "kill-command", PROMPT, "Stop tool call, command or subagent", "kill terminate abort cancel";
 
     OpenCopy, "open-copy", COPY, "Copy…", "clipboard yank";

@@ -227,6 +227,7 @@ fn find_report(mark: u8, parameters: &[u8], end: u8) -> Found {
         (b'?', [b'2', b'0', b'2', b'6', b';', value, b'$'], b'y') => {
             Found::This(TtyEvent::Synchronizes(matches!(value, b'1'..=b'3')))
         }
+        (b'?', b"997;1" | b"997;2", b'n') => Found::This(TtyEvent::IsDark(parameters.ends_with(b"1"))),
         // DA1; 4 is sixel.
         (b'?', attributes, b'c') => {
             let has_sixel = attributes.split(|byte| *byte == b';').skip(1).any(|attribute| attribute == b"4");

@@ -53,7 +53,7 @@ pub fn listen(sender: Sender<io::Result<TtyEvent>>) -> io::Result<Waker> {
 }
 
 /// Opens the terminal of the screen by its name, because on macOS `poll` does not support `/dev/tty`.
-fn open_terminal() -> io::Result<File> {
+pub fn open_terminal() -> io::Result<File> {
     let by_name = rustix::termios::ttyname(io::stdout(), Vec::new());
     by_name
         .map_err(io::Error::from)

@@ -198,7 +198,7 @@ impl Way {
 }
 
 /// Wraps a sequence so that tmux passes it through, if it is allowed to.
-fn through_tmux(sequence: &str) -> String {
+pub(in crate::runtime) fn through_tmux(sequence: &str) -> String {
     format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
 }
 

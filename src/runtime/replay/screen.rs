@@ -64,6 +64,8 @@ impl Player {
         if !screen.has_rich_glyphs {
             replay.view.glyphs = Glyphs::plain();
         }
+        let mut tty = Tty::enter(false, false, "")?;
+        tty.set_title("parlor");
         let at = replay.upcoming().0.map(|entry| entry.at).unwrap_or_default();
         Ok(Self {
             replay,
@@ -72,7 +74,7 @@ impl Player {
             is_playing: !screen.is_stepping,
             anchor: (at, Instant::now()),
             at,
-            tty: Tty::enter(false, "")?,
+            tty,
             keys: Keys::listen()?,
             signals: Signals::new()?,
         })

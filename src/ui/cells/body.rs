@@ -191,7 +191,7 @@ impl ToolBody {
                 self.push(vec![file_status::diff_head(diff, look, cols)]);
             }
             if !diff.is_empty() {
-                let pages = Pages::of(diff, columns, cols);
+                let pages = Pages::of(diff, columns, cols, true);
                 if self.first_change.is_none() {
                     let row = diff.hunks(columns).first().copied();
                     self.first_change = row.map(|row| self.len() + pages.line_of(row));

@@ -11,7 +11,7 @@ use crate::ui::highlight::{self, Highlighter};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{Line, Span};
-use crate::ui::text::{expand_tabs, hard_wrap, reveal_bytes, width};
+use crate::ui::text::{code_rows, expand_tabs, hard_wrap, reveal_bytes, width};
 use crate::ui::theme::Role;
 
 use super::{Diff, Row, RowKind};
@@ -179,7 +179,8 @@ impl DiffPainter<'_> {
         let marks = self.word_marks(row, &text);
         let spans = paint(&text, &runs, &marks, base, theme.style(word), |role| theme.style(role));
         let rest = vec![(Mark::APART | Mark::JOINED).span(" ".repeat(head_cols), base)];
-        let wrapped = hard_wrap(&Line::from(spans), u16::try_from(room).unwrap_or(u16::MAX));
+        let room = u16::try_from(room).unwrap_or(u16::MAX);
+        let wrapped = code_rows(&Line::from(spans), room, self.look.wraps, self.look.glyphs.ellipsis);
         let fills = matches!(row.kind, RowKind::Minus | RowKind::Plus);
         wrapped
             .into_iter()

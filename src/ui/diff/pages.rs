@@ -25,6 +25,7 @@ const KEPT_RUNS: usize = 6;
 pub(crate) struct Pages {
     layout: Option<Layout>,
     cols: u16,
+    wraps: bool,
     /// The end line of each row.
     ends: Vec<u32>,
     /// Cached groups, latest last.
@@ -33,13 +34,14 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// Computes the layout of a diff.
-    pub fn of(diff: &Diff, layout: Layout, cols: u16) -> Self {
+    pub fn of(diff: &Diff, layout: Layout, cols: u16, wraps: bool) -> Self {
         let mut end = 0_u32;
         let ends = (0..diff.len(layout)).map(|row| {
-            end = end.saturating_add(u32::try_from(diff.lines_of(row, layout, cols)).unwrap_or(u32::MAX));
+            let lines = if wraps { diff.lines_of(row, layout, cols) } else { 1 };
+            end = end.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
             end
         });
-        Self { layout: Some(layout), cols, ends: ends.collect(), drawn: Vec::new() }
+        Self { layout: Some(layout), cols, wraps, ends: ends.collect(), drawn: Vec::new() }
     }
 
     /// Number of lines.
@@ -91,7 +93,8 @@ impl Pages {
         } else {
             let layout = self.layout.unwrap_or(Layout::Unified);
             let rows = run * RUN_ROWS..((run + 1) * RUN_ROWS).min(self.ends.len());
-            (run, diff.draw(rows, layout, look, self.cols))
+            let look = RenderContext { wraps: self.wraps, ..*look };
+            (run, diff.draw(rows, layout, &look, self.cols))
         };
         if self.drawn.len() >= KEPT_RUNS {
             self.drawn.remove(0);

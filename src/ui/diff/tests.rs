@@ -386,6 +386,7 @@ proptest! {
         cuts in prop::collection::vec((0_usize..120, "[a-c日]{0,40}"), 0..6),
         cols in 8_u16..100,
         is_wide in any::<bool>(),
+        wraps in any::<bool>(),
         at in 0.0..1.0_f64,
     ) {
         let mut new = old.clone();
@@ -395,10 +396,10 @@ proptest! {
         }
         let layout = if is_wide { Layout::SideBySide } else { Layout::Unified };
         let theme = Theme::plain();
-        let look = look(&theme);
+        let look = RenderContext { wraps, ..look(&theme) };
         let change = change(Some(&old.join("\n")), &new.join("\n"));
         for diff in &Diff::of(&change, None) {
-            let mut pages = Pages::of(diff, layout, cols);
+            let mut pages = Pages::of(diff, layout, cols, wraps);
             let drawn = diff.draw(0..diff.len(layout), layout, &look, cols);
             prop_assert_eq!(pages.len(), drawn.len());
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]

@@ -10,7 +10,7 @@ use crate::ui::highlight::{self, Highlighter};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{Line, Span};
-use crate::ui::text::{TAB_COLS, hard_wrap, one_line, sanitize, tabbed, width};
+use crate::ui::text::{TAB_COLS, code_rows, one_line, sanitize, tabbed, width};
 use crate::ui::theme::Role;
 
 /// The highlighter restarts after this number of parts, so that a part can be drawn without all previous
@@ -56,6 +56,7 @@ struct Live {
     start: usize,
     is_warm: bool,
     cols: u16,
+    wraps: bool,
     theme: String,
     upto: usize,
     /// Number of its next line.
@@ -81,7 +82,7 @@ impl CodeState {
         let live = self.live.take().filter(|live| {
             live.start == place.start
                 && live.is_warm == is_warm
-                && live.cols == cols
+                && (live.cols, live.wraps) == (cols, look.wraps)
                 && live.theme == look.theme.name
                 && live.upto <= text.len()
         });
@@ -89,6 +90,7 @@ impl CodeState {
             start: place.start,
             is_warm,
             cols,
+            wraps: look.wraps,
             theme: look.theme.name.clone(),
             upto: 0,
             next: place.line,
@@ -224,7 +226,7 @@ fn draw_line(
     let line = Line::from(spans);
     let numbers = number_cols(look, cols);
     let room = cols.saturating_sub(2 + numbers).max(2);
-    for (index, mut row) in hard_wrap(&line, room).into_iter().enumerate() {
+    for (index, mut row) in code_rows(&line, room, look.wraps, look.glyphs.ellipsis).into_iter().enumerate() {
         if numbers > 0 {
             let digits = usize::from(numbers) - 2;
             let text = match number.filter(|_| index == 0) {

@@ -128,7 +128,7 @@ fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
         WaitingFor::Failure(_) | WaitingFor::Stopped(_) => TabMark::Failed,
         WaitingFor::Result => TabMark::Done,
     };
-    let (mark, role) = bar::mark(scene, mark);
+    let (mark, role) = bar::mark(&scene.look.glyphs, mark);
     let what = match &row.what {
         WaitingFor::Ask(..) => match ask_of(scene, row).map(|(_, open)| &open.kind) {
             Some(OpenRequestKind::Permission { tool, .. }) => kind_of(session, *tool),
@@ -143,7 +143,7 @@ fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
         WaitingFor::Result => "Turn finished".to_owned(),
     };
     let name_cols = usize::from(cols) / 3;
-    let name = text::truncate(&bar::name(scene, session), name_cols);
+    let name = text::truncate(&bar::name(scene.state, session), name_cols);
     let pad = " ".repeat(name_cols.saturating_sub(text::width(&name)) + 2);
     let left = vec![
         scene.span(role, mark),

@@ -122,12 +122,25 @@ fn background_tabs_cause_no_animation() {
 }
 
 #[test]
-fn window_title_shows_the_session_and_open_requests() {
+fn window_title_shows_the_session_its_status_and_open_requests() {
     let mut stage = streaming();
-    assert_eq!(terminal_title(&stage.state), "fix the failing test in src/auth.rs - parlor");
+    let title = |stage: &Stage| terminal_title(&stage.state, &Glyphs::rich());
+    assert_eq!(title(&stage), "⠿ fix the failing test in src/auth.rs - parlor");
+    assert_eq!(
+        terminal_title(&stage.state, &Glyphs::plain()),
+        "* fix the failing test in src/auth.rs - parlor"
+    );
     stage.session(|session| session.title = Some("a\u{1b}]0;b\u{7}\nc".into()));
-    let title = terminal_title(&stage.state);
-    assert!(!title.chars().any(char::is_control), "{title:?}");
-    let stage = all_states();
-    assert_eq!(terminal_title(&stage.state), "(1) Clock skew - parlor");
+    let hostile = title(&stage);
+    assert!(!hostile.chars().any(char::is_control), "{hostile:?}");
+    assert_eq!(title(&all_states()), "(1) ⠿ Clock skew - parlor");
+    assert!(title(&permission()).starts_with("! "));
+    stage.session(|session| {
+        session.turn = Turn::Idle;
+        session.title = Some("Clock skew".into());
+    });
+    assert_eq!(title(&stage), "Clock skew - parlor");
+    let now = stage.now;
+    stage.session(|session| session.unseen = Some(Unseen { what: UnseenKind::Finished, since: now }));
+    assert_eq!(title(&stage), "✓ Clock skew - parlor");
 }

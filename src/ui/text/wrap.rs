@@ -180,6 +180,22 @@ pub fn hard_wrap(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
     cut_whole(line, cols, |_, index| index)
 }
 
+/// The rows of a line of code: split every `cols` columns; without wrapping a single row, with `ellipsis` (one cell) at its
+/// end if text is hidden.
+pub fn code_rows(line: &Line<'_>, cols: u16, wraps: bool, ellipsis: &'static str) -> Vec<Line<'static>> {
+    let mut rows = hard_wrap(line, cols);
+    if wraps || rows.len() == 1 {
+        return rows;
+    }
+    rows = hard_wrap(line, cols.saturating_sub(1));
+    rows.truncate(1);
+    for row in &mut rows {
+        let style = row.spans.last().map(|span| span.style).unwrap_or_default();
+        row.push_span(Mark::APART.span(ellipsis, style));
+    }
+    rows
+}
+
 /// Splits a styled line into rows and preserves each character; splits after a space in the last third of a
 /// row, so that commands are not misread.
 pub fn wrap_whole(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {

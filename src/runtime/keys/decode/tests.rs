@@ -18,7 +18,7 @@ fn key(code: KeyCode, modifiers: KeyModifiers) -> TtyEvent {
 }
 
 /// Input of terminals: keys of several protocols, mouse, focus, pastes, responses, and truncated sequences.
-const CORPUS: [&[u8]; 30] = [
+const CORPUS: [&[u8]; 32] = [
     b"a",
     "é日🙂".as_bytes(),
     b"\r",
@@ -42,6 +42,8 @@ const CORPUS: [&[u8]; 30] = [
     b"\x1b]11;rgb:1111/2222/3333\x1b\\",
     b"\x1b]11;rgb:11/22/33\x07",
     b"\x1b[?2026;2$y",
+    b"\x1b[?997;1n",
+    b"\x1b[?997;2n",
     b"\x1b[?62;4;22c",
     b"\x1b_Gi=31;OK\x1b\\",
     b"\x1bP>|term 1\x1b\\",
@@ -53,6 +55,17 @@ const CORPUS: [&[u8]; 30] = [
 
 fn letters(text: &str) -> Vec<TtyEvent> {
     text.chars().map(|letter| key(KeyCode::Char(letter), KeyModifiers::NONE)).collect()
+}
+
+#[test]
+fn a_switch_between_dark_and_light_colors_is_reported() {
+    for (bytes, is_dark) in [(&b"\x1b[?997;1n"[..], true), (b"\x1b[?997;2n", false)] {
+        for cut in 0..bytes.len() {
+            let (first, rest) = bytes.split_at(cut);
+            assert_eq!(decoded(&[first, rest]), [TtyEvent::IsDark(is_dark)], "cut at {cut}");
+        }
+    }
+    assert_eq!(decoded(&[b"\x1b[?997;3n\x1b[?996;1n"]), []);
 }
 
 #[test]
