@@ -47,6 +47,9 @@ const TOP_KEYS: &[&str] = &[
 /// Values of `ui.images`. `auto` detects the protocol; `off` describes images as text.
 pub const IMAGE_WAYS: [&str; 6] = ["auto", "kitty", "iterm2", "sixel", "blocks", "off"];
 
+/// Default of `ui.which_key_delay_ms`.
+pub const DEFAULT_WHICH_KEY_DELAY_MS: u64 = 400;
+
 /// Default of `handover.max_bytes`.
 const DEFAULT_HANDOVER_BYTES: usize = 64 << 10;
 
@@ -99,6 +102,8 @@ pub struct Config {
     pub bell: bool,
     /// Whether the terminal shows a notification (OSC 9) for events in the background.
     pub notify: bool,
+    /// Delay after which the keys that continue a sequence are listed, in milliseconds.
+    pub which_key_delay_ms: u64,
     /// How tool calls are folded.
     pub folds: FoldRules,
     /// Maximum size of a conversation that is handed over to another agent, in bytes.
@@ -134,6 +139,7 @@ impl Default for Config {
             code_line_numbers: false,
             bell: true,
             notify: false,
+            which_key_delay_ms: DEFAULT_WHICH_KEY_DELAY_MS,
             folds: FoldRules::default(),
             handover_bytes: DEFAULT_HANDOVER_BYTES,
             sessions_warn_mib: DEFAULT_WARN_MIB,
@@ -294,6 +300,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
                 "notify",
                 "plain",
                 "reduced_motion",
+                "which_key_delay_ms",
             ],
         );
         let mut switch = |name: &str, default: bool| {
@@ -306,6 +313,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         config.notify = switch("notify", config.notify);
         config.reduced_motion = switch("reduced_motion", config.reduced_motion);
         config.code_line_numbers = switch("code_line_numbers", config.code_line_numbers);
+        let delay =
+            ui.get("which_key_delay_ms").and_then(|value| reader.number("ui.which_key_delay_ms", value, 0));
+        config.which_key_delay_ms = delay.unwrap_or(config.which_key_delay_ms);
         if let Some(value) = ui.get("images")
             && let Some(word) = reader.string("ui.images", value)
         {

@@ -293,3 +293,93 @@ fn every_key_context_is_documented() {
         assert!(text.contains(&format!("`{}`", context.name())), "{}", context.name());
     }
 }
+
+fn chords(text: &str) -> Vec<Chord> {
+    Sequence::parse(text).unwrap().chords().to_vec()
+}
+
+#[test]
+fn sequences_are_resolved_key_by_key() {
+    let (keymap, problems) = user("[keys.browse]\n\"z a\" = \"open-gap\"\n\"z ctrl+b c\" = \"browse\"\n");
+    assert_eq!(problems, []);
+    for (keys, wanted) in [
+        ("z", Lookup::Prefix),
+        ("z a", Lookup::Action(Action::OpenGap)),
+        ("z ctrl+b", Lookup::Prefix),
+        ("z ctrl+b c", Lookup::Action(Action::Browse)),
+        ("z b", Lookup::Unbound),
+        ("z a a", Lookup::Unbound),
+        ("ctrl+x", Lookup::Prefix),
+        ("ctrl+x m", Lookup::Action(Action::OpenModels)),
+    ] {
+        assert_eq!(keymap.resolve(Context::Browse, &chords(keys)), wanted, "{keys}");
+    }
+    assert_eq!(keymap.resolve(Context::Main, &chords("z")), Lookup::Unbound);
+    assert_eq!(keymap.keys_for(Context::Browse, Action::OpenGap), ["u", "z a", "Alt+U"]);
+}
+
+#[test]
+fn a_key_cannot_be_bound_and_start_a_sequence() {
+    let (keymap, problems) =
+        user("[keys.main]\n\"f10\" = \"open-models\"\n\"f10 a\" = \"open-modes\"\n\"f11\" = \"open-log\"\n");
+    let text = only(&problems);
+    assert!(
+        text.contains(":3: `f10` in [keys.main] is bound and also starts `f10 a` (lines 2 and 3)"),
+        "{text}"
+    );
+    assert!(text.ends_with("remove one of them; `f10` is used"), "{text}");
+    assert_eq!(keymap.resolve(Context::Main, &chords("f10")), Lookup::Action(Action::OpenModels));
+    assert_eq!(keymap.resolve(Context::Main, &chords("f11")), Lookup::Action(Action::OpenLog));
+
+    let (keymap, problems) = user("[keys.main]\n\"ctrl+p a\" = \"open-modes\"\n");
+    let text = only(&problems);
+    assert!(text.contains("`ctrl+p` in [keys.main] is bound to `open-palette` and cannot start"), "{text}");
+    assert_eq!(keymap.resolve(Context::Main, &chords("ctrl+p")), Lookup::Action(Action::OpenPalette));
+
+    let (keymap, problems) = user("[keys.main]\n\"ctrl+p a\" = \"open-modes\"\n\"ctrl+p\" = \"none\"\n");
+    assert_eq!(problems, [], "the key was unbound explicitly");
+    assert_eq!(keymap.resolve(Context::Main, &chords("ctrl+p a")), Lookup::Action(Action::OpenModes));
+}
+
+#[test]
+fn a_key_of_the_user_replaces_default_sequences() {
+    for value in ["\"ctrl+x\" = \"open-palette\"", "open-palette = [\"ctrl+x\"]"] {
+        let (keymap, problems) = user(&format!("[keys.main]\n{value}\n"));
+        assert_eq!(problems, []);
+        assert_eq!(keymap.resolve(Context::Main, &chords("ctrl+x")), Lookup::Action(Action::OpenPalette));
+        assert_eq!(keymap.keys_for(Context::Main, Action::Undo), ["Ctrl+_", "Ctrl+/", "Ctrl+7"]);
+        assert_eq!(keymap.resolve(Context::List, &chords("ctrl+x")), Lookup::Prefix, "of [keys.global]");
+    }
+    let (keymap, problems) = user("[keys.main]\n\"ctrl+x\" = \"none\"\n");
+    assert_eq!(problems, []);
+    assert_eq!(keymap.resolve(Context::Main, &chords("ctrl+x")), Lookup::Unbound);
+}
+
+#[test]
+fn sequences_start_with_text_only_where_no_text_is_typed() {
+    for context in ["main", "composer", "empty-prompt", "list", "permission", "choice", "text", "global"] {
+        let (_, problems) = user(&format!("[keys.{context}]\n\"z a\" = \"open-models\"\n"));
+        assert!(only(&problems).contains("`z a` types text"), "{context}");
+        let (_, problems) = user(&format!("[keys.{context}]\n\"f10 a\" = \"open-models\"\n"));
+        assert_eq!(problems, [], "{context}");
+    }
+    for context in ["browse", "changes", "queue", "form"] {
+        let (_, problems) = user(&format!("[keys.{context}]\n\"z a\" = \"open-models\"\n"));
+        assert_eq!(problems, [], "{context}");
+    }
+    let (_, problems) = user("[keys.selection]\n\"f10 a\" = \"copy-selection\"\n");
+    assert!(only(&problems).contains("does not support"));
+}
+
+#[test]
+fn continuations_are_listed_once_and_digits_are_combined() {
+    let (keymap, _) = user("[keys.main]\n\"ctrl+x m\" = \"open-modes\"\n\"ctrl+x v v\" = \"open-log\"\n");
+    let next = keymap.continuations(Context::Main, &chords("ctrl+x"));
+    let find =
+        |key: &str| next.iter().filter(|next| next.key == key).map(|next| next.action).collect::<Vec<_>>();
+    assert_eq!(find("m"), [Some(Action::OpenModes)]);
+    assert_eq!(find("1…9"), [Some(Action::ShowTab(1))]);
+    assert_eq!(find("Ctrl+E"), [Some(Action::EditDraft)]);
+    assert_eq!(find("v"), [None], "more keys follow");
+    assert_eq!(keymap.continuations(Context::Main, &chords("f10")), []);
+}

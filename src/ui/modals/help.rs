@@ -7,7 +7,6 @@ use crate::app::LineInput;
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
-use crate::ui::composer::TEXT_KEYS;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
@@ -72,16 +71,7 @@ fn groups(scene: &FrameContext, filter: &str) -> Vec<Group> {
             None => groups.push((context, Group { title: context.title(), rows: vec![row] })),
         }
     }
-    let mut groups: Vec<Group> = groups.into_iter().map(|(_, group)| group).collect();
-    let rows: Vec<(String, String)> = TEXT_KEYS
-        .iter()
-        .filter(|(keys, does)| fits(keys, does))
-        .map(|(keys, does)| ((*keys).to_owned(), (*does).to_owned()))
-        .collect();
-    if !rows.is_empty() {
-        groups.insert(groups.len().min(1), Group { title: "Prompt text", rows });
-    }
-    groups
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
 fn one(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
