@@ -18,7 +18,7 @@ use std::path::Path;
 
 use crossterm::event::KeyEvent;
 
-use self::actions::{all, info, name_of};
+use self::actions::{TASKS, all, info, name_of};
 use self::chord::Chord;
 use self::sequence::Sequence;
 use super::Origin;
@@ -27,6 +27,13 @@ use crate::model::{Action, LineEdit, PaletteCommand};
 
 /// The embedded defaults.
 pub const DEFAULTS: &str = include_str!("keymap/keymap.toml");
+
+/// Changes of the defaults, by the name in `keys.preset`.
+pub const PRESETS: &[(&str, &str)] = &[
+    ("default", ""),
+    ("emacs", include_str!("keymap/emacs.toml")),
+    ("vim", include_str!("keymap/vim.toml")),
+];
 
 /// The focused part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -215,16 +222,18 @@ struct EditBinding {
 /// All key bindings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Keymap {
+    preset: &'static str,
     bindings: Vec<Binding>,
     edits: Vec<EditBinding>,
     /// Labels of the keys per context and action, cached because hints need them in each frame.
     labels: HashMap<(Context, Action), Vec<String>>,
 }
 
-/// A row of the help: an action with its keys in one context.
+/// A row of the help: an action with its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelpRow {
-    pub context: Context,
+    /// The heading: a task, or the title of the context.
+    pub title: &'static str,
     /// The action; numbered choices share one row under the first.
     pub action: Action,
     /// Labels of its keys: `Ctrl+P`.
@@ -247,12 +256,22 @@ const EDITS: &[(&str, LineEdit)] = &[
 impl Keymap {
     /// The default bindings of `keymap.toml`.
     pub fn defaults() -> Self {
-        let mut keymap = Self::default();
-        let (mut reader, table) = Reader::parse(Path::new("keymap.toml"), DEFAULTS);
-        if let Some(keys) = table.get_ref().get("keys").and_then(|keys| keys.get_ref().as_table()) {
-            keymap.merge(&mut reader, keys, |_| Origin::Default);
-        }
+        let mut keymap = Self { preset: "default", ..Self::default() };
+        keymap.merge_embedded(DEFAULTS);
         keymap
+    }
+
+    /// The name of the preset.
+    pub fn preset(&self) -> &'static str {
+        self.preset
+    }
+
+    /// Merges an embedded file.
+    fn merge_embedded(&mut self, text: &str) {
+        let (mut reader, table) = Reader::parse(Path::new("keymap.toml"), text);
+        if let Some(keys) = table.get_ref().get("keys").and_then(|keys| keys.get_ref().as_table()) {
+            self.merge(&mut reader, keys, |_| Origin::Default);
+        }
     }
 
     /// The action of a key press in a context. Key releases have none.
@@ -355,28 +374,27 @@ impl Keymap {
         self.labels = labels;
     }
 
-    /// All bindings by context, in the order of the help.
+    /// All bindings: those of the prompt and the transcript by task, and those of other contexts after them.
     pub fn help(&self) -> Vec<HelpRow> {
-        let mut rows: Vec<HelpRow> = Vec::new();
-        for context in Context::ALL {
-            let first = rows.len();
+        let mut rows: Vec<(usize, HelpRow)> = Vec::new();
+        for (place, context) in Context::ALL.iter().enumerate() {
             for binding in self.bindings.iter().filter(|binding| binding.context == *context) {
                 let Some(info) = binding.action.and_then(info) else { continue };
                 let key = binding.keys.label();
-                let shown = first_of_numbered(info.action);
-                match rows.iter_mut().skip(first).find(|row| row.action == shown) {
-                    Some(row) => row.keys.push(key),
-                    None => {
-                        rows.push(HelpRow {
-                            context: *context,
-                            action: shown,
-                            keys: vec![key],
-                            text: info.text,
-                        });
-                    }
+                let action = first_of_numbered(info.action);
+                let (order, title) = match context {
+                    Context::Main | Context::Global => info.task(),
+                    Context::Composer if info.group.is_some() => info.task(),
+                    other => (TASKS + place, other.title()),
+                };
+                match rows.iter_mut().find(|(at, row)| *at == order && row.action == action) {
+                    Some((_, row)) => row.keys.push(key),
+                    None => rows.push((order, HelpRow { title, action, keys: vec![key], text: info.text })),
                 }
             }
         }
+        rows.sort_by_key(|(order, _)| *order);
+        let mut rows: Vec<HelpRow> = rows.into_iter().map(|(_, row)| row).collect();
         let is_numbered = |row: &&mut HelpRow| matches!(row.action, Action::Choose(_) | Action::ShowTab(_));
         for row in rows.iter_mut().filter(is_numbered) {
             row.keys = shorten_digits(&row.keys);
@@ -404,11 +422,11 @@ impl Keymap {
     /// The help as a Markdown table for the documentation, without the keys that all dialogs share: arrows,
     /// page keys, Home, End, Enter, Tab.
     pub fn markdown(&self) -> String {
-        let mut text = "| Where | Keys | What |\n| --- | --- | --- |\n".to_owned();
+        let mut text = "| Task or place | Keys | What |\n| --- | --- | --- |\n".to_owned();
         let mut place = None;
         for row in self.help().into_iter().filter(|row| !is_plain_motion(row.action)) {
-            let title = if place == Some(row.context) { "" } else { row.context.title() };
-            place = Some(row.context);
+            let title = if place == Some(row.title) { "" } else { row.title };
+            place = Some(row.title);
             let keys: Vec<String> = row.keys.iter().map(|key| format!("`{key}`")).collect();
             let _ = writeln!(text, "| {title} | {} | {} |", keys.join(" "), row.text);
         }

@@ -239,6 +239,8 @@ impl Out<'_> {
     }
 
     fn keys(&mut self) {
+        self.head("[keys]");
+        self.value("keys.preset", "preset", self.config.keymap.preset());
         let mut place = "";
         let entries = self.config.keymap.entries();
         for (context, chord, action, origin) in &entries {

@@ -16,6 +16,38 @@ pub struct ActionInfo {
     pub words: &'static str,
 }
 
+/// Number of tasks of the help.
+pub const TASKS: usize = 7;
+
+impl ActionInfo {
+    /// The task that the help lists the action under: its place in the order of the help, and its heading.
+    pub fn task(&self) -> (usize, &'static str) {
+        let group = self.group.unwrap_or(match self.action {
+            Action::Submit
+            | Action::NewLine
+            | Action::Complete
+            | Action::HistoryPrevious
+            | Action::HistoryNext
+            | Action::Escape
+            | Action::ClearOrQuit => CommandGroup::Prompt,
+            Action::CopySelection | Action::ClearSelection => CommandGroup::Copy,
+            Action::ShowTab(_) => CommandGroup::Tabs,
+            Action::OpenPalette => CommandGroup::Application,
+            _ => CommandGroup::Transcript,
+        });
+        let place = match group {
+            CommandGroup::Prompt => 0,
+            CommandGroup::Transcript => 1,
+            CommandGroup::Copy => 2,
+            CommandGroup::Session => 3,
+            CommandGroup::Agent => 4,
+            CommandGroup::Tabs => 5,
+            CommandGroup::Application => 6,
+        };
+        (place, group.title())
+    }
+}
+
 const HIDDEN: Option<CommandGroup> = None;
 const SESSION: Option<CommandGroup> = Some(CommandGroup::Session);
 const AGENT: Option<CommandGroup> = Some(CommandGroup::Agent);

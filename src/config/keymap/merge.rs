@@ -1,4 +1,4 @@
-//! Merges `[keys.CONTEXT]` tables into a keymap.
+//! Merges `[keys.CONTEXT]` tables into a keymap, after the preset.
 //!
 //! A binding is either `"key" = "action"`, which rebinds the key, or `action = ["key", …]`, which replaces
 //! the keys of the action and must not use a key that is bound to another action. A key cannot be bound and also
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::actions::{all, by_name, name_of};
 use super::chord::Chord;
 use super::sequence::Sequence;
-use super::{Binding, Context, EDITS, EditBinding, Keymap, Lookup};
+use super::{Binding, Context, EDITS, EditBinding, Keymap, Lookup, PRESETS};
 use crate::config::Origin;
 use crate::config::nearest::advice;
 use crate::config::read::{Reader, Value};
@@ -40,7 +40,7 @@ impl Keymap {
         origin: impl Fn(usize) -> Origin,
     ) {
         let mut places: Vec<&str> = Context::ALL.iter().map(|context| context.name()).collect();
-        places.push("edit");
+        places.extend(["edit", "preset"]);
         for (key, _) in keys.iter().filter(|(_, value)| !matches!(value.get_ref(), DeValue::Table(_))) {
             let name = key.get_ref().as_ref();
             if !places.contains(&name) {
@@ -50,6 +50,11 @@ impl Keymap {
             }
         }
         reader.unknown_keys(keys, "[keys]", &places);
+        if let Some(value) = keys.get("preset")
+            && let Some(name) = reader.string("keys.preset", value)
+        {
+            self.apply_preset(reader, &name, &value.span());
+        }
         let mut wishes = Vec::new();
         for context in Context::ALL {
             let Some(value) = keys.get(context.name()) else { continue };
@@ -68,6 +73,17 @@ impl Keymap {
             self.read_edits(reader, table, &origin);
         }
         self.label();
+    }
+
+    fn apply_preset(&mut self, reader: &mut Reader<'_>, name: &str, span: &std::ops::Range<usize>) {
+        if let Some((known, text)) = PRESETS.iter().find(|(known, _)| *known == name) {
+            self.preset = known;
+            self.merge_embedded(text);
+            return;
+        }
+        let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
+        let fix = advice(name, names.iter().copied(), &format!("use one of {}", names.join(", ")));
+        reader.problem(span, format!("unknown preset `{name}`"), fix);
     }
 
     fn read_place(

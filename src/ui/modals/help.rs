@@ -19,7 +19,7 @@ const TWO_COLS: u16 = 96;
 /// Maximum width of the keys.
 const MOST_KEYS: usize = 24;
 
-/// A context with its keys.
+/// A task or context with its keys.
 struct Group {
     title: &'static str,
     rows: Vec<(String, String)>,
@@ -59,19 +59,19 @@ fn groups(scene: &FrameContext, filter: &str) -> Vec<Group> {
     let fits = |keys: &str, does: &str| {
         wanted.is_empty() || keys.to_lowercase().contains(&wanted) || does.to_lowercase().contains(&wanted)
     };
-    let mut groups: Vec<(Context, Group)> = Vec::new();
-    for HelpRow { context, keys, text, .. } in scene.keymap.help() {
+    let mut groups: Vec<Group> = Vec::new();
+    for HelpRow { title, keys, text, .. } in scene.keymap.help() {
         let keys = keys.join("  ");
         if !fits(&keys, text) {
             continue;
         }
         let row = (keys, text.to_owned());
-        match groups.iter_mut().find(|(known, _)| *known == context) {
-            Some((_, group)) => group.rows.push(row),
-            None => groups.push((context, Group { title: context.title(), rows: vec![row] })),
+        match groups.iter_mut().find(|group| group.title == title) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Group { title, rows: vec![row] }),
         }
     }
-    groups.into_iter().map(|(_, group)| group).collect()
+    groups
 }
 
 fn one(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
