@@ -232,6 +232,7 @@ impl Composer {
         let is_same = |drawn: &Drawn| drawn.style == style && drawn.cells.area == place;
         if self.drawn.as_ref().is_none_or(|drawn| !is_same(drawn)) {
             self.area.set_style(style);
+            self.area.set_selection_style(scene.style(Role::Selection));
             let mut cells = Buffer::empty(place);
             cells.set_style(place, scene.style(Role::Text));
             (&self.area).render(place, &mut cells);
