@@ -52,6 +52,8 @@ pub enum Event {
     Draft(String),
     /// An edit of the line in the top dialog.
     Line(LineEdit),
+    /// A message of the key routing for the status line.
+    Message(String),
     /// The user opens a file in the editor, or an address in the browser.
     Open(Target),
     /// The first and the last item on the screen, sent before an action that depends on them.
@@ -200,6 +202,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Act(action) => dialogs::on_action(state, action, now, fx),
         Event::Draft(text) => dialogs::on_draft(state, text, fx),
         Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
+        Event::Message(text) => lifecycle::call::flash(state, text, fx),
         Event::Open(target) => dialogs::on_open(state, target, fx),
         Event::Reading(first, last) => dialogs::on_reading(state, first, last),
         Event::Reader(reader) => dialogs::on_reader(state, reader),
@@ -371,6 +374,9 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::Store(news) => lifecycle::archive::on_news(state, *news, now, fx),
         ServiceEvent::LoginDone(conn, result) => lifecycle::auth::on_login_done(state, conn, result, now, fx),
         ServiceEvent::EditorDone(Ok(())) => {}
+        ServiceEvent::DraftEdited { session, before, edited } => {
+            dialogs::on_draft_edited(state, session, &before, edited, fx);
+        }
         ServiceEvent::Copied { what, outcome } => dialogs::on_copied(state, &what, &outcome, fx),
         ServiceEvent::ThemeNotSaved(why) => {
             let title = "The theme was not saved and applies until you quit.";

@@ -50,6 +50,9 @@ pub const IMAGE_WAYS: [&str; 6] = ["auto", "kitty", "iterm2", "sixel", "blocks",
 /// The values of `notify`.
 pub const NOTIFY_WAYS: [&str; 3] = ["auto", "terminal", "off"];
 
+/// Default of `ui.which_key_delay_ms`.
+pub const DEFAULT_WHICH_KEY_DELAY_MS: u64 = 400;
+
 /// Default of `handover.max_bytes`.
 const DEFAULT_HANDOVER_BYTES: usize = 64 << 10;
 
@@ -106,6 +109,8 @@ pub struct Config {
     pub title: bool,
     /// Whether the terminal shows progress; `None` to show it if the terminal is known to support it.
     pub progress: Option<bool>,
+    /// Delay after which the keys that continue a sequence are listed, in milliseconds.
+    pub which_key_delay_ms: u64,
     /// How tool calls are folded.
     pub folds: FoldRules,
     /// Maximum size of a conversation that is handed over to another agent, in bytes.
@@ -143,6 +148,7 @@ impl Default for Config {
             notify: "auto".to_owned(),
             title: true,
             progress: None,
+            which_key_delay_ms: DEFAULT_WHICH_KEY_DELAY_MS,
             folds: FoldRules::default(),
             handover_bytes: DEFAULT_HANDOVER_BYTES,
             sessions_warn_mib: DEFAULT_WARN_MIB,
@@ -305,6 +311,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
                 "progress",
                 "reduced_motion",
                 "title",
+                "which_key_delay_ms",
             ],
         );
         let mut switch = |name: &str, default: bool| {
@@ -317,6 +324,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         config.title = switch("title", config.title);
         config.reduced_motion = switch("reduced_motion", config.reduced_motion);
         config.code_line_numbers = switch("code_line_numbers", config.code_line_numbers);
+        let delay =
+            ui.get("which_key_delay_ms").and_then(|value| reader.number("ui.which_key_delay_ms", value, 0));
+        config.which_key_delay_ms = delay.unwrap_or(config.which_key_delay_ms);
         config.images = ui
             .get("images")
             .and_then(|value| word(&mut reader, "images", value, &IMAGE_WAYS))

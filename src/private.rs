@@ -27,6 +27,12 @@ pub fn make_own_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Creates a temporary folder, which is removed when it is dropped.
+pub fn temporary_folder() -> io::Result<tempfile::TempDir> {
+    let mode = Permissions::from_mode(FOLDER_MODE);
+    tempfile::Builder::new().prefix("parlor-").permissions(mode).tempdir()
+}
+
 /// Opens a file for appending, and creates it if it does not exist.
 pub fn append(path: &Path) -> io::Result<File> {
     opened(OpenOptions::new().create(true).append(true), path)

@@ -73,6 +73,8 @@ pub struct Launch {
     pub theme_for: Option<ThemeFor>,
     /// Whether animations are disabled.
     pub reduced_motion: bool,
+    /// Delay after which the keys that continue a sequence are listed.
+    pub which_key_delay: Duration,
     /// Whether code blocks have line numbers.
     pub numbers_code: bool,
     /// How the user is notified.
@@ -181,6 +183,7 @@ impl Loop {
         ui::text::link::show(launch.has_links);
         let mut view = ViewState::new(&launch.keymap, now);
         view.has_motion = !launch.reduced_motion;
+        view.which_key_delay = launch.which_key_delay;
         view.numbers_code = launch.numbers_code;
         view.home.clone_from(&launch.home);
         view.copies_on_select = launch.copies_on_select;
@@ -486,7 +489,11 @@ impl Loop {
 
     fn on_service(&mut self, event: ServiceEvent, now: Instant) {
         self.doer.note_taken(&event);
-        if self.is_away && matches!(event, ServiceEvent::LoginDone(..) | ServiceEvent::EditorDone(_)) {
+        let is_back = matches!(
+            event,
+            ServiceEvent::LoginDone(..) | ServiceEvent::EditorDone(_) | ServiceEvent::DraftEdited { .. }
+        );
+        if self.is_away && is_back {
             self.come_back();
         }
         if let ServiceEvent::Copied { outcome: CopyOutcome::Terminal { sequence }, .. } = &event {
@@ -551,6 +558,7 @@ impl Loop {
                         self.doer.edit(launch, place.path, folder, editor.is_some());
                     }
                 }
+                Effect::EditDraft { session, text, folder } => self.edit_draft(session, text, folder),
                 Effect::Suspend => {
                     self.step_aside();
                     signals::suspend();

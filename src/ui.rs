@@ -31,6 +31,7 @@ mod title;
 pub mod transcript;
 pub mod view_state;
 mod welcome;
+mod which_key;
 
 pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
@@ -54,6 +55,7 @@ use render_context::{Glyphs, RenderContext};
 use theme::{Role, Theme};
 use transcript::TranscriptView;
 use view_state::{Hit, SPINNER_STEP};
+use which_key::PendingKeys;
 
 /// From this width on, plan, changed files and queue are shown beside the transcript.
 const SIDE_COLS: u16 = 160;
@@ -104,15 +106,27 @@ fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Ca
     let keymap = std::ptr::from_ref(scene.keymap) as usize;
     canvas.key((
         (scene.state.chrome_changes, &scene.state.flash, status::is_quiet(scene)),
-        (scene.look.spinner, view.composer.rev(), news, keymap),
+        (scene.look.spinner, view.composer.rev(), news, keymap, scene.pending, lists_keys(view)),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
         (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }
 
+/// Whether the keys that continue a sequence are listed.
+fn lists_keys(view: &ViewState) -> bool {
+    view.pending.as_ref().is_some_and(|keys| keys.shown_in(view.now, view.which_key_delay).is_none())
+}
+
 /// The key that all rows of the transcript depend on, if nothing else is drawn over them.
-fn ground(state: &State, session: &Session, look: &RenderContext<'_>, panes: &Panes) -> Option<u64> {
-    let is_covered = dialogs::base_focus(state) != dialogs::focus(state)
+fn ground(
+    state: &State,
+    session: &Session,
+    view: &ViewState,
+    look: &RenderContext<'_>,
+    panes: &Panes,
+) -> Option<u64> {
+    let is_covered = lists_keys(view)
+        || dialogs::base_focus(state) != dialogs::focus(state)
         || !state.modals.is_empty()
         || !session.asks.is_empty()
         || !dialogs::completions(state).is_empty()
@@ -135,6 +149,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     text::link::keep_files(session.place.far.is_none());
     let keymap = view.keymap.clone();
     let home = view.home.clone();
+    let pending = view.pending.as_ref().map(PendingKeys::label);
     let scene = FrameContext {
         state,
         session,
@@ -152,6 +167,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
             wraps: true,
         },
         keymap: &keymap,
+        pending: pending.as_deref(),
         home: home.as_deref(),
         marks: Marks::beside(&view.glyphs),
         until: std::cell::Cell::new(None),
@@ -172,7 +188,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     let request = modals::AnchoredRequest::new(&scene, view, panes.transcript);
     let request_rows = request.as_ref().map_or(0, modals::AnchoredRequest::rows);
     panes.transcript.height = panes.transcript.height.saturating_sub(request_rows);
-    let ground = ground(state, session, &scene.look, &panes);
+    let ground = ground(state, session, view, &scene.look, &panes);
     buf.begin(blank, panes.transcript, ground);
     if session.transcript.items().is_empty() {
         welcome::draw(&scene, panes.transcript, buf);
@@ -219,6 +235,11 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         cursor = of_dialog;
     }
     view.screen = Some(room(&scene, &panes, area.height));
+    if let Some(pending) = view.pending.as_ref().filter(|_| lists_keys(view)) {
+        let bottom = if is_free { panes.status.y } else { panes.rule.y };
+        let above = Rect { height: bottom.saturating_sub(area.y), ..area };
+        which_key::draw(&scene, pending, above, buf, &mut view.hits);
+    }
     if view.glyphs == Glyphs::plain() {
         // Truncated text ends in an ellipsis that such a terminal cannot show either.
         for cell in buf.content.iter_mut().filter(|cell| cell.symbol() == Glyphs::rich().ellipsis) {
@@ -289,7 +310,9 @@ pub fn next_frame_in(state: &State, view: &ViewState) -> Option<Duration> {
     let step = if view.has_motion { SPINNER_STEP } else { Duration::from_secs(1) };
     // A dialog that waits for a pause in typing shows that until it accepts keys.
     let quiet = dialogs::takes_answers_from(state).and_then(|at| at.checked_duration_since(view.now));
-    is_animating(state).then_some(step).into_iter().chain(quiet.filter(|left| !left.is_zero())).min()
+    let keys = view.pending.as_ref().and_then(|keys| keys.shown_in(view.now, view.which_key_delay));
+    let times = quiet.filter(|left| !left.is_zero()).into_iter().chain(keys);
+    is_animating(state).then_some(step).into_iter().chain(times).min()
 }
 
 /// The event that follows from the last frame: a change of the room on the screen, a changed reader position, or a request for the next page when the

@@ -10,6 +10,7 @@ mod e2e {
     pub mod bridge;
     mod ceiling;
     mod copy;
+    mod editor;
     mod forks;
     mod habits;
     mod modes;

@@ -48,7 +48,7 @@ pub use crate::app::state::fuzzy::rank;
 pub use asks::on_ask_shown;
 pub use changes::shown_files;
 pub use commands::is_allowed_during_request;
-pub use composer::{Completion, completions, on_draft, selected_completion, show_draft};
+pub use composer::{Completion, completions, on_draft, on_draft_edited, selected_completion, show_draft};
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use grace::{is_beside_draft, takes_answers, takes_answers_from, takes_input, takes_input_from};

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
@@ -126,6 +127,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         copies_on_select: config.copy_on_select,
         clipboard: Surroundings::judge(config::environment),
         reduced_motion: config.reduced_motion,
+        which_key_delay: Duration::from_millis(config.which_key_delay_ms),
         numbers_code: config.code_line_numbers,
         attention: attention::Settings {
             bell: config.bell,

@@ -1,14 +1,16 @@
-//! Key bindings: maps a key press in the focused context to an [`Action`] or a [`LineEdit`], and lists the
-//! keys of an action for help, hints and the palette.
+//! Key bindings: maps keys in the focused context to an [`Action`] or a [`LineEdit`], and lists the keys of an
+//! action for help, hints and the palette.
 //!
 //! The defaults are in the embedded `keymap.toml`; `[keys.CONTEXT]` tables of the configuration change them.
-//! `ui` determines the focused context, and `app` runs the actions.
+//! `ui` determines the focused context and collects the keys of a sequence, and `app` runs the actions.
 //!
-//! Invariants: no key is named elsewhere; an invalid binding is reported and does not affect the others.
+//! Invariants: no key is named elsewhere; an invalid binding is reported and does not affect the others; within
+//! a context, no bound key also starts a sequence, so that no timeout is needed to tell them apart.
 
 pub mod actions;
 pub mod chord;
 mod merge;
+pub mod sequence;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -16,14 +18,22 @@ use std::path::Path;
 
 use crossterm::event::KeyEvent;
 
-use self::actions::{all, info, name_of};
+use self::actions::{TASKS, all, info, name_of};
 use self::chord::Chord;
+use self::sequence::Sequence;
 use super::Origin;
 use super::read::Reader;
 use crate::model::{Action, LineEdit, PaletteCommand};
 
 /// The embedded defaults.
 pub const DEFAULTS: &str = include_str!("keymap/keymap.toml");
+
+/// Changes of the defaults, by the name in `keys.preset`.
+pub const PRESETS: &[(&str, &str)] = &[
+    ("default", ""),
+    ("emacs", include_str!("keymap/emacs.toml")),
+    ("vim", include_str!("keymap/vim.toml")),
+];
 
 /// The focused part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,6 +42,8 @@ pub enum Context {
     Main,
     /// `Main` while the prompt is empty; unbound keys are looked up in `Main`.
     EmptyPrompt,
+    /// Editing the prompt: keys that `Main` does not bind.
+    Composer,
     /// The transcript while it has the focus; unbound keys are looked up in `Main`.
     Browse,
     /// The search bar.
@@ -66,6 +78,7 @@ impl Context {
     pub const ALL: &'static [Self] = &[
         Self::Main,
         Self::EmptyPrompt,
+        Self::Composer,
         Self::Selection,
         Self::Browse,
         Self::Search,
@@ -86,6 +99,7 @@ impl Context {
         match self {
             Self::Main => "main",
             Self::EmptyPrompt => "empty-prompt",
+            Self::Composer => "composer",
             Self::Browse => "browse",
             Self::Search => "search",
             Self::List => "list",
@@ -107,6 +121,7 @@ impl Context {
         match self {
             Self::Main => "Prompt and transcript",
             Self::EmptyPrompt => "Empty prompt",
+            Self::Composer => "Prompt text",
             Self::Browse => "Browsing the transcript",
             Self::Search => "Search",
             Self::List => "Lists",
@@ -126,8 +141,9 @@ impl Context {
     /// The contexts in which a key is looked up, in order.
     fn chain(self) -> &'static [Self] {
         match self {
-            Self::Main => &[Self::Main, Self::Global],
-            Self::EmptyPrompt => &[Self::EmptyPrompt, Self::Main, Self::Global],
+            Self::Main => &[Self::Main, Self::Composer, Self::Global],
+            Self::EmptyPrompt => &[Self::EmptyPrompt, Self::Main, Self::Composer, Self::Global],
+            Self::Composer => &[Self::Composer],
             Self::Browse => &[Self::Browse, Self::Main, Self::Global],
             Self::Search => &[Self::Search, Self::Global],
             Self::List => &[Self::List, Self::Global],
@@ -149,8 +165,21 @@ impl Context {
     fn is_for_typing(self) -> bool {
         matches!(
             self,
-            Self::Main | Self::Search | Self::List | Self::Sessions | Self::Text | Self::Line | Self::Global
+            Self::Main
+                | Self::Composer
+                | Self::Search
+                | Self::List
+                | Self::Sessions
+                | Self::Text
+                | Self::Line
+                | Self::Global
         )
+    }
+
+    /// Whether a sequence may start with a key that types a character: no text is ever typed here, or text
+    /// fields get the key first.
+    fn allows_text_prefix(self) -> bool {
+        matches!(self, Self::Browse | Self::Form | Self::Queue | Self::Changes)
     }
 }
 
@@ -158,10 +187,28 @@ impl Context {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Binding {
     pub context: Context,
-    pub chord: Chord,
+    pub keys: Sequence,
     /// The action; `None` disables the key, also in later contexts of the chain.
     pub action: Option<Action>,
     pub origin: Origin,
+}
+
+/// What keys are bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookup {
+    Action(Action),
+    /// The start of one or more sequences.
+    Prefix,
+    Unbound,
+}
+
+/// A key that continues a sequence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Continuation {
+    /// The label of the key.
+    pub key: String,
+    /// The action; `None` if more keys follow.
+    pub action: Option<Action>,
 }
 
 /// A key for a line of text.
@@ -175,16 +222,18 @@ struct EditBinding {
 /// All key bindings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Keymap {
+    preset: &'static str,
     bindings: Vec<Binding>,
     edits: Vec<EditBinding>,
     /// Labels of the keys per context and action, cached because hints need them in each frame.
     labels: HashMap<(Context, Action), Vec<String>>,
 }
 
-/// A row of the help: an action with its keys in one context.
+/// A row of the help: an action with its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelpRow {
-    pub context: Context,
+    /// The heading: a task, or the title of the context.
+    pub title: &'static str,
     /// The action; numbered choices share one row under the first.
     pub action: Action,
     /// Labels of its keys: `Ctrl+P`.
@@ -207,17 +256,84 @@ const EDITS: &[(&str, LineEdit)] = &[
 impl Keymap {
     /// The default bindings of `keymap.toml`.
     pub fn defaults() -> Self {
-        let mut keymap = Self::default();
-        let (mut reader, table) = Reader::parse(Path::new("keymap.toml"), DEFAULTS);
-        if let Some(keys) = table.get_ref().get("keys").and_then(|keys| keys.get_ref().as_table()) {
-            keymap.merge(&mut reader, keys, |_| Origin::Default);
-        }
+        let mut keymap = Self { preset: "default", ..Self::default() };
+        keymap.merge_embedded(DEFAULTS);
         keymap
+    }
+
+    /// The name of the preset.
+    pub fn preset(&self) -> &'static str {
+        self.preset
+    }
+
+    /// Merges an embedded file.
+    fn merge_embedded(&mut self, text: &str) {
+        let (mut reader, table) = Reader::parse(Path::new("keymap.toml"), text);
+        if let Some(keys) = table.get_ref().get("keys").and_then(|keys| keys.get_ref().as_table()) {
+            self.merge(&mut reader, keys, |_| Origin::Default);
+        }
     }
 
     /// The action of a key press in a context. Key releases have none.
     pub fn lookup(&self, context: Context, key: &KeyEvent) -> Option<Action> {
-        self.find(context, Chord::of(key)?)
+        match self.resolve(context, &[Chord::of(key)?]) {
+            Lookup::Action(action) => Some(action),
+            Lookup::Prefix | Lookup::Unbound => None,
+        }
+    }
+
+    /// What keys, pressed one after the other, are bound to in a context. The first context of the chain that
+    /// binds them, or a sequence that starts with them, decides.
+    pub fn resolve(&self, context: Context, keys: &[Chord]) -> Lookup {
+        context.chain().iter().find_map(|place| self.resolve_in(*place, keys)).unwrap_or(Lookup::Unbound)
+    }
+
+    /// The same without later contexts; `None` if this one does not bind the keys.
+    fn resolve_in(&self, place: Context, keys: &[Chord]) -> Option<Lookup> {
+        self.bindings.iter().filter(|binding| binding.context == place).find_map(|binding| {
+            if binding.keys.chords() == keys {
+                Some(binding.action.map_or(Lookup::Unbound, Lookup::Action))
+            } else {
+                (binding.action.is_some() && binding.keys.continues(keys)).then_some(Lookup::Prefix)
+            }
+        })
+    }
+
+    /// The keys that continue a sequence in a context: commands first, each in the order of letters and other keys.
+    /// Numbered keys are one entry.
+    pub fn continuations(&self, context: Context, prefix: &[Chord]) -> Vec<Continuation> {
+        let mut found: Vec<Continuation> = Vec::new();
+        let mut taken = HashSet::new();
+        let bindings = context
+            .chain()
+            .iter()
+            .flat_map(|place| self.bindings.iter().filter(move |binding| binding.context == *place));
+        for keys in bindings.map(|binding| &binding.keys).filter(|keys| keys.continues(prefix)) {
+            let Some(next) = keys.chords().get(prefix.len()).filter(|next| taken.insert(**next)) else {
+                continue;
+            };
+            let all: Vec<Chord> = prefix.iter().chain([next]).copied().collect();
+            let action = match self.resolve(context, &all) {
+                Lookup::Action(action) => Some(first_of_numbered(action)),
+                Lookup::Prefix => None,
+                Lookup::Unbound => continue,
+            };
+            let same = found.iter_mut().find(|known| action.is_some() && known.action == action);
+            match same.filter(|known| digit_of(&known.key).is_some()).zip(digit_of(&next.label())) {
+                Some((known, digit)) => {
+                    let first = known.key.split('…').next().unwrap_or_default();
+                    known.key = format!("{first}…{digit}");
+                }
+                None => found.push(Continuation { key: next.label(), action }),
+            }
+        }
+        let is_command =
+            |action: Option<Action>| action.and_then(info).is_none_or(|info| info.group.is_some());
+        found.sort_by_cached_key(|next| {
+            let is_letter = next.key.chars().count() == 1 && next.key.chars().all(char::is_alphabetic);
+            (!is_command(next.action), !is_letter, next.key.to_lowercase(), next.key.clone())
+        });
+        found
     }
 
     /// The edit of a key press in a text field, including typed text.
@@ -236,46 +352,49 @@ impl Keymap {
 
     /// Rebuilds the cached labels from all bindings.
     fn label(&mut self) {
-        self.labels.clear();
+        let mut labels: HashMap<(Context, Action), Vec<String>> = HashMap::new();
         for context in Context::ALL {
             let mut taken = HashSet::new();
             for place in context.chain() {
                 for binding in self.bindings.iter().filter(|binding| binding.context == *place) {
-                    // The first context of the chain that binds a key wins.
-                    if let (true, Some(action)) = (taken.insert(binding.chord), binding.action) {
-                        self.labels.entry((*context, action)).or_default().push(binding.chord.label());
+                    // The first context of the chain that binds a key, or a prefix of it, wins.
+                    let chords = binding.keys.chords();
+                    let is_reached = |len| {
+                        let before = chords.get(..len).unwrap_or_default();
+                        self.resolve(*context, before) == Lookup::Prefix
+                    };
+                    if let (true, Some(action)) = (taken.insert(&binding.keys), binding.action)
+                        && (1..chords.len()).all(is_reached)
+                    {
+                        labels.entry((*context, action)).or_default().push(binding.keys.label());
                     }
                 }
             }
         }
+        self.labels = labels;
     }
 
-    /// All bindings by context, in the order of the help.
+    /// All bindings: those of the prompt and the transcript by task, and those of other contexts after them.
     pub fn help(&self) -> Vec<HelpRow> {
-        let mut rows: Vec<HelpRow> = Vec::new();
-        for context in Context::ALL {
-            let first = rows.len();
+        let mut rows: Vec<(usize, HelpRow)> = Vec::new();
+        for (place, context) in Context::ALL.iter().enumerate() {
             for binding in self.bindings.iter().filter(|binding| binding.context == *context) {
                 let Some(info) = binding.action.and_then(info) else { continue };
-                let key = binding.chord.label();
-                let shown = match info.action {
-                    Action::Choose(_) => Action::Choose(1),
-                    Action::ShowTab(_) => Action::ShowTab(1),
-                    other => other,
+                let key = binding.keys.label();
+                let action = first_of_numbered(info.action);
+                let (order, title) = match context {
+                    Context::Main | Context::Global => info.task(),
+                    Context::Composer if info.group.is_some() => info.task(),
+                    other => (TASKS + place, other.title()),
                 };
-                match rows.iter_mut().skip(first).find(|row| row.action == shown) {
-                    Some(row) => row.keys.push(key),
-                    None => {
-                        rows.push(HelpRow {
-                            context: *context,
-                            action: shown,
-                            keys: vec![key],
-                            text: info.text,
-                        });
-                    }
+                match rows.iter_mut().find(|(at, row)| *at == order && row.action == action) {
+                    Some((_, row)) => row.keys.push(key),
+                    None => rows.push((order, HelpRow { title, action, keys: vec![key], text: info.text })),
                 }
             }
         }
+        rows.sort_by_key(|(order, _)| *order);
+        let mut rows: Vec<HelpRow> = rows.into_iter().map(|(_, row)| row).collect();
         let is_numbered = |row: &&mut HelpRow| matches!(row.action, Action::Choose(_) | Action::ShowTab(_));
         for row in rows.iter_mut().filter(is_numbered) {
             row.keys = shorten_digits(&row.keys);
@@ -303,11 +422,11 @@ impl Keymap {
     /// The help as a Markdown table for the documentation, without the keys that all dialogs share: arrows,
     /// page keys, Home, End, Enter, Tab.
     pub fn markdown(&self) -> String {
-        let mut text = "| Where | Keys | What |\n| --- | --- | --- |\n".to_owned();
+        let mut text = "| Task or place | Keys | What |\n| --- | --- | --- |\n".to_owned();
         let mut place = None;
         for row in self.help().into_iter().filter(|row| !is_plain_motion(row.action)) {
-            let title = if place == Some(row.context) { "" } else { row.context.title() };
-            place = Some(row.context);
+            let title = if place == Some(row.title) { "" } else { row.title };
+            place = Some(row.title);
             let keys: Vec<String> = row.keys.iter().map(|key| format!("`{key}`")).collect();
             let _ = writeln!(text, "| {title} | {} | {} |", keys.join(" "), row.text);
         }
@@ -320,7 +439,7 @@ impl Keymap {
         for context in Context::ALL {
             for binding in self.bindings.iter().filter(|binding| binding.context == *context) {
                 let name = binding.action.and_then(name_of).unwrap_or("none");
-                entries.push((context.name(), binding.chord.syntax(), name, binding.origin));
+                entries.push((context.name(), binding.keys.syntax(), name, binding.origin));
             }
         }
         for binding in &self.edits {
@@ -329,15 +448,14 @@ impl Keymap {
         }
         entries
     }
+}
 
-    fn find(&self, context: Context, chord: Chord) -> Option<Action> {
-        let places = context.chain().iter();
-        let mut found = places.filter_map(|place| self.binding(*place, chord));
-        found.next().and_then(|binding| binding.action)
-    }
-
-    fn binding(&self, context: Context, chord: Chord) -> Option<&Binding> {
-        self.bindings.iter().find(|binding| binding.context == context && binding.chord == chord)
+/// The first of the numbered actions that share a row of the help.
+fn first_of_numbered(action: Action) -> Action {
+    match action {
+        Action::Choose(_) => Action::Choose(1),
+        Action::ShowTab(_) => Action::ShowTab(1),
+        other => other,
     }
 }
 
@@ -351,19 +469,35 @@ fn is_plain_motion(action: Action) -> bool {
 
 /// Shortens `1`, `2`, `3` to `1…3`, and `Alt+1` to `Alt+9` to `Alt+1…9`; other keys follow unchanged.
 fn shorten_digits(keys: &[String]) -> Vec<String> {
-    let mut digits: Vec<&String> = keys.iter().filter(|key| digit_of(key).is_some()).collect();
-    digits.sort();
-    let mut shown = match (digits.first(), digits.last().and_then(|key| digit_of(key))) {
-        (Some(first), Some(last)) if digits.len() > 2 => vec![format!("{first}…{last}")],
-        _ => digits.into_iter().cloned().collect(),
-    };
-    shown.extend(keys.iter().filter(|key| digit_of(key).is_none()).cloned());
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut others = Vec::new();
+    for key in keys {
+        let Some(digit) = digit_of(key) else {
+            others.push(key.clone());
+            continue;
+        };
+        let before = key.strip_suffix(digit).unwrap_or_default();
+        match groups.iter_mut().find(|(known, _)| *known == before) {
+            Some((_, digits)) => digits.push(digit),
+            None => groups.push((before, vec![digit])),
+        }
+    }
+    let mut shown = Vec::new();
+    for (before, mut digits) in groups {
+        digits.sort_unstable();
+        match digits.as_slice() {
+            [first, .., last] if digits.len() > 2 => shown.push(format!("{before}{first}…{last}")),
+            _ => shown.extend(digits.iter().map(|digit| format!("{before}{digit}"))),
+        }
+    }
+    shown.extend(others);
     shown
 }
 
-/// The digit of a key, pressed with or without Alt.
+/// The digit that a key or sequence ends with, alone or after Alt.
 fn digit_of(key: &str) -> Option<&str> {
-    let digit = key.strip_prefix("Alt+").unwrap_or(key);
+    let last = key.rsplit(' ').next().unwrap_or(key);
+    let digit = last.rsplit(['+', '…']).next().unwrap_or(last);
     (digit.len() == 1 && digit.bytes().all(|byte| byte.is_ascii_digit())).then_some(digit)
 }
 

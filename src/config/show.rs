@@ -55,6 +55,8 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.value("ui.plain", "plain", config.plain);
     out.value("ui.reduced_motion", "reduced_motion", config.reduced_motion);
     out.value("ui.code_line_numbers", "code_line_numbers", config.code_line_numbers);
+    let delay = i64::try_from(config.which_key_delay_ms).unwrap_or(i64::MAX);
+    out.value("ui.which_key_delay_ms", "which_key_delay_ms", delay);
     out.value("ui.bell", "bell", config.bell);
     out.value("ui.notify", "notify", config.notify.as_str());
     out.value("ui.title", "title", config.title);
@@ -242,6 +244,8 @@ impl Out<'_> {
     }
 
     fn keys(&mut self) {
+        self.head("[keys]");
+        self.value("keys.preset", "preset", self.config.keymap.preset());
         let mut place = "";
         let entries = self.config.keymap.entries();
         for (context, chord, action, origin) in &entries {

@@ -22,6 +22,33 @@ pub enum Action {
     HistoryNext,
     /// Accepts the selected completion.
     Complete,
+    /// Opens the prompt in the user's editor.
+    EditDraft,
+
+    CursorLeft,
+    CursorRight,
+    WordLeft,
+    WordRight,
+    LineStart,
+    LineEnd,
+    ParagraphUp,
+    ParagraphDown,
+    DraftStart,
+    DraftEnd,
+    /// Deletes the character before the cursor.
+    DeleteBefore,
+    /// Deletes the character after the cursor.
+    DeleteAfter,
+    /// Deletes the word before the cursor.
+    DeleteWordBefore,
+    /// Deletes the word after the cursor.
+    DeleteWordAfter,
+    DeleteToLineStart,
+    DeleteToLineEnd,
+    /// Inserts the text that was deleted last.
+    Yank,
+    Undo,
+    Redo,
 
     ScrollLineUp,
     ScrollLineDown,

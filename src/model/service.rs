@@ -129,6 +129,14 @@ pub enum ServiceEvent {
     LoginDone(ConnId, Result<(), String>),
     /// An editor that used the terminal ended; `Err` contains the failure.
     EditorDone(Result<(), String>),
+    /// The editor of a draft ended.
+    DraftEdited {
+        session: SessionKey,
+        /// The draft that was opened.
+        before: String,
+        /// The edited text, `None` if it is unchanged, or the failure.
+        edited: Result<Option<String>, String>,
+    },
     /// A copy request finished.
     Copied { what: String, outcome: CopyOutcome },
     /// The saved grants of all agents.

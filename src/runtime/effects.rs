@@ -221,6 +221,7 @@ impl EffectRunner {
             | Effect::CaptureMouse(_)
             | Effect::RunLogin { .. }
             | Effect::OpenFile { .. }
+            | Effect::EditDraft { .. }
             | Effect::Suspend => {}
         }
     }
@@ -254,6 +255,15 @@ impl EffectRunner {
             } else {
                 Some(ServiceEvent::EditorDone(done))
             }
+        });
+    }
+
+    /// Edits a draft in the user's editor; the terminal was released before, unless the editor has a window.
+    pub fn edit_draft(&self, session: SessionKey, before: String, folder: PathBuf) {
+        let template = self.editor.clone();
+        self.work(move || {
+            let edited = editor::edit_text(template.as_deref(), &before, &folder);
+            Some(ServiceEvent::DraftEdited { session, before, edited })
         });
     }
 

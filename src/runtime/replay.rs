@@ -375,6 +375,7 @@ impl Replay {
                 | Effect::ReadGit { .. }
                 | Effect::OpenUrl(_)
                 | Effect::OpenFile { .. }
+                | Effect::EditDraft { .. }
                 | Effect::RunLogin { .. }
                 | Effect::Copy(_)
                 | Effect::CopySelection

@@ -1,12 +1,14 @@
 //! Releases the terminal to an editor or a sign-in command and takes it back; shows the status outside of the screen, for a
 //! user who is in another window.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use super::Loop;
 use super::keys::Keys;
 use crate::app::state::tab;
-use crate::model::SessionKey;
+use crate::model::{Location, SessionKey};
+use crate::services::editor::DRAFT_NAME;
 use crate::ui;
 
 impl Loop {
@@ -53,6 +55,17 @@ impl Loop {
         // The progress is cleared with the screen.
         self.attention.forget_progress();
         self.tty.leave();
+    }
+
+    /// Edits a draft in the user's editor.
+    pub(super) fn edit_draft(&mut self, session: SessionKey, text: String, folder: PathBuf) {
+        let place = Location { path: folder.join(DRAFT_NAME), line: None };
+        if let Some(launch) = self.doer.editor_for(&place, None) {
+            if !launch.is_windowed {
+                self.step_aside();
+            }
+            self.doer.edit_draft(session, text, folder);
+        }
     }
 
     /// Takes the screen back.

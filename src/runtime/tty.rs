@@ -210,8 +210,12 @@ fn take_screen(mouse: bool, follows_colors: bool, questions: &str) -> anyhow::Re
         EnableBracketedPaste,
         EnableFocusChange,
         Print(KEEP_TITLE),
-        // Terminals without the kitty protocol ignore this; others distinguish Shift+Enter.
-        PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
+        // Terminals without the kitty protocol ignore this. Others distinguish Shift+Enter, and report the character
+        // that a key types with Shift, which depends on the layout of the keyboard.
+        PushKeyboardEnhancementFlags(
+            KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
+                | KeyboardEnhancementFlags::REPORT_ALTERNATE_KEYS
+        ),
     )?;
     if mouse {
         queue!(out, EnableMouseCapture)?;

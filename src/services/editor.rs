@@ -1,13 +1,16 @@
-//! Opens a file in the user's editor, at a line.
+//! Opens a file in the user's editor, at a line, or edits a text in it.
 //!
 //! Builds the command line from a template and runs it. The template is split like a shell command before `{path}` and
 //! `{line}` are replaced, so that a path is always a single argument. Without placeholders, the arguments are appended
 //! in the editor's own format. `runtime` releases the screen first.
 
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::Stdio;
 
 use crate::model::Location;
+use crate::private;
 use crate::program::{Start, StartedBy};
 
 /// Editors with their own window, for which parlor does not release the screen.
@@ -35,6 +38,12 @@ const WINDOWED: &[&str] = &[
     "open",
 ];
 
+/// Name of the file with the text to edit.
+pub const DRAFT_NAME: &str = "prompt.md";
+
+/// Maximum size of an edited text in bytes.
+const DRAFT_MAX_BYTES: u64 = 4 << 20;
+
 /// An editor command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
@@ -53,7 +62,7 @@ impl Launch {
         let Some(program) = words.first() else {
             return Err("the editor command is empty".to_owned());
         };
-        let program = Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let program = stem(program);
         let path = place.path.display().to_string();
         let line = place.line.unwrap_or(1).to_string();
         if words.iter().any(|word| word.contains("{path}")) {
@@ -64,6 +73,26 @@ impl Launch {
             words.extend(arguments(&program, &path, place.line));
         }
         Ok(Self { is_windowed: WINDOWED.contains(&program.as_str()), words })
+    }
+
+    /// The same command, but an editor with its own window exits only when the file is closed.
+    fn until_closed(mut self) -> Result<Self, String> {
+        let program = self.words.first().map(|word| stem(word)).unwrap_or_default();
+        let flag = match program.as_str() {
+            _ if !self.is_windowed => return Ok(self),
+            "gvim" | "mvim" => "--nofork",
+            "kate" => "--block",
+            "open" | "xdg-open" => {
+                return Err(format!(
+                    "{program} does not wait for the file. Set `editor` in the configuration."
+                ));
+            }
+            _ => "--wait",
+        };
+        if !self.words.iter().any(|word| [flag, "-w", "-f"].contains(&word.as_str())) {
+            self.words.insert(1, flag.to_owned());
+        }
+        Ok(self)
     }
 
     /// Runs the editor: until it exits in the terminal, or in the background if it has its own window.
@@ -87,6 +116,35 @@ impl Launch {
             }
         }
     }
+}
+
+/// The name of a program without its folder and extension.
+fn stem(program: &str) -> String {
+    Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Edits a text in the user's editor and returns the result; `None` if it is unchanged. The file is private to the
+/// user and removed afterwards. Fails if the editor does.
+pub fn edit_text(template: Option<&str>, text: &str, folder: &Path) -> Result<Option<String>, String> {
+    let unusable = |error: io::Error| format!("Could not use a temporary file: {error}.");
+    let own = private::temporary_folder().map_err(unusable)?;
+    let path = own.path().join(DRAFT_NAME);
+    let mut file = private::create_new(&path).map_err(unusable)?;
+    // Editors expect a line break at the end.
+    file.write_all(format!("{text}\n").as_bytes()).map_err(unusable)?;
+    drop(file);
+    let launch = Launch::of(template, &Location { path: path.clone(), line: None })?;
+    launch.until_closed()?.run(folder)?;
+    let mut bytes = Vec::new();
+    let file = File::open(&path).map_err(|error| format!("Could not read the edited text: {error}."))?;
+    file.take(DRAFT_MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unusable)?;
+    if bytes.len() as u64 > DRAFT_MAX_BYTES {
+        return Err("The edited text is larger than 4 MiB.".to_owned());
+    }
+    let edited = String::from_utf8(bytes).map_err(|_| "The edited text is not valid UTF-8.".to_owned())?;
+    let edited = edited.strip_suffix('\n').unwrap_or(&edited);
+    let edited = edited.strip_suffix('\r').unwrap_or(edited);
+    Ok((edited != text).then(|| edited.to_owned()))
 }
 
 /// Replaces both placeholders in one pass, so that a path with `{line}` is unchanged.
@@ -178,5 +236,56 @@ mod tests {
         assert_eq!(run("true"), Ok(()));
         assert!(run("false").is_err_and(|error| error.contains("false exited")));
         assert!(run("no-such-editor").is_err_and(|error| error.contains("Could not run no-such-editor")));
+    }
+
+    fn edited(script: &str, text: &str) -> Result<Option<String>, String> {
+        edit_text(Some(&format!("sh -c '{script}' sh")), text, &std::env::temp_dir())
+    }
+
+    #[test]
+    fn edited_text_is_returned_without_the_last_line_break() {
+        assert_eq!(edited(r#"printf "two\n" >> "$1""#, "one"), Ok(Some("one\ntwo".to_owned())));
+        assert_eq!(edited(r#"printf "a\r\n" > "$1""#, ""), Ok(Some("a".to_owned())));
+        assert_eq!(edited(r#": > "$1""#, "one"), Ok(Some(String::new())), "an emptied file");
+        for text in ["", "one", "one\n", "ä\n\n"] {
+            assert_eq!(edited("true", text), Ok(None), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_edited_file_is_private_and_removed() {
+        let script = r#"{ echo "$1"; ls -ld "${1%/*}" "$1"; } > "$1.new"; mv "$1.new" "$1""#;
+        let told = edited(script, "secret").unwrap().unwrap();
+        let lines: Vec<&str> = told.lines().collect();
+        let [path, folder, file] = lines[..] else { panic!("{told}") };
+        assert!(path.ends_with(DRAFT_NAME) && !Path::new(path).parent().unwrap().exists(), "{told}");
+        assert!(folder.starts_with("drwx------") && file.starts_with("-rw-------"), "{told}");
+    }
+
+    #[test]
+    fn failures_of_the_editor_are_reported() {
+        assert!(edited("exit 3", "x").is_err_and(|error| error.contains("sh exited with exit status: 3")));
+        assert!(
+            edited(r#"rm "$1""#, "x").is_err_and(|error| error.contains("Could not read the edited text"))
+        );
+        let error = edited(r#"printf "\377" > "$1""#, "x");
+        assert_eq!(error, Err("The edited text is not valid UTF-8.".to_owned()));
+        let error = edited(r#"head -c 5000000 /dev/zero > "$1""#, "x");
+        assert_eq!(error, Err("The edited text is larger than 4 MiB.".to_owned()));
+        let missing = edit_text(Some("no-such-editor -x"), "x", &std::env::temp_dir());
+        assert!(missing.is_err_and(|error| error.contains("Could not run no-such-editor")));
+    }
+
+    #[test]
+    fn editors_with_windows_wait_for_the_file() {
+        let words = |template| {
+            let launch = Launch::of(Some(template), &place("/a", None))?.until_closed()?;
+            Ok::<_, String>(launch.words.join(" "))
+        };
+        assert_eq!(words("code -n"), Ok("code --wait -n /a".to_owned()));
+        assert_eq!(words("code --wait"), Ok("code --wait /a".to_owned()));
+        assert_eq!(words("gvim"), Ok("gvim --nofork /a".to_owned()));
+        assert_eq!(words("vim"), Ok("vim /a".to_owned()));
+        assert!(words("xdg-open").is_err_and(|error| error.contains("does not wait")));
     }
 }

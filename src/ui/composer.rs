@@ -1,12 +1,13 @@
 //! The text area of the prompt: multi-line editing, undo, word motions, soft wrapping, and the list of
 //! completions above it.
 //!
-//! Receives keys and pastes from `input`; [`Composer::text`] returns the text. The keymap decides which keys
-//! send it, and `app::dialogs` provides the completions.
+//! Receives typed characters, editing actions and pastes from `input`; [`Composer::text`] returns the text.
+//! `app::dialogs` provides the completions.
 //!
 //! Invariants: the text contains no control characters except line breaks and tabs; the cursor is never
 //! inside a grapheme.
 
+mod edits;
 mod line_break;
 
 use ratatui::buffer::Buffer;
@@ -15,12 +16,12 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::widgets::Widget;
 use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
-use unicode_segmentation::UnicodeSegmentation;
 
 use crate::app::SessionPhase;
 use crate::app::dialogs::{Completion, completions, selected_completion};
 use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
+use crate::config::keymap::chord::Chord;
 use crate::model::{Action, ArchiveRow};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
@@ -36,16 +37,6 @@ pub(super) const MOST_ROWS: u16 = 8;
 
 /// Maximum number of completions shown.
 const MOST_COMPLETIONS: usize = 6;
-
-/// Editing keys for the help; they are fixed in the text area and cannot be bound.
-pub(super) const TEXT_KEYS: &[(&str, &str)] = &[
-    ("Ctrl+Left  Ctrl+Right", "Move by word"),
-    ("Ctrl+A  Ctrl+E", "Move to start or end of line"),
-    ("Ctrl+W  Alt+D", "Delete previous or next word"),
-    ("Ctrl+U  Ctrl+K", "Delete to start or end of line"),
-    ("Ctrl+Y", "Paste deleted text"),
-    ("Ctrl+_  Alt+_", "Undo, redo"),
-];
 
 #[derive(Debug, Clone)]
 pub(super) struct Composer {
@@ -121,6 +112,12 @@ impl Composer {
         self.forget();
     }
 
+    /// Replaces the text as an edit that can be undone, and moves the cursor to its end.
+    pub fn replace(&mut self, text: &str) {
+        self.clear();
+        self.insert(text);
+    }
+
     /// A number that changes when the text or the cursor may have changed.
     pub fn rev(&self) -> u64 {
         self.rev
@@ -150,36 +147,14 @@ impl Composer {
         self.forget();
     }
 
-    /// Handles a key without a binding. Returns whether the text changed.
+    /// Inserts the character that a key types. Returns whether it types one.
     pub fn on_key(&mut self, key: &KeyEvent) -> bool {
-        let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-        let is_alt = key.modifiers.contains(KeyModifiers::ALT);
-        self.forget();
-        match (key.code, is_ctrl, is_alt) {
-            (KeyCode::Left, false, false) => self.step(-1),
-            (KeyCode::Right, false, false) => self.step(1),
-            (KeyCode::Backspace, false, false) => self.erase(-1),
-            (KeyCode::Delete, false, false) => self.erase(1),
-            (KeyCode::Backspace, true, _) => self.area.delete_word(),
-            (KeyCode::Char('u'), true, false) => self.area.delete_line_by_head(),
-            // Terminals report Ctrl+_ in several ways.
-            (KeyCode::Char('_' | '/' | '7'), true, false) => self.area.undo(),
-            (KeyCode::Char('_'), false, true) => self.area.redo(),
-            // Disables keys of the text area that the keymap handles or that have no use here.
-            (
-                KeyCode::Enter
-                | KeyCode::Esc
-                | KeyCode::PageUp
-                | KeyCode::PageDown
-                | KeyCode::Tab
-                | KeyCode::BackTab
-                | KeyCode::F(_),
-                ..,
-            )
-            | (KeyCode::Char('m' | 'j' | 'p' | 'n' | 'v' | 'c' | 'x' | 'r'), true, _) => false,
-            (KeyCode::Char(letter), ..) if letter.is_control() => false,
-            _ => self.area.input(*key),
+        let typed = Chord::of(key).and_then(|chord| chord.typed()).filter(|letter| !letter.is_control());
+        if let Some(letter) = typed {
+            self.area.insert_char(letter);
+            self.forget();
         }
+        typed.is_some()
     }
 
     /// Moves the cursor one row up or down; returns false at the first or last row, where the prompt history
@@ -257,6 +232,7 @@ impl Composer {
         let is_same = |drawn: &Drawn| drawn.style == style && drawn.cells.area == place;
         if self.drawn.as_ref().is_none_or(|drawn| !is_same(drawn)) {
             self.area.set_style(style);
+            self.area.set_selection_style(scene.style(Role::Selection));
             let mut cells = Buffer::empty(place);
             cells.set_style(place, scene.style(Role::Text));
             (&self.area).render(place, &mut cells);
@@ -285,44 +261,6 @@ impl Composer {
         let x = u16::try_from(cols).unwrap_or(u16::MAX).min(place.width.saturating_sub(1));
         let y = u16::try_from(screen.row).unwrap_or(u16::MAX).saturating_sub(top);
         Position::new(place.x + x, place.y + y.min(place.height.saturating_sub(1)))
-    }
-
-    /// Moves the cursor to the next or previous grapheme boundary.
-    fn step(&mut self, direction: i8) -> bool {
-        let (ahead, step) = if direction < 0 {
-            (self.before(), CursorMove::Back)
-        } else {
-            (self.behind(), CursorMove::Forward)
-        };
-        self.area.cancel_selection();
-        for _ in 0..ahead.max(1) {
-            self.area.move_cursor(step);
-        }
-        false
-    }
-
-    fn erase(&mut self, direction: i8) -> bool {
-        let chars = if direction < 0 { self.before() } else { self.behind() };
-        let mut is_change = false;
-        for _ in 0..chars.max(1) {
-            is_change |= if direction < 0 { self.area.delete_char() } else { self.area.delete_next_char() };
-        }
-        is_change
-    }
-
-    /// Number of chars in the grapheme before the cursor; 0 at the start of a line.
-    fn before(&self) -> usize {
-        let DataCursor(row, col) = self.area.cursor();
-        let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
-        let head: String = line.chars().take(col).collect();
-        head.graphemes(true).next_back().map_or(0, |last| last.chars().count())
-    }
-
-    fn behind(&self) -> usize {
-        let DataCursor(row, col) = self.area.cursor();
-        let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
-        let tail: String = line.chars().skip(col).collect();
-        tail.graphemes(true).next().map_or(0, |first| first.chars().count())
     }
 }
 
@@ -456,10 +394,10 @@ mod tests {
     fn editing_works_by_grapheme() {
         let mut composer = typed("a");
         composer.insert("👨‍👩‍👧e\u{301}");
-        assert!(composer.on_key(&key(KeyCode::Backspace, KeyModifiers::NONE)));
+        assert_eq!(composer.act(Action::DeleteBefore, false), Some(true));
         assert_eq!(composer.text(), "a👨‍👩‍👧");
-        composer.on_key(&key(KeyCode::Left, KeyModifiers::NONE));
-        assert!(composer.on_key(&key(KeyCode::Delete, KeyModifiers::NONE)));
+        assert_eq!(composer.act(Action::CursorLeft, false), Some(false));
+        assert_eq!(composer.act(Action::DeleteAfter, false), Some(true));
         assert_eq!(composer.text(), "a");
     }
 
@@ -468,7 +406,7 @@ mod tests {
         let mut composer = Composer::default();
         assert!(composer.insert("one\r\ntwo\rthree\u{1b}[31m\u{7}"));
         assert_eq!(composer.text(), "one\ntwo\nthree[31m");
-        assert!(composer.on_key(&key(KeyCode::Char('_'), KeyModifiers::CONTROL)), "undo removes the paste");
+        assert_eq!(composer.act(Action::Undo, false), Some(true));
         assert_eq!(composer.text(), "");
     }
 
@@ -478,7 +416,7 @@ mod tests {
         composer.insert("\ntwo\nthree");
         composer.clear();
         assert_eq!(composer.text(), "");
-        assert!(composer.on_key(&key(KeyCode::Char('_'), KeyModifiers::CONTROL)));
+        assert_eq!(composer.act(Action::Undo, false), Some(true));
         assert_eq!(composer.text(), "one\ntwo\nthree");
         composer.set_text(&"x".repeat(70_000));
         composer.clear();
@@ -508,20 +446,25 @@ mod tests {
     #[test]
     fn deleted_words_can_be_pasted() {
         let mut composer = typed("one two");
-        assert!(composer.on_key(&key(KeyCode::Char('w'), KeyModifiers::CONTROL)));
+        assert_eq!(composer.act(Action::DeleteWordBefore, false), Some(true));
         assert_eq!(composer.text(), "one ");
-        assert!(composer.on_key(&key(KeyCode::Char('u'), KeyModifiers::CONTROL)));
+        assert_eq!(composer.act(Action::DeleteToLineStart, false), Some(true));
         assert_eq!(composer.text(), "");
-        assert!(composer.on_key(&key(KeyCode::Char('y'), KeyModifiers::CONTROL)));
+        assert_eq!(composer.act(Action::Yank, false), Some(true));
         assert_eq!(composer.text(), "one ");
     }
 
     #[test]
-    fn command_keys_do_not_edit_the_text() {
+    fn only_characters_are_typed() {
         let mut composer = typed("x");
         for code in [KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::PageUp, KeyCode::F(1)] {
             assert!(!composer.on_key(&key(code, KeyModifiers::NONE)), "{code:?}");
         }
-        assert_eq!(composer.text(), "x");
+        for modifiers in [KeyModifiers::CONTROL, KeyModifiers::ALT, KeyModifiers::SUPER] {
+            assert!(!composer.on_key(&key(KeyCode::Char('a'), modifiers)), "{modifiers:?}");
+        }
+        assert!(composer.on_key(&key(KeyCode::Char('y'), KeyModifiers::SHIFT)));
+        assert_eq!(composer.text(), "xY");
+        assert_eq!(composer.act(Action::Submit, false), None);
     }
 }

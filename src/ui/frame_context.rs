@@ -28,6 +28,8 @@ pub(super) struct FrameContext<'a> {
     pub session: &'a Session,
     pub look: RenderContext<'a>,
     pub keymap: &'a Keymap,
+    /// The keys of the started sequence, for display.
+    pub pending: Option<&'a str>,
     pub home: Option<&'a Path>,
     pub marks: Marks,
     /// When the first of the times that were drawn changes; `None`: none was.

@@ -4,26 +4,30 @@
 //! in the keymap.
 //!
 //! The order for a key: releases are ignored; during its grace period, a dialog gets no keys, so the composer
-//! gets them; a text field gets the keys that it can type; then the keymap; then the composer, or for a
-//! request of the agent, the keys that open other views (its sessions, the palette).
+//! gets them; a text field gets the keys that it can type; then the keymap, with the keys of a started sequence;
+//! then the composer, or for a request of the agent, the keys that open other views (its sessions, the palette).
 //!
-//! Invariants: every key, click and paste results in one event, which restarts the grace period.
+//! Invariants: every key, click and paste results in one event, which restarts the grace period; a character that
+//! does not continue a sequence is typed if the focus is on a text.
 
 mod mouse;
 
 use std::time::Instant;
 
-use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind};
+use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, FieldState, OpenRequestKind, State};
-use crate::config::keymap::{Context, Keymap};
+use crate::config::keymap::chord::Chord;
+use crate::config::keymap::sequence::label;
+use crate::config::keymap::{Context, Keymap, Lookup};
 use crate::model::{Action, FieldKind, LineEdit};
 
 use super::composer::{clean, types_letter};
 use super::modals;
 use super::transcript::TranscriptView;
 use super::view_state::ViewState;
+use super::which_key::PendingKeys;
 
 /// Converts an event of the terminal to events of the app.
 pub fn route(
@@ -36,7 +40,10 @@ pub fn route(
     match event {
         Terminal::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
         Terminal::Key(key) => as_user_input(on_key(key, state, view, keymap, now)),
-        Terminal::Paste(text) => as_user_input(on_paste(text, state, view, now)),
+        Terminal::Paste(text) => {
+            view.pending = None;
+            as_user_input(on_paste(text, state, view, now))
+        }
         Terminal::Mouse(mouse) => mouse::on_mouse(*mouse, state, view, now),
         Terminal::FocusGained => vec![Event::Focus(true)],
         Terminal::FocusLost => vec![Event::Focus(false)],
@@ -50,12 +57,13 @@ fn as_user_input(events: Vec<Event>) -> Vec<Event> {
 }
 
 fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, now: Instant) -> Vec<Event> {
-    if !modals::takes_keys(state, now) {
-        return on_main_key(key, state, view, keymap);
-    }
-    let focus = dialogs::focus(state);
+    let focus =
+        if modals::takes_keys(state, now) { dialogs::focus(state) } else { dialogs::base_focus(state) };
     let (context, takes_text) = match focus {
-        Focus::Main | Focus::Browse | Focus::Search => return on_main_key(key, state, view, keymap),
+        Focus::Main if view.composer.is_empty() => (Context::EmptyPrompt, true),
+        Focus::Main => (Context::Main, true),
+        Focus::Browse => (Context::Browse, false),
+        Focus::Search => (Context::Search, true),
         Focus::Picker => (Context::List, true),
         Focus::Sessions => (Context::Sessions, true),
         Focus::Choice | Focus::Url => (Context::Choice, false),
@@ -68,12 +76,105 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         Focus::Permission | Focus::Access | Focus::Attention => (Context::Permission, false),
         Focus::Form => (Context::Form, is_text_field(state)),
     };
-    let edit = || keymap.edit(key).filter(|_| takes_text).map(Event::Line);
-    let act = || keymap.lookup(context, key).map(Event::Act);
     // In a form, space and arrows edit text fields first; in a list, bound keys come first.
-    let event = if focus == Focus::Form { edit().or_else(act) } else { act().or_else(edit) };
-    let event = event.or_else(|| act_beside_request(key, state, keymap));
-    event.or_else(|| type_beside_request(key, focus, view)).into_iter().collect()
+    if focus == Focus::Form
+        && takes_text
+        && view.pending.is_none()
+        && let Some(edit) = keymap.edit(key)
+    {
+        return vec![Event::Line(edit)];
+    }
+    if !focus.is_dialog()
+        && view.pending.is_none()
+        && let Some(events) = on_selection_key(key, view, keymap)
+    {
+        return events;
+    }
+    // While a request is open, keys that open other views still work.
+    let is_request_on_top = focus.is_dialog() && state.modals.is_empty();
+    let contexts = [Some(context), is_request_on_top.then_some(Context::Main)];
+    let pressed = press(key, &contexts, view, keymap, now);
+    let (action, message) = match pressed {
+        Pressed::Pending => return Vec::new(),
+        Pressed::Action(context, action) => {
+            let is_beside = is_request_on_top && context == Context::Main;
+            if is_beside && !dialogs::is_allowed_during_request(action) {
+                return Vec::new();
+            }
+            (Some(action), None)
+        }
+        Pressed::Unbound(None) => (None, None),
+        Pressed::Unbound(Some(keys)) => {
+            let message = Event::Message(format!("{keys} is not bound."));
+            if !takes_text || !types_letter(key) {
+                return vec![message];
+            }
+            (None, Some(message))
+        }
+    };
+    let events = match focus {
+        Focus::Main => on_main_key(key, action, context, state, view, keymap),
+        Focus::Browse => match action {
+            Some(Action::OpenGap) => open_gap(state, view),
+            _ => action.map(|action| acted(action, view)).unwrap_or_default(),
+        },
+        _ => {
+            let act = action.map(Event::Act);
+            let edit = || keymap.edit(key).filter(|_| takes_text).map(Event::Line);
+            act.or_else(edit).or_else(|| type_beside_request(key, focus, view)).into_iter().collect()
+        }
+    };
+    message.into_iter().chain(events).collect()
+}
+
+/// The result of looking up a key.
+enum Pressed {
+    /// An action, and the context that binds it.
+    Action(Context, Action),
+    /// A sequence was started, continued or cancelled.
+    Pending,
+    /// Not bound; with the keys of the sequence that it does not continue.
+    Unbound(Option<String>),
+}
+
+/// Looks up a key in these contexts, in order, after the keys of the started sequence.
+fn press(
+    key: &KeyEvent,
+    contexts: &[Option<Context>],
+    view: &mut ViewState,
+    keymap: &Keymap,
+    now: Instant,
+) -> Pressed {
+    let Some(chord) = Chord::of(key) else { return Pressed::Unbound(None) };
+    let contexts = contexts.iter().copied().flatten();
+    // The focus may have changed since the last key.
+    let begun = view.pending.take().filter(|begun| contexts.clone().any(|context| context == begun.context));
+    let mut keys = begun.as_ref().map(|begun| begun.keys.clone()).unwrap_or_default();
+    keys.push(chord);
+    for context in contexts {
+        match keymap.resolve(context, &keys) {
+            Lookup::Action(action) => return Pressed::Action(context, action),
+            Lookup::Prefix => {
+                view.pending = Some(PendingKeys { context, keys, since: now, page: None });
+                return Pressed::Pending;
+            }
+            Lookup::Unbound => {}
+        }
+    }
+    let Some(begun) = begun else { return Pressed::Unbound(None) };
+    if chord.cancels_sequence() {
+        return Pressed::Pending;
+    }
+    if chord.typed() == Some('?') {
+        let page = if begun.shown_in(now, view.which_key_delay).is_some() {
+            0
+        } else {
+            begun.page.unwrap_or(0).wrapping_add(1)
+        };
+        view.pending = Some(PendingKeys { page: Some(page), ..begun });
+        return Pressed::Pending;
+    }
+    Pressed::Unbound(Some(label(&keys)))
 }
 
 /// A letter that does not answer the request starts a prompt; the reducer then waits for a pause before the
@@ -85,12 +186,6 @@ fn type_beside_request(key: &KeyEvent, focus: Focus, view: &mut ViewState) -> Op
 /// Whether the focus is on a request of an agent without a text field.
 fn is_request(focus: Focus) -> bool {
     matches!(focus, Focus::Permission | Focus::Access | Focus::Url)
-}
-
-/// While a request is open, keys that open other views still work.
-fn act_beside_request(key: &KeyEvent, state: &State, keymap: &Keymap) -> Option<Event> {
-    let action = keymap.lookup(Context::Main, key)?;
-    (state.modals.is_empty() && dialogs::is_allowed_during_request(action)).then_some(Event::Act(action))
 }
 
 /// Whether the selected field of the form accepts text.
@@ -107,32 +202,39 @@ fn is_text_field(state: &State) -> bool {
     matches!(kind, Some(FieldKind::Text { .. } | FieldKind::Number { .. }))
 }
 
-fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap) -> Vec<Event> {
-    if let Some(events) = on_selection_key(key, view, keymap) {
-        return events;
-    }
-    let context = match dialogs::base_focus(state) {
-        Focus::Search => {
-            let act = keymap.lookup(Context::Search, key).map(Event::Act);
-            return act.or_else(|| keymap.edit(key).map(Event::Line)).into_iter().collect();
-        }
-        Focus::Browse => {
-            let action = keymap.lookup(Context::Browse, key);
-            return match action {
-                Some(Action::OpenGap) => open_gap(state, view),
-                _ => action.map(|action| acted(action, view)).unwrap_or_default(),
-            };
-        }
-        _ if view.composer.is_empty() => Context::EmptyPrompt,
-        _ => Context::Main,
+fn on_main_key(
+    key: &KeyEvent,
+    action: Option<Action>,
+    context: Context,
+    state: &State,
+    view: &mut ViewState,
+    keymap: &Keymap,
+) -> Vec<Event> {
+    let Some(action) = action else {
+        // With Shift, a key that moves the cursor selects text.
+        let unshifted = KeyEvent { modifiers: key.modifiers - KeyModifiers::SHIFT, ..*key };
+        let motion = if key.modifiers.contains(KeyModifiers::SHIFT) && !types_letter(key) {
+            keymap.lookup(context, &unshifted)
+        } else {
+            None
+        };
+        let is_change = motion.and_then(|motion| view.composer.act(motion, true));
+        return if is_change == Some(true) || view.composer.on_key(key) {
+            vec![draft(view)]
+        } else {
+            Vec::new()
+        };
     };
-    match keymap.lookup(context, key) {
-        Some(Action::Submit) if view.composer.break_at_backslash() => vec![draft(view)],
-        Some(Action::NewLine) => {
+    if let Some(is_change) = view.composer.act(action, false) {
+        return if is_change { vec![draft(view)] } else { Vec::new() };
+    }
+    match action {
+        Action::Submit if view.composer.break_at_backslash() => vec![draft(view)],
+        Action::NewLine => {
             view.composer.new_line();
             vec![draft(view)]
         }
-        Some(action @ (Action::HistoryPrevious | Action::HistoryNext)) => {
+        Action::HistoryPrevious | Action::HistoryNext => {
             let is_up = action == Action::HistoryPrevious;
             // Open completions use the arrows.
             if dialogs::completions(state).is_empty() && view.composer.step_row(is_up) {
@@ -140,10 +242,8 @@ fn on_main_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Key
             }
             vec![Event::Act(action)]
         }
-        Some(Action::OpenGap) => open_gap(state, view),
-        Some(action) => acted(action, view),
-        None if view.composer.on_key(key) => vec![draft(view)],
-        None => Vec::new(),
+        Action::OpenGap => open_gap(state, view),
+        action => acted(action, view),
     }
 }
 
@@ -159,7 +259,9 @@ fn on_selection_key(key: &KeyEvent, view: &mut ViewState, keymap: &Keymap) -> Op
         }
         Some(action) if !is_copied => Some(vec![Event::Act(action)]),
         _ => {
-            if is_copied && keymap.lookup(Context::Main, key).is_none() {
+            let is_bound = Chord::of(key)
+                .is_some_and(|chord| keymap.resolve(Context::Main, &[chord]) != Lookup::Unbound);
+            if is_copied && !is_bound {
                 shown.clear_selection();
             }
             None

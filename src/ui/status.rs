@@ -53,14 +53,21 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
     // Reserves space for the warning that nothing is saved.
     let reserved = unsaved(scene, area.width).map_or(0, |line| line_width(&line) + 2);
     let state = state(scene, area.width.saturating_sub(u16::try_from(reserved).unwrap_or(0)));
-    let left = match &scene.state.flash {
-        Some(flash) => {
+    let left = match (scene.pending, &scene.state.flash) {
+        (Some(keys), _) => {
+            let mut line = Line::from(scene.span(Role::KeyHint, format!("{keys} ")));
+            let hints = [("?", "keys"), ("esc", "cancel")];
+            let hints = hints.map(|(key, does)| (scene.key_name(key), does.to_owned()));
+            line.spans.extend(scene.hints(&hints, room.saturating_sub(line_width(&line))).spans);
+            line
+        }
+        (None, Some(flash)) => {
             let mark = state.spans.first().cloned().filter(|_| scene.session.turn.is_running());
             let mut line = Line::from(mark.map_or_else(Vec::new, |mark| vec![mark, Span::raw(" ")]));
             line.push_span(scene.span(Role::Text, text::one_line(flash)));
             line
         }
-        None => state,
+        (None, None) => state,
     };
     let left_cols = line_width(&left).min(room);
     buf.put_line(area.x + 1, area.y, &left, u16::try_from(room).unwrap_or(u16::MAX));

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use ratatui::layout::{Position, Rect};
 
 use crate::app::{DiffLayout, Screen, Session, State, ViewCommand};
+use crate::config::DEFAULT_WHICH_KEY_DELAY_MS;
 use crate::config::keymap::Keymap;
 use crate::model::{Action, AskId, ConnId, SessionKey};
 
@@ -26,9 +27,13 @@ use super::composer::Composer;
 use super::log::{LogLine, LogView};
 use super::render_context::Glyphs;
 use super::transcript::TranscriptView;
+use super::which_key::PendingKeys;
 
 /// Duration of a spinner frame.
 pub const SPINNER_STEP: Duration = Duration::from_millis(100);
+
+/// Default of `which_key_delay`.
+pub const WHICH_KEY_DELAY: Duration = Duration::from_millis(DEFAULT_WHICH_KEY_DELAY_MS);
 
 /// The state of the screen.
 #[allow(clippy::struct_excessive_bools, reason = "the flags are independent")]
@@ -48,7 +53,11 @@ pub struct ViewState {
     pub copies_on_select: bool,
     /// The user's home folder, shown as `~`.
     pub home: Option<PathBuf>,
+    /// Delay after which the keys that continue a sequence are listed.
+    pub which_key_delay: Duration,
     pub(super) keymap: Arc<Keymap>,
+    /// The sequence of keys that was started.
+    pub(super) pending: Option<PendingKeys>,
     pub(super) composer: Composer,
     pub(super) transcripts: BTreeMap<SessionKey, TranscriptView>,
     pub(super) dialog: DialogView,
@@ -202,7 +211,9 @@ impl ViewState {
             wraps: true,
             copies_on_select: true,
             home: None,
+            which_key_delay: WHICH_KEY_DELAY,
             keymap: Arc::new(keymap.clone()),
+            pending: None,
             composer: Composer::default(),
             transcripts: BTreeMap::new(),
             dialog: DialogView::default(),
@@ -258,6 +269,7 @@ impl ViewState {
             ViewCommand::ShowHit => self.with_transcript(TranscriptView::show_hit),
             ViewCommand::SetDraft(text) => self.composer.set_text(&text),
             ViewCommand::ClearDraft => self.composer.clear(),
+            ViewCommand::ReplaceDraft(text) => self.composer.replace(&text),
             ViewCommand::ScrollDialog(rows) => self.scroll_dialog(i64::from(rows)),
             ViewCommand::ScrollDialogPages(pages) => {
                 let page = i64::try_from(self.dialog.page.saturating_sub(1).max(1)).unwrap_or(1);

@@ -65,7 +65,11 @@ fn keys_of_the_kitty_protocol_are_decoded() {
         let mut rows = text.lines().skip_while(|row| !row.contains("› one"));
         rows.next().is_some() && rows.next().is_some_and(|row| row.trim() == "two")
     });
-    assert!(Modes::of(&screen.raw).asked_flags.contains("1"), "escape codes are disambiguated");
+    let flags = Modes::of(&screen.raw).asked_flags;
+    assert!(flags.contains("5"), "escape codes are disambiguated, shifted characters reported: {flags:?}");
+    // Alt+< goes to the start of the prompt, unlike Alt+,.
+    screen.send("\u{1b}[44:60;4u0 ");
+    screen.wait_for("› 0 one");
     // Ctrl+C clears, F1 opens the help, Escape closes it, Ctrl+Q quits.
     screen.send("\u{1b}[99;5u");
     screen.wait_gone("two");

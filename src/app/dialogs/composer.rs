@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
-use crate::model::Action;
+use crate::model::{Action, SessionKey};
 
 use super::{grace, items, moved, picker, pickers, say, slash};
 use crate::app::state::fuzzy;
@@ -99,6 +99,12 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             }
         }
         Action::Complete | Action::NextField => complete(state, fx),
+        Action::EditDraft => {
+            if let Some(session) = state.active_session() {
+                let (text, folder) = (session.draft.clone(), session.place.cwd.clone());
+                fx.push(Effect::EditDraft { session: session.key, text, folder });
+            }
+        }
         Action::Mark(place) => {
             walk_completions(state, isize::try_from(place).unwrap_or_default() - selected(state));
         }
@@ -149,6 +155,33 @@ pub fn recall(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     let draft = std::mem::take(&mut session.draft);
     operations::remember(session, &draft, fx);
     set_draft(state, text, fx);
+}
+
+/// Replaces the draft that was opened in an editor. If it has changed since then, that text is added to the history.
+pub fn on_draft_edited(
+    state: &mut State,
+    key: SessionKey,
+    before: &str,
+    edited: Result<Option<String>, String>,
+    fx: &mut Vec<Effect>,
+) {
+    let text = match edited {
+        Ok(Some(text)) => text,
+        Ok(None) => return,
+        Err(why) => return say(state, format!("{why} The prompt is unchanged."), fx),
+    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if session.draft != before {
+        let newer = session.draft.clone();
+        operations::remember(session, &newer, fx);
+    }
+    leave_history(session, fx);
+    session.draft.clone_from(&text);
+    if key == state.active {
+        state.user.completion = 0;
+        state.user.dismissed = None;
+        fx.push(Effect::View(ViewCommand::ReplaceDraft(text)));
+    }
 }
 
 /// Restores the draft of the active session.

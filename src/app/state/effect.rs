@@ -109,6 +109,14 @@ pub enum Effect {
         /// The editor of a remote agent, whose files may not be on this machine.
         editor: Option<String>,
     },
+    /// Opens the draft of a session in the user's editor, like [`Effect::OpenFile`]; reported as
+    /// `ServiceEvent::DraftEdited`.
+    EditDraft {
+        session: SessionKey,
+        text: String,
+        /// The working directory of the editor.
+        folder: PathBuf,
+    },
     /// Leaves the screen, runs a command in the terminal, and returns; reported as `ServiceEvent::LoginDone`.
     RunLogin {
         conn: ConnId,
@@ -176,6 +184,8 @@ pub enum ViewCommand {
     SetDraft(String),
     /// Clears the composer, as an edit that can be undone.
     ClearDraft,
+    /// Replaces the text of the composer, as an edit that can be undone.
+    ReplaceDraft(String),
     /// Scrolls the body of the top dialog by lines.
     ScrollDialog(i32),
     /// Scrolls the body of the top dialog by screens.

@@ -225,6 +225,7 @@ fn check(app: &mut TestApp, is_remote: bool) {
             Effect::RunLogin { .. }
             | Effect::OpenUrl(_)
             | Effect::OpenFile { .. }
+            | Effect::EditDraft { .. }
             | Effect::SaveGrant(_)
             | Effect::KeepServersAnswer { .. }
             | Effect::Terminal(TerminalJob::Create { .. }) => panic!("{effect:?}"),

@@ -16,6 +16,38 @@ pub struct ActionInfo {
     pub words: &'static str,
 }
 
+/// Number of tasks of the help.
+pub const TASKS: usize = 7;
+
+impl ActionInfo {
+    /// The task that the help lists the action under: its place in the order of the help, and its heading.
+    pub fn task(&self) -> (usize, &'static str) {
+        let group = self.group.unwrap_or(match self.action {
+            Action::Submit
+            | Action::NewLine
+            | Action::Complete
+            | Action::HistoryPrevious
+            | Action::HistoryNext
+            | Action::Escape
+            | Action::ClearOrQuit => CommandGroup::Prompt,
+            Action::CopySelection | Action::ClearSelection => CommandGroup::Copy,
+            Action::ShowTab(_) => CommandGroup::Tabs,
+            Action::OpenPalette => CommandGroup::Application,
+            _ => CommandGroup::Transcript,
+        });
+        let place = match group {
+            CommandGroup::Prompt => 0,
+            CommandGroup::Transcript => 1,
+            CommandGroup::Copy => 2,
+            CommandGroup::Session => 3,
+            CommandGroup::Agent => 4,
+            CommandGroup::Tabs => 5,
+            CommandGroup::Application => 6,
+        };
+        (place, group.title())
+    }
+}
+
 const HIDDEN: Option<CommandGroup> = None;
 const SESSION: Option<CommandGroup> = Some(CommandGroup::Session);
 const AGENT: Option<CommandGroup> = Some(CommandGroup::Agent);
@@ -56,10 +88,31 @@ actions! {
     Submit, "submit", HIDDEN, "Send (queues while a turn is running)", "";
     NewLine, "new-line", HIDDEN, "Insert line break", "";
     Complete, "complete", HIDDEN, "Accept completion", "";
+    EditDraft, "edit-draft", PROMPT, "Edit prompt in editor", "external vim emacs visual compose";
     HistoryPrevious, "history-previous", HIDDEN, "Line up, then previous prompt", "";
     HistoryNext, "history-next", HIDDEN, "Line down, then next prompt", "";
     Escape, "escape", HIDDEN, "Close dialog, reject request or cancel turn", "";
     ClearOrQuit, "clear-or-quit", HIDDEN, "Clear prompt or cancel turn; press twice to quit", "";
+
+    CursorLeft, "cursor-left", HIDDEN, "Character left", "";
+    CursorRight, "cursor-right", HIDDEN, "Character right", "";
+    WordLeft, "word-left", HIDDEN, "Word left", "";
+    WordRight, "word-right", HIDDEN, "Word right", "";
+    LineStart, "line-start", HIDDEN, "Start of line", "";
+    LineEnd, "line-end", HIDDEN, "End of line", "";
+    ParagraphUp, "paragraph-up", HIDDEN, "Paragraph up", "";
+    ParagraphDown, "paragraph-down", HIDDEN, "Paragraph down", "";
+    DraftStart, "draft-start", HIDDEN, "Start of prompt", "";
+    DraftEnd, "draft-end", HIDDEN, "End of prompt", "";
+    DeleteBefore, "delete-before", HIDDEN, "Delete previous character", "";
+    DeleteAfter, "delete-after", HIDDEN, "Delete next character", "";
+    DeleteWordBefore, "delete-word-before", HIDDEN, "Delete previous word", "";
+    DeleteWordAfter, "delete-word-after", HIDDEN, "Delete next word", "";
+    DeleteToLineStart, "delete-to-line-start", HIDDEN, "Delete to start of line", "";
+    DeleteToLineEnd, "delete-to-line-end", HIDDEN, "Delete to end of line", "";
+    Yank, "yank", HIDDEN, "Insert deleted text", "";
+    Undo, "undo", HIDDEN, "Undo", "";
+    Redo, "redo", HIDDEN, "Redo", "";
 
     ScrollPageUp, "scroll-page-up", HIDDEN, "Scroll page up", "";
     ScrollPageDown, "scroll-page-down", HIDDEN, "Scroll page down", "";

@@ -146,6 +146,11 @@ impl Chord {
         matches!(self.code, KeyCode::Char(_)) && !self.modifiers.intersects(COMMANDING)
     }
 
+    /// Whether the key cancels a started sequence.
+    pub fn cancels_sequence(&self) -> bool {
+        self.code == KeyCode::Esc
+    }
+
     /// The character that the key types.
     pub fn typed(&self) -> Option<char> {
         match self.code {

@@ -1,8 +1,8 @@
-//! Merges `[keys.CONTEXT]` tables into a keymap.
+//! Merges `[keys.CONTEXT]` tables into a keymap, after the preset.
 //!
 //! A binding is either `"key" = "action"`, which rebinds the key, or `action = ["key", …]`, which replaces
-//! the keys of the action and must not use a key that is bound to another action. Conflicts are reported with
-//! both sides.
+//! the keys of the action and must not use a key that is bound to another action. A key cannot be bound and also
+//! start a sequence. Conflicts are reported with both sides.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,20 @@ use toml::de::{DeTable, DeValue};
 
 use super::actions::{all, by_name, name_of};
 use super::chord::Chord;
-use super::{Binding, Context, EDITS, EditBinding, Keymap};
+use super::sequence::Sequence;
+use super::{Binding, Context, EDITS, EditBinding, Keymap, Lookup, PRESETS};
 use crate::config::Origin;
 use crate::config::nearest::advice;
 use crate::config::read::{Reader, Value};
 use crate::model::Action;
 
+/// The bindings of the file so far, each with its line.
+type Written = HashMap<(Context, Sequence), (Option<Action>, usize)>;
+
 /// A binding in the configuration file.
 struct WrittenBinding {
     context: Context,
-    chord: Chord,
+    keys: Sequence,
     action: Option<Action>,
     /// Whether it has the form `action = ["key", …]`.
     is_list: bool,
@@ -36,7 +40,7 @@ impl Keymap {
         origin: impl Fn(usize) -> Origin,
     ) {
         let mut places: Vec<&str> = Context::ALL.iter().map(|context| context.name()).collect();
-        places.push("edit");
+        places.extend(["edit", "preset"]);
         for (key, _) in keys.iter().filter(|(_, value)| !matches!(value.get_ref(), DeValue::Table(_))) {
             let name = key.get_ref().as_ref();
             if !places.contains(&name) {
@@ -46,6 +50,11 @@ impl Keymap {
             }
         }
         reader.unknown_keys(keys, "[keys]", &places);
+        if let Some(value) = keys.get("preset")
+            && let Some(name) = reader.string("keys.preset", value)
+        {
+            self.apply_preset(reader, &name, &value.span());
+        }
         let mut wishes = Vec::new();
         for context in Context::ALL {
             let Some(value) = keys.get(context.name()) else { continue };
@@ -56,7 +65,7 @@ impl Keymap {
         // Unbound keys are applied first, wherever they are in the file; the rest is applied in the order of
         // the file.
         wishes.sort_by_key(|wish| (wish.action.is_some(), wish.start));
-        let mut written: HashMap<(Context, Chord), (Option<Action>, usize)> = HashMap::new();
+        let mut written = Written::new();
         for wish in wishes {
             self.grant(reader, &wish, &mut written, &origin);
         }
@@ -64,6 +73,17 @@ impl Keymap {
             self.read_edits(reader, table, &origin);
         }
         self.label();
+    }
+
+    fn apply_preset(&mut self, reader: &mut Reader<'_>, name: &str, span: &std::ops::Range<usize>) {
+        if let Some((known, text)) = PRESETS.iter().find(|(known, _)| *known == name) {
+            self.preset = known;
+            self.merge_embedded(text);
+            return;
+        }
+        let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
+        let fix = advice(name, names.iter().copied(), &format!("use one of {}", names.join(", ")));
+        reader.problem(span, format!("unknown preset `{name}`"), fix);
     }
 
     fn read_place(
@@ -78,7 +98,9 @@ impl Keymap {
             let start = left.span().start;
             match value.get_ref() {
                 DeValue::String(action) => {
-                    let Some(chord) = parse_chord(reader, name, &left.span()) else { continue };
+                    let Some(keys) = parse_keys(reader, name, &left.span(), Sequence::parse) else {
+                        continue;
+                    };
                     let action = if action.as_ref() == "none" {
                         None
                     } else if let Some(action) = read_action(reader, action, value) {
@@ -88,7 +110,7 @@ impl Keymap {
                     };
                     wishes.push(WrittenBinding {
                         context,
-                        chord,
+                        keys,
                         action,
                         is_list: false,
                         start,
@@ -111,11 +133,11 @@ impl Keymap {
                             );
                             continue;
                         };
-                        if let Some(chord) = parse_chord(reader, key, &item.span()) {
+                        if let Some(keys) = parse_keys(reader, key, &item.span(), Sequence::parse) {
                             let (start, span) = (item.span().start, item.span());
                             wishes.push(WrittenBinding {
                                 context,
-                                chord,
+                                keys,
                                 action: Some(action),
                                 is_list: true,
                                 start,
@@ -137,60 +159,100 @@ impl Keymap {
         &mut self,
         reader: &mut Reader<'_>,
         wish: &WrittenBinding,
-        written: &mut HashMap<(Context, Chord), (Option<Action>, usize)>,
+        written: &mut Written,
         origin: &impl Fn(usize) -> Origin,
     ) {
         let line = reader.line(&wish.span);
-        let (key, place) = (wish.chord.syntax(), wish.context.name());
-        let new = wish.action.and_then(name_of).unwrap_or("none");
-        if wish.action.is_some() && wish.context.is_for_typing() && wish.chord.is_typing() {
-            reader.problem(
-                &wish.span,
-                format!("`{key}` types text in [keys.{place}] and cannot be bound to `{new}`"),
-                format!("add a modifier, for example alt+{key}"),
-            );
+        if let Some((text, fix)) = self.objection(wish, line, written) {
+            reader.problem(&wish.span, text, fix);
             return;
         }
-        match written.get(&(wish.context, wish.chord)) {
-            Some((Some(action), first)) if Some(*action) != wish.action => {
-                let old = name_of(*action).unwrap_or_default();
-                reader.problem(
-                    &wish.span,
-                    format!(
-                        "`{key}` in [keys.{place}] is bound to both `{old}` (line {first}) and `{new}` \
-                            (line {line})"
-                    ),
-                    format!("remove one of them; `{old}` is used"),
-                );
-                return;
-            }
-            // The same file unbound the key, so there is no conflict.
-            Some((None, _)) => {}
-            _ if wish.is_list => {
-                if let Some(taken) =
-                    self.find(wish.context, wish.chord).filter(|taken| Some(*taken) != wish.action)
-                {
-                    let old = name_of(taken).unwrap_or_default();
-                    reader.problem(
-                        &wish.span,
-                        format!(
-                            "`{key}` in [keys.{place}] is already bound to `{old}` and cannot be \
-                            bound to `{new}`"
-                        ),
-                        format!("use another key, or set \"{key}\" = \"{new}\" to rebind it"),
-                    );
-                    return;
-                }
-            }
-            _ => {}
-        }
-        written.insert((wish.context, wish.chord), (wish.action, line));
-        let binding =
-            Binding { context: wish.context, chord: wish.chord, action: wish.action, origin: origin(line) };
-        let same = |old: &&mut Binding| old.context == wish.context && old.chord == wish.chord;
-        match self.bindings.iter_mut().find(same) {
+        let (context, keys) = (wish.context, &wish.keys);
+        written.insert((context, keys.clone()), (wish.action, line));
+        // A sequence replaces the unbound keys that it starts with, and a key the sequences that start with it.
+        self.bindings.retain(|old| {
+            let is_prefix = keys.continues(old.keys.chords());
+            old.context != context || !is_prefix && !old.keys.continues(keys.chords())
+        });
+        let binding = Binding { context, keys: keys.clone(), action: wish.action, origin: origin(line) };
+        match self.bindings.iter_mut().find(|old| old.context == context && old.keys == *keys) {
             Some(old) => *old = binding,
             None => self.bindings.push(binding),
+        }
+    }
+
+    /// Why a binding is invalid, and the fix.
+    fn objection(&self, wish: &WrittenBinding, line: usize, written: &Written) -> Option<(String, String)> {
+        let (context, keys) = (wish.context, &wish.keys);
+        let (key, place) = (keys.syntax(), context.name());
+        let action = wish.action?;
+        let new = name_of(action).unwrap_or_default();
+        let is_kept_for_text =
+            if keys.has_prefix() { !context.allows_text_prefix() } else { context.is_for_typing() };
+        if keys.starts_with_text() && is_kept_for_text {
+            return Some((
+                format!("`{key}` types text in [keys.{place}] and cannot be bound to `{new}`"),
+                format!("add a modifier, for example alt+{key}"),
+            ));
+        }
+        if keys.has_prefix() && context == Context::Selection {
+            let text = format!("`{key}` is a sequence, which [keys.{place}] does not support");
+            return Some((text, "use a single key".to_owned()));
+        }
+        if let Some((Some(old), first)) = written.get(&(context, keys.clone()))
+            && *old != action
+        {
+            let old = name_of(*old).unwrap_or_default();
+            return Some((
+                format!(
+                    "`{key}` in [keys.{place}] is bound to both `{old}` (line {first}) and `{new}` (line {line})"
+                ),
+                format!("remove one of them; `{old}` is used"),
+            ));
+        }
+        let in_file = written.iter().filter(|((at, _), (action, _))| *at == context && action.is_some());
+        for ((_, other), (_, first)) in in_file {
+            let (short, long) = match () {
+                () if other.continues(keys.chords()) => (keys, other),
+                () if keys.continues(other.chords()) => (other, keys),
+                () => continue,
+            };
+            return Some((
+                format!(
+                    "`{}` in [keys.{place}] is bound and also starts `{}` (lines {first} and {line})",
+                    short.syntax(),
+                    long.syntax()
+                ),
+                format!("remove one of them; `{}` is used", other.syntax()),
+            ));
+        }
+        let shorter = self
+            .bindings
+            .iter()
+            .find(|old| old.context == context && old.action.is_some() && keys.continues(old.keys.chords()));
+        if let Some(shorter) = shorter {
+            let (short, old) = (shorter.keys.syntax(), shorter.action.and_then(name_of).unwrap_or_default());
+            return Some((
+                format!("`{short}` in [keys.{place}] is bound to `{old}` and cannot start `{key}`"),
+                format!("use another key, or set \"{short}\" = \"none\" to unbind it"),
+            ));
+        }
+        let is_unbound_in_file = written.contains_key(&(context, keys.clone()));
+        // Keys that edit the prompt have the lowest precedence, so that any key can be listed.
+        let places =
+            context.chain().iter().filter(|place| **place != Context::Composer || context == **place);
+        let mut found = places.filter_map(|place| self.resolve_in(*place, keys.chords()));
+        match found.next() {
+            Some(Lookup::Action(taken)) if wish.is_list && !is_unbound_in_file && taken != action => {
+                let old = name_of(taken).unwrap_or_default();
+                Some((
+                    format!(
+                        "`{key}` in [keys.{place}] is already bound to `{old}` and cannot be bound to `{new}`"
+                    ),
+                    format!("use another key, or set \"{key}\" = \"{new}\" to rebind it"),
+                ))
+            }
+            _ => None,
         }
     }
 
@@ -204,7 +266,9 @@ impl Keymap {
         rows.sort_by_key(|(left, _)| left.span().start);
         let mut written: HashMap<Chord, usize> = HashMap::new();
         for (left, value) in rows {
-            let Some(chord) = parse_chord(reader, left.get_ref(), &left.span()) else { continue };
+            let Some(chord) = parse_keys(reader, left.get_ref(), &left.span(), Chord::parse) else {
+                continue;
+            };
             let line = reader.line(&left.span());
             let name = value.get_ref().as_str().unwrap_or_default();
             if let Some(first) = written.insert(chord, line) {
@@ -232,9 +296,14 @@ impl Keymap {
     }
 }
 
-fn parse_chord(reader: &mut Reader<'_>, text: &str, span: &std::ops::Range<usize>) -> Option<Chord> {
-    match Chord::parse(text) {
-        Ok(chord) => Some(chord),
+fn parse_keys<T>(
+    reader: &mut Reader<'_>,
+    text: &str,
+    span: &std::ops::Range<usize>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Option<T> {
+    match parse(text) {
+        Ok(keys) => Some(keys),
         Err(why) => {
             // The error ends with the fix.
             let (what, fix) = why.split_once("; ").unwrap_or((why.as_str(), "use for example \"ctrl+x\""));

@@ -55,7 +55,7 @@ fn bindable_actions_have_a_kebab_case_name_and_a_help_text() {
 #[test]
 fn defaults_have_no_problems_or_conflicts() {
     let (mut reader, table) = Reader::parse(Path::new("keymap.toml"), DEFAULTS);
-    let mut keymap = Keymap::default();
+    let mut keymap = Keymap { preset: "default", ..Keymap::default() };
     let keys = table.get_ref().get("keys").unwrap().get_ref().as_table().unwrap().clone();
     keymap.merge(&mut reader, &keys, |_| Origin::Default);
     assert_eq!(reader.problems, []);
@@ -242,11 +242,10 @@ fn help_and_palette_show_the_configured_keys() {
     let rows = keymap.help();
     let plan = rows.iter().find(|row| row.action == Action::TogglePlan).unwrap();
     assert_eq!(
-        (plan.context, plan.keys.clone()),
-        (Context::Main, vec!["Alt+P".to_owned(), "Ctrl+X".to_owned()])
+        (plan.title, plan.keys.clone()),
+        ("Transcript", vec!["Alt+P".to_owned(), "Ctrl+X".to_owned()])
     );
-    let choice =
-        rows.iter().find(|row| row.context == Context::Choice && row.action == Action::Choose(1)).unwrap();
+    let choice = rows.iter().find(|row| row.title == "Questions" && row.action == Action::Choose(1)).unwrap();
     assert_eq!(choice.keys, ["1…9"]);
     let palette = keymap.palette();
     let shown = |action| {
@@ -292,4 +291,147 @@ fn every_key_context_is_documented() {
     for context in Context::ALL {
         assert!(text.contains(&format!("`{}`", context.name())), "{}", context.name());
     }
+}
+
+fn chords(text: &str) -> Vec<Chord> {
+    Sequence::parse(text).unwrap().chords().to_vec()
+}
+
+#[test]
+fn sequences_are_resolved_key_by_key() {
+    let (keymap, problems) = user("[keys.browse]\n\"z a\" = \"open-gap\"\n\"z ctrl+b c\" = \"browse\"\n");
+    assert_eq!(problems, []);
+    for (keys, wanted) in [
+        ("z", Lookup::Prefix),
+        ("z a", Lookup::Action(Action::OpenGap)),
+        ("z ctrl+b", Lookup::Prefix),
+        ("z ctrl+b c", Lookup::Action(Action::Browse)),
+        ("z b", Lookup::Unbound),
+        ("z a a", Lookup::Unbound),
+        ("ctrl+x", Lookup::Prefix),
+        ("ctrl+x m", Lookup::Action(Action::OpenModels)),
+    ] {
+        assert_eq!(keymap.resolve(Context::Browse, &chords(keys)), wanted, "{keys}");
+    }
+    assert_eq!(keymap.resolve(Context::Main, &chords("z")), Lookup::Unbound);
+    assert_eq!(keymap.keys_for(Context::Browse, Action::OpenGap), ["u", "z a", "Alt+U"]);
+}
+
+#[test]
+fn a_key_cannot_be_bound_and_start_a_sequence() {
+    let (keymap, problems) =
+        user("[keys.main]\n\"f10\" = \"open-models\"\n\"f10 a\" = \"open-modes\"\n\"f11\" = \"open-log\"\n");
+    let text = only(&problems);
+    assert!(
+        text.contains(":3: `f10` in [keys.main] is bound and also starts `f10 a` (lines 2 and 3)"),
+        "{text}"
+    );
+    assert!(text.ends_with("remove one of them; `f10` is used"), "{text}");
+    assert_eq!(keymap.resolve(Context::Main, &chords("f10")), Lookup::Action(Action::OpenModels));
+    assert_eq!(keymap.resolve(Context::Main, &chords("f11")), Lookup::Action(Action::OpenLog));
+
+    let (keymap, problems) = user("[keys.main]\n\"ctrl+p a\" = \"open-modes\"\n");
+    let text = only(&problems);
+    assert!(text.contains("`ctrl+p` in [keys.main] is bound to `open-palette` and cannot start"), "{text}");
+    assert_eq!(keymap.resolve(Context::Main, &chords("ctrl+p")), Lookup::Action(Action::OpenPalette));
+
+    let (keymap, problems) = user("[keys.main]\n\"ctrl+p a\" = \"open-modes\"\n\"ctrl+p\" = \"none\"\n");
+    assert_eq!(problems, [], "the key was unbound explicitly");
+    assert_eq!(keymap.resolve(Context::Main, &chords("ctrl+p a")), Lookup::Action(Action::OpenModes));
+}
+
+#[test]
+fn a_key_of_the_user_replaces_default_sequences() {
+    for value in ["\"ctrl+x\" = \"open-palette\"", "open-palette = [\"ctrl+x\"]"] {
+        let (keymap, problems) = user(&format!("[keys.main]\n{value}\n"));
+        assert_eq!(problems, []);
+        assert_eq!(keymap.resolve(Context::Main, &chords("ctrl+x")), Lookup::Action(Action::OpenPalette));
+        assert_eq!(keymap.keys_for(Context::Main, Action::Undo), ["Ctrl+_", "Ctrl+/", "Ctrl+7"]);
+        assert_eq!(keymap.resolve(Context::List, &chords("ctrl+x")), Lookup::Prefix, "of [keys.global]");
+    }
+    let (keymap, problems) = user("[keys.main]\n\"ctrl+x\" = \"none\"\n");
+    assert_eq!(problems, []);
+    assert_eq!(keymap.resolve(Context::Main, &chords("ctrl+x")), Lookup::Unbound);
+}
+
+#[test]
+fn sequences_start_with_text_only_where_no_text_is_typed() {
+    for context in ["main", "composer", "empty-prompt", "list", "permission", "choice", "text", "global"] {
+        let (_, problems) = user(&format!("[keys.{context}]\n\"z a\" = \"open-models\"\n"));
+        assert!(only(&problems).contains("`z a` types text"), "{context}");
+        let (_, problems) = user(&format!("[keys.{context}]\n\"f10 a\" = \"open-models\"\n"));
+        assert_eq!(problems, [], "{context}");
+    }
+    for context in ["browse", "changes", "queue", "form"] {
+        let (_, problems) = user(&format!("[keys.{context}]\n\"z a\" = \"open-models\"\n"));
+        assert_eq!(problems, [], "{context}");
+    }
+    let (_, problems) = user("[keys.selection]\n\"f10 a\" = \"copy-selection\"\n");
+    assert!(only(&problems).contains("does not support"));
+}
+
+#[test]
+fn continuations_are_listed_once_and_digits_are_combined() {
+    let (keymap, _) = user("[keys.main]\n\"ctrl+x m\" = \"open-modes\"\n\"ctrl+x v v\" = \"open-log\"\n");
+    let next = keymap.continuations(Context::Main, &chords("ctrl+x"));
+    let find =
+        |key: &str| next.iter().filter(|next| next.key == key).map(|next| next.action).collect::<Vec<_>>();
+    assert_eq!(find("m"), [Some(Action::OpenModes)]);
+    assert_eq!(find("1…9"), [Some(Action::ShowTab(1))]);
+    assert_eq!(find("Ctrl+E"), [Some(Action::EditDraft)]);
+    assert_eq!(find("v"), [None], "more keys follow");
+    assert_eq!(keymap.continuations(Context::Main, &chords("f10")), []);
+}
+
+#[test]
+fn help_is_grouped_by_task() {
+    let rows = Keymap::defaults().help();
+    let mut titles: Vec<&str> = rows.iter().map(|row| row.title).collect();
+    titles.dedup();
+    let tasks = ["Prompt and turn", "Transcript", "Copy", "Session", "Agent", "Tabs", "Application"];
+    assert_eq!(titles.get(..TASKS), Some(&tasks[..]));
+    assert_eq!(titles.get(TASKS..TASKS + 2), Some(&["Empty prompt", "Prompt text"][..]));
+    let mut once = titles.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), titles.len(), "each heading is shown once: {titles:?}");
+    let find = |title: &str, action| {
+        rows.iter().find(|row| row.title == title && row.action == action).map(|row| row.keys.join(" "))
+    };
+    assert_eq!(find("Tabs", Action::ShowTab(1)).as_deref(), Some("Alt+1…9 Ctrl+X 1…9"));
+    assert_eq!(find("Prompt and turn", Action::EditDraft).as_deref(), Some("Ctrl+X Ctrl+E"));
+}
+
+#[test]
+fn presets_change_the_defaults_and_users_change_presets() {
+    for (name, text) in PRESETS {
+        let (mut reader, table) = Reader::parse(Path::new("preset.toml"), text);
+        if let Some(keys) = table.get_ref().get("keys") {
+            Keymap::defaults().merge(&mut reader, keys.get_ref().as_table().unwrap(), |_| Origin::Default);
+        }
+        assert_eq!(reader.problems, [], "{name}");
+        let (keymap, problems) = user(&format!("[keys]\npreset = \"{name}\"\n"));
+        assert_eq!((keymap.preset(), problems.as_slice()), (*name, &[][..]));
+    }
+    assert_eq!(user("[keys]\npreset = \"default\"\n").0, Keymap::defaults());
+
+    let (keymap, problems) =
+        user("[keys.browse]\n\"g g\" = \"open-log\"\n\"z z\" = \"browse\"\n[keys]\npreset = \"vim\"\n");
+    assert_eq!(problems, [], "the order in the file does not matter");
+    for (keys, wanted) in [
+        ("g", Lookup::Prefix),
+        ("g g", Lookup::Action(Action::OpenLog)),
+        ("g t", Lookup::Action(Action::NextTab)),
+        ("z z", Lookup::Action(Action::Browse)),
+        ("j", Lookup::Action(Action::SelectNext)),
+    ] {
+        assert_eq!(keymap.resolve(Context::Browse, &chords(keys)), wanted, "{keys}");
+    }
+
+    let (keymap, _) = user("[keys]\npreset = \"emacs\"\n");
+    assert_eq!(keymap.resolve(Context::Main, &chords("ctrl+x ctrl+c")), Lookup::Action(Action::Quit));
+    assert_eq!(keymap.keys_for(Context::Main, Action::OpenPalette), ["Alt+X", "F10"]);
+
+    let (_, problems) = user("[keys]\npreset = \"vi\"\n");
+    assert!(only(&problems).contains("unknown preset `vi`; did you mean `vim`?"), "{problems:?}");
 }

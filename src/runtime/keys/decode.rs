@@ -6,6 +6,7 @@
 //! Invariants: the result does not depend on how the bytes were split into reads while no deadline passes; buffered
 //! input is bounded.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
@@ -181,7 +182,7 @@ fn find(bytes: &[u8]) -> Found {
         {
             Found::Open
         }
-        _ => match terminput::Event::parse_from(bytes) {
+        _ => match terminput::Event::parse_from(&without_shifted_letter(bytes)) {
             Ok(None) if bytes.len() > KEY_MAX_BYTES => Found::Nothing,
             Ok(None) => Found::Open,
             Ok(Some(event)) => terminput_crossterm::to_crossterm(event)
@@ -189,6 +190,20 @@ fn find(bytes: &[u8]) -> Found {
             Err(_) => Found::Nothing,
         },
     }
+}
+
+/// Removes the shifted form from a letter of the kitty protocol (`CSI 99:67;6u` is Ctrl+Shift+C), because the parser
+/// would replace Shift by the upper case, which does not distinguish Ctrl+C. Source: kitty keyboard protocol, report
+/// alternate keys.
+fn without_shifted_letter(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let shorten = || {
+        let text = std::str::from_utf8(bytes).ok()?.strip_prefix("\u{1b}[")?.strip_suffix('u')?;
+        let (key, rest) = text.split_once(':')?;
+        let (shifted, rest) = rest.split_at(rest.find([':', ';'])?);
+        let is_letter = char::from_u32(shifted.parse().ok()?)?.is_alphabetic();
+        is_letter.then(|| format!("\u{1b}[{key}{rest}u").into_bytes())
+    };
+    shorten().map_or(Cow::Borrowed(bytes), Cow::Owned)
 }
 
 fn find_string(kind: u8, rest: &[u8]) -> Found {

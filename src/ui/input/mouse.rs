@@ -21,6 +21,9 @@ pub(super) fn on_mouse(mouse: MouseEvent, state: &State, view: &mut ViewState, n
     let act = |action: Action| vec![Event::Act(action)];
     let scroll = |lines: i16| vec![Event::Act(Action::Scroll(lines))];
     let at = Position::new(mouse.column, mouse.row);
+    if matches!(mouse.kind, MouseEventKind::Down(_)) {
+        view.pending = None;
+    }
     match mouse.kind {
         MouseEventKind::ScrollUp if mouse.modifiers.contains(KeyModifiers::SHIFT) => act(Action::ScrollLeft),
         MouseEventKind::ScrollDown if mouse.modifiers.contains(KeyModifiers::SHIFT) => {

@@ -1,3 +1,5 @@
+mod sequences;
+
 use std::time::Duration;
 
 use ratatui::crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};

@@ -7,7 +7,6 @@ use crate::app::LineInput;
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
-use crate::ui::composer::TEXT_KEYS;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
@@ -20,7 +19,7 @@ const TWO_COLS: u16 = 96;
 /// Maximum width of the keys.
 const MOST_KEYS: usize = 24;
 
-/// A context with its keys.
+/// A task or context with its keys.
 struct Group {
     title: &'static str,
     rows: Vec<(String, String)>,
@@ -60,26 +59,17 @@ fn groups(scene: &FrameContext, filter: &str) -> Vec<Group> {
     let fits = |keys: &str, does: &str| {
         wanted.is_empty() || keys.to_lowercase().contains(&wanted) || does.to_lowercase().contains(&wanted)
     };
-    let mut groups: Vec<(Context, Group)> = Vec::new();
-    for HelpRow { context, keys, text, .. } in scene.keymap.help() {
+    let mut groups: Vec<Group> = Vec::new();
+    for HelpRow { title, keys, text, .. } in scene.keymap.help() {
         let keys = keys.join("  ");
         if !fits(&keys, text) {
             continue;
         }
         let row = (keys, text.to_owned());
-        match groups.iter_mut().find(|(known, _)| *known == context) {
-            Some((_, group)) => group.rows.push(row),
-            None => groups.push((context, Group { title: context.title(), rows: vec![row] })),
+        match groups.iter_mut().find(|group| group.title == title) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Group { title, rows: vec![row] }),
         }
-    }
-    let mut groups: Vec<Group> = groups.into_iter().map(|(_, group)| group).collect();
-    let rows: Vec<(String, String)> = TEXT_KEYS
-        .iter()
-        .filter(|(keys, does)| fits(keys, does))
-        .map(|(keys, does)| ((*keys).to_owned(), (*does).to_owned()))
-        .collect();
-    if !rows.is_empty() {
-        groups.insert(groups.len().min(1), Group { title: "Prompt text", rows });
     }
     groups
 }

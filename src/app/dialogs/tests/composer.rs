@@ -2,8 +2,8 @@
 
 use crate::app::dialogs::testkit::{Rig, views};
 use crate::app::dialogs::{Focus, completions, focus, selected_completion};
-use crate::app::{Effect, ItemBody, SessionPhase, ViewCommand};
-use crate::model::{Action, ItemId, Severity, SlashCommand};
+use crate::app::{Effect, Event, ItemBody, SessionPhase, ViewCommand};
+use crate::model::{Action, ItemId, ServiceEvent, Severity, SlashCommand};
 
 fn command(name: &str, description: &str, hint: Option<&str>) -> SlashCommand {
     SlashCommand { name: name.to_owned(), description: description.to_owned(), hint: hint.map(str::to_owned) }
@@ -50,6 +50,47 @@ fn enter_sends_empties_the_prompt_and_follows_the_end() {
     assert_eq!(rig.session().draft, "");
     assert_eq!(rig.session().history.last().map(String::as_str), Some("do it"));
     assert!(rig.session().turn.is_running());
+}
+
+/// The effects of an editor that was opened with the text `before`.
+fn edited(rig: &mut Rig, before: &str, edited: Result<Option<&str>, &str>) -> Vec<ViewCommand> {
+    let session = rig.state.active;
+    let edited = edited.map(|text| text.map(str::to_owned)).map_err(str::to_owned);
+    let done = ServiceEvent::DraftEdited { session, before: before.to_owned(), edited };
+    views(&crate::app::update(&mut rig.state, Event::Service(done), rig.now))
+}
+
+#[test]
+fn the_editor_gets_the_draft_and_returns_a_new_one() {
+    let mut rig = Rig::new();
+    rig.type_draft("one");
+    let session = rig.state.active;
+    let effect = Effect::EditDraft { session, text: "one".to_owned(), folder: "/home/u/shop".into() };
+    assert_eq!(rig.act(Action::EditDraft), [effect]);
+    assert_eq!(edited(&mut rig, "one", Ok(Some("two"))), [ViewCommand::ReplaceDraft("two".to_owned())]);
+    assert_eq!(rig.session().draft, "two");
+    assert_eq!(edited(&mut rig, "two", Ok(None)), []);
+    assert_eq!(rig.session().history, [""; 0]);
+}
+
+#[test]
+fn text_typed_while_the_editor_is_open_is_added_to_the_history() {
+    let mut rig = Rig::new();
+    rig.type_draft("one");
+    rig.act(Action::EditDraft);
+    rig.type_draft("one more");
+    edited(&mut rig, "one", Ok(Some("two")));
+    assert_eq!(rig.session().draft, "two");
+    assert_eq!(rig.session().history, ["one more"]);
+}
+
+#[test]
+fn a_failed_editor_leaves_the_draft_unchanged() {
+    let mut rig = Rig::new();
+    rig.type_draft("one");
+    assert_eq!(edited(&mut rig, "one", Err("vi exited with exit status: 1.")), []);
+    assert_eq!(rig.session().draft, "one");
+    assert_eq!(rig.state.flash.as_deref(), Some("vi exited with exit status: 1. The prompt is unchanged."));
 }
 
 #[test]

@@ -1,3 +1,5 @@
+mod terminals;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -75,6 +77,12 @@ fn keys_are_decoded() {
     assert_eq!(decoded(&[b"\x1b[A"]), [key(KeyCode::Up, KeyModifiers::NONE)]);
     assert_eq!(decoded(&[b"\x1b[1;5C"]), [key(KeyCode::Right, KeyModifiers::CONTROL)]);
     assert_eq!(decoded(&[b"\x1b[13;2u"]), [key(KeyCode::Enter, KeyModifiers::SHIFT)]);
+    assert_eq!(
+        decoded(&[b"\x1b[99:67;6u"]),
+        [key(KeyCode::Char('c'), KeyModifiers::CONTROL | KeyModifiers::SHIFT)],
+        "not Ctrl+C"
+    );
+    assert_eq!(decoded(&[b"\x1b[44:60;4u"]), [key(KeyCode::Char('<'), KeyModifiers::ALT)]);
     assert_eq!(decoded(&[b"\x1b[Z"]), [key(KeyCode::BackTab, KeyModifiers::SHIFT)]);
     assert_eq!(decoded(&[b"\x1bx"]), [key(KeyCode::Char('x'), KeyModifiers::ALT)]);
     assert_eq!(decoded(&[b"\x11"]), [key(KeyCode::Char('q'), KeyModifiers::CONTROL)]);

@@ -1,0 +1,152 @@
+//! Actions that edit the prompt or move its cursor.
+//!
+//! Invariant: the cursor moves over graphemes, although the text area counts characters.
+
+use tui_textarea::{CursorMove, DataCursor};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::Composer;
+use crate::model::Action;
+
+impl Composer {
+    /// Runs an action that edits the text or moves the cursor; `selects`: a motion also selects. Returns whether the
+    /// text changed; `None` if it is another action.
+    pub(in crate::ui) fn act(&mut self, action: Action, selects: bool) -> Option<bool> {
+        let motion = match action {
+            Action::CursorLeft => Some(CursorMove::Back),
+            Action::CursorRight => Some(CursorMove::Forward),
+            Action::HistoryPrevious if selects => Some(CursorMove::Up),
+            Action::HistoryNext if selects => Some(CursorMove::Down),
+            Action::WordLeft => Some(CursorMove::WordBack),
+            Action::WordRight => Some(CursorMove::WordForward),
+            Action::LineStart => Some(CursorMove::Head),
+            Action::LineEnd => Some(CursorMove::End),
+            Action::ParagraphUp => Some(CursorMove::ParagraphBack),
+            Action::ParagraphDown => Some(CursorMove::ParagraphForward),
+            Action::DraftStart => Some(CursorMove::Jump(0, 0)),
+            Action::DraftEnd => Some(CursorMove::Bottom),
+            _ => None,
+        };
+        let is_change = match action {
+            _ if let Some(motion) = motion => {
+                self.travel(motion, selects);
+                false
+            }
+            Action::DeleteBefore => self.erase(-1),
+            Action::DeleteAfter => self.erase(1),
+            Action::DeleteWordBefore => self.area.delete_word(),
+            Action::DeleteWordAfter => self.area.delete_next_word(),
+            Action::DeleteToLineStart => self.area.delete_line_by_head(),
+            Action::DeleteToLineEnd => self.area.delete_line_by_end(),
+            Action::Yank => self.area.paste(),
+            Action::Undo => self.area.undo(),
+            Action::Redo => self.area.redo(),
+            _ => return None,
+        };
+        self.forget();
+        Some(is_change)
+    }
+
+    /// Moves the cursor; by characters, to the next or previous grapheme boundary.
+    fn travel(&mut self, motion: CursorMove, selects: bool) {
+        if !selects {
+            self.area.cancel_selection();
+        } else if !self.area.is_selecting() {
+            self.area.start_selection();
+        }
+        let steps = match motion {
+            CursorMove::Back => self.before(),
+            CursorMove::Forward => self.behind(),
+            _ => 1,
+        };
+        for _ in 0..steps.max(1) {
+            self.area.move_cursor(motion);
+        }
+        if motion == CursorMove::Bottom {
+            self.area.move_cursor(CursorMove::End);
+        }
+    }
+
+    /// Deletes the grapheme before or after the cursor, or the selected text.
+    pub(super) fn erase(&mut self, direction: i8) -> bool {
+        // The text area deletes the selected text instead of one character.
+        let chars = if self.area.is_selecting() {
+            1
+        } else if direction < 0 {
+            self.before()
+        } else {
+            self.behind()
+        };
+        let mut is_change = false;
+        for _ in 0..chars.max(1) {
+            is_change |= if direction < 0 { self.area.delete_char() } else { self.area.delete_next_char() };
+        }
+        is_change
+    }
+
+    /// Number of chars in the grapheme before the cursor; 0 at the start of a line.
+    fn before(&self) -> usize {
+        let DataCursor(row, col) = self.area.cursor();
+        let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
+        let head: String = line.chars().take(col).collect();
+        head.graphemes(true).next_back().map_or(0, |last| last.chars().count())
+    }
+
+    fn behind(&self) -> usize {
+        let DataCursor(row, col) = self.area.cursor();
+        let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
+        let tail: String = line.chars().skip(col).collect();
+        tail.graphemes(true).next().map_or(0, |first| first.chars().count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use super::*;
+
+    fn type_letter(composer: &mut Composer, letter: char) {
+        composer.on_key(&KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
+    }
+
+    fn typed(text: &str) -> Composer {
+        let mut composer = Composer::default();
+        text.chars().for_each(|letter| type_letter(&mut composer, letter));
+        composer
+    }
+
+    #[test]
+    fn a_motion_that_selects_marks_text_for_deletion() {
+        let mut composer = typed("one two");
+        composer.insert("👨‍👩‍👧");
+        composer.act(Action::LineStart, true);
+        assert_eq!(composer.act(Action::DeleteBefore, false), Some(true));
+        assert_eq!(composer.text(), "");
+        assert_eq!(composer.act(Action::Yank, false), Some(false), "the selection is not the deleted text");
+    }
+
+    #[test]
+    fn draft_and_paragraph_motions_reach_the_ends() {
+        let mut composer = Composer::default();
+        composer.set_text("one\ntwo\n\nthree");
+        composer.act(Action::DraftStart, false);
+        type_letter(&mut composer, 'a');
+        composer.act(Action::ParagraphDown, false);
+        composer.act(Action::LineStart, false);
+        type_letter(&mut composer, 'b');
+        composer.act(Action::DraftEnd, false);
+        type_letter(&mut composer, 'c');
+        assert_eq!(composer.text(), "aone\ntwo\n\nbthreec");
+    }
+
+    #[test]
+    fn replaced_text_is_restored_by_undo() {
+        let mut composer = typed("old");
+        composer.replace("new\ntext");
+        assert_eq!(composer.text(), "new\ntext");
+        composer.act(Action::Undo, false);
+        composer.act(Action::Undo, false);
+        assert_eq!(composer.text(), "old");
+    }
+}
