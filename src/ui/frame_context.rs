@@ -40,7 +40,6 @@ pub(super) struct FrameContext<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
     pub prompt: &'static str,
-    pub branch: &'static str,
     pub meter_full: &'static str,
     pub meter_empty: &'static str,
     pub down: &'static str,
@@ -60,7 +59,6 @@ impl Marks {
         if *glyphs == Glyphs::plain() {
             return Self {
                 prompt: ">",
-                branch: "@",
                 meter_full: "#",
                 meter_empty: ".",
                 down: "v",
@@ -75,9 +73,8 @@ impl Marks {
         }
         Self {
             prompt: "›",
-            branch: "⎇",
-            meter_full: "▰",
-            meter_empty: "▱",
+            meter_full: "■",
+            meter_empty: "□",
             down: "↓",
             updown: "↑↓",
             current: "•",
@@ -303,7 +300,6 @@ mod tests {
             let marks = Marks::beside(&glyphs);
             let all = [
                 marks.prompt,
-                marks.branch,
                 marks.meter_full,
                 marks.meter_empty,
                 marks.down,

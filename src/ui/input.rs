@@ -72,7 +72,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     let act = || keymap.lookup(context, key).map(Event::Act);
     // In a form, space and arrows edit text fields first; in a list, bound keys come first.
     let event = if focus == Focus::Form { edit().or_else(act) } else { act().or_else(edit) };
-    let event = event.or_else(|| act_beside_request(key, state, keymap));
+    let event = event.or_else(|| act_beside_request(key, focus, state, keymap));
     event.or_else(|| type_beside_request(key, focus, view)).into_iter().collect()
 }
 
@@ -87,10 +87,12 @@ fn is_request(focus: Focus) -> bool {
     matches!(focus, Focus::Permission | Focus::Access | Focus::Url)
 }
 
-/// While a request is open, keys that open other views still work.
-fn act_beside_request(key: &KeyEvent, state: &State, keymap: &Keymap) -> Option<Event> {
+/// While a request is open, keys that open other views or move to the prompt still work.
+fn act_beside_request(key: &KeyEvent, focus: Focus, state: &State, keymap: &Keymap) -> Option<Event> {
     let action = keymap.lookup(Context::Main, key)?;
-    (state.modals.is_empty() && dialogs::is_allowed_during_request(action)).then_some(Event::Act(action))
+    let moves_keys = action == Action::Complete && is_request(focus);
+    let works = moves_keys || dialogs::is_allowed_during_request(action);
+    (state.modals.is_empty() && works).then_some(Event::Act(action))
 }
 
 /// Whether the selected field of the form accepts text.
