@@ -66,14 +66,16 @@ pub struct Glyphs {
     pub cross: &'static str,
     /// Frames of the spinner.
     pub spinner: [&'static str; 10],
-    /// Pending; also a separator.
+    /// Not started; not selected.
+    pub pending: &'static str,
+    /// Separator; an entry without a state.
     pub dot: &'static str,
-    /// Active.
+    /// Selected; active.
     pub arrow: &'static str,
     pub thought: &'static str,
     /// Warning.
     pub warn: &'static str,
-    /// The bar beside prompts and quotes.
+    /// The bar to the left of prompts and requests.
     pub bar: &'static str,
     /// Truncated text.
     pub ellipsis: &'static str,
@@ -93,8 +95,6 @@ pub struct Glyphs {
     pub task_open: &'static str,
     /// Completed task.
     pub task_done: &'static str,
-    /// Continued line of code.
-    pub wrap: &'static str,
 }
 
 impl Glyphs {
@@ -104,6 +104,7 @@ impl Glyphs {
             check: "✓",
             cross: "✗",
             spinner: ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"],
+            pending: "○",
             dot: "·",
             arrow: "▸",
             thought: "◦",
@@ -116,9 +117,8 @@ impl Glyphs {
             rule: "─",
             pipe: "│",
             join: "┼",
-            task_open: "☐",
-            task_done: "☑",
-            wrap: "↪",
+            task_open: "□",
+            task_done: "■",
         }
     }
 
@@ -128,6 +128,7 @@ impl Glyphs {
             check: "+",
             cross: "x",
             spinner: ["|", "/", "-", "\\", "|", "/", "-", "\\", "|", "/"],
+            pending: ".",
             dot: ".",
             arrow: ">",
             thought: "o",
@@ -142,7 +143,6 @@ impl Glyphs {
             join: "+",
             task_open: "o",
             task_done: "x",
-            wrap: ">",
         }
     }
 }
@@ -209,7 +209,7 @@ mod tests {
                 glyphs.join,
                 glyphs.task_open,
                 glyphs.task_done,
-                glyphs.wrap,
+                glyphs.pending,
             ];
             for mark in marks.into_iter().chain(glyphs.spinner) {
                 assert_eq!(width(mark), 1, "{mark}");

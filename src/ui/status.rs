@@ -343,7 +343,7 @@ fn behind(scene: &FrameContext) -> Option<StatusSegment> {
     Some(StatusSegment { line, action: Some(Action::OpenAttention), rank: 6 })
 }
 
-/// Formats `ctx ▰▰▱▱▱▱▱▱ 34k of 200k`; without a known size, only the used part.
+/// Formats `ctx ■■□□□□□□ 34k of 200k`; without a known size, only the used part.
 pub(super) fn context(scene: &FrameContext, used: u64, size: u64, width: u16) -> Line<'static> {
     let mut line = Line::from(scene.span(Role::Status, "ctx "));
     if size == 0 {

@@ -1,6 +1,7 @@
 //! Snapshots of screens: text and styles, at three sizes, in the dark and the light theme.
 
 mod dialogs;
+mod edges;
 pub(super) mod fixture;
 mod remote;
 mod requests;

@@ -65,7 +65,7 @@ fn blocks_lists_and_quotes() {
             "",
             "• one",
             "• two",
-            "  ◦ inner",
+            "  • inner",
             "",
             "1. first",
             "2. second",
@@ -76,8 +76,8 @@ fn blocks_lists_and_quotes() {
             "",
             "a link (http://e.org) <b>x</b> gone",
             "",
-            "☐ open",
-            "☑ done",
+            "□ open",
+            "■ done",
         ]
     );
 }
