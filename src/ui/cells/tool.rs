@@ -47,8 +47,6 @@ const EMULATED_BYTES: usize = 1 << 20;
 const KIND_COLS: usize = 8;
 /// The body is aligned with the kind.
 const BODY_INDENT: u16 = 2;
-/// Content with a background begins at the left edge of prose, as code blocks do.
-const PANEL_INDENT: u16 = 0;
 
 /// Whether a call can be grouped with its neighbours on one line: a successful, folded read or search.
 pub(crate) fn is_groupable(session: &Session, item: &Item, tool: &ToolCall) -> bool {
@@ -268,7 +266,7 @@ impl<'a> Body<'a, '_> {
 
     fn push_rows(&mut self, rows: Vec<Line<'static>>) {
         if !rows.is_empty() {
-            self.layout.pieces.push(LineRun::ready(rows, PANEL_INDENT));
+            self.layout.pieces.push(LineRun::ready(rows, self.output_indent()));
         }
     }
 
@@ -278,7 +276,7 @@ impl<'a> Body<'a, '_> {
         let Some((place, from)) = output::place_of(self.tool, text) else { return };
         if output::is_plain(text) {
             let text = text.trim_end_matches('\n');
-            self.layout.pieces.extend(text_pieces(text, from, place, Role::Terminal, PANEL_INDENT));
+            self.layout.pieces.extend(text_pieces(text, from, place, Role::Terminal, self.output_indent()));
             return;
         }
         let start = text.len().saturating_sub(EMULATED_BYTES);
@@ -293,8 +291,13 @@ impl<'a> Body<'a, '_> {
         self.push_output(lines);
     }
 
+    /// Output has one column of padding.
+    fn output_indent(&self) -> u16 {
+        panel_indent(self.context.look, Role::Terminal, 1)
+    }
+
     fn output_rows(&self, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
-        output::rows(lines, self.context.look, self.cols + BODY_INDENT - PANEL_INDENT)
+        output::rows(lines, self.context.look, self.cols + BODY_INDENT - self.output_indent())
     }
 
     fn text_of_output(&self) -> Option<&'a str> {
@@ -397,6 +400,7 @@ impl<'a> Body<'a, '_> {
         let look = self.context.look;
         let columns =
             DiffColumns::choose(look.diff_layout, self.context.wide_cols.saturating_sub(self.layout.indent));
+        let indent = panel_indent(look, Role::DiffPlus, 0);
         let mut left = DIFF_PREVIEW_ROWS;
         let count = self.layout.diffs.len();
         if count == 0 && self.layout.waits {
@@ -425,7 +429,7 @@ impl<'a> Body<'a, '_> {
             while from < shown {
                 let to = (from + DIFF_PIECE_ROWS).min(shown);
                 let source = Source::Diff { diff: index, rows: from..to, columns };
-                self.layout.pieces.push(LineRun::lazy(source, PANEL_INDENT, false));
+                self.layout.pieces.push(LineRun::lazy(source, indent, false));
                 from = to;
             }
             if shown < rows {
@@ -462,7 +466,7 @@ impl<'a> Body<'a, '_> {
         while from < history {
             let to = (from + OUTPUT_PIECE_LINES).min(history);
             let source = Source::Terminal { id: id.clone(), lines: from..to };
-            self.layout.pieces.push(LineRun::lazy(source, PANEL_INDENT, false));
+            self.layout.pieces.push(LineRun::lazy(source, self.output_indent(), false));
             from = to;
         }
         self.push_output(live);
@@ -553,6 +557,12 @@ impl<'a> Body<'a, '_> {
             self.push(vec![Line::styled(text, look.theme.style(Role::TextDim))]);
         }
     }
+}
+
+/// Content with a background begins at the left edge of prose, as code blocks do; without one, its text is aligned with
+/// the body.
+fn panel_indent(look: &RenderContext<'_>, role: Role, padding: u16) -> u16 {
+    if look.theme.style(role).bg.is_some() { 0 } else { BODY_INDENT - padding }
 }
 
 /// A placeholder for a change whose texts are being compared.

@@ -36,7 +36,7 @@ fn the_panel_shows_plan_files_and_context() {
         "✓ read the test",
         "✓ find the cause",
         "▸ change the check",
-        "· run all tests",
+        "○ run all tests",
         "",
         "2 files changed",
         "src/a.txt",

@@ -72,8 +72,8 @@ fn prose_code_output_and_diffs_share_their_edges() {
         let shown = text(&drawn);
         assert_eq!((output, diff), (code, code), "{size:?} {layout:?}\n{shown}");
         let prose = shown.lines().find(|row| row.starts_with("   prose")).expect(&shown);
-        let end =
-            u16::try_from(prose.trim_end().chars().take_while(|letter| *letter != '▐').count()).unwrap();
+        let words = prose.trim_start().split("  ").next().unwrap_or_default();
+        let end = 3 + u16::try_from(words.trim_end().len()).unwrap();
         assert_eq!(code.0, 3);
         assert!((code.1.saturating_sub(6)..=code.1 + 1).contains(&end), "{end} {code:?}\n{shown}");
     }
