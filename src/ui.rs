@@ -19,6 +19,7 @@ mod modals;
 pub mod picture;
 pub mod plain;
 mod plan;
+mod queue;
 pub mod render_context;
 mod search;
 mod side;
@@ -108,6 +109,7 @@ fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Ca
         (scene.state.chrome_changes, &scene.state.flash, status::is_quiet(scene)),
         (scene.look.spinner, view.composer.rev(), news, keymap, scene.pending, lists_keys(view)),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
+        (panes.queue, panes.edge, modals::key_focus(scene.state, scene.look.now)),
         (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }
@@ -285,9 +287,19 @@ fn draw_chrome(
     let of_search = panes.search.and_then(|area| search::draw(scene, area, buf, &mut view.hits));
     let has_side_plan = panes.side.is_some() && side::has_plan(scene);
     let has_plan_count = !has_side_plan && panes.plan.is_none();
-    let shown = view.transcripts.get(&scene.state.active);
-    status::draw_rule(scene, shown, has_plan_count, panes.rule, buf, &mut view.hits);
-    let cursor = view.composer.draw(scene, panes.composer, buf, &mut view.hits);
+    let focus = modals::key_focus(scene.state, scene.look.now);
+    if let Some(area) = panes.queue {
+        queue::draw(scene, focus == Focus::Main && view.composer.is_empty(), area, buf, &mut view.hits);
+    }
+    let is_focused = focus == Focus::Main;
+    let cursor = view.composer.draw(scene, is_focused, panes.composer, panes.edge, buf, &mut view.hits);
+    let facts = composer::edge::EdgeFacts {
+        focus,
+        hidden_rows: view.composer.hidden(),
+        transcript: view.transcripts.get(&scene.state.active),
+        has_plan_count,
+    };
+    composer::edge::draw(scene, &facts, panes.rule, panes.edge, buf, &mut view.hits);
     status::draw(scene, panes.status, buf, &mut view.hits);
     if dialogs::base_focus(scene.state) == Focus::Search { of_search } else { Some(cursor) }
 }
@@ -370,8 +382,12 @@ struct Panes {
     side: Option<Rect>,
     plan: Option<Rect>,
     search: Option<Rect>,
+    queue: Option<Rect>,
+    /// The composer's top edge.
     rule: Rect,
     composer: Rect,
+    /// The composer's bottom edge; empty on low screens.
+    edge: Rect,
     status: Rect,
 }
 
@@ -392,10 +408,12 @@ fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
         bottom -= rows;
         Rect { y: bottom, height: rows, ..area }
     };
-    let status = take(1);
-    take(air);
+    let status = take(status::rows(scene, area));
+    let edge = take(air);
     let composer = take(composer_rows);
     let rule = take(1);
+    let queue_rows = queue::rows(scene.session, area.height);
+    let queue = (queue_rows > 0).then(|| take(queue_rows));
     let plan = (plan_rows > 0).then(|| take(plan_rows));
     take(u16::from(is_airy && plan_rows > 0));
     let search = search::is_there(scene).then(|| take(1));
@@ -416,8 +434,10 @@ fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
         side,
         plan,
         search,
+        queue,
         rule,
         composer,
+        edge,
         status,
     }
 }

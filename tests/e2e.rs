@@ -31,4 +31,5 @@ mod e2e {
     mod tabs;
     mod terminal;
     mod tty;
+    mod typing;
 }

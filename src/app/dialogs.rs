@@ -166,6 +166,10 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         on_session(state, action, now, fx);
         return;
     }
+    if action == Action::Complete && matches!(top, Focus::Permission | Focus::Access | Focus::Url) {
+        grace::switch_keys(state);
+        return;
+    }
     let said = in_a_dialog(action);
     let is_done = match top {
         Focus::Picker => picks::on_action(state, said, now, fx),
@@ -189,7 +193,11 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
 
 /// Handles an action while a request is shown and the composer or the search has the keys.
 fn beside_request(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    if base_focus(state) != Focus::Search {
+    let is_empty_prompt = base_focus(state) == Focus::Main && !grace::has_draft(state);
+    if action == Action::Browse && is_empty_prompt {
+        // The key of an empty prompt that otherwise moves the keys to the transcript.
+        grace::switch_keys(state);
+    } else if base_focus(state) != Focus::Search {
         on_session(state, action, now, fx);
     } else if !search::on_action(state, in_a_dialog(action), fx) {
         commands::on_action(state, action, now, fx);

@@ -29,7 +29,7 @@ pub(crate) mod unlisted_input;
 
 pub(crate) use body::{ToolBody, diffs_of};
 pub(crate) use file_status::diff_head;
-pub(crate) use tool::{comparing, is_asked_first, is_groupable, title};
+pub(crate) use tool::{comparing, indent, is_asked_first, is_groupable, title};
 
 /// Maximum number of lines of raw JSON that are shown.
 const RAW_LINES_MAX: usize = 40;

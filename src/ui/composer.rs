@@ -7,6 +7,7 @@
 //! Invariants: the text contains no control characters except line breaks and tabs; the cursor is never
 //! inside a grapheme.
 
+pub(super) mod edge;
 mod edits;
 mod line_break;
 
@@ -57,6 +58,8 @@ struct Drawn {
     style: Style,
     cells: Buffer,
     cursor: Position,
+    /// Number of rows above and below.
+    hidden: (usize, usize),
 }
 
 impl Default for Composer {
@@ -210,16 +213,27 @@ impl Composer {
         rows
     }
 
-    /// Draws the text and returns the cursor position.
+    /// Draws the text and returns the cursor position. The surface includes the edge below the text.
     pub fn draw(
         &mut self,
         scene: &FrameContext,
+        is_focused: bool,
         area: Rect,
+        edge: Rect,
         buf: &mut Canvas,
         hits: &mut HitMap,
     ) -> Position {
         let Rect { x, y, width, height } = area;
-        buf.set_string(x + 1, y, scene.marks.prompt, scene.style(Role::Accent));
+        let (ground, ink, mark) = if is_focused {
+            (Role::ComposerSurface, Role::Composer, Role::Accent)
+        } else {
+            (Role::Text, Role::TextDim, Role::TextDim)
+        };
+        let ground = Style::new().bg(scene.style(ground).bg.unwrap_or(scene.look.theme.screen_bg()));
+        let inset = |area: Rect| Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+        buf.set_style(inset(area), ground);
+        buf.set_style(inset(edge), ground);
+        buf.set_string(x + 1, y, scene.marks.prompt, scene.style(mark));
         let place = Rect { x: x + 3, y, width: width.saturating_sub(4).max(1), height };
         self.place = place;
         hits.add(area, Hit::Composer);
@@ -228,15 +242,16 @@ impl Composer {
             buf.set_string(place.x, place.y, hint, scene.style(Role::Placeholder));
             return Position::new(place.x, place.y);
         }
-        let style = scene.style(Role::Composer);
+        let style = scene.style(ink).patch(ground);
         let is_same = |drawn: &Drawn| drawn.style == style && drawn.cells.area == place;
         if self.drawn.as_ref().is_none_or(|drawn| !is_same(drawn)) {
             self.area.set_style(style);
             self.area.set_selection_style(scene.style(Role::Selection));
             let mut cells = Buffer::empty(place);
-            cells.set_style(place, scene.style(Role::Text));
+            cells.set_style(place, style);
             (&self.area).render(place, &mut cells);
-            self.drawn = Some(Drawn { style, cells, cursor: self.cursor_place(place) });
+            let hidden = self.hidden_rows(height);
+            self.drawn = Some(Drawn { style, cells, cursor: self.cursor_place(place), hidden });
         }
         let Some(drawn) = &self.drawn else { return place.as_position() };
         for row in place.intersection(buf.area).rows() {
@@ -247,6 +262,25 @@ impl Composer {
             }
         }
         drawn.cursor
+    }
+
+    /// Number of rows above and below the area in which the text was last drawn.
+    pub fn hidden(&self) -> (usize, usize) {
+        self.drawn.as_ref().filter(|_| !self.is_empty()).map_or((0, 0), |drawn| drawn.hidden)
+    }
+
+    /// The same, for the rendered text area.
+    fn hidden_rows(&self, height: u16) -> (usize, usize) {
+        let (above, _) = self.area.scroll_offset();
+        let is_short = self.rows.is_some_and(|(_, rows)| rows <= height && rows < MOST_ROWS);
+        if above == 0 && is_short {
+            return (0, 0);
+        }
+        let mut probe = self.area.clone();
+        probe.move_cursor(CursorMove::Bottom);
+        probe.move_cursor(CursorMove::End);
+        let rows = probe.screen_cursor().row + 1;
+        (usize::from(above), rows.saturating_sub(usize::from(above) + usize::from(height)))
     }
 
     /// The cell of the cursor. The text area counts columns by `char`, terminals by grapheme.
@@ -273,12 +307,6 @@ pub(super) fn clean(text: &str) -> String {
 /// The placeholder of the empty prompt.
 fn placeholder(scene: &FrameContext) -> String {
     let agent = scene.agent();
-    if scene.state.user.is_browsing {
-        return match scene.key(Context::Browse, Action::Browse) {
-            Some(key) => format!("Browsing transcript; {key} to exit"),
-            None => "Browsing transcript".to_owned(),
-        };
-    }
     if scene.session.parent.is_some() {
         return match scene.key(Context::Main, Action::Escape) {
             Some(key) => format!("Read-only subagent; {key} to go back"),

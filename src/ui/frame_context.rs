@@ -42,7 +42,6 @@ pub(super) struct FrameContext<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
     pub prompt: &'static str,
-    pub branch: &'static str,
     pub meter_full: &'static str,
     pub meter_empty: &'static str,
     pub down: &'static str,
@@ -62,7 +61,6 @@ impl Marks {
         if *glyphs == Glyphs::plain() {
             return Self {
                 prompt: ">",
-                branch: "@",
                 meter_full: "#",
                 meter_empty: ".",
                 down: "v",
@@ -77,9 +75,8 @@ impl Marks {
         }
         Self {
             prompt: "›",
-            branch: "»",
-            meter_full: "▰",
-            meter_empty: "▱",
+            meter_full: "■",
+            meter_empty: "□",
             down: "↓",
             updown: "↑↓",
             current: "•",
@@ -305,7 +302,6 @@ mod tests {
             let marks = Marks::beside(&glyphs);
             let all = [
                 marks.prompt,
-                marks.branch,
                 marks.meter_full,
                 marks.meter_empty,
                 marks.down,

@@ -90,7 +90,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     {
         return events;
     }
-    // While a request is open, keys that open other views still work.
+    // While a request is open, keys that open other views or move to the composer still work.
     let is_request_on_top = focus.is_dialog() && state.modals.is_empty();
     let contexts = [Some(context), is_request_on_top.then_some(Context::Main)];
     let pressed = press(key, &contexts, view, keymap, now);
@@ -98,7 +98,8 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         Pressed::Pending => return Vec::new(),
         Pressed::Action(context, action) => {
             let is_beside = is_request_on_top && context == Context::Main;
-            if is_beside && !dialogs::is_allowed_during_request(action) {
+            let moves_focus = action == Action::Complete && is_request(focus);
+            if is_beside && !moves_focus && !dialogs::is_allowed_during_request(action) {
                 return Vec::new();
             }
             (Some(action), None)

@@ -34,8 +34,8 @@ use math::Display;
 
 pub use plain::plain_text;
 
-/// Maximum width of prose, for readability.
-pub const PROSE_COLS: u16 = 96;
+/// Maximum width of the transcript's content, for readability.
+pub const PROSE_COLS: u16 = 116;
 
 /// Number of bytes that are parsed at once; small at first, because parsing restarts after a formula or a
 /// fence.

@@ -26,7 +26,7 @@ use std::time::Instant;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::dialogs;
+use crate::app::dialogs::{self, Focus};
 use crate::app::{LineInput, Modal, OpenRequestKind, PickerKind, Session, State};
 use crate::model::ElicitationMode;
 use crate::ui::canvas::Canvas;
@@ -48,6 +48,11 @@ const ANCHOR_ROWS: u16 = 11;
 /// Whether keys go to a dialog: one is open, and its grace period is over.
 pub(super) fn takes_keys(state: &State, now: Instant) -> bool {
     dialogs::focus(state).is_dialog() && dialogs::takes_input(state, now)
+}
+
+/// The layer that gets the keys now: the top dialog, otherwise search, transcript or composer.
+pub(super) fn key_focus(state: &State, now: Instant) -> Focus {
+    if takes_keys(state, now) { dialogs::focus(state) } else { dialogs::base_focus(state) }
 }
 
 /// Draws the top dialog, if there is one, and returns the cursor position in it.

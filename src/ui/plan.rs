@@ -215,7 +215,7 @@ fn other_lines(session: &Session) -> Vec<String> {
 
 fn mark(step: &PlanEntry, glyphs: &Glyphs) -> (&'static str, Role) {
     match step.status {
-        PlanStatus::Pending => (glyphs.dot, Role::PlanPending),
+        PlanStatus::Pending => (glyphs.pending, Role::PlanPending),
         PlanStatus::InProgress => (glyphs.arrow, Role::Accent),
         PlanStatus::Completed => (glyphs.check, Role::PlanDone),
     }

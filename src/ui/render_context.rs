@@ -69,14 +69,16 @@ pub struct Glyphs {
     pub cross: &'static str,
     /// Frames of the spinner.
     pub spinner: [&'static str; 10],
-    /// Pending; also a separator.
+    /// Not started; not selected.
+    pub pending: &'static str,
+    /// Separator; an entry without a state.
     pub dot: &'static str,
-    /// Active.
+    /// Selected; active.
     pub arrow: &'static str,
     pub thought: &'static str,
     /// Warning.
     pub warn: &'static str,
-    /// The bar beside prompts and quotes.
+    /// The bar to the left of prompts and requests.
     pub bar: &'static str,
     /// Truncated text.
     pub ellipsis: &'static str,
@@ -96,8 +98,6 @@ pub struct Glyphs {
     pub task_open: &'static str,
     /// Completed task.
     pub task_done: &'static str,
-    /// Continued line of code.
-    pub wrap: &'static str,
 }
 
 impl Glyphs {
@@ -107,6 +107,7 @@ impl Glyphs {
             check: "✓",
             cross: "✗",
             spinner: ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"],
+            pending: "○",
             dot: "·",
             arrow: "▸",
             thought: "◦",
@@ -119,9 +120,8 @@ impl Glyphs {
             rule: "─",
             pipe: "│",
             join: "┼",
-            task_open: "☐",
-            task_done: "☑",
-            wrap: "↪",
+            task_open: "□",
+            task_done: "■",
         }
     }
 
@@ -131,6 +131,7 @@ impl Glyphs {
             check: "+",
             cross: "x",
             spinner: ["|", "/", "-", "\\", "|", "/", "-", "\\", "|", "/"],
+            pending: ".",
             dot: ".",
             arrow: ">",
             thought: "o",
@@ -145,7 +146,6 @@ impl Glyphs {
             join: "+",
             task_open: "o",
             task_done: "x",
-            wrap: ">",
         }
     }
 }
@@ -212,7 +212,7 @@ mod tests {
                 glyphs.join,
                 glyphs.task_open,
                 glyphs.task_done,
-                glyphs.wrap,
+                glyphs.pending,
             ];
             for mark in marks.into_iter().chain(glyphs.spinner) {
                 assert_eq!(width(mark), 1, "{mark}");

@@ -1,4 +1,4 @@
-//! The panel beside the transcript on a wide screen: plan, changed files, queue, context and cost.
+//! The panel beside the transcript on a wide screen: plan, changed files, context and cost.
 //!
 //! Shows what the session has; without any of it, the transcript has the full width.
 
@@ -14,9 +14,8 @@ use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 use super::{plan, status, text};
 
-/// Maximum number of files and of queued prompts.
+/// Maximum number of files.
 const FILES_MAX: usize = 12;
-const QUEUE_MAX: usize = 5;
 
 /// A part of the panel.
 struct Section {
@@ -34,7 +33,7 @@ pub(super) fn has_plan(scene: &FrameContext) -> bool {
 pub(super) fn is_there(scene: &FrameContext, changes: &ChangesView) -> bool {
     let session = scene.session;
     let has_items = !session.transcript.items().is_empty();
-    let has_facts = changes.files().len() > 0 || !session.queue.is_empty() || session.usage.is_some();
+    let has_facts = changes.files().len() > 0 || session.usage.is_some();
     has_items && (has_facts || has_plan(scene))
 }
 
@@ -48,10 +47,7 @@ pub(super) fn draw(
 ) {
     let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
     let sections: Vec<Section> =
-        [files(scene, changes, inner.width), queue(scene, inner.width), usage(scene, inner.width)]
-            .into_iter()
-            .flatten()
-            .collect();
+        [files(scene, changes, inner.width), usage(scene, inner.width)].into_iter().flatten().collect();
     let mut y = inner.y;
     if has_plan(scene) {
         let lines = plan::side_lines(scene, inner.width);
@@ -94,21 +90,6 @@ fn files(scene: &FrameContext, changes: &ChangesView, cols: u16) -> Option<Secti
     }
     lines.extend(more(scene, count, FILES_MAX));
     Some(Section { lines, action: Action::OpenChanges })
-}
-
-fn queue(scene: &FrameContext, cols: u16) -> Option<Section> {
-    let queue = &scene.session.queue;
-    if queue.is_empty() {
-        return None;
-    }
-    let mut lines = vec![Line::from(scene.span(Role::TextDim, format!("queue {}", queue.len())))];
-    for prompt in queue.iter().take(QUEUE_MAX) {
-        let first = prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let words = text::truncate(&text::one_line(first), usize::from(cols));
-        lines.push(Line::from(scene.span(Role::Text, words)));
-    }
-    lines.extend(more(scene, queue.len(), QUEUE_MAX));
-    Some(Section { lines, action: Action::OpenQueue })
 }
 
 fn usage(scene: &FrameContext, cols: u16) -> Option<Section> {

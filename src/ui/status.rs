@@ -1,7 +1,7 @@
-//! The status line, and the rule above the prompt with its labels.
+//! The status line: the agent's activity or a notice on the left; context, cost, warnings and the help key on the right.
 //!
-//! Shows the agent's activity on the left; queue, context, cost, protocol warnings and the help key on the right. On
-//! narrow screens, the cost is removed first, then context, queue and warnings; during a turn, the help key before them.
+//! On narrow screens, the cost is removed first, then context and warnings; during a turn, the help key before them. A
+//! long notice has several rows.
 //!
 //! Invariants: the spinner is only animated while something is running; nothing else is animated.
 
@@ -16,11 +16,8 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width, short_count};
-use super::plan;
-use super::render_context::with_commas;
 use super::text;
 use super::theme::Role;
-use super::transcript::TranscriptView;
 use super::view_state::{Hit, HitMap};
 
 /// Width of the context meter, in cells.
@@ -34,6 +31,12 @@ const WHY_COLS: u16 = 72;
 
 /// Minimum width for the warning about resending a prompt.
 const RISK_COLS: u16 = 80;
+
+/// Maximum number of rows of a notice.
+const NOTICE_ROWS: u16 = 3;
+
+/// Columns that the reason why nothing can be saved leaves to the activity.
+const ACTIVITY_COLS: usize = 40;
 
 /// Seconds without output in a turn before it is shown.
 const QUIET_SECONDS: u64 = 30;
@@ -53,27 +56,30 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
     // Reserves space for the warning that nothing is saved.
     let reserved = unsaved(scene, area.width).map_or(0, |line| line_width(&line) + 2);
     let state = state(scene, area.width.saturating_sub(u16::try_from(reserved).unwrap_or(0)));
-    let left = match (scene.pending, &scene.state.flash) {
-        (Some(keys), _) => {
+    let mut pieces = pieces(scene, area.width);
+    let mut lines = match scene.pending {
+        Some(keys) => {
             let mut line = Line::from(scene.span(Role::KeyHint, format!("{keys} ")));
             let hints = [("?", "keys"), ("esc", "cancel")];
             let hints = hints.map(|(key, does)| (scene.key_name(key), does.to_owned()));
             line.spans.extend(scene.hints(&hints, room.saturating_sub(line_width(&line))).spans);
-            line
+            vec![line]
         }
-        (None, Some(flash)) => {
-            let mark = state.spans.first().cloned().filter(|_| scene.session.turn.is_running());
-            let mut line = Line::from(mark.map_or_else(Vec::new, |mark| vec![mark, Span::raw(" ")]));
-            line.push_span(scene.span(Role::Text, text::one_line(flash)));
-            line
-        }
-        (None, None) => state,
+        None => notice_lines(scene, area.width, area.height),
     };
-    let left_cols = line_width(&left).min(room);
-    buf.put_line(area.x + 1, area.y, &left, u16::try_from(room).unwrap_or(u16::MAX));
+    if lines.is_empty() {
+        lines.push(state);
+    } else if let Some(hint) = escape_hint(scene).filter(|_| scene.pending.is_none()) {
+        // The notice hides the activity, but not the key that stops it.
+        pieces.push(StatusSegment { line: hint, action: Some(Action::Escape), rank: 8 });
+    }
+    for (y, line) in (area.y..area.bottom()).zip(&lines) {
+        buf.put_line(area.x + 1, y, line, u16::try_from(room).unwrap_or(u16::MAX));
+    }
+    let left_cols = lines.last().map_or(0, line_width).min(room);
+    let area = Rect { y: area.bottom().saturating_sub(1), ..area };
 
     let dot = format!(" {} ", scene.look.glyphs.dot);
-    let mut pieces = pieces(scene, area.width);
     let cols = |pieces: &[StatusSegment]| {
         let own: usize = pieces.iter().map(|piece| line_width(&piece.line)).sum();
         own + pieces.len().saturating_sub(1) * text::width(&dot)
@@ -97,68 +103,53 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
     }
 }
 
-/// Draws the rule above the prompt: on the left the plan's count if it has no other place, on the right the
-/// number of new items below the screen.
-pub(super) fn draw_rule(
-    scene: &FrameContext,
-    transcript: Option<&TranscriptView>,
-    has_plan_count: bool,
-    area: Rect,
-    buf: &mut Canvas,
-    hits: &mut HitMap,
-) {
-    let rule = scene.look.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
-    text::put_text(buf, area.x + 1, area.y, &rule, area.width, scene.style(Role::Rule));
-    if let Some(count) = plan::count(scene.session).filter(|_| has_plan_count) {
-        let label = format!(" plan {count} ");
-        let (end, _) = buf.set_stringn(
-            area.x + 2,
-            area.y,
-            label,
-            usize::from(area.width).saturating_sub(3),
-            scene.style(Role::TextDim),
-        );
-        let width = end.saturating_sub(area.x + 2);
-        hits.add(Rect { x: area.x + 2, y: area.y, width, height: 1 }, Hit::Act(Action::TogglePlan));
-    }
-    if let Some(only) = scene.session.only {
-        draw_filter(scene, only.words(), area, buf, hits);
-    }
-    let Some(view) = transcript.filter(|view| !view.is_following()) else { return };
-    let down = scene.marks.down;
-    let label = news(view.news(), down);
-    let width = u16::try_from(text::width(&label)).unwrap_or(0);
-    let x = area.right().saturating_sub(width + 2).max(area.x);
-    buf.set_string(x, area.y, label, scene.style(Role::Accent));
-    hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(Action::ScrollEnd));
+/// Number of rows of the status line: more than one for a long notice.
+pub(super) fn rows(scene: &FrameContext, area: Rect) -> u16 {
+    let most = NOTICE_ROWS.min(area.height / 4);
+    u16::try_from(notice_lines(scene, area.width, most).len()).unwrap_or(1).max(1)
 }
 
-/// The label for new items below the screen, and new lines of the message that was at the end.
-fn news(news: (usize, usize), down: &str) -> String {
-    let lines = match news.1 {
-        1 => "1 new line".to_owned(),
-        lines => format!("{} new lines", with_commas(lines)),
+/// The notice, wrapped to at most this number of rows; empty if there is none.
+fn notice_lines(scene: &FrameContext, width: u16, most: u16) -> Vec<Line<'static>> {
+    let Some(notice) = &scene.state.flash else { return Vec::new() };
+    let hint = escape_hint(scene).map_or(0, |hint| line_width(&hint) + 2);
+    let lead = if scene.session.turn.is_running() { 2 } else { 0 };
+    let cols = usize::from(width).saturating_sub(2 + hint + lead).max(8);
+    let line = Line::from(scene.span(Role::Text, text::one_line(notice)));
+    let mut lines = text::wrap_line(&line, u16::try_from(cols).unwrap_or(u16::MAX));
+    let most = usize::from(most).max(1);
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            let text: String = last.spans.iter().map(|span| span.content.as_ref()).collect();
+            *last = scene
+                .span(
+                    Role::Text,
+                    text::truncate(&format!("{text} {}", scene.look.glyphs.ellipsis.repeat(cols)), cols),
+                )
+                .into();
+        }
+    }
+    if lead > 0 {
+        for (index, line) in lines.iter_mut().enumerate() {
+            let mark = if index == 0 { scene.look.spinner() } else { " " };
+            line.spans.insert(0, scene.span(Role::Running, format!("{mark} ")));
+        }
+    }
+    lines
+}
+
+/// What Escape stops, while a notice takes the place of the activity.
+fn escape_hint(scene: &FrameContext) -> Option<Line<'static>> {
+    let does = match &scene.session.turn {
+        _ if !scene.session.asks.is_empty() => return None,
+        Turn::Running { .. } => "stop",
+        Turn::Cancelling { is_overdue: true, .. } => "options",
+        _ if is_signing_in(scene) => "cancel",
+        _ => return None,
     };
-    match news {
-        (0, 0) => format!(" more {down} "),
-        (0, _) => format!(" {lines} {down} "),
-        (items, 0) => format!(" {items} new {down} "),
-        (items, _) => format!(" {lines} + {items} {down} "),
-    }
-}
-
-/// Draws the label of an active filter, with the key that clears it.
-fn draw_filter(scene: &FrameContext, words: &str, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
-    let room = usize::from(area.width).saturating_sub(22);
-    let key = scene
-        .key(Context::Main, Action::Escape)
-        .map(|key| format!(" {} {key} show all", scene.look.glyphs.dot));
-    let tail = key.filter(|key| text::width(words) + text::width(key) + 7 <= room).unwrap_or_default();
-    let label = format!(" only {}{tail} ", text::truncate(words, room.saturating_sub(7).max(8)));
-    let width = u16::try_from(text::width(&label)).unwrap_or(0).min(area.width.saturating_sub(2));
-    let x = area.x + 2;
-    text::put_text(buf, x, area.y, &label, width, scene.style(Role::Accent));
-    hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(Action::OpenFilter));
+    let key = scene.key(Context::Main, Action::Escape)?;
+    Some(Line::from(vec![scene.span(Role::KeyHint, key), scene.span(Role::TextDim, format!(" {does}"))]))
 }
 
 /// Whether the agent has sent nothing for so long in its turn that the line says so.
@@ -318,11 +309,6 @@ fn pieces(scene: &FrameContext, width: u16) -> Vec<StatusSegment> {
     if let Some(piece) = behind(scene) {
         pieces.push(piece);
     }
-    let queued = session.queue.len();
-    if queued > 0 {
-        let line = scene.span(Role::Status, format!("queue {queued}"));
-        pieces.push(StatusSegment { line: line.into(), action: Some(Action::OpenQueue), rank: 3 });
-    }
     if let Some(usage) = &session.usage {
         let line = context(scene, usage.used_tokens, usage.size_tokens, width);
         pieces.push(StatusSegment { line, action: None, rank: 2 });
@@ -343,7 +329,9 @@ fn pieces(scene: &FrameContext, width: u16) -> Vec<StatusSegment> {
 /// The warning that events cannot be saved, with the reason.
 fn unsaved(scene: &FrameContext, width: u16) -> Option<Line<'static>> {
     let why = scene.state.unsaved.as_ref()?;
+    let room = usize::from(width).saturating_sub(ACTIVITY_COLS);
     let why = if width < WHY_COLS { String::new() } else { format!(": {}", text::one_line(why)) };
+    let why = text::truncate(&why, room);
     Some(scene.span(Role::Warning, format!("{} not saved{why}", scene.look.glyphs.warn)).into())
 }
 
@@ -364,7 +352,7 @@ fn behind(scene: &FrameContext) -> Option<StatusSegment> {
     Some(StatusSegment { line, action: Some(Action::OpenAttention), rank: 6 })
 }
 
-/// Formats `ctx ▰▰▱▱▱▱▱▱ 34k of 200k`; without a known size, only the used part.
+/// Formats `ctx ■■□□□□□□ 34k of 200k`; without a known size, only the used part.
 pub(super) fn context(scene: &FrameContext, used: u64, size: u64, width: u16) -> Line<'static> {
     let mut line = Line::from(scene.span(Role::Status, "ctx "));
     if size == 0 {

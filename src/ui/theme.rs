@@ -61,6 +61,8 @@ roles! {
     Rule = "rule",
     /// The text in the composer.
     Composer = "composer",
+    /// The background of the composer while it has the keys.
+    ComposerSurface = "composer.surface",
     /// The placeholder of the empty composer.
     Placeholder = "composer.placeholder",
     /// The text of the user's messages.

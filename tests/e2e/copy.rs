@@ -63,7 +63,8 @@ fn wrapped_prompts_are_copied_as_one_line() {
     screen.send("\r");
     screen.wait_for("▌ /nothing one");
     screen.wait_for("ready");
-    let from = place_of(&screen, "one two");
+    let prompt = place_of(&screen, "▌ /nothing one");
+    let from = (prompt.0 + "▌ /nothing ".chars().count(), prompt.1);
     mouse(&mut screen, 0, from, 'M');
     let to = (12, from.1 + 1);
     mouse(&mut screen, 32, to, 'M');

@@ -40,7 +40,7 @@ fn replay(folder: &Path, args: &[&str]) -> Output {
 fn transcript(screen: &str) -> String {
     let rows = screen.lines().skip(1).take_while(|row| !row.trim_start().starts_with('─'));
     let text: String = rows.collect::<Vec<_>>().join(" ");
-    let text = text.replace(|c: char| c.is_ascii_digit() || "│▌".contains(c), "");
+    let text = text.replace(|c: char| c.is_ascii_digit() || "│▐".contains(c), "");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -62,7 +62,7 @@ fn browse_mode_uses_letters_as_commands() {
     screen.wait_for("Step 1 of 5");
     screen.wait_for("ready");
     screen.send("\t");
-    screen.wait_for("Browsing transcript");
+    screen.wait_for("Focus: transcript");
     screen.send("l");
     screen.wait_for("Outline");
     screen.wait_for("prompt  show me a tour");
@@ -73,6 +73,6 @@ fn browse_mode_uses_letters_as_commands() {
     screen.send("\x1b");
     screen.wait_gone("find welcome");
     screen.send("\t");
-    screen.wait_gone("Browsing transcript");
+    screen.wait_gone("Focus: transcript");
     quit(&mut screen);
 }

@@ -9,7 +9,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::{Action, SessionKey};
 
-use super::{grace, items, moved, picker, pickers, say, slash};
+use super::{grace, items, moved, picker, pickers, queue, say, slash};
 use crate::app::state::fuzzy;
 
 /// The most completions to offer. Some agents have thousands of commands; typing more letters finds the others.
@@ -79,7 +79,7 @@ pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     state.last_interrupt = None;
     // The next letter of a draft must not answer a dialog.
     state.user.unlocked = None;
-    state.ask_view.is_focused = false;
+    state.ask_view.has_keys = None;
 }
 
 /// Handles an action of the composer. Returns whether it was one.
@@ -89,7 +89,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         // The view inserts the line break.
         Action::NewLine => {}
         Action::HistoryPrevious | Action::Up => {
-            if !walk_completions(state, -1) {
+            if !walk_completions(state, -1) && !queue::take_back(state, fx) {
                 history_previous(state, fx);
             }
         }
@@ -261,7 +261,7 @@ fn complete(state: &mut State, fx: &mut Vec<Effect>) {
     let mut offered = completions(state);
     let place = selected_completion(state);
     if place >= offered.len() {
-        grace::focus_request(state);
+        grace::switch_keys(state);
         return;
     }
     let chosen = offered.swap_remove(place);

@@ -1,7 +1,7 @@
 //! The grace period: a dialog that opened without a user action must not be answered by a key meant for the prompt.
 //!
 //! A dialog gets keys after [`QUIET`] without input, and keeps them unless its content changes. While there is a draft,
-//! keys go to the composer until the user moves them to the request ([`focus_request`]).
+//! keys go to the composer until the user moves them to the request ([`switch_keys`]).
 //!
 //! [`unlock`] runs before the action of the same key, and would overwrite the time of the key before it. Therefore it
 //! decides whether the dialog gets the key, and stores the decision as the time at which the dialog appeared.
@@ -21,7 +21,7 @@ pub fn takes_input(state: &State, now: Instant) -> bool {
     is_over(state, appeared(state), now)
 }
 
-/// Whether a request is shown and the composer has the keys, because there is a draft.
+/// Whether a request is shown and the composer has the keys: there is a draft, or the user moved them there.
 pub fn is_beside_draft(state: &State) -> bool {
     matches!(appeared(state), Appeared::BesideDraft)
 }
@@ -32,17 +32,18 @@ fn may_be_rejected(state: &State, now: Instant) -> bool {
     is_beside_draft(state) && state.ask_view.shown_at.is_some_and(is_quiet)
 }
 
-/// Moves the keys from the draft to the shown request. Returns whether there is one.
-pub fn focus_request(state: &mut State) -> bool {
-    if !is_beside_draft(state) {
+/// Moves the keys from the composer to the shown request, or back. Returns whether there is one.
+pub fn switch_keys(state: &mut State) -> bool {
+    if !state.modals.is_empty() || first_ask(state).is_none() {
         return false;
     }
-    state.ask_view.is_focused = true;
-    state.user.unlocked = state.ask_view.shown_at;
+    let to_request = is_beside_draft(state);
+    state.ask_view.has_keys = Some(to_request);
+    state.user.unlocked = state.ask_view.shown_at.filter(|_| to_request);
     true
 }
 
-fn has_draft(state: &State) -> bool {
+pub fn has_draft(state: &State) -> bool {
     state.active_session().is_some_and(|session| !session.draft.is_empty())
 }
 
@@ -136,7 +137,7 @@ fn appeared(state: &State) -> Appeared {
         Some(Modal::Choice(dialog)) => dialog.opened_by_itself.map(Some),
         Some(Modal::Picker(picker)) => picker.is_by_itself.then_some(picker.shown_at),
         Some(_) => None,
-        None if has_draft(state) && !state.ask_view.is_focused => {
+        None if !state.ask_view.has_keys.unwrap_or_else(|| !has_draft(state)) => {
             return first_ask(state).map_or(Appeared::ByUser, |_| Appeared::BesideDraft);
         }
         None => first_ask(state).map(|_| state.ask_view.shown_at),

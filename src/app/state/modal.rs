@@ -324,8 +324,8 @@ pub struct RequestView {
     pub shown_at: Option<Instant>,
     /// Whether it is shown in the inbox.
     pub is_in_list: bool,
-    /// Whether the user moved the focus to it although there is a draft.
-    pub is_focused: bool,
+    /// Whether the user moved the keys to it, or to the composer; `None`: it has them unless there is a draft.
+    pub has_keys: Option<bool>,
     /// The form as filled in so far.
     pub form: Option<FormState>,
     /// The tool call as shown; when a relevant part of it changes, the grace period restarts.

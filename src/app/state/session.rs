@@ -306,6 +306,14 @@ impl Session {
         self.pending_setting().is_some() || replay::holds_prompts(self)
     }
 
+    /// Removes a prompt from the queue.
+    pub(in crate::app) fn unqueue(&mut self, place: usize) -> Option<String> {
+        let from_end = self.queue.len().checked_sub(place)?;
+        let text = self.queue.remove(place)?;
+        self.prompts.unqueued(from_end);
+        Some(text)
+    }
+
     /// The setting that a queued prompt waits for.
     pub fn prompt_waits_for(&self) -> Option<&'static str> {
         self.pending_setting().filter(|_| !self.queue.is_empty())

@@ -72,6 +72,17 @@ fn prompts_are_sent_in_order_if_one_is_typed_after_a_cancel() {
 }
 
 #[test]
+fn a_prompt_taken_back_after_a_cancel_does_not_send_the_others() {
+    let mut app = TestApp::running();
+    app.submit("A").submit("B").cancel().submit("C").sent();
+    app.play(Event::Act(Action::HistoryPrevious)).sent();
+    assert_eq!(app.session().draft, "C");
+    app.end_turn(StopReason::Cancelled).expect_sent("");
+    assert_eq!(app.session().queue, ["A", "B"], "the order stays, and nothing is lost");
+    app.submit("").expect_sent("call prompt \"A\"");
+}
+
+#[test]
 fn acp_v1_a_cancel_is_sent_before_every_open_request_is_answered() {
     let mut app = TestApp::running();
     app.update(call("t", ToolStatus::InProgress));

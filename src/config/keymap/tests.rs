@@ -101,7 +101,7 @@ fn default_keys_follow_conventions() {
         (Context::Permission, "9", Action::Choose(9)),
         (Context::Permission, "up", Action::Up),
         (Context::Permission, "enter", Action::Accept),
-        (Context::Permission, "f", Action::FullScreen),
+        (Context::Permission, "alt+f", Action::FullScreen),
     ] {
         assert_eq!(keymap.lookup(context, &key(text)), Some(action), "{text} in {context:?}");
     }
@@ -117,6 +117,16 @@ fn typing_keys_are_unbound_in_text_contexts() {
             assert_eq!(keymap.lookup(context, &event), None, "{letter:?} in {context:?}");
         }
     }
+}
+
+#[test]
+fn letters_start_a_prompt_beside_a_permission_request() {
+    let keymap = Keymap::defaults();
+    let bound = ('a'..='z').filter(|letter| {
+        let event = KeyEvent::new(KeyCode::Char(*letter), KeyModifiers::NONE);
+        keymap.lookup(Context::Permission, &event).is_some()
+    });
+    assert_eq!(bound.collect::<String>(), "ny");
 }
 
 #[test]

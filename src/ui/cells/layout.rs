@@ -12,7 +12,7 @@ use crate::app::{Item, ItemBody, MessagePart, Session, TurnEnd};
 use crate::model::{ContentBlock, Gap, ResourceBody, TerminalId, ToolContent};
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::cache::{Diffs, Key};
-use crate::ui::markdown::{Markdown, PROSE_COLS};
+use crate::ui::markdown::Markdown;
 use crate::ui::picture;
 use crate::ui::render_context::RenderContext;
 use crate::ui::terminal::Screen;
@@ -33,8 +33,10 @@ pub(crate) type Screens = HashMap<TerminalId, Screen>;
 pub(crate) struct Context<'a> {
     pub session: &'a Session,
     pub look: &'a RenderContext<'a>,
-    /// Columns of the body.
+    /// Columns of all content but side-by-side diffs, so that it has one right edge.
     pub cols: u16,
+    /// Columns of side-by-side diffs.
+    pub wide_cols: u16,
     pub screens: &'a mut Screens,
 }
 
@@ -201,7 +203,11 @@ impl Layout {
         if piece.lines.is_some() {
             return;
         }
-        let cols = context.cols.saturating_sub(indent + piece.indent).max(8);
+        let all_cols = match piece.source {
+            Source::Diff { columns: DiffColumns::SideBySide, .. } => context.wide_cols,
+            _ => context.cols,
+        };
+        let cols = all_cols.saturating_sub(indent + piece.indent).max(8);
         let look = context.look;
         let lines = match &piece.source {
             Source::Ready => Vec::new(),
@@ -217,19 +223,14 @@ impl Layout {
             },
             Source::Plain { place, bytes } => {
                 let text = text_at(item, *place).get(bytes.clone()).unwrap_or_default();
-                exact_lines(text.strip_suffix('\n').unwrap_or(text), Role::User, look, cols.min(PROSE_COLS))
+                exact_lines(text.strip_suffix('\n').unwrap_or(text), Role::User, look, cols)
             }
             Source::Text { place, bytes, role } => {
                 let text = output_at(item, *place);
                 let part = text.get(bytes.clone()).unwrap_or_default();
                 let mut lines = match role {
                     Role::Terminal => output::rows(output::text_lines(part), look, cols),
-                    _ => exact_lines(
-                        part.strip_suffix('\n').unwrap_or(part),
-                        *role,
-                        look,
-                        cols.min(PROSE_COLS),
-                    ),
+                    _ => exact_lines(part.strip_suffix('\n').unwrap_or(part), *role, look, cols),
                 };
                 let is_inside = text.get(..bytes.start).is_some_and(|before| !before.ends_with('\n'));
                 if let Some(first) = lines.first_mut().filter(|_| bytes.start > 0 && is_inside) {
@@ -238,8 +239,6 @@ impl Layout {
                 lines
             }
             Source::Block { place } => {
-                let is_message = matches!(item.body, ItemBody::Message(_));
-                let cols = if is_message { cols.min(PROSE_COLS) } else { cols };
                 match block_at(item, *place) {
                     // Its text has separate pieces.
                     Some(ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text) }) => {

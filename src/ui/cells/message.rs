@@ -5,7 +5,7 @@ use crate::ui::text::{Line, Span};
 use crate::app::state::fold::is_long_prompt;
 use crate::app::{Item, Message, MessagePart};
 use crate::model::{ContentBlock, Role as Speaker};
-use crate::ui::markdown::{Markdown, PROSE_COLS};
+use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration, size, with_commas};
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::one_line;
@@ -37,7 +37,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, message: &Message, conte
 
 fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &Context<'_>) {
     layout.pieces.clear();
-    let cols = context.cols.min(PROSE_COLS);
+    let cols = context.cols;
     let is_long = is_long_prompt(message);
     for (place, part) in message.parts.iter().enumerate() {
         match part {
@@ -187,7 +187,7 @@ fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context:
     } else {
         layout.texts.clear();
         if message.is_open && message.role == Speaker::Thought {
-            let lines = thought_tail(message, context.look, context.cols.min(PROSE_COLS).saturating_sub(2));
+            let lines = thought_tail(message, context.look, context.cols.saturating_sub(2));
             layout.pieces.push(LineRun::ready(lines, 2));
         }
     }

@@ -4,7 +4,7 @@ use crate::ui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, TurnEnd};
 use crate::model::{MAY_RUN_TWICE, Severity, StopReason};
-use crate::ui::markdown::{Markdown, PROSE_COLS};
+use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{one_line, truncate, wrap_prefixed};
@@ -20,7 +20,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
     layout.is_live = matches!(body, ItemBody::Compaction { status, .. } if status == "in_progress")
         || matches!(body, ItemBody::Subagent { state: Some(state), .. } if state == "running");
     let look = context.look;
-    let cols = context.cols.min(PROSE_COLS);
+    let cols = context.cols;
     let is_open = item.is_open == Some(true);
     let facts = item.end.as_deref().map(|end| TurnFacts::of(item, end, context)).unwrap_or_default();
     layout.waits = facts.waits;
@@ -99,7 +99,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
 /// The head of such an item as one line, which is redrawn for a clock or a spinner.
 pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
     let look = context.look;
-    let room = usize::from(context.cols.min(PROSE_COLS)).saturating_sub(2);
+    let room = usize::from(context.cols).saturating_sub(2);
     let head = words(body, look);
     Line::from(vec![
         Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role)),
@@ -151,7 +151,7 @@ fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
         },
         ItemBody::Subagent { title, state, .. } => {
             let state = state.as_deref().map(one_line).unwrap_or_default();
-            let mark = if state == "running" { look.spinner() } else { glyphs.arrow };
+            let mark = if state == "running" { look.spinner() } else { glyphs.dot };
             let tail = if state.is_empty() { String::new() } else { format!(" {} {state}", glyphs.dot) };
             let title = one_line(head_of(title));
             let title = if title.is_empty() { "untitled" } else { &title };

@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::cache::{self, Key, Shown};
-use crate::ui::markdown::{Markdown, PROSE_COLS};
+use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
 use crate::ui::terminal;
 use crate::ui::text::copy_hint::Mark;
@@ -47,8 +47,6 @@ const EMULATED_BYTES: usize = 1 << 20;
 const KIND_COLS: usize = 8;
 /// The body is aligned with the kind.
 const BODY_INDENT: u16 = 2;
-/// Output has one column of padding, so that its text is aligned too.
-const OUTPUT_INDENT: u16 = BODY_INDENT - 1;
 
 /// Whether a call can be grouped with its neighbours on one line: a successful, folded read or search.
 pub(crate) fn is_groupable(session: &Session, item: &Item, tool: &ToolCall) -> bool {
@@ -64,7 +62,7 @@ pub(crate) fn is_groupable(session: &Session, item: &Item, tool: &ToolCall) -> b
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context: &mut Context<'_>) {
     layout.pieces.clear();
     layout.is_live = tool.shown_status() == ToolStatus::InProgress;
-    layout.indent = u16::try_from(depth(context.session, item, tool)).unwrap_or(0) * 2;
+    layout.indent = indent(context.session, item, tool);
     follow_changes(layout, item, tool);
     let cols = context.cols.saturating_sub(layout.indent);
     layout.pieces.push(LineRun::ready(vec![head(item.id, tool, layout.counts(), context, cols)], 0));
@@ -101,8 +99,8 @@ fn follow_changes(layout: &mut Layout, item: &Item, tool: &ToolCall) {
     layout.diff_key = key;
 }
 
-/// The nesting depth of a subagent's call.
-fn depth(session: &Session, item: &Item, tool: &ToolCall) -> usize {
+/// Columns by which a subagent's call is indented: two for each of its parents.
+pub(crate) fn indent(session: &Session, item: &Item, tool: &ToolCall) -> u16 {
     let mut depth = 0;
     let mut parent = tool.parent.as_ref();
     while let (Some(id), true) = (parent, depth < 3) {
@@ -113,7 +111,7 @@ fn depth(session: &Session, item: &Item, tool: &ToolCall) -> usize {
             _ => None,
         };
     }
-    depth
+    depth * 2
 }
 
 /// The head line of a call.
@@ -128,7 +126,7 @@ pub(super) fn head(
     let glyphs = look.glyphs;
     let style = |role: Role| look.theme.style(role);
     let (mark, role) = match tool.shown_status() {
-        ToolStatus::Pending => (glyphs.dot, Role::TextDim),
+        ToolStatus::Pending => (glyphs.pending, Role::TextDim),
         ToolStatus::InProgress => (look.spinner(), Role::Running),
         ToolStatus::Completed => (glyphs.check, Role::Success),
         ToolStatus::Failed => (glyphs.cross, Role::Error),
@@ -169,7 +167,7 @@ pub(super) fn head(
     };
     let time = time.filter(|time| time.as_secs() >= 1).map(duration).unwrap_or_default();
 
-    let cols = usize::from(cols.min(PROSE_COLS));
+    let cols = usize::from(cols);
     let kind = kind_word(tool.kind);
     let time_cols = if time.is_empty() { 0 } else { width(&time) + 2 };
     let facts_cols: usize = facts.iter().map(|span| width(&span.content)).sum();
@@ -268,7 +266,7 @@ impl<'a> Body<'a, '_> {
 
     fn push_rows(&mut self, rows: Vec<Line<'static>>) {
         if !rows.is_empty() {
-            self.layout.pieces.push(LineRun::ready(rows, OUTPUT_INDENT));
+            self.layout.pieces.push(LineRun::ready(rows, self.output_indent()));
         }
     }
 
@@ -278,7 +276,7 @@ impl<'a> Body<'a, '_> {
         let Some((place, from)) = output::place_of(self.tool, text) else { return };
         if output::is_plain(text) {
             let text = text.trim_end_matches('\n');
-            self.layout.pieces.extend(text_pieces(text, from, place, Role::Terminal, OUTPUT_INDENT));
+            self.layout.pieces.extend(text_pieces(text, from, place, Role::Terminal, self.output_indent()));
             return;
         }
         let start = text.len().saturating_sub(EMULATED_BYTES);
@@ -293,8 +291,13 @@ impl<'a> Body<'a, '_> {
         self.push_output(lines);
     }
 
+    /// Output has one column of padding.
+    fn output_indent(&self) -> u16 {
+        panel_indent(self.context.look, Role::Terminal, 1)
+    }
+
     fn output_rows(&self, lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
-        output::rows(lines, self.context.look, self.cols + (BODY_INDENT - OUTPUT_INDENT))
+        output::rows(lines, self.context.look, self.cols + BODY_INDENT - self.output_indent())
     }
 
     fn text_of_output(&self) -> Option<&'a str> {
@@ -315,7 +318,7 @@ impl<'a> Body<'a, '_> {
 
     /// Adds a line that says why a command failed.
     fn push_reason(&mut self, reason: Option<String>) {
-        let cols = usize::from(self.cols.min(PROSE_COLS));
+        let cols = usize::from(self.cols);
         let style = self.context.look.theme.style(Role::Error);
         self.push(reason.map(|text| Line::styled(truncate(&text, cols), style)).into_iter().collect());
     }
@@ -341,7 +344,7 @@ impl<'a> Body<'a, '_> {
             }
             return;
         }
-        let mut lines = short_lines(text, Role::Error, self.context.look, self.cols.min(PROSE_COLS));
+        let mut lines = short_lines(text, Role::Error, self.context.look, self.cols);
         let most = if self.fold == Fold::Closed { 1 } else { REASON_LINES };
         if lines.len() > most {
             lines.truncate(most);
@@ -360,10 +363,10 @@ impl<'a> Body<'a, '_> {
             let lines = output::command_lines(command, look, self.cols);
             self.push(lines);
         }
-        let unlisted = hidden_commands(self.tool, look, self.cols.min(PROSE_COLS));
+        let unlisted = hidden_commands(self.tool, look, self.cols);
         self.push(unlisted);
         if self.fold == Fold::Open || self.tool.is_own {
-            let lines = access_lines(self.tool, look, self.cols.min(PROSE_COLS));
+            let lines = access_lines(self.tool, look, self.cols);
             self.push(lines);
         }
         self.add_diffs();
@@ -395,7 +398,9 @@ impl<'a> Body<'a, '_> {
 
     fn add_diffs(&mut self) {
         let look = self.context.look;
-        let columns = DiffColumns::choose(look.diff_layout, self.cols);
+        let columns =
+            DiffColumns::choose(look.diff_layout, self.context.wide_cols.saturating_sub(self.layout.indent));
+        let indent = panel_indent(look, Role::DiffPlus, 0);
         let mut left = DIFF_PREVIEW_ROWS;
         let count = self.layout.diffs.len();
         if count == 0 && self.layout.waits {
@@ -424,7 +429,7 @@ impl<'a> Body<'a, '_> {
             while from < shown {
                 let to = (from + DIFF_PIECE_ROWS).min(shown);
                 let source = Source::Diff { diff: index, rows: from..to, columns };
-                self.layout.pieces.push(LineRun::lazy(source, BODY_INDENT, false));
+                self.layout.pieces.push(LineRun::lazy(source, indent, false));
                 from = to;
             }
             if shown < rows {
@@ -461,7 +466,7 @@ impl<'a> Body<'a, '_> {
         while from < history {
             let to = (from + OUTPUT_PIECE_LINES).min(history);
             let source = Source::Terminal { id: id.clone(), lines: from..to };
-            self.layout.pieces.push(LineRun::lazy(source, OUTPUT_INDENT, false));
+            self.layout.pieces.push(LineRun::lazy(source, self.output_indent(), false));
             from = to;
         }
         self.push_output(live);
@@ -552,6 +557,12 @@ impl<'a> Body<'a, '_> {
             self.push(vec![Line::styled(text, look.theme.style(Role::TextDim))]);
         }
     }
+}
+
+/// Content with a background begins at the left edge of prose, as code blocks do; without one, its text is aligned with
+/// the body.
+fn panel_indent(look: &RenderContext<'_>, role: Role, padding: u16) -> u16 {
+    if look.theme.style(role).bg.is_some() { 0 } else { BODY_INDENT - padding }
 }
 
 /// A placeholder for a change whose texts are being compared.

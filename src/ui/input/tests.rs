@@ -215,12 +215,13 @@ fn digits_answer_only_after_the_grace_period() {
     assert_eq!(rig.key(KeyCode::Char('1')), act(Action::Choose(1)));
     assert_eq!(rig.key(KeyCode::Char('3')), act(Action::Choose(3)));
     assert_eq!(rig.key(KeyCode::Enter), act(Action::Accept));
-    assert_eq!(rig.key(KeyCode::Char('f')), act(Action::FullScreen));
-    assert_eq!(
-        rig.key(KeyCode::Char('z')),
-        [Event::Draft(format!("{before}1z"))],
-        "the letter starts a prompt"
-    );
+    assert_eq!(rig.key_with(KeyCode::Char('f'), KeyModifiers::ALT), act(Action::FullScreen));
+    assert_eq!(rig.key(KeyCode::Tab), act(Action::Complete));
+    let mut typed = format!("{before}1");
+    for letter in "fsrjkz".chars() {
+        typed.push(letter);
+        assert_eq!(rig.key(KeyCode::Char(letter)), [Event::Draft(typed.clone())], "it starts a prompt");
+    }
 }
 
 #[test]

@@ -211,14 +211,12 @@ impl<'a> Writer<'a> {
             Tag::Item => {
                 self.flush();
                 self.begin_block();
-                let depth = self.lists.len();
                 let text = match self.lists.last_mut() {
                     Some(Some(number)) => {
                         let text = format!("{number}. ");
                         *number = number.saturating_add(1);
                         text
                     }
-                    _ if depth.is_multiple_of(2) => format!("{} ", self.look.glyphs.thought),
                     _ => format!("{} ", self.look.glyphs.bullet),
                 };
                 let cols = width(&text);

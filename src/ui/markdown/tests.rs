@@ -65,7 +65,7 @@ fn blocks_lists_and_quotes() {
             "",
             "• one",
             "• two",
-            "  ◦ inner",
+            "  • inner",
             "",
             "1. first",
             "2. second",
@@ -76,8 +76,8 @@ fn blocks_lists_and_quotes() {
             "",
             "a link (http://e.org) <b>x</b> gone",
             "",
-            "☐ open",
-            "☑ done",
+            "□ open",
+            "■ done",
         ]
     );
 }
@@ -523,7 +523,7 @@ fn drawn_rows_distinguish_text_from_decoration() {
                   ```rust\nfn main() {\n\n    a_long_name(\"and a text\");\n}\n```\n\n| a | b |\n|---|---|\n| 1 | |\n";
     let expected = "Some words that wrap at any width one could think of.\n\n\
                     a quote that is long enough to wrap\n\n\
-                    1. one with many words in it\n\nmore of one\n\n   ◦ deep inside\n2. two\n\n\n\
+                    1. one with many words in it\n\nmore of one\n\n   • deep inside\n2. two\n\n\n\
                     fn main() {\n\n    a_long_name(\"and a text\");\n}\n\na\tb\n1\t";
     for cols in [18, 30, 96] {
         let rows = draw_all(&mut Markdown::of(source), source, cols);

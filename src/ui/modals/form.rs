@@ -188,7 +188,7 @@ fn check(scene: &FrameContext, is_on: bool, is_single: bool) -> &'static str {
     let glyphs = scene.look.glyphs;
     match (is_on, is_single) {
         (true, true) => scene.marks.current,
-        (false, true) => glyphs.thought,
+        (false, true) => glyphs.pending,
         (true, false) => glyphs.task_done,
         (false, false) => glyphs.task_open,
     }

@@ -38,7 +38,7 @@ const WORDS_BYTES: usize = 1024;
 const PATH_BYTES: usize = 600;
 
 /// Smaller screens have little space besides the answers.
-const LOW_ROWS: u16 = 16;
+const LOW_ROWS: u16 = 13;
 
 /// Draws a request over the screen.
 pub(super) fn draw(
@@ -173,6 +173,7 @@ fn permission_frame<'s>(
     let hints = [
         scene.hint(Context::Permission, Action::Accept, "answer"),
         scene.hint(Context::Permission, Action::Escape, escape_means(scene)),
+        scene.hint(Context::Main, Action::Complete, "prompt").filter(|_| scene.state.modals.is_empty()),
         scene.hint(Context::Permission, Action::FullScreen, full),
         scene
             .hint(Context::Permission, Action::ToggleDiffLayout, other_layout(scene, cols))

@@ -24,8 +24,9 @@ fn grounds(role: Role) -> &'static [Role] {
         }
         Role::DiffGutter => &[Role::Text, Role::Modal, Role::DiffPlus, Role::DiffMinus],
         Role::TextDim | Role::Accent | Role::Match | Role::Success | Role::Error | Role::Warning => {
-            &[Role::Text, Role::Modal, Role::CodeBlock, Role::User]
+            &[Role::Text, Role::Modal, Role::CodeBlock, Role::User, Role::ComposerSurface]
         }
+        Role::Composer | Role::Placeholder => &[Role::ComposerSurface],
         Role::TextStrong | Role::Link | Role::UserBar | Role::RawItem => {
             &[Role::Text, Role::Modal, Role::User]
         }

@@ -6,8 +6,7 @@ use crate::ui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, Session, ToolCall};
 use crate::ui::cells::layout::{Context, Layout, LineRun};
-use crate::ui::cells::{is_groupable, kind_word, title};
-use crate::ui::markdown::PROSE_COLS;
+use crate::ui::cells::{indent, is_groupable, kind_word, title};
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::link;
 use crate::ui::text::width;
@@ -59,9 +58,9 @@ pub(super) fn lay_out(layout: &mut Layout, members: &[Item], context: &Context<'
             _ => None,
         })
     };
-    let Some(first) = calls().next() else { return };
-    layout.indent = if first.parent.is_some() { 2 } else { 0 };
-    let cols = usize::from(context.cols.min(PROSE_COLS)).saturating_sub(10 + usize::from(layout.indent));
+    let (Some(first), Some(item)) = (calls().next(), members.first()) else { return };
+    layout.indent = indent(context.session, item, first);
+    let cols = usize::from(context.cols).saturating_sub(10 + usize::from(layout.indent));
     let mut text = String::new();
     let mut seen: Vec<String> = Vec::new();
     let count = members.len();

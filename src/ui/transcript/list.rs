@@ -218,7 +218,8 @@ impl<'a> List<'a> {
         let mut context = Context {
             session: self.session,
             look: self.look,
-            cols: self.cols,
+            cols: self.cols.min(PROSE_COLS),
+            wide_cols: self.cols,
             screens: &mut self.view.screens,
         };
         let rows = cell.layout.height(piece, source, &mut context);
@@ -240,7 +241,8 @@ impl<'a> List<'a> {
         let mut context = Context {
             session: self.session,
             look: self.look,
-            cols: self.cols,
+            cols: self.cols.min(PROSE_COLS),
+            wide_cols: self.cols,
             screens: &mut self.view.screens,
         };
         cell.layout.draw(piece, source, &mut context);
@@ -275,7 +277,8 @@ impl<'a> List<'a> {
         let mut context = Context {
             session: self.session,
             look: self.look,
-            cols: self.cols,
+            cols: self.cols.min(PROSE_COLS),
+            wide_cols: self.cols,
             screens: &mut self.view.screens,
         };
         if !is_good {

@@ -8,6 +8,7 @@ use ratatui::style::Style;
 use crate::app::{Item, ItemBody, MessagePart};
 use crate::model::Role as Speaker;
 use crate::ui::canvas::Canvas;
+use crate::ui::frame_context::Marks;
 use crate::ui::text::Line;
 use crate::ui::text::put_text;
 use crate::ui::theme::Role;
@@ -140,7 +141,7 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Canvas
     }
     for y in area.y..area.bottom() {
         let (role, text) = match bar(y).filter(|_| !buf.stays(y)) {
-            Some(true) => (Role::ScrollThumb, look.glyphs.bar),
+            Some(true) => (Role::ScrollThumb, Marks::beside(&look.glyphs).thumb),
             Some(false) => (Role::ScrollTrack, look.glyphs.pipe),
             None => continue,
         };

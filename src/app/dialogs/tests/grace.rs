@@ -338,6 +338,22 @@ fn a_draft_keeps_the_keys_until_the_user_moves_them_to_the_request() {
 }
 
 #[test]
+fn tab_moves_the_keys_between_the_request_and_the_prompt() {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    assert!(rig.wait(1_000).takes_input());
+    rig.act_now(Action::Complete);
+    assert!(!rig.wait(10_000).takes_input(), "the prompt is empty, but has the keys");
+    assert!(answers(&rig.act_now(Action::Accept)).is_empty());
+    // In an empty prompt, the key has another action.
+    rig.act_now(Action::Browse);
+    assert!(rig.takes_input() && !rig.state.user.is_browsing);
+    assert_eq!(answers(&rig.act_now(Action::Choose(1))), [(1, selected("option-0"))]);
+    rig.ask_permission(2, &[AllowOnce, RejectOnce]);
+    assert!(rig.wait(1_000).takes_input(), "the next request has the keys again");
+}
+
+#[test]
 fn typing_returns_the_keys_to_the_draft() {
     let mut rig = rig();
     rig.type_draft("see");

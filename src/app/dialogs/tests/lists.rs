@@ -116,6 +116,22 @@ fn a_multi_line_prompt_is_moved_to_the_composer() {
 }
 
 #[test]
+fn up_in_an_empty_prompt_takes_the_last_queued_prompt_back() {
+    let mut rig = rig_with_queue(&["a", "b"]);
+    rig.session().history = vec!["sent".to_owned(), "a".to_owned(), "b".to_owned()];
+    rig.act(Action::Escape);
+    rig.act(Action::HistoryPrevious);
+    assert_eq!((rig.session().draft.clone(), rig.session().queue.clone()), ("b".into(), ["a".into()].into()));
+    // With a draft, the key recalls sent prompts.
+    rig.act(Action::HistoryPrevious);
+    assert_eq!((rig.session().draft.clone(), rig.session().queue.len()), ("a".into(), 1));
+    rig.act(Action::HistoryNext);
+    rig.type_draft("b, better");
+    rig.run_turn().act(Action::Submit);
+    assert_eq!(rig.session().queue, ["a", "b, better"]);
+}
+
+#[test]
 fn the_selection_is_valid_after_the_queue_shrank() {
     let mut rig = rig_with_queue(&["a", "b", "c"]);
     rig.act(Action::Last);

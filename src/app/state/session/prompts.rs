@@ -15,8 +15,8 @@ pub struct PromptState {
     is_held: bool,
     /// Whether the queue is sent as soon as the session is open.
     sends_when_ready: bool,
-    /// Whether a prompt was queued after the running turn was cancelled.
-    has_queued_since_cancel: bool,
+    /// The number of prompts that were queued after the running turn was cancelled.
+    queued_since_cancel: usize,
     /// Whether the running turn's prompt was already sent to a session that the agent had lost.
     is_retry: bool,
 }
@@ -121,16 +121,24 @@ impl PromptState {
 
     /// The running turn was cancelled.
     pub(in crate::app) fn cancel(&mut self) {
-        self.has_queued_since_cancel = false;
+        self.queued_since_cancel = 0;
     }
 
     /// A prompt was queued while the turn was being cancelled.
     pub(in crate::app) fn queued_since_cancel(&mut self) {
-        self.has_queued_since_cancel = true;
+        self.queued_since_cancel += 1;
     }
 
+    /// One of the last `from_end` prompts of the queue was removed from it.
+    pub(in crate::app) fn unqueued(&mut self, from_end: usize) {
+        if from_end <= self.queued_since_cancel {
+            self.queued_since_cancel = self.queued_since_cancel.saturating_sub(1);
+        }
+    }
+
+    /// Whether prompts were queued since the turn was cancelled; none are afterwards.
     pub(in crate::app) fn take_queued_since_cancel(&mut self) -> bool {
-        std::mem::take(&mut self.has_queued_since_cancel)
+        std::mem::take(&mut self.queued_since_cancel) > 0
     }
 
     /// The prompt is resent to a reopened session. Returns whether it was already resent before.

@@ -383,7 +383,7 @@ fn selection_and_open_requests_are_marked() {
     let rows = rows_of(&render(&session, &mut TranscriptView::default(), 90, 20));
     assert!(rows.iter().any(|row| row.starts_with(" ▌ do it")), "{rows:?}");
     let head = rows.iter().find(|row| row.contains("edit")).unwrap();
-    assert!(head.starts_with(" ▸ · edit") && head.contains("answer required"), "{head}");
+    assert!(head.starts_with(" ▸ ○ edit") && head.contains("answer required"), "{head}");
 }
 
 #[test]

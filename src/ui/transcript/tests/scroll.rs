@@ -314,7 +314,7 @@ fn expanded_large_changes_lay_out_one_screen() {
 /// First row and length of the scroll bar's thumb.
 fn thumb(buf: &Buffer) -> (u16, u16) {
     let x = buf.area.right() - 1;
-    let rows: Vec<u16> = (0..buf.area.height).filter(|y| buf[(x, *y)].symbol() == "▌").collect();
+    let rows: Vec<u16> = (0..buf.area.height).filter(|y| buf[(x, *y)].symbol() == "▐").collect();
     (rows.first().copied().unwrap_or(u16::MAX), u16::try_from(rows.len()).unwrap())
 }
 

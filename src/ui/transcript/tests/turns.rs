@@ -104,7 +104,7 @@ fn approved_calls_look_running_until_they_end() {
     set(&mut session, |call| call.status = ToolStatus::Completed);
     assert!(head(&session).contains("✓ run     make"), "{}", head(&session));
     set(&mut session, |call| (call.status, call.decision) = (ToolStatus::Pending, None));
-    assert!(head(&session).contains("· run     make"), "{}", head(&session));
+    assert!(head(&session).contains("○ run     make"), "{}", head(&session));
 }
 
 #[test]

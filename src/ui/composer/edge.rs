@@ -1,0 +1,205 @@
+//! The edges of the composer: the line above it, and on tall screens the row below its text.
+//!
+//! Their labels name the session's mode and model, where keys go if not to the composer, and what is not on the
+//! screen. Where they do not fit, the least important ones are omitted.
+
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+
+use crate::app::dialogs::Focus;
+use crate::config::keymap::Context;
+use crate::model::Action;
+use crate::ui::canvas::Canvas;
+use crate::ui::frame_context::{FrameContext, line_width};
+use crate::ui::plan;
+use crate::ui::render_context::with_commas;
+use crate::ui::text::{self, Line};
+use crate::ui::theme::Role;
+use crate::ui::transcript::TranscriptView;
+use crate::ui::view_state::{Hit, HitMap};
+
+/// On narrower screens, labels are shortened.
+const FULL_COLS: u16 = 60;
+
+/// Maximum width of a model's or mode's name, and of a mode's name beside another label on a narrow screen.
+const MOST_NAME: usize = 28;
+const SHORT_NAME: usize = 8;
+
+/// What the edges show besides the session's settings.
+pub(in crate::ui) struct EdgeFacts<'a> {
+    /// The layer that has the keys.
+    pub focus: Focus,
+    /// Number of the draft's rows above and below the composer.
+    pub hidden_rows: (usize, usize),
+    pub transcript: Option<&'a TranscriptView>,
+    /// Whether the plan's count has no other place.
+    pub has_plan_count: bool,
+}
+
+/// Text on an edge, with a blank on each side.
+struct Label {
+    line: Line<'static>,
+    /// The action of a click.
+    action: Option<Action>,
+    /// The lowest rank is omitted first.
+    rank: u8,
+}
+
+impl Label {
+    fn new(scene: &FrameContext, role: Role, text: &str, action: Option<Action>, rank: u8) -> Self {
+        Self { line: scene.span(role, format!(" {text} ")).into(), action, rank }
+    }
+}
+
+/// Draws the edges. Without a bottom edge, its labels are on the top edge.
+pub(in crate::ui) fn draw(
+    scene: &FrameContext,
+    facts: &EdgeFacts<'_>,
+    top: Rect,
+    bottom: Rect,
+    buf: &mut Canvas,
+    hits: &mut HitMap,
+) {
+    let role = if facts.focus == Focus::Main { Role::Accent } else { Role::Rule };
+    let rule = scene.look.glyphs.rule.repeat(usize::from(top.width).saturating_sub(2));
+    text::put_text(buf, top.x + 1, top.y, &rule, top.width, scene.style(role));
+
+    let mut left: Vec<Label> = focus_chip(scene, facts.focus, top.width).into_iter().collect();
+    let settings = settings(scene, bottom.is_empty() && !left.is_empty(), top.width);
+    if bottom.is_empty() {
+        left.extend(settings);
+    } else {
+        place(settings, Vec::new(), bottom, buf, hits);
+    }
+    if let Some(count) = plan::count(scene.session).filter(|_| facts.has_plan_count) {
+        let text = format!("plan {count}");
+        left.push(Label::new(scene, Role::TextDim, &text, Some(Action::TogglePlan), 4));
+    }
+    left.extend(scene.session.only.map(|only| filter(scene, only.words(), top.width)));
+    let mut right = Vec::new();
+    if let Some(text) = hidden_rows(facts.hidden_rows) {
+        right.push(Label::new(scene, Role::Accent, &text, None, 7));
+    }
+    if let Some(view) = facts.transcript.filter(|view| !view.is_following()) {
+        let text = news(view.news(), scene.marks.down);
+        right.push(Label::new(scene, Role::Accent, &text, Some(Action::ScrollEnd), 6));
+    }
+    place(left, right, top, buf, hits);
+}
+
+/// Draws labels from the left and from the right, as many as fit.
+fn place(mut left: Vec<Label>, mut right: Vec<Label>, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+    let room = usize::from(area.width).saturating_sub(4);
+    let cols = |labels: &[Label]| labels.iter().map(|label| line_width(&label.line) + 1).sum::<usize>();
+    while cols(&left) + cols(&right) > room + 1
+        && let Some(least) = left.iter().chain(&right).map(|label| label.rank).min()
+    {
+        left.retain(|label| label.rank != least);
+        right.retain(|label| label.rank != least);
+    }
+    let begin = area.right().saturating_sub(1 + u16::try_from(cols(&right)).unwrap_or(0));
+    for (mut x, labels) in [(area.x + 2, left), (begin, right)] {
+        for Label { line, action, .. } in labels {
+            let width = u16::try_from(line_width(&line)).unwrap_or(0);
+            buf.put_line(x, area.y, &line, width);
+            if let Some(action) = action {
+                hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(action));
+            }
+            x += width + 1;
+        }
+    }
+}
+
+/// The layer that has the keys instead of the composer, and the key that returns them.
+fn focus_chip(scene: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
+    let (name, context, action, does) = match focus {
+        Focus::Main => return None,
+        Focus::Browse => ("transcript", Context::Browse, Action::Browse, "to return"),
+        Focus::Search => ("search", Context::Search, Action::Escape, "to close"),
+        Focus::Permission | Focus::Access | Focus::Url => {
+            ("request", Context::Main, Action::Complete, "to return")
+        }
+        Focus::Form => ("form", Context::Form, Action::Escape, "to cancel"),
+        _ => ("dialog", Context::Text, Action::Escape, "to close"),
+    };
+    let does = if width < FULL_COLS { String::new() } else { format!(" {does}") };
+    let key = scene.key(context, action);
+    let key = key.map(|key| format!(" {} {key}{does}", scene.look.glyphs.dot)).unwrap_or_default();
+    let mut label = Label::new(scene, Role::Accent, &format!("Focus: {name}{key}"), Some(action), 9);
+    for span in &mut label.line.spans {
+        span.style = span.style.add_modifier(Modifier::REVERSED);
+    }
+    Some(label)
+}
+
+/// The labels of mode and model.
+fn settings(scene: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
+    let is_narrow = width < FULL_COLS;
+    let label = |what: &str, name: &str, role: Role, action: Action, rank: u8| {
+        let most = if is_narrow && is_crowded { SHORT_NAME } else { MOST_NAME };
+        let name = text::truncate(name, most);
+        let what = if is_narrow { String::new() } else { format!("{what} ") };
+        let spans = [(Role::TextDim, format!(" {what}")), (role, format!("{name} "))];
+        let line = Line::from(spans.map(|(role, text)| scene.span(role, text)).to_vec());
+        Label { line, action: Some(action), rank }
+    };
+    let mode = scene.mode().map(|mode| label("mode", &mode, mode_role(&mode), Action::OpenModes, 8));
+    let model = scene.model().map(|model| label("model", &model, Role::Composer, Action::OpenModels, 3));
+    mode.into_iter().chain(model).collect()
+}
+
+/// The colour of a mode by what its name says about requests: few or no requests are a warning.
+fn mode_role(name: &str) -> Role {
+    let name = name.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if says(&["bypass", "yolo", "full access", "danger", "never ask", "don't ask", "autopilot"]) {
+        Role::Error
+    } else if says(&["accept", "auto", "approve"]) {
+        Role::Warning
+    } else if says(&["plan", "read"]) {
+        Role::Accent
+    } else {
+        Role::Composer
+    }
+}
+
+/// The label of an active filter, with the key that clears it.
+fn filter(scene: &FrameContext, words: &str, width: u16) -> Label {
+    let key = scene
+        .key(Context::Main, Action::Escape)
+        .filter(|_| width >= FULL_COLS)
+        .map(|key| format!(" {} {key} show all", scene.look.glyphs.dot));
+    let most = usize::from(width / 2).saturating_sub(6).max(8);
+    let text = format!("only {}{}", text::truncate(words, most), key.unwrap_or_default());
+    Label::new(scene, Role::Accent, &text, Some(Action::OpenFilter), 5)
+}
+
+/// The label for rows of the draft that are not visible.
+fn hidden_rows(rows: (usize, usize)) -> Option<String> {
+    let lines = |count: usize| {
+        if count == 1 { "1 line".to_owned() } else { format!("{} lines", with_commas(count)) }
+    };
+    match rows {
+        (0, 0) => None,
+        (above, 0) => Some(format!("{} above", lines(above))),
+        (0, below) => Some(format!("{} below", lines(below))),
+        (above, below) => Some(format!("{} above, {} below", lines(above), with_commas(below))),
+    }
+}
+
+/// The label for new items below the screen, and new lines of the message that was at the end.
+fn news(news: (usize, usize), down: &str) -> String {
+    let lines = match news.1 {
+        1 => "1 new line".to_owned(),
+        lines => format!("{} new lines", with_commas(lines)),
+    };
+    match news {
+        (0, 0) => format!("more {down}"),
+        (0, _) => format!("{lines} {down}"),
+        (items, 0) => format!("{items} new {down}"),
+        (items, _) => format!("{lines} + {items} {down}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
