@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use crate::escape::visible;
 use crate::model::{
-    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, RecordedSession, SessionKey, Severity, StoreJob,
-    StoreNews,
+    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, Nearness, RecordedSession, SessionKey, Severity,
+    StoreJob, StoreNews,
 };
 
 use super::{call, close, conn, from_list, history, tabs, titles, turn};
@@ -186,15 +186,21 @@ fn in_dialog(state: &mut State, change: impl FnOnce(&mut crate::app::SessionsDia
 }
 
 fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
+    let widens = state.setup.lists_sessions;
     match news {
-        StoreNews::Listed { serial, rows, is_last } => in_dialog(state, |dialog| {
+        StoreNews::Listed { serial, rows, is_last, today_ms } => in_dialog(state, |dialog| {
             if dialog.serial != serial {
                 return;
             }
             dialog.is_loading = !is_last;
+            dialog.today_ms = today_ms;
             match rows {
                 Ok(rows) => dialog.kept.extend(rows.into_iter().map(std::sync::Arc::new)),
                 Err(why) => dialog.problem = Some(why),
+            }
+            // `parlor --resume` in a folder without sessions lists those of all folders.
+            if widens && is_last && dialog.kept.iter().all(|row| row.nearness != Nearness::Here) {
+                dialog.scope = Scope::All;
             }
         }),
         StoreNews::Previewed { uid, kept } => {
