@@ -30,7 +30,8 @@ pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
 pub use state::transcript::*;
 pub use state::{
     AUTO_THEME, AgentChoice, Conn, ConnPhase, Counters, DiffLayout, DiffRoom, Early, FolderRequest,
-    InstallHint, Listing, MouseOwner, RequestClass, Screen, Setup, Starting, State, ThemeInfo, UiRequest,
+    InstallHint, Listing, MouseOwner, OtherTab, RequestClass, Screen, Setup, Starting, State, ThemeInfo,
+    UiRequest,
 };
 
 use std::time::Instant;
@@ -88,6 +89,7 @@ const MUCH_NOISE: u64 = 50;
 pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
     let start_with = setup.start_with.clone();
     let (reopen, unsaved) = (setup.reopen.take(), setup.unsaved.take());
+    let other_tabs = std::mem::take(&mut setup.other_tabs);
     let mut state = State { unsaved, ..State::new(setup) };
     let mut fx = Vec::new();
     let key = state.add_session();
@@ -106,14 +108,19 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
     match start_with {
         _ if !offers.is_empty() => lifecycle::archive::offer_folders(&mut state, key, &offers, now),
         Some(spec) => lifecycle::conn::start_agent(&mut state, key, spec, now, &mut fx),
+        None if state.setup.lists_sessions => {}
         None => state.ui_requests.push(UiRequest::AgentPicker),
+    }
+    lifecycle::archive::reopen_tabs(&mut state, key, other_tabs, now, &mut fx);
+    if state.setup.lists_sessions {
+        state.ui_requests.push(UiRequest::Act(Action::OpenSessions));
     }
     dialogs::serve(&mut state, now, &mut fx);
     if let Some(text) = state.setup.first_prompt.take() {
-        if offers.is_empty() {
+        if offers.is_empty() && !state.setup.lists_sessions {
             lifecycle::operations::submit(&mut state, key, text, now, &mut fx);
         } else {
-            // Sending it would continue the session before the user has chosen a folder.
+            // The user chooses a folder or a session first.
             fx.push(Effect::View(ViewCommand::SetDraft(text.clone())));
             dialogs::on_draft(&mut state, text, &mut fx);
         }

@@ -8,6 +8,7 @@
 
 pub(in crate::app) mod access;
 pub(in crate::app) mod apply;
+pub(in crate::app) mod clear;
 pub(in crate::app) mod diffs;
 pub(in crate::app) mod insert;
 pub(in crate::app) mod messages;

@@ -211,6 +211,7 @@ pub struct InstallHint {
 
 /// The start parameters: configuration, command line, and what was detected on this machine.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Setup {
     /// The folder of the first session, absolute.
     pub folder: PathBuf,
@@ -224,6 +225,10 @@ pub struct Setup {
     pub start_with: Option<AgentSpec>,
     /// The session to continue; taken by [`start`](super::start).
     pub reopen: Option<Box<RecordedSession>>,
+    /// The other tabs to reopen, in order; taken by [`start`](super::start).
+    pub other_tabs: Vec<OtherTab>,
+    /// Whether the list of sessions opens at the start.
+    pub lists_sessions: bool,
     /// Whether sessions are recorded, so that they can be reopened.
     pub keeps_sessions: bool,
     /// Where that session can be continued if its folder is missing: it is read-only until the user decides.
@@ -260,7 +265,7 @@ pub struct Setup {
     pub mouse: MouseOwner,
     /// Problems in the configuration, each in one sentence.
     pub problems: Vec<String>,
-    /// Whether there is no screen: prompts that start with `/` are always sent.
+    /// Whether there is no screen: prompts that start with `/` are sent, except for `/clear`.
     pub is_plain: bool,
     /// The commands of the palette, from the keymap.
     pub palette: Vec<crate::model::PaletteCommand>,
@@ -287,6 +292,15 @@ impl Setup {
     pub fn theme_in_use(&self) -> &str {
         self.theme_named(&self.theme)
     }
+}
+
+/// A tab to reopen in addition to the active one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherTab {
+    /// The saved session, locked for this process.
+    pub kept: Box<RecordedSession>,
+    /// Whether it precedes the active tab.
+    pub is_before: bool,
 }
 
 /// An agent of the picker.

@@ -7,6 +7,7 @@ mod asks;
 mod attention;
 mod callbacks;
 mod chosen;
+mod clear;
 mod close;
 mod dialects;
 mod diffs;

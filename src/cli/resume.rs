@@ -12,11 +12,11 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use super::sessions;
-use crate::app::{AgentChoice, unknown_agent};
+use crate::app::{AgentChoice, OtherTab, unknown_agent};
 use crate::model::{AgentSpec, Callbacks, FolderOffer, Nearness, RecordedSession};
 use crate::runtime::print::Printer;
 use crate::services::folder_relocation::Kin;
-use crate::services::store::{ListFilter, Store};
+use crate::services::store::{ListFilter, SessionRow, Store};
 
 /// Number of sessions in the list.
 const MAX_OFFERED: u32 = 20;
@@ -50,6 +50,10 @@ pub struct Found {
     pub folder: PathBuf,
     /// Alternatives for a missing folder.
     pub offers: Vec<FolderOffer>,
+    /// The other tabs that were open together with it.
+    pub tabs: Vec<OtherTab>,
+    /// Why tabs could not be opened, each in one sentence.
+    pub problems: Vec<String>,
 }
 
 /// Opens the requested session. Fails if there is none or it is open in another parlor.
@@ -87,18 +91,44 @@ pub(super) fn with_wait_notice<T>(work: impl FnOnce() -> T, report: impl FnOnce(
 }
 
 fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result<Found> {
-    let row = match request {
-        ResumeRequest::Id(id) => store.find(id)?,
-        _ => match store.last_of(folder)? {
-            Some(row) => row,
-            None => bail!("{}", no_session(store, folder)),
-        },
+    let mut rows = match request {
+        ResumeRequest::Id(id) => vec![store.find(id)?],
+        _ => store.last_of(folder)?,
     };
+    if rows.is_empty() {
+        bail!("{}", no_session(store, folder));
+    }
+    // The tab that was active, unless only others are in this folder.
+    let is_here = |row: &SessionRow| row.folder == folder;
+    let front = rows
+        .iter()
+        .position(|row| row.is_front && is_here(row))
+        .or_else(|| rows.iter().position(is_here))
+        .unwrap_or_default();
+    let row = rows.remove(front);
     let offers = store.folder_offers(&row, folder);
     // A session without a folder is read-only until the user chooses one.
     let kept = if offers.is_empty() { store.reopen(&row.uid)? } else { store.peek(&row.uid, None)?.1 };
-    let folder = if offers.is_empty() { row.folder } else { folder.to_owned() };
-    Ok(Found { kept, folder, offers })
+    let mut found = Found { kept, folder: folder.to_owned(), offers, tabs: Vec::new(), problems: Vec::new() };
+    for (place, other) in rows.into_iter().enumerate() {
+        let opened = if store.folder_offers(&other, folder).is_empty() {
+            store.reopen(&other.uid).map_err(|error| error.to_string())
+        } else {
+            Err(format!("Its folder {} no longer exists.", other.folder.display()))
+        };
+        match opened {
+            Ok(kept) => found.tabs.push(OtherTab { kept: Box::new(kept), is_before: place < front }),
+            Err(why) => found.problems.push(format!(
+                "A tab was not reopened: {}: {why} Resume it with `parlor --resume {}`.",
+                other.name(),
+                other.uid
+            )),
+        }
+    }
+    if found.offers.is_empty() {
+        found.folder = row.folder;
+    }
+    Ok(found)
 }
 
 /// The error for a folder without sessions; suggests the session of a renamed folder or another worktree.

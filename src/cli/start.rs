@@ -36,7 +36,12 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     if let Some(file) = &session.log_file {
         tap.log_to(file).with_context(|| format!("cannot write the log {}", file.display()))?;
     }
+    // A terminal that cannot move its cursor gets plain text.
+    let is_plain = session.config.plain || config::environment("TERM").is_some_and(|term| term == "dumb");
+    // On the screen, the session is chosen in the list.
+    let lists_sessions = session.resume == ResumeRequest::Choose && !is_plain && store.is_some();
     let found = match &store {
+        Some(_) if lists_sessions => None,
         Some(store) => resume::find(store, &session.resume, &session.folder)?,
         None if session.resume != ResumeRequest::New => {
             bail!("cannot read the saved sessions: {}", problems.join(" "))
@@ -62,7 +67,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         ..
     } = session;
     let mut reopen = None;
-    let mut folder_offers = Vec::new();
+    let (mut folder_offers, mut other_tabs) = (Vec::new(), Vec::new());
     if let Some(found) = found {
         if !is_agent_named {
             let (known, problem) = resume::agent_for(&found.kept, &agents, agent, config.callbacks);
@@ -71,15 +76,16 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         }
         folder = found.folder;
         folder_offers = found.offers;
+        other_tabs = found.tabs;
+        problems.extend(found.problems);
         reopen = Some(Box::new(found.kept));
     }
-    // A terminal that cannot move its cursor gets plain text.
-    let is_plain = config.plain || config::environment("TERM").is_some_and(|term| term == "dumb");
     let piped = if is_plain { None } else { prompt::piped()? };
     let first_prompt = prompt::join(prompt, piped);
     // Without a terminal, do not offer the last session.
     let offers_last = reopen.is_none()
         && first_prompt.is_none()
+        && !lists_sessions
         && offers_last
         && (!is_plain || std::io::stdin().is_terminal());
     let folder_servers = servers_of(&folder, &paths.data_dir, is_plain, &mut problems);
@@ -91,7 +97,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let setup = Setup {
         agents,
         installs,
-        start_with: agent,
+        // The agent of the chosen session is started.
+        start_with: agent.filter(|_| is_agent_named || !lists_sessions),
         last_agent: None,
         mcp_servers: config.mcp_servers.clone(),
         folder_servers,
@@ -110,6 +117,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         is_plain,
         palette: config.keymap.palette(),
         reopen,
+        other_tabs,
+        lists_sessions,
         folder_offers,
         callbacks: config.callbacks,
         policy: config.policy,

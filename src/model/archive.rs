@@ -42,6 +42,10 @@ pub struct ArchiveRow {
     pub updated_ms: i64,
     /// `updated_ms` for display.
     pub when: String,
+    /// The day of `updated_ms` in the user's time zone, `2026-11-20`.
+    pub date: String,
+    /// The start of the agent's last reply; empty if there is none.
+    pub last_reply: String,
     /// Number of turns.
     pub turn_count: u32,
     /// Whether parlor ended during its last turn.
@@ -244,6 +248,8 @@ pub enum StoreNews {
         /// The rows, or an error.
         rows: Result<Vec<ArchiveRow>, String>,
         is_last: bool,
+        /// The start of today in the user's time zone, in Unix milliseconds; 0 if unknown.
+        today_ms: i64,
     },
     Previewed {
         uid: String,

@@ -242,6 +242,10 @@ pub struct SessionHead {
     pub is_child: bool,
     /// Whether the agent had the session before; saved events under its id are then part of this session.
     pub goes_on: bool,
+    /// The place of its tab.
+    pub tab: u32,
+    /// Whether its tab is the active one.
+    pub is_front: bool,
     /// The settings that the user chose.
     pub chosen: Vec<Setting>,
 }

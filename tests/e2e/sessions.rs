@@ -294,3 +294,36 @@ fn the_last_session_of_a_folder_is_offered_at_the_start() {
     assert!(!screen.text().contains("to resume"), "{}", screen.text());
     quit(&mut screen);
 }
+
+#[test]
+fn after_clear_the_newest_session_is_resumed() {
+    let machine = Machine::new();
+    let mut screen = machine.start(&["demo"]);
+    screen.wait_for("ready");
+    say(&mut screen, "the word is blue");
+    screen.send("/clear");
+    screen.wait_for("› /clear");
+    screen.send("\r");
+    screen.wait_for("Previous session: the word is blue");
+    screen.wait_for("ready");
+    say(&mut screen, "the word is green");
+    quit(&mut screen);
+    assert!(screen.text().contains("Resume this session with `parlor --resume "), "{}", screen.text());
+
+    let mut screen = machine.start(&["--continue"]);
+    screen.wait_for("the word is green");
+    screen.wait_for("ready");
+    assert!(!screen.text().contains("the word is blue"), "{}", screen.text());
+    quit(&mut screen);
+    // The former session can be resumed from the list.
+    let mut screen = machine.start(&["--resume"]);
+    screen.wait_for("This folder, newest first");
+    screen.wait_for("Today");
+    screen.send("blue");
+    screen.wait_gone("the word is green");
+    screen.send("\r");
+    screen.wait_gone("This folder, newest first");
+    screen.wait_for("the word is blue");
+    screen.wait_for("ready");
+    quit(&mut screen);
+}

@@ -242,3 +242,56 @@ fn tabs_are_visible_on_the_smallest_screen() {
     screen.wait_for("▸2");
     quit(&mut screen);
 }
+
+#[test]
+fn the_tabs_of_the_last_run_are_reopened() {
+    let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let check = |screen: &mut Screen| {
+        screen.wait_for("▸1");
+        screen.wait_for("first words");
+        screen.wait_for("ready");
+        screen.send(&alt("2"));
+        screen.wait_for("▸2");
+        screen.wait_for("second words");
+        screen.wait_for("ready");
+        screen.send(&alt("1"));
+        screen.wait_for("▸1");
+        screen.wait_for("first words");
+    };
+    let one = folder.path().join("one");
+    fs::create_dir_all(&one).unwrap();
+    fs::create_dir_all(folder.path().join("two")).unwrap();
+    let demo = data.path().join("demo");
+    let start = |args: &[&str]| {
+        let variables: [(&str, &Path); 2] = [("PARLOR_DATA_DIR", data.path()), ("PARLOR_DEMO_DIR", &demo)];
+        Screen::start_with(&one, args, (24, 80), &variables)
+    };
+    let mut screen = start(&["demo"]);
+    open_second(&mut screen);
+    prompt(&mut screen, "second words");
+    screen.wait_gone("› second words");
+    screen.wait_for("ready");
+    screen.send(&alt("1"));
+    screen.wait_for("▸1");
+    prompt(&mut screen, "first words");
+    screen.wait_gone("› first words");
+    screen.wait_for("ready");
+    screen.send(CTRL_Q);
+    screen.wait_for("Quit all tabs?");
+    screen.send("y");
+    assert!(screen.wait_exit().success());
+    let told = screen.text();
+    assert!(told.contains("Reopen all 2 tabs with `parlor --continue`"), "{told}");
+    assert_eq!(told.matches("parlor --resume ").count(), 2, "{told}");
+
+    let mut screen = start(&["--continue"]);
+    check(&mut screen);
+    // The same after a crash.
+    screen.wait_quiet_for_store();
+    let pid = rustix::process::Pid::from_raw(screen.pid()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    screen.wait_exit();
+    let mut screen = start(&["--continue"]);
+    check(&mut screen);
+    quit(&mut screen);
+}

@@ -15,6 +15,8 @@ use super::{
 
 /// How long the first of two presses counts.
 const AGAIN: Duration = Duration::from_secs(1);
+/// The question while no turn is running in several tabs.
+const TABS_TITLE: &str = "Quit all tabs?";
 /// The question while a turn is running.
 const QUIT_TITLE: &str = "A turn is running. Quit?";
 /// The question after that turn has ended.
@@ -23,7 +25,6 @@ const QUIT_BODY: &str = "Quitting cancels the turn and stops the agent.";
 const IDLE_BODY: &str = "No turn is running. Quitting stops the agent.";
 /// The question while turns are running in several tabs.
 const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
-const IDLE_ALL_BODY: &str = "No turn is running. Quitting stops the agents of all tabs.";
 
 /// Closes the top dialog, otherwise rejects the shown request, otherwise closes the search, otherwise
 /// leaves the transcript, otherwise removes its filter, otherwise cancels the turn, otherwise clears the selection.
@@ -119,17 +120,17 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 
-/// Quits; asks for confirmation if a turn is running in any session.
+/// Quits; asks for confirmation if a turn is running in any session, or if several tabs are open.
 pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let is_asked = state.modals.iter().any(is_quit_question);
-    if is_asked || running_turns(state) == 0 {
+    if is_asked || running_turns(state) == 0 && !has_tabs(state) {
         operations::quit(state, now, fx);
         return;
     }
     let (title, body) = quit_words(state);
     state.modals.push(Modal::Choice(ChoiceDialog {
         title: title.to_owned(),
-        body: vec![body],
+        body,
         choices: vec![
             Choice { label: "Quit".to_owned(), outcome: ChoiceOutcome::Quit },
             Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
@@ -145,17 +146,19 @@ pub fn settle_question(state: &mut State) {
     let Some(place) = state.modals.iter().position(is_quit_question) else { return };
     let (title, body) = quit_words(state);
     if let Some(Modal::Choice(dialog)) = state.modals.get_mut(place)
-        && dialog.body.first() != Some(&body)
+        && dialog.body != body
     {
         title.clone_into(&mut dialog.title);
-        dialog.body = vec![body];
+        dialog.body = body;
     }
 }
 
-fn quit_words(state: &State) -> (&'static str, String) {
-    let has_tabs = tab::tabs(state).nth(1).is_some();
-    match running_turns(state) {
-        0 if has_tabs => (IDLE_TITLE, IDLE_ALL_BODY.to_owned()),
+fn quit_words(state: &State) -> (&'static str, Vec<String>) {
+    let has_tabs = has_tabs(state);
+    let (title, words) = match running_turns(state) {
+        0 if has_tabs => {
+            (TABS_TITLE, "No turn is running. Quitting stops the agents of all tabs.".to_owned())
+        }
         0 => (IDLE_TITLE, IDLE_BODY.to_owned()),
         1 if has_tabs => {
             (QUIT_TITLE, "Quitting cancels the turn and stops the agents of all tabs.".to_owned())
@@ -164,7 +167,14 @@ fn quit_words(state: &State) -> (&'static str, String) {
         count => {
             (QUIT_ALL_TITLE, format!("Quitting cancels {count} turns and stops the agents of all tabs."))
         }
-    }
+    };
+    let comes_back = has_tabs && state.setup.keeps_sessions;
+    let next = comes_back.then(|| "`parlor --continue` reopens the tabs.".to_owned());
+    (title, std::iter::once(words).chain(next).collect())
+}
+
+fn has_tabs(state: &State) -> bool {
+    tab::tabs(state).nth(1).is_some()
 }
 
 /// Whether the dialog was opened by [`quit`]: its first choice is quitting.

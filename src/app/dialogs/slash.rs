@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use crate::app::lifecycle::operations;
 use crate::app::{Effect, Modal, State};
 use crate::model::{Action, LineEdit};
 
@@ -98,13 +99,23 @@ pub fn is_possible(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> b
 
 /// Runs a command, and sets the filter of the list it opens.
 pub fn run(state: &mut State, action: Action, filter: &str, now: Instant, fx: &mut Vec<Effect>) {
-    let shown = state.active;
-    on_command(state, action, now, fx);
-    if action == Action::NewSession && state.active != shown {
-        say(state, "Started a new session. The previous one is in the list of sessions.", fx);
+    if action == Action::NewSession {
+        clear(state, now, fx);
+        return;
     }
+    on_command(state, action, now, fx);
     if !filter.is_empty() && matches!(state.modals.last(), Some(Modal::Picker(_) | Modal::Sessions(_))) {
         on_line(state, LineEdit::Insert(filter.to_owned()), now, fx);
+    }
+}
+
+/// Replaces the active session by a new one, at the end of its turn.
+fn clear(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let key = state.active;
+    if state.active_session().is_some_and(|session| session.turn.is_running()) {
+        operations::submit(state, key, "/clear".to_owned(), now, fx);
+    } else {
+        operations::start_over(state, key, now, fx);
     }
 }
 

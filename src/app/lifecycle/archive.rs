@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use crate::escape::visible;
 use crate::model::{
-    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, RecordedSession, SessionKey, Severity, StoreJob,
-    StoreNews,
+    AgentSpec, ArchiveOpening, FolderOffer, FolderReason, Nearness, RecordedSession, SessionKey, Severity,
+    StoreJob, StoreNews,
 };
 
 use super::{call, close, conn, from_list, history, tabs, titles, turn};
@@ -26,8 +26,8 @@ use crate::app::session::{paging, record};
 use crate::app::state::pages::edge::Needs;
 use crate::app::state::{lookup, tab};
 use crate::app::{
-    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Modal, Preview, RecorderState, Session,
-    SessionPhase, State,
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, Modal, OtherTab, Preview, RecorderState, Scope,
+    Session, SessionPhase, State,
 };
 
 pub(in crate::app) use offer::ask as ask_of_folder;
@@ -186,15 +186,21 @@ fn in_dialog(state: &mut State, change: impl FnOnce(&mut crate::app::SessionsDia
 }
 
 fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
+    let widens = state.setup.lists_sessions;
     match news {
-        StoreNews::Listed { serial, rows, is_last } => in_dialog(state, |dialog| {
+        StoreNews::Listed { serial, rows, is_last, today_ms } => in_dialog(state, |dialog| {
             if dialog.serial != serial {
                 return;
             }
             dialog.is_loading = !is_last;
+            dialog.today_ms = today_ms;
             match rows {
                 Ok(rows) => dialog.kept.extend(rows.into_iter().map(std::sync::Arc::new)),
                 Err(why) => dialog.problem = Some(why),
+            }
+            // `parlor --resume` in a folder without sessions lists those of all folders.
+            if widens && is_last && dialog.kept.iter().all(|row| row.nearness != Nearness::Here) {
+                dialog.scope = Scope::All;
             }
         }),
         StoreNews::Previewed { uid, kept } => {
@@ -313,11 +319,46 @@ pub(in crate::app) fn set_reading(session: &mut Session, reading: Reading, open_
     session.phase = SessionPhase::Ended { cause };
 }
 
-/// Continues a stored session with its agent: a running one, otherwise a new process.
+/// Opens the other tabs of the last run beside the active one, which stays active.
+pub(in crate::app) fn reopen_tabs(
+    state: &mut State,
+    front: SessionKey,
+    tabs: Vec<OtherTab>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for OtherTab { kept, is_before } in tabs {
+        let key = state.add_session_in(kept.head.place.cwd.clone());
+        if let Some(session) = state.sessions.get_mut(&key) {
+            restore::restore(session, *kept, now);
+            fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
+        }
+        history::init_history(state, key, fx);
+        start_known(state, key, now, fx);
+        if is_before { before.push(key) } else { after.push(key) }
+    }
+    let order = before.into_iter().chain([front]).chain(after);
+    for (rank, key) in (1..).zip(order) {
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.rank = rank;
+        }
+    }
+}
+
+/// Continues a stored session with its agent: a running one, otherwise a new process. The user chooses if the agent is
+/// not known.
 fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    if !start_known(state, key, now, fx) {
+        state.ui_requests.push(UiRequest::AgentPicker);
+    }
+}
+
+/// Starts the agent of a stored session. Returns whether it is known.
+fn start_known(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) -> bool {
     if let Some(spec) = agent_of(state, key) {
         conn::start_agent(state, key, spec, now, fx);
-        return;
+        return true;
     }
     if let Some(session) = state.sessions.get_mut(&key) {
         session.phase = SessionPhase::NoAgent;
@@ -326,7 +367,7 @@ fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>)
         let words = unknown_agent(name, recorder.kept_as().unwrap_or_default());
         call::notice(state, key, Severity::Info, words, None);
     }
-    state.ui_requests.push(UiRequest::AgentPicker);
+    false
 }
 
 /// The hint for a stored session whose agent is not configured.

@@ -15,12 +15,12 @@ use crate::model::{
 
 use super::chosen::ReportedSettings;
 use super::{
-    asks, auth, call, chosen, conn, handover, history, servers, tabs, titles, turn, unstable, unsupported,
-    updates,
+    asks, auth, call, chosen, close, conn, handover, history, servers, tabs, titles, turn, unstable,
+    unsupported, updates,
 };
 use crate::app::recording::recorder;
-use crate::app::session::{paging, record, replay_reconcile, settings};
-use crate::app::state::{lookup, texts};
+use crate::app::session::{clear, paging, record, replay_reconcile, settings};
+use crate::app::state::{lookup, tab, texts};
 use crate::app::{
     ConnPhase, Effect, Former, ItemBody, Replay, ResumeConfidence, ResumeState, SessionPhase, State,
     UnseenKind, session_title,
@@ -41,6 +41,44 @@ pub fn new_session(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let key = add_beside(state, conn, folder, now, fx);
     history::init_history(state, key, fx);
     open_if_ready(state, conn, key, now, fx);
+}
+
+/// Replaces a session by a new one with the same agent, folders, settings and unsent text. The former one is closed, and
+/// stays in the list of sessions.
+pub fn start_over(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let key = lookup::root_of(state, key);
+    let Some(conn) = state.conn_of(key).filter(|conn| conn.is_alive()).map(|conn| conn.id) else {
+        call::flash(state, texts::NOT_READY, fx);
+        return;
+    };
+    let Some(former) = state.sessions.get(&key) else { return };
+    if former.turn_count == 0 {
+        call::flash(state, "The context is already empty.", fx);
+        return;
+    }
+    let title = session_title(former);
+    let fresh = state.add_session_in(former.place.cwd.clone());
+    let Some(former) = state.sessions.get_mut(&key) else { return };
+    let (place, rank, folds) = (former.place.clone(), former.rank, former.folds);
+    let (history, git) = (former.history.clone(), former.git.clone());
+    let (draft, queue) = (std::mem::take(&mut former.draft), std::mem::take(&mut former.queue));
+    let chosen = former.settings.chosen().to_vec();
+    if let Some(session) = state.sessions.get_mut(&fresh) {
+        (session.place, session.rank, session.folds) = (place, rank, folds);
+        (session.history, session.git) = (history, git);
+        session.prompts.send_when_ready(!queue.is_empty());
+        (session.draft, session.queue) = (draft, queue);
+        session.settings.set_chosen(chosen);
+        session.phase = SessionPhase::Starting { since: now };
+        conn::take_conn(session, conn);
+        let notice = format!("New session with an empty context. Previous session: {title}");
+        record::push_line(session, ItemBody::notice(Severity::Info, notice, None));
+    }
+    if tab::front(state) == key {
+        tabs::activate(state, fresh, now, fx);
+    }
+    close::close_session(state, key, now, fx);
+    open_if_ready(state, conn, fresh, now, fx);
 }
 
 /// Copies the session if the agent supports that, optionally up to the end of a turn.
@@ -148,11 +186,15 @@ pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx:
     }
     let Some(session) = state.sessions.get(&key) else { return };
     let keeps_view = session.resume.keeps_view();
+    // Only a load shows what the agent has under this id.
+    let may_differ = clear::was_cleared(session);
     match &session.id {
         Some(id) if caps.can_archive && (session.is_archived || is_listed_away(state, key, id)) => {
             unarchive(state, key, now, fx);
         }
-        Some(_) if caps.can_resume && (keeps_view || !caps.can_load) => resume(state, key, now, fx),
+        Some(_) if caps.can_resume && (keeps_view && !may_differ || !caps.can_load) => {
+            resume(state, key, now, fx);
+        }
         Some(_) if caps.can_load => load(state, key, now, fx),
         Some(_) => open_replacement(state, key, "The agent can neither resume nor load sessions.", now, fx),
         None if is_reopening => open_replacement(state, key, "The session has no id.", now, fx),

@@ -14,7 +14,7 @@ pub use super::from_list::{open_listed, open_session};
 pub use super::handover::{hand_over, tell_agent};
 pub use super::listing::{ask_status, list_sessions};
 pub use super::new_tab::open_tab;
-pub use super::open::{fork_session, new_session};
+pub use super::open::{fork_session, new_session, start_over};
 pub use super::policy::revoke;
 pub use super::providers::change as change_provider;
 pub use super::servers::answer_servers;

@@ -13,7 +13,7 @@ use crate::model::{
 };
 
 use super::{archive, asks, auth, call, conn, handover, late, open, tabs};
-use crate::app::session::{messages, paging, play, record, replay_reconcile, tools, turns};
+use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{lookup, texts};
 use crate::app::{
     Effect, FailedPrompt, ItemBody, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
@@ -173,6 +173,13 @@ fn begin(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
+    let is_strict = state.conn_of(key).is_some_and(|conn| conn.spec.wire.is_strict);
+    if !is_strict && state.sessions.get(&key).is_some_and(|session| clear::is_own(session, &text)) {
+        open::start_over(state, key, now, fx);
+        // The queue is still that of this session if it had nothing to clear.
+        send_next(state, key, now, fx);
+        return;
+    }
     let Some((conn, id)) =
         state.sessions.get(&key).and_then(|session| Some((session.conn?, session.id.clone()?)))
     else {
@@ -412,6 +419,7 @@ pub(in crate::app) fn end(
         session.plan_fold = None;
     }
     let prompt = session.prompts.end();
+    let has_cleared = prompt.as_deref().is_some_and(|prompt| clear::is_of_agent(session, prompt));
     if matches!(ending, Ending::AgentDied { .. }) && !was_cancelled {
         session.failed_prompt = prompt.map(|text| FailedPrompt { text, may_have_arrived: true });
     }
@@ -446,7 +454,9 @@ pub(in crate::app) fn end(
     let summary = TurnSummary { took: Some(took), cost: cost.clone() };
     record::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took, cost)));
     turns::close_items(session, item, summary, now);
-    if is_good && is_unanswered(session) {
+    if is_good && has_cleared {
+        clear::mark(session);
+    } else if is_good && is_unanswered(session) {
         // One agent ends its turn like this when its model fails.
         let title = "The agent returned an empty response.";
         call::notice(state, key, Severity::Info, title, None);

@@ -7,14 +7,16 @@
 
 use crate::model::{Note, SessionHead, SessionId, SessionKey};
 
+use crate::app::state::tab;
 use crate::app::{Conn, Effect, Session, State};
 
 /// Emits the notes of the touched sessions.
 pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
     let conns = &state.conns;
+    let front = tab::front(state);
     state.sessions.visit_touched(|session| {
         let conn = session.conn.and_then(|conn| conns.get(&conn));
-        flush_session(session, conn, fx);
+        flush_session(session, conn, session.key == front, fx);
     });
 }
 
@@ -22,7 +24,7 @@ pub(in crate::app) fn flush(state: &mut State, fx: &mut Vec<Effect>) {
 pub(in crate::app) fn close(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
         let conn = session.conn.and_then(|conn| state.conns.get(&conn));
-        flush_session(session, conn, fx);
+        flush_session(session, conn, false, fx);
         fx.push(Effect::Keep { session: key, notes: vec![Note::Closed] });
     }
 }
@@ -37,7 +39,7 @@ fn pid_of(conn: &Conn) -> Option<u32> {
 }
 
 /// Whether a session's metadata is still that of its last recorded head.
-fn is_current(head: &SessionHead, session: &Session, conn: &Conn) -> bool {
+fn is_current(head: &SessionHead, session: &Session, conn: &Conn, is_front: bool) -> bool {
     head.session.as_ref() == known_as(session)
         && head.agent == conn.spec.name
         && head.agent_pid == pid_of(conn)
@@ -47,10 +49,16 @@ fn is_current(head: &SessionHead, session: &Session, conn: &Conn) -> bool {
         && head.goes_on == session.resume.is_continued()
         && head.place == session.place
         && head.chosen == session.settings.chosen()
+        && (head.tab, head.is_front) == (tab_of(session), is_front)
         && head.branch.as_ref() == session.git.as_ref().map(|git| &git.branch)
 }
 
-fn head_of(session: &Session, conn: &Conn) -> SessionHead {
+/// The place of the session's tab.
+fn tab_of(session: &Session) -> u32 {
+    u32::try_from(session.rank).unwrap_or(u32::MAX)
+}
+
+fn head_of(session: &Session, conn: &Conn, is_front: bool) -> SessionHead {
     let spec = conn.spec.clone();
     // A command of another machine must not be started on this one if its agent is no longer configured.
     let (command, args) = if spec.ssh.is_some() { Default::default() } else { (spec.command, spec.args) };
@@ -68,20 +76,22 @@ fn head_of(session: &Session, conn: &Conn) -> SessionHead {
         owes_title: session.title_state.is_owed(),
         is_child: session.parent.is_some(),
         goes_on: session.resume.is_continued(),
+        tab: tab_of(session),
+        is_front,
         chosen: session.settings.chosen().to_vec(),
     }
 }
 
-fn flush_session(session: &mut Session, conn: Option<&Conn>, fx: &mut Vec<Effect>) {
+fn flush_session(session: &mut Session, conn: Option<&Conn>, is_front: bool, fx: &mut Vec<Effect>) {
     if conn.is_none() && session.recorder.kept_as().is_none() {
         return;
     }
     let mut notes = Vec::new();
     // Without an agent, the recorded head stays as it was.
     if let Some(conn) = conn
-        && !session.recorder.head.as_ref().is_some_and(|head| is_current(head, session, conn))
+        && !session.recorder.head.as_ref().is_some_and(|head| is_current(head, session, conn, is_front))
     {
-        let head = Box::new(head_of(session, conn));
+        let head = Box::new(head_of(session, conn, is_front));
         session.recorder.head = Some(head.clone());
         notes.push(Note::Head(head));
     }

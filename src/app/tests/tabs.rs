@@ -91,7 +91,7 @@ fn a_tab_opened_while_its_agent_is_starting_waits_for_it() {
 #[test]
 fn a_crash_in_an_inactive_tab_restarts_only_that_agent() {
     let (mut app, key, conn) = TestApp::two_tabs();
-    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
+    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx)).play(Event::Input);
     let before = app.state.sessions[&KEY].clone();
     let ended =
         CloseReason::Exited { status: ExitInfo { code: Some(3), signal: None }, stderr_tail: Vec::new() };
@@ -357,4 +357,85 @@ fn an_anomaly_is_counted_in_the_tab_of_its_agent() {
     app.play(Event::Agent(conn, AgentEvent::Anomaly(odd)));
     let count = |key: SessionKey| app.state.sessions[&key].anomaly_count;
     assert_eq!((count(KEY), count(key)), (0, 1));
+}
+
+#[test]
+fn the_tabs_of_the_last_run_are_reopened_in_order() {
+    let kept = |uid: &str, folder: &str| {
+        let place = SessionPlace { cwd: folder.into(), ..SessionPlace::default() };
+        let head = SessionHead {
+            kept_as: Some(uid.into()),
+            agent: "fake".into(),
+            command: "fake".into(),
+            session: Some(uid.into()),
+            place,
+            ..SessionHead::default()
+        };
+        let record = Record::Prompt { text: format!("prompt of {uid}"), is_again: false };
+        let events = vec![RecordedEvent { at_ms: 0, turn: 1, record }];
+        Box::new(RecordedSession { head, events, ..RecordedSession::default() })
+    };
+    let other = |uid, folder, is_before| OtherTab { kept: kept(uid, folder), is_before };
+    let unknown = {
+        let mut tab = other("k4", "/code/shop", false);
+        tab.kept.head.command.clear();
+        tab.kept.head.agent = "gone".into();
+        tab
+    };
+    let setup = Setup {
+        folder: "/code/shop".into(),
+        start_with: Some(fake()),
+        reopen: Some(kept("k2", "/code/shop")),
+        other_tabs: vec![other("k1", "/code/shop", true), other("k3", "/code/lib", false), unknown],
+        ..Setup::default()
+    };
+    let now = std::time::Instant::now();
+    let (state, fx) = start(setup, now);
+    let mut app = TestApp { state, now, fx, kept: Vec::new() };
+    let order: Vec<_> = tabs(&app.state).filter_map(|tab| tab.recorder.kept_as()).collect();
+    assert_eq!(order, ["k1", "k2", "k3", "k4"]);
+    assert_eq!(app.state.active, KEY, "the active tab is that of the last run");
+    assert!(app.state.modals.is_empty());
+    // The tabs of a folder share an agent.
+    app.expect_sent("connect 1 after 0 ms\nconnect 2 after 0 ms");
+    let last = tabs(&app.state).next_back().unwrap();
+    assert_eq!(last.phase, SessionPhase::NoAgent);
+    app.handshake(all_capabilities()).expect_sent("call resume k2\ncall resume k1");
+    // The places are recorded for the next time.
+    let heads: Vec<_> = kept_heads(&mut app);
+    assert_eq!(heads.last(), Some(&(2, true)));
+}
+
+/// The place of the first session's tab, and whether it is active, each time it was recorded.
+fn kept_heads(app: &mut TestApp) -> Vec<(u32, bool)> {
+    app.play(Event::Input);
+    let heads = app.kept.iter().filter_map(|note| match note {
+        Note::Head(head) => Some((head.tab, head.is_front)),
+        _ => None,
+    });
+    heads.collect()
+}
+
+#[test]
+fn the_active_tab_is_recorded() {
+    let (mut app, key, _) = TestApp::two_tabs();
+    assert_eq!(kept_heads(&mut app).last(), Some(&(1, false)));
+    app.flow(|state, now, fx| operations::activate(state, KEY, now, fx));
+    assert_eq!(kept_heads(&mut app).last(), Some(&(1, true)));
+    app.flow(|state, now, fx| operations::activate(state, key, now, fx));
+    assert_eq!(kept_heads(&mut app).last(), Some(&(1, false)));
+}
+
+#[test]
+fn quitting_several_tabs_asks_first() {
+    let (mut app, ..) = TestApp::two_tabs();
+    app.state.setup.keeps_sessions = true;
+    app.wait(1).play(Event::Input).play(Event::Act(Action::Quit)).expect_sent("");
+    let (title, body) = quit_question(&app).unwrap();
+    assert_eq!(title, "Quit all tabs?");
+    assert!(body.ends_with("`parlor --continue` reopens the tabs."), "{body}");
+    app.play(Event::Act(Action::Escape));
+    assert!(!app.state.is_quitting && app.state.modals.is_empty());
+    app.play(Event::Act(Action::Quit)).play(Event::Act(Action::Yes));
+    assert!(app.state.is_quitting);
 }

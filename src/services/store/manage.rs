@@ -76,6 +76,8 @@ impl Store {
                 owner: None,
                 agent_pid: None,
                 agent_born: None,
+                run: None,
+                tab: None,
                 is_imported: true,
                 ..row.clone()
             };

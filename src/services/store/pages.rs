@@ -115,6 +115,19 @@ impl Store {
         })
     }
 
+    /// The starts of the last replies of these sessions; empty where there is none.
+    pub(super) fn last_replies(&self, rows: &[SessionRow]) -> Result<Vec<String>, StoreError> {
+        self.with(|conn| {
+            let mut query = conn.prepare_cached(
+                "SELECT substr(text, 1, 300) FROM docs
+                    WHERE session = (SELECT id FROM sessions WHERE uid = ?1) AND kind = 'answer'
+                    ORDER BY seq DESC LIMIT 1",
+            )?;
+            let reply = |row: &SessionRow| query.query_row([&row.uid], |row| row.get(0)).optional();
+            rows.iter().map(reply).map(|reply| reply.map(Option::unwrap_or_default)).collect()
+        })
+    }
+
     /// The process of another parlor that has the session open; 0 if unknown.
     pub(super) fn open_in(&self, row: &SessionRow) -> Option<u32> {
         let token = row.owner.as_deref()?;

@@ -142,11 +142,28 @@ impl Store {
         Some(reopened.swap_remove(index))
     }
 
-    /// The last session of a folder.
-    pub fn last_of(&self, folder: &Path) -> Result<Option<SessionRow>, StoreError> {
-        let filter =
-            ListFilter { folder: Some(folder.to_path_buf()), limit: Some(1), ..ListFilter::default() };
-        Ok(self.list(&filter)?.pop())
+    /// The sessions to continue in a folder: those whose tabs were open when the last parlor with a session of this
+    /// folder ended, in the order of the tabs; otherwise the last session.
+    pub fn last_of(&self, folder: &Path) -> Result<Vec<SessionRow>, StoreError> {
+        // Closes the sessions of dead parlors.
+        self.list(&ListFilter { limit: Some(0), ..ListFilter::default() })?;
+        self.with(|conn| {
+            let last = conn
+                .prepare_cached(
+                    "SELECT * FROM sessions WHERE folder = ?1 AND NOT is_child
+                        ORDER BY max(updated, opened) DESC, id DESC LIMIT 1",
+                )?
+                .query_row([folder.to_string_lossy()], SessionRow::of)
+                .optional()?;
+            let Some(last) = last else { return Ok(Vec::new()) };
+            let mut query = conn.prepare_cached(
+                "SELECT * FROM sessions WHERE run = ?1 AND tab IS NOT NULL AND NOT is_child ORDER BY tab, id",
+            )?;
+            let tabs: Vec<SessionRow> =
+                query.query_map([&last.run], SessionRow::of)?.collect::<Result<_, _>>()?;
+            let is_here = tabs.iter().any(|row| row.folder == folder);
+            Ok(if is_here { tabs } else { vec![last] })
+        })
     }
 }
 

@@ -304,6 +304,8 @@ impl Writer {
             let reopened = kept_as.and_then(|uid| self.store.take_reopened(uid));
             let mut track = Track::new(reopened, at_ms);
             track.row.owner = self.store.owner().ok().map(|owner| owner.token.clone());
+            track.row.run.clone_from(&track.row.owner);
+            track.row.opened_ms = at_ms;
             track
         });
         let goes_on = match &note {

@@ -97,6 +97,14 @@ pub struct SessionRow {
     pub agent_pid: Option<u32>,
     /// Start time of that process in ticks, which makes the process id unique.
     pub agent_born: Option<u64>,
+    /// Mark of the parlor that last had the session open.
+    pub run: Option<String>,
+    /// Unix milliseconds of the time when it was opened there; 0 if unknown.
+    pub opened_ms: i64,
+    /// Place of its tab there; `None` if the tab was closed.
+    pub tab: Option<u32>,
+    /// Whether that tab was the active one.
+    pub is_front: bool,
 }
 
 impl SessionRow {
@@ -128,6 +136,8 @@ impl SessionRow {
                 owes_title: self.owes_title,
                 is_child: self.is_child,
                 goes_on: false,
+                tab: self.tab.unwrap_or_default(),
+                is_front: self.is_front,
                 chosen: self.chosen.clone(),
             },
             usage: self.usage.clone(),
@@ -172,6 +182,10 @@ impl SessionRow {
             owner: row.get("owner")?,
             agent_pid: row.get("agent_pid")?,
             agent_born: row.get::<_, Option<i64>>("agent_born")?.map(i64::cast_unsigned),
+            run: row.get("run")?,
+            opened_ms: row.get("opened")?,
+            tab: row.get("tab")?,
+            is_front: row.get("front")?,
         })
     }
 
@@ -180,11 +194,12 @@ impl SessionRow {
         let mut query = conn.prepare_cached(
             "INSERT INTO sessions (uid, agent, command, args, agent_session, folder, roots, branch, title,
                 first_prompt, is_child, created, updated, state, turns, next_seq, usage, draft, queue, owner,
-                agent_pid, agent_born, own_title, owes_title, came_from, folder_mark, chosen, imported)
+                agent_pid, agent_born, own_title, owes_title, came_from, folder_mark, chosen, imported, run,
+                opened, tab, front)
             VALUES (:uid, :agent, :command, :args, :agent_session, :folder, :roots, :branch, :title,
                 :first_prompt, :is_child, :created, :updated, :state, :turns, :next_seq, :usage, :draft, :queue,
                 :owner, :agent_pid, :agent_born, :own_title, :owes_title, :came_from, :folder_mark, :chosen,
-                :imported)
+                :imported, :run, :opened, :tab, :front)
             ON CONFLICT (uid) DO UPDATE SET agent = excluded.agent, command = excluded.command,
                 args = excluded.args, agent_session = excluded.agent_session, folder = excluded.folder,
                 roots = excluded.roots, branch = excluded.branch, title = excluded.title,
@@ -193,7 +208,8 @@ impl SessionRow {
                 draft = excluded.draft, queue = excluded.queue, owner = excluded.owner,
                 agent_pid = excluded.agent_pid, agent_born = excluded.agent_born,
                 own_title = excluded.own_title, owes_title = excluded.owes_title, came_from = excluded.came_from,
-                folder_mark = excluded.folder_mark, chosen = excluded.chosen, imported = excluded.imported
+                folder_mark = excluded.folder_mark, chosen = excluded.chosen, imported = excluded.imported,
+                run = excluded.run, opened = excluded.opened, tab = excluded.tab, front = excluded.front
             RETURNING id",
         )?;
         query.query_row(
@@ -226,6 +242,10 @@ impl SessionRow {
                 ":folder_mark": self.folder_mark.as_ref().map(text_of),
                 ":chosen": text_of(&self.chosen),
                 ":imported": self.is_imported,
+                ":run": self.run,
+                ":opened": self.opened_ms,
+                ":tab": self.tab,
+                ":front": self.is_front,
             },
             |row| row.get(0),
         )

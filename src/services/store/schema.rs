@@ -133,6 +133,15 @@ const STEPS: &[&str] = &[
     ALTER TABLE sessions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
     UPDATE sessions SET imported = 1 WHERE folder_mark IS NULL;
     ",
+    // 8: the tabs of the last run. `run` is the mark of the parlor that last had the session open, `opened` since when,
+    // `tab` the place of its tab (none: the tab was closed), `front` whether that tab was the active one.
+    "
+    ALTER TABLE sessions ADD COLUMN run TEXT;
+    ALTER TABLE sessions ADD COLUMN opened INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN tab INTEGER;
+    ALTER TABLE sessions ADD COLUMN front INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX sessions_by_run ON sessions (run) WHERE run IS NOT NULL;
+    ",
 ];
 
 /// The newest version of the schema.

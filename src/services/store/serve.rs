@@ -131,7 +131,7 @@ impl Store {
     fn serve_list(&self, serial: u64, folder: &Path, report: &mut dyn FnMut(StoreNews)) {
         // Closes the sessions of dead parlors, so that the rows are current.
         if let Err(error) = self.list(&ListFilter { limit: Some(0), ..ListFilter::default() }) {
-            report(StoreNews::Listed { serial, rows: Err(message(error)), is_last: true });
+            report(StoreNews::Listed { serial, rows: Err(message(error)), is_last: true, today_ms: 0 });
             return;
         }
         let mut kin = Kin::new(folder);
@@ -141,15 +141,26 @@ impl Store {
             let limit = if behind.is_none() { FIRST_PAGE } else { PAGE };
             match self.list_page(behind, limit) {
                 Ok((rows, next)) => {
-                    let rows = rows.into_iter().map(|row| self.kept_row(row, &mut kin, now_ms)).collect();
-                    report(StoreNews::Listed { serial, rows: Ok(rows), is_last: next.is_none() });
+                    let mut replies =
+                        self.value_or_report(self.last_replies(&rows)).unwrap_or_default().into_iter();
+                    let listed = rows.into_iter().map(|row| {
+                        let last_reply = replies.next().unwrap_or_default();
+                        ArchiveRow { last_reply, ..self.kept_row(row, &mut kin, now_ms) }
+                    });
+                    let (rows, today_ms) = (Ok(listed.collect()), when::day_start(now_ms));
+                    report(StoreNews::Listed { serial, rows, is_last: next.is_none(), today_ms });
                     if next.is_none() {
                         return;
                     }
                     behind = next;
                 }
                 Err(error) => {
-                    report(StoreNews::Listed { serial, rows: Err(message(error)), is_last: true });
+                    report(StoreNews::Listed {
+                        serial,
+                        rows: Err(message(error)),
+                        is_last: true,
+                        today_ms: 0,
+                    });
                     return;
                 }
             }
@@ -172,6 +183,8 @@ impl Store {
             owes_title: row.owes_title,
             updated_ms: row.updated_ms,
             when: when::ago(row.updated_ms, now_ms),
+            date: when::date(row.updated_ms),
+            last_reply: String::new(),
             turn_count: row.turn_count,
             was_cut: row.state == SessionState::Cut,
             open_in,

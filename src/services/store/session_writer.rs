@@ -110,7 +110,10 @@ impl Track {
             }
             // The recorder knows the ids of other sessions.
             Note::CameFrom { .. } => {}
-            Note::Closed => self.release(batch),
+            Note::Closed => {
+                self.row.tab = None;
+                self.release(batch);
+            }
         }
         self.is_dirty = true;
         // A copy gets a row without own events once the agent has created it.
@@ -179,7 +182,8 @@ impl Track {
     /// Continues an existing record of the same session.
     pub fn adopt(&mut self, known: SessionRow) {
         let came = std::mem::replace(&mut self.row, known);
-        self.row.owner = came.owner;
+        (self.row.owner, self.row.run, self.row.opened_ms) = (came.owner, came.run, came.opened_ms);
+        (self.row.tab, self.row.is_front) = (came.tab, came.is_front);
         self.is_kept = true;
         self.is_adopted = self.row.next_seq > 0;
         for event in &mut self.waiting {
@@ -211,6 +215,7 @@ impl Track {
         };
         let mut left = std::mem::replace(&mut self.row, row);
         left.owner = None;
+        left.tab = None;
         left.agent_pid = None;
         left.agent_born = None;
         batch.save(&left);
@@ -305,6 +310,8 @@ impl Track {
         row.has_own_title = head.has_own_title;
         row.owes_title = head.owes_title;
         row.is_child = head.is_child;
+        row.tab = Some(head.tab);
+        row.is_front = head.is_front;
         row.chosen = head.chosen;
     }
 

@@ -5,6 +5,7 @@
 //! Invariants: only visible rows are created.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -27,6 +28,12 @@ const PREVIEW_ROWS: u16 = 24;
 
 /// Minimum width for the folder column.
 const FOLDER_COLS: u16 = 60;
+
+/// Minimum width of the last reply.
+const REPLY_COLS: usize = 16;
+
+/// Minimum screen height for the headings of groups.
+const GROUP_ROWS: u16 = 18;
 
 pub(super) fn draw(
     scene: &FrameContext,
@@ -56,16 +63,27 @@ pub(super) fn draw(
         Some(text) => (text.hits.len(), text.selected),
         None => (dialog.matches.len(), dialog.selected),
     };
-    // Keeps the selection in the middle, so that the next rows are visible.
-    let first = marked.saturating_sub(room / 2).min(count.saturating_sub(room));
-    for place in first..count.min(first + room) {
+    let group = |place: usize| {
+        let is_grouped = area.height >= GROUP_ROWS && dialog.is_grouped();
+        let row = dialog.matches.get(place).and_then(|row| dialog.rows.get(*row));
+        row.filter(|_| is_grouped).map(|row| row.group(dialog.today_ms))
+    };
+    let shown = visible(&group, count, marked, room);
+    let name_cols = name_cols(dialog, shown.clone(), cols);
+    for place in shown.clone() {
+        if let Some(heading) =
+            group(place).filter(|_| place == shown.start || group(place - 1) != group(place))
+        {
+            let heading = text::one_line(heading);
+            sheet.body.push(Row::from(Line::from(scene.span(Role::TextDim, heading))));
+        }
         let line = match &dialog.text {
             Some(text) => text.hits.get(place).map(|hit| hit_line(scene, hit, cols)),
             None => dialog
                 .matches
                 .get(place)
                 .and_then(|row| dialog.rows.get(*row))
-                .map(|row| row_line(scene, row, cols)),
+                .map(|row| row_line(scene, dialog, row, name_cols, cols)),
         };
         let hit = u16::try_from(place).ok().map(|place| Hit::MarkAnd(place, Action::Accept));
         let is_selected = place == marked;
@@ -74,7 +92,7 @@ pub(super) fn draw(
     if count == 0 {
         sheet.body.extend(words(scene, Role::TextDim, &nothing(dialog), cols));
     }
-    sheet.body_rows = if preview_rows > 0 { room } else { count.min(room).max(3) };
+    sheet.body_rows = if preview_rows > 0 { room } else { sheet.body.len().clamp(3, room.max(3)) };
     sheet.most_body = room;
     if preview_rows > 0 {
         sheet.foot.extend(preview(scene, dialog, view, cols, preview_rows, area));
@@ -186,39 +204,100 @@ fn hints(scene: &FrameContext, dialog: &SessionsDialog) -> Vec<(String, String)>
     hints.into_iter().flatten().collect()
 }
 
-/// Formats `• name   agent · folder      2 h ago`.
-fn row_line(scene: &FrameContext, row: &SessionEntry, cols: u16) -> Line<'static> {
+/// The rows that fit together with the headings of their groups: the selected one about in the middle, so that the next
+/// ones are visible.
+fn visible<'a>(
+    group: &impl Fn(usize) -> Option<&'a str>,
+    count: usize,
+    selected: usize,
+    room: usize,
+) -> Range<usize> {
+    if count == 0 {
+        return 0..0;
+    }
+    let selected = selected.min(count - 1);
+    // The first visible row has a heading too.
+    let mut used = 1 + usize::from(group(selected).is_some());
+    let (mut first, mut end) = (selected, selected + 1);
+    let cost = |place: usize| 1 + usize::from(group(place) != group(place + 1));
+    while first > 0 && used + cost(first - 1) <= room / 2 + 1 {
+        used += cost(first - 1);
+        first -= 1;
+    }
+    while end < count && used + cost(end - 1) <= room {
+        used += cost(end - 1);
+        end += 1;
+    }
+    while first > 0 && used + cost(first - 1) <= room {
+        used += cost(first - 1);
+        first -= 1;
+    }
+    first..end
+}
+
+/// The width of the names: that of the longest visible one, within limits.
+fn name_cols(dialog: &SessionsDialog, shown: Range<usize>, cols: u16) -> usize {
+    let rows = dialog.matches.get(shown).unwrap_or_default().iter().filter_map(|row| dialog.rows.get(*row));
+    let longest = rows.map(|row| text::width(&text::one_line(row.name()))).max().unwrap_or_default();
+    longest.min(usize::from(cols) * 2 / 5)
+}
+
+/// Formats `• name   agent · folder   last reply      2 h ago`; columns that are the same in each row are omitted.
+fn row_line(
+    scene: &FrameContext,
+    dialog: &SessionsDialog,
+    row: &SessionEntry,
+    name_cols: usize,
+    cols: u16,
+) -> Line<'static> {
     let is_shown = row.open.as_ref().is_some_and(|open| open.key == scene.session.key);
     let mark = if is_shown { scene.marks.current } else { " " };
     let indent = if row.open.as_ref().is_some_and(|open| open.is_child) { "  subagent " } else { "" };
+    // The heading of the group has the date already.
+    let is_dated = dialog.is_grouped() && row.when() == row.group(dialog.today_ms);
+    let when = if is_dated { String::new() } else { row.when() };
     let right = match (&row.open, &row.kept) {
         (Some(open), _) => open.state.to_owned(),
         (None, Some(kept)) if kept.open_in.is_some() => "in another parlor".to_owned(),
-        (None, Some(kept)) if kept.is_folder_gone => format!("folder missing, {}", row.when()),
-        (None, _) if row.is_archived() => format!("archived, {}", row.when()),
-        (None, _) if row.is_live() => format!("in use, {}", row.when()),
-        (None, Some(kept)) if kept.was_cut => format!("cut, {}", row.when()),
-        (None, Some(_)) => row.when(),
-        (None, None) => format!("agent only, {}", row.when()),
+        (None, Some(kept)) if kept.is_folder_gone => format!("folder missing, {when}"),
+        (None, _) if row.is_archived() => format!("archived, {when}"),
+        (None, _) if row.is_live() => format!("in use, {when}"),
+        (None, Some(kept)) if kept.was_cut => format!("cut, {when}"),
+        (None, Some(_)) => when,
+        (None, None) => format!("agent only, {when}"),
     };
     let right = right.trim_end_matches(", ");
     let right = text::truncate(&text::one_line(right), usize::from(cols) / 3);
-    let mut about: Vec<String> = vec![text::one_line(row.agent())];
-    if cols >= FOLDER_COLS {
+    let mut about: Vec<String> = Vec::new();
+    if dialog.columns.agent {
+        about.push(text::one_line(row.agent()));
+    }
+    if cols >= FOLDER_COLS && dialog.columns.folder {
         about.push(scene.path(row.folder()));
+    }
+    if cols >= FOLDER_COLS && dialog.columns.branch {
         about.push(text::one_line(row.branch()));
     }
     about.retain(|part| !part.is_empty());
     let about = about.join(&format!(" {} ", scene.look.glyphs.dot));
     let room = usize::from(cols).saturating_sub(text::width(&right) + 4);
     let about = text::truncate(&about, room * 2 / 5);
-    let name_room = room.saturating_sub(text::width(&about) + 2);
-    let name = text::truncate(&format!("{indent}{}", text::one_line(row.name())), name_room);
-    let left = vec![
-        scene.span(Role::Accent, format!("{mark} ")),
-        scene.span(Role::Modal, name),
-        scene.span(Role::TextDim, format!("  {about}")),
-    ];
+    let reply = text::one_line(row.last_reply());
+    let rest = room.saturating_sub(name_cols.max(1) + text::width(&about) + 4);
+    let has_reply = rest >= REPLY_COLS && !reply.is_empty();
+    let name = format!("{indent}{}", text::one_line(row.name()));
+    let name = if has_reply {
+        let name = text::truncate(&name, name_cols);
+        format!("{name}{}", " ".repeat(name_cols.saturating_sub(text::width(&name))))
+    } else {
+        text::truncate(&name, room.saturating_sub(text::width(&about) + 2))
+    };
+    let mut left = vec![scene.span(Role::Accent, format!("{mark} ")), scene.span(Role::Modal, name)];
+    for part in [about, if has_reply { text::truncate(&reply, rest) } else { String::new() }] {
+        if !part.is_empty() {
+            left.push(scene.span(Role::TextDim, format!("  {part}")));
+        }
+    }
     spread(left, Line::from(scene.span(Role::TextDim, right)), cols)
 }
 
@@ -304,173 +383,4 @@ fn line_of(page: &Buffer, y: u16) -> Line<'static> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use crate::app::restore;
-    use crate::app::{Modal, Preview, Scope, Session, SessionsDialog, TextSearch};
-    use crate::model::{
-        ArchiveHit, ArchiveRow, Nearness, Record, RecordedEvent, RecordedSession, SessionInfo, SessionKey,
-        SessionPlace,
-    };
-    use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
-
-    fn stage(count: usize) -> Stage {
-        let mut stage = ready();
-        let row = |n: usize| ArchiveRow {
-            uid: format!("k{n}"),
-            agent: "claude".into(),
-            folder: "/home/ada/code/shop".into(),
-            title: format!("Session number {n} \u{1b}[31m"),
-            when: "2 h ago".into(),
-            turn_count: 4,
-            nearness: if n.is_multiple_of(3) { Nearness::Elsewhere } else { Nearness::Here },
-            is_folder_gone: n == 1,
-            ..ArchiveRow::default()
-        };
-        let mut dialog =
-            SessionsDialog { kept: (0..count).map(row).map(Arc::new).collect(), ..SessionsDialog::default() };
-        dialog.join(&stage.state);
-        stage.state.modals.push(Modal::Sessions(Box::new(dialog)));
-        stage
-    }
-
-    fn dialog(stage: &mut Stage) -> &mut SessionsDialog {
-        match stage.state.modals.last_mut() {
-            Some(Modal::Sessions(dialog)) => dialog,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn only_visible_rows_are_created() {
-        for size in SIZES {
-            let mut stage = stage(10_000);
-            let dialog = dialog(&mut stage);
-            dialog.scope = Scope::All;
-            dialog.refilter();
-            dialog.selected = 5_000;
-            let mut view = stage.view();
-            let drawn = text(&stage.draw(&mut view, &theme("dark"), size));
-            // Each created row is clickable.
-            let rows = view.hits.count_rows();
-            assert!(rows > 1 && rows < usize::from(size.1), "{rows} rows at {size:?}");
-            let marked = drawn.matches("Session number").count();
-            assert!(marked >= rows.min(2), "{drawn}");
-            assert!(!drawn.contains('\u{1b}'));
-        }
-    }
-
-    #[test]
-    fn hidden_sessions_are_counted_and_missing_folders_shown() {
-        let mut stage = stage(10);
-        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-        assert!(drawn.contains("This folder, newest first. 4 hidden"), "{drawn}");
-        assert!(drawn.contains("folder missing, 2 h ago"), "{drawn}");
-        dialog(&mut stage).is_loading = true;
-        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-        assert!(drawn.contains("Loading more"), "{drawn}");
-    }
-
-    #[test]
-    fn unsent_titles_are_noted_below_the_list() {
-        let mut stage = stage(4);
-        let state = stage.state.clone();
-        let shown = dialog(&mut stage);
-        for row in &mut shown.kept {
-            Arc::make_mut(row).owes_title = row.uid == "k2";
-        }
-        shown.join(&state);
-        let words = "Title not yet sent to claude";
-        let mut counted = 0;
-        for selected in 0..4 {
-            dialog(&mut stage).selected = selected;
-            let is_owed = dialog(&mut stage).marked().is_some_and(|row| row.uid() == Some("k2"));
-            let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-            assert_eq!(drawn.contains(words), is_owed, "{drawn}");
-            counted += u32::from(is_owed);
-        }
-        assert_eq!(counted, 1);
-    }
-
-    #[test]
-    fn preview_shows_the_end_of_the_selected_session() {
-        let mut stage = stage(5);
-        let now = stage.now;
-        let event = |text: &str| RecordedEvent {
-            at_ms: 0,
-            turn: 1,
-            record: Record::Prompt { text: text.into(), is_again: false },
-        };
-        let kept =
-            RecordedSession { events: vec![event("mend the 日本 till")], ..RecordedSession::default() };
-        let mut session = Session::new(SessionKey(77), SessionPlace::default());
-        restore(&mut session, kept, now);
-        dialog(&mut stage).preview = Some(Preview { uid: "k1".into(), session: Some(Box::new(session)) });
-        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 36)));
-        assert!(drawn.contains("end of session, 4 turns") && drawn.contains("mend the 日本 till"), "{drawn}");
-        let small = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
-        assert!(!small.contains("end of session"), "{small}");
-    }
-
-    #[test]
-    fn session_status_from_the_agent_is_shown_on_the_right() {
-        let mut stage = stage(0);
-        let listed = |id: &str, is_archived, is_live| SessionInfo {
-            id: id.into(),
-            cwd: "/home/ada/code/shop".into(),
-            title: Some(format!("Session {id}")),
-            updated_at: Some("2026-11-20T14:03:22Z".into()),
-            additional_directories: Vec::new(),
-            is_archived,
-            is_live,
-        };
-        *stage.state.listed_mut() = vec![
-            listed("plain", false, None),
-            listed("used", false, Some(true)),
-            listed("away", true, Some(false)),
-        ];
-        let state = stage.state.clone();
-        let shown = dialog(&mut stage);
-        shown.scope = Scope::All;
-        shown.join(&state);
-        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-        for (name, words) in [("plain", "agent only"), ("used", "in use"), ("away", "archived")] {
-            let row =
-                drawn.lines().find(|line| line.contains(&format!("Session {name}"))).unwrap_or_default();
-            assert!(row.contains(&format!("{words}, 2026-11-20 14:03")), "{drawn}");
-        }
-        let mut theirs = 0;
-        for selected in 0..4 {
-            let shown = dialog(&mut stage);
-            shown.selected = selected;
-            if shown.marked().is_some_and(|row| row.open.is_none() && row.kept.is_none()) {
-                let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-                assert!(drawn.contains("enter resume") && drawn.contains("scope"), "{drawn}");
-                assert!(!drawn.contains("read-only") && !drawn.contains("F2 rename"), "{drawn}");
-                theirs += 1;
-            }
-        }
-        assert!(theirs > 0, "one of them exists only at its agent");
-    }
-
-    #[test]
-    fn matches_are_shown_with_their_context() {
-        let mut stage = stage(1);
-        let hit = ArchiveHit {
-            uid: "k1".into(),
-            name: "The till".into(),
-            agent: "claude".into(),
-            folder: "/home/ada/code/shop".into(),
-            seq: 3,
-            kind: "edit".into(),
-            when: "2 h ago".into(),
-            is_error: false,
-            snippet: "let the \u{2}rounding\u{3} be".into(),
-        };
-        dialog(&mut stage).text = Some(TextSearch { hits: vec![hit], ..TextSearch::default() });
-        let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-        assert!(drawn.contains("edit    let the rounding be"), "{drawn}");
-        assert!(drawn.contains("The till, 2 h ago"), "{drawn}");
-    }
-}
+mod tests;

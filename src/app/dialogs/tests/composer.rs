@@ -486,13 +486,20 @@ fn a_command_of_the_agent_wins_over_one_of_parlor() {
 fn clear_starts_a_new_session_where_the_agent_has_no_such_command() {
     let mut rig = rig_with_palette();
     let shown = rig.state.active;
+    rig.session().turn_count = 1;
     rig.type_draft("/clear");
     rig.act(Action::Submit);
     assert_ne!(rig.state.active, shown);
-    let told = "Started a new session. The previous one is in the list of sessions.";
-    assert_eq!(rig.state.flash.as_deref(), Some(told));
-    let before = rig.state.sessions.get(&shown).expect("it is still there");
-    assert_eq!((before.draft.as_str(), before.history.len()), ("", 0));
+    assert_eq!(rig.state.sessions.len(), 1, "the former session is closed");
+    assert!(rig.session().draft.is_empty() && rig.session().history.is_empty());
+    // During a turn, it waits for its end.
+    let shown = rig.state.active;
+    rig.session().phase = crate::app::SessionPhase::Ready;
+    rig.session().turn_count = 1;
+    rig.run_turn();
+    rig.type_draft("/clear");
+    rig.act(Action::Submit);
+    assert_eq!((rig.state.active, rig.session().queue.len()), (shown, 1));
 }
 
 #[test]

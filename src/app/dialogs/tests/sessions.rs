@@ -60,7 +60,7 @@ fn open(rig: &mut Rig, rows: Vec<ArchiveRow>) -> Vec<Effect> {
     let fx = rig.act(Action::OpenSessions);
     let serial = dialog(rig).serial;
     assert!(fx.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::List { .. }))), "{fx:?}");
-    tell(rig, StoreNews::Listed { serial, rows: Ok(rows), is_last: true })
+    tell(rig, StoreNews::Listed { serial, rows: Ok(rows), is_last: true, today_ms: 0 })
 }
 
 fn jobs(fx: &[Effect]) -> Vec<&StoreJob> {
@@ -112,12 +112,17 @@ fn an_open_stored_and_listed_session_is_listed_once() {
     assert_eq!((shown(&rig), marked(&rig)), (vec!["Fix the till"], "Fix the till"));
     let serial = dialog(&rig).serial;
     let more = vec![kept("k4", "till again", Nearness::Here)];
-    tell(&mut rig, StoreNews::Listed { serial, rows: Ok(more), is_last: true });
+    tell(&mut rig, StoreNews::Listed { serial, rows: Ok(more), is_last: true, today_ms: 0 });
     assert_eq!((shown(&rig).len(), marked(&rig)), (2, "Fix the till"));
     // Pages of a closed list are ignored.
     tell(
         &mut rig,
-        StoreNews::Listed { serial: 0, rows: Ok(vec![kept("k5", "x", Nearness::Here)]), is_last: true },
+        StoreNews::Listed {
+            serial: 0,
+            rows: Ok(vec![kept("k5", "x", Nearness::Here)]),
+            is_last: true,
+            today_ms: 0,
+        },
     );
     assert_eq!(dialog(&rig).kept.len(), 4);
 }
@@ -265,6 +270,7 @@ fn an_open_session_is_closed_after_a_question_and_the_last_one_stays() {
     let mut rig = Rig::new();
     let first = rig.state.active;
     let other = rig.state.add_session();
+    rig.state.sessions.get_mut(&other).unwrap().phase = crate::app::SessionPhase::Ready;
     open(&mut rig, Vec::new());
     assert_eq!(shown(&rig).len(), 2);
     rig.act(Action::First);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::LineInput;
 use crate::app::state::fuzzy::rank;
-use crate::app::{Session, State};
+use crate::app::{Session, SessionPhase, State};
 use crate::model::{ArchiveHit, ArchiveRow, ArchiveSearch, Nearness, SessionId, SessionInfo, SessionKey};
 
 /// Which sessions are shown.
@@ -39,6 +39,14 @@ pub enum Sort {
     Agent,
     /// By folder, then latest first.
     Folder,
+}
+
+/// The columns of the list that are not the same in each row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Columns {
+    pub agent: bool,
+    pub folder: bool,
+    pub branch: bool,
 }
 
 /// A session that is open in parlor, as a row.
@@ -109,6 +117,10 @@ pub struct SessionsDialog {
     pub kept: Vec<Arc<ArchiveRow>>,
     /// Whether more rows will follow.
     pub is_loading: bool,
+    /// The start of today in Unix milliseconds; 0 if unknown.
+    pub today_ms: i64,
+    /// The columns that differ between the shown rows.
+    pub columns: Columns,
     /// Why the store's rows are missing.
     pub problem: Option<String>,
     pub rows: Vec<SessionEntry>,
@@ -162,6 +174,27 @@ impl SessionEntry {
         let kept = self.kept.as_ref().map(|row| row.when.clone());
         let listed = || self.listed.as_ref()?.updated_at.as_deref().map(short_time);
         kept.or_else(listed).unwrap_or_default()
+    }
+
+    /// The group of the row: `Open`, or the day of its last change.
+    pub fn group(&self, today_ms: i64) -> &str {
+        const DAY_MS: i64 = 86_400_000;
+        let date = || {
+            let kept = self.kept.as_ref().map(|row| row.date.as_str());
+            let listed = || self.listed.as_ref()?.updated_at.as_deref()?.split('T').next();
+            kept.or_else(listed).filter(|date| !date.is_empty()).unwrap_or("Unknown date")
+        };
+        match self.updated_ms {
+            _ if self.open.is_some() => "Open",
+            at if today_ms > 0 && at >= today_ms => "Today",
+            at if today_ms > 0 && at >= today_ms - DAY_MS => "Yesterday",
+            _ => date(),
+        }
+    }
+
+    /// The start of the agent's last reply.
+    pub fn last_reply(&self) -> &str {
+        self.kept.as_ref().map(|row| row.last_reply.as_str()).unwrap_or_default()
     }
 
     /// Whether its agent does not have the title set by the user.
@@ -226,8 +259,23 @@ impl SessionsDialog {
         }
     }
 
+    /// Whether the rows are in groups by day.
+    pub fn is_grouped(&self) -> bool {
+        self.sort == Sort::Time && self.text.is_none() && self.filter.text.trim().is_empty()
+    }
+
     /// Filters again; selects the first session that is not active.
     pub fn refilter(&mut self) {
+        self.filter_rows();
+        let shown = || self.matches.iter().filter_map(|place| self.rows.get(*place));
+        self.columns = Columns {
+            agent: differ(shown().map(SessionEntry::agent)),
+            folder: differ(shown().map(|row| row.folder().to_str().unwrap_or_default())),
+            branch: differ(shown().map(SessionEntry::branch)),
+        };
+    }
+
+    fn filter_rows(&mut self) {
         self.hidden_count = 0;
         let mut shown = Vec::with_capacity(self.rows.len());
         for (place, row) in self.rows.iter().enumerate() {
@@ -262,6 +310,12 @@ impl SessionsDialog {
         let ranked = rank(&self.filter.text, texts.iter().map(|(name, detail)| (*name, detail.as_str())));
         self.matches = ranked.into_iter().filter_map(|place| shown.get(place).copied()).collect();
     }
+}
+
+/// Whether there are different texts, apart from empty ones.
+fn differ<'a>(texts: impl Iterator<Item = &'a str>) -> bool {
+    let mut texts = texts.filter(|text| !text.is_empty());
+    texts.next().is_some_and(|first| texts.any(|text| text != first))
 }
 
 /// Identifies an entry after the list changed.
@@ -341,7 +395,13 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEnt
 
 /// The open sessions, each followed by its subagents.
 fn open_sessions(state: &State) -> Vec<&Session> {
-    let mut here: Vec<&Session> = state.sessions.values().collect();
+    // A blank tab without an agent has nothing to show.
+    let is_shown = |session: &&Session| {
+        session.phase != SessionPhase::NoAgent
+            || !session.transcript.items().is_empty()
+            || !session.draft.is_empty()
+    };
+    let mut here: Vec<&Session> = state.sessions.values().filter(is_shown).collect();
     here.sort_by_key(|session| (lookup::root_of(state, session.key), session.key));
     here
 }

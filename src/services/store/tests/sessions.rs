@@ -110,7 +110,7 @@ fn a_session_is_open_in_one_parlor_only() {
     assert!(matches!(other.delete(&uid).unwrap_err().fault(), Fault::InUse(_)));
     // The other parlor ends in any way.
     drop(store);
-    assert_eq!(other.last_of(Path::new("/code/shop")).unwrap().unwrap().uid, uid);
+    assert_eq!(other.last_of(Path::new("/code/shop")).unwrap()[0].uid, uid);
     other.reopen(&uid).unwrap();
 }
 
@@ -234,5 +234,50 @@ pub fn wait_for(mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(Instant::now() < deadline, "the condition did not hold in time");
         thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A head of a session in the tab at this place.
+fn tab(session: &str, tab: u32, is_front: bool) -> Note {
+    let Note::Head(base) = head(session) else { unreachable!() };
+    Note::Head(Box::new(SessionHead { tab, is_front, ..*base }))
+}
+
+#[test]
+fn the_tabs_of_the_last_run_are_found_also_after_a_crash() {
+    let folder = Path::new("/code/shop");
+    for is_crash in [false, true] {
+        let (dir, store) = store();
+        let names = |store: &Store| -> Vec<(String, bool)> {
+            let rows = store.last_of(folder).unwrap();
+            rows.into_iter().map(|row| (row.first_prompt.unwrap_or_default(), row.is_front)).collect()
+        };
+        record(&store, vec![head("s0"), prompt(1, "before"), ended(1)]);
+        assert_eq!(names(&store), [("before".to_owned(), false)]);
+        let second = another(&dir);
+        let (mut recorder, _received) = recorder(&second);
+        recorder.keep(SessionKey(1), vec![tab("s1", 3, false), prompt(1, "right"), ended(1)]);
+        recorder.keep(SessionKey(2), vec![tab("s2", 1, true), prompt(1, "left"), ended(1)]);
+        recorder.keep(SessionKey(3), vec![tab("s3", 2, false), prompt(1, "closed"), ended(1), Note::Closed]);
+        assert_eq!(recorder.finish(), None);
+        if is_crash {
+            let token = &second.owner().unwrap().token;
+            let mark = |conn: &mut rusqlite::Connection| {
+                conn.execute("UPDATE sessions SET owner = ?1 WHERE tab IS NOT NULL AND run = ?1", [token])
+            };
+            store.with(mark).unwrap();
+            lose_mark(&dir, &second);
+        }
+        let third = another(&dir);
+        assert_eq!(names(&third), [("left".to_owned(), true), ("right".to_owned(), false)]);
+        // A session that was opened later is the last one, also without a prompt.
+        let old = third.find("s0").unwrap();
+        third.reopen(&old.uid).unwrap();
+        let (mut recorder, _received) = self::recorder(&third);
+        let Note::Head(mut again) = tab("s0", 1, true) else { unreachable!() };
+        again.kept_as = Some(old.uid);
+        recorder.keep(SessionKey(1), vec![Note::Head(again)]);
+        assert_eq!(recorder.finish(), None);
+        assert_eq!(names(&third), [("before".to_owned(), true)]);
     }
 }

@@ -1,0 +1,98 @@
+//! Tests of `/clear`.
+
+use super::recorder::{answered, items, kept_session, reopened};
+use super::support::*;
+use crate::app::*;
+use crate::model::*;
+
+/// An app whose agent has a `/clear` command.
+fn clearing() -> TestApp {
+    let mut app = TestApp::talked();
+    let command = SlashCommand { name: "clear".into(), description: String::new(), hint: None };
+    app.update(SessionUpdate::Commands(vec![command]));
+    app.fx.clear();
+    app
+}
+
+#[test]
+fn clear_replaces_the_session_if_the_agent_has_no_such_command() {
+    let mut app = TestApp::talked();
+    app.state.sessions.get_mut(&KEY).unwrap().settings.choose(Setting::Mode("plan".into()));
+    app.play(Event::Draft("a thought".into()));
+    app.submit("go").submit("/clear").submit("and then").fx.clear();
+    app.end_turn(StopReason::EndTurn).expect_sent("call close s\ncall new\ndraft \"a thought\"");
+    let [session] = app.state.sessions.values().collect::<Vec<_>>()[..] else { panic!("one session") };
+    let key = session.key;
+    assert_ne!(key, KEY);
+    assert_eq!((session.rank, session.draft.as_str(), app.state.active), (KEY.0, "a thought", key));
+    assert_eq!(session.settings.chosen(), [Setting::Mode("plan".into())]);
+    assert_eq!(
+        digest(session),
+        "opening · idle · queue [\"and then\"]\nnotice Info: New session with an empty context. Previous session: hello"
+    );
+    // The queued prompt is the first one of the new session, with the chosen mode.
+    let mut answer = |reply, expected| {
+        let tag = app.state.conns[&CONN].open_calls.values().next_back().cloned().unwrap();
+        app.play(Event::Agent(CONN, AgentEvent::Replied(tag, Ok(reply)))).expect_sent(expected);
+    };
+    let opened = SessionReply { id: Some("t".into()), ..SessionReply::default() };
+    answer(Reply::Session(opened), "call mode plan");
+    answer(Reply::Done, "call prompt \"and then\"");
+}
+
+#[test]
+fn an_empty_session_is_not_replaced() {
+    let mut app = TestApp::ready();
+    app.submit("/clear").expect_sent("");
+    assert_eq!(app.state.active, KEY);
+    assert_eq!(app.state.flash.as_deref(), Some("The context is already empty."));
+    // Other texts are prompts.
+    app.submit("/clear the cache").expect_sent("call prompt \"/clear the cache\"");
+}
+
+#[test]
+fn clear_of_the_agent_is_sent_and_marked() {
+    let mut app = clearing();
+    app.submit("/clear").expect_sent("call prompt \"/clear\"");
+    app.end_turn(StopReason::EndTurn);
+    app.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent returned an empty response.\nuser* \"/clear\"\nnotice Info: Context cleared");
+    // It is recorded.
+    let mut again = Session::new(KEY, SessionPlace::default());
+    restore(&mut again, kept_session(&mut app), app.now);
+    assert_eq!(items(&again).last().map(String::as_str), Some("notice Info: Context cleared"));
+    // A failed command has cleared nothing.
+    let mut app = clearing();
+    app.submit("/clear").fail(-32603, "overloaded");
+    assert!(!digest(app.session()).contains("Context cleared"));
+}
+
+#[test]
+fn after_clear_the_history_is_compared_and_what_the_agent_lacks_is_marked() {
+    let told = |prompt: &str| vec![text(Role::User, prompt), says(&format!("Reply to {prompt}"))];
+    let kept = |prompts: &[&str]| {
+        let mut app = TestApp::started();
+        app.handshake(all_capabilities()).open(ID);
+        let clear = SlashCommand { name: "clear".into(), description: String::new(), hint: None };
+        app.update(SessionUpdate::Commands(vec![clear]));
+        for prompt in prompts {
+            app.submit(prompt).update(says(&format!("Reply to {prompt}"))).end_turn(StopReason::EndTurn);
+        }
+        kept_session(&mut app)
+    };
+    let cleared = kept(&["the word is blue", "/clear", "the word is green"]);
+    let mut app = reopened(cleared.clone(), "fake");
+    app.fx.clear();
+    app.handshake(all_capabilities()).expect_sent("call load s");
+    app.updates(told("the word is blue"));
+    answered(&mut app);
+    app.wait(3).play(Event::Timer(TimerId::History(KEY)));
+    for _ in 0..8 {
+        app.play(Event::Timer(TimerId::History(KEY)));
+    }
+    let last = items(app.session()).pop().unwrap();
+    assert_eq!(last, "notice Warning: Not in the agent's history: the 2 turns above");
+    // Without such a command, nothing is replayed.
+    let mut app = reopened(kept(&["the word is blue"]), "fake");
+    app.fx.clear();
+    app.handshake(all_capabilities()).expect_sent("call resume s");
+}

@@ -1,0 +1,73 @@
+//! The commands that resume the open sessions, printed after parlor has left the screen.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::app::state::tab;
+use crate::app::{Session, State, session_title};
+use crate::ui::text;
+
+/// Maximum width of a title.
+const TITLE_COLS: usize = 60;
+
+/// How to resume the sessions of the tabs; empty if nothing was saved. `here` is the folder of the shell.
+pub fn resume_hint(state: &State, here: &Path) -> String {
+    let saved: Vec<(&Session, &str)> =
+        tab::tabs(state).filter_map(|session| Some((session, session.recorder.kept_as()?))).collect();
+    let mut lines = String::new();
+    match saved.as_slice() {
+        [] => {}
+        [(_, uid)] => {
+            let _ = writeln!(lines, "Resume this session with `parlor --resume {uid}`.");
+        }
+        tabs => {
+            // In another folder, `--continue` would resume other sessions.
+            let is_here = tabs.iter().any(|(session, _)| session.place.cwd == here);
+            let all = is_here
+                .then(|| format!("Reopen all {} tabs with `parlor --continue`, or one of them:", tabs.len()));
+            let _ = writeln!(lines, "{}", all.as_deref().unwrap_or("Resume one of these sessions:"));
+            for (session, uid) in tabs {
+                let title = text::truncate(&text::one_line(&session_title(session)), TITLE_COLS);
+                let _ = writeln!(lines, "  parlor --resume {uid}  # {title}");
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{RecorderState, Setup};
+    use crate::model::{SessionHead, SessionKey};
+
+    /// A state with these saved sessions, each in a tab.
+    fn state(uids: &[Option<&str>]) -> State {
+        let mut state = State::new(Setup { folder: "/code/shop".into(), ..Setup::default() });
+        for uid in uids {
+            let key = state.add_session();
+            let session = state.sessions.get_mut(&key).unwrap();
+            session.title = Some(format!("Fix \u{1b}[31m{}", uid.unwrap_or_default()));
+            let head = SessionHead { kept_as: uid.map(str::to_owned), ..SessionHead::default() };
+            session.recorder = RecorderState::of_kept(head, "", &session.queue.clone());
+        }
+        state.active = SessionKey(1);
+        state
+    }
+
+    #[test]
+    fn saved_sessions_are_listed_with_the_command_that_resumes_them() {
+        let here = Path::new("/code/shop");
+        assert_eq!(resume_hint(&state(&[None]), here), "");
+        let one = "Resume this session with `parlor --resume k1`.\n";
+        assert_eq!(resume_hint(&state(&[Some("k1")]), here), one);
+        assert_eq!(resume_hint(&state(&[None, Some("k1")]), here), one);
+        let hint = resume_hint(&state(&[Some("k1"), Some("k2")]), here);
+        let lines: Vec<&str> = hint.lines().collect();
+        assert_eq!(lines[0], "Reopen all 2 tabs with `parlor --continue`, or one of them:");
+        assert!(lines[1].starts_with("  parlor --resume k1  # Fix "), "{hint}");
+        assert!(!hint.contains('\u{1b}'));
+        let elsewhere = resume_hint(&state(&[Some("k1"), Some("k2")]), Path::new("/"));
+        assert!(!elsewhere.contains("--continue") && elsewhere.contains("--resume k2"), "{elsewhere}");
+    }
+}
