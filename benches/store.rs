@@ -22,7 +22,11 @@ fn events(count: usize) -> Vec<RecordedEvent> {
         .map(|n| {
             let turn = u32::try_from(n / 20 + 1).unwrap();
             let record = match n % 20 {
-                0 => Record::Prompt { text: format!("please do the thing number {n}"), is_again: false },
+                0 => Record::Prompt {
+                    text: format!("please do the thing number {n}"),
+                    is_again: false,
+                    blocks: Vec::new(),
+                },
                 19 => Record::TurnEnded(TurnOutcome::Stopped {
                     reason: StopReason::EndTurn,
                     usage: None,
@@ -125,7 +129,8 @@ fn searching(c: &mut Criterion) {
     for n in 0..1000 {
         store.import(&row(&format!("s{n}")), &events).unwrap();
     }
-    let record = Record::Prompt { text: "where is the lighthouse".to_owned(), is_again: false };
+    let record =
+        Record::Prompt { text: "where is the lighthouse".to_owned(), is_again: false, blocks: Vec::new() };
     store.import(&row("rare"), &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
     let search = |words: &str| Search { words: words.to_owned(), limit: 50, ..Search::default() };
     c.bench_function("store/search a rare word in 1,000 sessions", |b| {

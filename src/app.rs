@@ -34,6 +34,7 @@ pub use state::{
     UiRequest,
 };
 
+use std::ops::Range;
 use std::time::Instant;
 
 use crate::model::{
@@ -51,6 +52,8 @@ pub enum Event {
     Act(Action),
     /// The text of the prompt has changed to this.
     Draft(String),
+    /// The mention that is being typed: its bytes in the draft, and the path so far.
+    Mention(Option<(Range<usize>, String)>),
     /// An edit of the line in the top dialog.
     Line(LineEdit),
     /// A message of the key routing for the status line.
@@ -208,6 +211,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Agent(conn, event) => on_agent(state, conn, event, now, fx),
         Event::Act(action) => dialogs::on_action(state, action, now, fx),
         Event::Draft(text) => dialogs::on_draft(state, text, fx),
+        Event::Mention(typed) => dialogs::on_mention(state, typed, fx),
         Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
         Event::Message(text) => lifecycle::call::flash(state, text, fx),
         Event::Open(target) => dialogs::on_open(state, target, fx),
@@ -368,6 +372,12 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             {
                 session.git = git;
             }
+        }
+        ServiceEvent::FilesFound { session, query, files, .. } => {
+            dialogs::on_found(state, session, query, files);
+        }
+        ServiceEvent::PromptPrepared(key, prepared) => {
+            lifecycle::prompt::on_prepared(state, key, *prepared, now, fx);
         }
         ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(state, &folders),
         ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(state, &text, found),

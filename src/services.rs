@@ -8,6 +8,7 @@
 pub mod browser;
 pub mod clipboard;
 pub mod editor;
+pub mod file_finder;
 pub mod folder;
 pub mod folder_relocation;
 pub mod fs;
@@ -18,6 +19,7 @@ pub mod login;
 pub mod mcp_trust;
 pub mod patch;
 pub mod picture;
+pub mod prompt;
 pub mod store;
 pub mod terminals;
 pub mod when;

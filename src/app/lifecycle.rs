@@ -27,6 +27,7 @@ pub mod new_tab;
 pub(in crate::app) mod open;
 pub mod operations;
 pub(in crate::app) mod policy;
+pub(in crate::app) mod prompt;
 pub(in crate::app) mod providers;
 pub(in crate::app) mod replies;
 pub(in crate::app) mod servers;

@@ -16,6 +16,7 @@ mod handover;
 mod hostile;
 mod inbox;
 mod life;
+mod mentions;
 mod messages;
 mod offer;
 mod once;

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccessRecord, Cost, DiffPlace, ExitInfo, FaultKind, NoticeKind, SessionId, SessionKey, SessionPlace,
-    SessionUpdate, Setting, Severity, StopReason, TerminalId, ToolCallId,
+    AccessRecord, ContentBlock, Cost, DiffPlace, ExitInfo, FaultKind, NoticeKind, SessionId, SessionKey,
+    SessionPlace, SessionUpdate, Setting, Severity, StopReason, TerminalId, ToolCallId,
 };
 use super::{ToolCallPatch, TurnUsage, Usage};
 
@@ -24,6 +24,9 @@ pub enum Record {
         /// Whether the prompt is already in the transcript: it is resent after a sign-in.
         #[serde(default, skip_serializing_if = "is_false")]
         is_again: bool,
+        /// The files, links and images that were sent with the text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        blocks: Vec<ContentBlock>,
     },
     /// A session update of the agent.
     Update(SessionUpdate),

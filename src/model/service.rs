@@ -115,6 +115,10 @@ pub enum ServiceEvent {
     ServersFound(PathBuf, Result<Option<FolderServers>, String>),
     /// Branch and state of a session's folder; `None` outside a repository.
     Git(SessionKey, Option<GitInfo>),
+    /// The files that match the mention being typed, best first. Sent again as the folder is read.
+    FilesFound { session: SessionKey, query: String, files: Vec<FoundFile>, is_complete: bool },
+    /// A prompt with everything that it refers to.
+    PromptPrepared(SessionKey, Box<super::PreparedPrompt>),
     /// Recently used folders that exist, latest first.
     Folders(Vec<PathBuf>),
     /// The resolved path of a folder that the user entered, or an error for display.
@@ -147,6 +151,24 @@ pub enum ServiceEvent {
     ThemeNotSaved(String),
     /// A problem to show to the user.
     Problem(String),
+}
+
+/// A search for files to mention in a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileQuery {
+    pub session: SessionKey,
+    pub folder: PathBuf,
+    /// The path as typed so far.
+    pub query: String,
+    /// Paths that were mentioned before, latest first.
+    pub recent: Vec<String>,
+}
+
+/// A file or folder that can be mentioned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundFile {
+    /// Relative to the session's folder, or as typed for other folders; folders end with `/`.
+    pub path: String,
 }
 
 /// Branch and state of a repository.

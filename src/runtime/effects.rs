@@ -13,11 +13,13 @@ use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
 use crate::config::save;
 use crate::model::{
-    AgentSpec, ConnId, CopyContent, CopyJob, FolderServers, Location, ServiceEvent, SessionKey, StoreJob,
+    AgentSpec, ConnId, CopyContent, CopyJob, FileQuery, FolderServers, Location, ServiceEvent, SessionKey,
+    StoreJob,
 };
 use crate::services::browser;
 use crate::services::clipboard::{self, Surroundings};
 use crate::services::editor;
+use crate::services::file_finder::FileFinder;
 use crate::services::folder;
 use crate::services::fs::Files;
 use crate::services::git;
@@ -26,6 +28,7 @@ use crate::services::locate::Locator;
 use crate::services::login;
 use crate::services::mcp_trust;
 use crate::services::patch;
+use crate::services::prompt;
 use crate::services::store::{Export, Recorder, Store};
 use crate::services::terminals::Terminals;
 use crate::ui::log::{LogDirection, LogLine};
@@ -64,6 +67,8 @@ pub struct EffectRunner {
     /// Agents that are restarted after a delay.
     delayed: Vec<Delayed>,
     files: Files,
+    /// Finds files to mention in the folder of the last query.
+    finder: Option<FileFinder>,
     locator: Locator,
     terminals: Terminals,
     store: Option<Store>,
@@ -105,6 +110,7 @@ impl EffectRunner {
             conns: BTreeMap::new(),
             delayed: Vec::new(),
             files: Files::new(),
+            finder: None,
             locator: Locator::new(services.clone()),
             terminals: Terminals::new(services.clone()),
             recorder: store.clone().map(|store| Recorder::new(store, services.clone())),
@@ -141,6 +147,14 @@ impl EffectRunner {
             }
             Effect::LocateDiffs(job) => self.locator.look(job),
             Effect::Terminal(job) => self.terminals.run(job),
+            Effect::FindFiles(query) => self.find_files(query),
+            Effect::PreparePrompt(job) => {
+                let home = self.home.clone();
+                self.work(move || {
+                    let prepared = prompt::prepare(&job, home.as_deref());
+                    Some(ServiceEvent::PromptPrepared(job.session, Box::new(prepared)))
+                });
+            }
             Effect::SavePrompt { folder, text } => {
                 self.keep(move |store| store.append_prompt(&folder, &text));
             }
@@ -390,6 +404,18 @@ impl EffectRunner {
                 let _ = services.send(event);
             }
         });
+    }
+
+    fn find_files(&mut self, query: FileQuery) {
+        if self.finder.as_ref().is_none_or(|finder| finder.folder() != query.folder) {
+            self.finder = FileFinder::new(query.folder.clone(), self.services.clone()).ok();
+        }
+        let is_sent = self.finder.as_ref().is_some_and(|finder| finder.find(query.clone()));
+        if !is_sent {
+            // The finder ends after a time without queries.
+            self.finder = FileFinder::new(query.folder.clone(), self.services.clone()).ok();
+            self.finder.as_ref().map(|finder| finder.find(query));
+        }
     }
 
     /// Runs a job with the data folder, if there is one.

@@ -22,7 +22,8 @@ use crate::app::state::tab;
 use crate::app::{Effect, Event, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{
-    Action, AskId, CloseReason, ConnId, FileJob, ServiceEvent, SessionId, SessionKey, TerminalJob,
+    Action, AskId, CloseReason, ConnId, FileJob, PreparedPrompt, ServiceEvent, SessionId, SessionKey,
+    TerminalJob,
 };
 use crate::ui::diff::cache;
 use crate::ui::theme::Theme;
@@ -355,12 +356,18 @@ impl Replay {
                 Effect::FindServers { folder } => {
                     self.apply(Event::Service(ServiceEvent::ServersFound(folder, Ok(None))), now);
                 }
+                Effect::PreparePrompt(job) => {
+                    let prepared = PreparedPrompt { text: job.text, ..PreparedPrompt::default() };
+                    let event = ServiceEvent::PromptPrepared(job.session, Box::new(prepared));
+                    self.apply(Event::Service(event), now);
+                }
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
                 Effect::View(command) => self.view.apply(command),
                 // A replay affects only its own screen. All effects are listed so that a new one needs a decision here.
                 Effect::LocateDiffs(_)
                 | Effect::Announce { .. }
+                | Effect::FindFiles(_)
                 | Effect::SavePrompt { .. }
                 | Effect::LoadHistory { .. }
                 | Effect::Keep { .. }

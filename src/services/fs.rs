@@ -196,25 +196,55 @@ pub(super) enum Glance {
     Refused,
 }
 
+/// A file or folder that the user mentions in a prompt.
+#[derive(Debug)]
+pub(super) struct Mentioned {
+    /// The path with all links resolved.
+    pub real: PathBuf,
+    pub is_inside: bool,
+    pub content: MentionedContent,
+}
+
+#[derive(Debug)]
+pub(super) enum MentionedContent {
+    /// A regular file of at most the requested size.
+    File(Vec<u8>),
+    /// A larger file.
+    Large {
+        size_bytes: u64,
+    },
+    Folder,
+}
+
 /// Reads a file for parlor itself, within the roots only. The state for the agent is not updated, and the user is not
 /// asked.
 pub(super) fn glance(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Glance {
-    let looked = || -> Result<Glance, FsError> {
-        let place = place::locate(path, roots)?;
-        if place.root().is_none() {
-            return Ok(Glance::Refused);
-        }
-        let (file, meta) = read::open(&place)?;
-        if meta.len() > max_bytes {
-            return Ok(Glance::Refused);
-        }
-        Ok(read::content(file)?.map_or(Glance::Refused, Glance::Text))
-    };
-    match looked() {
-        Ok(glance) => glance,
+    match look(path, roots, max_bytes) {
+        Ok(Mentioned { is_inside: true, content: MentionedContent::File(bytes), .. }) => Glance::Text(bytes),
         Err(FsError::Missing) => Glance::Missing,
-        Err(_) => Glance::Refused,
+        Ok(_) | Err(_) => Glance::Refused,
     }
+}
+
+/// Reads a file that the user mentions, wherever it is; `None` if it is missing, special or not readable. Blocks on the
+/// disk.
+pub(super) fn read_mentioned(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Option<Mentioned> {
+    look(path, roots, max_bytes).ok()
+}
+
+fn look(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Result<Mentioned, FsError> {
+    let place = place::locate(path, roots)?;
+    let (real, is_inside) = (place.real().to_owned(), place.root().is_some());
+    let content = match read::open(&place) {
+        Err(FsError::Folder) => MentionedContent::Folder,
+        Err(error) => return Err(error),
+        Ok((_, meta)) if meta.len() > max_bytes => MentionedContent::Large { size_bytes: meta.len() },
+        Ok((file, meta)) => match read::content(file)? {
+            Some(bytes) => MentionedContent::File(bytes),
+            None => MentionedContent::Large { size_bytes: meta.len() },
+        },
+    };
+    Ok(Mentioned { real, is_inside, content })
 }
 
 /// The access of a job, and the facts for the policy.

@@ -36,7 +36,7 @@ pub fn read(base64: &str) -> Result<Picture, String> {
         return Err("not shown: larger than 36 MB".to_owned());
     }
     let bytes = decode(text).ok_or("not shown: invalid base64")?;
-    read_bytes(&bytes)
+    decode_bytes(&bytes)
 }
 
 fn decode(text: &str) -> Option<Vec<u8>> {
@@ -51,7 +51,8 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     })
 }
 
-fn read_bytes(bytes: &[u8]) -> Result<Picture, String> {
+/// Decodes an image that is not in base64. The error is a message for the user.
+pub fn decode_bytes(bytes: &[u8]) -> Result<Picture, String> {
     let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
     let reader = reader.map_err(|error| format!("not shown: {error}"))?;
     let format = match reader.format() {

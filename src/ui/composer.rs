@@ -11,6 +11,8 @@ pub(super) mod edge;
 mod edits;
 mod line_break;
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Rect};
@@ -23,7 +25,7 @@ use crate::app::dialogs::{Completion, completions, selected_completion};
 use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::config::keymap::chord::Chord;
-use crate::model::{Action, ArchiveRow};
+use crate::model::{Action, ArchiveRow, typed_mention};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
@@ -119,6 +121,35 @@ impl Composer {
     pub fn replace(&mut self, text: &str) {
         self.clear();
         self.insert(text);
+    }
+
+    /// Replaces a range of bytes of the text, as an edit that can be undone, and moves the cursor behind it.
+    pub fn replace_range(&mut self, range: Range<usize>, text: &str) {
+        let all = self.text();
+        let jump = |area: &mut TextArea<'static>, at: usize| {
+            let head = all.get(..at).unwrap_or(&all);
+            let row = head.matches('\n').count();
+            let col = head.rsplit('\n').next().unwrap_or_default().chars().count();
+            let number = |place: usize| u16::try_from(place).unwrap_or(u16::MAX);
+            area.move_cursor(CursorMove::Jump(number(row), number(col)));
+        };
+        self.area.cancel_selection();
+        jump(&mut self.area, range.start);
+        self.area.start_selection();
+        jump(&mut self.area, range.end);
+        self.area.insert_str(clean(text));
+        self.forget();
+    }
+
+    /// The mention that is being typed: its bytes in the text, and the path so far.
+    pub fn typed_mention(&self) -> Option<(Range<usize>, String)> {
+        let DataCursor(row, col) = self.area.cursor();
+        let lines = self.area.lines();
+        let line = lines.get(row)?;
+        let at = line.char_indices().nth(col).map_or(line.len(), |(at, _)| at);
+        let (range, path) = typed_mention(line, at)?;
+        let start: usize = lines.iter().take(row).map(|line| line.len() + 1).sum();
+        Some((start + range.start..start + range.end, path.to_owned()))
     }
 
     /// A number that changes when the text or the cursor may have changed.
@@ -377,7 +408,8 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Canv
         let style = scene.style(if is_selected { Role::Selection } else { Role::Modal });
         buf.blank(row, style);
         let mark = if is_selected { scene.look.glyphs.arrow } else { " " };
-        let label = text::truncate(&format!("/{}", text::one_line(&offer.name)), labels);
+        let sign = if offer.is_file { "" } else { "/" };
+        let label = text::truncate(&format!("{sign}{}", text::one_line(&offer.name)), labels);
         let pad = " ".repeat(labels.saturating_sub(text::width(&label)) + 2);
         let room = usize::from(area.width).saturating_sub(labels + 6);
         let hint = offer.hint.as_deref().map(|hint| format!("{hint}  ")).unwrap_or_default();

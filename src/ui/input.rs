@@ -39,16 +39,30 @@ pub fn route(
 ) -> Vec<Event> {
     match event {
         Terminal::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-        Terminal::Key(key) => as_user_input(on_key(key, state, view, keymap, now)),
+        Terminal::Key(key) => {
+            let events = on_key(key, state, view, keymap, now);
+            as_user_input(with_mention(events, state, view))
+        }
         Terminal::Paste(text) => {
             view.pending = None;
-            as_user_input(on_paste(text, state, view, now))
+            let events = on_paste(text, state, view, now);
+            as_user_input(with_mention(events, state, view))
         }
         Terminal::Mouse(mouse) => mouse::on_mouse(*mouse, state, view, now),
         Terminal::FocusGained => vec![Event::Focus(true)],
         Terminal::FocusLost => vec![Event::Focus(false)],
         Terminal::Resize(..) => Vec::new(),
     }
+}
+
+/// Adds the mention that is being typed, if it changed.
+fn with_mention(mut events: Vec<Event>, state: &State, view: &ViewState) -> Vec<Event> {
+    let typed = view.composer.typed_mention();
+    let known = state.user.mention.as_ref().map(|list| (list.range.clone(), list.query.as_str()));
+    if typed.as_ref().map(|(range, path)| (range.clone(), path.as_str())) != known {
+        events.push(Event::Mention(typed));
+    }
+    events
 }
 
 /// Marks the events as input of the user, which restarts the grace period of a dialog.

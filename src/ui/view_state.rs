@@ -268,6 +268,7 @@ impl ViewState {
             ViewCommand::ShowSelectedAtTop => self.wants_selected = Some(true),
             ViewCommand::ShowHit => self.with_transcript(TranscriptView::show_hit),
             ViewCommand::SetDraft(text) => self.composer.set_text(&text),
+            ViewCommand::ReplaceInDraft(range, text) => self.composer.replace_range(range, &text),
             ViewCommand::ClearDraft => self.composer.clear(),
             ViewCommand::ReplaceDraft(text) => self.composer.replace(&text),
             ViewCommand::ScrollDialog(rows) => self.scroll_dialog(i64::from(rows)),

@@ -9,31 +9,35 @@ use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::{Action, SessionKey};
 
-use super::{grace, items, moved, picker, pickers, queue, say, slash};
+use super::{grace, items, mentions, moved, picker, pickers, queue, say, slash};
 use crate::app::state::fuzzy;
 
 /// The most completions to offer. Some agents have thousands of commands; typing more letters finds the others.
 const MOST_COMPLETIONS: usize = 200;
 
-/// A slash command that matches the draft.
+/// A slash command that matches the draft, or a file that matches the mention being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// The name without the slash.
+    /// The name without the slash, or the path.
     pub name: String,
     pub description: String,
     /// The hint for its argument; `None` if it takes none.
     pub hint: Option<String>,
+    pub is_file: bool,
 }
 
-/// The slash commands that match the draft, best first, the agent's before those of parlor; empty if there
+/// The files that match a mention, or the slash commands that match the draft, best first, the agent's before those of parlor; empty if there
 /// is nothing to complete.
 pub fn completions(state: &State) -> Vec<Completion> {
     let Some(session) = state.active_session() else { return Vec::new() };
-    let Some(typed) = typed_command(session) else { return Vec::new() };
     // While the user browses the history, the arrow keys move through it.
     if session.history_index.is_some() || state.user.dismissed.as_ref() == Some(&session.draft) {
         return Vec::new();
     }
+    if let Some(files) = mentions::completions(state) {
+        return files;
+    }
+    let Some(typed) = typed_command(session) else { return Vec::new() };
     let rows = session.commands.iter().map(|command| (command.name.as_str(), command.description.as_str()));
     let mut places = fuzzy::rank(typed, rows);
     // An exact match comes first, regardless of the scores.
@@ -46,6 +50,7 @@ pub fn completions(state: &State) -> Vec<Completion> {
             name: command.name.clone(),
             description: command.description.clone(),
             hint: command.hint.clone(),
+            is_file: false,
         })
         .collect();
     let own = slash::completions(state, typed).into_iter();
@@ -53,6 +58,7 @@ pub fn completions(state: &State) -> Vec<Completion> {
         name: name.to_owned(),
         description: format!("parlor: {text}"),
         hint: None,
+        is_file: false,
     }));
     offered.sort_by_key(|offer| offer.name != typed);
     offered
@@ -231,6 +237,9 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 
 /// Whether the selected completion differs from the draft.
 fn is_completed_by_enter(state: &State) -> bool {
+    if state.user.mention.is_some() {
+        return !completions(state).is_empty();
+    }
     let Some(typed) = state.active_session().and_then(typed_command) else { return false };
     let marked = completions(state).into_iter().nth(selected_completion(state));
     marked.is_some_and(|marked| marked.name != typed)
@@ -265,6 +274,10 @@ fn complete(state: &mut State, fx: &mut Vec<Effect>) {
         return;
     }
     let chosen = offered.swap_remove(place);
+    if chosen.is_file {
+        mentions::insert(state, &chosen.name, fx);
+        return;
+    }
     let blank = if chosen.hint.is_some() { " " } else { "" };
     let text = format!("/{}{blank}", chosen.name);
     set_draft(state, text.clone(), fx);

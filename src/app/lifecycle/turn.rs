@@ -8,15 +8,15 @@ use crate::app::UiRequest;
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    Call, CallError, ConnId, Cost, FaultKind, Purpose, Record, Reply, SessionKey, Severity, StopReason,
-    ToolStatus, TurnOutcome, TurnUsage,
+    Call, CallError, ConnId, Cost, FaultKind, PreparedPrompt, Purpose, Record, Reply, SessionKey, Severity,
+    StopReason, ToolStatus, TurnOutcome, TurnUsage,
 };
 
-use super::{archive, asks, auth, call, conn, handover, late, open, tabs};
+use super::{archive, asks, auth, call, conn, handover, late, open, prompt, tabs};
 use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{lookup, texts};
 use crate::app::{
-    Effect, FailedPrompt, ItemBody, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
+    Effect, FailedPrompt, ItemBody, Preparing, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
     TurnSummary, UnseenKind, ViewCommand,
 };
 
@@ -143,6 +143,10 @@ pub(in crate::app) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx
         return;
     };
     let may_send = session.prompts.take_send_when_ready();
+    // The files of a prompt from before a restart are read again.
+    if let Some(Preparing { text, .. }) = session.prompts.take_preparing() {
+        session.queue.push_front(text);
+    }
     if let Some(text) = session.prompts.take_unsent() {
         if session.resume.has_lost_history() && session.resume.handover().is_none() {
             // A prompt like "continue" is not sent to an agent without the history before the user has decided.
@@ -165,6 +169,7 @@ fn send_next(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
     }
 }
 
+/// Sends a prompt. One that refers to files is sent when these were read.
 fn begin(
     state: &mut State,
     key: SessionKey,
@@ -180,12 +185,30 @@ fn begin(
         send_next(state, key, now, fx);
         return;
     }
+    if prompt::prepare(state, key, &text, shows_item, fx) {
+        return;
+    }
+    let prepared = PreparedPrompt { text: text.clone(), ..PreparedPrompt::default() };
+    begin_prepared(state, key, text, prepared, shows_item, now, fx);
+}
+
+/// Sends a prompt whose files were read.
+pub(super) fn begin_prepared(
+    state: &mut State,
+    key: SessionKey,
+    text: String,
+    prepared: PreparedPrompt,
+    shows_item: bool,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
     let Some((conn, id)) =
         state.sessions.get(&key).and_then(|session| Some((session.conn?, session.id.clone()?)))
     else {
         return;
     };
-    let blocks = handover::blocks(state, conn, key, &text);
+    let mut blocks = handover::blocks(state, conn, key, &prepared.text);
+    blocks.extend(prepared.blocks.iter().cloned());
     let echo = handover::echo_of(&blocks);
     let prompt = Call::Prompt(id, blocks);
     let Some(number) = call::call(state, conn, Purpose::Prompt(key), prompt, fx) else {
@@ -209,9 +232,11 @@ fn begin(
     turns::next_turn(session, now);
     let next = session.transcript.next_id();
     paging::on_pushed(session, next);
-    record::note(session, Record::Prompt { text: text.clone(), is_again: !shows_item });
+    let PreparedPrompt { text: sent, blocks, .. } = prepared;
+    let message = play::user_message(&sent, &blocks, now);
+    record::note(session, Record::Prompt { text: sent, is_again: !shows_item, blocks });
     if shows_item {
-        session.transcript.push(session.turn_count, play::user_message(&text, now));
+        session.transcript.push(session.turn_count, message);
     }
     session.turn = Turn::Running { since: now, last_news: now };
     session.failed_prompt = None;

@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AskId, ConnId, ItemId, NoticeKind, PermissionRequest, Record, RecordedEvent, Role, SessionUpdate,
-    Severity, StopReason, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome,
+    AskId, ConnId, ContentBlock, ItemId, NoticeKind, PermissionRequest, Record, RecordedEvent, Role,
+    SessionUpdate, Severity, StopReason, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome,
 };
 
 use super::{access, apply, diffs, insert, messages, tools, turns};
@@ -145,10 +145,10 @@ pub(in crate::app) fn count_turn(session: &mut Session, turn: u32, record: &Reco
 
 pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant) {
     match record {
-        Record::Prompt { text, is_again } => {
+        Record::Prompt { text, is_again, blocks } => {
             turns::next_turn(session, now);
             if !is_again {
-                session.transcript.push(session.turn_count, user_message(&text, now));
+                session.transcript.push(session.turn_count, user_message(&text, &blocks, now));
             }
             session.turn = Turn::Running { since: now, last_news: now };
             session.prompts.expect_echo(text);
@@ -262,11 +262,13 @@ pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome,
     turns::close_items(session, end, summary, now);
 }
 
-pub(in crate::app) fn user_message(text: &str, now: Instant) -> ItemBody {
+/// A prompt as an item: its text, and what was sent with it.
+pub(in crate::app) fn user_message(text: &str, blocks: &[ContentBlock], now: Instant) -> ItemBody {
+    let blocks = blocks.iter().cloned().map(MessagePart::Block);
     ItemBody::Message(Message {
         role: Role::User,
         message: None,
-        parts: vec![MessagePart::Text(text.to_owned())],
+        parts: std::iter::once(MessagePart::Text(text.to_owned())).chain(blocks).collect(),
         is_open: false,
         began: now,
         took: None,

@@ -1,11 +1,12 @@
 //! Side effects as data; `runtime::effects` executes them.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{
-    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, LocateJob, Location, Note, SessionKey, StoreJob,
-    StoredGrant, TerminalJob,
+    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, FileQuery, LocateJob, Location, Note, PromptJob,
+    SessionKey, StoreJob, StoredGrant, TerminalJob,
 };
 
 /// A side effect.
@@ -43,6 +44,10 @@ pub enum Effect {
         text: String,
     },
     View(ViewCommand),
+    /// Finds files for a mention; reported as `ServiceEvent::FilesFound`.
+    FindFiles(FileQuery),
+    /// Reads what a prompt refers to; reported as `ServiceEvent::PromptPrepared`.
+    PreparePrompt(PromptJob),
     /// Adds a prompt to the folder's history.
     SavePrompt {
         folder: PathBuf,
@@ -182,6 +187,8 @@ pub enum ViewCommand {
     ShowHit,
     /// Sets the text of the composer, with the cursor at the end.
     SetDraft(String),
+    /// Replaces a part of the text of the composer, in bytes, and moves the cursor behind it. It can be undone.
+    ReplaceInDraft(Range<usize>, String),
     /// Clears the composer, as an edit that can be undone.
     ClearDraft,
     /// Replaces the text of the composer, as an edit that can be undone.

@@ -11,6 +11,7 @@ pub use sessions::*;
 
 use crate::app::State;
 use crate::model::ArchiveRow;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -18,7 +19,7 @@ use super::inbox::WaitingFor;
 use super::outline::Only;
 use crate::app::{AccessRequest, ToolCall};
 use crate::model::{
-    Action, AgentSpec, AskId, AuthVar, ConnId, ExportForm, Grant, GrantScope, ItemId, Location,
+    Action, AgentSpec, AskId, AuthVar, ConnId, ExportForm, FoundFile, Grant, GrantScope, ItemId, Location,
     ProviderRequest, SessionId, SessionInfo, SessionKey, Target,
 };
 
@@ -421,12 +422,26 @@ pub struct UserView {
     pub completion: usize,
     /// The draft for which completions were closed.
     pub dismissed: Option<String>,
+    /// The mention of a file that is being typed.
+    pub mention: Option<MentionList>,
     /// Partly filled forms of open requests of sessions that are not active.
     pub left_forms: Vec<RequestView>,
     /// Whether keys browse the transcript instead of editing the prompt.
     pub is_browsing: bool,
     /// The previously active tab.
     pub former_tab: Option<SessionKey>,
+}
+
+/// A mention that is being typed, and the files that match it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MentionList {
+    /// The bytes of the draft from the `@` to the cursor.
+    pub range: Range<usize>,
+    /// The path as typed so far.
+    pub query: String,
+    pub found: Vec<FoundFile>,
+    /// The query that `found` answers.
+    pub found_for: String,
 }
 
 /// The user's decision about the MCP servers of a folder.

@@ -30,7 +30,7 @@ use crate::app::{Pages, Reading, RecorderState, TabUi, TerminalView, ToolCall, T
 use index::{ItemIndex, Key};
 pub use loose::Loose;
 pub use permissions::{Approval, Permissions};
-pub use prompts::PromptState;
+pub use prompts::{Preparing, PromptState};
 pub use resume::{ResumeConfidence, ResumeState};
 pub use settings::{SettingsState, Wanted};
 pub use start::StartState;
@@ -298,6 +298,7 @@ impl Session {
             && !self.turn.is_running()
             && self.id.is_some()
             && !self.holds_prompts()
+            && !self.prompts.is_preparing()
     }
 
     /// Whether the session is open but prompts wait, for a replay or for settings to be confirmed, because agents

@@ -6,7 +6,11 @@ use crate::app::*;
 use crate::model::*;
 
 fn prompt(text: &str, turn: u32) -> RecordedEvent {
-    RecordedEvent { at_ms: 0, turn, record: Record::Prompt { text: text.into(), is_again: false } }
+    RecordedEvent {
+        at_ms: 0,
+        turn,
+        record: Record::Prompt { text: text.into(), is_again: false, blocks: Vec::new() },
+    }
 }
 
 fn said(text: &str, turn: u32) -> RecordedEvent {

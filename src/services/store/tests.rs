@@ -45,7 +45,7 @@ pub fn event(turn: u32, record: Record) -> Note {
 }
 
 pub fn prompt(turn: u32, text: &str) -> Note {
-    event(turn, Record::Prompt { text: text.to_owned(), is_again: false })
+    event(turn, Record::Prompt { text: text.to_owned(), is_again: false, blocks: Vec::new() })
 }
 
 pub fn says(turn: u32, text: &str) -> Note {

@@ -19,6 +19,16 @@ pub struct PromptState {
     queued_since_cancel: usize,
     /// Whether the running turn's prompt was already sent to a session that the agent had lost.
     is_retry: bool,
+    /// The prompt whose files are being read before it is sent.
+    preparing: Option<Preparing>,
+}
+
+/// A prompt whose files are being read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preparing {
+    pub text: String,
+    /// Whether it is new in the transcript.
+    pub shows_item: bool,
 }
 
 impl PromptState {
@@ -27,6 +37,19 @@ impl PromptState {
         self.running = Some((number, text));
         self.expect_echo(echo);
         self.is_held = false;
+    }
+
+    /// Whether the files of a prompt are being read.
+    pub(in crate::app) fn is_preparing(&self) -> bool {
+        self.preparing.is_some()
+    }
+
+    pub(in crate::app) fn prepare(&mut self, preparing: Preparing) {
+        self.preparing = Some(preparing);
+    }
+
+    pub(in crate::app) fn take_preparing(&mut self) -> Option<Preparing> {
+        self.preparing.take()
     }
 
     /// The text of the running turn's prompt.

@@ -1,0 +1,270 @@
+//! Reads what a prompt refers to when it is sent.
+//!
+//! Files in the session's folders are embedded if the agent accepts that, others become links. Images are sent by their
+//! content, whatever their name, and made smaller if necessary.
+//! Invariant: only a file inside the session's folders, or an image, leaves the machine by being mentioned. Text that a
+//! user pastes may mention any file.
+
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use image::{DynamicImage, ImageFormat};
+
+use crate::model::{
+    ContentBlock, Mention, PreparedPrompt, PromptJob, ResourceBody, ResourceLink, Target, mentions,
+};
+
+use super::fs::{Mentioned, MentionedContent, read_mentioned};
+use super::picture;
+
+/// Maximum size of an embedded text file; larger ones become links.
+const EMBEDDED_MAX_BYTES: usize = 512 * 1024;
+/// Maximum size of a mentioned file that is read.
+const READ_MAX_BYTES: u64 = 32 << 20;
+/// Images above this size, or with a longer edge, are made smaller. Common models reject larger ones.
+const IMAGE_MAX_BYTES: usize = 3 << 20;
+const IMAGE_MAX_EDGE: u32 = 4096;
+/// The longer edge of an image that was made smaller.
+const SMALL_EDGE: u32 = 2048;
+
+/// Reads everything that a prompt refers to. Blocks on the disk.
+pub fn prepare(job: &PromptJob, home: Option<&Path>) -> PreparedPrompt {
+    let mut prepared = PreparedPrompt { text: job.text.clone(), ..PreparedPrompt::default() };
+    let mut known: Vec<Mention> = Vec::new();
+    for (_, mention) in mentions(&job.text) {
+        if known.contains(&mention) {
+            continue;
+        }
+        read(job, &mention, home, &mut prepared);
+        known.push(mention);
+    }
+    prepared
+}
+
+/// Adds the file or folder that is mentioned. A mention of nothing that exists is only text.
+fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut PreparedPrompt) {
+    let Some(folder) = &job.folder else { return };
+    let path = match (mention.path.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => folder.join(&mention.path),
+    };
+    let found = read_mentioned(&path, &job.roots, READ_MAX_BYTES);
+    let Some(Mentioned { real, is_inside, content }) = found else { return };
+    let name = mention.path.trim_end_matches('/');
+    let name = name.rsplit_once('/').map_or(name, |(_, name)| name).to_owned();
+    let link = |size_bytes| {
+        let link = ResourceLink {
+            uri: uri(&real, mention),
+            name: name.clone(),
+            size_bytes,
+            ..ResourceLink::default()
+        };
+        ContentBlock::ResourceLink(link)
+    };
+    let bytes = match content {
+        MentionedContent::Folder => return prepared.blocks.push(link(None)),
+        MentionedContent::Large { size_bytes } => return prepared.blocks.push(link(Some(size_bytes))),
+        MentionedContent::File(bytes) => bytes,
+    };
+    let size_bytes = Some(bytes.len() as u64);
+    if let Some(format) = image_format(&bytes) {
+        if !job.takes.images {
+            prepared.problems.push(format!("The agent does not accept images: {}", mention.path));
+        } else if let Some((data, mime_type)) = encode_image(bytes, format) {
+            prepared.blocks.push(ContentBlock::Image { data, mime_type, uri: None });
+        } else {
+            prepared.problems.push(format!("Not a valid image: {}", mention.path));
+        }
+        return;
+    }
+    if !is_inside {
+        return prepared.blocks.push(link(size_bytes));
+    }
+    if let Some(mime_type) = audio_type(&bytes).filter(|_| job.takes.audio) {
+        let data = BASE64_STANDARD.encode(&bytes).into();
+        return prepared.blocks.push(ContentBlock::Audio { data, mime_type: mime_type.to_owned() });
+    }
+    let text = String::from_utf8(bytes).ok().map(|text| lines_of(text, mention));
+    match text.filter(|text| job.takes.embedded && text.len() <= EMBEDDED_MAX_BYTES && !text.contains('\0')) {
+        Some(text) => prepared.blocks.push(ContentBlock::Resource {
+            uri: uri(&real, mention),
+            mime_type: Some("text/plain".to_owned()),
+            body: ResourceBody::Text(text),
+        }),
+        None => prepared.blocks.push(link(size_bytes)),
+    }
+}
+
+/// The mentioned lines of a text.
+fn lines_of(text: String, mention: &Mention) -> String {
+    let Some(lines) = &mention.lines else { return text };
+    let skip = usize::try_from(lines.start() - 1).unwrap_or(usize::MAX);
+    let take = usize::try_from(lines.end() - lines.start() + 1).unwrap_or(usize::MAX);
+    text.split_inclusive('\n').skip(skip).take(take).collect()
+}
+
+/// A `file` URL; the lines are a fragment as on code hosts.
+fn uri(path: &Path, mention: &Mention) -> String {
+    let address = Target::File(crate::model::Location { path: PathBuf::from(path), line: None }).address();
+    let lines = mention.lines.as_ref().map_or(String::new(), |lines| {
+        let (first, last) = (lines.start(), lines.end());
+        if first == last { format!("#L{first}") } else { format!("#L{first}-L{last}") }
+    });
+    address.unwrap_or_default() + &lines
+}
+
+fn image_format(bytes: &[u8]) -> Option<ImageFormat> {
+    let format = image::guess_format(bytes).ok()?;
+    matches!(format, ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::Gif | ImageFormat::WebP)
+        .then_some(format)
+}
+
+fn audio_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => Some("audio/wav"),
+        [b'I', b'D', b'3', ..] | [0xff, 0xfb | 0xf3 | 0xf2, ..] => Some("audio/mpeg"),
+        [b'O', b'g', b'g', b'S', ..] => Some("audio/ogg"),
+        [b'f', b'L', b'a', b'C', ..] => Some("audio/flac"),
+        _ => None,
+    }
+}
+
+/// Base64 data and MIME type of an image, made smaller if it is too large. `None` if it cannot be decoded.
+pub fn encode_image(bytes: Vec<u8>, format: ImageFormat) -> Option<(Arc<str>, String)> {
+    let image = picture::decode_bytes(&bytes).ok()?.image;
+    let (width, height) = (image.width(), image.height());
+    if bytes.len() <= IMAGE_MAX_BYTES && width.max(height) <= IMAGE_MAX_EDGE {
+        return Some((BASE64_STANDARD.encode(&bytes).into(), format.to_mime_type().to_owned()));
+    }
+    let edge = SMALL_EDGE.min(width.max(height));
+    let small = image.resize(edge, edge, image::imageops::FilterType::Triangle);
+    let (small, format) = if small.color().has_alpha() {
+        (small, ImageFormat::Png)
+    } else {
+        (DynamicImage::ImageRgb8(small.to_rgb8()), ImageFormat::Jpeg)
+    };
+    let mut encoded = Cursor::new(Vec::new());
+    small.write_to(&mut encoded, format).ok()?;
+    Some((BASE64_STANDARD.encode(encoded.into_inner()).into(), format.to_mime_type().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use image::RgbImage;
+
+    use super::*;
+    use crate::model::{PromptTakes, SessionKey};
+
+    const ALL: PromptTakes = PromptTakes { images: true, audio: true, embedded: true };
+    const NONE: PromptTakes = PromptTakes { images: false, audio: false, embedded: false };
+
+    struct Rig {
+        folder: tempfile::TempDir,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            Self { folder: tempfile::tempdir().unwrap() }
+        }
+
+        fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+            let path = self.folder.path().join("w").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+
+        fn prepare(&self, text: &str, takes: PromptTakes) -> PreparedPrompt {
+            let folder = self.folder.path().canonicalize().unwrap().join("w");
+            let job = PromptJob {
+                session: SessionKey(1),
+                text: text.to_owned(),
+                roots: vec![folder.clone()],
+                folder: Some(folder),
+                takes,
+            };
+            prepare(&job, Some(self.folder.path()))
+        }
+    }
+
+    fn png(width: u32, height: u32) -> Vec<u8> {
+        let mut bytes = Cursor::new(Vec::new());
+        RgbImage::new(width, height).write_to(&mut bytes, ImageFormat::Png).unwrap();
+        bytes.into_inner()
+    }
+
+    #[test]
+    fn files_in_the_folder_are_embedded_or_linked() {
+        let rig = Rig::new();
+        rig.write("src/my file.rs", "one\ntwo\nthree\n");
+        let prepared = rig.prepare("see @\"src/my file.rs\":2-3 and @alice", ALL);
+        assert_eq!(prepared.text, "see @\"src/my file.rs\":2-3 and @alice");
+        assert_eq!(prepared.problems, Vec::<String>::new());
+        let [ContentBlock::Resource { uri, body: ResourceBody::Text(text), .. }] = prepared.blocks.as_slice()
+        else {
+            panic!("{prepared:?}");
+        };
+        assert!(uri.starts_with("file:///") && uri.ends_with("/w/src/my%20file.rs#L2-L3"), "{uri}");
+        assert_eq!(text, "two\nthree\n");
+        let linked = rig.prepare("@\"src/my file.rs\" @src", NONE);
+        let [ContentBlock::ResourceLink(file), ContentBlock::ResourceLink(folder)] = linked.blocks.as_slice()
+        else {
+            panic!("{linked:?}");
+        };
+        assert_eq!((file.name.as_str(), file.size_bytes), ("my file.rs", Some(14)));
+        assert_eq!((folder.name.as_str(), folder.size_bytes), ("src", None));
+    }
+
+    #[test]
+    fn files_outside_of_the_folder_are_never_embedded() {
+        let rig = Rig::new();
+        rig.write("a", "");
+        std::fs::write(rig.folder.path().join("secret"), "key").unwrap();
+        std::os::unix::fs::symlink("../secret", rig.folder.path().join("w/link")).unwrap();
+        let absolute = rig.folder.path().join("secret");
+        for text in ["@../secret", "@~/secret", "@link", &format!("@{}", absolute.display())] {
+            let prepared = rig.prepare(text, ALL);
+            assert!(
+                matches!(prepared.blocks.as_slice(), [ContentBlock::ResourceLink(_)]),
+                "{text}: {prepared:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn images_are_recognized_by_content_and_made_smaller() {
+        let rig = Rig::new();
+        rig.write("small.txt", png(8, 4));
+        rig.write("large.png", png(6000, 10));
+        rig.write("fake.png", "text");
+        let prepared = rig.prepare("@small.txt @large.png @fake.png", ALL);
+        let kinds: Vec<&str> = prepared
+            .blocks
+            .iter()
+            .map(|block| match block {
+                ContentBlock::Image { mime_type, .. } => mime_type.as_str(),
+                ContentBlock::Resource { .. } => "text",
+                _ => "other",
+            })
+            .collect();
+        assert_eq!(kinds, ["image/png", "image/jpeg", "text"]);
+        let Some(ContentBlock::Image { data, .. }) = prepared.blocks.get(1) else { panic!() };
+        let small = picture::read(data).unwrap().image;
+        assert_eq!(small.width(), SMALL_EDGE);
+        let refused = rig.prepare("@small.txt", NONE);
+        assert_eq!(refused.problems, ["The agent does not accept images: small.txt"]);
+        assert_eq!(refused.blocks, []);
+    }
+
+    #[test]
+    fn pipes_and_devices_are_not_read() {
+        let rig = Rig::new();
+        rig.write("a", "");
+        let pipe = rig.folder.path().join("w/pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .unwrap();
+        assert_eq!(rig.prepare("@pipe @/dev/zero", ALL).blocks, []);
+    }
+}
