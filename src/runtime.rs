@@ -285,15 +285,9 @@ impl Loop {
             self.notice_loss(now);
         }
         let lost = self.doer.shut_down();
-        // Sessions that were saved only now have their ids in these events.
-        while let Ok(event) = self.services.try_recv() {
-            update(&mut self.state, Event::Service(event), Instant::now());
-        }
         self.tty.send(&self.pictures.leave());
         self.tty.leave();
-        let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
-        // Standard output may be closed together with the terminal.
-        let _ = print::Printer::stdout().print(&resume_hint::resume_hint(&self.state, &here));
+        resume_hint::print(&mut self.state, &mut self.services);
         match lost {
             Some(words) => Err(anyhow::anyhow!(words)),
             None => Ok(()),

@@ -2,16 +2,32 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Instant;
 
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::print::Printer;
 use crate::app::state::tab;
-use crate::app::{Session, State, session_title};
+use crate::app::{Event, Session, State, session_title, update};
+use crate::model::ServiceEvent;
 use crate::ui::text;
 
 /// Maximum width of a title.
 const TITLE_COLS: usize = 60;
 
+/// Prints how to resume the sessions, after the store has saved them.
+pub fn print(state: &mut State, services: &mut UnboundedReceiver<ServiceEvent>) {
+    // Sessions that were saved only now have their ids in these events.
+    while let Ok(event) = services.try_recv() {
+        update(state, Event::Service(event), Instant::now());
+    }
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
+    // Standard output may be closed together with the terminal.
+    let _ = Printer::stdout().print(&resume_hint(state, &here));
+}
+
 /// How to resume the sessions of the tabs; empty if nothing was saved. `here` is the folder of the shell.
-pub fn resume_hint(state: &State, here: &Path) -> String {
+fn resume_hint(state: &State, here: &Path) -> String {
     let saved: Vec<(&Session, &str)> =
         tab::tabs(state).filter_map(|session| Some((session, session.recorder.kept_as()?))).collect();
     let mut lines = String::new();
