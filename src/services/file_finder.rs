@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -72,12 +72,9 @@ fn run(root: &Path, queries: &Receiver<FileQuery>, services: &UnboundedSender<Se
     let mut files = Files::new(root);
     let mut next = queries.recv().ok();
     while let Some(query) = next {
-        next = files.answer(newest(query, queries), queries, services);
+        next = files.answer(&newest(query, queries), queries, services);
         if next.is_none() {
-            next = match queries.recv_timeout(IDLE) {
-                Ok(query) => Some(query),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            };
+            next = queries.recv_timeout(IDLE).ok();
         }
     }
 }
@@ -122,7 +119,7 @@ impl Files {
     /// Answers a query. Returns a newer one that arrived meanwhile.
     fn answer(
         &mut self,
-        query: FileQuery,
+        query: &FileQuery,
         queries: &Receiver<FileQuery>,
         services: &UnboundedSender<ServiceEvent>,
     ) -> Option<FileQuery> {
@@ -147,7 +144,7 @@ impl Files {
             let has_any = self.matcher.snapshot().matched_item_count() > 0;
             if is_complete || is_due && has_any && !status.running {
                 answered_at = Some(Instant::now());
-                if !send(self.best(&query), is_complete) {
+                if !send(self.best(query), is_complete) {
                     self.walk.is_cancelled.store(true, Ordering::Release);
                     return None;
                 }

@@ -73,7 +73,7 @@ fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut 
     if let Some(format) = image_format(&bytes) {
         if !job.takes.images {
             prepared.problems.push(format!("The agent does not accept images: {}", mention.path));
-        } else if let Some((data, mime_type)) = encode_image(bytes, format) {
+        } else if let Some((data, mime_type)) = encode_image(&bytes, format) {
             prepared.blocks.push(ContentBlock::Image { data, mime_type, uri: None });
         } else {
             prepared.problems.push(format!("Not a valid image: {}", mention.path));
@@ -133,11 +133,11 @@ fn audio_type(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// Base64 data and MIME type of an image, made smaller if it is too large. `None` if it cannot be decoded.
-pub fn encode_image(bytes: Vec<u8>, format: ImageFormat) -> Option<(Arc<str>, String)> {
-    let image = picture::decode_bytes(&bytes).ok()?.image;
+fn encode_image(bytes: &[u8], format: ImageFormat) -> Option<(Arc<str>, String)> {
+    let image = picture::decode_bytes(bytes).ok()?.image;
     let (width, height) = (image.width(), image.height());
     if bytes.len() <= IMAGE_MAX_BYTES && width.max(height) <= IMAGE_MAX_EDGE {
-        return Some((BASE64_STANDARD.encode(&bytes).into(), format.to_mime_type().to_owned()));
+        return Some((BASE64_STANDARD.encode(bytes).into(), format.to_mime_type().to_owned()));
     }
     let edge = SMALL_EDGE.min(width.max(height));
     let small = image.resize(edge, edge, image::imageops::FilterType::Triangle);

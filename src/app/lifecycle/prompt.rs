@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use super::{call, turn};
-use crate::app::{Effect, Preparing, State, ViewCommand};
+use crate::app::{Conn, Effect, Preparing, State, ViewCommand};
 use crate::model::{PreparedPrompt, PromptJob, PromptTakes, SessionKey, mentions};
 
 /// Has the files of a prompt read. Returns false if it refers to nothing.
@@ -19,7 +19,7 @@ pub(super) fn prepare(
     if mentions(text).is_empty() {
         return false;
     }
-    let can = state.conn_of(key).map(|conn| conn.capabilities().clone()).unwrap_or_default();
+    let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
     let Some(session) = state.sessions.get_mut(&key) else { return false };
     let place = &session.place;
     fx.push(Effect::PreparePrompt(PromptJob {
