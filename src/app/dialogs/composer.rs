@@ -9,7 +9,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::{Action, SessionKey};
 
-use super::{grace, items, mentions, moved, picker, pickers, queue, say, slash};
+use super::{grace, items, mentions, moved, picker, pickers, say, slash};
 use crate::app::state::fuzzy;
 
 /// The most completions to offer. Some agents have thousands of commands; typing more letters finds the others.
@@ -95,7 +95,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         // The view inserts the line break.
         Action::NewLine => {}
         Action::HistoryPrevious | Action::Up => {
-            if !walk_completions(state, -1) && !queue::take_back(state, fx) {
+            if !walk_completions(state, -1) && !take_back(state, fx) {
                 history_previous(state, fx);
             }
         }
@@ -296,6 +296,18 @@ fn walk_completions(state: &mut State, by: isize) -> bool {
 
 fn selected(state: &State) -> isize {
     isize::try_from(selected_completion(state)).unwrap_or_default()
+}
+
+/// Moves the last queued prompt to an empty composer. Returns whether there was one.
+fn take_back(state: &mut State, fx: &mut Vec<Effect>) -> bool {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return false };
+    if !session.draft.is_empty() || session.history_index.is_some() {
+        return false;
+    }
+    let last = session.queue.len().checked_sub(1).and_then(|last| session.unqueue(last));
+    let Some(text) = last else { return false };
+    set_draft(state, text, fx);
+    true
 }
 
 fn history_previous(state: &mut State, fx: &mut Vec<Effect>) {

@@ -43,6 +43,7 @@ pub fn switch_keys(state: &mut State) -> bool {
     true
 }
 
+/// Whether the active session has a draft.
 pub fn has_draft(state: &State) -> bool {
     state.active_session().is_some_and(|session| !session.draft.is_empty())
 }

@@ -102,18 +102,6 @@ fn shift(state: &mut State, by: isize) {
     }
 }
 
-/// Moves the last queued prompt to an empty composer. Returns whether there was one.
-pub fn take_back(state: &mut State, fx: &mut Vec<Effect>) -> bool {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return false };
-    if !session.draft.is_empty() || session.history_index.is_some() {
-        return false;
-    }
-    let last = session.queue.len().checked_sub(1).and_then(|last| session.unqueue(last));
-    let Some(text) = last else { return false };
-    composer::set_draft(state, text, fx);
-    true
-}
-
 fn queue_of(state: &State) -> Option<&VecDeque<String>> {
     state.active_session().map(|session| &session.queue)
 }
