@@ -377,7 +377,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             dialogs::on_found(state, session, query, files);
         }
         ServiceEvent::PromptPrepared(key, prepared) => {
-            lifecycle::prompt::on_prepared(state, key, *prepared, now, fx);
+            lifecycle::turn::on_prepared(state, key, *prepared, now, fx);
         }
         ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(state, &folders),
         ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(state, &text, found),

@@ -58,6 +58,7 @@ impl FileFinder {
         Ok(Self { folder, queries })
     }
 
+    /// The folder that is searched.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -165,7 +165,10 @@ fn a_shown_protected_file_is_asked_once_unless_its_content_differs() {
     let hook = place.path("work/.git/hooks/pre-commit");
     let shown = permission(10, &hook, "true\\n");
     let text = place.session(&[shown.as_str(), &writes(11, &hook, "true\\n")].concat(), "go\n1\n");
-    assert_in_order(&text, &["Protected file: ", ".git/hooks/pre-commit", "git runs", "1. Allow"]);
+    assert_in_order(
+        &text,
+        &["Protected file: ", ".git/hooks/pre-commit", "Version control runs", "1. Allow"],
+    );
     assert!(!text.contains("Write to a protected file?"), "{text}");
     assert_eq!(fs::read_to_string(&hook).unwrap(), "true\n");
 

@@ -77,6 +77,7 @@ fn acp_v1_terminal_sign_in_gets_the_terminal_and_then_the_session_opens() {
     screen.wait_for("hello");
     screen.send("\r");
     screen.wait_for("welcome in");
+    screen.wait_until("the end of the turn", |screen| !screen.text().contains("working"));
     screen.send("\u{11}");
     assert!(screen.wait_exit().success());
     assert_eq!(Modes::of(&screen.raw).left(), [""; 0]);

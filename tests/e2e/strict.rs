@@ -66,7 +66,7 @@ fn strict_shows_non_standard_messages_raw_and_rejects_them() {
     screen.wait_for("ready");
     assert!(!screen.text().contains("Let it"), "no dialog for a rejected request");
     screen.send(F8);
-    screen.wait_for("none (strict protocol)");
+    screen.wait_for("off (strict protocol)");
     assert!(!screen.text().contains("quirks"), "{}", screen.text());
     screen.send("\u{1b}");
     leave(screen);

@@ -246,6 +246,10 @@ impl Rig {
     /// Quits, and waits until every agent has ended.
     pub fn quit(&mut self) {
         self.act(Action::Quit);
+        // With several tabs, the first press asks.
+        if !self.state.modals.is_empty() {
+            self.act(Action::Quit);
+        }
         self.wait("the end of all agents", |state| {
             state.conns.values().all(|conn| matches!(conn.phase, ConnPhase::Closed(_)))
         });

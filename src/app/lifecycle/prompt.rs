@@ -1,12 +1,12 @@
-//! Prompts that refer to files: they are sent when the files have been read.
+//! Prompts before they are sent: the prompt history, and reading the files that they mention.
 //!
-//! Invariant: a prompt that cannot be sent is given back to the user.
+//! `turn` sends them. Invariant: a prompt that cannot be sent is given back to the user.
 
-use std::time::Instant;
+use crate::app::{Conn, Effect, Preparing, Session, State, ViewCommand};
+use crate::model::{PromptJob, PromptTakes, SessionKey, mentions};
 
-use super::{call, turn};
-use crate::app::{Conn, Effect, Preparing, State, ViewCommand};
-use crate::model::{PreparedPrompt, PromptJob, PromptTakes, SessionKey, mentions};
+/// Maximum number of prompts in a session's history.
+const MOST_HISTORY: usize = 1_000;
 
 /// Has the files of a prompt read. Returns false if it refers to nothing.
 pub(super) fn prepare(
@@ -37,30 +37,8 @@ pub(super) fn prepare(
     true
 }
 
-/// The files of a prompt were read.
-pub(in crate::app) fn on_prepared(
-    state: &mut State,
-    key: SessionKey,
-    prepared: PreparedPrompt,
-    now: Instant,
-    fx: &mut Vec<Effect>,
-) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(Preparing { text, shows_item }) = session.prompts.take_preparing() else { return };
-    if !prepared.problems.is_empty() {
-        let problems = prepared.problems.join(" ");
-        give_back(state, key, text, fx);
-        call::flash(state, format!("Not sent. {problems}"), fx);
-    } else if session.can_prompt() {
-        turn::begin_prepared(state, key, text, prepared, shows_item, now, fx);
-    } else {
-        session.queue.push_front(text);
-        session.prompts.send_when_ready(true);
-    }
-}
-
 /// Puts a prompt into the composer, or into the queue if the composer is in use.
-fn give_back(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
+pub(super) fn give_back(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effect>) {
     let is_active = state.active == key;
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if !session.draft.is_empty() {
@@ -71,4 +49,18 @@ fn give_back(state: &mut State, key: SessionKey, text: String, fx: &mut Vec<Effe
     if is_active {
         fx.push(Effect::View(ViewCommand::SetDraft(text)));
     }
+}
+
+/// Adds a text to the prompt history, unless it equals the last one.
+pub fn remember(session: &mut Session, text: &str, fx: &mut Vec<Effect>) {
+    if text.trim().is_empty() {
+        return;
+    }
+    if session.history.last().is_none_or(|last| last != text) {
+        session.history.push(text.to_owned());
+        if session.history.len() > MOST_HISTORY {
+            session.history.remove(0);
+        }
+    }
+    fx.push(Effect::SavePrompt { folder: session.place.cwd.clone(), text: text.to_owned() });
 }

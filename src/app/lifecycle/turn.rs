@@ -20,9 +20,6 @@ use crate::app::{
     TurnSummary, UnseenKind, ViewCommand,
 };
 
-/// Maximum number of prompts in a session's history.
-const MOST_HISTORY: usize = 1_000;
-
 /// How a turn has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::app) enum Ending {
@@ -58,7 +55,7 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
         return;
     }
     session.history_index = None;
-    remember(session, &text, fx);
+    prompt::remember(session, &text, fx);
     if session.can_prompt() {
         begin(state, key, text, true, now, fx);
         return;
@@ -95,20 +92,6 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
         }
         _ => {}
     }
-}
-
-/// Adds a text to the prompt history, unless it equals the last one.
-pub fn remember(session: &mut Session, text: &str, fx: &mut Vec<Effect>) {
-    if text.trim().is_empty() {
-        return;
-    }
-    if session.history.last().is_none_or(|last| last != text) {
-        session.history.push(text.to_owned());
-        if session.history.len() > MOST_HISTORY {
-            session.history.remove(0);
-        }
-    }
-    fx.push(Effect::SavePrompt { folder: session.place.cwd.clone(), text: text.to_owned() });
 }
 
 /// Resends the prompt whose turn failed; starts the agent if it has exited.
@@ -193,7 +176,7 @@ fn begin(
 }
 
 /// Sends a prompt whose files were read.
-pub(super) fn begin_prepared(
+fn begin_prepared(
     state: &mut State,
     key: SessionKey,
     text: String,
@@ -247,6 +230,28 @@ pub(super) fn begin_prepared(
     fx.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
     // Another parlor may have changed grants.
     fx.push(Effect::LoadGrants);
+}
+
+/// The files of a prompt were read.
+pub(in crate::app) fn on_prepared(
+    state: &mut State,
+    key: SessionKey,
+    prepared: PreparedPrompt,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(Preparing { text, shows_item }) = session.prompts.take_preparing() else { return };
+    if !prepared.problems.is_empty() {
+        let problems = prepared.problems.join(" ");
+        prompt::give_back(state, key, text, fx);
+        call::flash(state, format!("Not sent. {problems}"), fx);
+    } else if session.can_prompt() {
+        begin_prepared(state, key, text, prepared, shows_item, now, fx);
+    } else {
+        session.queue.push_front(text);
+        session.prompts.send_when_ready(true);
+    }
 }
 
 /// Closes open items outside a turn: after a replay, and when no more updates can be received.

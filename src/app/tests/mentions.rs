@@ -53,8 +53,14 @@ fn offered(app: &TestApp) -> Vec<String> {
 
 #[test]
 fn a_prompt_with_a_mention_is_sent_when_its_files_were_read() {
-    let mut app = TestApp::ready();
-    app.submit("see @a.rs");
+    let mut app = TestApp::started();
+    let takes = AgentCapabilities {
+        prompt_image: true,
+        prompt_audio: true,
+        prompt_embedded_context: true,
+        ..all_capabilities()
+    };
+    app.handshake(takes).open(ID).submit("see @a.rs");
     let [job] = jobs(&app)[..] else { panic!("{:?}", app.fx) };
     assert_eq!((job.text.as_str(), job.folder.as_deref()), ("see @a.rs", Some("/code/shop".as_ref())));
     assert_eq!(job.takes, PromptTakes { images: true, audio: true, embedded: true });

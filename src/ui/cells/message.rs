@@ -59,7 +59,10 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
             }
             MessagePart::Block(block) => {
                 layout.pieces.push(LineRun::lazy(Source::Block { place }, 0, false));
-                layout.pieces.extend(resource_pieces(block, place, 0));
+                // Files that the user attached are shown without their content.
+                if !message.is_local {
+                    layout.pieces.extend(resource_pieces(block, place, 0));
+                }
             }
         }
     }

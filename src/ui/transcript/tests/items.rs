@@ -81,6 +81,23 @@ fn blocks() {
 }
 
 #[test]
+fn attached_files_are_shown_without_their_content() {
+    let mut session = session();
+    let file = ContentBlock::Resource {
+        uri: "file:///home/ada/shop/src/auth.rs".into(),
+        mime_type: Some("text/plain".into()),
+        body: ResourceBody::Text("fn refresh() {}\n".into()),
+    };
+    for is_local in [true, false] {
+        let ItemBody::Message(mut prompt) = message(Role::User, "see @src/auth.rs") else { unreachable!() };
+        prompt.is_local = is_local;
+        prompt.parts.push(MessagePart::Block(file.clone()));
+        push(&mut session, ItemBody::Message(prompt));
+    }
+    snap("attached_files", &session);
+}
+
+#[test]
 fn long_prompts() {
     let mut session = session();
     let text: String = (1..=48).map(|n| format!("a line that was pasted, number {n} of many\n")).collect();
