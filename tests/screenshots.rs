@@ -68,14 +68,12 @@ impl Stage {
             ("PATH", &path),
             ("LANG", Path::new("C.UTF-8")),
         ];
-        let mut screen = Screen::start_with(&folder, args, size, &variables);
-        screen.wait_for("F1");
-        screen
+        Screen::start_with(&folder, args, size, &variables)
     }
 
     fn demo(&self, size: (u16, u16)) -> Screen {
         let mut screen = self.start(&["demo", "--config", "../../config.toml"], size);
-        // The mode in the title means that the session is open.
+        // The mode at the composer means that the session is open.
         screen.wait_for("Ask first");
         screen
     }
