@@ -230,7 +230,7 @@ pub struct Session {
     pub found: Vec<(AgentSpec, String)>,
     /// The demo agent.
     pub demo: AgentSpec,
-    /// The first prompt, without what is piped in.
+    /// The first prompt, without piped input.
     pub prompt: Option<String>,
     /// The file of the protocol log.
     pub log_file: Option<PathBuf>,

@@ -283,7 +283,7 @@ pub struct ThemeInfo {
 }
 
 impl Setup {
-    /// The name of the theme that a choice stands for.
+    /// The name of the theme for a choice; `auto` is resolved.
     pub fn theme_named<'a>(&'a self, choice: &'a str) -> &'a str {
         if choice == AUTO_THEME { &self.auto_theme } else { choice }
     }

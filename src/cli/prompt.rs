@@ -49,8 +49,8 @@ impl FirstPrompt {
     }
 }
 
-/// Reads what is piped in, and takes the keyboard from the terminal of the screen after that. `None`: standard input is a
-/// terminal, or empty.
+/// Reads piped input, then replaces standard input by the terminal. Returns `None` if standard input is a terminal or
+/// empty.
 pub fn piped() -> anyhow::Result<Option<String>> {
     let input = std::io::stdin();
     if input.is_terminal() || !std::io::stdout().is_terminal() {

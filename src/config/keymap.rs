@@ -5,7 +5,7 @@
 //! `ui` determines the focused context and collects the keys of a sequence, and `app` runs the actions.
 //!
 //! Invariants: no key is named elsewhere; an invalid binding is reported and does not affect the others; within
-//! a context, no bound key also starts a sequence, so that no timeout is needed to tell them apart.
+//! a context, no bound key also starts a sequence, so that no timeout is needed to distinguish them.
 
 pub mod actions;
 pub mod chord;

@@ -62,7 +62,7 @@ enum Protocol {
     Osc99,
 }
 
-/// What is known about the terminal.
+/// The known properties of the terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terminal {
     protocol: Option<Protocol>,
@@ -133,7 +133,7 @@ fn numbers(version: &str) -> Vec<u32> {
     parts.map(|part| part.get(..4).unwrap_or(part).parse().unwrap_or(0)).collect()
 }
 
-/// Decides what is sent to the terminal.
+/// Selects the sequences to send to the terminal.
 #[derive(Debug)]
 pub struct Attention {
     settings: Settings,

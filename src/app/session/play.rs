@@ -262,7 +262,7 @@ pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome,
     turns::close_items(session, end, summary, now);
 }
 
-/// A prompt as an item: its text, and what was sent with it.
+/// Creates the item of a prompt: its text, and the blocks that were sent with it.
 pub(in crate::app) fn user_message(text: &str, blocks: &[ContentBlock], now: Instant) -> ItemBody {
     let blocks = blocks.iter().cloned().map(MessagePart::Block);
     ItemBody::Message(Message {

@@ -53,7 +53,7 @@ pub(in crate::app) struct PageIndex {
     pub(in crate::app) unloaded: usize,
     /// The incomplete page at the end.
     pub(in crate::app) open: Page,
-    /// What is being read, or is read next.
+    /// The running or next read request.
     pub(in crate::app) request: Option<Request>,
     /// The recorded events before the first page in memory.
     pub(in crate::app) earlier: Option<Earlier>,
@@ -71,7 +71,7 @@ pub struct Former {
 pub(in crate::app) struct Page {
     /// Its start in the record; `None`: not known.
     pub(in crate::app) begin: Option<EventPlace>,
-    /// Its first item, or the one before which it began; `HEAD` while it is only on disk.
+    /// Its first item; if it has none, the next item when it began; `HEAD` while it is only on disk.
     pub(in crate::app) first: ItemId,
     pub(in crate::app) weight: usize,
     /// The number of the last late event recorded for it.

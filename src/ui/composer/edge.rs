@@ -1,7 +1,7 @@
 //! The edges of the composer: the line above it, and on tall screens the row below its text.
 //!
-//! Their labels name the session's mode and model, where keys go if not to the composer, and what is not on the
-//! screen. Where they do not fit, the least important ones are omitted.
+//! They show the session's mode and model, the focus if it is elsewhere, and the number of hidden lines. If there is not
+//! enough space, the least important labels are omitted.
 
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
