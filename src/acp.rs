@@ -42,11 +42,11 @@ pub fn connect_gated(options: ConnectOptions, gate: Gate) -> Connection {
         }
         None => Box::new(transport::stdio::Stdio::new(options.spec.clone(), options.cwd.clone())),
     };
-    spawn(transport, options, Limits::default(), gate)
+    connect_with(transport, options, Limits::default(), gate)
 }
 
-/// Dropping the [`Connection`] or all its [`Commands`] stops the agent.
-fn spawn(
+/// Connects over the given transport. Dropping the [`Connection`] or all its [`Commands`] stops the agent.
+pub fn connect_with(
     transport: Box<dyn transport::Transport>,
     options: ConnectOptions,
     limits: Limits,

@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use parlor::acp::gate::Gate;
 use parlor::acp::tap::Tap;
 use parlor::acp::transport::memory;
 use parlor::acp::{ConnectOptions, Limits, connect_with};
@@ -24,7 +25,7 @@ async fn play(bytes: &[u8]) {
         tap: Tap::default(),
         stderr_log: None,
     };
-    let mut connection = connect_with(Box::new(transport), options, Limits::default());
+    let mut connection = connect_with(Box::new(transport), options, Limits::default(), Gate::default());
     let place = SessionPlace { cwd: "/w".into(), ..SessionPlace::default() };
     let prompt = Call::Prompt(SessionId::from("s"), vec![ContentBlock::Text("hi".to_owned())]);
     for (number, call) in [(1, Call::NewSession(place)), (2, prompt)] {

@@ -3,11 +3,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use parlor::acp::frame::{FrameReader, Piece, READ_BYTES};
+use parlor::acp::frame::{FrameReader, InboundFrame, READ_BYTES};
 
 const LIMIT: usize = 512;
 
-fn read(bytes: &[u8], size: usize) -> Vec<Piece> {
+fn read(bytes: &[u8], size: usize) -> Vec<InboundFrame> {
     let mut reader = FrameReader::new(LIMIT);
     let mut pieces = Vec::new();
     for part in bytes.chunks(size) {
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     let pieces = read(bytes, size);
     assert_eq!(pieces, read(bytes, bytes.len().max(1)));
     for piece in &pieces {
-        if let Piece::Frame(frame) = piece {
+        if let InboundFrame::Frame(frame) = piece {
             assert!(frame.is_lossy || frame.text().len() <= LIMIT);
         }
     }

@@ -22,7 +22,7 @@ const CONN: ConnId = ConnId(1);
 fn session(now: Instant) -> State {
     let spec = AgentSpec { name: "fuzz".into(), command: "fuzz".into(), ..AgentSpec::default() };
     let setup = Setup { folder: "/w".into(), start_with: Some(spec), ..Setup::default() };
-    let (mut state, _) = State::new(setup, now);
+    let (mut state, _) = parlor::app::start(setup, now);
     let ready = AgentEvent::Ready(Box::new(AgentInfo::default()));
     for effect in update(&mut state, Event::Agent(CONN, ready), now) {
         if let parlor::app::Effect::Send(conn, parlor::model::AgentCommand::Call(tag, _)) = effect {
@@ -63,7 +63,7 @@ fuzz_target!(|tool: &str| {
     let Ok((ask, _)) = codec.request("session/request_permission", Some(&params.to_string()), &mut events) else {
         return;
     };
-    events.push(AgentEvent::Ask(AskId(1), Box::new(ask)));
+    events.push(AgentEvent::Request(AskId(1), Box::new(ask)));
     for event in events {
         update(&mut state, Event::Agent(CONN, event), now);
     }

@@ -7,6 +7,7 @@
 //! always works.
 
 mod io;
+pub mod memory;
 #[cfg(unix)]
 mod pipe;
 mod process;
@@ -16,7 +17,7 @@ mod ssh;
 mod stderr;
 pub mod stdio;
 #[cfg(test)]
-pub mod tests;
+mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;

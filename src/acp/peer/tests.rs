@@ -18,15 +18,15 @@ use super::Limits;
 use crate::acp::gate::Gate;
 use crate::acp::tap::Tap;
 use crate::acp::transport::Transport;
-use crate::acp::transport::tests::memory;
-use crate::acp::{ConnectOptions, Connection, spawn};
+use crate::acp::transport::memory;
+use crate::acp::{ConnectOptions, Connection};
 use crate::model::{
     AgentCommand, AgentEvent, AgentRequest, AgentSpec, AnomalyKind, AskId, Call, CallError, CallTag,
     CloseReason, ContentBlock, Purpose, Reply, SessionId, SessionKey, SessionPlace, SessionUpdate,
 };
 
 fn connect_with(transport: Box<dyn Transport>, options: ConnectOptions, limits: Limits) -> Connection {
-    spawn(transport, options, limits, Gate::default())
+    crate::acp::connect_with(transport, options, limits, Gate::default())
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,7 +1,5 @@
 //! Tests of the transports, with real child processes.
 
-pub mod memory;
-
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

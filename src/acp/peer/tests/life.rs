@@ -14,7 +14,7 @@ use super::{
 };
 use crate::acp::peer::{Deadlines, Limits};
 use crate::acp::tap::{Direction, Tap, TapFilter};
-use crate::acp::transport::tests::memory;
+use crate::acp::transport::memory;
 use crate::acp::transport::{Link, Setup, Transport};
 use crate::acp::{ConnectOptions, Connection, connect};
 use crate::model::{AgentCommand, AgentEvent, AgentSpec, AnomalyKind, CallError, CloseReason};

@@ -8,16 +8,16 @@ use tokio::io::{AsyncBufReadExt, BufReader, split};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Agent, App, PATIENCE, chunk, options, permission, session};
+use crate::acp::connect_with;
 use crate::acp::gate::{Gate, GateKeeper};
 use crate::acp::peer::{EVENT_BATCHES, Limits};
-use crate::acp::spawn;
 use crate::acp::tap::Tap;
-use crate::acp::transport::tests::memory;
+use crate::acp::transport::memory;
 use crate::model::{AgentCommand, AgentEvent};
 
 async fn ready(gate: Gate) -> (App, Agent) {
     let (transport, stream) = memory::pair(4 << 10);
-    let connection = spawn(Box::new(transport), options(Tap::default()), Limits::default(), gate);
+    let connection = connect_with(Box::new(transport), options(Tap::default()), Limits::default(), gate);
     let (input, output) = split(stream);
     let mut agent = Agent { lines: BufReader::new(input).lines(), output };
     let mut app = App { connection, events: VecDeque::new() };

@@ -1,4 +1,4 @@
-//! An in-memory transport for tests.
+//! An in-memory transport for tests and fuzzing.
 //!
 //! It uses the reading and writing of `io` on a [`DuplexStream`], whose other end is the stdin and stdout of the
 //! agent.
@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use tokio::io::{DuplexStream, split};
 
-use super::super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
-use super::super::queue::queue;
-use super::super::{In, Link, LinkEnd, Setup, Stopper, Transport};
+use super::io::{HeaderRequest, ReadEnd, read_frames, write_frames};
+use super::queue::queue;
+use super::{In, Link, LinkEnd, Setup, Stopper, Transport};
 use crate::acp::frame::FrameReader;
 use crate::model::CloseReason;
 
@@ -28,7 +28,7 @@ pub fn pair(pipe_bytes: usize) -> (Memory, DuplexStream) {
 impl Transport for Memory {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
         let (input, output) = split(self.stream);
-        let (sink, incoming) = super::super::incoming();
+        let (sink, incoming) = super::incoming();
         let (outgoing, frames) = queue();
         let (stopper, mut signal) = Stopper::new();
         let wish = HeaderRequest::default();
