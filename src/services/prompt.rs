@@ -2,8 +2,8 @@
 //!
 //! Files in the session's folders are embedded if the agent accepts that, others become links. Images are sent by their
 //! content, whatever their name, and made smaller if necessary.
-//! Invariant: only a file inside the session's folders, or an image, leaves the machine by being mentioned. Text that a
-//! user pastes may mention any file.
+//! Invariant: a mention sends the content of files inside the session's folders only. Text that a user pastes or pipes in
+//! may mention any file.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,8 @@ use super::picture;
 
 /// Maximum size of an embedded text file; larger ones become links.
 const EMBEDDED_MAX_BYTES: usize = 512 * 1024;
+/// Maximum number of mentions that are read; further ones stay text.
+const MENTIONS_MAX: usize = 100;
 /// Maximum size of a mentioned file that is read.
 const READ_MAX_BYTES: u64 = 32 << 20;
 /// Images above this size, or with a longer edge, are made smaller. Common models reject larger ones.
@@ -37,6 +39,9 @@ pub fn prepare(job: &PromptJob, home: Option<&Path>) -> PreparedPrompt {
     for (_, mention) in mentions(&job.text) {
         if known.contains(&mention) {
             continue;
+        }
+        if known.len() == MENTIONS_MAX {
+            break;
         }
         read(job, &mention, home, &mut prepared);
         known.push(mention);
@@ -70,6 +75,9 @@ fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut 
         MentionedContent::File(bytes) => bytes,
     };
     let size_bytes = Some(bytes.len() as u64);
+    if !is_inside {
+        return prepared.blocks.push(link(size_bytes));
+    }
     if let Some(format) = image_format(&bytes) {
         if !job.takes.images {
             prepared.problems.push(format!("The agent does not accept images: {}", mention.path));
@@ -79,9 +87,6 @@ fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut 
             prepared.problems.push(format!("Not a valid image: {}", mention.path));
         }
         return;
-    }
-    if !is_inside {
-        return prepared.blocks.push(link(size_bytes));
     }
     if let Some(mime_type) = audio_type(&bytes).filter(|_| job.takes.audio) {
         let data = BASE64_STANDARD.encode(&bytes).into();
@@ -224,7 +229,9 @@ mod tests {
         std::fs::write(rig.folder.path().join("secret"), "key").unwrap();
         std::os::unix::fs::symlink("../secret", rig.folder.path().join("w/link")).unwrap();
         let absolute = rig.folder.path().join("secret");
-        for text in ["@../secret", "@~/secret", "@link", &format!("@{}", absolute.display())] {
+        std::fs::write(rig.folder.path().join("photo.png"), png(4, 4)).unwrap();
+        for text in ["@../secret", "@~/secret", "@link", "@../photo.png", &format!("@{}", absolute.display())]
+        {
             let prepared = rig.prepare(text, ALL);
             assert!(
                 matches!(prepared.blocks.as_slice(), [ContentBlock::ResourceLink(_)]),
@@ -256,6 +263,14 @@ mod tests {
         let refused = rig.prepare("@small.txt", NONE);
         assert_eq!(refused.problems, ["The agent does not accept images: small.txt"]);
         assert_eq!(refused.blocks, []);
+    }
+
+    #[test]
+    fn the_number_of_mentions_is_bounded() {
+        let rig = Rig::new();
+        rig.write("a", "x\n");
+        let text = (1..=MENTIONS_MAX + 20).map(|line| format!("@a:{line}")).collect::<Vec<_>>().join(" ");
+        assert_eq!(rig.prepare(&text, ALL).blocks.len(), MENTIONS_MAX);
     }
 
     #[test]

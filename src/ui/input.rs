@@ -58,7 +58,8 @@ pub fn route(
 /// Adds the mention that is being typed, if it changed.
 fn with_mention(mut events: Vec<Event>, state: &State, view: &ViewState) -> Vec<Event> {
     let typed = view.composer.typed_mention();
-    let known = state.user.mention.as_ref().map(|list| (list.range.clone(), list.query.as_str()));
+    let known = state.user.mention.as_ref().filter(|list| list.session == state.active);
+    let known = known.map(|list| (list.range.clone(), list.query.as_str()));
     if typed.as_ref().map(|(range, path)| (range.clone(), path.as_str())) != known {
         events.push(Event::Mention(typed));
     }

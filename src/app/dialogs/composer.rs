@@ -237,7 +237,7 @@ fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 
 /// Whether the selected completion differs from the draft.
 fn is_completed_by_enter(state: &State) -> bool {
-    if state.user.mention.is_some() {
+    if mentions::current(state).is_some() {
         return !completions(state).is_empty();
     }
     let Some(typed) = state.active_session().and_then(typed_command) else { return false };

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Completion;
 use crate::app::state::fuzzy;
 use crate::app::{Effect, MentionList, Session, State, ViewCommand};
-use crate::model::{FileQuery, FoundFile, SessionKey, mention_text, mentions};
+use crate::model::{FileQuery, FoundFile, SessionKey, mention_text, mentions, typed_mention};
 
 /// Number of earlier prompts that are searched for mentions.
 const RECENT_PROMPTS: usize = 50;
@@ -19,15 +19,19 @@ pub fn on_mention(state: &mut State, typed: Option<(Range<usize>, String)>, fx: 
     if session.place.far.is_some() || session.parent.is_some() {
         return;
     }
-    let (found, found_for) = former.map(|list| (list.found, list.found_for)).unwrap_or_default();
-    let files = FileQuery {
+    let list = former.filter(|list| list.session == session.key);
+    let list = list.unwrap_or_else(|| MentionList {
+        session: session.key,
+        recent: recent(session),
+        ..MentionList::default()
+    });
+    fx.push(Effect::FindFiles(FileQuery {
         session: session.key,
         folder: session.place.cwd.clone(),
         query: query.clone(),
-        recent: recent(session),
-    };
-    fx.push(Effect::FindFiles(files));
-    state.user.mention = Some(MentionList { range, query, found, found_for });
+        recent: list.recent.clone(),
+    }));
+    state.user.mention = Some(MentionList { range, query, ..list });
     state.user.completion = 0;
 }
 
@@ -41,9 +45,20 @@ pub fn on_found(state: &mut State, session: SessionKey, query: String, files: Ve
     }
 }
 
+/// The mention that is being typed, if the draft still has it.
+pub fn current(state: &State) -> Option<&MentionList> {
+    let session = state.active_session()?;
+    let is_current = |list: &&MentionList| {
+        list.session == session.key
+            && typed_mention(&session.draft, list.range.end)
+                .is_some_and(|(range, path)| range == list.range && path == list.query)
+    };
+    state.user.mention.as_ref().filter(is_current)
+}
+
 /// The files that match the mention, best first.
 pub fn completions(state: &State) -> Option<Vec<Completion>> {
-    let list = state.user.mention.as_ref()?;
+    let list = current(state)?;
     let offer = |file: &FoundFile| Completion {
         name: file.path.clone(),
         description: String::new(),
@@ -61,27 +76,21 @@ pub fn completions(state: &State) -> Option<Vec<Completion>> {
 
 /// Replaces the typed mention by the chosen file. A folder stays open for its files.
 pub fn insert(state: &mut State, path: &str, fx: &mut Vec<Effect>) {
-    let Some(list) = state.user.mention.take() else { return };
+    let Some(range) = current(state).map(|list| list.range.clone()) else { return };
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     let is_folder = path.ends_with('/');
     let mut text = mention_text(path);
     if is_folder && text.ends_with('"') {
         text.pop();
     }
-    let rest = session.draft.get(list.range.end..).unwrap_or_default();
+    let rest = session.draft.get(range.end..).unwrap_or_default();
     if !is_folder && !rest.starts_with(char::is_whitespace) {
         text.push(' ');
     }
-    let mut draft = session.draft.clone();
-    if draft.get(list.range.clone()).is_none() {
-        return;
-    }
-    draft.replace_range(list.range.clone(), &text);
-    session.draft = draft;
-    fx.push(Effect::View(ViewCommand::ReplaceInDraft(list.range.clone(), text.clone())));
-    if is_folder {
-        on_mention(state, Some((list.range.start..list.range.start + text.len(), path.to_owned())), fx);
-    }
+    session.draft.replace_range(range.clone(), &text);
+    fx.push(Effect::View(ViewCommand::ReplaceInDraft(range.clone(), text.clone())));
+    let typed = is_folder.then(|| (range.start..range.start + text.len(), path.to_owned()));
+    on_mention(state, typed, fx);
 }
 
 /// The paths that earlier prompts mention, latest first.

@@ -435,6 +435,8 @@ pub struct UserView {
 /// A mention that is being typed, and the files that match it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MentionList {
+    /// The session of the draft.
+    pub session: SessionKey,
     /// The bytes of the draft from the `@` to the cursor.
     pub range: Range<usize>,
     /// The path as typed so far.
@@ -442,6 +444,8 @@ pub struct MentionList {
     pub found: Vec<FoundFile>,
     /// The query that `found` answers.
     pub found_for: String,
+    /// The paths that earlier prompts mention, latest first.
+    pub recent: Vec<String>,
 }
 
 /// The user's decision about the MCP servers of a folder.

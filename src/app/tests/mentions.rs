@@ -147,3 +147,17 @@ fn earlier_mentions_are_preferred() {
     let Some(Effect::FindFiles(query)) = app.fx.first() else { panic!("{:?}", app.fx) };
     assert_eq!(query.recent, ["b.rs", "a.rs"]);
 }
+
+#[test]
+fn the_list_of_files_closes_when_the_draft_changes_otherwise() {
+    let mut app = TestApp::ready();
+    type_mention(&mut app, "see @s");
+    found(&mut app, "s", &["src/"]);
+    assert_eq!(offered(&app), ["src/"]);
+    app.play(Event::Act(Action::ClearOrQuit));
+    assert_eq!((app.session().draft.as_str(), offered(&app)), ("", Vec::new()));
+    type_mention(&mut app, "see @s");
+    found(&mut app, "s", &["src/"]);
+    app.play(Event::Act(Action::NewSession));
+    assert_eq!(offered(&app), Vec::<String>::new(), "the draft of another session has no mention");
+}
