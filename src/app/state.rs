@@ -265,7 +265,7 @@ pub struct Setup {
     pub mouse: MouseOwner,
     /// Problems in the configuration, each in one sentence.
     pub problems: Vec<String>,
-    /// Whether there is no screen: prompts that start with `/` are sent, except for `/clear`.
+    /// Whether plain mode is on. In plain mode, prompts that start with `/` are sent, except for `/clear`.
     pub is_plain: bool,
     /// The commands of the palette, from the keymap.
     pub palette: Vec<crate::model::PaletteCommand>,

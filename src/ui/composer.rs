@@ -123,7 +123,7 @@ impl Composer {
         self.insert(text);
     }
 
-    /// Replaces a range of bytes of the text, as an edit that can be undone, and moves the cursor behind it.
+    /// Replaces a byte range of the text and moves the cursor to its end. The edit can be undone.
     pub fn replace_range(&mut self, range: Range<usize>, text: &str) {
         let all = self.text();
         let jump = |area: &mut TextArea<'static>, at: usize| {

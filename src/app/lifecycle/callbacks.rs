@@ -403,7 +403,7 @@ pub(in crate::app) fn on_file_done(
     asks::answer(state, conn, ask, reply, fx);
 }
 
-/// A command was started, or failed to start. If the request is no longer open, the command is released.
+/// A command was started, or failed to start. If the request was closed meanwhile, the command is released.
 #[allow(clippy::too_many_arguments, reason = "the fields of one service event, and where it goes")]
 pub(in crate::app) fn on_terminal_started(
     state: &mut State,

@@ -1,6 +1,6 @@
 //! Dispatches responses to calls by purpose.
 //!
-//! A response is used once; one to a call that is no longer open (its connection was closed) is ignored.
+//! A response is used once. Responses to calls of a closed connection are ignored.
 
 use std::time::Instant;
 

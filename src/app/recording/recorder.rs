@@ -60,7 +60,8 @@ fn tab_of(session: &Session) -> u32 {
 
 fn head_of(session: &Session, conn: &Conn, is_front: bool) -> SessionHead {
     let spec = conn.spec.clone();
-    // A command of another machine must not be started on this one if its agent is no longer configured.
+    // The command of a remote machine is not saved, so that it cannot run on this one if the agent is removed from the
+    // configuration.
     let (command, args) = if spec.ssh.is_some() { Default::default() } else { (spec.command, spec.args) };
     SessionHead {
         kept_as: session.recorder.kept_as().map(str::to_owned),

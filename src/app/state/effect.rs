@@ -187,7 +187,7 @@ pub enum ViewCommand {
     ShowHit,
     /// Sets the text of the composer, with the cursor at the end.
     SetDraft(String),
-    /// Replaces a part of the text of the composer, in bytes, and moves the cursor behind it. It can be undone.
+    /// Replaces a byte range of the composer's text and moves the cursor to its end. The edit can be undone.
     ReplaceInDraft(Range<usize>, String),
     /// Clears the composer, as an edit that can be undone.
     ClearDraft,

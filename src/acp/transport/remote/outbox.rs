@@ -344,8 +344,8 @@ impl Sending {
     }
 }
 
-/// Passes the messages in a response body to the peer. If `is_only_way` is set (there is no event stream), a body that is
-/// not a message is passed on and reported.
+/// Passes the messages in a response body to the peer. `is_only_way`: the server has no event stream, so a body that is
+/// not a message is also passed on and reported.
 pub async fn take(
     context: &HttpContext,
     requests: &Requests,

@@ -22,7 +22,7 @@ pub(in crate::app) fn ask(state: &State, fx: &mut Vec<Effect>) {
 /// Continues the offered session.
 pub fn continue_last(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(uid) = lookup::last_session(state).map(|row| row.uid.clone()) else { return };
-    // The agent picker is no longer needed.
+    // The saved session has an agent, so the agent picker closes.
     state.modals.retain(|modal| !is_of_agents(modal));
     super::open_kept(state, &uid, true, None, now, fx);
 }

@@ -21,7 +21,7 @@ pub(super) fn on_around(
         Err(why) => return call::flash(state, why, fx),
     };
     let searched = state.user.searched.take().unwrap_or_default();
-    let Some(item) = found else { return call::flash(state, "This location is no longer shown.", fx) };
+    let Some(item) = found else { return call::flash(state, "Location not found in the transcript.", fx) };
     if let Some(session) = state.sessions.get_mut(&key).filter(|_| state.active == key) {
         reveal::show_found(session, item, &searched, fx);
     }
