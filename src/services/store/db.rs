@@ -69,6 +69,8 @@ fn open_to_write(root: &Path) -> Result<Connection, StoreError> {
         // On macOS the usual call leaves data in the disk's cache.
         conn.pragma_update(None, "fullfsync", true)?;
         conn.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
+        // A negative number means KiB. The operating system caches the file as well.
+        conn.pragma_update(None, "cache_size", -512)?;
         conn.set_prepared_statement_cache_capacity(32);
         schema::migrate(conn)
     };

@@ -242,7 +242,6 @@ impl Writer {
         loop {
             let (notes, is_closing) = self.wait();
             self.take_all(notes, is_closing);
-            self.write();
             if is_closing {
                 break;
             }
@@ -282,16 +281,30 @@ impl Writer {
         }
     }
 
+    /// Writes notes. Many notes become several batches, to limit the rows in memory.
     fn take_all(&mut self, notes: Vec<Taken>, is_closing: bool) {
+        let mut bytes = 0;
         for taken in notes {
+            bytes += bytes_of(&taken.note);
             self.take(taken);
+            if bytes >= MUCH_BYTES && !self.is_failing {
+                bytes = 0;
+                self.save_and_write();
+            }
         }
-        for track in self.tracks.values_mut() {
-            if is_closing {
+        if is_closing {
+            for track in self.tracks.values_mut() {
                 track.release(&mut self.batch);
             }
+        }
+        self.save_and_write();
+    }
+
+    fn save_and_write(&mut self) {
+        for track in self.tracks.values_mut() {
             track.save(&mut self.batch);
         }
+        self.write();
     }
 
     fn take(&mut self, taken: Taken) {
@@ -512,7 +525,6 @@ pub(super) mod tests {
                 inbox.add(Taken { session, at_ms: unix_ms(), note });
             }
             self.0.take_all(inbox.notes, false);
-            self.0.write();
         }
 
         pub fn tell_growth_each(&mut self, step: u64) {
@@ -544,6 +556,24 @@ pub(super) mod tests {
         assert!(inbox.is_much());
         assert_eq!(inbox.take().len(), 2, "merged up to a limit");
         assert!(!inbox.is_much());
+    }
+
+    #[test]
+    fn a_long_backlog_is_written_in_several_batches() {
+        let (_dir, store) = super::super::tests::store();
+        let (mut writer, mut received) = writer(&store);
+        let texts = ["a", "b", "c"].map(|text| text.repeat(MUCH_BYTES));
+        let notes = (1..).zip(&texts).flat_map(|(mark, text)| [chunk(text), Note::Mark(mark)]);
+        writer.keep_now(notes.collect());
+        let mut written = Vec::new();
+        while let Ok(event) = received.try_recv() {
+            if let ServiceEvent::Store(news) = event
+                && let StoreNews::Written { upto, .. } = *news
+            {
+                written.push(upto);
+            }
+        }
+        assert_eq!(written, [1, 2, 3]);
     }
 
     #[test]
