@@ -107,9 +107,13 @@ impl Clock {
 
     /// Resets the request after a frame was drawn.
     pub fn frame_drawn(&mut self, now: Instant) {
-        self.last_frame = now;
-        if self.wanted.take() == Some(FrameReason::Answer) {
+        let is_answer = self.wanted.take() == Some(FrameReason::Answer);
+        if is_answer {
             self.last_answer = Some(now);
+        }
+        // Messages must not wait longer because of a frame that did not show any, such as one with new highlighting.
+        if !is_answer || self.messages > 0 {
+            self.last_frame = now;
         }
         if self.messages > 0 {
             self.budget = if self.messages > FLOOD { FLOOD_FRAME } else { FRAME };
@@ -193,6 +197,18 @@ mod tests {
         clock.want_frame_at_once();
         assert!(!clock.is_frame_due(now + MS));
         assert_eq!(clock.next_deadline(None, true), Some(now + INPUT_FRAME));
+    }
+
+    #[test]
+    fn a_frame_without_messages_does_not_delay_the_next_messages() {
+        let now = Instant::now();
+        let mut clock = Clock::new(now);
+        clock.note_arrival(1, now);
+        clock.want_frame();
+        clock.frame_drawn(now);
+        clock.want_frame_at_once();
+        clock.frame_drawn(now + 5 * MS);
+        assert_eq!(clock.next_look(), now + FRAME);
     }
 
     /// Number of frames and wake-ups in a second with the given numbers of updates and keys, and the longest time from
