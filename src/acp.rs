@@ -60,7 +60,7 @@ pub fn connect_with(
         if peer.await.is_err_and(|error| error.is_panic()) {
             let error = "The connection ended because of a bug in parlor. Please report it.".to_owned();
             let events = vec![AgentEvent::Closed(CloseReason::Lost { error })];
-            let _ = event_sender.send(Batch { events, messages: 0 }).await;
+            let _ = event_sender.send(events).await;
         }
     });
     Connection { events, commands: Commands { sender } }

@@ -483,7 +483,7 @@ impl Loop {
             self.doer.forget(conn);
             return;
         };
-        self.clock.note_arrival(batch.messages, now);
+        self.clock.note_arrival(now);
         for event in batch {
             self.apply(Event::Agent(conn, event), now);
         }
@@ -501,7 +501,7 @@ impl Loop {
         if let ServiceEvent::Copied { outcome: CopyOutcome::Terminal { sequence }, .. } = &event {
             self.tty.send(sequence);
         }
-        self.clock.note_arrival(1, now);
+        self.clock.note_arrival(now);
         self.apply(Event::Service(event), now);
     }
 

@@ -83,7 +83,7 @@ pub async fn run(
     options.tap.end(&reason);
     peer.close(reason);
     options.tap.flush();
-    let _ = events.send(Batch { events: peer.take_events(), messages: 0 }).await;
+    let _ = events.send(peer.take_events()).await;
 }
 
 /// Runs an open connection until it closes.
@@ -97,7 +97,7 @@ async fn drive(
     let Link { pid, mut incoming, outgoing, stopper } = link;
     peer.start(pid, outgoing, stopper, Instant::now());
     let (mut has_commander, mut has_listener) = (true, true);
-    let (mut stream, mut messages) = (Stream::new(Instant::now()), 0);
+    let mut stream = Stream::new(Instant::now());
     let mut is_waiting = false;
     loop {
         if !has_listener {
@@ -119,9 +119,7 @@ async fn drive(
                 }
             }
             permit = events.reserve(), if has_events => match permit {
-                Ok(permit) => {
-                    permit.send(Batch { events: peer.take_events(), messages: std::mem::take(&mut messages) });
-                }
+                Ok(permit) => permit.send(peer.take_events()),
                 // Handled by the next branch.
                 Err(_) => { peer.take_events(); }
             },
@@ -131,7 +129,6 @@ async fn drive(
             }
             message = incoming.recv(), if may_read => match message {
                 Some(In::Pieces(pieces)) => {
-                    messages = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
                     let bytes = pieces.iter().map(InboundFrame::len_bytes).sum();
                     for piece in pieces {
                         peer.on_piece(piece, Instant::now());

@@ -33,23 +33,8 @@ pub enum AgentEvent {
     Closed(CloseReason),
 }
 
-/// Events that are delivered together.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Batch {
-    /// The events, in wire order.
-    pub events: Vec<AgentEvent>,
-    /// Number of messages they arrived in; adjacent chunks are merged into one event.
-    pub messages: u32,
-}
-
-impl IntoIterator for Batch {
-    type Item = AgentEvent;
-    type IntoIter = std::vec::IntoIter<AgentEvent>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.events.into_iter()
-    }
-}
+/// Events that are delivered together, in wire order.
+pub type Batch = Vec<AgentEvent>;
 
 /// An irregular message that did not end the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]

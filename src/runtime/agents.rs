@@ -68,7 +68,7 @@ mod tests {
     use crate::model::AgentEvent;
 
     fn started() -> Batch {
-        Batch { events: vec![AgentEvent::Started { pid: None }], messages: 1 }
+        vec![AgentEvent::Started { pid: None }]
     }
 
     #[test]
