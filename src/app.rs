@@ -39,7 +39,7 @@ use std::time::Instant;
 
 use crate::model::{
     Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, RecordedSession, Reply, ServiceEvent,
-    SessionKey, Severity, Target,
+    SessionKey, Severity, StoreNews, Target,
 };
 
 /// An input of the app.
@@ -388,7 +388,10 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
                 session.history.extend(typed);
             }
         }
-        ServiceEvent::Store(news) => lifecycle::archive::on_news(state, *news, now, fx),
+        ServiceEvent::Store(news) => match *news {
+            StoreNews::Prompts { serial, found } => dialogs::on_prompts_found(state, serial, found),
+            news => lifecycle::archive::on_news(state, news, now, fx),
+        },
         ServiceEvent::LoginDone(conn, result) => lifecycle::auth::on_login_done(state, conn, result, now, fx),
         ServiceEvent::EditorDone(Ok(())) => {}
         ServiceEvent::DraftEdited { session, before, edited } => {

@@ -278,8 +278,10 @@ fn draw_chrome(
     }
     title::draw(scene, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
+    let focus = modals::key_focus(scene.state, scene.look.now);
+    let keys = queue::Focused { has_keys: focus == Focus::Main, is_empty: view.composer.is_empty() };
     if let Some(side) = panes.side {
-        side::draw(scene, &view.side, side, buf, &mut view.hits);
+        side::draw(scene, &view.side, keys, side, buf, &mut view.hits);
     }
     if let Some(area) = panes.plan {
         plan::draw(scene, area, buf, &mut view.hits);
@@ -287,9 +289,8 @@ fn draw_chrome(
     let of_search = panes.search.and_then(|area| search::draw(scene, area, buf, &mut view.hits));
     let has_side_plan = panes.side.is_some() && side::has_plan(scene);
     let has_plan_count = !has_side_plan && panes.plan.is_none();
-    let focus = modals::key_focus(scene.state, scene.look.now);
     if let Some(area) = panes.queue {
-        queue::draw(scene, focus == Focus::Main && view.composer.is_empty(), area, buf, &mut view.hits);
+        queue::draw(scene, keys, area, buf, &mut view.hits);
     }
     let is_focused = focus == Focus::Main;
     let cursor = view.composer.draw(scene, is_focused, panes.composer, panes.edge, buf, &mut view.hits);
@@ -412,7 +413,7 @@ fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let edge = take(air);
     let composer = take(composer_rows);
     let rule = take(1);
-    let queue_rows = queue::rows(scene.session, area.height);
+    let queue_rows = if has_side { 0 } else { queue::rows(scene.session, area.height) };
     let queue = (queue_rows > 0).then(|| take(queue_rows));
     let plan = (plan_rows > 0).then(|| take(plan_rows));
     take(u16::from(is_airy && plan_rows > 0));

@@ -15,6 +15,7 @@ mod copy;
 mod focus;
 mod form;
 mod grace;
+mod history;
 mod inbox;
 mod items;
 mod jump;
@@ -29,6 +30,7 @@ mod picks;
 mod places;
 mod providers;
 mod queue;
+mod rewind;
 mod rows;
 mod search;
 mod sessions;
@@ -53,6 +55,7 @@ pub use composer::{Completion, completions, on_draft, on_draft_edited, selected_
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use grace::{is_beside_draft, takes_answers, takes_answers_from, takes_input, takes_input_from};
+pub use history::on_found as on_prompts_found;
 pub use inbox::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
 pub use items::is_item_open;
 pub use mentions::{on_found, on_mention};
@@ -177,7 +180,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Picker => picks::on_action(state, said, now, fx),
         Focus::Sessions => sessions::on_action(state, said, now, fx),
         Focus::Choice => choice::on_choice(state, said, now, fx),
-        Focus::Queue => queue::on_action(state, said, fx),
+        Focus::Queue => queue::on_action(state, said, now, fx),
         Focus::Help | Focus::Log | Focus::Connection => choice::on_page(state, said, fx),
         Focus::Changes => changes::on_action(state, said, fx),
         Focus::Line => line_dialog::on_action(state, said, now, fx),
@@ -246,9 +249,10 @@ fn in_a_dialog(action: Action) -> Action {
     }
 }
 
-/// Sends pending requests of the sessions dialog. Called at the end of each update.
+/// Sends pending requests of the lists of sessions and prompts. Called at the end of each update.
 pub fn settle_sessions(state: &mut State, fx: &mut Vec<Effect>) {
     sessions::settle(state, fx);
+    history::settle(state, fx);
 }
 
 /// Shows a message in the status line for a while.

@@ -32,6 +32,7 @@ pub(in crate::app) mod providers;
 pub(in crate::app) mod replies;
 pub(in crate::app) mod servers;
 pub(in crate::app) mod ssh_sign_in;
+pub mod steer;
 pub mod tabs;
 pub(in crate::app) mod titles;
 pub(in crate::app) mod turn;

@@ -178,6 +178,12 @@ pub enum Action {
     SignOut,
     /// Opens the queue of prompts.
     OpenQueue,
+    /// Cancels the running turn, and sends the draft or a queued prompt next.
+    SendNow,
+    /// Sends the draft or a queued prompt into the running turn, if the agent supports it.
+    Steer,
+    /// Lists the prompts of the session, to go back to one.
+    Rewind,
     /// Lists the prompts of the folder's history.
     OpenHistory,
     /// Cancels the running turn.

@@ -40,6 +40,8 @@ pub struct AgentCapabilities {
     pub can_close: bool,
     /// `sessionCapabilities.fork` (unstable).
     pub can_fork: bool,
+    /// Whether prompts can be added to a running turn: `_meta.steering.supported`, an extension of some agents.
+    pub can_steer: bool,
     /// Whether a session can be forked at a turn: an extension of one product.
     pub can_fork_at_turn: bool,
     /// `sessionCapabilities.title` (unstable).

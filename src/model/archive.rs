@@ -116,6 +116,42 @@ pub struct ArchiveHit {
     pub snippet: String,
 }
 
+/// A search of earlier prompts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PromptQuery {
+    /// Returned with the response.
+    pub serial: u64,
+    /// Words or letters; empty: all prompts.
+    pub words: String,
+    /// Only prompts of this folder.
+    pub folder: Option<PathBuf>,
+    /// Whether the prompts are read again.
+    pub is_new: bool,
+}
+
+/// An earlier prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FoundPrompt {
+    pub text: String,
+    pub folder: PathBuf,
+    /// Its time, for display.
+    pub when: String,
+    /// Where it was sent, if that session is saved.
+    pub source: Option<PromptSource>,
+}
+
+/// The session in which a prompt was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptSource {
+    /// The store's id of the session.
+    pub uid: String,
+    pub agent: String,
+    /// Its title or first prompt.
+    pub name: String,
+    /// The sequence number of the event.
+    pub seq: i64,
+}
+
 /// A folder in which a session can continue after its own was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderOffer {
@@ -229,6 +265,10 @@ pub enum StoreJob {
         serial: u64,
         search: ArchiveSearch,
     },
+    /// Searches earlier prompts.
+    Prompts(PromptQuery),
+    /// Frees the prompts that were read for a search; has no response.
+    ForgetPrompts,
 }
 
 /// A message from the store. Errors are full sentences with a next step.
@@ -301,6 +341,12 @@ pub enum StoreNews {
         serial: u64,
         /// The matches, best first.
         hits: Result<Vec<ArchiveHit>, String>,
+    },
+    /// The result of `Prompts`.
+    Prompts {
+        serial: u64,
+        /// The first prompts that match, and the number of all.
+        found: Result<(Vec<FoundPrompt>, usize), String>,
     },
     /// Events of a session were written to disk.
     Written {

@@ -53,6 +53,8 @@ pub enum Purpose {
     /// Sets the title of a session that is not open.
     TitleKept(Box<TitleRequest>),
     Prompt(SessionKey),
+    /// Adds a prompt to the running turn.
+    Steer(SessionKey),
     SetMode(SessionKey),
     SetOption(SessionKey),
     SetModel(SessionKey),
@@ -114,6 +116,8 @@ pub enum Call {
     SetTitle(SessionId, String),
     /// `session/prompt`.
     Prompt(SessionId, Vec<ContentBlock>),
+    /// `_session/steering` (an extension of some agents).
+    Steer(SessionId, Vec<ContentBlock>),
     /// `session/set_mode`.
     SetMode(SessionId, ModeId),
     /// `session/set_config_option`.
@@ -179,6 +183,8 @@ pub enum Reply {
         /// Token usage of the turn, if reported.
         usage: Option<TurnUsage>,
     },
+    /// `_session/steering`: whether the agent has accepted the prompt. If not, it is still to be sent.
+    Steered { is_accepted: bool },
     /// `set_config_option`: all options.
     Options(Vec<ConfigOption>),
     /// `set_title`: the stored title.

@@ -23,6 +23,7 @@ mod manage;
 mod orphan;
 mod owner;
 mod pages;
+mod prompts;
 mod read;
 mod recorder;
 mod rows;
@@ -44,7 +45,7 @@ pub use serve::Export;
 mod tests;
 
 use super::unix;
-use crate::model::{ServiceEvent, StoreJob, StoreNews};
+use crate::model::{PromptQuery, ServiceEvent, StoreJob, StoreNews};
 use crate::private;
 use owner::Owner;
 
@@ -150,6 +151,8 @@ struct Inner {
     newest_search: AtomicU64,
     /// Rows of resumed sessions, for the recorder.
     reopened: Mutex<Vec<SessionRow>>,
+    /// The prompts that are being searched.
+    prompts: Mutex<Option<prompts::PromptIndex>>,
 }
 
 /// A problem to report.
@@ -173,6 +176,7 @@ impl Store {
             owner: Mutex::default(),
             newest_search: AtomicU64::new(0),
             reopened: Mutex::default(),
+            prompts: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -335,7 +339,7 @@ impl Store {
 
     /// Makes earlier searches obsolete. Called when a job is queued.
     pub fn announce(&self, job: &StoreJob) {
-        if let StoreJob::Search { serial, .. } = job {
+        if let StoreJob::Search { serial, .. } | StoreJob::Prompts(PromptQuery { serial, .. }) = job {
             self.inner.newest_search.fetch_max(*serial, Ordering::Relaxed);
         }
     }

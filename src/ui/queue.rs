@@ -1,4 +1,4 @@
-//! The queued prompts above the composer, one row each.
+//! The queued prompts: one row each above the composer, or a part of the panel beside the transcript.
 
 use ratatui::layout::Rect;
 
@@ -8,12 +8,15 @@ use crate::model::Action;
 use crate::ui::canvas::Canvas;
 
 use super::frame_context::{FrameContext, line_width};
-use super::text;
+use super::text::{self, Line};
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
 /// Maximum number of prompts shown; others are counted.
 const MOST_ROWS: u16 = 3;
+
+/// Maximum number of prompts in the panel beside the transcript.
+const SIDE_ROWS: usize = 8;
 
 /// Minimum width of a prompt beside the hints.
 const LEAST_TEXT: usize = 16;
@@ -24,42 +27,125 @@ pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
     u16::try_from(session.queue.len()).unwrap_or(most).min(most)
 }
 
-/// Draws the first prompts of the queue. The hints of the keys apply while the empty composer has the keys.
-pub(super) fn draw(scene: &FrameContext, has_keys: bool, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+/// The state of the queue, and the style of that word.
+fn state_word(session: &Session) -> (&'static str, Role) {
+    if session.can_prompt() { ("on hold", Role::Warning) } else { ("queued", Role::TextDim) }
+}
+
+/// What is done with a queued prompt at the moment, apart from waiting.
+fn special_word(session: &Session, place: usize) -> Option<(&'static str, Role)> {
+    if session.edited_prompt() == Some(place) {
+        Some(("editing", Role::Accent))
+    } else if session.steered_prompt() == Some(place) {
+        Some(("sending", Role::Accent))
+    } else {
+        None
+    }
+}
+
+/// The first line of a prompt that has text.
+fn first_line(prompt: &str) -> String {
+    text::one_line(prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())
+}
+
+/// The keys that apply to the queue while the composer has the keys.
+fn keys(scene: &FrameContext, is_empty: bool) -> Vec<(String, String)> {
+    let session = scene.session;
+    let keys = if session.prompts.editing().is_some() {
+        [
+            scene.hint(Context::Main, Action::Submit, "save"),
+            scene.hint(Context::Main, Action::Escape, "discard"),
+            None,
+        ]
+    } else {
+        let edit = if session.queue.len() > 1 { "edit last" } else { "edit" };
+        [
+            scene.hint(Context::Main, Action::Submit, "send next").filter(|_| session.can_prompt()),
+            scene.hint(Context::Main, Action::HistoryPrevious, edit),
+            scene.hint(Context::Main, Action::OpenQueue, "queue").filter(|_| session.queue.len() > 1),
+        ]
+        .map(|key| key.filter(|_| is_empty))
+    };
+    keys.into_iter().flatten().collect()
+}
+
+/// Draws the first prompts of the queue, and the one that is being edited.
+pub(super) fn draw(scene: &FrameContext, focus: Focused, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     hits.add(area, Hit::Act(Action::OpenQueue));
-    let queue = &scene.session.queue;
-    let is_on_hold = scene.session.can_prompt();
-    let (label, role) = if is_on_hold { ("on hold", Role::Warning) } else { ("queued", Role::TextDim) };
-    let indent = text::width(label) + 2;
+    let session = scene.session;
+    let queue = &session.queue;
+    let shown = usize::from(area.height);
+    let mut places: Vec<usize> = (0..queue.len().min(shown)).collect();
+    if let (Some(last), Some(edited)) = (places.last_mut(), session.edited_prompt()) {
+        *last = edited.max(*last);
+    }
+    let words: Vec<_> = places.iter().map(|place| special_word(session, *place)).collect();
+    let first_word = words.first().copied().flatten().unwrap_or_else(|| state_word(session));
+    let labels = words.iter().flatten().chain([&first_word]).map(|(word, _)| text::width(word));
+    let indent = labels.max().unwrap_or_default() + 2;
     let cols = usize::from(area.width).saturating_sub(2 + indent);
 
-    let hidden = queue.len().saturating_sub(area.height.into());
+    let hidden = queue.len().saturating_sub(shown);
     let more = (hidden > 0).then(|| (format!("+{hidden}"), "more".to_owned()));
-    let keys = [
-        scene.hint(Context::Main, Action::Submit, "send next").filter(|_| is_on_hold),
-        scene.hint(
-            Context::Main,
-            Action::HistoryPrevious,
-            if queue.len() > 1 { "edit last" } else { "edit" },
-        ),
-    ];
-    let facts: Vec<_> = more.into_iter().chain(keys.into_iter().flatten().filter(|_| has_keys)).collect();
+    let keys = if focus.has_keys { keys(scene, focus.is_empty) } else { Vec::new() };
+    let facts: Vec<_> = more.into_iter().chain(keys).collect();
     let facts = scene.hints(&facts, cols.saturating_sub(LEAST_TEXT + 2));
     let facts_cols = line_width(&facts);
 
-    for (y, prompt) in (area.y..area.bottom()).zip(queue) {
-        let first = prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    for ((y, place), word) in (area.y..area.bottom()).zip(places).zip(words) {
+        let Some(prompt) = queue.get(place) else { continue };
         let is_first = y == area.y;
         let room = if is_first && facts_cols > 0 { cols.saturating_sub(facts_cols + 2) } else { cols };
-        let words = text::truncate(&text::one_line(first), room);
         if is_first {
-            text::put_text(buf, area.x + 1, y, label, area.width, scene.style(role));
             let width = u16::try_from(facts_cols).unwrap_or(0);
             buf.put_line(area.right().saturating_sub(1 + width), y, &facts, width);
         }
+        if let Some((word, role)) = word.or(is_first.then_some(first_word)) {
+            text::put_text(buf, area.x + 1, y, word, area.width, scene.style(role));
+        }
         let x = area.x + 1 + u16::try_from(indent).unwrap_or(0);
+        let words = text::truncate(&first_line(prompt), room);
         text::put_text(buf, x, y, &words, area.width, scene.style(Role::Text));
     }
+}
+
+/// Where keys go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Focused {
+    /// Whether the composer has the keys.
+    pub has_keys: bool,
+    /// Whether the composer is empty.
+    pub is_empty: bool,
+}
+
+/// The queue in the panel beside the transcript: a heading with the keys, and the first prompts.
+pub(super) fn side_lines(scene: &FrameContext, focus: Focused, cols: u16) -> Vec<Line<'static>> {
+    let session = scene.session;
+    let (word, role) = state_word(session);
+    let mut heading = Line::from(scene.span(role, format!("{} {word}", session.queue.len())));
+    let room = usize::from(cols).saturating_sub(line_width(&heading) + 2);
+    let keys = if focus.has_keys { keys(scene, focus.is_empty) } else { Vec::new() };
+    let keys = scene.hints(&keys, room);
+    let gap = usize::from(cols).saturating_sub(line_width(&heading) + line_width(&keys));
+    heading.push_span(scene.span(Role::Text, " ".repeat(gap)));
+    heading.spans.extend(keys.spans);
+    let mut lines = vec![heading];
+    let shown = session.queue.iter().enumerate();
+    let shown = shown.filter(|(place, _)| *place < SIDE_ROWS || session.edited_prompt() == Some(*place));
+    let count = shown.clone().count();
+    lines.extend(shown.map(|(place, prompt)| {
+        let word = special_word(session, place).map(|(word, role)| scene.span(role, format!("{word} ")));
+        let used = word.as_ref().map_or(0, |word| text::width(&word.content));
+        let room = usize::from(cols).saturating_sub(used);
+        let prompt = scene.span(Role::Text, text::truncate(&first_line(prompt), room));
+        Line { spans: word.into_iter().chain([prompt]).collect(), ..Line::default() }
+    }));
+    let hidden = session.queue.len() - count;
+    if hidden > 0 {
+        lines
+            .push(Line::from(scene.span(Role::TextDim, format!("{} {hidden} more", scene.look.glyphs.fold))));
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -84,7 +170,7 @@ mod tests {
         let rows = shown(&stage, (80, 24));
         let at = rows.lines().position(|row| row.starts_with(" queued  first ")).expect(&rows);
         let rows: Vec<&str> = rows.lines().skip(at).take(4).collect();
-        assert!(rows[0].ends_with("+2 more · ↑ edit last"), "{rows:#?}");
+        assert!(rows[0].ends_with("+2 more · ↑ edit last · F7 queue"), "{rows:#?}");
         assert_eq!(rows[1..3], ["         second", "         third"]);
         assert!(rows[3].starts_with(" ──"), "{rows:#?}");
     }

@@ -1,4 +1,4 @@
-//! The panel beside the transcript on a wide screen: plan, changed files, context and cost.
+//! The panel beside the transcript on a wide screen: plan, changed files, queued prompts, context and cost.
 //!
 //! Shows what the session has; without any of it, the transcript has the full width.
 
@@ -12,7 +12,7 @@ use super::changes::{ChangesView, counts_line};
 use super::frame_context::{FrameContext, counted, line_width};
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
-use super::{plan, status, text};
+use super::{plan, queue, status, text};
 
 /// Maximum number of files.
 const FILES_MAX: usize = 12;
@@ -33,7 +33,7 @@ pub(super) fn has_plan(scene: &FrameContext) -> bool {
 pub(super) fn is_there(scene: &FrameContext, changes: &ChangesView) -> bool {
     let session = scene.session;
     let has_items = !session.transcript.items().is_empty();
-    let has_facts = changes.files().len() > 0 || session.usage.is_some();
+    let has_facts = changes.files().len() > 0 || session.usage.is_some() || !session.queue.is_empty();
     has_items && (has_facts || has_plan(scene))
 }
 
@@ -41,13 +41,17 @@ pub(super) fn is_there(scene: &FrameContext, changes: &ChangesView) -> bool {
 pub(super) fn draw(
     scene: &FrameContext,
     changes: &ChangesView,
+    keys: queue::Focused,
     area: Rect,
     buf: &mut Canvas,
     hits: &mut HitMap,
 ) {
     let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
     let sections: Vec<Section> =
-        [files(scene, changes, inner.width), usage(scene, inner.width)].into_iter().flatten().collect();
+        [queued(scene, keys, inner.width), files(scene, changes, inner.width), usage(scene, inner.width)]
+            .into_iter()
+            .flatten()
+            .collect();
     let mut y = inner.y;
     if has_plan(scene) {
         let lines = plan::side_lines(scene, inner.width);
@@ -70,6 +74,11 @@ pub(super) fn draw(
         }
         y += 1;
     }
+}
+
+fn queued(scene: &FrameContext, keys: queue::Focused, cols: u16) -> Option<Section> {
+    let is_there = !scene.session.queue.is_empty();
+    is_there.then(|| Section { lines: queue::side_lines(scene, keys, cols), action: Action::OpenQueue })
 }
 
 fn files(scene: &FrameContext, changes: &ChangesView, cols: u16) -> Option<Section> {

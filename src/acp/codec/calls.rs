@@ -153,6 +153,10 @@ pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, Str
             let prompt = blocks.iter().map(|block| content::encode(block, can)).collect();
             (names.session_prompt, to_json(&schema::PromptRequest::new(session(id), prompt)))
         }
+        Call::Steer(id, blocks) => {
+            let prompt: Vec<_> = blocks.iter().map(|block| content::encode(block, can)).collect();
+            unstable::steer(id, &serde_json::to_value(prompt).unwrap_or_default())
+        }
         Call::SetMode(id, mode) => {
             let request = schema::SetSessionModeRequest::new(session(id), mode.0.clone());
             (names.session_set_mode, to_json(&request))

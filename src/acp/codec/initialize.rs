@@ -135,6 +135,7 @@ pub(super) fn decode(result: &str, quirks: &mut Quirks) -> Result<AgentInfo, Cal
     info.profile = quirks.profile();
     let methods = take(&mut result, &["authMethods", "auth_methods"]).map(list).unwrap_or_default();
     info.auth_methods = methods.into_iter().filter_map(auth::decode).collect();
+    info.capabilities.can_steer = !is_own_protocol && unstable::can_steer(&result);
     info.capabilities.missing_file_reads_empty = quirks.has(Quirk::MissingFileReadsEmpty);
     info.quirks = quirks.sentences();
     Ok(info)

@@ -71,6 +71,7 @@ pub(super) fn decode(
         }
         Call::ListSessions { .. } => decode_list(&mut result, out),
         Call::Prompt(..) => decode_turn(&mut result)?,
+        Call::Steer(..) => Reply::Steered { is_accepted: unstable::is_steered(&result) },
         // Missing options are unchanged, not removed.
         Call::SetOption(..) => options::decode_options(&mut result, out).map_or(Reply::Done, Reply::Options),
         Call::SetTitle(_, asked) => {

@@ -1,12 +1,12 @@
-//! Draft parts of the protocol that the official types do not contain: archive, sign-in state, providers and system
-//! prompts.
+//! Draft parts and extensions of the protocol that the official types do not contain: archive, sign-in state,
+//! providers, system prompts, and prompts during a turn.
 //!
 //! Invariant: nothing here is sent to an agent that does not advertise it.
 //! Source: the RFDs of the protocol, schema 1.15.1 with its unstable features.
 
 use serde_json::{Value, json};
 
-use crate::model::{AgentCapabilities, AuthState, AuthStatus, Call, Provider, WireSpec};
+use crate::model::{AgentCapabilities, AuthState, AuthStatus, Call, Provider, SessionId, WireSpec};
 
 use super::value::{Object, first_text, list, parse_object, rename, take};
 
@@ -29,6 +29,25 @@ pub(super) fn capabilities(told: &Object, can: &mut AgentCapabilities) {
         .is_some_and(|mode| is_there(Some(mode), "override"));
     can.tells_auth = is_there(told.get("auth").and_then(Value::as_object), "status");
     can.has_providers = is_there(Some(told), "providers");
+}
+
+/// Whether the response to `initialize` advertises prompts during a turn, in `_meta.steering.supported`.
+pub(super) fn can_steer(result: &Object) -> bool {
+    let steering = result.get("_meta").and_then(|meta| meta.get("steering"));
+    steering.and_then(|steering| steering.get("supported")) == Some(&Value::Bool(true))
+}
+
+/// Method and params of a prompt for the running turn. If there is none any more, the agent must not start one, because
+/// the end of such a turn would not be reported.
+pub(super) fn steer(session: &SessionId, prompt: &Value) -> (&'static str, String) {
+    let meta = json!({"steering": {"idleBehavior": "promptRequired"}});
+    let params = json!({"sessionId": session.as_str(), "prompt": prompt, "_meta": meta});
+    ("_session/steering", params.to_string())
+}
+
+/// Whether the agent has accepted such a prompt. Agents that do not know `idleBehavior` start a turn.
+pub(super) fn is_steered(result: &Object) -> bool {
+    matches!(first_text(result, &["outcome"]).as_deref(), Some("injected" | "startedNewTurn"))
 }
 
 /// Method and params of a draft call; `None`: not a draft call.
@@ -151,6 +170,29 @@ mod tests {
             object(json!({"sessionCapabilities": {"archive": null, "systemPrompt": false}, "auth": {}}));
         capabilities(&none, &mut can);
         assert_eq!(can, AgentCapabilities::default());
+    }
+
+    #[test]
+    fn a_prompt_for_the_running_turn_must_not_start_another_one() {
+        let told = |meta: Value| object(json!({"protocolVersion": 1, "_meta": meta}));
+        assert!(can_steer(&told(json!({"steering": {"supported": true}}))));
+        for meta in [json!({"steering": {"supported": false}}), json!({"steering": true}), json!(null)] {
+            assert!(!can_steer(&told(meta)));
+        }
+        let (method, params) = steer(&"s1".into(), &json!([{"type": "text", "text": "hi"}]));
+        assert_eq!(method, "_session/steering");
+        assert_eq!(
+            serde_json::from_str::<Value>(&params).unwrap(),
+            json!({
+                "sessionId": "s1",
+                "prompt": [{"type": "text", "text": "hi"}],
+                "_meta": {"steering": {"idleBehavior": "promptRequired"}},
+            })
+        );
+        let outcomes = ["injected", "startedNewTurn", "promptRequired", "failed", "unknown"];
+        let accepted = outcomes.map(|outcome| is_steered(&object(json!({"outcome": outcome}))));
+        assert_eq!(accepted, [true, true, false, false, false]);
+        assert!(!is_steered(&Object::new()));
     }
 
     #[test]

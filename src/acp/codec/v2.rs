@@ -56,6 +56,7 @@ pub(super) fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallEr
         return None;
     }
     let methods = take(&mut result, &["authMethods"]).map(list).unwrap_or_default();
+    let can_steer = unstable::can_steer(&result);
     let told = result.get("capabilities").and_then(Value::as_object).cloned().unwrap_or_default();
     let response: schema::InitializeResponse = match typed(Value::Object(result)) {
         Ok(response) => response,
@@ -69,7 +70,7 @@ pub(super) fn decode_initialize(result: &str) -> Option<Result<AgentInfo, CallEr
         capabilities: {
             let mut can = capabilities(&response.capabilities);
             unstable::capabilities(&told, &mut can);
-            can
+            AgentCapabilities { can_steer, ..can }
         },
         auth_methods: methods.into_iter().filter_map(auth::decode).collect(),
         ..AgentInfo::default()
@@ -147,6 +148,11 @@ pub(super) fn call(call: &Call, can: &AgentCapabilities) -> Option<(&'static str
             let blocks: Vec<v1::ContentBlock> =
                 blocks.iter().map(|block| content::encode(block, can)).collect();
             (names.session_prompt, json!({"sessionId": id.as_str(), "prompt": blocks}).to_string())
+        }
+        Call::Steer(id, blocks) => {
+            let prompt: Vec<v1::ContentBlock> =
+                blocks.iter().map(|block| content::encode(block, can)).collect();
+            unstable::steer(id, &serde_json::to_value(prompt).unwrap_or_default())
         }
         Call::SetOption(id, option, value) => {
             let value = match value {

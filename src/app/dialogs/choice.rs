@@ -7,7 +7,7 @@ use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State};
 use crate::model::{Action, LineEdit, StoreJob, Target};
 
 use super::stack::{ALL_LINES, close_top, scroll, scroll_body};
-use super::{moved, open};
+use super::{moved, open, rewind};
 
 /// Handles an action in a question with a few answers.
 pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
@@ -118,6 +118,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
             let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
             fx.push(Effect::Store(StoreJob::Export { uid: uid.clone(), form: *form, folder }));
         }
+        ChoiceOutcome::Rewind(key, item, way) => rewind::go_back(state, *key, *item, *way, now, fx),
         ChoiceOutcome::Fork(key, at) => operations::fork_session(state, *key, *at, now, fx),
     }
 }

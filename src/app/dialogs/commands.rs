@@ -12,8 +12,8 @@ use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
 
 use super::obstacle::{mode_option, model_option, obstacle};
 use super::{
-    choice, inbox, jump, leave, line_dialog, picker, pickers, places, providers, queue, rows, say, search,
-    sessions, stack, tabs,
+    choice, history, inbox, jump, leave, line_dialog, picker, pickers, places, providers, queue, rewind,
+    rows, say, search, sessions, stack, tabs,
 };
 
 /// Whether the action is allowed while a request of the agent is open: it only opens a list or another session, and
@@ -108,7 +108,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             say(state, text, fx);
         }
         Action::CancelTurn => operations::cancel_turn(state, key, now, fx),
-        Action::OpenHistory => pickers::open_history(state),
+        Action::OpenHistory => history::open(state, fx),
         Action::KillCommand => operations::stop_part(state, key, now, fx),
         Action::ArchiveSession => operations::archive_session(state, key, fx),
         Action::OpenProviders => providers::open(state),
@@ -167,6 +167,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             }
         }
         Action::OpenQueue => queue::open(state, fx),
+        Action::Rewind => rewind::open(state, fx),
         Action::NewSession => operations::new_session(state, now, fx),
         Action::ForkSession => sessions::fork_session(state, key, now, fx),
         Action::RenameSession => line_dialog::open_title(state, key),

@@ -9,7 +9,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::{Action, SessionKey};
 
-use super::{grace, items, mentions, moved, picker, pickers, say, slash};
+use super::{grace, items, mentions, moved, picker, pickers, queue, say, slash};
 use crate::app::state::fuzzy;
 
 /// The most completions to offer. Some agents have thousands of commands; typing more letters finds the others.
@@ -95,16 +95,17 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         // The view inserts the line break.
         Action::NewLine => {}
         Action::HistoryPrevious | Action::Up => {
-            if !walk_completions(state, -1) && !take_back(state, fx) {
+            if !walk_completions(state, -1) && !edit_queued(state, fx) {
                 history_previous(state, fx);
             }
         }
         Action::HistoryNext | Action::Down => {
-            if !walk_completions(state, 1) {
+            if !walk_completions(state, 1) && !queue::edit_other(state, 1, fx) {
                 history_next(state, fx);
             }
         }
         Action::Complete | Action::NextField => complete(state, fx),
+        Action::SendNow | Action::Steer => queue::send(state, action, now, fx),
         Action::EditDraft => {
             if let Some(session) = state.active_session() {
                 let (text, folder) = (session.draft.clone(), session.place.cwd.clone());
@@ -130,6 +131,9 @@ pub fn close_completions(state: &mut State) -> bool {
 
 /// Clears the draft and adds it to the history; the view can undo that. Returns whether there was any text.
 pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
+    if queue::leave_edit(state, fx) {
+        return true;
+    }
     let Some(session) = state.sessions.get_mut(&state.active) else { return false };
     leave_history(session, fx);
     if session.draft.is_empty() {
@@ -154,13 +158,15 @@ pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Replaces the draft with a prompt of the history, and adds the old draft to the history.
+/// Replaces the draft with an earlier prompt, as an edit that can be undone, and adds the old draft to the history.
 pub fn recall(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     leave_history(session, fx);
-    let draft = std::mem::take(&mut session.draft);
+    let draft = std::mem::replace(&mut session.draft, text.clone());
     operations::remember(session, &draft, fx);
-    set_draft(state, text, fx);
+    state.user.completion = 0;
+    state.user.dismissed = None;
+    fx.push(Effect::View(ViewCommand::ReplaceDraft(text)));
 }
 
 /// Replaces the draft that was opened in an editor. If it has changed since then, that text is added to the history.
@@ -196,9 +202,20 @@ pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
     set_draft(state, draft, fx);
 }
 
-/// Sends the draft; `operations` queues it if it cannot be sent yet. A partly typed command is completed first.
-fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+/// Sends the draft; `operations` queues it if it cannot be sent yet. A partly typed command is completed first. An edited
+/// prompt returns to its place in the queue.
+pub fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
+    if session.prompts.editing().is_some() {
+        if is_completed_by_enter(state) {
+            complete(state, fx);
+            return;
+        }
+        let key = session.key;
+        queue::finish_edit(state, fx);
+        operations::send_next(state, key, now, fx);
+        return;
+    }
     let key = session.key;
     let text = session.draft.clone();
     if !is_completed_by_enter(state)
@@ -298,15 +315,19 @@ fn selected(state: &State) -> isize {
     isize::try_from(selected_completion(state)).unwrap_or_default()
 }
 
-/// Moves the last queued prompt to an empty composer. Returns whether there was one.
-fn take_back(state: &mut State, fx: &mut Vec<Effect>) -> bool {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return false };
-    if !session.draft.is_empty() || session.history_index.is_some() {
-        return false;
+/// Edits the last queued prompt if the composer is empty, and the one before if one is being edited. Returns whether
+/// there was one.
+fn edit_queued(state: &mut State, fx: &mut Vec<Effect>) -> bool {
+    let Some(session) = state.active_session() else { return false };
+    if session.prompts.editing().is_some() {
+        return queue::edit_other(state, -1, fx);
     }
-    let last = session.queue.len().checked_sub(1).and_then(|last| session.unqueue(last));
-    let Some(text) = last else { return false };
-    set_draft(state, text, fx);
+    let last = session.queue.len().checked_sub(1);
+    let is_free = session.draft.is_empty() && session.history_index.is_none();
+    let Some(last) = last.filter(|last| is_free && session.steered_prompt() != Some(*last)) else {
+        return false;
+    };
+    queue::edit(state, last, fx);
     true
 }
 

@@ -17,6 +17,8 @@ use super::{picker, say};
 
 /// Maximum number of rows in the outline; the last ones are retained.
 const MOST_ROWS: usize = 5_000;
+/// Width of the column for the kind of an item.
+const KIND_COLS: usize = 8;
 /// Maximum number of characters in a row.
 const MOST_CHARS: usize = 160;
 
@@ -113,21 +115,35 @@ fn is_stop(item: &Item, stop: Stop) -> bool {
 
 fn open_outline(state: &mut State, fx: &mut Vec<Effect>) {
     if !operations::ask_for_all(state, Action::OpenOutline, fx) {
-        open_list(state, "Outline", |_| true, fx);
+        open_list(state, "Outline", PickerKind::Outline, |_| true, fx);
     }
 }
 
-/// Opens the outline of the prompts alone.
-pub fn open_prompts(state: &mut State, fx: &mut Vec<Effect>) {
-    open_list(state, "Prompts", |item| is_stop(item, Stop::Prompt), fx);
+/// Opens the list of the prompts alone.
+pub fn open_prompts(state: &mut State, kind: PickerKind, fx: &mut Vec<Effect>) {
+    open_list(state, "Prompts", kind, is_prompt, fx);
 }
 
-fn open_list(state: &mut State, title: &str, is_wanted: fn(&Item) -> bool, fx: &mut Vec<Effect>) {
+/// Whether the item is a prompt of the user.
+pub fn is_prompt(item: &Item) -> bool {
+    is_stop(item, Stop::Prompt)
+}
+
+fn open_list(
+    state: &mut State,
+    title: &str,
+    kind: PickerKind,
+    is_wanted: fn(&Item) -> bool,
+    fx: &mut Vec<Effect>,
+) {
     let Some(session) = state.active_session() else { return };
     let mut rows: Vec<PickerRow> = Vec::new();
     let mut is_cut = false;
     for item in session.transcript.items().iter().rev().filter(|item| is_wanted(item)) {
-        if let Some(row) = row(item, session) {
+        if let Some(mut row) = row(item, session) {
+            if kind == PickerKind::Rewind {
+                row.label = row.label.split_off(KIND_COLS);
+            }
             if rows.len() == MOST_ROWS {
                 is_cut = true;
                 break;
@@ -140,7 +156,7 @@ fn open_list(state: &mut State, title: &str, is_wanted: fn(&Item) -> bool, fx: &
         say(state, "The transcript is empty.", fx);
         return;
     }
-    let mut outline: Picker = picker::new(PickerKind::Outline, title, rows);
+    let mut outline: Picker = picker::new(kind, title, rows);
     outline.selected = nearest(&outline.rows, session);
     outline.note = is_cut.then(|| format!("Showing the last {MOST_ROWS}. Use search to find others."));
     picker::push(state, outline);
@@ -210,7 +226,7 @@ fn row(item: &Item, session: &Session) -> Option<PickerRow> {
     let text = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     Some(PickerRow {
         value: PickerValue::Item(item.id),
-        label: format!("{kind:<8}{}", text.chars().take(MOST_CHARS).collect::<String>()),
+        label: format!("{kind:<KIND_COLS$}{}", text.chars().take(MOST_CHARS).collect::<String>()),
         detail: String::new(),
         right: if is_failure(&item.body) { "failed".to_owned() } else { String::new() },
         group: None,

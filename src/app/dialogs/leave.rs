@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use crate::app::lifecycle::operations;
 use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, TimerId, Turn};
+use crate::model::Action;
 
 use super::{
-    asks, changes, composer, first_ask, grace, inbox, jump, obstacle, say, search, stack, takes_input,
+    asks, changes, commands, composer, first_ask, grace, inbox, jump, obstacle, queue, say, search, stack,
+    takes_input,
 };
 
 /// How long the first of two presses counts.
@@ -49,6 +51,7 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     } else if composer::close_completions(state)
         || search::close(state)
         || stop_browsing(state)
+        || queue::leave_edit(state, fx)
         || jump::show_all(state)
     {
         // Closing the dialog is the only effect of this press.
@@ -81,11 +84,11 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 fn list_prompts(state: &mut State, last_escape: Option<Instant>, now: Instant, fx: &mut Vec<Effect>) {
     if is_within(last_escape, now) {
         state.flash = None;
-        jump::open_prompts(state, fx);
+        commands::on_action(state, Action::Rewind, now, fx);
         return;
     }
     state.user.last_escape = Some(now);
-    state.flash = Some("Press again to list your prompts".to_owned());
+    state.flash = Some("Press again to go back to an earlier prompt".to_owned());
     fx.push(Effect::Timer(TimerId::Flash, AGAIN));
 }
 

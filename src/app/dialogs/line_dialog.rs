@@ -1,4 +1,4 @@
-//! The single-line input dialog: a title, a queued prompt, the variables of a sign-in in turn.
+//! The single-line input dialog: a title, the variables of a sign-in in turn.
 
 use crate::app::state::modal;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, State};
 use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
-use super::{composer, providers, queue, say};
+use super::providers;
 
 /// The help for a title while the agent cannot be updated.
 pub(super) const RENAMED_LATER: &str =
@@ -98,9 +98,7 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(Modal::Line(dialog)) = state.modals.last_mut() else { return };
     let text = dialog.input.text.trim().to_owned();
     match dialog.purpose.clone() {
-        LinePurpose::Title(_) | LinePurpose::KeptTitle(_) | LinePurpose::QueuedPrompt { .. }
-            if text.is_empty() =>
-        {
+        LinePurpose::Title(_) | LinePurpose::KeptTitle(_) if text.is_empty() => {
             dialog.problem = Some("Type a value.".to_owned());
         }
         LinePurpose::Title(key) => {
@@ -111,12 +109,6 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         LinePurpose::KeptTitle(uid) => {
             state.modals.pop();
             fx.push(Effect::Store(StoreJob::Rename { uid, title: text }));
-        }
-        LinePurpose::QueuedPrompt { place, before } => {
-            state.modals.pop();
-            if !queue::replace(state, place, &before, text.clone()) {
-                keep_edited_prompt(state, text, fx);
-            }
         }
         LinePurpose::ProviderUrl { conn, id, api } => {
             let taken = providers::take_url(state, conn, id, api, &text, fx);
@@ -151,13 +143,4 @@ fn refuse(state: &mut State, taken: Result<(), String>) {
     if let (Err(problem), Some(Modal::Line(dialog))) = (taken, state.modals.last_mut()) {
         dialog.problem = Some(problem);
     }
-}
-
-/// The prompt was sent while it was edited: the new text must not be lost.
-fn keep_edited_prompt(state: &mut State, text: String, fx: &mut Vec<Effect>) {
-    state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
-    let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
-    let both = if draft.is_empty() { text } else { format!("{draft}\n{text}") };
-    composer::set_draft(state, both, fx);
-    say(state, "The prompt was already sent. Your edit is in the prompt line.", fx);
 }

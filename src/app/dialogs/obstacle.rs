@@ -49,6 +49,15 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         }
         Action::SignOut => unless(can.can_log_out, "The agent does not support signing out."),
         Action::OpenQueue => unless(!session.queue.is_empty(), "No queued prompts."),
+        Action::SendNow => {
+            unless(!session.queue.is_empty() || !session.draft.trim().is_empty(), "The prompt is empty.")
+        }
+        Action::Steer if !can.can_steer => Some("The agent does not accept prompts during a turn."),
+        Action::Steer if !session.turn.is_running() => Some("No turn is running."),
+        Action::Steer => {
+            unless(!session.queue.is_empty() || !session.draft.trim().is_empty(), "The prompt is empty.")
+        }
+        Action::Rewind => unless(session.turn_count > 0, "No prompts in this session yet."),
         Action::CancelTurn => unless(can_cancel(state), "No turn to cancel."),
         Action::OpenConnection => unless(session.conn.is_some(), "No agent running."),
         Action::SendAgain => unless(session.failed_prompt.is_some(), "No failed prompt."),
@@ -87,7 +96,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(!session.transcript.items().is_empty(), "The transcript is empty.")
         }
         Action::Submit => unless(!session.draft.trim().is_empty(), "The prompt is empty."),
-        Action::HistoryPrevious | Action::HistoryNext | Action::OpenHistory => {
+        Action::HistoryPrevious | Action::HistoryNext => {
             unless(!session.history.is_empty(), "No prompt history in this folder.")
         }
         _ => None,
@@ -102,7 +111,9 @@ pub fn fitting(state: &State) -> Vec<Action> {
         fitting.push(Action::OpenAttention);
     }
     if session.turn.is_running() {
-        fitting.extend([Action::CancelTurn, Action::OpenQueue, Action::KillCommand]);
+        let of_turn =
+            [Action::CancelTurn, Action::SendNow, Action::Steer, Action::OpenQueue, Action::KillCommand];
+        fitting.extend(of_turn);
     }
     if session.failed_prompt.is_some() {
         fitting.push(Action::SendAgain);

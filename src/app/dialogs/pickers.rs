@@ -81,12 +81,6 @@ pub fn open_hand_over(state: &mut State, fx: &mut Vec<Effect>) {
     picker::push(state, picker);
 }
 
-/// Opens the prompt history of the folder.
-pub fn open_history(state: &mut State) {
-    let history = picker::new(PickerKind::History, "Prompt history", rows::history(state));
-    picker::push(state, history);
-}
-
 /// Opens the list of granted permissions.
 pub fn open_grants(state: &mut State) {
     let mut picker = picker::new(PickerKind::Grant, "Saved permissions", rows::grants(state));

@@ -9,8 +9,8 @@ use crate::model::{
 };
 
 use super::{
-    composer, copy, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers, rows, say,
-    stack, tabs,
+    composer, copy, history, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers,
+    rewind, rows, say, stack, tabs,
 };
 
 /// Rows moved by a page key.
@@ -36,6 +36,14 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::Left | Action::Right => {
             picker.filter.apply(if action == Action::Left { &LineEdit::Left } else { &LineEdit::Right });
+            return true;
+        }
+        Action::NextScope | Action::ReadSession if matches!(picker.kind, PickerKind::History { .. }) => {
+            if action == Action::NextScope {
+                history::toggle(state, fx);
+            } else {
+                history::open_session(state, now, fx);
+            }
             return true;
         }
         Action::OpenPalette if picker.kind == PickerKind::Palette => {
@@ -75,6 +83,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     match (kind, value) {
         (_, PickerValue::Action(action)) => on_command(state, action, now, fx),
         (_, PickerValue::Target(target)) => on_open(state, target, fx),
+        (PickerKind::Rewind, PickerValue::Item(id)) => rewind::choose(state, id),
         (_, PickerValue::Item(id)) => jump::go_to(state, id, fx),
         (_, PickerValue::Only(only)) => {
             if let Some(session) = state.sessions.get_mut(&key) {
@@ -88,6 +97,8 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             PickerKind::Palette
             | PickerKind::Copy
             | PickerKind::Outline
+            | PickerKind::Rewind
+            | PickerKind::History { .. }
             | PickerKind::Only
             | PickerKind::Place,
             PickerValue::Id(_),
@@ -121,7 +132,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                 operations::hand_over(state, key, spec, now, fx);
             }
         }
-        (PickerKind::History, PickerValue::Id(text)) => composer::recall(state, text, fx),
+        (_, PickerValue::Prompt(prompt)) => composer::recall(state, prompt.text, fx),
         (PickerKind::Grant, PickerValue::Id(id)) => {
             operations::revoke(state, &id, fx);
             say(state, "Permission revoked.", fx);

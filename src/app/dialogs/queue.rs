@@ -1,10 +1,13 @@
-//! The dialog of queued prompts: edit, remove, move.
+//! Queued prompts: their dialog, and editing one in the composer.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
-use crate::app::{Effect, LineDialog, LineInput, LinePurpose, Modal, State};
+use crate::app::lifecycle::operations;
+use crate::app::{Effect, Modal, QueueEdit, State, Turn, ViewCommand};
 use crate::model::Action;
 
+use super::obstacle::obstacle;
 use super::{composer, moved, say};
 
 /// Opens the dialog if there are queued prompts.
@@ -18,7 +21,7 @@ pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
 }
 
 /// Handles an action in the dialog.
-pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let count = queue_of(state).map_or(0, VecDeque::len);
     let Some(Modal::Queue { selected }) = state.modals.last_mut() else { return false };
     // The queue may have advanced since the last key.
@@ -43,42 +46,122 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
             let place = *selected;
             edit(state, place, fx);
         }
+        Action::SendNow | Action::Steer => send(state, action, now, fx),
         _ => return false,
     }
     true
 }
 
-/// Replaces an edited prompt at its current position; returns false if it has left the queue.
-pub fn replace(state: &mut State, place: usize, before: &str, text: String) -> bool {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return false };
-    // Prompts only leave at the front, so it is at its old position or before it.
-    let now_at = (0..=place).rev().find(|at| session.queue.get(*at).is_some_and(|queued| queued == before));
-    let Some(queued) = now_at.and_then(|at| session.queue.get_mut(at)) else { return false };
-    *queued = text;
+/// Opens a queued prompt in the composer. It stays in the queue, and is not sent meanwhile.
+pub fn edit(state: &mut State, place: usize, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    let Some(text) = session.queue.get(place).cloned() else { return };
+    if session.steered_prompt() == Some(place) {
+        return;
+    }
+    let draft = if let Some(former) = session.prompts.take_edit() {
+        former.draft
+    } else {
+        // The draft is restored after the edit, unless parlor ends before.
+        let draft = std::mem::take(&mut session.draft);
+        operations::remember(session, &draft, fx);
+        draft
+    };
+    session.prompts.unqueued(session.queue.len() - place);
+    session.prompts.edit(QueueEdit { place, text: text.clone(), draft });
+    state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    composer::set_draft(state, text, fx);
+}
+
+/// Edits the queued prompt before or after the one that is being edited, as long as that is unchanged. Returns whether
+/// there is one.
+pub fn edit_other(state: &mut State, by: isize, fx: &mut Vec<Effect>) -> bool {
+    let Some(session) = state.active_session() else { return false };
+    let is_unchanged = session.prompts.editing().is_some_and(|edit| edit.text == session.draft);
+    let place = session.edited_prompt().and_then(|place| place.checked_add_signed(by));
+    let Some(place) = place.filter(|place| is_unchanged && *place < session.queue.len()) else {
+        return false;
+    };
+    edit(state, place, fx);
     true
 }
 
-fn edit(state: &mut State, place: usize, fx: &mut Vec<Effect>) {
-    let Some(text) = queue_of(state).and_then(|queue| queue.get(place)).cloned() else { return };
-    if !text.contains('\n') {
-        state.modals.push(Modal::Line(LineDialog {
-            title: "Edit queued prompt".to_owned(),
-            help: "Sent after the prompts before it.".to_owned(),
-            input: LineInput::new(&text),
-            is_secret: false,
-            problem: None,
-            purpose: LinePurpose::QueuedPrompt { place, before: text },
-        }));
+/// Ends the edit of a queued prompt: the draft replaces it, and an empty draft removes it. Returns its place, if one
+/// was edited and is still queued.
+pub fn finish_edit(state: &mut State, fx: &mut Vec<Effect>) -> Option<usize> {
+    let session = state.sessions.get_mut(&state.active)?;
+    let place = session.edited_prompt();
+    let edit = session.prompts.take_edit()?;
+    let text = std::mem::replace(&mut session.draft, edit.draft);
+    let place = place.filter(|place| {
+        if text.trim().is_empty() {
+            session.unqueue(*place);
+            return false;
+        }
+        if let Some(queued) = session.queue.get_mut(*place) {
+            queued.clone_from(&text);
+        }
+        true
+    });
+    let is_kept = place.is_some() || text.trim().is_empty();
+    if !is_kept {
+        // It was removed from the queue meanwhile.
+        session.queue.push_back(text.clone());
+    }
+    if text != edit.text {
+        operations::remember(session, &text, fx);
+    }
+    if !text.trim().is_empty() && matches!(session.turn, Turn::Cancelling { .. }) {
+        session.prompts.queued_since_cancel();
+    }
+    let last = session.queue.len().checked_sub(1);
+    composer::show_draft(state, fx);
+    if is_kept { place } else { last }
+}
+
+/// Ends the edit of a queued prompt without a change. Returns whether one was edited.
+pub fn leave_edit(state: &mut State, fx: &mut Vec<Effect>) -> bool {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return false };
+    let Some(edit) = session.prompts.take_edit() else { return false };
+    let text = std::mem::replace(&mut session.draft, edit.draft);
+    if text != edit.text {
+        operations::remember(session, &text, fx);
+    }
+    composer::show_draft(state, fx);
+    true
+}
+
+/// Sends the draft, or the selected or last queued prompt: next, or into the running turn.
+pub fn send(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    if let Some(why) = obstacle(state, action) {
+        say(state, why, fx);
         return;
     }
-    // Multi-line prompts are edited in the composer.
-    if state.active_session().is_some_and(|session| !session.draft.trim().is_empty()) {
-        say(state, "This prompt has several lines. Send or clear your draft first.", fx);
-        return;
-    }
-    remove(state, place);
+    let key = state.active;
+    let place = match state.modals.last() {
+        Some(Modal::Queue { selected }) => *selected,
+        _ => {
+            let count = queue_of(state).map_or(0, VecDeque::len);
+            let is_edit = state.active_session().is_some_and(|session| session.prompts.editing().is_some());
+            let edited = finish_edit(state, fx);
+            let is_draft = !is_edit && state.active_session().is_some_and(|it| !it.draft.trim().is_empty());
+            if is_draft {
+                composer::submit(state, now, fx);
+            }
+            let queued = queue_of(state).map_or(0, VecDeque::len);
+            if is_edit && edited.is_none() || is_draft && queued <= count {
+                return;
+            }
+            edited.unwrap_or(queued.saturating_sub(1))
+        }
+    };
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
-    composer::set_draft(state, text, fx);
+    if action == Action::Steer {
+        operations::steer(state, key, place, fx);
+    } else {
+        operations::send_now(state, key, place, now, fx);
+    }
+    fx.push(Effect::View(ViewCommand::ScrollEnd));
 }
 
 fn remove(state: &mut State, place: usize) {

@@ -1,7 +1,5 @@
 //! The rows of each picker, made from the state.
 
-use std::collections::HashSet;
-
 use crate::app::state::fuzzy::{self, Texts};
 use crate::app::{AUTO_THEME, ListedGrant, PickerRow, PickerValue, State, granted};
 use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId, PaletteCommand};
@@ -33,15 +31,6 @@ pub fn palette(state: &State) -> Vec<PickerRow> {
             is_current: false,
         })
         .collect()
-}
-
-/// The prompts of the folder's history, each once, the latest first.
-pub fn history(state: &State) -> Vec<PickerRow> {
-    let Some(session) = state.active_session() else { return Vec::new() };
-    let mut seen = HashSet::new();
-    let prompts = session.history.iter().rev().filter(|text| seen.insert(text.as_str()));
-    let label = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    prompts.map(|text| id_row(text, &label(text), None, false)).collect()
 }
 
 /// Other words that find a row.

@@ -31,6 +31,7 @@ const COMMANDS: &[(&str, &[&str], Action)] = &[
     ("search", &["find"], Action::OpenSearch),
     ("outline", &["timeline"], Action::OpenOutline),
     ("queue", &[], Action::OpenQueue),
+    ("rewind", &["undo"], Action::Rewind),
     ("inbox", &[], Action::OpenAttention),
     ("cancel", &["stop"], Action::CancelTurn),
     ("retry", &[], Action::SendAgain),

@@ -15,7 +15,8 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentSpec, ConnId, ContentBlock, Record, ResourceBody, Role, SessionKey, ToolKind, ToolStatus,
+    Action, AgentSpec, ConnId, ContentBlock, ItemId, Record, ResourceBody, Role, SessionKey, Setting,
+    ToolKind, ToolStatus,
 };
 
 use super::{call, conn, history, tabs};
@@ -38,39 +39,89 @@ const TAG: &str = "earlier_conversation";
 /// Opens a session with another agent whose first prompt includes this session's conversation.
 pub fn hand_over(state: &mut State, from: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
     let from = lookup::root_of(state, from);
-    let is_part = |session: &Session| session.read_only.as_ref().is_some_and(|it| it.later.is_some());
-    if state.sessions.get(&from).is_some_and(is_part) {
-        let words = "Only part of this session is loaded. Open it from the session list to hand it over.";
-        call::flash(state, words, fx);
+    if is_part(state, from, fx) {
         return;
     }
-    let Some(text) = document(state, from) else {
+    let Some(text) = document(state, from, None) else {
         call::flash(state, "Nothing to hand over yet.", fx);
         return;
     };
+    let name = spec.name.clone();
+    begin_beside(state, from, Some(text), spec, Vec::new(), now, fx);
+    if let Some(source) = state.sessions.get_mut(&from) {
+        record::say(source, format!("Conversation handed over to {name}."), None);
+    }
+}
+
+/// Opens a session with the same agent whose first prompt includes the conversation before an item.
+pub fn hand_over_before(
+    state: &mut State,
+    from: SessionKey,
+    item: ItemId,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(spec) = agent_of(state, from) else { return };
+    if !is_part(state, from, fx) {
+        let chosen = state.sessions.get(&from).map(|session| session.settings.chosen().to_vec());
+        let text = document(state, from, Some(item));
+        begin_beside(state, from, text, spec, chosen.unwrap_or_default(), now, fx);
+    }
+}
+
+/// The agent of a session, running or not.
+pub fn agent_of(state: &State, key: SessionKey) -> Option<AgentSpec> {
+    let kept = state.sessions.get(&key).and_then(|session| session.recorder.agent());
+    let known = || {
+        let (name, ..) = kept?;
+        state.setup.agents.iter().find(|choice| choice.spec.name == *name).map(|choice| choice.spec.clone())
+    };
+    state.conn_of(key).map(|conn| conn.spec.clone()).or_else(known)
+}
+
+/// Whether only a part of the session is loaded, which cannot be handed over; says so.
+fn is_part(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) -> bool {
+    let is_part = |session: &Session| session.read_only.as_ref().is_some_and(|it| it.later.is_some());
+    let is_part = state.sessions.get(&from).is_some_and(is_part);
+    if is_part {
+        let words = "Only part of this session is loaded. Open it from the session list to hand it over.";
+        call::flash(state, words, fx);
+    }
+    is_part
+}
+
+/// Opens a session that continues another one, with its conversation if there is any.
+fn begin_beside(
+    state: &mut State,
+    from: SessionKey,
+    text: Option<String>,
+    spec: AgentSpec,
+    chosen: Vec<Setting>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
     let agent = agent_name(state, from);
     let key = state.add_session();
     let Some(source) = state.sessions.get(&from) else { return };
     let (place, name) = (source.place.clone(), session_title(source));
-    let size = size_words(text.len());
     if let Some(session) = state.sessions.get_mut(&key) {
         fx.push(Effect::ReadGit { session: key, folder: place.cwd.clone() });
         session.place = place;
-        record::say(
-            session,
-            format!("Continued from a session with {agent}: {name}"),
-            Some(format!(
-                "The conversation ({size}) is sent to {} with your first prompt. The agent does not have \
+        session.settings.set_chosen(chosen);
+        let detail = text.as_ref().map(|text| {
+            format!(
+                "The conversation ({}) is sent to {} with your first prompt. The agent does not have \
                     this history.",
+                size_words(text.len()),
                 spec.name
-            )),
-        );
-        set(session, text, agent);
+            )
+        });
+        record::say(session, format!("Continued from a session with {agent}: {name}"), detail);
+        if let Some(text) = text {
+            set(session, text, agent);
+        }
     }
     recorder::link(state, from, key, None);
-    if let Some(source) = state.sessions.get_mut(&from) {
-        record::say(source, format!("Conversation handed over to {}.", spec.name), None);
-    }
     tabs::activate(state, key, now, fx);
     history::init_history(state, key, fx);
     conn::start_agent(state, key, spec, now, fx);
@@ -83,7 +134,7 @@ pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
         return;
     }
     let agent = agent_name(state, key);
-    let Some(text) = document(state, key) else {
+    let Some(text) = document(state, key, None) else {
         call::flash(state, "Nothing to send yet.", fx);
         return;
     };
@@ -110,7 +161,7 @@ fn set(session: &mut Session, text: String, agent: String) {
 /// The offer to send the conversation, for the notice that the agent does not have it; `None`: it is empty. Accepted by
 /// [`crate::model::Action::HandOver`].
 pub(in crate::app) fn offer(state: &State, key: SessionKey) -> Option<String> {
-    let size = size_words(document(state, key)?.len());
+    let size = size_words(document(state, key, None)?.len());
     let keys = state.setup.palette.iter().find(|command| command.action == Action::HandOver);
     let how = match keys {
         Some(command) if !command.keys.is_empty() => command.keys.clone(),
@@ -167,20 +218,21 @@ fn size_words(bytes: usize) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
 }
 
-/// The conversation as a document of at most the configured size; `None` if it is empty.
-fn document(state: &State, key: SessionKey) -> Option<String> {
+/// The conversation, or the part before an item, as a document of at most the configured size; `None` if it is empty.
+fn document(state: &State, key: SessionKey, before: Option<ItemId>) -> Option<String> {
     let most = match state.setup.handover_bytes {
         0 => DEFAULT_BYTES,
         bytes => bytes.max(LEAST_BYTES),
     };
     let session = state.sessions.get(&key)?;
     let agent = agent_name(state, key);
-    write_document(session, &agent, most)
+    let items = session.transcript.items();
+    let end = before.map_or(Some(items.len()), |id| session.transcript.index_of(id))?;
+    write_document(session, items.get(..end)?, &agent, most)
 }
 
 /// Writes the document: as many complete items from the end as fit, and the first prompt.
-fn write_document(session: &Session, agent: &str, max_bytes: usize) -> Option<String> {
-    let items = session.transcript.items();
+fn write_document(session: &Session, items: &[Item], agent: &str, max_bytes: usize) -> Option<String> {
     // A summary by the agent says more than truncated text.
     let is_summary = |item: &Item| matches!(&item.body, ItemBody::Compaction { summary, .. } if !summary.trim().is_empty());
     let begin = items.iter().rposition(is_summary).unwrap_or(0);

@@ -8,23 +8,22 @@ use crate::model::{PromptJob, PromptTakes, SessionKey, mentions};
 /// Maximum number of prompts in a session's history.
 const MOST_HISTORY: usize = 1_000;
 
-/// Has the files of a prompt read. Returns false if it refers to nothing.
+/// Has the files of a prompt read. Returns the prompt if it refers to nothing.
 pub(super) fn prepare(
     state: &mut State,
     key: SessionKey,
-    text: &str,
-    shows_item: bool,
+    preparing: Preparing,
     fx: &mut Vec<Effect>,
-) -> bool {
-    if mentions(text).is_empty() {
-        return false;
+) -> Result<(), Preparing> {
+    if mentions(&preparing.text).is_empty() {
+        return Err(preparing);
     }
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
-    let Some(session) = state.sessions.get_mut(&key) else { return false };
+    let Some(session) = state.sessions.get_mut(&key) else { return Err(preparing) };
     let place = &session.place;
     fx.push(Effect::PreparePrompt(PromptJob {
         session: key,
-        text: text.to_owned(),
+        text: preparing.text.clone(),
         folder: place.far.is_none().then(|| place.cwd.clone()),
         roots: place.roots(),
         takes: PromptTakes {
@@ -33,8 +32,8 @@ pub(super) fn prepare(
             embedded: can.prompt_embedded_context,
         },
     }));
-    session.prompts.prepare(Preparing { text: text.to_owned(), shows_item });
-    true
+    session.prompts.prepare(preparing);
+    Ok(())
 }
 
 /// Puts a prompt into the composer, or into the queue if the composer is in use.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::model::{AgentCommand, CallError, CallTag, ConnId, Purpose, Reply};
 
-use super::{auth, call, choices, close, listing, open, providers, titles, turn, unstable};
+use super::{auth, call, choices, close, listing, open, providers, steer, titles, turn, unstable};
 use crate::app::state::texts;
 use crate::app::{Effect, State};
 
@@ -30,6 +30,7 @@ pub(in crate::app) fn on_replied(
     }
     match &tag.purpose {
         Purpose::Prompt(key) => turn::on_reply(state, conn, *key, tag.number, result, now, fx),
+        Purpose::Steer(key) => steer::on_steered(state, *key, tag.number, result, now, fx),
         Purpose::NewSession(key)
         | Purpose::LoadSession(key)
         | Purpose::ResumeSession(key)

@@ -12,7 +12,7 @@ use crate::model::{
     StopReason, ToolStatus, TurnOutcome, TurnUsage,
 };
 
-use super::{archive, asks, auth, call, conn, handover, late, open, prompt, tabs};
+use super::{archive, asks, auth, call, conn, handover, late, open, prompt, steer, tabs};
 use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{lookup, texts};
 use crate::app::{
@@ -64,13 +64,21 @@ pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx
     if matches!(session.turn, Turn::Cancelling { .. }) {
         session.prompts.queued_since_cancel();
     }
-    if session.holds_prompts() && !session.turn.is_running() {
-        session.prompts.send_when_ready(true);
+    if !session.turn.is_running() {
+        send_when_open(state, key, now, fx);
     }
-    if session.phase == SessionPhase::Ready {
+}
+
+/// Has the queue sent as soon as the session is open, and opens what it needs for that.
+fn send_when_open(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if session.phase == SessionPhase::Ready && !session.holds_prompts() {
         return;
     }
     session.prompts.send_when_ready(true);
+    if session.phase == SessionPhase::Ready {
+        return;
+    }
     let conn = session.conn;
     if session.read_only.is_some() {
         // Sending a prompt continues a read-only session.
@@ -127,7 +135,7 @@ pub(in crate::app) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx
     };
     let may_send = session.prompts.take_send_when_ready();
     // The files of a prompt from before a restart are read again.
-    if let Some(Preparing { text, .. }) = session.prompts.take_preparing() {
+    if let Some(Preparing { text, is_steer: false, .. }) = session.prompts.take_preparing() {
         session.queue.push_front(text);
     }
     if let Some(text) = session.prompts.take_unsent() {
@@ -143,10 +151,33 @@ pub(in crate::app) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx
     }
 }
 
-fn send_next(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.can_prompt()) else {
+/// Sends a queued prompt next, and cancels the running turn. The others keep their order.
+pub fn send_now(state: &mut State, key: SessionKey, place: usize, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(text) = session.unqueue(place) else { return };
+    session.queue.push_front(text);
+    match session.turn {
+        Turn::Idle if session.can_prompt() => send_next(state, key, now, fx),
+        Turn::Idle => send_when_open(state, key, now, fx),
+        Turn::Cancelling { .. } => session.prompts.send_now(),
+        Turn::Running { .. } => {
+            session.prompts.send_now();
+            cancel_turn(state, key, now, fx);
+        }
+    }
+}
+
+/// Sends the first queued prompt, unless the user is editing it.
+pub fn send_next(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if session.prompts.steering().is_some() {
+        // The response of the agent tells whether that prompt is still to be sent.
+        session.prompts.send_when_ready(true);
         return;
-    };
+    }
+    if !session.can_prompt() || !session.is_first_free() {
+        return;
+    }
     if let Some(text) = session.queue.pop_front() {
         begin(state, key, text, true, now, fx);
     }
@@ -168,9 +199,8 @@ fn begin(
         send_next(state, key, now, fx);
         return;
     }
-    if prompt::prepare(state, key, &text, shows_item, fx) {
-        return;
-    }
+    let preparing = Preparing { text, shows_item, is_steer: false };
+    let Err(Preparing { text, .. }) = prompt::prepare(state, key, preparing, fx) else { return };
     let prepared = PreparedPrompt { text: text.clone(), ..PreparedPrompt::default() };
     begin_prepared(state, key, text, prepared, shows_item, now, fx);
 }
@@ -241,11 +271,22 @@ pub(in crate::app) fn on_prepared(
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(Preparing { text, shows_item }) = session.prompts.take_preparing() else { return };
+    let Some(Preparing { text, shows_item, is_steer }) = session.prompts.take_preparing() else { return };
     if !prepared.problems.is_empty() {
         let problems = prepared.problems.join(" ");
-        prompt::give_back(state, key, text, fx);
+        if !is_steer {
+            prompt::give_back(state, key, text, fx);
+        }
         call::flash(state, format!("Not sent. {problems}"), fx);
+    } else if is_steer {
+        steer::send(state, key, text, prepared, fx);
+        // If the turn has ended meanwhile, the prompt is sent like the others.
+        let goes_on = |session: &mut Session| {
+            session.prompts.steering().is_none() && session.prompts.take_send_when_ready()
+        };
+        if state.sessions.get_mut(&key).is_some_and(goes_on) {
+            send_next(state, key, now, fx);
+        }
     } else if session.can_prompt() {
         begin_prepared(state, key, text, prepared, shows_item, now, fx);
     } else {
@@ -449,6 +490,9 @@ pub(in crate::app) fn end(
         session.plan_fold = None;
     }
     let prompt = session.prompts.end();
+    if !matches!(ending, Ending::Replied(..) | Ending::Failed(..)) {
+        session.prompts.stop_steering();
+    }
     let has_cleared = prompt.as_deref().is_some_and(|prompt| clear::is_of_agent(session, prompt));
     if matches!(ending, Ending::AgentDied { .. }) && !was_cancelled {
         session.failed_prompt = prompt.map(|text| FailedPrompt { text, may_have_arrived: true });

@@ -59,6 +59,27 @@ pub fn changed_files(state: &State, root: SessionKey) -> Vec<ChangedFile> {
     files.into_iter().map(|(path, parts)| ChangedFile { path, parts }).collect()
 }
 
+/// The files that were changed after an item of a session, also by subagents that were started after it.
+pub fn changed_since(state: &State, root: SessionKey, item: ItemId) -> Vec<PathBuf> {
+    let Some(session) = state.sessions.get(&root) else { return Vec::new() };
+    let index = |id: ItemId| session.transcript.index_of(id);
+    let later = session.transcript.items().get(index(item).map_or(0, |at| at + 1)..).unwrap_or_default();
+    let is_child = |body: &ItemBody, child: SessionKey| matches!(body, ItemBody::Subagent { key: Some(key), .. } if *key == child);
+    let is_later = |key: SessionKey, id: ItemId| {
+        if key == root { index(id) > index(item) } else { later.iter().any(|item| is_child(&item.body, key)) }
+    };
+    let mut files = Vec::new();
+    for (_, _, _, call) in calls(state, root).filter(|(key, id, ..)| is_later(*key, *id)) {
+        for diff in call.diffs() {
+            let path = plain(&session.place.folder().join(&diff.path));
+            if !files.contains(&path) {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
+
 fn calls(
     state: &State,
     root: SessionKey,

@@ -19,8 +19,8 @@ use super::inbox::WaitingFor;
 use super::outline::Only;
 use crate::app::{AccessRequest, ToolCall};
 use crate::model::{
-    Action, AgentSpec, AskId, AuthVar, ConnId, ExportForm, FoundFile, Grant, GrantScope, ItemId, Location,
-    ProviderRequest, SessionId, SessionInfo, SessionKey, Target,
+    Action, AgentSpec, AskId, AuthVar, ConnId, ExportForm, FoundFile, FoundPrompt, Grant, GrantScope, ItemId,
+    Location, ProviderRequest, SessionId, SessionInfo, SessionKey, Target,
 };
 
 /// A dialog opened by the user, or by parlor to report something.
@@ -129,10 +129,17 @@ pub enum PickerKind {
     Copy,
     /// An item of the transcript.
     Outline,
+    /// A prompt of the session to go back to.
+    Rewind,
     /// A filter of the transcript.
     Only,
-    /// A prompt of the folder's history; the row's value is its text.
-    History,
+    /// An earlier prompt.
+    History {
+        /// The number of the last search.
+        serial: u64,
+        /// Whether prompts of all folders are listed.
+        is_everywhere: bool,
+    },
     /// A permission that can be revoked; the row's value is its place.
     Grant,
     /// A file or an address.
@@ -172,6 +179,8 @@ pub enum PickerValue {
     Item(ItemId),
     /// A filter of the transcript, or none.
     Only(Option<Only>),
+    /// An earlier prompt.
+    Prompt(Box<FoundPrompt>),
     /// A file or an address.
     Target(Target),
     /// A command line that installs an agent; picking it copies it.
@@ -265,6 +274,21 @@ pub enum ChoiceOutcome {
     Export(String, ExportForm),
     /// Copies a session at the end of this turn, or completely.
     Fork(SessionKey, Option<u32>),
+    /// Goes back to a prompt of a session.
+    Rewind(SessionKey, ItemId, RewindWay),
+}
+
+/// How to go back to an earlier prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RewindWay {
+    /// Edits the prompt again in the same session.
+    Edit,
+    /// Edits it in a copy of the session, up to the end of this turn or complete.
+    Fork(Option<u32>),
+    /// Edits it in a new session, with the conversation before it.
+    HandOver,
+    /// Only shows it.
+    Show,
 }
 
 /// A single-line input dialog.
@@ -303,13 +327,6 @@ pub enum LinePurpose {
         conn: ConnId,
         /// The request so far.
         request: ProviderRequest,
-    },
-    /// A queued prompt. The queue may advance meanwhile, so the original text identifies it.
-    QueuedPrompt {
-        /// Its index when the dialog opened.
-        place: usize,
-        /// The original text.
-        before: String,
     },
 }
 
@@ -414,6 +431,8 @@ pub struct UserView {
     pub may_reject: bool,
     /// When Escape last rejected a request; another Escape soon after cancels the turn.
     pub last_reject: Option<Instant>,
+    /// Whether the store holds prompts for a search.
+    pub has_prompt_index: bool,
     /// When Escape last had nothing to do; another one soon after lists the prompts.
     pub last_escape: Option<Instant>,
     /// What was searched for in all sessions, to be marked in the one that is being opened.

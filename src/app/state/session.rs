@@ -30,7 +30,7 @@ use crate::app::{Pages, Reading, RecorderState, TabUi, TerminalView, ToolCall, T
 use index::{ItemIndex, Key};
 pub use loose::Loose;
 pub use permissions::{Approval, Permissions};
-pub use prompts::{Preparing, PromptState};
+pub use prompts::{Preparing, PromptState, QueueEdit};
 pub use resume::{ResumeConfidence, ResumeState};
 pub use settings::{SettingsState, Wanted};
 pub use start::StartState;
@@ -312,7 +312,32 @@ impl Session {
         let from_end = self.queue.len().checked_sub(place)?;
         let text = self.queue.remove(place)?;
         self.prompts.unqueued(from_end);
+        if place == 0 {
+            self.prompts.first_removed();
+        }
         Some(text)
+    }
+
+    /// The index of the queued prompt that is being edited.
+    pub fn edited_prompt(&self) -> Option<usize> {
+        let edit = self.prompts.editing()?;
+        self.queued_at(&edit.text, edit.place)
+    }
+
+    /// The index of the queued prompt that is being added to the running turn.
+    pub fn steered_prompt(&self) -> Option<usize> {
+        self.queued_at(self.prompts.steering()?, 0)
+    }
+
+    /// The index of a queued prompt, near the one where it was: the queue may have advanced or been reordered.
+    fn queued_at(&self, text: &str, near: usize) -> Option<usize> {
+        let places = self.queue.iter().enumerate().filter(|(_, queued)| *queued == text).map(|(at, _)| at);
+        places.min_by_key(|at| at.abs_diff(near))
+    }
+
+    /// Whether the first queued prompt can be sent: it is not being edited or added to the running turn.
+    pub(in crate::app) fn is_first_free(&self) -> bool {
+        self.edited_prompt() != Some(0) && self.steered_prompt() != Some(0)
     }
 
     /// The setting that a queued prompt waits for.

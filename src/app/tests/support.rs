@@ -447,11 +447,9 @@ fn call_words(call: &Call) -> String {
         Call::ListSessions { cursor, .. } => format!("list {cursor:?}"),
         Call::DeleteSession(id) => format!("delete {id}"),
         Call::CloseSession(id) => format!("close {id}"),
+        Call::Steer(_, blocks) => format!("steer {}", blocks_words(blocks)),
         Call::SetTitle(_, title) => format!("title {title:?}"),
-        Call::Prompt(_, blocks) => match blocks.as_slice() {
-            [ContentBlock::Text(text)] => format!("prompt {text:?}"),
-            other => format!("prompt {other:?}"),
-        },
+        Call::Prompt(_, blocks) => format!("prompt {}", blocks_words(blocks)),
         Call::SetMode(_, mode) => format!("mode {mode}"),
         Call::SetOption(_, option, value) => format!("option {option} {value:?}"),
         Call::SetModel(_, model) => format!("model {model}"),
@@ -478,5 +476,12 @@ fn answer_words(answer: &Response) -> String {
         Response::ElicitationDeclined => "declined".into(),
         Response::ElicitationCancelled => "elicitation cancelled".into(),
         Response::Error(error) => format!("error {}", error.code),
+    }
+}
+
+fn blocks_words(blocks: &[ContentBlock]) -> String {
+    match blocks {
+        [ContentBlock::Text(text)] => format!("{text:?}"),
+        other => format!("{other:?}"),
     }
 }

@@ -78,7 +78,8 @@ fn a_prompt_taken_back_after_a_cancel_does_not_send_the_others() {
     app.play(Event::Act(Action::HistoryPrevious)).sent();
     assert_eq!(app.session().draft, "C");
     app.end_turn(StopReason::Cancelled).expect_sent("");
-    assert_eq!(app.session().queue, ["A", "B"], "the order stays, and nothing is lost");
+    assert_eq!(app.session().queue, ["A", "B", "C"], "the order stays, and nothing is lost");
+    app.play(Event::Act(Action::Escape)).sent();
     app.submit("").expect_sent("call prompt \"A\"");
 }
 

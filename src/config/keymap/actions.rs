@@ -126,7 +126,7 @@ actions! {
     NextHit, "next-hit", HIDDEN, "Next match", "";
     PreviousHit, "previous-hit", HIDDEN, "Previous match", "";
     ToggleRegex, "toggle-regex", HIDDEN, "Toggle regular expression", "";
-    OpenOutline, "open-outline", TRANSCRIPT, "Go to prompt, edit, command or failure", "outline contents jump navigate rewind timeline prompts";
+    OpenOutline, "open-outline", TRANSCRIPT, "Go to prompt, edit, command or failure", "outline contents jump navigate timeline prompts";
     OpenFilter, "open-filter", TRANSCRIPT, "Filter transcript by type", "only hide show";
     OpenPlaces, "open-places", TRANSCRIPT, "Open a mentioned file or link", "links urls files paths open";
     PreviousPrompt, "previous-prompt", TRANSCRIPT, "Previous prompt", "jump back message";
@@ -184,6 +184,9 @@ actions! {
     ArchiveSession, "archive-session", SESSION, "Archive or unarchive session", "hide restore";
     OpenProviders, "open-providers", AGENT, "Configure providers", "api key endpoint base url";
     CloseSession, "close-session", SESSION, "Close session and tab", "end";
+    SendNow, "send-now", PROMPT, "Send now (cancels the running turn)", "interrupt immediately skip";
+    Steer, "steer", PROMPT, "Send into the running turn", "inject interject queue amend";
+    Rewind, "rewind", PROMPT, "Go back to an earlier prompt", "undo rewind checkpoint fork edit resend restore";
     OpenQueue, "open-queue", PROMPT, "Edit queued prompts", "pending waiting messages follow-up";
     OpenGrants, "open-grants", AGENT, "Show saved permissions", "permissions allowed rules revoke trust";
     OpenThemes, "open-themes", APPLICATION, "Select theme", "color colour dark light appearance";

@@ -142,6 +142,10 @@ const STEPS: &[&str] = &[
     ALTER TABLE sessions ADD COLUMN front INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX sessions_by_run ON sessions (run) WHERE run IS NOT NULL;
     ",
+    // 9: an index of the prompts of all sessions.
+    "
+    CREATE INDEX docs_prompts ON docs (at) WHERE kind = 'prompt';
+    ",
 ];
 
 /// The newest version of the schema.

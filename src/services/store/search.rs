@@ -14,7 +14,7 @@ use crate::model::{
 };
 
 /// Maximum size of the text of one row in bytes; a longer message continues in the next row.
-const MAX_TEXT_BYTES: usize = 64 << 10;
+pub(super) const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// The same limit for chunked messages, whose last row is written again with each batch.
 const MAX_GROWING_BYTES: usize = 4 << 10;
@@ -126,6 +126,15 @@ impl Docs {
                     put(seq, row.clone());
                     self.message = Some(OpenMessage { seq, role: *role, message: message.clone(), row });
                 }
+            }
+            // A prompt that was added to a running turn.
+            Record::Update(SessionUpdate::Block {
+                role: Role::User,
+                message: None,
+                block: ContentBlock::Text(text),
+            }) => {
+                self.message = None;
+                put(seq, row("prompt", false, text.clone()));
             }
             Record::Update(SessionUpdate::Tool(patch)) | Record::Asked(patch) => {
                 self.message = None;

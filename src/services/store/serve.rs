@@ -96,6 +96,18 @@ impl Store {
                 let hits = self.serve_search(search).map_err(message);
                 report(StoreNews::Found { serial, hits });
             }
+            StoreJob::Prompts(query) => {
+                let serial = query.serial;
+                let is_newest = serial >= self.inner.newest_search.load(Ordering::Relaxed);
+                // The prompts are read with the first search of a list, even if the user types on.
+                let found = if is_newest || query.is_new {
+                    self.search_prompts(&query)
+                } else {
+                    Ok(Default::default())
+                };
+                report(StoreNews::Prompts { serial, found: found.map_err(message) });
+            }
+            StoreJob::ForgetPrompts => self.forget_prompts(),
         }
     }
 

@@ -8,6 +8,7 @@ mod disk;
 mod faults;
 mod format;
 mod paging;
+mod prompts;
 mod sessions;
 
 /// A store in a temporary folder.

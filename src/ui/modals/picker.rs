@@ -67,6 +67,7 @@ pub(super) fn draw(
         PickerKind::HandOver => "hand over",
         PickerKind::Palette => "run",
         PickerKind::Grant => "revoke",
+        PickerKind::History { .. } => "edit",
         _ => "select",
     };
     let hints = [
@@ -75,7 +76,17 @@ pub(super) fn draw(
         Some((scene.marks.updown.to_owned(), "choose".to_owned())),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
+    sheet.hints.splice(1..1, of_history(scene, picker));
     sheet.draw(scene, place, view, buf)
+}
+
+/// The keys of the list of earlier prompts.
+fn of_history(scene: &FrameContext, picker: &Picker) -> Vec<(String, String)> {
+    let PickerKind::History { is_everywhere, .. } = picker.kind else { return Vec::new() };
+    let other = if is_everywhere { "this folder" } else { "all folders" };
+    let scope = scene.hint(Context::List, Action::NextScope, other);
+    let session = scene.hint(Context::List, Action::ReadSession, "open session");
+    scope.into_iter().chain(session).collect()
 }
 
 /// Whether the selected row is a command that installs an agent.

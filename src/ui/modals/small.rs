@@ -3,7 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, Place, Row, Size, choice, input, spread, words};
-use crate::app::{ChoiceDialog, LineDialog};
+use crate::app::{ChoiceDialog, LineDialog, dialogs};
 use crate::config::keymap::Context;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
@@ -77,8 +77,11 @@ pub(super) fn draw_queue(
         let why = "No queued prompts. Prompts sent during a turn are queued here.";
         sheet.body = words(scene, Role::TextDim, why, cols);
     }
+    let can_steer = dialogs::obstacle(scene.state, Action::Steer).is_none();
     let hints = [
         scene.hint(Context::Queue, Action::Edit, "edit"),
+        scene.hint(Context::Queue, Action::SendNow, "send now"),
+        scene.hint(Context::Queue, Action::Steer, "send into the turn").filter(|_| can_steer),
         scene.hint(Context::Queue, Action::Remove, "remove"),
         scene.hint(Context::Queue, Action::Escape, "close"),
         scene.hint(Context::Queue, Action::MoveUp, "move up").filter(|_| queue.len() > 1),

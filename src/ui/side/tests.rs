@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::app::{ItemBody, ToolCall};
-use crate::model::{DiffChange, FileDiff, ToolContent, ToolKind, ToolStatus};
+use crate::app::{Event, ItemBody, ToolCall, update};
+use crate::model::{Action, DiffChange, FileDiff, ToolContent, ToolKind, ToolStatus};
 use crate::ui::tests::fixture::{SIZES, Stage, ready, streaming, text, theme};
 
 const WIDE: (u16, u16) = (200, 50);
@@ -38,6 +38,9 @@ fn the_panel_shows_plan_files_and_context() {
         "▸ change the check",
         "○ run all tests",
         "",
+        "1 queued",
+        "and add a test for the boundary",
+        "",
         "2 files changed",
         "src/a.txt",
         "~/notes.md",
@@ -47,13 +50,16 @@ fn the_panel_shows_plan_files_and_context() {
     for (row, words) in rows.iter().zip(wanted) {
         assert!(row.starts_with(words) && row.is_empty() == words.is_empty(), "{words}: {rows:#?}");
     }
-    assert!(rows[7].ends_with("+2 −1") && rows[8].ends_with("+1"), "{rows:#?}");
+    assert!(rows[10].ends_with("+2 −1") && rows[11].ends_with("+1"), "{rows:#?}");
 }
 
 #[test]
 fn without_a_plan_the_panel_shows_the_other_parts() {
     let mut stage = streaming();
     stage.session(|session| session.plans.clear());
+    let rows = panel(&stage);
+    assert!(rows[0] == "1 queued" && rows[3].starts_with("ctx "), "{rows:#?}");
+    stage.session(|session| session.queue.clear());
     let rows = panel(&stage);
     assert!(rows[0].starts_with("ctx "), "{rows:#?}");
     stage.session(|session| session.usage = None);
@@ -86,4 +92,40 @@ fn narrow_screens_and_empty_sessions_have_no_panel() {
     empty.session(|session| session.queue.push_back("later".into()));
     let shown = text(&empty.draw(&mut empty.view(), &theme("dark"), WIDE));
     assert!(!shown.lines().any(|line| line.trim_end().ends_with("  later")), "{shown}");
+}
+
+#[test]
+fn the_queue_is_listed_in_the_panel_or_above_the_composer_but_not_in_both() {
+    for (size, is_beside) in [(WIDE, true), ((120, 40), false)] {
+        let mut stage = streaming();
+        stage.session(|session| {
+            session.queue = ["first one\nmore", "second one"].map(String::from).into();
+            session.draft.clear();
+        });
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        assert_eq!(shown.matches("first one").count(), 1, "{shown}");
+        assert_eq!(shown.contains("2 queued"), is_beside, "{shown}");
+        assert!(shown.contains("↑ edit last · F7 queue"), "{shown}");
+    }
+}
+
+#[test]
+fn a_prompt_that_is_being_edited_is_marked_with_its_keys() {
+    let edit = |size| {
+        let mut stage = streaming();
+        stage.session(|session| {
+            session.queue = ["a", "b", "c", "d", "e"].map(String::from).into();
+            session.draft.clear();
+        });
+        let _ = update(&mut stage.state, Event::Act(Action::HistoryPrevious), stage.now);
+        text(&stage.draw(&mut stage.view(), &theme("dark"), size))
+    };
+    for size in [WIDE, (80, 24)] {
+        let shown = edit(size);
+        assert!(shown.contains("enter save · esc discard"), "{shown}");
+    }
+    assert!(edit(WIDE).contains("editing e"));
+    let shown = edit((80, 24));
+    let rows: Vec<&str> = shown.lines().filter(|row| row.starts_with(" editing  ")).collect();
+    assert_eq!(rows, [" editing  e"], "in the last row, because its place is below: {shown}");
 }

@@ -309,11 +309,11 @@ fn escape_twice_on_an_empty_prompt_lists_the_prompts() {
         );
     }
     rig.act(Action::Escape);
-    assert_eq!(rig.state.flash.as_deref(), Some("Press again to list your prompts"));
+    assert_eq!(rig.state.flash.as_deref(), Some("Press again to go back to an earlier prompt"));
     rig.act(Action::Escape);
     assert!(rig.state.modals.is_empty(), "it was more than a second ago");
     rig.wait(300).act_now(Action::Escape);
-    assert_eq!(rig.shown(), ["prompt  User", "prompt  User"]);
+    assert_eq!(rig.shown(), ["User", "User"]);
     rig.act(Action::Escape);
     assert!(rig.state.modals.is_empty());
     // With a draft, or while a turn runs, it does not.

@@ -1,12 +1,12 @@
 //! Tests of the queue, pages to read, and renaming.
 
-use crate::app::dialogs::testkit::{CONN, Rig, views};
+use crate::app::dialogs::testkit::{CONN, Rig, has_cancel, views};
 use crate::app::dialogs::{Focus, focus};
 use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, DiffLayout, DiffRoom, Effect, Event, Modal, Screen, ViewCommand,
     update,
 };
-use crate::model::{Action, AgentCommand, Call, LineEdit, Plan, PlanBody};
+use crate::model::{Action, AgentCommand, Call, Plan, PlanBody};
 
 fn rig_with_queue(prompts: &[&str]) -> Rig {
     let mut rig = Rig::new();
@@ -58,77 +58,135 @@ fn moved_prompts_stay_selected() {
 }
 
 #[test]
-fn a_prompt_is_edited_in_place() {
-    let mut rig = rig_with_queue(&["a", "b"]);
+fn a_prompt_is_edited_in_the_composer_and_keeps_its_place() {
+    let mut rig = rig_with_queue(&["a", "b\nc", "d"]);
+    rig.run_turn().session().draft = "half a thought".to_owned();
     rig.act(Action::Down);
-    rig.act(Action::Edit);
-    assert_eq!(focus(&rig.state), Focus::Line);
-    rig.type_line("etter");
-    rig.act(Action::Accept);
-    assert_eq!(rig.session().queue, ["a", "better"]);
-    assert_eq!(focus(&rig.state), Focus::Queue);
+    assert_eq!(views(&rig.act(Action::Edit)), [ViewCommand::SetDraft("b\nc".to_owned())]);
+    assert_eq!((focus(&rig.state), rig.session().edited_prompt()), (Focus::Main, Some(1)));
+    rig.type_draft("better");
+    let fx = rig.act(Action::Submit);
+    assert_eq!(rig.session().queue, ["a", "better", "d"]);
+    assert_eq!(views(&fx), [ViewCommand::SetDraft("half a thought".to_owned())], "the draft is restored");
+    assert_eq!(rig.session().draft, "half a thought");
+    assert_eq!(rig.session().edited_prompt(), None);
 }
 
 #[test]
 fn an_edit_finds_its_prompt_after_the_queue_advanced() {
     let mut rig = rig_with_queue(&["a", "b"]);
-    rig.act(Action::Down);
+    rig.run_turn().act(Action::Down);
     rig.act(Action::Edit);
-    rig.type_line("etter");
     rig.session().queue.pop_front();
-    rig.act(Action::Accept);
+    rig.type_draft("better");
+    rig.act(Action::Submit);
     assert_eq!(rig.session().queue, ["better"]);
 }
 
 #[test]
-fn an_edit_of_a_prompt_that_was_sent_goes_to_the_composer() {
-    let mut rig = rig_with_queue(&["a"]);
-    rig.act(Action::Edit);
-    rig.type_line("b");
-    rig.session().queue.clear();
-    let fx = rig.act(Action::Accept);
-    assert_eq!(views(&fx), [ViewCommand::SetDraft("ab".to_owned())]);
-    assert_eq!(focus(&rig.state), Focus::Main);
-    assert!(rig.session().queue.is_empty());
+fn an_edited_prompt_that_left_the_queue_is_queued_again() {
+    let mut rig = rig_with_queue(&["a", "b"]);
+    rig.run_turn().act(Action::Edit);
+    rig.session().queue.pop_front();
+    rig.type_draft("a, better");
+    rig.act(Action::Submit);
+    assert_eq!(rig.session().queue, ["b", "a, better"]);
 }
 
 #[test]
-fn an_empty_edit_is_discarded() {
-    let mut rig = rig_with_queue(&["a"]);
-    rig.act(Action::Edit);
-    rig.edit_line(LineEdit::Clear);
-    rig.act(Action::Accept);
-    assert!(matches!(rig.state.modals.last(), Some(Modal::Line(dialog)) if dialog.problem.is_some()));
-    rig.act(Action::Escape);
-    assert_eq!(rig.session().queue, ["a"]);
+fn escape_and_ctrl_c_discard_an_edit_but_keep_its_text_in_the_history() {
+    for action in [Action::Escape, Action::ClearOrQuit] {
+        let mut rig = rig_with_queue(&["a"]);
+        rig.run_turn().act(Action::Edit);
+        rig.type_draft("a, worse");
+        rig.act(action);
+        assert_eq!(rig.session().queue, ["a"]);
+        assert_eq!(rig.session().draft, "");
+        assert_eq!(rig.session().history, ["a, worse"]);
+        assert!(!rig.is_cancelling(), "{action:?} had its effect");
+    }
 }
 
 #[test]
-fn a_multi_line_prompt_is_moved_to_the_composer() {
-    let mut rig = rig_with_queue(&["a\nb", "c"]);
-    rig.session().draft = "typing".to_owned();
-    assert_eq!(views(&rig.act(Action::Edit)), []);
-    assert_eq!(rig.session().queue.len(), 2);
-    rig.session().draft.clear();
-    assert_eq!(views(&rig.act(Action::Edit)), [ViewCommand::SetDraft("a\nb".to_owned())]);
-    assert_eq!(rig.session().queue, ["c"]);
-    assert_eq!(focus(&rig.state), Focus::Main);
+fn an_empty_edit_removes_the_prompt() {
+    let mut rig = rig_with_queue(&["a", "b"]);
+    rig.run_turn().act(Action::Edit);
+    rig.type_draft(" ");
+    rig.act(Action::Submit);
+    assert_eq!(rig.session().queue, ["b"]);
 }
 
 #[test]
-fn up_in_an_empty_prompt_takes_the_last_queued_prompt_back() {
+fn up_in_an_empty_prompt_edits_the_queued_prompts_from_the_last_on() {
     let mut rig = rig_with_queue(&["a", "b"]);
     rig.session().history = vec!["sent".to_owned(), "a".to_owned(), "b".to_owned()];
-    rig.act(Action::Escape);
+    rig.run_turn().act(Action::Escape);
     rig.act(Action::HistoryPrevious);
-    assert_eq!((rig.session().draft.clone(), rig.session().queue.clone()), ("b".into(), ["a".into()].into()));
-    // With a draft, the key recalls sent prompts.
+    assert_eq!((rig.session().draft.clone(), rig.session().edited_prompt()), ("b".to_owned(), Some(1)));
     rig.act(Action::HistoryPrevious);
-    assert_eq!((rig.session().draft.clone(), rig.session().queue.len()), ("a".into(), 1));
+    assert_eq!((rig.session().draft.clone(), rig.session().edited_prompt()), ("a".to_owned(), Some(0)));
     rig.act(Action::HistoryNext);
+    assert_eq!(rig.session().edited_prompt(), Some(1));
     rig.type_draft("b, better");
-    rig.run_turn().act(Action::Submit);
+    rig.act(Action::Submit);
     assert_eq!(rig.session().queue, ["a", "b, better"]);
+}
+
+#[test]
+fn a_queued_prompt_is_sent_now_from_the_dialog() {
+    let mut rig = rig_with_queue(&["a", "b", "c"]);
+    rig.run_turn().act(Action::Last);
+    let fx = rig.act(Action::SendNow);
+    assert!(has_cancel(&fx) && rig.is_cancelling());
+    assert_eq!(
+        (rig.session().queue.clone(), focus(&rig.state)),
+        (["c", "a", "b"].map(String::from).into(), Focus::Main)
+    );
+}
+
+#[test]
+fn send_now_in_the_composer_takes_the_draft_the_edited_or_the_last_prompt() {
+    let mut rig = rig_with_queue(&["a", "b"]);
+    rig.run_turn().act(Action::Escape);
+    rig.type_draft("c");
+    assert!(has_cancel(&rig.act(Action::SendNow)));
+    assert_eq!(
+        (rig.session().queue.clone(), rig.session().draft.as_str()),
+        (["c", "a", "b"].map(String::from).into(), "")
+    );
+
+    let mut rig = rig_with_queue(&["a", "b"]);
+    rig.run_turn().act(Action::Escape);
+    rig.act(Action::SendNow);
+    assert_eq!(rig.session().queue, ["b", "a"]);
+
+    let mut rig = rig_with_queue(&["a", "b", "c"]);
+    rig.run_turn().act(Action::Down);
+    rig.act(Action::Edit);
+    rig.type_draft("better");
+    rig.act(Action::SendNow);
+    assert_eq!(rig.session().queue, ["better", "a", "c"]);
+}
+
+#[test]
+fn send_now_without_a_turn_or_a_prompt_is_only_a_send() {
+    let mut rig = Rig::new();
+    assert!(!has_cancel(&rig.act(Action::SendNow)));
+    assert_eq!(rig.state.flash.as_deref(), Some("The prompt is empty."));
+    rig.type_draft("go");
+    let fx = rig.act(Action::SendNow);
+    assert!(rig.session().turn.is_running() && rig.session().queue.is_empty() && !has_cancel(&fx));
+}
+
+#[test]
+fn a_prompt_is_sent_into_a_turn_only_if_the_agent_supports_it() {
+    let mut rig = rig_with_queue(&["a"]);
+    rig.run_turn().act(Action::Steer);
+    assert_eq!(rig.state.flash.as_deref(), Some("The agent does not accept prompts during a turn."));
+    rig.state.conns.get_mut(&CONN).and_then(|conn| conn.info.as_mut()).unwrap().capabilities.can_steer = true;
+    rig.act(Action::Steer);
+    assert_eq!(rig.session().steered_prompt(), Some(0));
+    assert_eq!(rig.session().queue, ["a"], "it stays queued until the agent has accepted it");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The prompt of the running turn, and prompts that are not sent yet, except for the queue.
 
+use crate::model::ContentBlock;
+
 /// The state of prompts apart from the queue.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct PromptState {
     /// Call number and text of the prompt whose response ends the turn.
@@ -21,6 +23,33 @@ pub struct PromptState {
     is_retry: bool,
     /// The prompt whose files are being read before it is sent.
     preparing: Option<Preparing>,
+    /// Whether the first prompt of the queue is sent when the cancelled turn ends.
+    sends_now: bool,
+    /// The queued prompt that is being edited in the composer.
+    editing: Option<QueueEdit>,
+    /// The queued prompt that is being added to the running turn.
+    steering: Option<Steering>,
+}
+
+/// A queued prompt that was sent to be added to the running turn.
+#[derive(Debug, Clone, PartialEq)]
+struct Steering {
+    /// The number of the call.
+    number: u64,
+    text: String,
+    /// The prompt as it was sent.
+    blocks: Vec<ContentBlock>,
+}
+
+/// A queued prompt that is being edited in the composer. It stays in the queue, and is not sent meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueEdit {
+    /// Its index when the edit began; see [`super::Session::edited_prompt`].
+    pub place: usize,
+    /// Its text before the edit.
+    pub text: String,
+    /// The draft before the edit.
+    pub draft: String,
 }
 
 /// A prompt whose files are being read.
@@ -29,6 +58,8 @@ pub struct Preparing {
     pub text: String,
     /// Whether it is new in the transcript.
     pub shows_item: bool,
+    /// Whether it is added to the running turn. Then it is still in the queue.
+    pub is_steer: bool,
 }
 
 impl PromptState {
@@ -152,6 +183,48 @@ impl PromptState {
         self.queued_since_cancel += 1;
     }
 
+    /// The first prompt of the queue is sent when the cancelled turn ends.
+    pub(in crate::app) fn send_now(&mut self) {
+        self.sends_now = true;
+    }
+
+    /// The queued prompt that is being edited.
+    pub fn editing(&self) -> Option<&QueueEdit> {
+        self.editing.as_ref()
+    }
+
+    pub(in crate::app) fn edit(&mut self, edit: QueueEdit) {
+        self.editing = Some(edit);
+    }
+
+    pub(in crate::app) fn take_edit(&mut self) -> Option<QueueEdit> {
+        self.editing.take()
+    }
+
+    /// The queued prompt that is being added to the running turn.
+    pub fn steering(&self) -> Option<&str> {
+        let preparing = self.preparing.as_ref().filter(|preparing| preparing.is_steer);
+        self.steering.as_ref().map(|it| &it.text).or(preparing.map(|it| &it.text)).map(String::as_str)
+    }
+
+    pub(in crate::app) fn steer(&mut self, number: u64, text: String, blocks: Vec<ContentBlock>) {
+        self.steering = Some(Steering { number, text, blocks });
+    }
+
+    /// The text and blocks of the prompt that the call with this number was to add to the turn.
+    pub(in crate::app) fn take_steering(&mut self, number: u64) -> Option<(String, Vec<ContentBlock>)> {
+        self.steering.take_if(|open| open.number == number).map(|open| (open.text, open.blocks))
+    }
+
+    pub(in crate::app) fn stop_steering(&mut self) {
+        self.steering = None;
+    }
+
+    /// The user removed the first prompt of the queue.
+    pub(in crate::app) fn first_removed(&mut self) {
+        self.sends_now = false;
+    }
+
     /// One of the last `from_end` prompts of the queue was removed from it.
     pub(in crate::app) fn unqueued(&mut self, from_end: usize) {
         if from_end <= self.queued_since_cancel {
@@ -159,9 +232,10 @@ impl PromptState {
         }
     }
 
-    /// Whether prompts were queued since the turn was cancelled; none are afterwards.
+    /// Whether prompts were queued, or one was to be sent at once, since the turn was cancelled; none are afterwards.
     pub(in crate::app) fn take_queued_since_cancel(&mut self) -> bool {
-        std::mem::take(&mut self.queued_since_cancel) > 0
+        let sends_now = std::mem::take(&mut self.sends_now);
+        std::mem::take(&mut self.queued_since_cancel) > 0 || sends_now
     }
 
     /// The prompt is resent to a reopened session. Returns whether it was already resent before.

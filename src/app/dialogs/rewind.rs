@@ -1,0 +1,143 @@
+//! Going back to an earlier prompt of the session: its text is edited again, here or in another session.
+//!
+//! Invariants: the session itself is neither changed nor removed; the dialog says what the agent keeps and that files are
+//! not reverted.
+
+use std::time::Instant;
+
+use crate::app::lifecycle::operations;
+use crate::app::session::reconcile::text;
+use crate::app::state::changes;
+use crate::app::{
+    Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, MessagePart, Modal, PickerKind, RewindWay,
+    Session, State,
+};
+use crate::model::{Action, ItemId, SessionKey};
+
+use super::{composer, jump};
+
+/// Maximum number of changed files that are named.
+const MOST_FILES: usize = 4;
+/// Maximum number of characters of the prompt in the dialog.
+const MOST_CHARS: usize = 200;
+
+/// Lists the prompts of the session.
+pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
+    if !operations::ask_for_all(state, Action::Rewind, fx) {
+        jump::open_prompts(state, PickerKind::Rewind, fx);
+    }
+}
+
+/// Asks how to go back to this prompt.
+pub fn choose(state: &mut State, id: ItemId) {
+    let Some(session) = state.active_session() else { return };
+    let key = session.key;
+    let Some(prompt) = prompt_of(session, id) else { return };
+    let turn = session.transcript.get(id).map_or(0, |item| item.turn);
+    let can = state.conn_of(key).map(crate::app::Conn::capabilities).unwrap_or_default();
+    let can_fork = can.can_fork && session.id.is_some();
+    let has_agent = operations::agent_of(state, key).is_some();
+    let is_first = !has_prompt_before(session, id);
+
+    let mut body = vec![format!("“{}”", shortened(&prompt))];
+    let mut choices = Vec::new();
+    let mut offer = |way, label: &str, cost: &str| {
+        choices.push(Choice { label: label.to_owned(), outcome: ChoiceOutcome::Rewind(key, id, way) });
+        if !cost.is_empty() {
+            body.push(format!("{}. {cost}", choices.len()));
+        }
+    };
+    if session.parent.is_none() {
+        offer(
+            RewindWay::Edit,
+            "Edit it here",
+            "Sends it as a new prompt. The agent keeps its context, with everything after the old one.",
+        );
+    }
+    if session.parent.is_none() && can_fork && can.can_fork_at_turn && turn > 1 {
+        let cost = "The agent copies the session up to this prompt.";
+        offer(RewindWay::Fork(Some(turn - 1)), "Fork before it, and edit it there", cost);
+    } else if session.parent.is_none() && can_fork {
+        let cost = "The agent can only copy the whole session, with everything after this prompt.";
+        offer(RewindWay::Fork(None), "Fork the whole session, and edit it there", cost);
+    }
+    if session.parent.is_none() && has_agent && is_first {
+        offer(RewindWay::HandOver, "Edit it in a new session", "The agent starts with an empty context.");
+    } else if session.parent.is_none() && has_agent {
+        let cost = "The conversation before this prompt is sent with it, without tool output.";
+        offer(RewindWay::HandOver, "Edit it in a new session with the conversation so far", cost);
+    }
+    offer(RewindWay::Show, "Show it in the transcript", "");
+    body.push(files_words(state, key, id));
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "Go back to this prompt".to_owned(),
+        body,
+        choices,
+        selected: 0,
+        opened_by_itself: None,
+    }));
+}
+
+/// Goes back to a prompt in the chosen way.
+pub fn go_back(
+    state: &mut State,
+    key: SessionKey,
+    id: ItemId,
+    way: RewindWay,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let Some(prompt) = state.sessions.get(&key).and_then(|session| prompt_of(session, id)) else { return };
+    match way {
+        RewindWay::Show => return jump::go_to(state, id, fx),
+        RewindWay::Edit => return composer::recall(state, prompt, fx),
+        RewindWay::Fork(turn) => operations::fork_session(state, key, turn, now, fx),
+        RewindWay::HandOver => operations::hand_over_before(state, key, id, now, fx),
+    }
+    if state.active != key {
+        composer::set_draft(state, prompt, fx);
+    }
+}
+
+/// The text of a prompt as the user wrote it.
+fn prompt_of(session: &Session, id: ItemId) -> Option<String> {
+    let ItemBody::Message(message) = &session.transcript.get(id)?.body else { return None };
+    let texts = message.parts.iter().filter_map(|part| match part {
+        MessagePart::Text(text) => Some(text.as_str()),
+        MessagePart::Block(_) => None,
+    });
+    let all = texts.collect::<Vec<_>>().join("\n");
+    Some(text::without_context(&all).to_owned())
+}
+
+fn has_prompt_before(session: &Session, id: ItemId) -> bool {
+    let place = session.transcript.index_of(id).unwrap_or(0);
+    let before = session.transcript.items().get(..place).unwrap_or_default();
+    session.pages.book.earlier.is_some() || before.iter().any(jump::is_prompt)
+}
+
+fn shortened(prompt: &str) -> String {
+    let line = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST_CHARS) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+/// What the user should know about files: those that are known to have changed since the prompt.
+fn files_words(state: &State, key: SessionKey, id: ItemId) -> String {
+    let files = changes::changed_since(state, key, id);
+    let folder = state.sessions.get(&key).map(|session| session.place.folder().to_owned());
+    let name = |path: &std::path::PathBuf| {
+        let short = folder.as_ref().and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path);
+        short.display().to_string()
+    };
+    let mut names: Vec<String> = files.iter().take(MOST_FILES).map(name).collect();
+    if let Some(more) = files.len().checked_sub(MOST_FILES).filter(|more| *more > 0) {
+        names.push(format!("{more} more"));
+    }
+    match names.as_slice() {
+        [] => "Files that were changed since then are not reverted.".to_owned(),
+        names => format!("Files that were changed since then are not reverted: {}.", names.join(", ")),
+    }
+}
