@@ -398,8 +398,7 @@ impl<'a> Body<'a, '_> {
 
     fn add_diffs(&mut self) {
         let look = self.context.look;
-        let columns =
-            DiffColumns::choose(look.diff_layout, self.context.wide_cols.saturating_sub(self.layout.indent));
+        let columns = DiffColumns::choose(look.diff_layout, self.cols);
         let indent = panel_indent(look, Role::DiffPlus, 0);
         let mut left = DIFF_PREVIEW_ROWS;
         let count = self.layout.diffs.len();
