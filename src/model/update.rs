@@ -161,7 +161,7 @@ pub enum NoticeKind {
     NotRestored,
     /// parlor ended while this turn was running.
     TurnCut,
-    /// The agent no longer has the conversation above.
+    /// The agent's context was cleared: it lacks the conversation above.
     ContextCleared,
 }
 

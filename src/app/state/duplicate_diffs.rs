@@ -11,6 +11,9 @@ use crate::model::{DiffChange, FileDiff};
 /// How a patch starts.
 const BEGINS: [&str; 4] = ["*** Begin Patch", "diff --git ", "--- ", "@@"];
 
+/// The line with the file's path above some patches.
+const INDEX: &str = "Index: ";
+
 /// Whether a text is a patch (possibly fenced) whose added and removed lines all occur in `diffs`.
 pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
     let text = text.trim();
@@ -24,7 +27,7 @@ pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> boo
 
 /// A patch without its `Index: PATH` line and the rule below it, if the patch names the same file. Source: opencode.
 fn without_index(body: &str) -> &str {
-    let Some((path, rest)) = body.strip_prefix("Index: ").and_then(|rest| rest.split_once('\n')) else {
+    let Some((path, rest)) = body.strip_prefix(INDEX).and_then(|rest| rest.split_once('\n')) else {
         return body;
     };
     let rest = rest.trim_start_matches('=').trim_start();
