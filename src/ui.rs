@@ -61,10 +61,6 @@ use which_key::PendingKeys;
 /// From this width on, plan, changed files and queue are shown beside the transcript.
 const SIDE_COLS: u16 = 160;
 
-/// Minimum and maximum columns of the side panel.
-const LEAST_SIDE: u16 = 32;
-const MOST_SIDE: u16 = 48;
-
 /// Minimum size; below it only a note is shown.
 const LEAST_COLS: u16 = 20;
 const LEAST_ROWS: u16 = 6;
@@ -420,14 +416,14 @@ fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let search = search::is_there(scene).then(|| take(1));
     let top = area.y + head_rows + air;
     let middle = Rect { y: top.min(bottom), height: bottom.saturating_sub(top), ..area };
-    let side_cols = (area.width / 4).clamp(LEAST_SIDE, MOST_SIDE);
+    let transcript_cols = if has_side { transcript::FULL_COLS } else { middle.width };
+    let transcript = Rect { width: transcript_cols, ..middle };
     let side = has_side.then(|| Rect {
-        x: middle.right() - side_cols,
-        width: side_cols,
+        x: transcript.right(),
+        width: middle.width - transcript.width,
         height: middle.height.saturating_sub(1),
         ..middle
     });
-    let transcript = Rect { width: middle.width - side.map_or(0, |side| side.width), ..middle };
     Panes {
         tabs: Rect { height: tab_rows, ..area },
         title: Rect { y: area.y + tab_rows, height: 1, ..area },

@@ -161,6 +161,8 @@ pub enum NoticeKind {
     NotRestored,
     /// parlor ended while this turn was running.
     TurnCut,
+    /// The agent's context was cleared: it lacks the conversation above.
+    ContextCleared,
 }
 
 impl NoticeKind {

@@ -11,7 +11,7 @@ use crate::model::{AccessRecord, ContentBlock, FileDiff, Target, ToolKind};
 
 use super::diff::cache::Placed;
 use super::picture::{self, base64_bytes};
-use super::render_context::RenderContext;
+use super::render_context::{RenderContext, size};
 use super::text::copy_hint::Mark;
 use super::text::{self, sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
@@ -112,7 +112,7 @@ pub(crate) fn short_lines(text: &str, role: Role, look: &RenderContext<'_>, cols
     let head = head_of(text);
     let mut lines = plain_lines(head, role, look, cols);
     if head.len() < text.len() {
-        let left = super::render_context::size((text.len() - head.len()) as u64);
+        let left = size((text.len() - head.len()) as u64);
         let words = format!("{} {left} more", look.glyphs.fold);
         lines.push(Mark::NO_LINE.row(Line::styled(words, look.theme.style(Role::TextDim))));
     }
@@ -181,7 +181,7 @@ pub(crate) fn block_lines(block: &ContentBlock, look: &RenderContext<'_>, cols: 
             let mut spans = vec![name.linked(number)];
             let mut more = vec![text::one_line(&link.uri)];
             more.extend(link.mime_type.as_deref().map(text::one_line));
-            more.extend(link.size_bytes.map(super::render_context::size));
+            more.extend(link.size_bytes.map(size));
             let dot = look.glyphs.dot;
             let text = format!(" {dot} {}", more.join(&format!(" {dot} ")));
             let more = Span::styled(text, look.theme.style(Role::TextDim));
@@ -220,7 +220,13 @@ pub(crate) fn resource_line(
     look: &RenderContext<'_>,
     cols: u16,
 ) -> Line<'static> {
-    media_line("resource", kind.unwrap_or("text"), text.len() as u64, uri, look, cols)
+    match Target::of_link(uri) {
+        Some(Target::File(place)) => {
+            let text = format!("{} {} {}", look.path(&place.path), look.glyphs.dot, size(text.len() as u64));
+            Line::styled(text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
+        }
+        _ => media_line("resource", kind.unwrap_or("text"), text.len() as u64, uri, look, cols),
+    }
 }
 
 /// A placeholder for non-text content: kind, media type and size, name.
@@ -235,7 +241,7 @@ fn media_line(
     let dot = look.glyphs.dot;
     let name = if name.is_empty() { String::new() } else { format!(" {dot} {}", text::one_line(name)) };
     let kind = text::one_line(kind);
-    let text = format!("{what} {dot} {kind} {dot} {}{name}", super::render_context::size(bytes));
+    let text = format!("{what} {dot} {kind} {dot} {}{name}", size(bytes));
     Line::styled(text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
 }
 

@@ -37,6 +37,7 @@ use super::diff::Layout;
 use super::frame_context::FrameContext;
 use super::log;
 use super::text;
+use super::transcript;
 use dialog_frame::{DialogFrame, Place};
 
 use super::view_state::{DialogId, ViewState};
@@ -113,7 +114,8 @@ impl<'s> AnchoredRequest<'s> {
             return None;
         }
         view.show_dialog(DialogId::Ask(ask.ask));
-        let place = Place::anchored(pane);
+        // Its right edge is that of the transcript's text.
+        let place = Place::anchored(Rect { width: pane.width.min(transcript::FULL_COLS), ..pane });
         Some(Self { frame: permission::frame(scene, ask, view, place)?, place })
     }
 

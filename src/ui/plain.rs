@@ -286,8 +286,7 @@ impl PlainOutput {
     fn draw(&self, session: &Session, item: &Item, now: Instant) -> String {
         let look = self.look(session, now);
         let mut screens = Screens::new();
-        let mut context =
-            Context { session, look: &look, cols: COLS, wide_cols: COLS, screens: &mut screens };
+        let mut context = Context { session, look: &look, cols: COLS, screens: &mut screens };
         let mut layout = Layout::default();
         layout.update(item, false, &mut context);
         let mut out = String::new();

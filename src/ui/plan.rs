@@ -205,7 +205,11 @@ fn other_lines(session: &Session) -> Vec<String> {
         match &plan.body {
             PlanBody::Entries(_) => {}
             PlanBody::Markdown(source) => {
-                lines.extend(source.lines().map(text::one_line).filter(|line| !line.trim().is_empty()));
+                let lines_of = source.lines().filter(|line| !line.trim_start().starts_with("```"));
+                let heading = |line: &str| line.trim_start_matches('#').strip_prefix(' ').map(str::to_owned);
+                let plain =
+                    lines_of.map(|line| text::one_line(&heading(line).unwrap_or_else(|| line.to_owned())));
+                lines.extend(plain.filter(|line| !line.trim().is_empty()));
             }
             PlanBody::File(path) => lines.push(format!("in file {}", text::one_line(path))),
         }

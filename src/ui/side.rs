@@ -14,6 +14,9 @@ use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 use super::{plan, queue, status, text};
 
+/// Maximum width of the text.
+const MOST_COLS: u16 = 72;
+
 /// Maximum number of files.
 const FILES_MAX: usize = 12;
 
@@ -46,7 +49,7 @@ pub(super) fn draw(
     buf: &mut Canvas,
     hits: &mut HitMap,
 ) {
-    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
+    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3).min(MOST_COLS), ..area };
     let sections: Vec<Section> =
         [queued(scene, keys, inner.width), files(scene, changes, inner.width), usage(scene, inner.width)]
             .into_iter()

@@ -17,6 +17,7 @@ use crate::model::{ItemId, SessionKey};
 use super::canvas::Canvas;
 use super::cells::layout::{Layout, Screens};
 use super::highlight;
+use super::markdown::PROSE_COLS;
 use super::render_context::RenderContext;
 
 mod filter;
@@ -42,8 +43,15 @@ pub use select::{EDGE_STEP, Released, selected_text};
 const LEFT_COLS: u16 = 3;
 /// Columns right of the text: space, scroll bar.
 const RIGHT_COLS: u16 = 2;
+/// Columns of a transcript with the widest text.
+pub(super) const FULL_COLS: u16 = LEFT_COLS + PROSE_COLS + RIGHT_COLS;
 /// Maximum number of cached terminal screens.
 const SCREENS_MAX: usize = 8;
+
+/// Columns of the text in an area.
+fn text_cols(area: Rect) -> u16 {
+    area.width.saturating_sub(LEFT_COLS + RIGHT_COLS).min(PROSE_COLS)
+}
 
 /// The scroll position and the cached drawings.
 #[derive(Default)]
@@ -422,7 +430,7 @@ pub fn draw(
         buf.refuse();
         return;
     }
-    let cols = area.width - LEFT_COLS - RIGHT_COLS;
+    let cols = text_cols(area);
     view.take_look(look, cols);
     view.height = usize::from(area.height);
     let count = session.transcript.items().len();

@@ -99,7 +99,7 @@ fn report(text: &str) -> Option<Bare<'_>> {
     let (code, tail) = tail.split_once("\nSignal: ")?;
     let signal = tail.lines().next().unwrap_or_default();
     // An error or a signal is not reported anywhere else, so the wrapper is not removed.
-    let is_plain = is_none(error) && is_none(signal);
+    let is_plain = is_none(error) && (is_none(signal) || signal.trim() == "0");
     let output = if is_none(output) { "" } else { output };
     is_plain.then(|| Bare { output, exit_code: code.trim().parse().ok() })
 }
@@ -187,6 +187,8 @@ mod tests {
         let empty =
             "Command: true\nDirectory: /w\nOutput: (empty)\nError: (none)\nExit Code: 0\nSignal: (none)";
         assert_eq!(bare(empty), (String::new(), Some(0)));
+        let zero = report.replace("Signal: (none)", "Signal: 0");
+        assert_eq!(bare(&zero), ("hi\nthere".to_owned(), Some(3)));
         let result = "Tool: terminal\nResult:\nhi\nthere\n\n📁 Working directory: /w\n🐍 Python interpreter: /py\n\
                       ✅ Exit code: 0";
         assert_eq!(bare(result), ("hi\nthere".to_owned(), Some(0)));

@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 use super::{call, late, turn};
-use crate::app::session::{apply, messages, paging, record, replay_reconcile};
+use crate::app::session::{apply, clear, messages, paging, record, replay_reconcile};
 use crate::app::state::lookup;
 use crate::app::{Early, Effect, Event, Former, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
 
@@ -139,6 +139,9 @@ pub(in crate::app) fn apply(
     let Some(update) = paging::take_late(session, update) else { return };
     // The echo depends on the prompt, which may be on an earlier page.
     let Some(update) = messages::without_echo(session, update) else { return };
+    if matches!(&update, SessionUpdate::Usage(usage) if clear::is_by_plan(session, usage)) {
+        clear::mark(session);
+    }
     let record = Record::Update(update.clone());
     let next = session.transcript.next_id();
     match update {

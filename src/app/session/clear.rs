@@ -1,4 +1,4 @@
-//! `/clear`: commands that clear the agent's context.
+//! Clearing the agent's context: `/clear`, and plans that are carried out in a new context.
 //!
 //! A command of the agent is sent to it, and its end is marked in the transcript. Otherwise parlor opens a new session in
 //! place of the former one (`open::start_over`), because an agent that clears its context without notice continues under
@@ -6,7 +6,7 @@
 
 use super::record;
 use crate::app::{ItemBody, MessagePart, Session};
-use crate::model::Role;
+use crate::model::{NoticeKind, Role, Severity, ToolKind, Usage};
 
 /// The commands that clear the context, in all known agents.
 const NAMES: [&str; 3] = ["clear", "new", "reset"];
@@ -28,14 +28,29 @@ pub(in crate::app) fn is_own(session: &Session, prompt: &str) -> bool {
 
 /// Marks the place where the agent has cleared its context.
 pub(in crate::app) fn mark(session: &mut Session) {
+    let (kind, title) = (NoticeKind::ContextCleared, "Context cleared".to_owned());
     let detail = "The agent no longer has the conversation above.".to_owned();
-    record::say(session, "Context cleared".to_owned(), Some(detail));
+    record::notice(session, kind, Severity::Info, title, Some(detail));
 }
 
-/// Whether a shown prompt may have cleared the agent's context. Then the agent may have another history under the
-/// session's id than the transcript shows.
+/// Whether an empty context in a running turn means that the agent carries out an approved plan in a new context.
+/// Source: claude, after a plan is approved with "clear context".
+pub(in crate::app) fn is_by_plan(session: &Session, usage: &Usage) -> bool {
+    let had_context = session.usage.as_ref().is_some_and(|known| known.used_tokens > 0);
+    let turn = session.transcript.items().iter().rev().take_while(|item| item.turn == session.turn_count);
+    let is_approval =
+        |body: &ItemBody| matches!(body, ItemBody::Tool(tool) if tool.kind == ToolKind::SwitchMode);
+    session.turn.is_running()
+        && usage.used_tokens == 0
+        && had_context
+        && turn.map(|item| &item.body).any(is_approval)
+}
+
+/// Whether the agent's context was cleared, or a shown prompt may have cleared it. Then the agent may have another
+/// history under the session's id than the transcript shows.
 pub(in crate::app) fn was_cleared(session: &Session) -> bool {
     session.transcript.items().iter().any(|item| match &item.body {
+        ItemBody::Notice { kind: NoticeKind::ContextCleared, .. } => true,
         ItemBody::Message(message) if message.role == Role::User => match message.parts.as_slice() {
             [MessagePart::Text(text)] => name(text).is_some(),
             _ => false,

@@ -11,6 +11,9 @@ use crate::model::{DiffChange, FileDiff};
 /// How a patch starts.
 const BEGINS: [&str; 4] = ["*** Begin Patch", "diff --git ", "--- ", "@@"];
 
+/// The line with the file's path above some patches.
+const INDEX: &str = "Index: ";
+
 /// Whether a text is a patch (possibly fenced) whose added and removed lines all occur in `diffs`.
 pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
     let text = text.trim();
@@ -18,7 +21,18 @@ pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> boo
         Some((_, body)) => body.trim_end().strip_suffix("```").unwrap_or(body),
         None => text,
     };
+    let body = without_index(body);
     BEGINS.iter().any(|begin| body.starts_with(begin)) && is_contained(body, diffs)
+}
+
+/// A patch without its `Index: PATH` line and the rule below it, if the patch names the same file. Source: opencode.
+fn without_index(body: &str) -> &str {
+    let Some((path, rest)) = body.strip_prefix(INDEX).and_then(|rest| rest.split_once('\n')) else {
+        return body;
+    };
+    let rest = rest.trim_start_matches('=').trim_start();
+    let is_same = rest.strip_prefix("--- ").is_some_and(|rest| rest.starts_with(path.trim_end()));
+    if is_same { rest } else { body }
 }
 
 /// Whether `diffs` contain each added and removed line of a patch, and each file it names.
@@ -84,6 +98,7 @@ mod tests {
         let known = [texts("a\nx\n", "a\ny\nz\n")];
         for patch in [
             "--- a\n+++ a\n@@ -1,2 +1,3 @@\n a\n-x\n+y\n+z",
+            "Index: a\n===================\n--- a\n+++ a\n@@ -1,2 +1,3 @@\n-x\n+y\n+z\n",
             "```diff\n@@ -1 +1 @@\n-x\n+y\n```\n",
             "*** Begin Patch\n*** Update File: a\n@@\n-x\n+z\n*** End Patch",
         ] {
@@ -100,6 +115,7 @@ mod tests {
             "@@\n-x\n+y\n+more",
             "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y",
             "@@ -1,2 +1 @@\n--- hidden\n-x\n+y",
+            "Index: other\n=====\n--- a\n+++ a\n@@\n-x\n+y",
             "- x\n+ y",
             "The file was updated.",
             "",

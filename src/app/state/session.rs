@@ -272,10 +272,12 @@ impl Session {
         items.take(MESSAGE_LOOKBACK).find(|item| is_it(&item.body)).map(|item| item.id)
     }
 
-    /// Whether the plan panel is folded to one line: the user's choice, otherwise once all steps are done and the turn
-    /// has ended.
+    /// Whether the plan panel is folded to one line: the user's choice, otherwise once the turn has ended, unless steps
+    /// are open.
     pub fn is_plan_folded(&self) -> bool {
-        self.plan_fold.unwrap_or_else(|| self.is_plan_done() && !self.turn.is_running())
+        let is_text = |plan: &Plan| !matches!(plan.body, PlanBody::Entries(_));
+        let is_over = || self.is_plan_done() || !self.plans.is_empty() && self.plans.iter().all(is_text);
+        self.plan_fold.unwrap_or_else(|| !self.turn.is_running() && is_over())
     }
 
     /// Whether there is a plan with steps, and all of them are done.

@@ -96,3 +96,36 @@ fn after_clear_the_history_is_compared_and_what_the_agent_lacks_is_marked() {
     app.fx.clear();
     app.handshake(all_capabilities()).expect_sent("call resume s");
 }
+
+#[test]
+fn a_plan_in_a_new_context_is_marked() {
+    let usage = |used_tokens| SessionUpdate::Usage(Usage { used_tokens, size_tokens: 200_000, cost: None });
+    let call = |kind| {
+        let mut patch = ToolCallPatch::new("t".into());
+        (patch.kind, patch.status) = (Patch::Set(kind), Patch::Set(ToolStatus::Completed));
+        SessionUpdate::Tool(Box::new(patch))
+    };
+    let run = |kind, reports: &[u64]| {
+        let mut app = TestApp::talked();
+        app.submit("plan it").update(call(kind));
+        for used in reports {
+            app.update(usage(*used));
+        }
+        app.update(says("Done.")).end_turn(StopReason::EndTurn);
+        app
+    };
+    let mut app = run(ToolKind::SwitchMode, &[5000, 0, 0, 4000]);
+    let shown = items(app.session());
+    assert_eq!(shown.iter().filter(|item| item.contains("Context cleared")).count(), 1, "{shown:?}");
+    let [.., mark, reply] = shown.as_slice() else { panic!("{shown:?}") };
+    assert!(mark.contains("Context cleared") && reply.contains("Done."), "{shown:?}");
+    // It is recorded, and the agent's history is compared when the session is resumed.
+    let mut again = reopened(kept_session(&mut app), "fake");
+    again.fx.clear();
+    again.handshake(all_capabilities()).expect_sent("call load s");
+    // An empty context means nothing else elsewhere.
+    for (kind, reports) in [(ToolKind::Execute, [5000, 0]), (ToolKind::SwitchMode, [0, 0])] {
+        let app = run(kind, &reports);
+        assert!(!digest(app.session()).contains("Context cleared"), "{kind:?}");
+    }
+}

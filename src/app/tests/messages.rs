@@ -334,6 +334,18 @@ fn a_repeated_notice_is_counted() {
 }
 
 #[test]
+fn a_plan_without_steps_folds_when_the_turn_ends() {
+    let mut app = TestApp::running();
+    let body = PlanBody::Markdown("# The plan".into());
+    app.update(SessionUpdate::Plan(Plan { id: Some("p".into()), body }));
+    assert!(!app.session().is_plan_folded());
+    app.end_turn(StopReason::EndTurn);
+    assert!(app.session().is_plan_folded());
+    app.play(Event::Act(Action::TogglePlan));
+    assert!(!app.session().is_plan_folded(), "the user can open it");
+}
+
+#[test]
 fn an_opened_plan_folds_when_it_is_completed_and_the_turn_ends() {
     let plan = |status| {
         let step = PlanEntry { content: "one".into(), priority: PlanPriority::Medium, status };

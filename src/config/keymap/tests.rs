@@ -88,7 +88,8 @@ fn default_keys_follow_conventions() {
         (Context::Main, "pagedown", Action::ScrollPageDown),
         (Context::Main, "ctrl+end", Action::ScrollEnd),
         (Context::Main, "ctrl+p", Action::OpenPalette),
-        (Context::Main, "ctrl+g", Action::OpenLocation),
+        (Context::Composer, "ctrl+g", Action::EditDraft),
+        (Context::Browse, "ctrl+g", Action::OpenLocation),
         (Context::Main, "ctrl+r", Action::OpenHistory),
         (Context::EmptyPrompt, "ctrl+d", Action::Quit),
         (Context::EmptyPrompt, "alt+d", Action::OpenChanges),
@@ -409,7 +410,7 @@ fn help_is_grouped_by_task() {
         rows.iter().find(|row| row.title == title && row.action == action).map(|row| row.keys.join(" "))
     };
     assert_eq!(find("Tabs", Action::ShowTab(1)).as_deref(), Some("Alt+1…9 Ctrl+X 1…9"));
-    assert_eq!(find("Prompt and turn", Action::EditDraft).as_deref(), Some("Ctrl+X Ctrl+E"));
+    assert_eq!(find("Prompt and turn", Action::EditDraft).as_deref(), Some("Ctrl+G Ctrl+X Ctrl+E Ctrl+X e"));
 }
 
 #[test]

@@ -161,7 +161,8 @@ impl ToolBody {
             }
         }
         this.push(lines);
-        if !unlisted.is_empty() {
+        // Values at the top are visible, unless the dialog begins at a change.
+        if !unlisted.is_empty() && (!is_short || this.first_change.is_some()) {
             this.names = unlisted.names();
         }
         this

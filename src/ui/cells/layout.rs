@@ -33,10 +33,7 @@ pub(crate) type Screens = HashMap<TerminalId, Screen>;
 pub(crate) struct Context<'a> {
     pub session: &'a Session,
     pub look: &'a RenderContext<'a>,
-    /// Columns of all content but side-by-side diffs, so that it has one right edge.
     pub cols: u16,
-    /// Columns of side-by-side diffs.
-    pub wide_cols: u16,
     pub screens: &'a mut Screens,
 }
 
@@ -203,11 +200,7 @@ impl Layout {
         if piece.lines.is_some() {
             return;
         }
-        let all_cols = match piece.source {
-            Source::Diff { columns: DiffColumns::SideBySide, .. } => context.wide_cols,
-            _ => context.cols,
-        };
-        let cols = all_cols.saturating_sub(indent + piece.indent).max(8);
+        let cols = context.cols.saturating_sub(indent + piece.indent).max(8);
         let look = context.look;
         let lines = match &piece.source {
             Source::Ready => Vec::new(),

@@ -28,6 +28,9 @@ const PROMPT_PIECE_BYTES: usize = 8 * 1024;
 /// Lays a message out, reusing the layout of texts that only grew.
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, message: &Message, context: &mut Context<'_>) {
     layout.is_live = false;
+    // Messages of subagents stand below their item, as their calls do.
+    let is_of_child = message.role == Speaker::Letter && context.session.parent.is_none();
+    layout.indent = if is_of_child { 2 } else { 0 };
     match message.role {
         Speaker::User => lay_out_user(layout, item, message, context),
         Speaker::Agent => lay_out_parts(layout, message, 0, 0),

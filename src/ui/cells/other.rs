@@ -151,12 +151,20 @@ fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
         },
         ItemBody::Subagent { title, state, .. } => {
             let state = state.as_deref().map(one_line).unwrap_or_default();
-            let mark = if state == "running" { look.spinner() } else { glyphs.dot };
-            let tail = if state.is_empty() { String::new() } else { format!(" {} {state}", glyphs.dot) };
+            let (mark, mark_role) = match state.as_str() {
+                "running" => (look.spinner(), Role::Running),
+                "idle" | "completed" => (glyphs.check, Role::Success),
+                "failed" => (glyphs.cross, Role::Error),
+                "cancelled" => (glyphs.cross, Role::TextDim),
+                _ => (glyphs.dot, Role::Running),
+            };
+            // The mark has this meaning already.
+            let is_done = matches!(state.as_str(), "" | "idle" | "completed");
+            let tail = if is_done { String::new() } else { format!(" {} {state}", glyphs.dot) };
             let title = one_line(head_of(title));
             let title = if title.is_empty() { "untitled" } else { &title };
             let text = format!("subagent  {title}{tail}");
-            Head { mark_role: Role::Running, ..of(mark, Role::ToolTitle, &text) }
+            Head { mark_role, ..of(mark, Role::ToolTitle, &text) }
         }
         ItemBody::Raw { name, .. } => {
             of(glyphs.dot, Role::RawItem, &format!("{} (unsupported update)", one_line(name)))

@@ -95,8 +95,7 @@ fn rows(tool: ToolCall, is_open: Option<bool>) -> Vec<String> {
     session.transcript.edit(id, |item| item.is_open = is_open);
     let item = session.transcript.get(id).expect("it was pushed");
     let mut screens = layout::Screens::new();
-    let mut context =
-        Context { session: &session, look: &look, cols: 80, wide_cols: 80, screens: &mut screens };
+    let mut context = Context { session: &session, look: &look, cols: 80, screens: &mut screens };
     let mut layout = Layout::default();
     layout.update(item, false, &mut context);
     for index in 0..layout.pieces.len() {

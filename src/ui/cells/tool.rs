@@ -61,7 +61,7 @@ pub(crate) fn is_groupable(session: &Session, item: &Item, tool: &ToolCall) -> b
 /// Lays a call out.
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context: &mut Context<'_>) {
     layout.pieces.clear();
-    layout.is_live = tool.shown_status() == ToolStatus::InProgress;
+    layout.is_live = status_of(context.session, item.id, tool) == ToolStatus::InProgress;
     layout.indent = indent(context.session, item, tool);
     follow_changes(layout, item, tool);
     let cols = context.cols.saturating_sub(layout.indent);
@@ -114,6 +114,18 @@ pub(crate) fn indent(session: &Session, item: &Item, tool: &ToolCall) -> u16 {
     depth * 2
 }
 
+/// Whether an open request is the permission for a call.
+fn is_asked(session: &Session, call: ItemId) -> bool {
+    let is_it =
+        |kind: &OpenRequestKind| matches!(kind, OpenRequestKind::Permission { tool, .. } if *tool == call);
+    session.asks.iter().any(|open| is_it(&open.kind))
+}
+
+/// The status to show: a call that waits for its permission does not run, even if the agent says so.
+fn status_of(session: &Session, id: ItemId, tool: &ToolCall) -> ToolStatus {
+    if is_asked(session, id) { ToolStatus::Pending } else { tool.shown_status() }
+}
+
 /// The head line of a call.
 pub(super) fn head(
     id: ItemId,
@@ -125,7 +137,8 @@ pub(super) fn head(
     let look = context.look;
     let glyphs = look.glyphs;
     let style = |role: Role| look.theme.style(role);
-    let (mark, role) = match tool.shown_status() {
+    let status = status_of(context.session, id, tool);
+    let (mark, role) = match status {
         ToolStatus::Pending => (glyphs.pending, Role::TextDim),
         ToolStatus::InProgress => (look.spinner(), Role::Running),
         ToolStatus::Completed => (glyphs.check, Role::Success),
@@ -144,13 +157,8 @@ pub(super) fn head(
     {
         facts.push(Span::styled(format!("  exit {code}"), style(Role::Error)));
     }
-    let is_asked = context
-        .session
-        .asks
-        .iter()
-        .any(|ask| matches!(&ask.kind, OpenRequestKind::Permission { tool, .. } if *tool == id));
     let word = match (&tool.decision, tool.status) {
-        _ if is_asked => Some(("answer required", Role::Warning)),
+        _ if is_asked(context.session, id) => Some(("answer required", Role::Warning)),
         _ if tool.is_own && tool.accesses.iter().any(AccessRecord::is_refused) => {
             Some(("refused", Role::Warning))
         }
@@ -161,7 +169,7 @@ pub(super) fn head(
     if let Some((word, role)) = word {
         facts.push(Span::styled(format!("  {word}"), style(role)));
     }
-    let time = match tool.shown_status() {
+    let time = match status {
         ToolStatus::InProgress => Some(look.now.saturating_duration_since(tool.began)),
         _ => tool.took,
     };
@@ -398,8 +406,7 @@ impl<'a> Body<'a, '_> {
 
     fn add_diffs(&mut self) {
         let look = self.context.look;
-        let columns =
-            DiffColumns::choose(look.diff_layout, self.context.wide_cols.saturating_sub(self.layout.indent));
+        let columns = DiffColumns::choose(look.diff_layout, self.cols);
         let indent = panel_indent(look, Role::DiffPlus, 0);
         let mut left = DIFF_PREVIEW_ROWS;
         let count = self.layout.diffs.len();

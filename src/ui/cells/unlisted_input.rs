@@ -1,6 +1,6 @@
 //! The values of a raw input that a dialog about a tool call must list.
 //!
-//! A value that the dialog already shows (as command, folder, path, change or reason, under a key with that meaning) is
+//! A value that the dialog already shows (as plan, or as command, folder, path, change or reason under a key with that meaning) is
 //! omitted; all others are listed with their names. `acp::codec` parses the input.
 //! Invariant: a value is omitted only if its own text, or its own change, is in the dialog.
 
@@ -13,7 +13,7 @@ use super::changes_of;
 use crate::app::ToolCall;
 use crate::app::state::duplicate_diffs::repeats;
 use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH, QUERY, SHELLS, URL, WHOLE};
-use crate::model::{DiffChange, FileDiff, ToolKind};
+use crate::model::{ContentBlock, DiffChange, FileDiff, ToolContent, ToolKind};
 use crate::ui::json::{self, Leaf, Step};
 use crate::ui::render_context::{RenderContext, size};
 use crate::ui::text::{Shown, clip, hard_wrap, reveal_line, reveal_lines, wrap_whole};
@@ -237,6 +237,7 @@ impl ShownContent<'_> {
         let has_command = input.command.is_some();
         is_top && is(COMMAND) && (input.command.as_deref() == Some(&text) || self.shows_arguments().is_some())
             || is_top && is(CWD) && has_command && input.cwd.as_deref() == Some(Path::new(&text))
+            || is_top && self.is_plan(&text)
             || is_top && is(DESCRIPTION) && input.description.as_deref() == Some(&text)
             || (is(QUERY) || is(URL)) && is_top && named_text(self.tool) == Some(&text)
             || is(PATH) && named_paths(self.tool).contains(&Path::new(&text))
@@ -245,6 +246,13 @@ impl ShownContent<'_> {
             || (is(NEW) || is(WHOLE)) && (self.has_text(&text, true) || self.shows_edit(leaf))
             || is(&["new_content", "content"]) && self.has_text(&text, true)
             || is(&["old_content", "content"]) && self.has_text(&text, false)
+    }
+
+    /// Whether a text is a plan to approve that the dialog shows as content of the call.
+    fn is_plan(&self, text: &str) -> bool {
+        let text = text.trim();
+        let is_it = |content: &ToolContent| matches!(content, ToolContent::Block(ContentBlock::Text(shown)) if shown.trim() == text);
+        self.tool.kind == ToolKind::SwitchMode && !text.is_empty() && self.tool.content.iter().any(is_it)
     }
 
     /// `["bash", "-lc", "make"]` equals `make` if the shell is one of the system's; other lists are shown unchanged.

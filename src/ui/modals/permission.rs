@@ -451,7 +451,8 @@ pub(super) fn requested_action(scene: &FrameContext, tool: Option<&ToolCall>) ->
         ToolKind::Fetch => ("fetch", named()),
         ToolKind::Execute if tool.input.command.is_some() => ("run a command", String::new()),
         ToolKind::Execute => ("run", title),
-        ToolKind::SwitchMode => ("switch to another mode", String::new()),
+        ToolKind::SwitchMode if title.is_empty() => ("switch to another mode", String::new()),
+        ToolKind::SwitchMode => ("switch to another mode:", title),
         ToolKind::Think | ToolKind::Other => ("use", title),
     }
 }

@@ -58,8 +58,11 @@ pub(super) fn draw(
     let most = usize::from(area.height) * 3 / 5;
     sheet.body_rows = (picker.rows.len() + group_rows(&shape.groups)).min(most).max(1);
     sheet.most_body = most.max(1);
-    if let Some(note) = &picker.note {
-        sheet.foot = words(scene, Role::TextDim, note, cols);
+    // On a low screen, the dialog covers the notice that a command was copied.
+    let notice = scene.state.flash.as_ref().filter(|_| is_install(picker));
+    if let Some(note) = notice.or(picker.note.as_ref()) {
+        let role = if notice.is_some() { Role::Text } else { Role::TextDim };
+        sheet.foot = words(scene, role, note, cols);
     }
     let takes = match picker.kind {
         PickerKind::Agent if is_install(picker) => "copy command",
@@ -149,7 +152,7 @@ fn row(scene: &FrameContext, picker: &Picker, place: At, labels: usize, cols: u1
         At::Heading(index) => {
             let group = of(index).and_then(|row| row.group.as_deref()).unwrap_or_default();
             let heading = text::truncate(&text::one_line(group), usize::from(cols));
-            Line::from(scene.span(Role::TextDim, heading)).into()
+            Line::from(scene.span(Role::Heading, heading)).into()
         }
         At::Row(index) => {
             let Some(found) = of(index) else { return Row::default() };

@@ -75,7 +75,7 @@ pub(super) fn draw(
             group(place).filter(|_| place == shown.start || group(place - 1) != group(place))
         {
             let heading = text::one_line(heading);
-            sheet.body.push(Row::from(Line::from(scene.span(Role::TextDim, heading))));
+            sheet.body.push(Row::from(Line::from(scene.span(Role::Heading, heading))));
         }
         let line = match &dialog.text {
             Some(text) => text.hits.get(place).map(|hit| hit_line(scene, hit, cols)),
@@ -255,7 +255,14 @@ fn row_line(
     let indent = if row.open.as_ref().is_some_and(|open| open.is_child) { "  subagent " } else { "" };
     // The heading of the group has the date already.
     let is_dated = dialog.is_grouped() && row.when() == row.group(dialog.today_ms);
-    let when = if is_dated { String::new() } else { row.when() };
+    let when = match row.when() {
+        _ if is_dated => String::new(),
+        // Of the agent's time stamp, the time is left.
+        when if dialog.is_grouped() && row.kept.is_none() => {
+            when.split(' ').next_back().unwrap_or_default().to_owned()
+        }
+        when => when,
+    };
     let right = match (&row.open, &row.kept) {
         (Some(open), _) => open.state.to_owned(),
         (None, Some(kept)) if kept.open_in.is_some() => "in another parlor".to_owned(),

@@ -22,7 +22,7 @@ fn edit(stage: &mut Stage, path: &str, old: Option<&str>, new: &str) {
 /// The panel's column of a wide screen.
 fn panel(stage: &Stage) -> Vec<String> {
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), WIDE));
-    shown.lines().skip(2).map(|line| line.chars().skip(154).collect::<String>().trim().to_owned()).collect()
+    shown.lines().skip(2).map(|line| line.chars().skip(123).collect::<String>().trim().to_owned()).collect()
 }
 
 #[test]

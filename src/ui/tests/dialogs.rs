@@ -3,7 +3,9 @@
 use ratatui::style::Modifier;
 
 use super::fixture::*;
-use crate::app::{Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, ThemeInfo, update};
+use crate::app::{
+    Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, PickerValue, ThemeInfo, update,
+};
 use crate::model::{Action, ConnId, ItemId};
 use crate::ui::event_after_frame;
 use crate::ui::theme::Role;
@@ -160,4 +162,16 @@ fn a_low_screen_shows_the_steps_of_the_plan_on_request() {
     assert_eq!(screen, None, "the reducer already knows what is shown");
     update(&mut stage.state, Event::Act(Action::TogglePlan), stage.now);
     assert!(!shows_steps(&stage).0);
+}
+
+#[test]
+fn a_copied_install_command_is_confirmed_in_the_list() {
+    let mut stage = picker("");
+    let Some(Modal::Picker(list)) = stage.state.modals.last_mut() else { unreachable!() };
+    list.rows[0].value = PickerValue::Install("npm install -g claude".into());
+    let shown = |stage: &Stage| text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
+    assert!(shown(&stage).contains("Others can be added"));
+    stage.state.flash = Some("Copied the command.".into());
+    assert!(shown(&stage).contains("Copied the command."), "{}", shown(&stage));
+    assert!(!shown(&stage).contains("Others can be added"));
 }

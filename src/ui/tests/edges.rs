@@ -59,6 +59,9 @@ fn prose_code_output_and_diffs_share_their_edges() {
         ((120, 40), DiffLayout::Auto),
         ((120, 40), DiffLayout::Unified),
         ((200, 60), DiffLayout::Unified),
+        ((200, 60), DiffLayout::Auto),
+        ((200, 60), DiffLayout::SideBySide),
+        ((150, 50), DiffLayout::Auto),
     ] {
         let stage = stage(layout);
         let drawn = stage.draw(&mut stage.view(), &dark, size);
@@ -77,4 +80,31 @@ fn prose_code_output_and_diffs_share_their_edges() {
         assert_eq!(code.0, 3);
         assert!((code.1.saturating_sub(6)..=code.1 + 1).contains(&end), "{end} {code:?}\n{shown}");
     }
+}
+
+#[test]
+fn prompts_and_requests_end_at_the_edge_of_the_text_on_wide_screens() {
+    let dark = theme("dark");
+    let mut stage = stage(DiffLayout::Auto);
+    let prompt = ItemBody::Message(Message {
+        role: Role::User,
+        message: None,
+        parts: vec![MessagePart::Text("a prompt".into())],
+        is_open: false,
+        began: stage.now,
+        took: None,
+        is_local: true,
+    });
+    stage.session(|session| {
+        session.transcript.push(2, prompt);
+    });
+    let drawn = stage.draw(&mut stage.view(), &dark, (200, 60));
+    let code = edges(&drawn, "let code", &[dark.style(theme::Role::CodeBlock).bg.unwrap()]);
+    let prompt = edges(&drawn, "a prompt", &[dark.style(theme::Role::User).bg.unwrap()]);
+    // Both have a margin of one column.
+    assert_eq!(prompt.1, code.1 + 1, "{}", text(&drawn));
+    let asked = super::permission();
+    let shown = text(&asked.draw(&mut asked.view(), &dark, (200, 60)));
+    let dialog = shown.lines().filter(|row| row.starts_with('▌')).map(|row| row.trim_end().chars().count());
+    assert!(dialog.max().is_some_and(|end| end <= usize::from(code.1) + 2), "{shown}");
 }

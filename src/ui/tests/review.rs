@@ -389,3 +389,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_plan_to_approve_is_shown_once_and_completely() {
+    let plan = (1..=30).map(|step| format!("{step}. step {step} of the plan\n")).collect::<String>();
+    let tool = json!({"toolCallId": "t", "title": "Approve Plan", "kind": "switch_mode",
+        "rawInput": {"plan": plan, "planFilePath": "/h/plan.md"},
+        "content": [{"type": "content", "content": {"type": "text", "text": plan.trim()}}]});
+    let screen = shown(&stage_with(&request(&tool)), (100, 120));
+    assert!(screen.contains("asks to switch to another mode: Approve Plan"), "{screen}");
+    assert!(screen.contains("planFilePath: /h/plan.md") && !screen.contains("plan: "), "{screen}");
+    assert!(!screen.contains("More input"), "{screen}");
+    for step in ["1. step 1 of", "30. step 30 of"] {
+        assert_eq!(screen.matches(step).count(), 1, "{screen}");
+    }
+    // Other input is listed even if it repeats a content.
+    let tool = json!({"toolCallId": "t", "title": "x", "kind": "execute", "rawInput": {"command": "ls", "script": "sh"},
+        "content": [{"type": "content", "content": {"type": "text", "text": "sh"}}]});
+    let screen = shown(&stage_with(&request(&tool)), (100, 60));
+    assert!(screen.contains("script: sh"), "{screen}");
+}

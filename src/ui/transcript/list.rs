@@ -4,7 +4,6 @@ use crate::app::{Item, ItemBody, OpenRequestKind, Session};
 use crate::model::{ItemId, Role as Speaker, ToolContent};
 use crate::ui::cells::is_asked_first;
 use crate::ui::cells::layout::{Context, Layout};
-use crate::ui::markdown::PROSE_COLS;
 use crate::ui::picture;
 use crate::ui::render_context::RenderContext;
 
@@ -218,8 +217,7 @@ impl<'a> List<'a> {
         let mut context = Context {
             session: self.session,
             look: self.look,
-            cols: self.cols.min(PROSE_COLS),
-            wide_cols: self.cols,
+            cols: self.cols,
             screens: &mut self.view.screens,
         };
         let rows = cell.layout.height(piece, source, &mut context);
@@ -241,8 +239,7 @@ impl<'a> List<'a> {
         let mut context = Context {
             session: self.session,
             look: self.look,
-            cols: self.cols.min(PROSE_COLS),
-            wide_cols: self.cols,
+            cols: self.cols,
             screens: &mut self.view.screens,
         };
         cell.layout.draw(piece, source, &mut context);
@@ -277,8 +274,7 @@ impl<'a> List<'a> {
         let mut context = Context {
             session: self.session,
             look: self.look,
-            cols: self.cols.min(PROSE_COLS),
-            wide_cols: self.cols,
+            cols: self.cols,
             screens: &mut self.view.screens,
         };
         if !is_good {
@@ -320,7 +316,7 @@ impl<'a> List<'a> {
     pub fn follow_heights(&mut self) {
         let mut all = std::mem::take(&mut self.view.heights);
         let shows_thoughts = self.look.shows_thoughts;
-        all.follow(self.items.len(), self.cols.min(PROSE_COLS), |index| {
+        all.follow(self.items.len(), self.cols, |index| {
             let Some(item) = self.items.get(index).filter(|_| !self.is_hidden(index)) else { return (0, 0) };
             let (rows, bytes) = heights::guess(item, self.session, shows_thoughts);
             (rows + self.gap_before(index), bytes)

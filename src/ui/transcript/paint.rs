@@ -16,7 +16,7 @@ use crate::ui::theme::Role;
 use super::find::{self, Frame};
 use super::list::List;
 use super::select::SeenRow;
-use super::{LEFT_COLS, Place, group, heights};
+use super::{FULL_COLS, LEFT_COLS, Place, group, heights};
 
 /// A visible piece.
 struct Shown {
@@ -129,7 +129,7 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Canvas
                 Mark::User => (look.glyphs.bar, look.theme.style(Role::UserBar)),
             };
             if let Some(bg) = prompt_bg.filter(|_| shown.is_prompt(row)) {
-                let row = Rect { y, height: 1, width: area.width.saturating_sub(1), ..area };
+                let row = Rect { y, height: 1, width: (area.width - 1).min(FULL_COLS - 1), ..area };
                 buf.set_style(row, Style::new().bg(bg));
             }
             put_text(buf, area.x + 1, y, mark, 1, style);

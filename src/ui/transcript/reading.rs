@@ -12,7 +12,7 @@ use crate::ui::text::Line;
 use crate::ui::text::copy_hint;
 
 use super::list::List;
-use super::{Anchor, LEFT_COLS, Place, RIGHT_COLS, TranscriptView};
+use super::{Anchor, Place, TranscriptView, text_cols};
 
 /// The reading position and the number of letters before it, if the next frame has another width. Called
 /// before that frame, while the rows of the last one are cached.
@@ -25,7 +25,7 @@ pub(super) fn before(
     let Anchor::At(place) = view.anchor else { return None };
     let cols = view.look.as_ref()?.cols;
     // The cached rows are outdated if items were inserted or removed before them.
-    if area.width == cols + LEFT_COLS + RIGHT_COLS || !view.cells.contains_key(&place.item) {
+    if text_cols(area) == cols || !view.cells.contains_key(&place.item) {
         return None;
     }
     match view.reading {

@@ -129,7 +129,7 @@ fn session_status_from_the_agent_is_shown_on_the_right() {
     let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
     for (name, words) in [("plain", "agent only"), ("used", "in use"), ("away", "archived")] {
         let row = drawn.lines().find(|line| line.contains(&format!("Session {name}"))).unwrap_or_default();
-        assert!(row.contains(&format!("{words}, 2026-11-20 14:03")), "{drawn}");
+        assert!(row.contains(&format!("{words}, 14:03")), "{drawn}");
     }
     let mut theirs = 0;
     for selected in 0..4 {

@@ -386,7 +386,8 @@ fn selection_and_open_requests_are_marked() {
     let mut session = session();
     push(&mut session, message(Role::User, "do it"));
     let mut call = edit();
-    call.status = ToolStatus::Pending;
+    // One agent reports that the call runs while it waits for its permission.
+    call.status = ToolStatus::InProgress;
     let id = push_tool(&mut session, call);
     session.selected = Some(id);
     let request =
