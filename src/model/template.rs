@@ -123,7 +123,7 @@ pub fn parse_template(text: &str) -> Template {
     }
     if template.hint.is_none() && pieces(&template.body).iter().any(|piece| !matches!(piece, Piece::Text(_)))
     {
-        template.hint = Some("arguments".to_owned());
+        template.hint = Some("[arguments]".to_owned());
     }
     template
 }
@@ -238,7 +238,7 @@ mod tests {
         let plain = parse_template("\u{feff}# Fix it\r\n\r\nNow.\r\n");
         assert_eq!((plain.description.as_str(), plain.body.as_str()), ("Fix it", "# Fix it\n\nNow."));
         assert_eq!(plain.hint, None);
-        assert_eq!(parse_template("Do $2").hint.as_deref(), Some("arguments"));
+        assert_eq!(parse_template("Do $2").hint.as_deref(), Some("[arguments]"));
         for open in ["---\ndescription: x\nno end", "--- \nx"] {
             assert_eq!(parse_template(open).body, open, "text without an end of the front matter");
         }

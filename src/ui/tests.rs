@@ -15,7 +15,7 @@ use fixture::*;
 use crate::app::{Modal, Picker, PickerKind, PickerRow, PickerValue, SessionPhase, Turn, ViewCommand};
 use crate::model::{ArchiveRow, TemplateInfo, TemplateSource, UnreviewedTemplate};
 use crate::ui::log::{LogDirection, LogLine};
-use crate::ui::{ViewState, is_animating, next_frame_in};
+use crate::ui::{Canvas, ViewState, draw_into, is_animating, next_frame_in};
 
 fn check(name: &str, stage: &Stage, prepare: impl Fn(&mut ViewState)) {
     for size in SIZES {
@@ -268,6 +268,20 @@ fn the_hint_for_arguments_is_shown_above_the_prompt() {
         let prompt = rows.iter().position(|row| row.contains("/review a.rs")).expect(&shown);
         assert!(at < prompt, "{shown}");
         assert_eq!(view.composer.text(), "/review a.rs");
+    }
+}
+
+#[test]
+fn the_hint_for_arguments_leaves_the_screen_with_the_command() {
+    let mut stage = streaming();
+    stage.session(|session| session.commands[0].hint = Some("<scope>".into()));
+    let (mut view, theme, mut canvas) = (stage.view(), theme("dark"), Canvas::new(80, 24));
+    for (draft, is_shown) in [("text", false), ("/compact a", true), ("text", false), ("/compact a", true)] {
+        stage.session(|session| session.draft = draft.into());
+        view.apply(ViewCommand::SetDraft(draft.into()));
+        draw_into(&stage.state, &mut view, &theme, &mut canvas);
+        canvas.set_shown();
+        assert_eq!(text(&canvas).contains("<scope>"), is_shown, "{draft}");
     }
 }
 

@@ -34,7 +34,8 @@ pub fn completions(state: &State, session: &Session, typed: &str) -> Vec<Complet
         !is_of_agent || of_agent <= MOST_OF_AGENT
     });
     let mut found: Vec<Completion> = places.into_iter().filter_map(|place| all.get(place)).cloned().collect();
-    found.extend(review(session, typed));
+    // Second, so that it is visible but Enter does not open it by accident.
+    found.splice(found.len().min(1)..found.len().min(1), review(session, typed));
     found
 }
 
@@ -107,8 +108,10 @@ fn offers(state: &State, session: &Session, typed: &str) -> Vec<Completion> {
 /// The row that opens the review of new templates of the project, unless the typed name excludes them.
 fn review(session: &Session, typed: &str) -> Option<Completion> {
     let unreviewed = &session.templates.unreviewed;
-    let typed = typed.strip_prefix(TemplateSource::Project.prefix()).unwrap_or(typed).trim_start_matches(':');
-    let is_meant = !fuzzy::rank(typed, unreviewed.iter().map(|it| (it.name.as_str(), ""))).is_empty();
+    let prefix = TemplateSource::Project.prefix();
+    let names: Vec<String> =
+        unreviewed.iter().map(|template| format!("{prefix}:{}", template.name)).collect();
+    let is_meant = !fuzzy::rank(typed, names.iter().map(|name| (name.as_str(), ""))).is_empty();
     let description = match unreviewed.len() {
         1 => "project: 1 new or changed template".to_owned(),
         count => format!("project: {count} new or changed templates"),

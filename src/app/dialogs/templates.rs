@@ -29,13 +29,15 @@ pub fn ask(state: &mut State, key: SessionKey, templates: Vec<UnreviewedTemplate
     if templates.is_empty() || tab::has_choice(state, is_it) {
         return;
     }
+    let folder = state.sessions.get(&key).map(|session| session.place.cwd.clone()).unwrap_or_default();
     let mut body = vec![
         "A template is sent to the agent as your prompt when you call it. Review the text first:".to_owned(),
     ];
     let mut left = MOST_LINES;
     for template in &templates {
         body.push(String::new());
-        body.push(format!("/{}  {}", visible(&template.name), visible(&template.file.to_string_lossy())));
+        let file = template.file.strip_prefix(&folder).unwrap_or(&template.file);
+        body.push(format!("/project:{}  {}", visible(&template.name), visible(&file.to_string_lossy())));
         let mut lines = template.text.lines();
         for line in lines.by_ref().take(left) {
             let end = line.char_indices().nth(MOST_CHARS).map_or(line.len(), |(end, _)| end);
@@ -55,11 +57,11 @@ pub fn ask(state: &mut State, key: SessionKey, templates: Vec<UnreviewedTemplate
     let answers: Vec<(PathBuf, PathBuf)> =
         templates.into_iter().map(|template| (template.answer_file, template.file)).collect();
     let outcome = |answer| ChoiceOutcome::AnswerTemplates { session: key, answers: answers.clone(), answer };
-    let (title, what) = match answers.len() {
-        1 => ("Use this template of the project?", "it"),
-        _ => ("Use these templates of the project?", "one of them"),
+    let (title, until) = match answers.len() {
+        1 => ("Use this template of the project?", "it changes"),
+        _ => ("Use these templates of the project?", "they change"),
     };
-    open_dialog(state, key, trust_question(title, body, what, outcome, shown));
+    open_dialog(state, key, trust_question(title, body, until, outcome, shown));
 }
 
 /// Saves the user's answer, and lists the templates again.

@@ -18,8 +18,13 @@ pub(in crate::app) fn ask(state: &mut State, request: ProjectRequest, now: Insta
         vec![format!("{} sets for this project:", visible(&file.to_string_lossy())), String::new()];
     body.extend(lines.iter().cloned());
     let outcome = ChoiceOutcome::AnswerProject;
-    let question =
-        trust_question("Use the configuration of this project?", body, "the file", outcome, Some(now));
+    let question = trust_question(
+        "Use the configuration of this project?",
+        body,
+        "the file changes",
+        outcome,
+        Some(now),
+    );
     tabs::open_dialog(state, request.session, question);
     state.project = Some(request);
 }

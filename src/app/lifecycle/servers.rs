@@ -135,7 +135,7 @@ fn question(found: &FolderServers, now: Instant) -> Modal {
     body.extend(found.lines.iter().cloned());
     body.extend(found.notes.iter().cloned());
     let outcome = |answer| ChoiceOutcome::AnswerServers(found.folder.clone(), answer);
-    trust_question("Use the MCP servers of this folder?", body, "the file", outcome, Some(now))
+    trust_question("Use the MCP servers of this folder?", body, "the file changes", outcome, Some(now))
 }
 
 /// Whether the question is open, in any tab.

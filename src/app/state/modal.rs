@@ -493,7 +493,7 @@ pub enum TrustAnswer {
 pub(in crate::app) fn trust_question(
     title: &str,
     body: Vec<String>,
-    files: &str,
+    until: &str,
     outcome: impl Fn(TrustAnswer) -> ChoiceOutcome,
     opened_by_itself: Option<Instant>,
 ) -> Modal {
@@ -503,8 +503,8 @@ pub(in crate::app) fn trust_question(
         body,
         choices: vec![
             choice("Not now".to_owned(), TrustAnswer::NotNow),
-            choice(format!("Allow until {files} changes"), TrustAnswer::Use),
-            choice(format!("Ignore until {files} changes"), TrustAnswer::LeaveOut),
+            choice(format!("Allow until {until}"), TrustAnswer::Use),
+            choice(format!("Ignore until {until}"), TrustAnswer::LeaveOut),
         ],
         selected: 0,
         opened_by_itself,

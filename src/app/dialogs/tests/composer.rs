@@ -534,8 +534,8 @@ fn the_hint_for_arguments_stays_while_they_are_typed() {
         ("/plan the next\nweek", Some("what for")),
         ("/review a.rs", Some("<file>")),
         ("/project:fix a.rs", Some("<file>")),
-        ("/theme ", Some("name")),
-        ("/parlor:theme pa", Some("name")),
+        ("/theme ", Some("[name]")),
+        ("/parlor:theme pa", Some("[name]")),
         ("/compact x", None),
         ("/plan", None),
         ("/unknown x", None),
@@ -608,13 +608,15 @@ fn new_templates_of_a_project_are_reviewed_before_they_are_offered() {
     rig.session().templates.unreviewed = vec![unreviewed("fix"), unreviewed("lint")];
     rig.type_draft("/");
     assert_eq!(names(&rig), ["Review templates"]);
-    rig.type_draft("/zzz");
-    assert_eq!(names(&rig), [""; 0]);
+    for (draft, expected) in [("/zzz", 0), ("/proj", 1), ("/fi", 1), ("/project:lint", 1)] {
+        rig.type_draft(draft);
+        assert_eq!(names(&rig).len(), expected, "{draft}");
+    }
     rig.type_draft("/project:li");
     rig.act(Action::Submit);
     let Some(Modal::Choice(dialog)) = rig.state.modals.last().cloned() else { panic!("the user is asked") };
     let body = dialog.body.join("\n");
-    assert!(body.contains("/fix  /home/u/shop/.parlor/prompts/fix.md\n· Fix fix"), "{body}");
+    assert!(body.contains("/project:fix  .parlor/prompts/fix.md\n· Fix fix"), "{body}");
     assert!(body.contains("hidden ⟨U+202E⟩text"), "{body}");
     assert_eq!(rig.session().draft, "/project:li");
     // The first choice is to decide later.
