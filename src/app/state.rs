@@ -68,7 +68,7 @@ pub struct State {
     /// MCP servers configured in folders.
     pub folder_servers: BTreeMap<PathBuf, FolderRequest>,
     /// The settings of the project that the user has not decided on.
-    pub project: Option<ProjectRequest>,
+    pub project: Option<Box<ProjectRequest>>,
     /// Permanent grants, to all agents.
     pub grants: Vec<StoredGrant>,
     pub diff_layout: DiffLayout,
@@ -263,7 +263,7 @@ pub struct Setup {
     /// MCP servers configured in the first folder; taken by [`start`](super::start).
     pub folder_servers: Option<FolderServers>,
     /// Settings of the project to ask about; taken by [`start`](super::start).
-    pub project: Option<ProjectQuestion>,
+    pub project: Option<Box<ProjectQuestion>>,
     /// The folder whose templates are switched off by its configuration.
     pub without_templates: Option<PathBuf>,
     pub themes: Vec<ThemeInfo>,
@@ -516,7 +516,7 @@ pub enum FolderRequest {
 /// The question about the settings of a project, until it is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProjectRequest {
-    pub question: ProjectQuestion,
+    pub question: Box<ProjectQuestion>,
     /// The first session.
     pub session: SessionKey,
     /// The agent whose start waits for the answer, or none for the list of agents; `None` if nothing waits.

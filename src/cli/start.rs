@@ -115,7 +115,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         last_agent: None,
         mcp_servers: config.mcp_servers.clone(),
         folder_servers,
-        project,
+        project: project.map(Box::new),
         without_templates,
         additional_directories: more_folders.into_iter().map(UserRoot::given).collect(),
         themes: themes

@@ -53,13 +53,12 @@ pub fn read(file: &Path, text: &str) -> (ProjectSettings, Vec<Problem>) {
         // The parsed table borrows the text; the simple form of the values does not.
         let parsed = toml::from_str::<toml::Table>(text).ok();
         let servers = parsed.and_then(|mut table| table.remove("mcp_servers"));
-        match servers.and_then(|servers| named_servers(&servers)) {
-            Some(servers) => settings.servers = servers,
-            None => {
-                let fix = "use [[mcp_servers]] with `name`, and `command` or `url`";
-                reader.problem(&value.span(), "`mcp_servers` is not a list of servers with a name", fix);
-            }
+        let servers = servers.and_then(|servers| named_servers(&servers));
+        if servers.is_none() {
+            let fix = "use [[mcp_servers]] with `name`, and `command` or `url`";
+            reader.problem(&value.span(), "`mcp_servers` is not a list of servers with a name", fix);
         }
+        settings.servers = servers.unwrap_or_default();
     }
     settings.lines = std::mem::take(&mut reader.lines);
     (settings, reader.problems)

@@ -112,7 +112,7 @@ pub fn parse_template(text: &str) -> Template {
         let Some((key, value)) = line.split_once(':') else { continue };
         let value = unquoted(value.trim());
         match key.trim() {
-            "description" => template.description = value.to_owned(),
+            "description" => value.clone_into(&mut template.description),
             "argument-hint" => template.hint = Some(value.to_owned()).filter(|hint| !hint.is_empty()),
             _ => {}
         }

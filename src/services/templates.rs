@@ -233,9 +233,8 @@ impl Folder<'_> {
                 match read_mentioned(&file, &[], FILE_MAX_BYTES).map(|found| found.content) {
                     Some(MentionedContent::File(bytes)) => bytes,
                     Some(MentionedContent::Large { .. }) => return Err(too_large()),
-                    Some(MentionedContent::Folder) => return Ok(None),
                     None if file.exists() => return Err(refused("it cannot be read")),
-                    None => return Ok(None),
+                    Some(MentionedContent::Folder) | None => return Ok(None),
                 }
             }
             TemplateSource::Project => match glance(&file, &[self.path.to_owned()], FILE_MAX_BYTES) {
@@ -323,7 +322,7 @@ mod tests {
             name: &str,
             source: Option<TemplateSource>,
             arguments: &str,
-        ) -> Result<String, PreparedPrompt> {
+        ) -> Result<String, Box<PreparedPrompt>> {
             let call = TemplateCall {
                 name: name.into(),
                 source,
@@ -338,7 +337,7 @@ mod tests {
                 takes: PromptTakes::default(),
                 template: Some(call),
             };
-            self.places.resolve(job).map(|job| job.text).map_err(|refused| *refused)
+            self.places.resolve(job).map(|job| job.text)
         }
     }
 

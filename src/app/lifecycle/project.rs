@@ -13,7 +13,7 @@ use crate::model::ProjectQuestion;
 
 /// Asks about the settings. An agent whose start waits for the answer starts after it.
 pub(in crate::app) fn ask(state: &mut State, request: ProjectRequest, now: Instant) {
-    let ProjectQuestion { file, lines, .. } = &request.question;
+    let ProjectQuestion { file, lines, .. } = &*request.question;
     let mut body =
         vec![format!("{} sets for this project:", visible(&file.to_string_lossy())), String::new()];
     body.extend(lines.iter().cloned());
@@ -26,26 +26,27 @@ pub(in crate::app) fn ask(state: &mut State, request: ProjectRequest, now: Insta
         Some(now),
     );
     tabs::open_dialog(state, request.session, question);
-    state.project = Some(request);
+    state.project = Some(Box::new(request));
 }
 
 /// Applies and saves the user's answer.
 pub fn answer_project(state: &mut State, answer: TrustAnswer, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(ProjectRequest { question, session, held }) = state.project.take() else { return };
-    let keep =
-        |allows| Effect::KeepTrust { place: question.answer_file, allows, about: question.file.clone() };
+    let Some(request) = state.project.take() else { return };
+    let ProjectRequest { question, session, held } = *request;
+    let ProjectQuestion { file, theme, agent: chosen, templates, answer_file, .. } = *question;
+    let keep = |allows| Effect::KeepTrust { place: answer_file, allows, about: file };
     let mut agent = None;
     match answer {
         TrustAnswer::Use => {
             fx.push(keep(true));
-            if let Some(theme) = question.theme {
+            if let Some(theme) = theme {
                 state.setup.theme = theme;
                 fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
             }
-            if question.templates == Some(false) {
+            if templates == Some(false) {
                 state.setup.without_templates = Some(state.setup.folder.clone());
             }
-            agent = question.agent;
+            agent = chosen;
         }
         TrustAnswer::LeaveOut => fx.push(keep(false)),
         TrustAnswer::NotNow => {

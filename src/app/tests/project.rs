@@ -28,7 +28,7 @@ fn app(question: ProjectQuestion, start_with: Option<AgentSpec>) -> TestApp {
     let setup = Setup {
         folder: PathBuf::from("/code/shop"),
         start_with,
-        project: Some(question),
+        project: Some(Box::new(question)),
         theme: "dark".into(),
         ..Setup::default()
     };
