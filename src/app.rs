@@ -30,8 +30,8 @@ pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
 pub use state::transcript::*;
 pub use state::{
     AUTO_THEME, AgentChoice, Conn, ConnPhase, Counters, DiffLayout, DiffRoom, Early, FolderRequest,
-    InstallHint, Listing, MouseOwner, OtherTab, RequestClass, Screen, Setup, Starting, State, ThemeInfo,
-    UiRequest,
+    InstallHint, Listing, MouseOwner, OtherTab, ProjectRequest, RequestClass, Screen, Setup, Starting, State,
+    ThemeInfo, UiRequest,
 };
 
 use std::ops::Range;
@@ -54,6 +54,8 @@ pub enum Event {
     Draft(String),
     /// The mention that is being typed: its bytes in the draft, and the path so far.
     Mention(Option<(Range<usize>, String)>),
+    /// The argument of a slash command that is to be completed as a path: its bytes in the draft, and the path so far.
+    Argument(Range<usize>, String),
     /// An edit of the line in the top dialog.
     Line(LineEdit),
     /// A message of the key routing for the status line.
@@ -108,8 +110,13 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
     fx.push(Effect::LoadHistory { session: key, folder: folder.clone() });
     fx.push(Effect::ReadGit { session: key, folder });
     let offers = std::mem::take(&mut state.setup.folder_offers);
+    let question = state.setup.project.take().filter(|_| offers.is_empty());
+    // It may choose another agent.
+    let waits = question.as_ref().is_some_and(|question| question.agent.is_some());
+    let held = waits.then(|| start_with.clone().map(Box::new));
     match start_with {
         _ if !offers.is_empty() => lifecycle::archive::offer_folders(&mut state, key, &offers, now),
+        _ if waits => {}
         Some(spec) => lifecycle::conn::start_agent(&mut state, key, spec, now, &mut fx),
         None if state.setup.lists_sessions => {}
         None => state.ui_requests.push(UiRequest::AgentPicker),
@@ -119,6 +126,9 @@ pub fn start(mut setup: Setup, now: Instant) -> (State, Vec<Effect>) {
         state.ui_requests.push(UiRequest::Act(Action::OpenSessions));
     }
     dialogs::serve(&mut state, now, &mut fx);
+    if let Some(question) = question {
+        lifecycle::project::ask(&mut state, ProjectRequest { question, session: key, held }, now);
+    }
     if let Some(text) = state.setup.first_prompt.take() {
         if offers.is_empty() && !state.setup.lists_sessions {
             lifecycle::operations::submit(&mut state, key, text, now, &mut fx);
@@ -197,6 +207,7 @@ pub fn update(state: &mut State, event: Event, now: Instant) -> Vec<Effect> {
     if state.active != front_before && !is_wish {
         dialogs::show_draft(state, &mut fx);
     }
+    lifecycle::project::settle(state, now, &mut fx);
     lifecycle::servers::settle(state, now, &mut fx);
     dialogs::settle(state, now);
     dialogs::settle_search(state, &mut fx);
@@ -212,6 +223,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Act(action) => dialogs::on_action(state, action, now, fx),
         Event::Draft(text) => dialogs::on_draft(state, text, fx),
         Event::Mention(typed) => dialogs::on_mention(state, typed, fx),
+        Event::Argument(range, path) => dialogs::on_argument(state, (range, path), fx),
         Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
         Event::Message(text) => lifecycle::call::flash(state, text, fx),
         Event::Open(target) => dialogs::on_open(state, target, fx),
@@ -376,6 +388,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::FilesFound { session, query, files, .. } => {
             dialogs::on_found(state, session, query, files);
         }
+        ServiceEvent::TemplatesFound(key, list) => lifecycle::templates::on_found(state, key, list),
         ServiceEvent::PromptPrepared(key, prepared) => {
             lifecycle::turn::on_prepared(state, key, *prepared, now, fx);
         }

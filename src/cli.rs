@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod choose;
+mod project;
 pub mod prompt;
 pub mod replay;
 pub mod resume;
@@ -21,14 +22,14 @@ use clap::{Args, Parser, Subcommand};
 
 use self::prompt::FirstPrompt;
 use crate::config::{self, Config, Origin, Paths, Problem, catalogue};
-use crate::model::{AgentSpec, StoredGrant};
+use crate::model::{AgentSpec, ProjectQuestion, StoredGrant};
 use crate::private;
 use crate::runtime::print::Printer;
 use crate::services::grants;
 use crate::ui::text::{one_line, sanitize};
 
 const USAGE: &str = "\
-parlor [OPTIONS] [FOLDER] [-- PROGRAM [ARGUMENT]...]
+parlor [OPTIONS] [FOLDER] [PROMPT] [-- PROGRAM [ARGUMENT]...]
        parlor [OPTIONS] demo|sessions|config|agents|replay";
 
 const HELP_AFTER: &str = "\
@@ -41,6 +42,8 @@ Examples:
                                       the same, as a single argument
   parlor --connect https://host/acp   connect to a remote agent (no local files or terminals)
   parlor --continue                   resume the last session of the current folder
+  parlor 'fix the tests'              start with a prompt (several words that are no folder)
+  parlor . test                       the same with a prompt of one word
   git diff | parlor --prompt 'Review' start with a prompt and the output of a command
   parlor ./demo                       work in a folder that has the name of a command
 
@@ -63,6 +66,10 @@ pub struct Cli {
     /// Folder to work in [default: current folder]
     #[arg(value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
+
+    /// First prompt. Without FOLDER, a prompt of several words; use --prompt for one word
+    #[arg(value_name = "PROMPT")]
+    pub prompt_text: Option<String>,
 
     /// Name of the agent to start
     #[arg(long, value_name = "NAME", conflicts_with_all = ["agent_command", "command"])]
@@ -174,6 +181,9 @@ pub enum Command {
         /// Folder to work in
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
+        /// First prompt. Without FOLDER, a prompt of several words; use --prompt for one word
+        #[arg(value_name = "PROMPT")]
+        prompt_text: Option<String>,
         /// The first prompt.
         #[command(flatten)]
         first: FirstPrompt,
@@ -232,6 +242,8 @@ pub struct Session {
     pub demo: AgentSpec,
     /// The first prompt, without piped input.
     pub prompt: Option<String>,
+    /// Settings of the project to ask about.
+    pub project: Option<ProjectQuestion>,
     /// The file of the protocol log.
     pub log_file: Option<PathBuf>,
     pub paths: Paths,
@@ -283,11 +295,12 @@ pub fn main() -> ExitCode {
 pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     if let Some(folder) = cli.folder.as_deref().filter(|_| cli.subcommand.is_some()) {
         bail!(
-            "unexpected folder {} before the command; pass it after `parlor demo`, or remove it",
+            "unexpected argument {} before the command; pass a folder after `parlor demo`, a prompt with --prompt",
             folder.display()
         );
     }
-    if cli.first.is_given() && !matches!(cli.subcommand, None | Some(Command::Demo { .. })) {
+    let is_prompted = cli.first.is_given() || (cli.prompt_text.is_some() && cli.subcommand.is_some());
+    if is_prompted && !matches!(cli.subcommand, None | Some(Command::Demo { .. })) {
         bail!("unexpected first prompt: this command starts no session");
     }
     let paths = Paths::find(cli.options.config.clone(), cli.options.data_dir.clone())?;
@@ -311,9 +324,14 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     let found = |config: &Config| found(looking, config);
     match &cli.subcommand {
         Some(Command::Config) => {
-            problems.extend(choose::default_agent_problem(&config, &found(&config), &paths));
+            let found = found(&config);
+            let project = choose::session_folder(cli).ok().and_then(|folder| {
+                project_in(&folder, &paths, &mut config, &found, &AgentSpec::default(), &mut problems)
+            });
+            problems.extend(choose::default_agent_problem(&config, &found, &paths));
             problems.extend(choose::theme_problems(&config, &paths));
             print(out, &config::show::show(&config, &paths, &problems))?;
+            print(out, &project.map(|project| project.shown()).unwrap_or_default())?;
             print(out, &permissions(&grants::list(&paths.data_dir)))?;
             Ok(Next::Nothing)
         }
@@ -333,14 +351,21 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
             }
             let program = std::env::current_exe().context("cannot find the parlor executable")?;
             let demo = choose::demo(&program, &paths, config.callbacks);
+            let folder = choose::session_folder(cli)?;
+            let project = project_in(&folder, &paths, &mut config, &found, &demo, &mut problems);
+            let takes_agent = !cli.names_agent() && cli.resume_request() == resume::ResumeRequest::New;
+            let project = project.and_then(|project| {
+                let themes = start::find_themes(&paths.theme_dir).0;
+                let known = project::Known { config: &config, found: &found, demo: &demo, themes: &themes };
+                project.question(known, takes_agent)
+            });
             let mut agent = choose::agent_from(cli, &config, &found, &demo)?;
             if let Some(spec) = agent.as_mut().filter(|_| cli.options.strict) {
                 spec.wire.is_strict = true;
             }
             problems.extend(choose::default_agent_problem(&config, &found, &paths));
             problems.extend(choose::connect_problem(cli, agent.as_ref()));
-            let folder = choose::session_folder(cli)?;
-            let prompt = cli.first_prompt().text()?;
+            let prompt = cli.prompt()?;
             let more_folders = choose::more_folders(cli, &config, &paths, &folder, &mut problems)?;
             let log_file = cli.options.log_file.as_deref().map(std::path::absolute).transpose()?;
             Ok(Next::Session(Box::new(Session {
@@ -353,6 +378,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
                 found,
                 demo,
                 prompt,
+                project,
                 log_file,
                 paths,
                 config,
@@ -380,21 +406,62 @@ impl Cli {
         }
     }
 
-    /// The options for the first prompt.
-    fn first_prompt(&self) -> &FirstPrompt {
-        match &self.subcommand {
+    /// The first prompt: an argument, or an option. Fails if it is given twice, or is empty.
+    fn prompt(&self) -> anyhow::Result<Option<String>> {
+        let (_, text) = self.arguments()?;
+        let first = match &self.subcommand {
             Some(Command::Demo { first, .. }) if first.is_given() => first,
             _ => &self.first,
+        };
+        match text {
+            Some(_) if first.is_given() => {
+                bail!("two first prompts; pass one, as an argument or with an option")
+            }
+            Some(text) => FirstPrompt { prompt: Some(text.to_owned()), prompt_file: None }.text(),
+            None => first.text(),
         }
     }
 
-    /// The folder that was named, if any.
-    pub fn named_folder(&self) -> Option<&Path> {
-        match &self.subcommand {
-            Some(Command::Demo { folder: Some(folder), .. }) => Some(folder),
-            _ => self.folder.as_deref(),
+    /// The folder and the first prompt that are given as arguments. The only argument is a prompt if it has several words
+    /// and no file has this name.
+    pub fn arguments(&self) -> anyhow::Result<(Option<&Path>, Option<&str>)> {
+        let (folder, text) = match &self.subcommand {
+            Some(Command::Demo { folder, prompt_text, .. }) => (folder, prompt_text),
+            _ => (&self.folder, &self.prompt_text),
+        };
+        let has_words = |folder: &Path| {
+            folder.to_str().is_some_and(|text| text.trim().contains(char::is_whitespace)) && !folder.exists()
+        };
+        match (folder.as_deref(), text.as_deref()) {
+            (Some(first), Some(_)) if has_words(first) => {
+                bail!("two prompts, or {} is not a folder; quote the prompt as one argument", first.display())
+            }
+            (Some(first), None) if has_words(first) => Ok((None, first.to_str())),
+            given => Ok(given),
         }
     }
+}
+
+/// The configuration of the project in a folder. Settings that the user has allowed are applied.
+fn project_in(
+    folder: &Path,
+    paths: &Paths,
+    config: &mut Config,
+    found: &[(AgentSpec, String)],
+    demo: &AgentSpec,
+    problems: &mut Vec<Problem>,
+) -> Option<project::Project> {
+    let found_file = project::find(folder, &paths.data_dir).map_err(|problem| problems.push(problem));
+    let mut project = found_file.ok().flatten()?;
+    if project.answer != Some(false) {
+        let themes = start::find_themes(&paths.theme_dir).0;
+        project.check(project::Known { config, found, demo, themes: &themes });
+        problems.append(&mut project.problems);
+    }
+    if project.answer == Some(true) {
+        project.settings.apply(config);
+    }
+    Some(project)
 }
 
 impl Options {

@@ -11,6 +11,7 @@ pub mod keymap;
 pub mod mcp_file;
 pub mod nearest;
 pub mod paths;
+pub mod project;
 mod read;
 pub mod save;
 pub mod show;
@@ -74,6 +75,8 @@ pub struct Config {
     pub default_agent: Option<String>,
     /// MCP servers for the agents, in the file's order.
     pub mcp_servers: Vec<McpServer>,
+    /// Whether the prompt templates of the project are offered; set by its configuration only.
+    pub project_templates: bool,
     /// Additional folders for agents, absolute.
     pub additional_directories: Vec<PathBuf>,
     /// Theme name, or `auto` to match the terminal's background.
@@ -131,6 +134,7 @@ impl Default for Config {
             agent_titles: BTreeMap::new(),
             default_agent: None,
             mcp_servers: Vec::new(),
+            project_templates: true,
             additional_directories: Vec::new(),
             theme: "auto".to_owned(),
             editor: None,
@@ -173,6 +177,11 @@ pub enum Origin {
     Default,
     /// The configuration file.
     File {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// The configuration of the project, which the user has allowed.
+    Project {
         /// The line, from 1.
         line: usize,
     },

@@ -32,6 +32,7 @@ pub mod sign_in;
 pub mod spec;
 pub mod ssh;
 pub mod target;
+pub mod template;
 pub mod tool;
 pub mod update;
 
@@ -61,6 +62,7 @@ pub use sign_in::*;
 pub use spec::*;
 pub use ssh::*;
 pub use target::*;
+pub use template::*;
 pub use tool::*;
 pub use update::*;
 

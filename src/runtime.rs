@@ -36,6 +36,7 @@ use crate::config::keymap::Keymap;
 use crate::model::{Batch, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
 use crate::services::clipboard;
 use crate::services::store::{Export, Store};
+use crate::services::templates::TemplatePlaces;
 use crate::ui::render_context::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState};
@@ -92,6 +93,8 @@ pub struct Launch {
     pub home: Option<PathBuf>,
     /// The data folder.
     pub data_dir: PathBuf,
+    /// Where prompt templates are.
+    pub templates: TemplatePlaces,
     /// The command of the user's editor; `None`: `vi`.
     pub editor: Option<String>,
     /// Reads the MCP servers of a folder.
@@ -206,6 +209,7 @@ impl Loop {
         doer.find_servers = launch.find_servers;
         doer.home = launch.home;
         doer.data_dir = Some(launch.data_dir);
+        doer.templates = launch.templates;
         doer.config_file = Some(launch.config_file);
         doer.export = launch.export;
         doer.clipboard = launch.clipboard;

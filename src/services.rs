@@ -16,12 +16,13 @@ pub mod git;
 pub mod grants;
 pub mod locate;
 pub mod login;
-pub mod mcp_trust;
 pub mod patch;
 pub mod picture;
 pub mod prompt;
 pub mod store;
+pub mod templates;
 pub mod terminals;
+pub mod trust;
 pub mod when;
 
 mod process;

@@ -128,6 +128,7 @@ fn ground(
         || !state.modals.is_empty()
         || !session.asks.is_empty()
         || !dialogs::completions(state).is_empty()
+        || dialogs::argument_hint(state).is_some()
         || session.transcript.items().is_empty()
         || panes.side.is_some();
     let mut hasher = std::hash::DefaultHasher::new();

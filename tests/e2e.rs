@@ -29,6 +29,7 @@ mod e2e {
     mod ssh;
     mod strict;
     mod tabs;
+    mod templates;
     mod terminal;
     mod tty;
     mod typing;

@@ -38,6 +38,7 @@ mod settle;
 mod slash;
 mod stack;
 pub(super) mod tabs;
+mod templates;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]
@@ -51,14 +52,16 @@ pub use crate::app::state::fuzzy::rank;
 pub use asks::on_ask_shown;
 pub use changes::shown_files;
 pub use commands::is_allowed_during_request;
-pub use composer::{Completion, completions, on_draft, on_draft_edited, selected_completion, show_draft};
+pub use composer::{
+    Completion, CompletionKind, completions, on_draft, on_draft_edited, selected_completion, show_draft,
+};
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use grace::{is_beside_draft, takes_answers, takes_answers_from, takes_input, takes_input_from};
 pub use history::on_found as on_prompts_found;
 pub use inbox::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
 pub use items::is_item_open;
-pub use mentions::{on_found, on_mention};
+pub use mentions::{on_argument, on_found, on_mention};
 pub use obstacle::obstacle;
 pub use open::on_open;
 pub use pickers::{open_agents, open_sign_in, open_sign_in_of};
@@ -66,6 +69,7 @@ pub use picks::on_theme;
 pub use rows::used_synonyms;
 pub use search::{looks_no_further, on_timer as on_search_timer, search_of, settle as settle_search};
 pub use settle::{on_input, settle};
+pub use slash::argument_hint;
 pub use url::{UrlFacts, inspect_url};
 pub use validate::{field_hint, shown_value};
 
@@ -86,6 +90,9 @@ pub fn serve(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                 UiRequest::AgentPicker => open_agents(state),
                 UiRequest::SignIn { conn, session: None } => open_sign_in(state, conn),
                 UiRequest::SignIn { conn, session: Some(key) } => open_sign_in_of(state, key, conn),
+                UiRequest::ReviewTemplates(key, template) => {
+                    templates::ask(state, key, vec![*template], Some(now));
+                }
                 UiRequest::Act(action) => on_action(state, action, now, fx),
             }
         }

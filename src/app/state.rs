@@ -5,6 +5,7 @@
 //! Invariants: no side effects, and no calls to other layers of the app.
 
 pub mod changes;
+pub(in crate::app) mod commands;
 pub mod duplicate_diffs;
 pub mod effect;
 pub(in crate::app) mod files;
@@ -34,8 +35,8 @@ use std::time::Instant;
 use crate::model::{
     AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, ArchiveRow, AskId, AuthStatus, Bounded, CallTag,
     Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers,
-    McpServer, PolicyRules, Provider, RecordedSession, SessionId, SessionInfo, SessionKey, SessionPlace,
-    SessionUpdate, StoredGrant, TerminalId, UserRoot,
+    McpServer, PolicyRules, ProjectQuestion, Provider, RecordedSession, SessionId, SessionInfo, SessionKey,
+    SessionPlace, SessionUpdate, StoredGrant, TerminalId, UnreviewedTemplate, UserRoot,
 };
 
 use super::{FileJobs, Modal, Pages, RequestView, Session, Sessions, UserView};
@@ -66,6 +67,8 @@ pub struct State {
     pub last_kept: Option<Box<ArchiveRow>>,
     /// MCP servers configured in folders.
     pub folder_servers: BTreeMap<PathBuf, FolderRequest>,
+    /// The settings of the project that the user has not decided on.
+    pub project: Option<Box<ProjectRequest>>,
     /// Permanent grants, to all agents.
     pub grants: Vec<StoredGrant>,
     pub diff_layout: DiffLayout,
@@ -108,6 +111,7 @@ impl State {
             anomaly_count: 0,
             last_kept: None,
             folder_servers: BTreeMap::new(),
+            project: None,
             grants: Vec::new(),
             diff_layout: DiffLayout::Auto,
             screen: None,
@@ -196,6 +200,8 @@ pub enum UiRequest {
         /// The session that requires it; `None`: the active one.
         session: Option<SessionKey>,
     },
+    /// A template of the project has to be reviewed before a prompt of this session can use it.
+    ReviewTemplates(SessionKey, Box<UnreviewedTemplate>),
     /// A delayed action of the user.
     Act(Action),
 }
@@ -256,6 +262,10 @@ pub struct Setup {
     pub mcp_servers: Vec<McpServer>,
     /// MCP servers configured in the first folder; taken by [`start`](super::start).
     pub folder_servers: Option<FolderServers>,
+    /// Settings of the project to ask about; taken by [`start`](super::start).
+    pub project: Option<Box<ProjectQuestion>>,
+    /// The folder whose templates are switched off by its configuration.
+    pub without_templates: Option<PathBuf>,
     pub themes: Vec<ThemeInfo>,
     /// The chosen theme: a name, or [`AUTO_THEME`].
     pub theme: String,
@@ -501,4 +511,14 @@ pub enum FolderRequest {
     Asked(FolderServers),
     /// The servers in use; may be empty.
     Settled(Vec<McpServer>),
+}
+
+/// The question about the settings of a project, until it is answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProjectRequest {
+    pub question: Box<ProjectQuestion>,
+    /// The first session.
+    pub session: SessionKey,
+    /// The agent whose start waits for the answer, or none for the list of agents; `None` if nothing waits.
+    pub held: Option<Option<Box<AgentSpec>>>,
 }

@@ -23,6 +23,7 @@ mod once;
 mod paging;
 mod paging_window;
 mod policy;
+mod project;
 mod queue;
 mod reconcile;
 mod recorder;

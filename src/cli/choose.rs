@@ -113,7 +113,7 @@ fn problem_of(config: &Config, paths: &Paths, key: &str, text: &str, fix: &str) 
 
 /// The folder to work in, absolute and without links.
 pub fn session_folder(cli: &Cli) -> anyhow::Result<PathBuf> {
-    let Some(folder) = cli.named_folder() else {
+    let Some(folder) = cli.arguments()?.0 else {
         return std::env::current_dir()
             .and_then(|folder| folder.canonicalize())
             .context("the current folder was deleted; change to another one, or pass FOLDER");
@@ -135,10 +135,8 @@ pub fn session_folder(cli: &Cli) -> anyhow::Result<PathBuf> {
             let near = nearest(&name, commands.iter().map(String::as_str));
             let advice = match near.first() {
                 Some(command) => format!("did you mean `parlor {command}`?"),
-                None if name.contains(char::is_whitespace) => {
-                    "pass a prompt with --prompt, and a folder only if it exists".to_owned()
-                }
-                None => "pass an existing folder".to_owned(),
+                None if cli.prompt_text.is_some() => "pass an existing folder before the prompt".to_owned(),
+                None => format!("pass an existing folder, or a prompt with `--prompt {name}`"),
             };
             bail!("cannot use {}: {reason}; {advice}", folder.display())
         }
@@ -188,7 +186,7 @@ pub fn more_folders(
 }
 
 /// Finds a configured agent, an installed agent, or the demo agent, in this order.
-fn by_name(
+pub(super) fn by_name(
     name: &str,
     config: &Config,
     found: &[(AgentSpec, String)],
@@ -286,6 +284,10 @@ pub fn connect_problem(cli: &Cli, agent: Option<&AgentSpec>) -> Option<Problem> 
 fn from_words(command: &str, args: &[String], callbacks: Callbacks) -> anyhow::Result<AgentSpec> {
     if command.trim().is_empty() {
         bail!("the agent command is empty; pass the program that starts the agent");
+    }
+    let is_sentence = args.is_empty() && command.contains(char::is_whitespace);
+    if is_sentence && !Path::new(command).exists() {
+        bail!("no program `{command}`; -- is followed by the agent's program, pass a prompt with --prompt");
     }
     let program = if command.contains(std::path::MAIN_SEPARATOR) {
         std::path::absolute(command)

@@ -1,38 +1,50 @@
 //! MCP servers of the session's folder.
 //!
-//! Reads the folder's file and the user's earlier answer; `app::servers` asks.
+//! Reads the folder's files and the user's earlier answer; `app::lifecycle::servers` asks.
 
 use std::path::Path;
 
+use super::project;
 use crate::config::{self, mcp_file};
 use crate::model::FolderServers;
 use crate::program;
-use crate::services::mcp_trust;
+use crate::services::trust::{self, Subject};
 
 /// Maximum size of the file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The MCP servers of a folder, if any.
+/// The MCP servers that a folder configures in `.mcp.json` and in the project's configuration, if any. Those of
+/// `.mcp.json` take precedence.
 pub fn find(folder: &Path, data_dir: &Path) -> Result<Option<FolderServers>, String> {
     let file = folder.join(mcp_file::NAME);
     let wrong = |why: &str| format!("The MCP servers of {} are ignored: {why}.", file.display());
-    match std::fs::metadata(&file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(wrong(&error.to_string())),
-        Ok(facts) if !facts.is_file() => return Err(wrong("not a file")),
-        Ok(facts) if facts.len() > MAX_FILE_BYTES => return Err(wrong("larger than 1 MiB")),
-        Ok(_) => {}
-    }
-    let text = std::fs::read_to_string(&file).map_err(|error| wrong(&error.to_string()))?;
     let variable = |name: &str| config::environment(name).and_then(|value| value.into_string().ok());
     let find = |name: &str| program::find_in(name, config::environment("PATH").as_deref(), Some(folder));
-    let found = mcp_file::read(&text, folder, &variable, &find).map_err(|why| wrong(&why))?;
+    let text = read(&file).map_err(|why| wrong(&why))?;
+    let in_file = text.as_deref().map(|text| mcp_file::read(text, folder, &variable, &find)).transpose();
+    let mut found = in_file.map_err(|why| wrong(&why))?.unwrap_or_default();
+    // Problems of the project's configuration are reported where its other settings are read.
+    let project = project::find(folder, data_dir).ok().flatten();
+    let project = project.filter(|project| !project.settings.servers.is_empty());
+    if let Some(project) = &project {
+        let mut servers = project.settings.servers.clone();
+        servers.retain(|name, _| !found.servers.iter().any(|server| server.name() == name));
+        let more = mcp_file::read_servers(&servers, folder, &variable, &find);
+        found.servers.extend(more.servers);
+        found.lines.extend(more.lines);
+        found.notes.extend(more.notes);
+    }
     if found.servers.is_empty() && found.notes.is_empty() {
         return Ok(None);
     }
-    let answer_file = mcp_trust::place(data_dir, folder, &text);
+    let file = if text.is_some() { file } else { folder.join(config::project::NAME) };
+    let mut asked = text.unwrap_or_default();
+    if let Some(project) = &project {
+        asked = format!("{asked}\0{}", project.text);
+    }
+    let answer_file = trust::place(data_dir, Subject::Servers, folder, &asked);
     Ok(Some(FolderServers {
-        answer: mcp_trust::read(&answer_file),
+        answer: trust::read(&answer_file),
         answer_file,
         file,
         folder: folder.to_owned(),
@@ -40,6 +52,18 @@ pub fn find(folder: &Path, data_dir: &Path) -> Result<Option<FolderServers>, Str
         lines: found.lines,
         notes: found.notes,
     }))
+}
+
+/// Reads `.mcp.json`; `None` if there is none.
+fn read(file: &Path) -> Result<Option<String>, String> {
+    match std::fs::metadata(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+        Ok(facts) if !facts.is_file() => return Err("not a file".to_owned()),
+        Ok(facts) if facts.len() > MAX_FILE_BYTES => return Err("larger than 1 MiB".to_owned()),
+        Ok(_) => {}
+    }
+    std::fs::read_to_string(file).map(Some).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -71,10 +95,31 @@ mod tests {
             (first.answer, first.lines),
             (None, ["a: runs sh", "· argument -c", "· argument true"].map(str::to_owned).to_vec())
         );
-        mcp_trust::keep(&first.answer_file, true, &first.file).unwrap();
+        trust::keep(&first.answer_file, true, &first.file).unwrap();
         assert_eq!(find(folder.path(), data.path()).unwrap().unwrap().answer, Some(true));
         std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "sh", "args": ["-c", "false"]}}}"#)
             .unwrap();
         assert_eq!(find(folder.path(), data.path()).unwrap().unwrap().answer, None);
+    }
+
+    #[test]
+    fn servers_of_the_project_configuration_are_asked_about_like_those_of_the_file() {
+        let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let find = || find(folder.path(), data.path()).unwrap().unwrap();
+        std::fs::create_dir(folder.path().join(".parlor")).unwrap();
+        let config = folder.path().join(".parlor/config.toml");
+        std::fs::write(&config, "[[mcp_servers]]\nname = \"a\"\ncommand = \"sh\"\nargs = [\"-c\"]\n")
+            .unwrap();
+        let first = find();
+        assert_eq!(first.lines, ["a: runs sh", "· argument -c"]);
+        assert_eq!((first.answer, first.file.as_path()), (None, config.as_path()));
+        trust::keep(&first.answer_file, true, &first.file).unwrap();
+        assert_eq!(find().answer, Some(true));
+        let file = folder.path().join(".mcp.json");
+        std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "true"}, "b": {"command": "sh"}}}"#)
+            .unwrap();
+        let both = find();
+        assert_eq!(both.lines, ["a: runs true", "b: runs sh"]);
+        assert_eq!((both.answer, both.servers.len()), (None, 2));
     }
 }

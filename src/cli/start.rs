@@ -14,6 +14,7 @@ use crate::model::{FolderServers, UserRoot};
 use crate::runtime::{self, Launch, attention, pictures};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
+use crate::services::templates::TemplatePlaces;
 use crate::ui::text::link;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
@@ -62,10 +63,13 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         is_agent_named,
         offers_last,
         prompt,
+        project,
         paths,
         config,
         ..
     } = session;
+    // A resumed session may have another folder.
+    let without_templates = (!config.project_templates).then(|| folder.clone());
     let mut reopen = None;
     let (mut folder_offers, mut other_tabs) = (Vec::new(), Vec::new());
     if let Some(found) = found {
@@ -89,6 +93,15 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         && offers_last
         && (!is_plain || std::io::stdin().is_terminal());
     let folder_servers = servers_of(&folder, &paths.data_dir, is_plain, &mut problems);
+    let project = project.filter(|question| {
+        if is_plain {
+            problems.push(format!(
+                "The settings of {} are ignored until you allow them. Start parlor without --plain once.",
+                question.file.display()
+            ));
+        }
+        !is_plain
+    });
     let auto_theme = theme_name(AUTO_THEME, colors).to_owned();
     let theme = theme_name(&config.theme, colors).to_owned();
     let (first_theme, theme_problems) = themes.load(&theme, colors);
@@ -102,6 +115,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         last_agent: None,
         mcp_servers: config.mcp_servers.clone(),
         folder_servers,
+        project: project.map(Box::new),
+        without_templates,
         additional_directories: more_folders.into_iter().map(UserRoot::given).collect(),
         themes: themes
             .names()
@@ -149,6 +164,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),
         data_dir: paths.data_dir.clone(),
+        templates: TemplatePlaces { own: paths.prompt_dir.clone(), data_dir: paths.data_dir.clone() },
         editor: config.editor.or_else(editor_of_environment),
         has_links: config.hyperlinks.unwrap_or_else(shows_links),
         keymap: config.keymap,

@@ -266,6 +266,64 @@ fn demo_agent_command_is_hidden_and_uses_the_data_folder() {
 }
 
 #[test]
+fn an_argument_of_several_words_is_the_first_prompt() {
+    let fixture = Fixture::new("");
+    let inner = fixture.folder.path().join("my code");
+    fs::create_dir(&inner).unwrap();
+    let folder = inner.to_str().unwrap();
+    let given = |arguments: &[&str]| {
+        let session = fixture.session(arguments);
+        (session.prompt, session.folder == inner.canonicalize().unwrap())
+    };
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(given(&["fix the tests"]), (text("fix the tests"), false));
+    assert_eq!(given(&["demo", "fix the tests"]), (text("fix the tests"), false));
+    assert_eq!(given(&[folder]), (None, true), "a folder with a space");
+    assert_eq!(given(&[folder, "test"]), (text("test"), true));
+    assert_eq!(given(&["--new", "demo", folder, "fix it"]), (text("fix it"), true));
+    assert_eq!(given(&[folder, "fix it", "--", "agent"]), (text("fix it"), true));
+    let error = fixture.error(&["fix-tests"]);
+    assert!(error.contains("folder not found") && error.contains("`--prompt fix-tests`"), "{error}");
+    for (arguments, why) in [
+        (&["fix it", "--prompt", "x"][..], "two first prompts"),
+        (&["fix it", "now please"], "quote the prompt"),
+        (&["nowhere", "fix it"], "an existing folder before the prompt"),
+        (&["fix it", "config"], "before the command"),
+        (&[" "], "folder not found"),
+        (&[".", " "], "is empty"),
+        (&["--", "fix the tests"], "no program `fix the tests`"),
+    ] {
+        let error = fixture.error(arguments);
+        assert!(error.contains(why), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn settings_of_a_project_apply_only_if_they_were_allowed() {
+    let fixture = Fixture::new("theme = \"dark\"\n");
+    let project = fixture.folder.path().join("w");
+    fs::create_dir_all(project.join(".parlor")).unwrap();
+    let write = |text: &str| fs::write(project.join(".parlor/config.toml"), text).unwrap();
+    write("theme = \"sand\"\nagent = \"demo\"\n[policy]\nask_commands = false\n");
+    let folder = project.to_str().unwrap();
+    let session = fixture.session(&[folder]);
+    let question = session.project.unwrap();
+    assert_eq!((session.config.theme.as_str(), session.agent), ("dark", None));
+    assert!(session.problems[0].text.contains("`policy` is not allowed"), "{:?}", session.problems);
+    assert_eq!(question.agent.map(|agent| agent.name).as_deref(), Some("demo"));
+    assert_eq!(fixture.session(&[folder, "--continue"]).project.unwrap().agent, None, "that of the session");
+    crate::services::trust::keep(&question.answer_file, true, &question.file).unwrap();
+    let session = fixture.session(&[folder]);
+    assert_eq!((session.project, session.config.theme.as_str()), (None, "sand"));
+    assert_eq!(session.agent.unwrap().name, "demo");
+    assert!(session.config.policy.ask_commands);
+    let session = fixture.session(&[folder, "--theme", "light", "--", "agent"]);
+    assert_eq!((session.config.theme.as_str(), session.agent.unwrap().name.as_str()), ("light", "agent"));
+    write("theme = \"sand\"\n");
+    assert!(fixture.session(&[folder]).project.is_some(), "a changed file asks again");
+}
+
+#[test]
 fn remote_agents_get_no_local_access() {
     let fixture = Fixture::new("[agents.far]\nurl = \"https://far/acp\"\ntoken_env = \"FAR\"\nfs = true\n");
     let spec = fixture.session(&["--connect", "wss://host:8/acp?key=1"]).agent.unwrap();
@@ -370,5 +428,4 @@ fn a_first_prompt_is_accepted_before_and_after_demo() {
     assert!(fixture.error(&["--prompt", " "]).contains("--prompt is empty"));
     assert!(fixture.error(&["--prompt-file", "/no/such"]).starts_with("cannot read /no/such"));
     assert!(fixture.error(&["--prompt", "x", "config"]).contains("starts no session"));
-    assert!(fixture.error(&["fix the tests"]).contains("pass a prompt with --prompt"));
 }

@@ -44,6 +44,16 @@ pub fn read(
     let Value::Object(servers) = servers else {
         return Err("no `mcpServers` object".to_owned());
     };
+    Ok(read_servers(servers, folder, variable, find))
+}
+
+/// Reads an object of servers by name.
+pub fn read_servers(
+    servers: &Map<String, Value>,
+    folder: &Path,
+    variable: &dyn Fn(&str) -> Option<String>,
+    find: &dyn Fn(&str) -> Option<PathBuf>,
+) -> Found {
     let mut found = Found::default();
     for (name, value) in servers {
         match read_server(name, value, folder, variable, find) {
@@ -54,7 +64,7 @@ pub fn read(
             Err(why) => found.notes.push(format!("{} is ignored: {}.", visible(name), visible(&why))),
         }
     }
-    Ok(found)
+    found
 }
 
 fn read_server(

@@ -24,6 +24,8 @@ pub struct Paths {
     pub log_dir: PathBuf,
     /// The user's themes: `themes` next to the configuration file.
     pub theme_dir: PathBuf,
+    /// The user's prompt templates: `prompts` next to the configuration file.
+    pub prompt_dir: PathBuf,
     /// Origin of the configuration file's path.
     pub config_origin: Origin,
     /// Origin of the data folder's path.
@@ -68,7 +70,8 @@ impl Paths {
         };
         let log_dir = state_dir.unwrap_or_else(|| data_dir.clone()).join("logs");
         let theme_dir = config_file.parent().unwrap_or(Path::new("/")).join("themes");
-        Ok(Self { config_file, data_dir, log_dir, theme_dir, config_origin, data_origin })
+        let prompt_dir = config_file.parent().unwrap_or(Path::new("/")).join("prompts");
+        Ok(Self { config_file, data_dir, log_dir, theme_dir, prompt_dir, config_origin, data_origin })
     }
 
     /// The files and folders of parlor, which an agent must not change without the user's consent. If the
@@ -76,7 +79,8 @@ impl Paths {
     pub fn own(&self) -> Vec<PathBuf> {
         let is_default = self.config_origin == Origin::Default;
         let config = if is_default { self.config_folder() } else { self.config_file.clone() };
-        vec![config, self.theme_dir.clone(), self.data_dir.clone(), self.log_dir.clone()]
+        let folders = [&self.theme_dir, &self.prompt_dir, &self.data_dir, &self.log_dir];
+        std::iter::once(config).chain(folders.into_iter().cloned()).collect()
     }
 
     /// The folder of the configuration file.

@@ -30,6 +30,13 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
         Some(agent) => out.value("agent", "agent", agent.as_str()),
         None => out.line("# agent is not set: choose one at startup"),
     }
+    if config.origin("templates") != Origin::Default {
+        out.line(&format!(
+            "# templates of the project are {} # {}",
+            if config.project_templates { "on" } else { "off" },
+            out.origin(config.origin("templates"))
+        ));
+    }
     match &config.editor {
         Some(editor) => out.value("editor", "editor", editor.as_str()),
         None => out.line("# editor is not set: $VISUAL or $EDITOR is used"),
@@ -96,6 +103,7 @@ impl Out<'_> {
             ("data", &self.paths.data_dir, self.origin(self.paths.data_origin)),
             ("logs", &self.paths.log_dir, String::new()),
             ("themes", &self.paths.theme_dir, String::new()),
+            ("prompts", &self.paths.prompt_dir, String::new()),
         ];
         for (name, path, note) in rows {
             let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
@@ -327,6 +335,7 @@ impl Out<'_> {
                 let file = self.paths.config_file.file_name().unwrap_or_default();
                 format!("{}:{line}", Path::new(file).display())
             }
+            Origin::Project { line } => format!("{}:{line}", super::project::NAME),
             Origin::Environment(name) => format!("environment, {name}"),
             Origin::CommandLine => "command line".to_owned(),
         }

@@ -7,7 +7,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 
-use super::{ContentBlock, SessionKey};
+use super::{ContentBlock, SessionKey, TemplateCall, UnreviewedTemplate};
 
 /// Characters after a mention that are punctuation of the sentence.
 const PUNCTUATION: &[char] = &['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"', '>'];
@@ -111,6 +111,27 @@ pub fn typed_mention(text: &str, cursor: usize) -> Option<(Range<usize>, &str)> 
     Some((line_start + at..cursor, path))
 }
 
+/// The argument of a slash command that is being typed before the cursor, which is a byte offset: the range from its
+/// start to the cursor, and the text without an opening quote. `None` if the cursor is not in an argument.
+pub fn typed_argument(text: &str, cursor: usize) -> Option<(Range<usize>, &str)> {
+    let typed = text.get(..cursor).filter(|typed| typed.starts_with('/'))?;
+    typed.find(char::is_whitespace)?;
+    let is_quoted = typed.matches('"').count() % 2 == 1;
+    let start = if is_quoted {
+        typed.rfind('"')?
+    } else {
+        typed.char_indices().rfind(|(_, letter)| letter.is_whitespace()).map(|(at, it)| at + it.len_utf8())?
+    };
+    let word = typed.get(start..)?;
+    let path = word.strip_prefix('"').unwrap_or(word);
+    (!word.starts_with('@') && !word.contains('\n')).then_some((start..cursor, path))
+}
+
+/// A path as an argument of a slash command.
+pub fn argument_text(path: &str) -> String {
+    if path.contains(char::is_whitespace) { format!("\"{path}\"") } else { path.to_owned() }
+}
+
 /// A request to read what a prompt refers to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptJob {
@@ -121,6 +142,8 @@ pub struct PromptJob {
     /// The folders whose files may be embedded.
     pub roots: Vec<PathBuf>,
     pub takes: PromptTakes,
+    /// The template that the text calls; it replaces the text.
+    pub template: Option<TemplateCall>,
 }
 
 /// The kinds of content that the agent accepts. Source: ACP v1 initialization, `promptCapabilities`.
@@ -139,6 +162,8 @@ pub struct PreparedPrompt {
     pub blocks: Vec<ContentBlock>,
     /// What could not be attached, as sentences for the user.
     pub problems: Vec<String>,
+    /// The template that the user has to review before the prompt can be sent.
+    pub unreviewed: Option<UnreviewedTemplate>,
 }
 
 #[cfg(test)]
@@ -178,6 +203,20 @@ mod tests {
             let text = format!("x {} y", mention_text(path));
             assert_eq!(found(&text), [(path.to_owned(), None)], "{text}");
         }
+    }
+
+    #[test]
+    fn the_argument_before_the_cursor_is_being_typed() {
+        let typed =
+            |text: &str| typed_argument(text, text.len()).map(|(range, path)| (range.start, path.to_owned()));
+        assert_eq!(typed("/review src/m"), Some((8, "src/m".to_owned())));
+        assert_eq!(typed("/review a\u{3000}"), Some((12, String::new())));
+        assert_eq!(typed("/review \"my fi"), Some((8, "my fi".to_owned())));
+        assert_eq!(typed("/review \"my file\" b"), Some((18, "b".to_owned())));
+        for text in ["/review", "review a", " /review a", "/review @a", ""] {
+            assert_eq!(typed(text), None, "{text}");
+        }
+        assert_eq!(argument_text("my file"), "\"my file\"");
     }
 
     #[test]

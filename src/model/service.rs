@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{
     AllowedBy, AskId, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff, Policy,
-    RpcError, ServedFile, SessionKey, StoredGrant, TerminalCommand, TerminalId,
+    RpcError, ServedFile, SessionKey, StoredGrant, TemplateList, TerminalCommand, TerminalId,
 };
 
 /// A file request with everything needed to serve it.
@@ -117,6 +117,8 @@ pub enum ServiceEvent {
     Git(SessionKey, Option<GitInfo>),
     /// The files that match the mention being typed, best first. Sent again as the folder is read.
     FilesFound { session: SessionKey, query: String, files: Vec<FoundFile>, is_complete: bool },
+    /// The templates for a session.
+    TemplatesFound(SessionKey, TemplateList),
     /// A prompt with everything that it refers to.
     PromptPrepared(SessionKey, Box<super::PreparedPrompt>),
     /// Recently used folders that exist, latest first.

@@ -166,7 +166,22 @@ impl Default for Callbacks {
     }
 }
 
-/// The MCP servers that a file in the session's folder configures.
+/// Settings of a project's configuration that the user has not decided on.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ProjectQuestion {
+    pub file: PathBuf,
+    /// The settings, one per line, for the user's review.
+    pub lines: Vec<String>,
+    pub theme: Option<String>,
+    /// The agent to start; `None` if the file sets none, or if another one takes precedence.
+    pub agent: Option<AgentSpec>,
+    /// Whether the templates of the project are used.
+    pub templates: Option<bool>,
+    /// The file in which the answer is saved.
+    pub answer_file: PathBuf,
+}
+
+/// The MCP servers that files in the session's folder configure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderServers {
     pub file: PathBuf,

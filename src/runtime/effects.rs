@@ -26,11 +26,12 @@ use crate::services::git;
 use crate::services::grants;
 use crate::services::locate::Locator;
 use crate::services::login;
-use crate::services::mcp_trust;
 use crate::services::patch;
 use crate::services::prompt;
 use crate::services::store::{Export, Recorder, Store};
+use crate::services::templates::TemplatePlaces;
 use crate::services::terminals::Terminals;
+use crate::services::trust;
 use crate::ui::log::{LogDirection, LogLine};
 use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState};
@@ -61,6 +62,8 @@ pub struct EffectRunner {
     pub config_file: Option<PathBuf>,
     /// The data folder; `None`: there is none.
     pub data_dir: Option<PathBuf>,
+    /// Where prompt templates are.
+    pub templates: TemplatePlaces,
     /// Delays updates of agents until the next frame.
     pub gate: Gate,
     conns: BTreeMap<ConnId, Commands>,
@@ -106,6 +109,7 @@ impl EffectRunner {
             home: None,
             config_file: None,
             data_dir: None,
+            templates: TemplatePlaces::default(),
             gate: Gate::default(),
             conns: BTreeMap::new(),
             delayed: Vec::new(),
@@ -149,10 +153,13 @@ impl EffectRunner {
             Effect::Terminal(job) => self.terminals.run(job),
             Effect::FindFiles(query) => self.find_files(query),
             Effect::PreparePrompt(job) => {
-                let home = self.home.clone();
+                let (home, templates, session) = (self.home.clone(), self.templates.clone(), job.session);
                 self.work(move || {
-                    let prepared = prompt::prepare(&job, home.as_deref());
-                    Some(ServiceEvent::PromptPrepared(job.session, Box::new(prepared)))
+                    let prepared = match templates.resolve(job) {
+                        Ok(job) => Box::new(prompt::prepare(&job, home.as_deref())),
+                        Err(refused) => refused,
+                    };
+                    Some(ServiceEvent::PromptPrepared(session, prepared))
                 });
             }
             Effect::SavePrompt { folder, text } => {
@@ -170,8 +177,18 @@ impl EffectRunner {
                     Some(ServiceEvent::ServersFound(folder, found))
                 });
             }
-            Effect::KeepServersAnswer { place, allows, about } => {
-                self.work(move || mcp_trust::keep(&place, allows, &about).err().map(ServiceEvent::Problem));
+            Effect::KeepTrust { place, allows, about } => {
+                self.work(move || trust::keep(&place, allows, &about).err().map(ServiceEvent::Problem));
+            }
+            Effect::LoadTemplates { session, project, answers, allows } => {
+                let places = self.templates.clone();
+                self.work(move || {
+                    let kept = answers.iter().map(|(place, about)| trust::keep(place, allows, about));
+                    let problems: Vec<String> = kept.filter_map(Result::err).take(1).collect();
+                    let mut list = places.list(project.as_deref());
+                    list.problems.extend(problems);
+                    Some(ServiceEvent::TemplatesFound(session, list))
+                });
             }
             Effect::LoadGrants => self.on_data(|data| {
                 let grants = grants::list(data).into_iter().map(|(_, grant)| grant).collect();

@@ -71,6 +71,7 @@ impl Lines {
         let mut doer =
             EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
         doer.data_dir = Some(launch.data_dir);
+        doer.templates = launch.templates;
         let mut this = Self {
             state,
             linear: PlainOutput::new(glyphs),

@@ -371,7 +371,8 @@ impl Replay {
                 | Effect::SavePrompt { .. }
                 | Effect::LoadHistory { .. }
                 | Effect::Keep { .. }
-                | Effect::KeepServersAnswer { .. }
+                | Effect::KeepTrust { .. }
+                | Effect::LoadTemplates { .. }
                 | Effect::LoadGrants
                 | Effect::SaveGrant(_)
                 | Effect::RemoveGrant(_)

@@ -232,6 +232,35 @@ pub(super) fn read_mentioned(path: &Path, roots: &[PathBuf], max_bytes: u64) -> 
     look(path, roots, max_bytes).ok()
 }
 
+/// A file that parlor reads from a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProjectFile {
+    Text(String),
+    Missing,
+    /// Contains the reason.
+    Refused(&'static str),
+}
+
+/// Reads a configuration file of a project. Links out of its folder are not followed. Blocks on the disk.
+pub fn read_project_file(folder: &Path, name: &str) -> ProjectFile {
+    const MAX_BYTES: u64 = 1 << 20;
+    let bytes = match look(&folder.join(name), &[folder.to_owned()], MAX_BYTES) {
+        Err(FsError::Missing) => return ProjectFile::Missing,
+        Err(_) => return ProjectFile::Refused("it cannot be read"),
+        Ok(Mentioned { is_inside: false, .. }) => {
+            return ProjectFile::Refused("it is a link out of the project");
+        }
+        Ok(Mentioned { content: MentionedContent::Folder, .. }) => {
+            return ProjectFile::Refused("it is a folder");
+        }
+        Ok(Mentioned { content: MentionedContent::Large { .. }, .. }) => {
+            return ProjectFile::Refused("it is larger than 1 MiB");
+        }
+        Ok(Mentioned { content: MentionedContent::File(bytes), .. }) => bytes,
+    };
+    String::from_utf8(bytes).map_or(ProjectFile::Refused("it is not UTF-8 text"), ProjectFile::Text)
+}
+
 fn look(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Result<Mentioned, FsError> {
     let place = place::locate(path, roots)?;
     let (real, is_inside) = (place.real().to_owned(), place.root().is_some());

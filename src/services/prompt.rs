@@ -189,6 +189,7 @@ mod tests {
                 roots: vec![folder.clone()],
                 folder: Some(folder),
                 takes,
+                template: None,
             };
             prepare(&job, Some(self.folder.path()))
         }

@@ -21,11 +21,11 @@ use ratatui::widgets::Widget;
 use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
 
 use crate::app::SessionPhase;
-use crate::app::dialogs::{Completion, completions, selected_completion};
+use crate::app::dialogs::{Completion, argument_hint, completions, selected_completion};
 use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::config::keymap::chord::Chord;
-use crate::model::{Action, ArchiveRow, typed_mention};
+use crate::model::{Action, ArchiveRow, typed_argument, typed_mention};
 use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
@@ -150,6 +150,21 @@ impl Composer {
         let (range, path) = typed_mention(line, at)?;
         let start: usize = lines.iter().take(row).map(|line| line.len() + 1).sum();
         Some((start + range.start..start + range.end, path.to_owned()))
+    }
+
+    /// The argument of a slash command that is being typed: its bytes in the text, and the path so far.
+    pub fn typed_argument(&self) -> Option<(Range<usize>, String)> {
+        if !self.area.lines().first().is_some_and(|line| line.starts_with('/')) {
+            return None;
+        }
+        let DataCursor(row, col) = self.area.cursor();
+        let lines = self.area.lines();
+        let line = lines.get(row)?;
+        let at = line.char_indices().nth(col).map_or(line.len(), |(at, _)| at);
+        let start: usize = lines.iter().take(row).map(|line| line.len() + 1).sum();
+        let (range, path) =
+            typed_argument(&self.text(), start + at).map(|(range, path)| (range, path.to_owned()))?;
+        Some((range, path))
     }
 
     /// A number that changes when the text or the cursor may have changed.
@@ -391,8 +406,11 @@ fn placeholder(scene: &FrameContext) -> String {
 pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let offered = completions(scene.state);
     let most = MOST_COMPLETIONS.min(usize::from(above.height.saturating_sub(1)));
-    if offered.is_empty() || most == 0 {
+    if most == 0 {
         return;
+    }
+    if offered.is_empty() {
+        return draw_argument_hint(scene, above, buf);
     }
     let selected = selected_completion(scene.state);
     let first = selected.saturating_sub(most - 1).min(offered.len().saturating_sub(most));
@@ -408,7 +426,7 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Canv
         let style = scene.style(if is_selected { Role::Selection } else { Role::Modal });
         buf.blank(row, style);
         let mark = if is_selected { scene.look.glyphs.arrow } else { " " };
-        let sign = if offer.is_file { "" } else { "/" };
+        let sign = if offer.kind.is_command() { "/" } else { "" };
         let label = text::truncate(&format!("{sign}{}", text::one_line(&offer.name)), labels);
         let pad = " ".repeat(labels.saturating_sub(text::width(&label)) + 2);
         let room = usize::from(area.width).saturating_sub(labels + 6);
@@ -432,6 +450,28 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Canv
             u16::try_from(index).map_or(Hit::Nothing, |place| Hit::MarkAnd(place, Action::Complete)),
         );
     }
+}
+
+/// Draws the hint for the arguments that are being typed, above the composer.
+fn draw_argument_hint(scene: &FrameContext, above: Rect, buf: &mut Canvas) {
+    let Some(Completion { name, hint: Some(hint), description, .. }) = argument_hint(scene.state) else {
+        return;
+    };
+    let row = Rect { y: above.bottom().saturating_sub(1), height: 1, ..above };
+    buf.blank(row, scene.style(Role::Modal));
+    let width = usize::from(row.width);
+    let label = text::truncate(&format!("/{} ", text::one_line(&name)), width / 2);
+    let room = width.saturating_sub(text::width(&label) + 4);
+    let hint = text::truncate(&text::one_line(&hint), room);
+    let left = room.saturating_sub(text::width(&hint) + 2);
+    let about = if left > 8 { text::truncate(&text::one_line(&description), left) } else { String::new() };
+    let dim = scene.style(Role::TextDim);
+    let line = Line::from(vec![
+        Span::styled(format!("   {label}"), dim),
+        Span::raw(hint),
+        Span::styled(format!("  {about}"), dim),
+    ]);
+    buf.put_line(row.x, row.y, &line, row.width);
 }
 
 #[cfg(test)]

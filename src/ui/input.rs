@@ -55,13 +55,18 @@ pub fn route(
     }
 }
 
-/// Adds the mention that is being typed, if it changed.
+/// Adds the mention or the path that is being typed, if it changed.
 fn with_mention(mut events: Vec<Event>, state: &State, view: &ViewState) -> Vec<Event> {
-    let typed = view.composer.typed_mention();
     let known = state.user.mention.as_ref().filter(|list| list.session == state.active);
+    let argument = known.filter(|list| list.is_argument).and_then(|_| view.composer.typed_argument());
+    let is_argument = argument.is_some();
+    let typed = argument.or_else(|| view.composer.typed_mention());
     let known = known.map(|list| (list.range.clone(), list.query.as_str()));
     if typed.as_ref().map(|(range, path)| (range.clone(), path.as_str())) != known {
-        events.push(Event::Mention(typed));
+        events.push(match typed {
+            Some((range, path)) if is_argument => Event::Argument(range, path),
+            typed => Event::Mention(typed),
+        });
     }
     events
 }
@@ -250,6 +255,10 @@ fn on_main_key(
             view.composer.new_line();
             vec![draft(view)]
         }
+        Action::Complete if dialogs::completions(state).is_empty() => match view.composer.typed_argument() {
+            Some((range, path)) => vec![Event::Argument(range, path)],
+            None => acted(action, view),
+        },
         Action::HistoryPrevious | Action::HistoryNext => {
             let is_up = action == Action::HistoryPrevious;
             // Open completions use the arrows.

@@ -7,7 +7,7 @@ use crate::app::{Choice, ChoiceOutcome, Effect, LineInput, Modal, State};
 use crate::model::{Action, LineEdit, StoreJob, Target};
 
 use super::stack::{ALL_LINES, close_top, scroll, scroll_body};
-use super::{moved, open, rewind};
+use super::{moved, open, rewind, templates};
 
 /// Handles an action in a question with a few answers.
 pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
@@ -97,6 +97,10 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         ChoiceOutcome::Restart(key) => operations::restart_agent(state, *key, now, fx),
         ChoiceOutcome::AnswerServers(folder, answer) => {
             operations::answer_servers(state, folder, *answer, now, fx);
+        }
+        ChoiceOutcome::AnswerProject(answer) => operations::answer_project(state, *answer, now, fx),
+        ChoiceOutcome::AnswerTemplates { session, answers, answer } => {
+            templates::answer(state, *session, answers, *answer, fx);
         }
         ChoiceOutcome::SignInToHost(conn) => operations::sign_in_to_host(state, *conn, fx),
         ChoiceOutcome::RunLogin(conn, spec, env) => operations::run_login(state, *conn, spec, env, now, fx),

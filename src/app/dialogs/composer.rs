@@ -7,13 +7,10 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
-use crate::model::{Action, SessionKey};
+use crate::model::{Action, SessionKey, TemplateSource};
 
-use super::{grace, items, mentions, moved, picker, pickers, queue, say, slash};
-use crate::app::state::fuzzy;
-
-/// The most completions to offer. Some agents have thousands of commands; typing more letters finds the others.
-const MOST_COMPLETIONS: usize = 200;
+use super::{grace, items, mentions, moved, picker, pickers, queue, say, slash, templates};
+use crate::app::state::commands::OWN_PREFIX;
 
 /// A slash command that matches the draft, or a file that matches the mention being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,10 +20,39 @@ pub struct Completion {
     pub description: String,
     /// The hint for its argument; `None` if it takes none.
     pub hint: Option<String>,
-    pub is_file: bool,
+    pub kind: CompletionKind,
 }
 
-/// The files that match a mention, or the slash commands that match the draft, best first, the agent's before those of parlor; empty if there
+/// What a completion inserts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompletionKind {
+    /// A command of the agent.
+    Agent,
+    /// A command of parlor.
+    Own,
+    Template(TemplateSource),
+    /// Opens the review of new templates instead.
+    Review,
+    File,
+}
+
+impl CompletionKind {
+    /// Whether it is inserted with a slash.
+    pub fn is_command(self) -> bool {
+        matches!(self, Self::Agent | Self::Own | Self::Template(_))
+    }
+
+    /// The prefix that selects it if another command has its name.
+    pub(super) fn prefix(self) -> Option<&'static str> {
+        match self {
+            Self::Own => Some(OWN_PREFIX),
+            Self::Template(source) => Some(source.prefix()),
+            Self::Agent | Self::Review | Self::File => None,
+        }
+    }
+}
+
+/// The files that match a mention, or the slash commands and templates that match the draft, best first; empty if there
 /// is nothing to complete.
 pub fn completions(state: &State) -> Vec<Completion> {
     let Some(session) = state.active_session() else { return Vec::new() };
@@ -38,30 +64,7 @@ pub fn completions(state: &State) -> Vec<Completion> {
         return files;
     }
     let Some(typed) = typed_command(session) else { return Vec::new() };
-    let rows = session.commands.iter().map(|command| (command.name.as_str(), command.description.as_str()));
-    let mut places = fuzzy::rank(typed, rows);
-    // An exact match comes first, regardless of the scores.
-    places.sort_by_key(|place| session.commands.get(*place).is_none_or(|command| command.name != typed));
-    let mut offered: Vec<Completion> = places
-        .into_iter()
-        .take(MOST_COMPLETIONS)
-        .filter_map(|place| session.commands.get(place))
-        .map(|command| Completion {
-            name: command.name.clone(),
-            description: command.description.clone(),
-            hint: command.hint.clone(),
-            is_file: false,
-        })
-        .collect();
-    let own = slash::completions(state, typed).into_iter();
-    offered.extend(own.map(|(name, text)| Completion {
-        name: name.to_owned(),
-        description: format!("parlor: {text}"),
-        hint: None,
-        is_file: false,
-    }));
-    offered.sort_by_key(|offer| offer.name != typed);
-    offered
+    slash::completions(state, session, typed)
 }
 
 /// The selected completion, an index into [`completions`].
@@ -78,9 +81,14 @@ pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     if session.history_index.is_some_and(|index| from_end(session, index) != Some(&text)) {
         leave_history(session, fx);
     }
+    let is_slash = |draft: &str| draft.starts_with('/');
+    let begins_slash = is_slash(&text) && (!is_slash(&session.draft) || !session.templates.is_loaded);
     session.draft = text;
     state.user.completion = 0;
     state.user.dismissed = None;
+    if begins_slash {
+        operations::load_templates(state, state.active, fx);
+    }
     // Two presses of Ctrl+C count only without typing between them.
     state.last_interrupt = None;
     // The next letter of a draft must not answer a dialog.
@@ -291,9 +299,10 @@ fn complete(state: &mut State, fx: &mut Vec<Effect>) {
         return;
     }
     let chosen = offered.swap_remove(place);
-    if chosen.is_file {
-        mentions::insert(state, &chosen.name, fx);
-        return;
+    match chosen.kind {
+        CompletionKind::File => return mentions::insert(state, &chosen.name, fx),
+        CompletionKind::Review => return templates::review(state),
+        _ => {}
     }
     let blank = if chosen.hint.is_some() { " " } else { "" };
     let text = format!("/{}{blank}", chosen.name);

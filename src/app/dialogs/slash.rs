@@ -1,92 +1,139 @@
-//! parlor's own slash commands.
+//! Slash commands in the composer: the list of the agent's commands, templates and commands of parlor, and running the
+//! last.
 //!
-//! Invariants: a command of the agent takes precedence over one of parlor; a text that is not a command is sent
-//! unchanged.
+//! Invariant: a text that is not a command is sent unchanged.
 
 use std::time::Instant;
 
+use super::{Completion, CompletionKind, obstacle, on_command, on_line, say};
 use crate::app::lifecycle::operations;
-use crate::app::{Effect, Modal, State};
-use crate::model::{Action, LineEdit};
+use crate::app::state::commands::{self, OWN_COMMANDS, OWN_PREFIX};
+use crate::app::state::fuzzy::{self, Texts};
+use crate::app::{Effect, Modal, Session, State};
+use crate::model::{Action, LineEdit, TemplateSource};
 
-use super::{obstacle, on_command, on_line, say};
+/// The most commands of the agent to offer. Some agents have thousands; typing more letters finds the others.
+const MOST_OF_AGENT: usize = 200;
 
-/// The name, aliases that are offered only when typed, and the action.
-const COMMANDS: &[(&str, &[&str], Action)] = &[
-    ("help", &["keys"], Action::OpenHelp),
-    ("model", &["models"], Action::OpenModels),
-    ("mode", &["modes"], Action::OpenModes),
-    ("agent", &["agents"], Action::OpenAgents),
-    ("config", &["settings", "options"], Action::OpenOptions),
-    ("clear", &["new", "reset"], Action::NewSession),
-    ("resume", &["sessions"], Action::OpenSessions),
-    ("continue", &[], Action::ContinueLast),
-    ("history", &["prompts"], Action::OpenHistory),
-    ("diff", &["changes"], Action::OpenChanges),
-    ("copy", &[], Action::CopyReply),
-    ("export", &["share"], Action::ExportSession),
-    ("rename", &["title"], Action::RenameSession),
-    ("fork", &["branch"], Action::ForkSession),
-    ("handover", &["handoff"], Action::HandOver),
-    ("search", &["find"], Action::OpenSearch),
-    ("outline", &["timeline"], Action::OpenOutline),
-    ("queue", &[], Action::OpenQueue),
-    ("rewind", &["undo"], Action::Rewind),
-    ("inbox", &[], Action::OpenAttention),
-    ("cancel", &["stop"], Action::CancelTurn),
-    ("retry", &[], Action::SendAgain),
-    ("restart", &["reconnect"], Action::RestartAgent),
-    ("permissions", &["allowed"], Action::OpenGrants),
-    ("status", &["usage", "cost", "context"], Action::OpenConnection),
-    ("login", &["auth"], Action::OpenSignIn),
-    ("logout", &[], Action::SignOut),
-    ("theme", &["themes"], Action::OpenThemes),
-    ("thinking", &[], Action::ToggleThoughts),
-    ("todos", &["plan"], Action::TogglePlan),
-    ("debug", &["log"], Action::OpenLog),
-    ("quit", &["exit", "q"], Action::Quit),
-];
-
-/// Name and description of the available commands that begin with the typed text.
-pub fn completions<'a>(state: &'a State, typed: &str) -> Vec<(&'static str, &'a str)> {
-    let mut offered = Vec::new();
-    for (name, aliases, action) in COMMANDS {
-        let mut names = std::iter::once(name).chain(aliases.iter());
-        let fits = |name: &&&str| name.starts_with(typed) && !is_of_agent(state, name);
-        let found = if typed.is_empty() { Some(name).filter(fits) } else { names.find(fits) };
-        let text = state.setup.palette.iter().find(|command| command.action == *action);
-        if let (Some(name), Some(command)) = (found, text)
-            && obstacle::obstacle(state, *action).is_none()
-        {
-            offered.push((*name, command.text.as_str()));
-        }
-    }
-    offered
+/// The commands and templates that match the typed name, best first; the agent's before others.
+pub fn completions(state: &State, session: &Session, typed: &str) -> Vec<Completion> {
+    let all = offers(state, session, typed);
+    let texts = all.iter().map(|offer| Texts {
+        label: &offer.name,
+        // Letters of a name find a command of parlor, not those of its description.
+        detail: if offer.kind == CompletionKind::Agent { &offer.description } else { "" },
+        synonyms: "",
+    });
+    let mut places = fuzzy::rank_texts(typed, texts);
+    let is_exact = |place: &usize| all.get(*place).is_some_and(|offer| offer.name == typed);
+    places.sort_by_key(|place| !is_exact(place));
+    let mut of_agent = 0;
+    places.retain(|place| {
+        let is_of_agent = all.get(*place).is_some_and(|offer| offer.kind == CompletionKind::Agent);
+        of_agent += usize::from(is_of_agent);
+        !is_of_agent || of_agent <= MOST_OF_AGENT
+    });
+    let mut found: Vec<Completion> = places.into_iter().filter_map(|place| all.get(place)).cloned().collect();
+    // Second, so that it is visible but Enter does not open it by accident.
+    found.splice(found.len().min(1)..found.len().min(1), review(session, typed));
+    found
 }
 
-/// The command a prompt consists of, and the filter of the list it opens.
+/// The command or template whose arguments are being typed, if it has a hint for them.
+pub fn argument_hint(state: &State) -> Option<Completion> {
+    let session = state.active_session()?;
+    let (name, _) =
+        commands::split(&session.draft).filter(|_| session.draft.contains(char::is_whitespace))?;
+    let all = offers(state, session, name);
+    let prefixed = name.split_once(':');
+    let is_it = |offer: &Completion| {
+        offer.name == name
+            || prefixed
+                .is_some_and(|(prefix, rest)| offer.name == rest && offer.kind.prefix() == Some(prefix))
+    };
+    all.into_iter().find(is_it).filter(|offer| offer.hint.is_some())
+}
+
+/// All commands and templates: the agent's, templates, then those of parlor. A name that refers to another one has its
+/// prefix.
+fn offers(state: &State, session: &Session, typed: &str) -> Vec<Completion> {
+    let mut all: Vec<Completion> = session
+        .commands
+        .iter()
+        .map(|command| Completion {
+            name: command.name.clone(),
+            description: command.description.clone(),
+            hint: command.hint.clone(),
+            kind: CompletionKind::Agent,
+        })
+        .collect();
+    for template in &session.templates.offered {
+        let is_of_user = |name: &str| session.templates.has(name, Some(TemplateSource::User));
+        let is_taken = commands::is_command(state, session, &template.name)
+            || (template.source == TemplateSource::Project && is_of_user(&template.name));
+        let prefix = template.source.prefix();
+        all.push(Completion {
+            name: if is_taken { format!("{prefix}:{}", template.name) } else { template.name.clone() },
+            description: format!("{prefix}: {}", template.description),
+            hint: template.hint.clone(),
+            kind: CompletionKind::Template(template.source),
+        });
+    }
+    if state.setup.is_plain {
+        return all;
+    }
+    for command in OWN_COMMANDS {
+        let alias = command.aliases.iter().copied().find(|alias| {
+            alias.starts_with(typed)
+                && !commands::is_of_agent(session, alias)
+                && !command.name.starts_with(typed)
+        });
+        let alias = alias.filter(|_| !typed.is_empty());
+        let text = state.setup.palette.iter().find(|text| text.action == command.action);
+        let Some(text) = text.filter(|_| obstacle::obstacle(state, command.action).is_none()) else {
+            continue;
+        };
+        let name = alias.unwrap_or(command.name);
+        let is_taken = commands::is_of_agent(session, name);
+        all.push(Completion {
+            name: if is_taken { format!("{OWN_PREFIX}:{name}") } else { name.to_owned() },
+            description: format!("{OWN_PREFIX}: {}", text.text),
+            hint: command.hint.map(str::to_owned),
+            kind: CompletionKind::Own,
+        });
+    }
+    all
+}
+
+/// The row that opens the review of new templates of the project, unless the typed name excludes them.
+fn review(session: &Session, typed: &str) -> Option<Completion> {
+    let unreviewed = &session.templates.unreviewed;
+    let prefix = TemplateSource::Project.prefix();
+    let names: Vec<String> =
+        unreviewed.iter().map(|template| format!("{prefix}:{}", template.name)).collect();
+    let is_meant = !fuzzy::rank(typed, names.iter().map(|name| (name.as_str(), ""))).is_empty();
+    let description = match unreviewed.len() {
+        1 => "project: 1 new or changed template".to_owned(),
+        count => format!("project: {count} new or changed templates"),
+    };
+    is_meant.then(|| Completion {
+        name: "Review templates".to_owned(),
+        description,
+        hint: None,
+        kind: CompletionKind::Review,
+    })
+}
+
+/// The command of parlor that a prompt consists of, and the filter of the list it opens.
 pub fn command<'a>(state: &State, prompt: &'a str) -> Option<(Action, &'a str)> {
     if state.setup.is_plain {
         return None;
     }
-    let line = prompt.strip_prefix('/')?.trim_end();
-    let (name, filter) = line.split_once(' ').unwrap_or((line, ""));
-    let is_name = |other: &&str| *other == name;
-    let known = COMMANDS.iter().find(|(first, others, _)| is_name(first) || others.iter().any(is_name));
-    let (.., action) = known.filter(|_| !is_of_agent(state, name))?;
-    let takes_filter = matches!(
-        action,
-        Action::OpenModels
-            | Action::OpenModes
-            | Action::OpenAgents
-            | Action::OpenOptions
-            | Action::OpenSessions
-            | Action::OpenHistory
-            | Action::OpenThemes
-    );
+    let (name, filter) = commands::split(prompt.trim_end()).filter(|_| !prompt.trim_end().contains('\n'))?;
+    let command = commands::own_of(state.active_session()?, name)?;
     let filter = filter.trim();
-    let can_take = filter.is_empty() || (takes_filter && !filter.contains('\n'));
-    can_take.then_some((*action, filter))
+    let can_take = filter.is_empty() || command.hint.is_some();
+    can_take.then_some((command.action, filter))
 }
 
 /// Whether the command is available; shows a notice otherwise.
@@ -114,13 +161,9 @@ pub fn run(state: &mut State, action: Action, filter: &str, now: Instant, fx: &m
 fn clear(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let key = state.active;
     if state.active_session().is_some_and(|session| session.turn.is_running()) {
-        operations::submit(state, key, "/clear".to_owned(), now, fx);
+        // The name with its prefix is that of parlor, whatever the agent has by then.
+        operations::submit(state, key, format!("/{OWN_PREFIX}:clear"), now, fx);
     } else {
         operations::start_over(state, key, now, fx);
     }
-}
-
-fn is_of_agent(state: &State, name: &str) -> bool {
-    let commands = state.active_session().map(|session| session.commands.as_slice()).unwrap_or_default();
-    commands.iter().any(|command| command.name == name)
 }

@@ -58,6 +58,7 @@ impl Rig {
         session.conn = Some(CONN);
         session.id = Some(SessionId::from("s1"));
         session.phase = SessionPhase::Ready;
+        session.templates.is_loaded = true;
         rig
     }
 

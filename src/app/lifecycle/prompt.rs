@@ -2,20 +2,23 @@
 //!
 //! `turn` sends them. Invariant: a prompt that cannot be sent is given back to the user.
 
+use crate::app::state::commands;
 use crate::app::{Conn, Effect, Preparing, Session, State, ViewCommand};
 use crate::model::{PromptJob, PromptTakes, SessionKey, mentions};
 
 /// Maximum number of prompts in a session's history.
 const MOST_HISTORY: usize = 1_000;
 
-/// Has the files of a prompt read. Returns the prompt if it refers to nothing.
+/// Has the files of a prompt read, and the template that it calls. Returns the prompt if it refers to nothing.
 pub(super) fn prepare(
     state: &mut State,
     key: SessionKey,
     preparing: Preparing,
     fx: &mut Vec<Effect>,
 ) -> Result<(), Preparing> {
-    if mentions(&preparing.text).is_empty() {
+    let session = state.sessions.get(&key);
+    let template = session.and_then(|session| commands::template_call(state, session, &preparing.text));
+    if mentions(&preparing.text).is_empty() && template.is_none() {
         return Err(preparing);
     }
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
@@ -26,6 +29,7 @@ pub(super) fn prepare(
         text: preparing.text.clone(),
         folder: place.far.is_none().then(|| place.cwd.clone()),
         roots: place.roots(),
+        template,
         takes: PromptTakes {
             images: can.prompt_image,
             audio: can.prompt_audio,

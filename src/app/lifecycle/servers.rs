@@ -1,12 +1,12 @@
 //! MCP servers configured in the session's folder: used only if the user agrees.
 //!
 //! Delays the opening of a session until the user has decided, and reports servers that are not used. `cli::servers`
-//! reads the file, `services::answers` saves the decision. A server is a program that runs with the user's rights, and
+//! reads the file, `services::trust` saves the decision. A server is a program that runs with the user's rights, and
 //! its file is part of the code: nothing of it is sent to an agent without a confirmation of exactly this text, and
 //! closing the question does not confirm it.
 
 use crate::app::FolderRequest;
-use crate::app::ServersAnswer;
+use crate::app::TrustAnswer;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -14,8 +14,9 @@ use crate::escape::visible;
 use crate::model::{FolderServers, McpServer, SessionKey, Severity};
 
 use super::{call, open, tabs};
+use crate::app::state::modal::trust_question;
 use crate::app::state::tab;
-use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, ConnPhase, Effect, Modal, Session, State};
+use crate::app::{ChoiceOutcome, ConnPhase, Effect, Modal, Session, State};
 
 /// The servers found in the first folder before the start, with the saved decision.
 pub(in crate::app) fn take_known(state: &mut State, key: SessionKey) {
@@ -133,55 +134,39 @@ fn question(found: &FolderServers, now: Instant) -> Modal {
     )];
     body.extend(found.lines.iter().cloned());
     body.extend(found.notes.iter().cloned());
-    let choice = |label: &str, answer| Choice {
-        label: label.to_owned(),
-        outcome: ChoiceOutcome::AnswerServers(found.folder.clone(), answer),
-    };
-    Modal::Choice(ChoiceDialog {
-        title: "Use the MCP servers of this folder?".to_owned(),
-        body,
-        choices: vec![
-            choice("Not now", ServersAnswer::NotNow),
-            choice("Allow until the file changes", ServersAnswer::Use),
-            choice("Ignore until the file changes", ServersAnswer::LeaveOut),
-        ],
-        selected: 0,
-        opened_by_itself: Some(now),
-    })
+    let outcome = |answer| ChoiceOutcome::AnswerServers(found.folder.clone(), answer);
+    trust_question("Use the MCP servers of this folder?", body, "the file changes", outcome, Some(now))
 }
 
 /// Whether the question is open, in any tab.
 fn is_asked(state: &State, folder: &Path) -> bool {
-    let is_it = |modal: &Modal| match modal {
-        Modal::Choice(dialog) => dialog.choices.iter().any(
-            |choice| matches!(&choice.outcome, ChoiceOutcome::AnswerServers(asked, _) if asked == folder),
-        ),
-        _ => false,
-    };
-    state.modals.iter().any(is_it) || tab::tabs(state).any(|session| session.shelf.modals.iter().any(is_it))
+    tab::has_choice(
+        state,
+        |outcome| matches!(outcome, ChoiceOutcome::AnswerServers(asked, _) if asked == folder),
+    )
 }
 
 /// Applies and saves the user's decision about a folder.
 pub fn answer_servers(
     state: &mut State,
     folder: &Path,
-    answer: ServersAnswer,
+    answer: TrustAnswer,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let Some(FolderRequest::Asked(found)) = state.folder_servers.get(folder).cloned() else { return };
     let waiting = waiting(state, folder);
     let servers = match answer {
-        ServersAnswer::Use => {
+        TrustAnswer::Use => {
             fx.push(keep(&found, true));
             report_notes(state, waiting.first().copied().unwrap_or(state.active), &found);
             found.servers
         }
-        ServersAnswer::LeaveOut => {
+        TrustAnswer::LeaveOut => {
             fx.push(keep(&found, false));
             Vec::new()
         }
-        ServersAnswer::NotNow => {
+        TrustAnswer::NotNow => {
             let text = "The folder's MCP servers are not used. You will be asked again at the next start.";
             call::flash(state, text, fx);
             Vec::new()
@@ -200,13 +185,13 @@ pub(in crate::app) fn settle(state: &mut State, now: Instant, fx: &mut Vec<Effec
     let folders: Vec<PathBuf> = asked.map(|(folder, _)| folder.clone()).collect();
     for folder in folders {
         if !is_asked(state, &folder) && !waiting(state, &folder).is_empty() {
-            answer_servers(state, &folder, ServersAnswer::NotNow, now, fx);
+            answer_servers(state, &folder, TrustAnswer::NotNow, now, fx);
         }
     }
 }
 
 fn keep(found: &FolderServers, allows: bool) -> Effect {
-    Effect::KeepServersAnswer { place: found.answer_file.clone(), allows, about: found.file.clone() }
+    Effect::KeepTrust { place: found.answer_file.clone(), allows, about: found.file.clone() }
 }
 
 fn report_notes(state: &mut State, key: SessionKey, found: &FolderServers) {

@@ -273,9 +273,14 @@ pub(in crate::app) fn on_prepared(
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(Preparing { text, shows_item, is_steer }) = session.prompts.take_preparing() else { return };
     if !prepared.problems.is_empty() {
-        let problems = prepared.problems.join(" ");
+        let mut problems = prepared.problems.join(" ");
         if !is_steer {
             prompt::give_back(state, key, text, fx);
+        }
+        match prepared.unreviewed.map(Box::new) {
+            Some(_) if state.setup.is_plain => problems += " Start parlor without --plain to review it.",
+            Some(template) => state.ui_requests.push(UiRequest::ReviewTemplates(key, template)),
+            None => {}
         }
         call::flash(state, format!("Not sent. {problems}"), fx);
     } else if is_steer {

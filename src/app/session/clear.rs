@@ -5,6 +5,7 @@
 //! an id that only it has: resuming the id that parlor has would restore the context from before.
 
 use super::record;
+use crate::app::state::commands::OWN_PREFIX;
 use crate::app::{ItemBody, MessagePart, Session};
 use crate::model::{NoticeKind, Role, Severity, ToolKind, Usage};
 
@@ -23,7 +24,10 @@ pub(in crate::app) fn is_of_agent(session: &Session, prompt: &str) -> bool {
 
 /// Whether parlor executes the prompt, because the agent does not have the command.
 pub(in crate::app) fn is_own(session: &Session, prompt: &str) -> bool {
-    name(prompt).is_some() && !is_of_agent(session, prompt)
+    let prefixed = prompt.trim().strip_prefix('/').and_then(|name| name.strip_prefix(OWN_PREFIX));
+    let is_prefixed =
+        prefixed.and_then(|name| name.strip_prefix(':')).is_some_and(|name| NAMES.contains(&name));
+    is_prefixed || (name(prompt).is_some() && !is_of_agent(session, prompt))
 }
 
 /// Marks the place where the agent has cleared its context.

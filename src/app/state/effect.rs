@@ -68,13 +68,22 @@ pub enum Effect {
     FindServers {
         folder: PathBuf,
     },
-    /// Saves the user's decision about the MCP servers of a folder.
-    KeepServersAnswer {
-        /// The folder.
+    /// Saves the user's decision about a file of a folder.
+    KeepTrust {
+        /// The file in which the answer is saved.
         place: PathBuf,
         allows: bool,
-        /// The file that configures them.
+        /// The file that the answer is about.
         about: PathBuf,
+    },
+    /// Saves answers about templates of a project, each with the template that it is about, and lists the templates for a
+    /// session; reported as `ServiceEvent::TemplatesFound`.
+    LoadTemplates {
+        session: SessionKey,
+        /// The folder whose templates may be used; `None` if it has none.
+        project: Option<PathBuf>,
+        answers: Vec<(PathBuf, PathBuf)>,
+        allows: bool,
     },
     /// Reads the permanent grants; reported as `ServiceEvent::Grants`.
     LoadGrants,

@@ -245,7 +245,16 @@ pub enum ChoiceOutcome {
     /// Closes an open session.
     CloseSession(SessionKey),
     /// Sets whether the MCP servers of the folder are used.
-    AnswerServers(std::path::PathBuf, crate::app::ServersAnswer),
+    AnswerServers(PathBuf, TrustAnswer),
+    /// Sets whether the settings of the project's configuration are used.
+    AnswerProject(TrustAnswer),
+    /// Sets whether templates of the session's project are used.
+    AnswerTemplates {
+        session: SessionKey,
+        /// The files in which the answers are saved, each with the template that it is about.
+        answers: Vec<(PathBuf, PathBuf)>,
+        answer: TrustAnswer,
+    },
     /// Signs in to an SSH host that requires interaction.
     SignInToHost(ConnId),
     /// Runs a sign-in command with additional variables.
@@ -456,6 +465,8 @@ pub struct UserView {
 pub struct MentionList {
     /// The session of the draft.
     pub session: SessionKey,
+    /// Whether it is an argument of a slash command, without `@`.
+    pub is_argument: bool,
     /// The bytes of the draft from the `@` to the cursor.
     pub range: Range<usize>,
     /// The path as typed so far.
@@ -467,15 +478,37 @@ pub struct MentionList {
     pub recent: Vec<String>,
 }
 
-/// The user's decision about the MCP servers of a folder.
+/// The user's decision about files of a folder: its MCP servers, configuration or templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServersAnswer {
-    /// Use them until the file changes.
+pub enum TrustAnswer {
+    /// Use them until they change.
     Use,
-    /// Do not use them until the file changes.
+    /// Do not use them until they change.
     LeaveOut,
     /// Do not use them this time.
     NotNow,
+}
+
+/// A dialog that asks about files of a folder. Closing it means: not this time.
+pub(in crate::app) fn trust_question(
+    title: &str,
+    body: Vec<String>,
+    until: &str,
+    outcome: impl Fn(TrustAnswer) -> ChoiceOutcome,
+    opened_by_itself: Option<Instant>,
+) -> Modal {
+    let choice = |label: String, answer| Choice { label, outcome: outcome(answer) };
+    Modal::Choice(ChoiceDialog {
+        title: title.to_owned(),
+        body,
+        choices: vec![
+            choice("Not now".to_owned(), TrustAnswer::NotNow),
+            choice(format!("Allow until {until}"), TrustAnswer::Use),
+            choice(format!("Ignore until {until}"), TrustAnswer::LeaveOut),
+        ],
+        selected: 0,
+        opened_by_itself,
+    })
 }
 
 /// The offered session as a row of the agent picker.

@@ -19,8 +19,8 @@ use std::time::Instant;
 use crate::model::{
     Access, AskId, AskReason, CallError, ConfigOption, ConnId, Cost, ElicitationRequest, FileJob, FoldRules,
     GitInfo, Grant, ItemId, MessageId, Models, Modes, PermissionRequest, Plan, PlanBody, PlanStatus,
-    SessionId, SessionKey, SessionPlace, SlashCommand, TerminalCommand, TerminalId, ToolCallId, TurnUsage,
-    Usage, WriteChange,
+    SessionId, SessionKey, SessionPlace, SlashCommand, TemplateList, TerminalCommand, TerminalId, ToolCallId,
+    TurnUsage, Usage, WriteChange,
 };
 
 use super::outline::Only;
@@ -80,6 +80,8 @@ pub struct Session {
     pub models: Option<Models>,
     pub options: Vec<ConfigOption>,
     pub commands: Vec<SlashCommand>,
+    /// The templates that can be called.
+    pub templates: TemplateList,
     /// Context and cost.
     pub usage: Option<Usage>,
     /// The cost before the running turn, if known.
@@ -173,6 +175,7 @@ impl Session {
             models: None,
             options: Vec::new(),
             commands: Vec::new(),
+            templates: TemplateList::default(),
             usage: None,
             cost_before: None,
             turn_usage: None,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::model::{AgentSpec, ConnId, SessionKey};
 
 use super::lookup;
-use crate::app::{Conn, Modal, Session, SessionPhase, State};
+use crate::app::{ChoiceOutcome, Conn, Modal, Session, SessionPhase, State};
 
 /// The UI state of a tab while another one is active.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -142,4 +142,13 @@ pub(in crate::app) fn to_share(
             })
     };
     state.conns.values().find(is_it).map(|conn| conn.id)
+}
+
+/// Whether a dialog with such a choice is open, in any tab.
+pub(in crate::app) fn has_choice(state: &State, is_it: impl Fn(&ChoiceOutcome) -> bool) -> bool {
+    let has = |modal: &Modal| match modal {
+        Modal::Choice(dialog) => dialog.choices.iter().any(|choice| is_it(&choice.outcome)),
+        _ => false,
+    };
+    state.modals.iter().any(has) || tabs(state).any(|session| session.shelf.modals.iter().any(has))
 }

@@ -227,7 +227,7 @@ fn check(app: &mut TestApp, is_remote: bool) {
             | Effect::OpenFile { .. }
             | Effect::EditDraft { .. }
             | Effect::SaveGrant(_)
-            | Effect::KeepServersAnswer { .. }
+            | Effect::KeepTrust { .. }
             | Effect::Terminal(TerminalJob::Create { .. }) => panic!("{effect:?}"),
             Effect::Connect { spec, cwd, .. } => {
                 assert_eq!((spec.command.as_str(), spec.args.len(), spec.env.len()), ("fake", 0, 0));

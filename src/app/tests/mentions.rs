@@ -32,7 +32,7 @@ fn file() -> ContentBlock {
 }
 
 fn prepared(text: &str, blocks: Vec<ContentBlock>) -> ServiceEvent {
-    let prepared = PreparedPrompt { text: text.into(), blocks, problems: Vec::new() };
+    let prepared = PreparedPrompt { text: text.into(), blocks, ..PreparedPrompt::default() };
     ServiceEvent::PromptPrepared(KEY, Box::new(prepared))
 }
 

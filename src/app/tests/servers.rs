@@ -45,7 +45,7 @@ fn names(app: &TestApp) -> Vec<&str> {
     app.session().place.mcp_servers.iter().map(McpServer::name).collect()
 }
 
-fn answer(app: &mut TestApp, answer: ServersAnswer) {
+fn answer(app: &mut TestApp, answer: TrustAnswer) {
     app.state.modals.pop();
     let folder = PathBuf::from("/code/shop");
     app.flow(|state, now, fx| operations::answer_servers(state, &folder, answer, now, fx));
@@ -53,7 +53,7 @@ fn answer(app: &mut TestApp, answer: ServersAnswer) {
 
 fn kept_answer(app: &TestApp) -> Option<bool> {
     app.fx.iter().find_map(|effect| match effect {
-        Effect::KeepServersAnswer { allows, .. } => Some(*allows),
+        Effect::KeepTrust { allows, .. } => Some(*allows),
         _ => None,
     })
 }
@@ -68,9 +68,9 @@ fn a_session_waits_for_the_decision_and_then_has_the_servers() {
         body.contains(".mcp.json") && body.contains("files: runs /bin/mcp") && body.contains("odd is"),
         "{body}"
     );
-    let not_now = ChoiceOutcome::AnswerServers("/code/shop".into(), ServersAnswer::NotNow);
+    let not_now = ChoiceOutcome::AnswerServers("/code/shop".into(), TrustAnswer::NotNow);
     assert_eq!(dialog.choices[0].outcome, not_now, "the default");
-    answer(&mut app, ServersAnswer::Use);
+    answer(&mut app, TrustAnswer::Use);
     assert_eq!(kept_answer(&app), Some(true));
     app.expect_sent("call new");
     assert_eq!(names(&app), ["mine", "files"], "the configured one takes precedence");
@@ -88,7 +88,7 @@ fn a_session_waits_for_the_decision_and_then_has_the_servers() {
 fn a_refusal_is_saved_and_a_closed_question_is_not() {
     let mut app = app(found(), spec());
     app.handshake(all_capabilities());
-    answer(&mut app, ServersAnswer::LeaveOut);
+    answer(&mut app, TrustAnswer::LeaveOut);
     assert_eq!((kept_answer(&app), names(&app)), (Some(false), vec!["mine"]));
     app.expect_sent("connect 1 after 0 ms\ncall new");
 
@@ -114,7 +114,7 @@ fn a_saved_decision_is_not_asked_for_again() {
 fn an_agent_restarted_before_the_decision_opens_after_it() {
     let mut app = app(found(), spec());
     app.handshake(all_capabilities()).crash();
-    answer(&mut app, ServersAnswer::Use);
+    answer(&mut app, TrustAnswer::Use);
     app.handshake(all_capabilities()).expect_sent("connect 1 after 0 ms\nconnect 2 after 500 ms\ncall new");
 }
 
@@ -156,7 +156,7 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         let info = AgentInfo { capabilities: all_capabilities(), ..AgentInfo::default() };
         app.play(Event::Agent(conn, AgentEvent::Ready(Box::new(info))));
         assert_eq!(app.state.modals.len(), 1, "those of the folder are asked about");
-        answer(&mut app, ServersAnswer::NotNow);
+        answer(&mut app, TrustAnswer::NotNow);
         assert_eq!(names(&app), ["mine"]);
     }
 }
@@ -237,7 +237,7 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     app.play(Event::Input);
     assert_eq!(app.state.modals, []);
     app.expect_sent("");
-    app.flow(|state, now, fx| operations::answer_servers(state, &folder, ServersAnswer::Use, now, fx));
+    app.flow(|state, now, fx| operations::answer_servers(state, &folder, TrustAnswer::Use, now, fx));
     app.expect_sent("call new");
     let names =
         |key| app.state.sessions[&key].place.mcp_servers.iter().map(McpServer::name).collect::<Vec<_>>();

@@ -51,7 +51,9 @@ impl TestApp {
     pub fn with_spec(spec: AgentSpec) -> Self {
         let now = Instant::now();
         let setup = Setup { folder: PathBuf::from("/code/shop"), start_with: Some(spec), ..Setup::default() };
-        let (state, fx) = start(setup, now);
+        let (mut state, fx) = start(setup, now);
+        // No folder has templates, unless a test provides them.
+        state.sessions.get_mut(&KEY).expect("the first session").templates.is_loaded = true;
         Self { state, now, fx, kept: Vec::new() }
     }
 

@@ -173,6 +173,34 @@ fn arrows_move_in_the_text_before_the_history() {
 }
 
 #[test]
+fn tab_starts_the_completion_of_a_path_in_an_argument() {
+    let mut rig = Rig::new(fixture::ready());
+    let draft = |rig: &mut Rig, text: &str| {
+        rig.view.apply(crate::app::ViewCommand::SetDraft(text.into()));
+        rig.stage.session(|session| session.draft = text.into());
+    };
+    draft(&mut rig, "/review é sr");
+    let events = rig.key(KeyCode::Tab);
+    assert_eq!(events, [Event::Argument(11..13, "sr".into())]);
+    // Further letters narrow the list; a space ends it.
+    rig.stage.state.user.mention = Some(crate::app::MentionList {
+        session: rig.stage.state.active,
+        is_argument: true,
+        range: 11..13,
+        query: "sr".into(),
+        ..crate::app::MentionList::default()
+    });
+    let events = rig.key(KeyCode::Char('c'));
+    assert!(events.contains(&Event::Argument(11..14, "src".into())), "{events:?}");
+    for text in ["review sr", "/review"] {
+        rig.stage.state.user.mention = None;
+        rig.stage.state.user.dismissed = Some(text.into());
+        draft(&mut rig, text);
+        assert_eq!(rig.key(KeyCode::Tab), [Event::Act(Action::Complete)], "{text}");
+    }
+}
+
+#[test]
 fn arrows_select_completions_while_they_are_shown() {
     let mut stage = fixture::ready();
     stage.session(|session| session.draft = "/co".into());

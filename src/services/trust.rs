@@ -1,6 +1,6 @@
-//! Saved answers to the question whether the MCP servers of a folder may be used.
+//! Saved answers to the question whether files of a folder may be used: its MCP servers, configuration and templates.
 //!
-//! Each answer is a small file, named by the hash of the file that it was given for, so that a changed file requires a
+//! Each answer is a small file, named by the hash of the text that it was given for, so that a changed file requires a
 //! new answer.
 //!
 //! Invariant: an invalid file counts as no answer.
@@ -13,13 +13,33 @@ use ring::digest::{SHA256, digest};
 
 use crate::private;
 
-/// The folder of the answers in the data folder.
-const FOLDER: &str = "mcp";
+/// The kind of file that an answer is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// MCP servers.
+    Servers,
+    /// The project's configuration.
+    Project,
+    /// A prompt template.
+    Template,
+}
+
+impl Subject {
+    /// The folder of the answers in the data folder.
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Servers => "mcp",
+            Self::Project => "project",
+            Self::Template => "templates",
+        }
+    }
+}
+
 const YES: &str = "yes";
 const NO: &str = "no";
 
 /// The file with the answer for a text in a folder.
-pub fn place(data_dir: &Path, folder: &Path, text: &str) -> PathBuf {
+pub fn place(data_dir: &Path, subject: Subject, folder: &Path, text: &str) -> PathBuf {
     let mut asked = folder.as_os_str().as_encoded_bytes().to_vec();
     asked.push(0);
     asked.extend_from_slice(text.as_bytes());
@@ -27,7 +47,7 @@ pub fn place(data_dir: &Path, folder: &Path, text: &str) -> PathBuf {
     for byte in digest(&SHA256, &asked).as_ref() {
         let _ = write!(name, "{byte:02x}");
     }
-    data_dir.join(FOLDER).join(name)
+    data_dir.join(subject.folder()).join(name)
 }
 
 /// Reads the answer in a file.
@@ -63,13 +83,14 @@ mod tests {
     #[test]
     fn an_answer_applies_to_one_text_in_one_folder() {
         let data = tempfile::tempdir().unwrap();
-        let at = |folder: &str, text: &str| place(data.path(), Path::new(folder), text);
+        let at = |folder: &str, text: &str| place(data.path(), Subject::Servers, Path::new(folder), text);
         let asked = at("/w", "{}");
         assert_eq!(read(&asked), None);
         keep(&asked, true, Path::new("/w/.mcp.json")).unwrap();
         assert_eq!(read(&at("/w", "{}")), Some(true));
         assert_eq!(read(&at("/w", "{ }")), None, "a changed file asks again");
         assert_eq!(read(&at("/v", "{}")), None);
+        assert_eq!(read(&place(data.path(), Subject::Project, Path::new("/w"), "{}")), None);
         keep(&asked, false, Path::new("/w/.mcp.json")).unwrap();
         assert_eq!(read(&asked), Some(false));
         fs::write(&asked, "maybe").unwrap();
@@ -79,8 +100,9 @@ mod tests {
     #[test]
     fn an_answer_that_cannot_be_saved_is_reported() {
         let data = tempfile::tempdir().unwrap();
-        fs::write(data.path().join(FOLDER), "").unwrap();
-        let error = keep(&place(data.path(), Path::new("/w"), ""), true, Path::new("/w")).unwrap_err();
+        fs::write(data.path().join("mcp"), "").unwrap();
+        let asked = place(data.path(), Subject::Servers, Path::new("/w"), "");
+        let error = keep(&asked, true, Path::new("/w")).unwrap_err();
         assert!(error.contains("ask again"), "{error}");
     }
 }

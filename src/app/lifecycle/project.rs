@@ -1,0 +1,70 @@
+//! The configuration of the project in the first folder: its settings apply only if the user agrees.
+//!
+//! `cli::project` reads the file and applies settings that were allowed before; `services::trust` saves the answer.
+
+use std::time::Instant;
+
+use super::{call, conn, tabs};
+use crate::app::state::modal::trust_question;
+use crate::app::state::tab;
+use crate::app::{ChoiceOutcome, Effect, ProjectRequest, State, TrustAnswer, UiRequest};
+use crate::escape::visible;
+use crate::model::ProjectQuestion;
+
+/// Asks about the settings. An agent whose start waits for the answer starts after it.
+pub(in crate::app) fn ask(state: &mut State, request: ProjectRequest, now: Instant) {
+    let ProjectQuestion { file, lines, .. } = &*request.question;
+    let mut body =
+        vec![format!("{} sets for this project:", visible(&file.to_string_lossy())), String::new()];
+    body.extend(lines.iter().cloned());
+    let outcome = ChoiceOutcome::AnswerProject;
+    let question = trust_question(
+        "Use the configuration of this project?",
+        body,
+        "the file changes",
+        outcome,
+        Some(now),
+    );
+    tabs::open_dialog(state, request.session, question);
+    state.project = Some(Box::new(request));
+}
+
+/// Applies and saves the user's answer.
+pub fn answer_project(state: &mut State, answer: TrustAnswer, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(request) = state.project.take() else { return };
+    let ProjectRequest { question, session, held } = *request;
+    let ProjectQuestion { file, theme, agent: chosen, templates, answer_file, .. } = *question;
+    let keep = |allows| Effect::KeepTrust { place: answer_file, allows, about: file };
+    let mut agent = None;
+    match answer {
+        TrustAnswer::Use => {
+            fx.push(keep(true));
+            if let Some(theme) = theme {
+                state.setup.theme = theme;
+                fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
+            }
+            if templates == Some(false) {
+                state.setup.without_templates = Some(state.setup.folder.clone());
+            }
+            agent = chosen;
+        }
+        TrustAnswer::LeaveOut => fx.push(keep(false)),
+        TrustAnswer::NotNow => {
+            let text = "The project's configuration is not used. You will be asked again at the next start.";
+            call::flash(state, text, fx);
+        }
+    }
+    let Some(held) = held else { return };
+    match agent.or(held.map(|spec| *spec)) {
+        Some(spec) => conn::start_agent(state, session, spec, now, fx),
+        None => state.ui_requests.push(UiRequest::AgentPicker),
+    }
+}
+
+/// Treats a closed question as: not this time.
+pub(in crate::app) fn settle(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+    let is_it = |outcome: &ChoiceOutcome| matches!(outcome, ChoiceOutcome::AnswerProject(_));
+    if state.project.is_some() && !state.is_quitting && !tab::has_choice(state, is_it) {
+        answer_project(state, TrustAnswer::NotNow, now, fx);
+    }
+}
