@@ -252,6 +252,29 @@ pub fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     fx.push(Effect::View(ViewCommand::ScrollEnd));
 }
 
+/// Runs the command in the composer: `!` and a command line, or `!!` if its output goes into the next prompt. `text` is
+/// what the user sees there.
+pub fn on_command_line(state: &mut State, text: String, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(line) = text.strip_prefix('!') else { return };
+    let attaches = line.starts_with('!');
+    let line = line.strip_prefix('!').unwrap_or(line).trim().to_owned();
+    let Some(session) = state.sessions.get_mut(&state.active).filter(|_| !state.is_quitting) else { return };
+    let key = session.key;
+    if let Some(why) = operations::shell_obstacle(session) {
+        say(state, why, fx);
+    } else if line.is_empty() {
+        say(state, "Type a command after the exclamation mark.", fx);
+    } else {
+        leave_history(session, fx);
+        operations::remember(session, &text, fx);
+        items::clear_mark(state);
+        set_draft(state, String::new(), fx);
+        operations::run_command(state, key, line, attaches, fx);
+        fx.push(Effect::View(ViewCommand::ScrollEnd));
+    }
+    super::settle(state, now);
+}
+
 /// Whether the selected completion differs from the draft.
 fn is_completed_by_enter(state: &State) -> bool {
     if mentions::current(state).is_some() {
