@@ -216,7 +216,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Act(action) => dialogs::on_action(state, action, now, fx),
         Event::Draft(text) => dialogs::on_draft(state, text, fx),
         Event::Mention(typed) => dialogs::on_mention(state, typed, fx),
-        Event::RunCommand(text) => dialogs::on_command_line(state, text, now, fx),
+        Event::RunCommand(text) => dialogs::on_command_line(state, &text, now, fx),
         Event::TypeIn(input) => lifecycle::operations::type_in(state, state.active, input, fx),
         Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
         Event::Message(text) => lifecycle::call::flash(state, text, fx),

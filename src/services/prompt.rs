@@ -152,7 +152,7 @@ fn diff_block(diff: &Changes) -> ContentBlock {
 fn fenced(head: &str, language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("\n\n{head}\n\n{fence}{language}\n{text}\n{fence}\n")
+    format!("\n{head}\n\n{fence}{language}\n{text}\n{fence}\n")
 }
 
 /// The mentioned lines of a text.

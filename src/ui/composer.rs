@@ -272,8 +272,8 @@ impl Composer {
         let inset = |area: Rect| Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
         buf.set_style(inset(area), ground);
         buf.set_style(inset(edge), ground);
-        let (sign, mark) = if self.is_command() { ("!", Role::Warning) } else { (scene.marks.prompt, mark) };
-        buf.set_string(x + 1, y, sign, scene.style(mark));
+        let mark = if self.is_command() { Role::Warning } else { mark };
+        buf.set_string(x + 1, y, scene.marks.prompt, scene.style(mark));
         let place = Rect { x: x + 3, y, width: width.saturating_sub(4).max(1), height };
         self.place = place;
         hits.add(area, Hit::Composer);

@@ -105,7 +105,7 @@ fn an_output_goes_into_the_next_prompt_once() {
     send(&mut screen, "!echo not'-'sent");
     screen.wait_for("not-sent");
     send(&mut screen, "!!echo se'-'cret; exit 3");
-    screen.wait_for("exit 3");
+    screen.wait_for("✗ shell");
     screen.wait_for("@!2: output of echo");
     screen.send("/help\r");
     screen.wait_for("Output of the command");

@@ -254,7 +254,7 @@ pub fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 
 /// Runs the command in the composer: `!` and a command line, or `!!` if its output goes into the next prompt. `text` is
 /// what the user sees there.
-pub fn on_command_line(state: &mut State, text: String, now: Instant, fx: &mut Vec<Effect>) {
+pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec<Effect>) {
     let Some(line) = text.strip_prefix('!') else { return };
     let attaches = line.starts_with('!');
     let line = line.strip_prefix('!').unwrap_or(line).trim().to_owned();
@@ -266,7 +266,7 @@ pub fn on_command_line(state: &mut State, text: String, now: Instant, fx: &mut V
         say(state, "Type a command after the exclamation mark.", fx);
     } else {
         leave_history(session, fx);
-        operations::remember(session, &text, fx);
+        operations::remember(session, text, fx);
         items::clear_mark(state);
         set_draft(state, String::new(), fx);
         operations::run_command(state, key, line, attaches, fx);

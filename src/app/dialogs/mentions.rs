@@ -74,8 +74,7 @@ pub fn completions(state: &State) -> Option<Vec<Completion>> {
     let session = state.active_session()?;
     let offer = |file: &FoundFile| {
         let name = &file.path;
-        let is_reserved = name == LAST_OUTPUT || name == CHANGES || output_number(name).is_some();
-        let name = if is_reserved { format!("./{name}") } else { name.clone() };
+        let name = if is_reserved(name) { format!("./{name}") } else { name.clone() };
         Completion { name, description: String::new(), hint: None, is_file: true }
     };
     let mut offered: Vec<Completion> = if list.found_for == list.query {
@@ -136,12 +135,17 @@ pub fn insert(state: &mut State, path: &str, fx: &mut Vec<Effect>) {
     on_mention(state, typed, fx);
 }
 
+/// Whether a mention of this path is not that of a file.
+fn is_reserved(path: &str) -> bool {
+    path == LAST_OUTPUT || path == CHANGES || output_number(path).is_some()
+}
+
 /// The paths that earlier prompts mention, latest first.
 fn recent(session: &Session) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for text in session.history.iter().rev().take(RECENT_PROMPTS) {
         for (_, mention) in mentions(text) {
-            if !paths.contains(&mention.path) {
+            if !paths.contains(&mention.path) && !is_reserved(&mention.path) {
                 paths.push(mention.path);
             }
         }

@@ -341,3 +341,24 @@ fn commands_of_agents_have_input_only_if_enabled() {
         assert_eq!(app.session().typing().is_some(), is_enabled);
     }
 }
+
+#[test]
+fn outputs_and_changes_are_listed_with_a_description() {
+    let (mut app, _) = with_output(false);
+    app.state.sessions.get_mut(&KEY).unwrap().git = Some(GitInfo { branch: "main".into(), is_dirty: true });
+    let mut list = |query: &str, found: &[&str]| {
+        app.play(Event::Draft(format!("@{query}")));
+        app.play(Event::Mention(Some((0..query.len() + 1, query.to_owned()))));
+        let files = found.iter().map(|path| FoundFile { path: (*path).to_owned() }).collect();
+        let (session, query) = (KEY, query.to_owned());
+        app.service(ServiceEvent::FilesFound { session, query, files, is_complete: true });
+        let offered = dialogs::completions(&app.state);
+        offered.into_iter().map(|offer| format!("{} {}", offer.name, offer.description)).collect::<Vec<_>>()
+    };
+    let (last, diff) = ("last output of make (1 KiB)", "diff changes since the last commit");
+    assert_eq!(list("", &["a", "b", "c", "d"]), ["a ", "b ", "c ", last, diff, "d "]);
+    assert_eq!(list("la", &["last", "lab"]), [last, "./last ", "lab "]);
+    assert_eq!(list("!", &[]), ["!1 output of make (1 KiB)"]);
+    app.play(Event::Act(Action::Complete));
+    assert_eq!(app.session().draft, "@!1 ");
+}

@@ -149,7 +149,7 @@ fn is_command(scene: &FrameContext) -> bool {
 /// The labels of the user's shell: that the draft is a command and where it runs, the folder if it is not that of the
 /// session, and the outputs that go into the prompt.
 fn shell(scene: &FrameContext, width: u16) -> Vec<Label> {
-    let session = scene.session;
+    let (session, is_narrow) = (scene.session, width < FULL_COLS);
     let folder = session.shell.folder.as_deref().map(|folder| {
         let name = folder
             .strip_prefix(&session.place.cwd)
@@ -158,18 +158,14 @@ fn shell(scene: &FrameContext, width: u16) -> Vec<Label> {
     });
     if is_command(scene) {
         let mut words = "Shell".to_owned();
-        if session.draft.starts_with("!!") {
-            words.push_str(if width < FULL_COLS {
-                ", attached"
-            } else {
-                ", output goes into the next prompt"
-            });
-        }
         if session.place.far.is_some() {
             words.push_str(" on this machine");
         }
         if let Some(folder) = folder {
-            words.push_str(&format!(" in {folder}"));
+            words.extend([" in ", folder.as_str()]);
+        }
+        if session.draft.starts_with("!!") {
+            words.push_str(if is_narrow { ", attached" } else { ", output goes into the next prompt" });
         }
         let mut label = Label::new(scene, Role::Warning, &words, None, 9);
         for span in &mut label.line.spans {
@@ -182,8 +178,9 @@ fn shell(scene: &FrameContext, width: u16) -> Vec<Label> {
         let known = session.output_of(output_number(&mention.path)?)?;
         let state = if known.exit.is_none() { " (running)" } else { "" };
         let command = text::truncate(&text::one_line(known.command), usize::from(width / 4).max(8));
-        let words = format!("@{}: output of {command}{state}", mention.path);
-        Some(Label::new(scene, Role::Accent, &words, None, 5))
+        let of = if is_narrow { "" } else { "output of " };
+        let words = format!("@{}: {of}{command}{state}", mention.path);
+        Some(Label::new(scene, Role::Accent, &words, None, 9))
     });
     let folder =
         folder.map(|folder| Label::new(scene, Role::TextDim, &format!("shell in {folder}"), None, 2));

@@ -153,7 +153,7 @@ fn keys_and_pastes_go_to_the_terminal_that_has_them() {
     let mut stage = fixture::ready();
     stage.session(|session| session.shell.typing = Some(crate::model::TerminalId::of_user("1", 1)));
     let mut rig = Rig::new(stage);
-    assert!(rig.shown.contains("Focus: terminal · ctrl+] to return"), "{}", rig.shown);
+    assert!(rig.shown.contains("Focus: terminal · Ctrl+] to return"), "{}", rig.shown);
     let bytes = |text: &str| vec![Event::TypeIn(TerminalInput::Bytes(text.into()))];
     assert_eq!(rig.key(KeyCode::Char('q')), bytes("q"));
     assert_eq!(rig.key(KeyCode::Esc), bytes("\u{1b}"));

@@ -41,13 +41,13 @@ pub(super) fn encode(key: &KeyEvent) -> Option<TerminalInput> {
             let first = [15, 17, 18, 19, 20, 21, 23, 24].get(usize::from(place).checked_sub(5)?)?;
             tilde(*first)
         }
-        KeyCode::Enter => alt(modifiers, "\r"),
+        KeyCode::Enter => Some(alt(modifiers, "\r")),
         KeyCode::Tab if modifiers.contains(KeyModifiers::SHIFT) => code("\x1b[Z"),
         KeyCode::BackTab => code("\x1b[Z"),
-        KeyCode::Tab => alt(modifiers, "\t"),
-        KeyCode::Backspace if modifiers.contains(KeyModifiers::CONTROL) => alt(modifiers, "\x08"),
-        KeyCode::Backspace => alt(modifiers, "\x7f"),
-        KeyCode::Esc => alt(modifiers, "\x1b"),
+        KeyCode::Tab => Some(alt(modifiers, "\t")),
+        KeyCode::Backspace if modifiers.contains(KeyModifiers::CONTROL) => Some(alt(modifiers, "\x08")),
+        KeyCode::Backspace => Some(alt(modifiers, "\x7f")),
+        KeyCode::Esc => Some(alt(modifiers, "\x1b")),
         KeyCode::Char(letter) if modifiers.contains(KeyModifiers::CONTROL) => {
             let byte = match letter.to_ascii_lowercase() {
                 letter @ 'a'..='z' => u8::try_from(letter).ok()? & 0x1f,
@@ -60,21 +60,21 @@ pub(super) fn encode(key: &KeyEvent) -> Option<TerminalInput> {
                 '?' | '8' => 0x7f,
                 _ => return None,
             };
-            alt(modifiers, &char::from(byte).to_string())
+            Some(alt(modifiers, &char::from(byte).to_string()))
         }
         KeyCode::Char(letter) => {
             let plain = KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..*key };
             let letter = Chord::of(&plain).and_then(|chord| chord.typed()).unwrap_or(letter);
-            alt(modifiers, &letter.to_string())
+            Some(alt(modifiers, &letter.to_string()))
         }
         _ => None,
     }
 }
 
 /// With Alt, a key is preceded by Escape.
-fn alt(modifiers: KeyModifiers, text: &str) -> Option<TerminalInput> {
+fn alt(modifiers: KeyModifiers, text: &str) -> TerminalInput {
     let lead = if modifiers.contains(KeyModifiers::ALT) { "\x1b" } else { "" };
-    Some(TerminalInput::Bytes(format!("{lead}{text}").into_bytes()))
+    TerminalInput::Bytes(format!("{lead}{text}").into_bytes())
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use super::*;
 use crate::model::TerminalInput;
 
@@ -120,9 +122,9 @@ fn values_appear_in_no_output_and_no_event() {
         let mut told = shell.say(set);
         told.push_str(&shell.say("cd .."));
         while let Some(event) = shell.rig.next(Duration::from_millis(1)) {
-            told.push_str(&format!("{event:?}"));
+            let _ = write!(told, "{event:?}");
         }
-        told.push_str(&format!("{:?}", shell.rig.terminals));
+        let _ = write!(told, "{:?}", shell.rig.terminals);
         assert!(!told.contains("geheim"), "{told}");
         assert_eq!(shell.say("echo $TOKEN").trim(), "geheim", "{}", path.display());
     }

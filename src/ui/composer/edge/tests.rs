@@ -145,7 +145,7 @@ fn a_command_in_the_composer_is_marked_with_its_folder() {
     };
     for size in [(40, 12), (80, 24), (200, 60)] {
         let rows = with("!ls", Some("sub/dir"), size);
-        assert!(rows.contains(" Shell in sub/dir ") && rows.contains("! !ls"), "{rows}");
+        assert!(rows.contains(" Shell in sub/dir ") && rows.contains("› !ls"), "{rows}");
         let rows = with("hello", Some("sub/dir"), size);
         assert!(!rows.contains(" Shell") && rows.contains("› hello"), "{rows}");
     }
