@@ -38,8 +38,8 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, RecordedSession, Reply, ServiceEvent,
-    SessionKey, Severity, StoreNews, Target,
+    Action, AgentEvent, Anomaly, AnomalyKind, CommandAccess, ConnId, ItemId, LineEdit, RecordedSession,
+    Reply, ServiceEvent, SessionKey, Severity, StoreNews, Target, TerminalInput,
 };
 
 /// An input of the app.
@@ -58,6 +58,10 @@ pub enum Event {
     Argument(Range<usize>, String),
     /// An edit of the line in the top dialog.
     Line(LineEdit),
+    /// The user runs this command, which is the complete text of the composer and was shown.
+    RunCommand(String),
+    /// The user types into a terminal.
+    TypeIn(TerminalInput),
     /// A message of the key routing for the status line.
     Message(String),
     /// The user opens a file in the editor, or an address in the browser.
@@ -224,6 +228,8 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Draft(text) => dialogs::on_draft(state, text, fx),
         Event::Mention(typed) => dialogs::on_mention(state, typed, fx),
         Event::Argument(range, path) => dialogs::on_argument(state, (range, path), fx),
+        Event::RunCommand(text) => dialogs::on_command_line(state, &text, now, fx),
+        Event::TypeIn(input) => lifecycle::operations::type_in(state, state.active, input, fx),
         Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
         Event::Message(text) => lifecycle::call::flash(state, text, fx),
         Event::Open(target) => dialogs::on_open(state, target, fx),
@@ -244,6 +250,7 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Timer(TimerId::QuitWindow) => state.last_interrupt = None,
         Event::Timer(TimerId::History(key)) => lifecycle::updates::on_history_timer(state, key, now, fx),
         Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, now, fx),
+        Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(state, key, now, fx),
         Event::Timer(TimerId::Search(key)) => dialogs::on_search_timer(state, key, fx),
         Event::Focus(has_focus) => lifecycle::tabs::set_focus(state, has_focus),
         Event::Theme(name) => dialogs::on_theme(state, name, fx),
@@ -360,6 +367,15 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::Grants(grants) => state.grants = grants,
         ServiceEvent::TerminalStarted { conn, ask, session, command, result } => {
             lifecycle::callbacks::on_terminal_started(state, conn, ask, session, command, result, now, fx);
+        }
+        ServiceEvent::ShellStarted { session, number, line, folder, result } => {
+            let command = CommandAccess { line, cwd: folder, env: Vec::new() };
+            lifecycle::shell::on_started(state, (session, number), command, result, now, fx);
+        }
+        ServiceEvent::ShellFolder(key, folder) => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.shell.folder = (folder != session.place.cwd).then_some(folder);
+            }
         }
         ServiceEvent::TerminalOutput { terminal, bytes } => {
             lifecycle::callbacks::on_terminal_output(state, &terminal, &bytes);

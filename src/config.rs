@@ -296,13 +296,14 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         config.callbacks = agents::read_callbacks(&mut reader, "callbacks", callbacks, config.callbacks);
     }
     if let Some(policy) = table.get("policy").and_then(|value| reader.table("policy", value)) {
-        reader.unknown_keys(policy, "[policy]", &["ask_commands", "ask_writes"]);
+        reader.unknown_keys(policy, "[policy]", &["ask_commands", "ask_writes", "command_input"]);
         let mut switch = |name: &str, default: bool| {
             let value = policy.get(name);
             value.and_then(|value| reader.boolean(&format!("policy.{name}"), value)).unwrap_or(default)
         };
         config.policy.ask_writes = switch("ask_writes", config.policy.ask_writes);
         config.policy.ask_commands = switch("ask_commands", config.policy.ask_commands);
+        config.policy.command_input = switch("command_input", config.policy.command_input);
     }
     if let Some(ui) = table.get("ui").and_then(|value| reader.table("ui", value)) {
         reader.unknown_keys(

@@ -7,6 +7,7 @@
 //! selects a program of the opened folder, here or in child processes; a process without a terminal leads its own
 //! process group; a sign-in command never changes which code its program runs.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -77,9 +78,14 @@ pub struct Start {
     program: PathBuf,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
+    /// Variables of parlor that the program does not get.
+    unset: Vec<OsString>,
     folder: Option<PathBuf>,
     is_in_terminal: bool,
 }
+
+/// Changes of an environment: a new value for each variable, or `None` if it is unset.
+pub type EnvChanges = BTreeMap<OsString, Option<OsString>>;
 
 impl Start {
     /// Finds `name`: a path is relative to `folder`, a bare name is looked up on the `PATH` of `env` or of parlor.
@@ -100,7 +106,14 @@ impl Start {
         let path = own_path.or_else(|| std::env::var_os("PATH")).map(|path| absolute_entries(&path));
         let program = find_in(name, path.as_deref(), folder).ok_or(Refusal::NotFound(name.to_owned()))?;
         let folder = folder.map(Path::to_owned);
-        let start = Self { program, args: Vec::new(), env: Vec::new(), folder, is_in_terminal: false };
+        let start = Self {
+            program,
+            args: Vec::new(),
+            env: Vec::new(),
+            unset: Vec::new(),
+            folder,
+            is_in_terminal: false,
+        };
         let mut start = start.with_variables(by, env)?;
         // An empty entry means the current folder of the program.
         let path = path.filter(|path| !path.is_empty()).unwrap_or_else(|| PLAIN_PATH.into());
@@ -120,6 +133,19 @@ impl Start {
             self.env.push((name.into(), value.into()));
         }
         Ok(self)
+    }
+
+    /// Applies changes that the user made to the environment.
+    #[must_use]
+    pub fn with_changes(mut self, changes: &EnvChanges) -> Self {
+        for (name, value) in changes {
+            match value {
+                Some(value) if name == "PATH" => self.env.push((name.clone(), absolute_entries(value))),
+                Some(value) => self.env.push((name.clone(), value.clone())),
+                None => self.unset.push(name.clone()),
+            }
+        }
+        self
     }
 
     /// Adds arguments.
@@ -184,14 +210,20 @@ impl Start {
     }
 
     /// The command for a pseudo terminal, run by this line of a POSIX shell as `"$@"`, with `zero` as `$0`. `defaults`
-    /// are set unless the start sets them.
+    /// are set unless the start sets them. `has_input`: the terminal becomes its controlling terminal.
     #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
-    pub fn in_shell_line(&self, line: &str, zero: &OsStr, defaults: &[(&str, &str)]) -> CommandBuilder {
+    pub fn in_shell_line(
+        &self,
+        line: &str,
+        zero: &OsStr,
+        defaults: &[(&str, &str)],
+        has_input: bool,
+    ) -> CommandBuilder {
         let mut builder = CommandBuilder::new(PLAIN_SHELL);
         let line = format!("export {PARLOR_COMMAND}=$$; {line}");
         builder.args([OsStr::new("-c"), OsStr::new(&line), zero]);
         builder.args(self.words());
-        builder.set_controlling_tty(false);
+        builder.set_controlling_tty(has_input);
         if let Some(folder) = &self.folder {
             builder.cwd(folder);
         }
@@ -200,6 +232,9 @@ impl Start {
         }
         for (name, value) in &self.env {
             builder.env(name, value);
+        }
+        for name in &self.unset {
+            builder.env_remove(name);
         }
         builder
     }

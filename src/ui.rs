@@ -71,6 +71,9 @@ const AIRY_ROWS: u16 = 20;
 /// The difference between the widths of the transcript and of its diffs.
 const DIFF_MARGIN: u16 = 8;
 
+/// The difference between the widths of the transcript and of the output of a command.
+const OUTPUT_MARGIN: u16 = 6;
+
 /// Draws a ratatui frame. Set the clock by [`ViewState::set_now`] first.
 pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
     let mut canvas = Canvas::new(frame.area().width, frame.area().height);
@@ -209,7 +212,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         buf.note_chrome(key, scene.until.get(), cursor);
     }
     let mut cursor = buf.chrome_cursor();
-    if dialogs::base_focus(state) == Focus::Browse {
+    if matches!(dialogs::base_focus(state), Focus::Browse | Focus::Terminal) {
         cursor = None;
     }
     let is_free = modals::takes_keys(state, view.now);
@@ -259,7 +262,13 @@ fn room(scene: &FrameContext, panes: &Panes, rows: u16) -> Screen {
     };
     let has_side_plan = panes.side.is_some() && side::has_plan(scene);
     let fits_plan = panes.side.is_some() || rows >= plan::LEAST_ROWS;
-    Screen { diffs, fits_plan, shows_steps: has_side_plan || panes.plan.is_some_and(|plan| plan.height > 1) }
+    let output_cols = panes.transcript.width.saturating_sub(OUTPUT_MARGIN);
+    Screen {
+        diffs,
+        output_cols,
+        fits_plan,
+        shows_steps: has_side_plan || panes.plan.is_some_and(|plan| plan.height > 1),
+    }
 }
 
 /// Draws everything around the transcript. Returns the cursor position if nothing else has the focus.
@@ -293,7 +302,7 @@ fn draw_chrome(
     let cursor = view.composer.draw(scene, is_focused, panes.composer, panes.edge, buf, &mut view.hits);
     let facts = composer::edge::EdgeFacts {
         focus,
-        hidden_rows: view.composer.hidden(),
+        hidden_rows: view.composer.hidden().unwrap_or_default(),
         transcript: view.transcripts.get(&scene.state.active),
         has_plan_count,
     };
@@ -302,13 +311,13 @@ fn draw_chrome(
     if dialogs::base_focus(scene.state) == Focus::Search { of_search } else { Some(cursor) }
 }
 
-/// Whether something on the screen is animated: a turn is running without waiting for the user, or an agent is
-/// starting. Otherwise no frame is due until an event.
+/// Whether something on the screen is animated: a turn is running without waiting for the user, a command of the user
+/// is running, or an agent is starting. Otherwise no frame is due until an event.
 pub fn is_animating(state: &State) -> bool {
     let Some(session) = state.active_session() else { return false };
     let is_starting = matches!(session.phase, SessionPhase::Starting { .. } | SessionPhase::Opening { .. });
     let is_working = session.turn.is_running() || is_starting || session.prompt_waits_for().is_some();
-    state.is_quitting || (session.asks.is_empty() && is_working)
+    state.is_quitting || (session.asks.is_empty() && (is_working || session.command_to_stop().is_some()))
 }
 
 /// The time until the next frame without an event; `None`: not needed. With reduced motion only the seconds are

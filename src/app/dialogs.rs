@@ -53,7 +53,8 @@ pub use asks::on_ask_shown;
 pub use changes::shown_files;
 pub use commands::is_allowed_during_request;
 pub use composer::{
-    Completion, CompletionKind, completions, on_draft, on_draft_edited, selected_completion, show_draft,
+    Completion, CompletionKind, completions, on_command_line, on_draft, on_draft_edited, selected_completion,
+    show_draft,
 };
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
@@ -174,7 +175,7 @@ pub fn on_reader(state: &mut State, reader: Option<ItemId>) {
 /// Passes the action to the layer with the focus; an action unknown to it may still be a command.
 fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     let top = focus(state);
-    if matches!(top, Focus::Main | Focus::Browse) {
+    if matches!(top, Focus::Main | Focus::Browse | Focus::Terminal) {
         on_session(state, action, now, fx);
         return;
     }
@@ -196,7 +197,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Form => form::on_action(state, said, now, fx),
         Focus::Search => search::on_action(state, said, fx),
         Focus::Attention => inbox::on_action(state, said, now, fx),
-        Focus::Main | Focus::Browse => true,
+        Focus::Main | Focus::Browse | Focus::Terminal => true,
     };
     if !is_done {
         commands::on_action(state, action, now, fx);

@@ -2,7 +2,7 @@
 //!
 //! `conn` and `open` start processes and sessions, `turn` sends prompts and ends turns, `updates` routes updates,
 //! `asks` and `callbacks` answer requests, `auth`, `choices` and `servers` are the other exchanges with an agent,
-//! `archive` the one with the store. `operations` is the interface for the layers above. A dialog is requested with a
+//! `archive` the one with the store. `shell` runs the user's own commands. `operations` is the interface for the layers above. A dialog is requested with a
 //! [`UiRequest`](super::UiRequest).
 //! Some modules call each other in a circle (`conn`, `open`, `turn` and those they use): the end of a turn may reopen
 //! the session, an opened session sends the waiting prompt, and the order of effects is that of the calls. `asks` and
@@ -32,6 +32,7 @@ pub(in crate::app) mod prompt;
 pub(in crate::app) mod providers;
 pub(in crate::app) mod replies;
 pub(in crate::app) mod servers;
+pub mod shell;
 pub(in crate::app) mod ssh_sign_in;
 pub mod steer;
 pub mod tabs;

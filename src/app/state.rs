@@ -462,6 +462,8 @@ pub enum DiffLayout {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
     pub diffs: DiffRoom,
+    /// Columns for the output of a command.
+    pub output_cols: u16,
     /// Whether the plan fits, at least as one line.
     pub fits_plan: bool,
     /// Whether the steps of the plan are shown.

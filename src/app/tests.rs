@@ -30,6 +30,7 @@ mod recorder;
 mod resume;
 mod servers;
 mod sessions;
+mod shell;
 mod sign_in;
 mod support;
 mod tabs;

@@ -46,6 +46,8 @@ pub enum Context {
     Composer,
     /// The transcript while it has the focus; unbound keys are looked up in `Main`.
     Browse,
+    /// A terminal that keys are typed into: unbound keys go to its command, also those of `Global`.
+    Terminal,
     /// The search bar.
     Search,
     /// A list with a filter: typing keys edit the filter.
@@ -81,6 +83,7 @@ impl Context {
         Self::Composer,
         Self::Selection,
         Self::Browse,
+        Self::Terminal,
         Self::Search,
         Self::Global,
         Self::Permission,
@@ -101,6 +104,7 @@ impl Context {
             Self::EmptyPrompt => "empty-prompt",
             Self::Composer => "composer",
             Self::Browse => "browse",
+            Self::Terminal => "terminal",
             Self::Search => "search",
             Self::List => "list",
             Self::Sessions => "sessions",
@@ -123,6 +127,7 @@ impl Context {
             Self::EmptyPrompt => "Empty prompt",
             Self::Composer => "Prompt text",
             Self::Browse => "Browsing the transcript",
+            Self::Terminal => "Typing into a terminal",
             Self::Search => "Search",
             Self::List => "Lists",
             Self::Sessions => "Session list",
@@ -145,6 +150,7 @@ impl Context {
             Self::EmptyPrompt => &[Self::EmptyPrompt, Self::Main, Self::Composer, Self::Global],
             Self::Composer => &[Self::Composer],
             Self::Browse => &[Self::Browse, Self::Main, Self::Global],
+            Self::Terminal => &[Self::Terminal],
             Self::Search => &[Self::Search, Self::Global],
             Self::List => &[Self::List, Self::Global],
             Self::Sessions => &[Self::Sessions, Self::Global],
@@ -167,6 +173,7 @@ impl Context {
             self,
             Self::Main
                 | Self::Composer
+                | Self::Terminal
                 | Self::Search
                 | Self::List
                 | Self::Sessions

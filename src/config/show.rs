@@ -51,6 +51,7 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.head("[policy]");
     out.value("policy.ask_writes", "ask_writes", config.policy.ask_writes);
     out.value("policy.ask_commands", "ask_commands", config.policy.ask_commands);
+    out.value("policy.command_input", "command_input", config.policy.command_input);
     out.head("[ui]");
     out.value("ui.mouse", "mouse", config.mouse);
     out.value("ui.copy_on_select", "copy_on_select", config.copy_on_select);

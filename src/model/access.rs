@@ -86,6 +86,11 @@ impl AccessRecord {
         matches!(self.outcome, AccessOutcome::Refused(_))
     }
 
+    /// Whether the user typed the command; no agent requested it.
+    pub fn is_typed(&self) -> bool {
+        self.outcome == AccessOutcome::Allowed(AllowedBy::Typed)
+    }
+
     /// The outcome for display: `written by parlor, allowed once by you`.
     pub fn words(&self) -> String {
         let (done, undone) = match &self.access {

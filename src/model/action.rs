@@ -126,6 +126,8 @@ pub enum Action {
     ToggleWrap,
     /// Kills the running command of the selected item, or the only one.
     KillCommand,
+    /// Moves the keys to the terminal of the selected item or of the running command, or back to the prompt.
+    TypeIntoTerminal,
 
     /// Copies the selected text.
     CopySelection,

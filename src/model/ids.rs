@@ -81,6 +81,18 @@ text_id! {
     ModelId
 }
 
+impl TerminalId {
+    /// The id of a command that the user typed; `unique` is unique across runs of parlor.
+    pub fn of_user(unique: &str, number: u32) -> Self {
+        Self::from(format!("user-{unique}-{number}"))
+    }
+
+    /// The number of the user's command in its session. An agent may choose such an id for a terminal of its own.
+    pub fn user_number(&self) -> Option<u32> {
+        self.as_str().strip_prefix("user-")?.rsplit_once('-')?.1.parse().ok()
+    }
+}
+
 number_id! {
     /// One run of an agent process; a restart has a new id.
     ConnId

@@ -72,11 +72,13 @@ pub struct PolicyRules {
     pub ask_writes: bool,
     /// Whether commands need confirmation. Commands of remote agents always do.
     pub ask_commands: bool,
+    /// Whether the user can type into commands of agents; without it, they have no input.
+    pub command_input: bool,
 }
 
 impl Default for PolicyRules {
     fn default() -> Self {
-        Self { ask_writes: false, ask_commands: true }
+        Self { ask_writes: false, ask_commands: true, command_input: false }
     }
 }
 
@@ -141,6 +143,8 @@ pub enum AllowedBy {
     Grant(GrantScope),
     /// The user allowed this one request.
     You,
+    /// The user typed the command; no agent requested it.
+    Typed,
 }
 
 /// Why the user is asked.
@@ -279,6 +283,7 @@ impl AllowedBy {
             Self::Grant(GrantScope::Session) => "allowed by you for this session",
             Self::Grant(GrantScope::Folder) => "allowed by you for this agent in this folder",
             Self::You => "allowed once by you",
+            Self::Typed => "typed by you",
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 
-use super::{ContentBlock, SessionKey, TemplateCall, UnreviewedTemplate};
+use super::{ContentBlock, ExitInfo, SessionKey, TemplateCall, UnreviewedTemplate};
 
 /// Characters after a mention that are punctuation of the sentence.
 const PUNCTUATION: &[char] = &['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"', '>'];
@@ -144,6 +144,39 @@ pub struct PromptJob {
     pub takes: PromptTakes,
     /// The template that the text calls; it replaces the text.
     pub template: Option<TemplateCall>,
+    /// The outputs that the prompt mentions.
+    pub outputs: Vec<CommandOutput>,
+}
+
+/// The output of a command, for a mention.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// The mention's path: [`LAST_OUTPUT`], or [`output_name`].
+    pub name: String,
+    pub command: String,
+    pub cwd: Option<PathBuf>,
+    /// `None`: it is running.
+    pub exit: Option<ExitInfo>,
+    /// With escape sequences.
+    pub output: Vec<u8>,
+    /// Whether its start is missing.
+    pub is_cut: bool,
+}
+
+/// The path of a mention of the last command's output.
+pub const LAST_OUTPUT: &str = "last";
+
+/// The path of a mention of the changes since the last commit.
+pub const CHANGES: &str = "diff";
+
+/// The path of a mention of the output of the user's command with this number.
+pub fn output_name(number: u32) -> String {
+    format!("!{number}")
+}
+
+/// The number of the user's command that a mention's path names.
+pub fn output_number(path: &str) -> Option<u32> {
+    path.strip_prefix('!').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
 }
 
 /// The kinds of content that the agent accepts. Source: ACP v1 initialization, `promptCapabilities`.

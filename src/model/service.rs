@@ -52,7 +52,25 @@ pub enum TerminalJob {
         /// The folders that must contain the real working directory, otherwise
         /// [`ServiceEvent::TerminalOutside`] is returned; `None` if the user allowed any folder.
         within: Option<Vec<PathBuf>>,
+        /// Whether the user can type into it; without it, the command has no input.
+        has_input: bool,
     },
+    /// Run a command line that the user typed, in the user's shell; returns [`ServiceEvent::ShellStarted`]. Its final
+    /// folder and environment are those of the session's next command.
+    Shell {
+        session: SessionKey,
+        /// The number of the command in its session.
+        number: u32,
+        line: String,
+        /// The folder of the session's first command, on this machine.
+        folder: PathBuf,
+        /// Columns of the terminal.
+        cols: u16,
+    },
+    /// Type into a terminal.
+    Input(TerminalId, TerminalInput),
+    /// Kill the commands that the user typed in a session, and drop the environment.
+    CloseShell(SessionKey),
     /// Read the output for the agent; returns [`ServiceEvent::TerminalRead`].
     Output { conn: ConnId, ask: AskId, terminal: TerminalId },
     /// Kill the command and its child processes; [`ServiceEvent::TerminalEnded`] follows.
@@ -61,6 +79,24 @@ pub enum TerminalJob {
     Release(TerminalId),
     /// Kill and remove all terminals of a connection.
     ReleaseAll(ConnId),
+}
+
+/// Input of the user for a terminal.
+#[derive(Clone, PartialEq, Eq)]
+pub enum TerminalInput {
+    /// The bytes of a key.
+    Bytes(Vec<u8>),
+    /// An arrow key, Home or End, by the last letter of its sequence; the rest depends on the terminal's mode.
+    Cursor(u8),
+    /// Pasted text.
+    Paste(String),
+}
+
+// What is typed may be a password.
+impl std::fmt::Debug for TerminalInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TerminalInput")
+    }
 }
 
 /// Events of the services.
@@ -98,6 +134,16 @@ pub enum ServiceEvent {
         command: String,
         result: Result<TerminalId, RpcError>,
     },
+    /// A command that the user typed was started, or failed to start.
+    ShellStarted {
+        session: SessionKey,
+        number: u32,
+        line: String,
+        folder: PathBuf,
+        result: Result<TerminalId, String>,
+    },
+    /// The folder of a session's next command.
+    ShellFolder(SessionKey, PathBuf),
     /// New raw output of a command; several writes may be joined.
     TerminalOutput { terminal: TerminalId, bytes: Vec<u8> },
     /// A command ended. Sent once, after its last output.

@@ -1,6 +1,6 @@
 //! Branch and state of a folder's git repository.
 //!
-//! Both are read from the repository's files. git itself is not started: `git status` runs programs that a
+//! Both are read from the repository's files. git itself is started only for [`changes()`]: `git status` runs programs that a
 //! repository names (filters, `core.fsmonitor`, hooks), and the repository is part of the folder or written by
 //! an agent. Blocks for up to about two seconds.
 //! A repository is changed if a tracked file differs from the index, or the index from the last commit as far as
@@ -15,8 +15,11 @@ use crate::model::GitInfo;
 
 use super::unix;
 
+mod changes;
 mod index;
 mod state;
+
+pub use changes::{Changes, changes};
 
 #[cfg(test)]
 pub(super) mod tests;

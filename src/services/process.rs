@@ -21,7 +21,13 @@ const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 /// Runs a program and returns its output. Fails if it cannot be started, exits with an error, or takes longer than two
 /// seconds.
 pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -> io::Result<Vec<u8>> {
-    let mut command = Start::find(StartedBy::Parlor, program, folder, &[])?.args(args).command();
+    read_start(&Start::find(StartedBy::Parlor, program, folder, &[])?.args(args), MAX_TIME)
+}
+
+/// The same for any program and time limit.
+pub(super) fn read_start(start: &Start, max_time: Duration) -> io::Result<Vec<u8>> {
+    let program = start.words().next().unwrap_or_default().to_string_lossy().into_owned();
+    let mut command = start.command();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;
     let group = unix::process_id(child.id());
@@ -31,8 +37,8 @@ pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -
     thread::Builder::new().name("helper output".to_owned()).spawn(move || {
         let _ = sender.send(stdout.map_or(Ok(Vec::new()), read_bounded));
     })?;
-    let deadline = Instant::now() + MAX_TIME;
-    let output = output.recv_timeout(MAX_TIME);
+    let deadline = Instant::now() + max_time;
+    let output = output.recv_timeout(max_time);
     while output.is_ok() && child.try_wait()?.is_none() && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(1));
     }

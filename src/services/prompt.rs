@@ -14,14 +14,18 @@ use base64::prelude::BASE64_STANDARD;
 use image::{DynamicImage, ImageFormat};
 
 use crate::model::{
-    ContentBlock, Mention, PreparedPrompt, PromptJob, ResourceBody, ResourceLink, Target, mentions,
+    CHANGES, CommandOutput, ContentBlock, ExitInfo, Mention, PreparedPrompt, PromptJob, ResourceBody,
+    ResourceLink, Target, mentions, output_number,
 };
 
 use super::fs::{Mentioned, MentionedContent, read_mentioned};
-use super::picture;
+use super::git::{self, Changes};
+use super::{picture, terminals};
 
 /// Maximum size of an embedded text file; larger ones become links.
 const EMBEDDED_MAX_BYTES: usize = 512 * 1024;
+/// Maximum size of an output; of a longer one the end is sent.
+const OUTPUT_MAX_BYTES: usize = 128 << 10;
 /// Maximum number of mentions that are read; further ones stay text.
 const MENTIONS_MAX: usize = 100;
 /// Maximum size of a mentioned file that is read.
@@ -51,7 +55,22 @@ pub fn prepare(job: &PromptJob, home: Option<&Path>) -> PreparedPrompt {
 
 /// Adds the file or folder that is mentioned. A mention of nothing that exists is only text.
 fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut PreparedPrompt) {
+    if mention.lines.is_none() {
+        if let Some(output) = job.outputs.iter().find(|output| output.name == mention.path) {
+            return prepared.blocks.push(output_block(output));
+        }
+        if let Some(number) = output_number(&mention.path) {
+            return prepared.problems.push(format!("The output of command {number} is not available."));
+        }
+    }
     let Some(folder) = &job.folder else { return };
+    if mention.path == CHANGES && mention.lines.is_none() {
+        match git::changes(folder) {
+            Ok(Some(diff)) => return prepared.blocks.push(diff_block(&diff)),
+            Ok(None) => {}
+            Err(why) => return prepared.problems.push(format!("The changes could not be read: {why}.")),
+        }
+    }
     let path = match (mention.path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => folder.join(&mention.path),
@@ -101,6 +120,39 @@ fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut 
         }),
         None => prepared.blocks.push(link(size_bytes)),
     }
+}
+
+/// The output of a command, as text.
+fn output_block(output: &CommandOutput) -> ContentBlock {
+    let (text, is_cut) = terminals::plain_text(&output.output, OUTPUT_MAX_BYTES);
+    let place = output.cwd.as_ref().map(|cwd| format!(" in {}", cwd.display())).unwrap_or_default();
+    let end = match &output.exit {
+        None => "it is still running".to_owned(),
+        Some(ExitInfo { code: Some(code), .. }) => format!("exit status {code}"),
+        Some(ExitInfo { signal, .. }) => format!("ended by {}", signal.as_deref().unwrap_or("a signal")),
+    };
+    let cut = if is_cut || output.is_cut { ", its start is omitted" } else { "" };
+    let head = format!("Output of the command `{}`{place} ({end}{cut}):", output.command);
+    ContentBlock::Text(fenced(&head, "", text.trim_end()))
+}
+
+/// The changes since the last commit, as text.
+fn diff_block(diff: &Changes) -> ContentBlock {
+    let cut = if diff.is_cut { " (its end is omitted)" } else { "" };
+    let text = String::from_utf8_lossy(&diff.text);
+    let text = if text.trim().is_empty() { "No changes." } else { text.trim_end() };
+    ContentBlock::Text(fenced(
+        &format!("Changes since the last commit, as of `git diff HEAD`{cut}:"),
+        "diff",
+        text,
+    ))
+}
+
+/// Text in a code block with a fence that it does not contain.
+fn fenced(head: &str, language: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("\n{head}\n\n{fence}{language}\n{text}\n{fence}\n")
 }
 
 /// The mentioned lines of a text.
@@ -181,17 +233,21 @@ mod tests {
             std::fs::write(path, bytes).unwrap();
         }
 
-        fn prepare(&self, text: &str, takes: PromptTakes) -> PreparedPrompt {
+        fn job(&self, text: &str, takes: PromptTakes) -> PromptJob {
             let folder = self.folder.path().canonicalize().unwrap().join("w");
-            let job = PromptJob {
+            PromptJob {
                 session: SessionKey(1),
                 text: text.to_owned(),
                 roots: vec![folder.clone()],
                 folder: Some(folder),
                 takes,
                 template: None,
-            };
-            prepare(&job, Some(self.folder.path()))
+                outputs: Vec::new(),
+            }
+        }
+
+        fn prepare(&self, text: &str, takes: PromptTakes) -> PreparedPrompt {
+            prepare(&self.job(text, takes), Some(self.folder.path()))
         }
     }
 
@@ -272,6 +328,60 @@ mod tests {
         rig.write("a", "x\n");
         let text = (1..=MENTIONS_MAX + 20).map(|line| format!("@a:{line}")).collect::<Vec<_>>().join(" ");
         assert_eq!(rig.prepare(&text, ALL).blocks.len(), MENTIONS_MAX);
+    }
+
+    fn texts(prepared: &PreparedPrompt) -> String {
+        let texts = prepared.blocks.iter().map(|block| match block {
+            ContentBlock::Text(text) => text.as_str(),
+            other => panic!("{other:?}"),
+        });
+        texts.collect()
+    }
+
+    #[test]
+    fn outputs_are_sent_as_plain_text_and_bounded() {
+        let rig = Rig::new();
+        rig.write("last", "a file");
+        let output = |name: &str, output: &[u8], exit| CommandOutput {
+            name: name.into(),
+            command: "make".into(),
+            cwd: Some("/code".into()),
+            exit,
+            output: output.to_vec(),
+            is_cut: false,
+        };
+        let failed = Some(ExitInfo { code: Some(2), signal: None });
+        let long = [b"start\n".as_slice(), &b"line\n".repeat(OUTPUT_MAX_BYTES), b"```\n"].concat();
+        let mut job = rig.job("@!1 and @last, again @!1", NONE);
+        job.folder = None;
+        job.outputs =
+            vec![output("!1", b"\x1b[31mred\x1b[0m\r\n50%\r99%\r\n", failed), output("last", &long, None)];
+        let prepared = prepare(&job, None);
+        let text = texts(&prepared);
+        assert!(
+            text.contains("Output of the command `make` in /code (exit status 2):\n\n```\nred\n99%\n```\n"),
+            "{text}"
+        );
+        assert!(text.contains("(it is still running, its start is omitted):\n\n````\n"), "a longer fence");
+        assert!(!text.contains("start\n") && text.len() < OUTPUT_MAX_BYTES + 1000);
+        assert_eq!(prepared.blocks.len(), 2);
+        let missing = rig.prepare("@!7", NONE);
+        assert_eq!(missing.problems, ["The output of command 7 is not available."]);
+        assert_eq!(texts(&rig.prepare("a @diff", NONE)), "", "not a repository");
+    }
+
+    #[test]
+    fn changes_are_sent_as_a_patch() {
+        let rig = Rig::new();
+        rig.write("a", "one\n");
+        let folder = rig.folder.path().join("w");
+        crate::services::git::tests::git(&folder, &["init", "-q"]);
+        crate::services::git::tests::git(&folder, &["add", "a"]);
+        let text = texts(&rig.prepare("review @diff", ALL));
+        assert!(text.contains("```diff\n") && text.contains("+one\n```"), "{text}");
+        let mut job = rig.job("@diff", ALL);
+        job.folder = None;
+        assert_eq!(prepare(&job, None).blocks, [], "on another machine");
     }
 
     #[test]

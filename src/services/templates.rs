@@ -335,6 +335,7 @@ mod tests {
                 folder: None,
                 roots: Vec::new(),
                 takes: PromptTakes::default(),
+                outputs: Vec::new(),
                 template: Some(call),
             };
             self.places.resolve(job).map(|job| job.text)

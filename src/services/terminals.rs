@@ -1,4 +1,4 @@
-//! Runs commands of agents in pseudo terminals.
+//! Runs commands of agents and of the user in pseudo terminals.
 //!
 //! Starts, reads, kills and releases commands ([`TerminalJob`]), and reports their output and end. For the agent, the
 //! output is stored as bounded plain text, truncated at the beginning. `app` checks permissions; `ui` draws the output.
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -26,6 +26,7 @@ mod last_lines;
 mod live;
 mod plain;
 mod ring;
+mod shell;
 mod start;
 mod stop;
 
@@ -35,6 +36,9 @@ mod tests;
 use backlog::Backlog;
 pub(super) use last_lines::LastLines;
 use live::Live;
+use plain::Plain;
+use ring::Ring;
+use shell::{Report, ShellState};
 
 /// Timeout between TERM and KILL for a single command.
 const KILL_GRACE: Duration = Duration::from_secs(1);
@@ -53,6 +57,8 @@ pub struct Terminals {
 
 #[derive(Debug)]
 struct Inner {
+    /// The user's shell.
+    shell: PathBuf,
     out: UnboundedSender<ServiceEvent>,
     backlog: Arc<Backlog>,
     table: Mutex<Table>,
@@ -64,30 +70,45 @@ struct Table {
     known: HashMap<TerminalId, Arc<Live>>,
     /// Released terminals with processes that may still be running.
     released: Vec<Arc<Live>>,
-    /// Connections that ended, for commands that are being started.
-    closed: HashSet<ConnId>,
+    /// Connections and sessions that ended, for commands that are being started.
+    closed: HashSet<Owner>,
+    /// What the user's commands of a session have left for the next one.
+    shells: HashMap<SessionKey, ShellState>,
     /// Number of commands that are being started and not in `known` yet.
     starting: usize,
     is_shut_down: bool,
 }
 
 impl Table {
-    fn is_wanted(&self, conn: ConnId) -> bool {
-        !self.is_shut_down && !self.closed.contains(&conn)
+    fn is_wanted(&self, owner: Owner) -> bool {
+        !self.is_shut_down && !self.closed.contains(&owner)
     }
+}
+
+/// Whose command it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Owner {
+    Agent(ConnId),
+    /// The user, in this session.
+    User(SessionKey),
 }
 
 impl Terminals {
     /// Creates terminals that report events to `out`.
     pub fn new(out: UnboundedSender<ServiceEvent>) -> Self {
+        Self::with_shell(out, std::env::var_os("SHELL").unwrap_or_default().into())
+    }
+
+    /// The same with this shell for the user's commands.
+    fn with_shell(out: UnboundedSender<ServiceEvent>, shell: PathBuf) -> Self {
         let table = Mutex::new(Table::default());
-        Self { inner: Arc::new(Inner { out, backlog: Arc::default(), table }) }
+        Self { inner: Arc::new(Inner { shell, out, backlog: Arc::default(), table }) }
     }
 
     /// Executes a job. Never blocks: slow work is done on other threads.
     pub fn run(&self, job: TerminalJob) {
         match job {
-            TerminalJob::Create { conn, ask, session, mut command, within } => {
+            TerminalJob::Create { conn, ask, session, mut command, within, has_input } => {
                 let inner = Arc::clone(&self.inner);
                 let line = start::line_for_people(&command);
                 let started = thread::Builder::new().name("terminal".to_owned()).spawn(move || {
@@ -102,7 +123,7 @@ impl Terminals {
                             return;
                         }
                     }
-                    let created = create(&inner, Asked { conn, ask, session }, &command);
+                    let created = create(&inner, Asked { conn, ask, session }, &command, has_input);
                     // The thread of a running command must not keep `Inner` alive, because dropping it kills the
                     // command.
                     drop(inner);
@@ -122,6 +143,20 @@ impl Terminals {
                     self.inner.report(event);
                 }
             }
+            TerminalJob::Shell { session, number, line, folder, cols } => {
+                self.run_shell(session, number, line, folder, cols);
+            }
+            TerminalJob::Input(terminal, input) => {
+                let known = self.inner.table().known.get(&terminal).cloned();
+                if known.is_some_and(|live| live.is_running() && !live.type_in(input)) {
+                    let words = "The command does not read input.".to_owned();
+                    self.inner.report(ServiceEvent::Problem(words));
+                }
+            }
+            TerminalJob::CloseShell(session) => {
+                self.inner.table().shells.remove(&session);
+                self.release_all(Owner::User(session));
+            }
             TerminalJob::Output { conn, ask, terminal } => {
                 let known = self.inner.table().known.get(&terminal).cloned();
                 let result = known.map_or_else(|| Err(unknown(&terminal)), |live| Ok(live.read()));
@@ -133,7 +168,7 @@ impl Terminals {
                 }
             }
             TerminalJob::Release(terminal) => self.release(&terminal),
-            TerminalJob::ReleaseAll(conn) => self.release_all(conn),
+            TerminalJob::ReleaseAll(conn) => self.release_all(Owner::Agent(conn)),
         }
     }
 
@@ -170,12 +205,54 @@ impl Terminals {
         });
     }
 
-    fn release_all(&self, conn: ConnId) {
+    /// Runs a command line of the user.
+    fn run_shell(&self, session: SessionKey, number: u32, line: String, first: PathBuf, cols: u16) {
+        let inner = Arc::clone(&self.inner);
+        let failed = (line.clone(), first.clone());
+        let started = thread::Builder::new().name("terminal".to_owned()).spawn(move || {
+            let (folder, changes) = {
+                let table = inner.table();
+                let left = table.shells.get(&session);
+                let folder = left.map_or(first.clone(), |left| left.folder_or(first));
+                (folder, left.map(ShellState::changes).unwrap_or_default())
+            };
+            let tell = |result| ServiceEvent::ShellStarted {
+                session,
+                number,
+                line: line.clone(),
+                folder: folder.clone(),
+                result,
+            };
+            let id = TerminalId::of_user(&unique(), number);
+            let on_exit = {
+                let (inner, folder) = (Arc::downgrade(&inner), folder.clone());
+                move |report: Option<Report>| keep_left(&inner, session, report, &folder)
+            };
+            let start = || {
+                let (running, report) = shell::start(&inner.shell, &line, &folder, cols, &changes)?;
+                Ok((running, Box::new(move || on_exit(report)) as OnExit))
+            };
+            let created = launch(&inner, Owner::User(session), id, None, start, |result| {
+                tell(result.map_err(|error| error.message))
+            });
+            drop(inner);
+            if let Some((live, output)) = created {
+                live::read_output(&live, output);
+            }
+        });
+        if let Err(error) = started {
+            let (line, folder) = failed;
+            let result = Err(format!("cannot start a thread: {error}"));
+            self.inner.report(ServiceEvent::ShellStarted { session, number, line, folder, result });
+        }
+    }
+
+    fn release_all(&self, owner: Owner) {
         let lives = {
             let mut table = self.inner.table();
-            table.closed.insert(conn);
-            let mut lives: Vec<_> = table.released.extract_if(.., |live| live.conn() == conn).collect();
-            lives.extend(table.known.extract_if(|_, live| live.conn() == conn).map(|(_, live)| live));
+            table.closed.insert(owner);
+            let mut lives: Vec<_> = table.released.extract_if(.., |live| live.owner() == owner).collect();
+            lives.extend(table.known.extract_if(|_, live| live.owner() == owner).map(|(_, live)| live));
             // Remain in the table until they have ended, for a concurrent shutdown.
             table.released.extend(lives.iter().cloned());
             lives
@@ -192,6 +269,13 @@ impl Terminals {
             inner.table().released.retain(|other| !lives.iter().any(|live| Arc::ptr_eq(live, other)));
         });
     }
+}
+
+/// The end of an output as plain text, and whether its start is missing.
+pub(super) fn plain_text(output: &[u8], max_bytes: usize) -> (String, bool) {
+    let (mut plain, mut ring) = (Plain::default(), Ring::new(max_bytes));
+    plain.feed(output, &mut ring);
+    ring.with(&plain.unfinished())
 }
 
 fn is_in_one_of(real: &Path, roots: &[PathBuf]) -> bool {
@@ -241,32 +325,50 @@ struct Asked {
     session: SessionKey,
 }
 
-/// Starts a command and its watcher threads; returns the output that must be read.
+/// Starts a command of an agent; returns the output that must be read.
 fn create(
     inner: &Arc<Inner>,
     asked: Asked,
     command: &TerminalCommand,
+    has_input: bool,
 ) -> Option<(Arc<Live>, Box<dyn Read + Send>)> {
     let Asked { conn, ask, session } = asked;
     let shown = start::line_for_people(command);
     let started =
         |result| ServiceEvent::TerminalStarted { conn, ask, session, command: shown.clone(), result };
+    let start = || Ok((start::start(command, has_input)?, Box::new(|| ()) as OnExit));
+    let id = TerminalId::from(format!("term-{}", unique()));
+    launch(inner, Owner::Agent(conn), id, command.output_limit_bytes, start, started)
+}
+
+/// Called when a command has exited, before its end is reported.
+type OnExit = Box<dyn FnOnce() + Send>;
+
+/// Starts a command and its watcher threads; returns the output that must be read.
+fn launch(
+    inner: &Arc<Inner>,
+    owner: Owner,
+    id: TerminalId,
+    limit_bytes: Option<u64>,
+    start: impl FnOnce() -> Result<(start::Running, OnExit), start::StartError>,
+    started: impl Fn(Result<TerminalId, RpcError>) -> ServiceEvent,
+) -> Option<(Arc<Live>, Box<dyn Read + Send>)> {
     let gone = || {
         let message = "The connection ended before the command was started.";
         Err(RpcError::new(RpcError::CANCELLED, message))
     };
     {
         let mut table = inner.table();
-        if !table.is_wanted(conn) {
+        if !table.is_wanted(owner) {
             drop(table);
             inner.report(started(gone()));
             return None;
         }
         table.starting += 1;
     }
-    let running = start::start(command);
+    let running = start();
     let mut table = inner.table();
-    let running = match running {
+    let (running, on_exit) = match running {
         Ok(running) => running,
         Err(trouble) => {
             table.starting -= 1;
@@ -275,9 +377,11 @@ fn create(
             return None;
         }
     };
-    let id = new_id();
-    let live = Arc::new(Live::new(id.clone(), conn, running.leader, command.output_limit_bytes));
-    let is_wanted = table.is_wanted(conn);
+    let live = Arc::new(Live::new(id.clone(), owner, running.leader, limit_bytes));
+    if let Some(input) = running.input {
+        live.accept_input(input);
+    }
+    let is_wanted = table.is_wanted(owner);
     if is_wanted {
         table.known.insert(id.clone(), Arc::clone(&live));
     } else {
@@ -287,7 +391,7 @@ fn create(
     }
     table.starting -= 1;
     drop(table);
-    live::watch_exit(&live);
+    live::watch_exit(&live, on_exit);
     if !is_wanted {
         inner.report(started(gone()));
         return None;
@@ -297,13 +401,30 @@ fn create(
     Some((live, running.output))
 }
 
-/// An id that is unique across runs of parlor, because ids are saved with sessions.
-fn new_id() -> TerminalId {
+/// Stores what a command of the user has left for the next one.
+fn keep_left(inner: &Weak<Inner>, session: SessionKey, report: Option<Report>, began_in: &Path) {
+    let Some(left) = report.and_then(Report::finish) else { return };
+    let Some(inner) = inner.upgrade() else { return };
+    let folder = left.folder.clone();
+    {
+        let mut table = inner.table();
+        if !table.is_wanted(Owner::User(session)) {
+            return;
+        }
+        table.shells.entry(session).or_default().apply(left, began_in);
+    }
+    if folder != began_in {
+        inner.report(ServiceEvent::ShellFolder(session, folder));
+    }
+}
+
+/// The part of an id that is unique across runs of parlor, because ids are saved with sessions.
+fn unique() -> String {
     static RUN: LazyLock<u64> = LazyLock::new(|| {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or_default()
     });
-    TerminalId::from(format!("term-{:x}-{}", *RUN, NEXT_ID.fetch_add(1, Ordering::Relaxed)))
+    format!("{:x}-{}", *RUN, NEXT_ID.fetch_add(1, Ordering::Relaxed))
 }
 
 fn unknown(terminal: &TerminalId) -> RpcError {

@@ -21,7 +21,7 @@ use ratatui::widgets::Widget;
 use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
 
 use crate::app::SessionPhase;
-use crate::app::dialogs::{Completion, argument_hint, completions, selected_completion};
+use crate::app::dialogs::{Completion, CompletionKind, argument_hint, completions, selected_completion};
 use crate::app::lifecycle::operations;
 use crate::config::keymap::Context;
 use crate::config::keymap::chord::Chord;
@@ -92,6 +92,11 @@ impl Composer {
         self.area.lines().join("\n")
     }
 
+    /// Whether the text is a command for the user's shell.
+    pub fn is_command(&self) -> bool {
+        self.area.lines().first().is_some_and(|line| line.starts_with('!'))
+    }
+
     /// Whether the prompt is empty.
     pub fn is_empty(&self) -> bool {
         self.area.is_empty()
@@ -143,6 +148,9 @@ impl Composer {
 
     /// The mention that is being typed: its bytes in the text, and the path so far.
     pub fn typed_mention(&self) -> Option<(Range<usize>, String)> {
+        if self.is_command() {
+            return None;
+        }
         let DataCursor(row, col) = self.area.cursor();
         let lines = self.area.lines();
         let line = lines.get(row)?;
@@ -279,6 +287,7 @@ impl Composer {
         let inset = |area: Rect| Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
         buf.set_style(inset(area), ground);
         buf.set_style(inset(edge), ground);
+        let mark = if self.is_command() { Role::Warning } else { mark };
         buf.set_string(x + 1, y, scene.marks.prompt, scene.style(mark));
         let place = Rect { x: x + 3, y, width: width.saturating_sub(4).max(1), height };
         self.place = place;
@@ -310,9 +319,10 @@ impl Composer {
         drawn.cursor
     }
 
-    /// Number of rows above and below the area in which the text was last drawn.
-    pub fn hidden(&self) -> (usize, usize) {
-        self.drawn.as_ref().filter(|_| !self.is_empty()).map_or((0, 0), |drawn| drawn.hidden)
+    /// Number of rows above and below the area in which the text was last drawn; `None` if it was not drawn since it or
+    /// the cursor changed.
+    pub fn hidden(&self) -> Option<(usize, usize)> {
+        self.drawn.as_ref().filter(|_| !self.is_empty()).map(|drawn| drawn.hidden)
     }
 
     /// The same, for the rendered text area.
@@ -426,7 +436,11 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Canv
         let style = scene.style(if is_selected { Role::Selection } else { Role::Modal });
         buf.blank(row, style);
         let mark = if is_selected { scene.look.glyphs.arrow } else { " " };
-        let sign = if offer.kind.is_command() { "/" } else { "" };
+        let sign = match offer.kind {
+            CompletionKind::File | CompletionKind::Review => "",
+            CompletionKind::Output => "@",
+            CompletionKind::Agent | CompletionKind::Own | CompletionKind::Template(_) => "/",
+        };
         let label = text::truncate(&format!("{sign}{}", text::one_line(&offer.name)), labels);
         let pad = " ".repeat(labels.saturating_sub(text::width(&label)) + 2);
         let room = usize::from(area.width).saturating_sub(labels + 6);

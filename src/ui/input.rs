@@ -11,6 +11,7 @@
 //! does not continue a sequence is typed if the focus is on a text.
 
 mod mouse;
+mod typed_keys;
 
 use std::time::Instant;
 
@@ -21,7 +22,8 @@ use crate::app::{Event, FieldState, OpenRequestKind, State};
 use crate::config::keymap::chord::Chord;
 use crate::config::keymap::sequence::label;
 use crate::config::keymap::{Context, Keymap, Lookup};
-use crate::model::{Action, FieldKind, LineEdit};
+use crate::escape;
+use crate::model::{Action, FieldKind, LineEdit, TerminalInput};
 
 use super::composer::{clean, types_letter};
 use super::modals;
@@ -83,6 +85,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         Focus::Main if view.composer.is_empty() => (Context::EmptyPrompt, true),
         Focus::Main => (Context::Main, true),
         Focus::Browse => (Context::Browse, false),
+        Focus::Terminal => (Context::Terminal, false),
         Focus::Search => (Context::Search, true),
         Focus::Picker => (Context::List, true),
         Focus::Sessions => (Context::Sessions, true),
@@ -105,6 +108,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         return vec![Event::Line(edit)];
     }
     if !focus.is_dialog()
+        && focus != Focus::Terminal
         && view.pending.is_none()
         && let Some(events) = on_selection_key(key, view, keymap)
     {
@@ -135,6 +139,10 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     };
     let events = match focus {
         Focus::Main => on_main_key(key, action, context, state, view, keymap),
+        Focus::Terminal => match action {
+            Some(action) => vec![Event::Act(action)],
+            None => typed_keys::encode(key).map(Event::TypeIn).into_iter().collect(),
+        },
         Focus::Browse => match action {
             Some(Action::OpenGap) => open_gap(state, view),
             _ => action.map(|action| acted(action, view)).unwrap_or_default(),
@@ -251,6 +259,7 @@ fn on_main_key(
     }
     match action {
         Action::Submit if view.composer.break_at_backslash() => vec![draft(view)],
+        Action::Submit if view.composer.is_command() => vec![command(view)],
         Action::NewLine => {
             view.composer.new_line();
             vec![draft(view)]
@@ -270,6 +279,19 @@ fn on_main_key(
         Action::OpenGap => open_gap(state, view),
         action => acted(action, view),
     }
+}
+
+/// Runs the command in the composer, if the user has seen all of it: a paste may be long, or contain its own Enter.
+fn command(view: &ViewState) -> Event {
+    let text = view.composer.text();
+    let why = if view.composer.hidden().is_none_or(|hidden| hidden != (0, 0)) {
+        "Not run: not all of the command was visible. Send it again, shorten it, or run it from a file."
+    } else if text.contains(|letter| escape::is_format(letter) || escape::is_blank(letter)) {
+        "Not run: the command contains invisible characters."
+    } else {
+        return Event::RunCommand(text);
+    };
+    Event::Message(why.to_owned())
 }
 
 /// Keys for selected text. If it was copied on release, letters still go to the prompt and clear the
@@ -317,6 +339,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
             Focus::Changes => dialogs::line_input(state).is_some(),
             Focus::Main
             | Focus::Browse
+            | Focus::Terminal
             | Focus::Search
             | Focus::Choice
             | Focus::Queue
@@ -332,8 +355,10 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
         let line = clean(text);
         return if takes_text { vec![Event::Line(LineEdit::Insert(line))] } else { Vec::new() };
     }
-    if dialogs::base_focus(state) == Focus::Search {
-        return vec![Event::Line(LineEdit::Insert(clean(text)))];
+    match dialogs::base_focus(state) {
+        Focus::Search => return vec![Event::Line(LineEdit::Insert(clean(text)))],
+        Focus::Terminal => return vec![Event::TypeIn(TerminalInput::Paste(text.to_owned()))],
+        _ => {}
     }
     if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() }
 }

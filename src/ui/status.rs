@@ -184,6 +184,17 @@ fn state(scene: &FrameContext, width: u16) -> Line<'static> {
     if !scene.session.asks.is_empty() {
         return say(glyphs.warn, Role::Warning, format!("{agent}: answer required"));
     }
+    if let Some((id, view)) = scene.session.command_to_stop() {
+        let command = text::one_line(view.command.as_deref().unwrap_or_default());
+        let command = text::truncate(&command, usize::from(width / 3).max(8));
+        let line = busy(format!("running {command} {}", scene.since(view.began)));
+        // Escape belongs to the command while keys are typed into it.
+        if scene.session.typing() == Some(id) {
+            return line;
+        }
+        let line = hinted(line, Context::Main, Action::Escape, "stop");
+        return hinted(line, Context::Main, Action::TypeIntoTerminal, "type into it");
+    }
     match &scene.session.turn {
         Turn::Idle => {}
         Turn::Running { since, last_news } => {

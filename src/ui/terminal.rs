@@ -317,6 +317,7 @@ mod tests {
             dropped_bytes: 0,
             exit: None,
             is_ours: true,
+            number: None,
             began: Instant::now(),
             took: None,
         }

@@ -109,6 +109,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::CancelTurn => operations::cancel_turn(state, key, now, fx),
         Action::OpenHistory => history::open(state, fx),
+        Action::TypeIntoTerminal => operations::toggle_typing(state, key, fx),
         Action::KillCommand => operations::stop_part(state, key, now, fx),
         Action::ArchiveSession => operations::archive_session(state, key, fx),
         Action::OpenProviders => providers::open(state),

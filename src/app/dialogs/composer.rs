@@ -34,6 +34,8 @@ pub enum CompletionKind {
     /// Opens the review of new templates instead.
     Review,
     File,
+    /// The output of a command, or the changes since the last commit.
+    Output,
 }
 
 impl CompletionKind {
@@ -47,7 +49,7 @@ impl CompletionKind {
         match self {
             Self::Own => Some(OWN_PREFIX),
             Self::Template(source) => Some(source.prefix()),
-            Self::Agent | Self::Review | Self::File => None,
+            Self::Agent | Self::Review | Self::File | Self::Output => None,
         }
     }
 }
@@ -260,6 +262,29 @@ pub fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     fx.push(Effect::View(ViewCommand::ScrollEnd));
 }
 
+/// Runs the command in the composer: `!` and a command line, or `!!` if its output goes into the next prompt. `text` is
+/// what the user sees there.
+pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(line) = text.strip_prefix('!') else { return };
+    let attaches = line.starts_with('!');
+    let line = line.strip_prefix('!').unwrap_or(line).trim().to_owned();
+    let Some(session) = state.sessions.get_mut(&state.active).filter(|_| !state.is_quitting) else { return };
+    let key = session.key;
+    if let Some(why) = operations::shell_obstacle(session) {
+        say(state, why, fx);
+    } else if line.is_empty() {
+        say(state, "Type a command after the exclamation mark.", fx);
+    } else {
+        leave_history(session, fx);
+        operations::remember(session, text, fx);
+        items::clear_mark(state);
+        set_draft(state, String::new(), fx);
+        operations::run_command(state, key, line, attaches, fx);
+        fx.push(Effect::View(ViewCommand::ScrollEnd));
+    }
+    super::settle(state, now);
+}
+
 /// Whether the selected completion differs from the draft.
 fn is_completed_by_enter(state: &State) -> bool {
     if mentions::current(state).is_some() {
@@ -300,7 +325,7 @@ fn complete(state: &mut State, fx: &mut Vec<Effect>) {
     }
     let chosen = offered.swap_remove(place);
     match chosen.kind {
-        CompletionKind::File => return mentions::insert(state, &chosen.name, fx),
+        CompletionKind::File | CompletionKind::Output => return mentions::insert(state, &chosen.name, fx),
         CompletionKind::Review => return templates::review(state),
         _ => {}
     }

@@ -12,6 +12,8 @@ pub enum Focus {
     Main,
     /// The transcript only: letters are commands.
     Browse,
+    /// A terminal that keys are typed into.
+    Terminal,
     /// The search input.
     Search,
     /// A list with a filter.
@@ -70,13 +72,15 @@ pub fn focus(state: &State) -> Focus {
 impl Focus {
     /// Whether the layer is a dialog above composer and transcript.
     pub fn is_dialog(self) -> bool {
-        !matches!(self, Self::Main | Self::Browse | Self::Search)
+        !matches!(self, Self::Main | Self::Browse | Self::Terminal | Self::Search)
     }
 }
 
 /// The layer with the focus when no dialog is open.
 pub fn base_focus(state: &State) -> Focus {
-    if search::is_typing(state) {
+    if state.active_session().is_some_and(|session| session.typing().is_some()) {
+        Focus::Terminal
+    } else if search::is_typing(state) {
         Focus::Search
     } else if state.user.is_browsing {
         Focus::Browse

@@ -43,6 +43,11 @@ pub fn switch_keys(state: &mut State) -> bool {
     true
 }
 
+/// Whether keys are typed into a terminal.
+fn is_in_terminal(state: &State) -> bool {
+    state.active_session().is_some_and(|session| session.typing().is_some())
+}
+
 /// Whether the active session has a draft.
 pub fn has_draft(state: &State) -> bool {
     state.active_session().is_some_and(|session| !session.draft.is_empty())
@@ -138,7 +143,7 @@ fn appeared(state: &State) -> Appeared {
         Some(Modal::Choice(dialog)) => dialog.opened_by_itself.map(Some),
         Some(Modal::Picker(picker)) => picker.is_by_itself.then_some(picker.shown_at),
         Some(_) => None,
-        None if !state.ask_view.has_keys.unwrap_or_else(|| !has_draft(state)) => {
+        None if !state.ask_view.has_keys.unwrap_or_else(|| !has_draft(state) && !is_in_terminal(state)) => {
             return first_ask(state).map_or(Appeared::ByUser, |_| Appeared::BesideDraft);
         }
         None => first_ask(state).map(|_| state.ask_view.shown_at),

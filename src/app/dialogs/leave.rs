@@ -29,7 +29,7 @@ const IDLE_BODY: &str = "No turn is running. Quitting stops the agent.";
 const QUIT_ALL_TITLE: &str = "Turns are running. Quit?";
 
 /// Closes the top dialog, otherwise rejects the shown request, otherwise closes the search, otherwise
-/// leaves the transcript, otherwise removes its filter, otherwise cancels the turn, otherwise clears the selection.
+/// leaves the transcript, otherwise removes its filter, otherwise stops the user's command or cancels the turn, otherwise clears the selection.
 ///
 /// A second press soon after a rejection cancels the turn, even if another request is shown by then:
 /// a user who presses twice wants the agent to stop.
@@ -63,6 +63,8 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         operations::cancel_sign_in(state, conn, fx);
     } else if let Some(parent) = state.active_session().and_then(|session| session.parent) {
         operations::show_session(state, parent, now, fx);
+    } else if operations::stop_command(state, state.active, fx) {
+        // It was started after the turn.
     } else if is_turn_in_full_run(state) {
         operations::cancel_turn(state, state.active, now, fx);
     } else if let Some(session) = state.sessions.get_mut(&state.active)
@@ -100,7 +102,7 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     }
     if !takes_input(state, now) {
         // The composer still has the focus.
-        if composer::clear(state, fx) {
+        if composer::clear(state, fx) || operations::stop_command(state, state.active, fx) {
             return;
         }
         cancel_if_running(state, now, fx);
@@ -112,7 +114,11 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         } else {
             asks::reject(state, now, fx);
         }
-    } else if search::close(state) || stop_browsing(state) || composer::clear(state, fx) {
+    } else if search::close(state)
+        || stop_browsing(state)
+        || composer::clear(state, fx)
+        || operations::stop_command(state, state.active, fx)
+    {
         return;
     } else {
         cancel_if_running(state, now, fx);

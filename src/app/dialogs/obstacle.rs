@@ -66,6 +66,10 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             "No agent running.",
         ),
         Action::ForceStop => unless(is_agent_alive(state), "No agent running."),
+        Action::TypeIntoTerminal => {
+            let is_running = has_running_command(session) || session.typing().is_some();
+            unless(is_running, "No running command accepts input.")
+        }
         Action::KillCommand => {
             unless(has_running_command(session) || operations::has_stoppable(session), "Nothing to stop.")
         }

@@ -20,7 +20,7 @@ mod question;
 use question::question;
 pub(in crate::app) use question::{note_refused, on_answered};
 
-use super::{asks, policy};
+use super::{asks, policy, shell};
 use crate::app::session::{access, record, terminals};
 use crate::app::{AccessWork, Effect, RequestClass, Starting, State, TerminalView};
 
@@ -279,7 +279,8 @@ fn start(
     let starting = Starting { command: access_of(&command), by };
     open.open_asks.insert(ask, RequestClass::TerminalCreate(Box::new(Some(starting))));
     let within = is_bound.then_some(roots);
-    fx.push(Effect::Terminal(TerminalJob::Create { conn, ask, session: key, command, within }));
+    let has_input = state.setup.policy.command_input;
+    fx.push(Effect::Terminal(TerminalJob::Create { conn, ask, session: key, command, within, has_input }));
 }
 
 /// The working directory of an allowed command is a link that leads out of the session's folders.
@@ -476,6 +477,7 @@ pub(in crate::app) fn on_terminal_ended(
             let record = terminals::record(id, view, exit);
             record::note(session, record);
         }
+        shell::on_ended(session, id, fx);
     }
     end_terminal(state, key, id, exit, now, fx);
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, TerminalJob};
 
-use super::{asks, call, conn, tabs, turn};
+use super::{asks, call, conn, shell, tabs, turn};
 use crate::app::recording::recorder;
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{ConnPhase, Effect, State};
@@ -42,6 +42,9 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
         call::close_session(state, agent, id, fx);
     }
     for member in &family {
+        if let Some(session) = state.sessions.get(member) {
+            shell::close(session, fx);
+        }
         recorder::close(state, *member, fx);
         state.sessions.remove(member);
     }

@@ -219,7 +219,7 @@ fn size_words(bytes: usize) -> String {
 }
 
 /// The conversation, or the part before an item, as a document of at most the configured size; `None` if it is empty.
-fn document(state: &State, key: SessionKey, before: Option<ItemId>) -> Option<String> {
+pub(in crate::app) fn document(state: &State, key: SessionKey, before: Option<ItemId>) -> Option<String> {
     let most = match state.setup.handover_bytes {
         0 => DEFAULT_BYTES,
         bytes => bytes.max(LEAST_BYTES),
@@ -291,7 +291,8 @@ fn piece(item: &Item, most_bytes: usize) -> Option<String> {
             };
             (!text.trim().is_empty()).then(|| format!("## {who}\n\n{}\n\n", cut(text.trim(), most_bytes)))
         }
-        ItemBody::Tool(tool) => Some(call_line(tool)),
+        // The user's own commands are not part of the conversation.
+        ItemBody::Tool(tool) => (!tool.is_typed()).then(|| call_line(tool)),
         ItemBody::Compaction { summary, .. } if !summary.trim().is_empty() => {
             Some(format!("## Summary of the earlier conversation\n\n{}\n\n", cut(summary.trim(), most_bytes)))
         }

@@ -20,6 +20,9 @@ pub use super::project::answer_project;
 pub use super::prompt::remember;
 pub use super::providers::change as change_provider;
 pub use super::servers::answer_servers;
+pub use super::shell::{
+    obstacle as shell_obstacle, run as run_command, stop as stop_command, toggle_typing, type_in,
+};
 pub use super::ssh_sign_in::sign_in_to_host;
 pub use super::steer::steer;
 pub use super::tabs::activate;

@@ -2,6 +2,7 @@
 //!
 //! `turn` sends them. Invariant: a prompt that cannot be sent is given back to the user.
 
+use super::shell;
 use crate::app::state::commands;
 use crate::app::{Conn, Effect, Preparing, Session, State, ViewCommand};
 use crate::model::{PromptJob, PromptTakes, SessionKey, mentions};
@@ -23,6 +24,7 @@ pub(super) fn prepare(
     }
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
     let Some(session) = state.sessions.get_mut(&key) else { return Err(preparing) };
+    let outputs = shell::outputs(session, &preparing.text);
     let place = &session.place;
     fx.push(Effect::PreparePrompt(PromptJob {
         session: key,
@@ -35,6 +37,7 @@ pub(super) fn prepare(
             audio: can.prompt_audio,
             embedded: can.prompt_embedded_context,
         },
+        outputs,
     }));
     session.prompts.prepare(preparing);
     Ok(())

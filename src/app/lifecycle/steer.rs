@@ -9,7 +9,7 @@ use crate::model::{
     Call, CallError, ContentBlock, PreparedPrompt, Purpose, Record, Reply, Role, SessionKey, SessionUpdate,
 };
 
-use super::{call, handover, prompt, turn};
+use super::{call, handover, prompt, shell, turn};
 use crate::app::session::{clear, messages, play, record, turns};
 use crate::app::state::texts;
 use crate::app::{Conn, Effect, Preparing, State, Turn};
@@ -23,6 +23,10 @@ pub fn steer(state: &mut State, key: SessionKey, place: usize, fx: &mut Vec<Effe
     let is_busy = session.prompts.is_preparing() || session.prompts.steering().is_some();
     if !can_steer || !is_running || is_busy || clear::is_own(session, &text) {
         call::flash(state, "This prompt cannot be sent into the running turn. It stays queued.", fx);
+        return;
+    }
+    if let Some(why) = shell::unfinished(state, key, &text) {
+        call::flash(state, why, fx);
         return;
     }
     let preparing = Preparing { text, shows_item: true, is_steer: true };

@@ -12,12 +12,12 @@ use crate::model::{
     StopReason, ToolStatus, TurnOutcome, TurnUsage,
 };
 
-use super::{archive, asks, auth, call, conn, handover, late, open, prompt, steer, tabs};
+use super::{archive, asks, auth, call, conn, handover, late, open, prompt, shell, steer, tabs};
 use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{lookup, texts};
 use crate::app::{
-    Effect, FailedPrompt, ItemBody, Preparing, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
-    TurnSummary, UnseenKind, ViewCommand,
+    Effect, FailedPrompt, Item, ItemBody, Preparing, Replay, Session, SessionPhase, State, TimerId, Turn,
+    TurnEnd, TurnSummary, UnseenKind, ViewCommand,
 };
 
 /// How a turn has ended.
@@ -197,6 +197,11 @@ fn begin(
         open::start_over(state, key, now, fx);
         // The queue is still that of this session if it had nothing to clear.
         send_next(state, key, now, fx);
+        return;
+    }
+    if let Some(why) = shell::unfinished(state, key, &text) {
+        prompt::give_back(state, key, text, fx);
+        call::flash(state, why, fx);
         return;
     }
     let preparing = Preparing { text, shows_item, is_steer: false };
@@ -633,6 +638,8 @@ fn cost_of_turn(session: &mut Session) -> Option<Cost> {
 
 /// Whether nothing visible followed the prompt.
 fn is_unanswered(session: &Session) -> bool {
-    let last = session.transcript.items().iter().rev().find(|item| !item.is_hidden());
+    let is_typed = |item: &Item| matches!(&item.body, ItemBody::Tool(call) if call.is_typed());
+    let mut items = session.transcript.items().iter().rev();
+    let last = items.find(|item| !item.is_hidden() && !is_typed(item));
     matches!(last.map(|item| &item.body), Some(ItemBody::Message(message)) if message.is_local)
 }

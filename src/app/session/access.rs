@@ -49,11 +49,17 @@ pub(in crate::app) fn place(session: &mut Session, record: AccessRecord, now: In
         take_over(session, call, record);
         return call;
     }
-    messages::close(session, now);
+    let is_typed = record.is_typed();
+    // The agent's message continues after a command of the user.
+    if !is_typed {
+        messages::close(session, now);
+    }
     let terminal = record.terminal.clone();
     let call = call_of(record, now);
     let id = session.transcript.push(session.turn_count, ItemBody::Tool(Box::new(call)));
-    session.loose.add_own(id);
+    if !is_typed {
+        session.loose.add_own(id);
+    }
     if let Some(terminal) = terminal {
         session.index.move_terminal(terminal, id);
     }
@@ -118,7 +124,7 @@ fn place_in_file(record: &AccessRecord) -> Option<LocatedDiff> {
 
 /// The agent's call that an access belongs to.
 fn owner_of(session: &Session, record: &AccessRecord) -> Option<ItemId> {
-    if record.is_refused() {
+    if record.is_refused() || record.is_typed() {
         return None;
     }
     let mut calls: Vec<ItemId> = session.index.current_tools().collect();

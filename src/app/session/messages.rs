@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::model::{ContentBlock, MessageId, Patch, Role, SessionUpdate};
 
 use super::turns;
-use crate::app::{ItemBody, Message, MessagePart, Replay, Session};
+use crate::app::{Item, ItemBody, Message, MessagePart, Replay, Session};
 
 /// Appends text to a message.
 pub(in crate::app) fn on_chunk(
@@ -148,7 +148,12 @@ fn continues(session: &Session, id: crate::model::ItemId, role: Role, message: O
         return false;
     };
     // Without an id, a chunk after another item does not continue the message before it.
-    let is_last = || session.transcript.items().last().is_some_and(|last| last.id == id);
+    // The user's own commands do not interrupt a message.
+    let is_typed = |item: &&Item| matches!(&item.body, ItemBody::Tool(call) if call.is_typed());
+    let is_last = || {
+        let last = session.transcript.items().iter().rev().find(|item| !is_typed(item));
+        last.is_some_and(|last| last.id == id)
+    };
     open.role == role && message.map_or_else(is_last, |message| open.message.as_ref() == Some(message))
 }
 

@@ -183,12 +183,15 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
         }
         Record::Command { terminal, command, cwd, output, dropped_bytes, exit } => {
             let ended = exit.clone();
+            let call = session.index.terminal(&terminal).and_then(|item| session.tool_call(item));
+            let number = call.filter(|call| call.is_typed()).and_then(|_| terminal.user_number());
             let view = TerminalView {
                 command,
                 cwd,
                 output: output.into_bytes(),
                 dropped_bytes,
                 exit: Some(exit),
+                number,
                 ..TerminalView::new(false, now)
             };
             access::on_command_ended(session, &terminal, &ended, now);

@@ -22,6 +22,7 @@ impl TerminalView {
             dropped_bytes: 0,
             exit: None,
             is_ours,
+            number: None,
             began: now,
             took: None,
         }
@@ -56,6 +57,9 @@ impl TerminalView {
 
 /// An update of an agent's terminal that is reported with the tool call of this item.
 pub(in crate::app) fn on_news(session: &mut Session, item: ItemId, news: AgentTerminal, now: Instant) {
+    if session.is_users(news.id()) {
+        return;
+    }
     session.index.add_terminal(news.id().clone(), item);
     on_agent_terminal(session, news, now);
 }
@@ -63,6 +67,10 @@ pub(in crate::app) fn on_news(session: &mut Session, item: ItemId, news: AgentTe
 /// An update of an agent's terminal that is reported separately. Source: ACP v2 `terminal_update`.
 pub(in crate::app) fn on_agent_terminal(session: &mut Session, news: AgentTerminal, now: Instant) {
     let id = news.id().clone();
+    // The agent reports nothing about the user's commands.
+    if session.is_users(&id) {
+        return;
+    }
     let view = session.terminals.entry(id.clone()).or_insert_with(|| TerminalView::new(false, now));
     match news {
         AgentTerminal::Info { cwd, .. } => {

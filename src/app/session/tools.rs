@@ -39,7 +39,9 @@ pub(in crate::app) fn upsert(
         id
     });
     for piece in patch.content.as_set().into_iter().flatten().chain(&patch.more_content) {
-        if let ToolContent::Terminal(terminal) = piece {
+        if let ToolContent::Terminal(terminal) = piece
+            && !session.is_users(terminal)
+        {
             session.index.move_terminal(terminal.clone(), id);
         }
     }

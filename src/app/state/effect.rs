@@ -171,6 +171,8 @@ pub enum TimerId {
     History(SessionKey),
     /// A change of mode, model or options was not answered for 10 s.
     SettingOverdue(SessionKey),
+    /// Checks whether the keys have paused that were typed into a terminal whose command has ended.
+    TypedInto(SessionKey),
 }
 
 /// A command to the view, which owns scrolling and the composer.

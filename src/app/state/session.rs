@@ -6,6 +6,7 @@ mod permissions;
 mod prompts;
 mod resume;
 mod settings;
+mod shell;
 mod start;
 mod title;
 
@@ -33,6 +34,7 @@ pub use permissions::{Approval, Permissions};
 pub use prompts::{Preparing, PromptState, QueueEdit};
 pub use resume::{ResumeConfidence, ResumeState};
 pub use settings::{SettingsState, Wanted};
+pub use shell::{KnownOutput, UserShell};
 pub use start::StartState;
 pub use title::TitleState;
 
@@ -69,6 +71,8 @@ pub struct Session {
     pub pages: Pages,
     /// Terminals by the id used in tool calls.
     pub terminals: BTreeMap<TerminalId, TerminalView>,
+    /// The user's own commands.
+    pub shell: UserShell,
     /// Requests of the agent that wait for the end of a terminal.
     pub terminal_waits: Vec<(ConnId, AskId, TerminalId)>,
     /// Usually at most one.
@@ -168,6 +172,7 @@ impl Session {
             transcript: Transcript::default(),
             pages: Pages::default(),
             terminals: BTreeMap::new(),
+            shell: UserShell::default(),
             terminal_waits: Vec::new(),
             plans: Vec::new(),
             plan_fold: None,

@@ -241,6 +241,8 @@ pub struct TerminalView {
     pub exit: Option<ExitInfo>,
     /// Whether parlor runs it (and can kill it).
     pub is_ours: bool,
+    /// The number of a command that the user typed; `None`: it is the agent's.
+    pub number: Option<u32>,
     pub began: Instant,
     /// Duration, once ended.
     pub took: Option<Duration>,
@@ -250,6 +252,11 @@ pub struct TerminalView {
 pub const TERMINAL_VIEW_BYTES: usize = 1 << 20;
 
 impl ToolCall {
+    /// Whether it is a command that the user typed.
+    pub fn is_typed(&self) -> bool {
+        self.is_own && self.accesses.first().is_some_and(AccessRecord::is_typed)
+    }
+
     /// A call of which only the id is known.
     pub fn new(id: ToolCallId, now: Instant) -> Self {
         Self {

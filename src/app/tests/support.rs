@@ -435,6 +435,14 @@ fn job_words(job: &TerminalJob) -> String {
         TerminalJob::Kill(id) => format!("kill {id}"),
         TerminalJob::Release(id) => format!("release {id}"),
         TerminalJob::ReleaseAll(conn) => format!("release all of {conn}"),
+        TerminalJob::Shell { number, line, folder, .. } => {
+            format!("shell {number} {line:?} in {}", folder.display())
+        }
+        TerminalJob::Input(id, TerminalInput::Bytes(bytes)) => {
+            format!("type {:?} into {id}", String::from_utf8_lossy(bytes))
+        }
+        TerminalJob::Input(id, _) => format!("type into {id}"),
+        TerminalJob::CloseShell(key) => format!("close shell {key}"),
     }
 }
 

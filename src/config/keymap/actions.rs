@@ -149,6 +149,7 @@ actions! {
     OpenLocation, "open-location", TRANSCRIPT, "Open file of tool call in editor", "editor edit vim code";
     ToggleDiffLayout, "toggle-diff-layout", TRANSCRIPT, "Toggle side-by-side diff", "split unified columns view";
     ToggleWrap, "toggle-wrap", TRANSCRIPT, "Toggle line wrap in diffs and code", "word long lines truncate overflow";
+    TypeIntoTerminal, "type-into-terminal", PROMPT, "Type into terminal, or return to prompt", "stdin input keys answer password interactive";
     KillCommand, "kill-command", PROMPT, "Stop tool call, command or subagent", "kill terminate abort cancel";
 
     OpenCopy, "open-copy", COPY, "Copy…", "clipboard yank";

@@ -5,7 +5,8 @@
 //! then the middle of the screen's copy is dropped, never the agent's. The process is reaped only at release, so
 //! its id is not reused until then.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,10 +14,11 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::Owner;
 use super::backlog::Backlog;
 use super::plain::Plain;
 use super::ring::Ring;
-use crate::model::{ConnId, ExitInfo, ServiceEvent, TerminalId};
+use crate::model::{ExitInfo, ServiceEvent, TerminalId, TerminalInput};
 use crate::services::unix;
 
 /// Default output limit if the agent does not set one.
@@ -38,11 +40,16 @@ const LAGGING_BYTES: usize = 64 << 10;
 /// How long to wait for the last output after the exit, while another process holds the terminal open.
 const LAST_OUTPUT: Duration = Duration::from_millis(400);
 
+/// Maximum number of inputs that wait until the command reads.
+const MAX_INPUTS: usize = 256;
+
 #[derive(Debug)]
 pub(super) struct Live {
     id: TerminalId,
-    conn: ConnId,
+    owner: Owner,
     leader: Pid,
+    /// The input that is typed; `None` if the command cannot read any, or has ended.
+    input: Mutex<Option<SyncSender<Vec<u8>>>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -68,7 +75,7 @@ struct State {
 }
 
 impl Live {
-    pub(super) fn new(id: TerminalId, conn: ConnId, leader: Pid, limit_bytes: Option<u64>) -> Self {
+    pub(super) fn new(id: TerminalId, owner: Owner, leader: Pid, limit_bytes: Option<u64>) -> Self {
         let limit = limit_bytes.unwrap_or(DEFAULT_LIMIT_BYTES).min(MAX_LIMIT_BYTES);
         let state = State {
             plain: Plain::default(),
@@ -82,11 +89,48 @@ impl Live {
             may_reap: false,
             is_reaped: false,
         };
-        Self { id, conn, leader, state: Mutex::new(state), changed: Condvar::new() }
+        Self { id, owner, leader, input: Mutex::default(), state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    pub(super) fn conn(&self) -> ConnId {
-        self.conn
+    pub(super) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Accepts input from now on. A thread writes it, because a command that does not read blocks the writer.
+    pub(super) fn accept_input(&self, mut to: Box<dyn Write + Send>) {
+        let (sender, inputs) = sync_channel::<Vec<u8>>(MAX_INPUTS);
+        let started = thread::Builder::new().name("terminal input".to_owned()).spawn(move || {
+            while let Ok(bytes) = inputs.recv() {
+                if to.write_all(&bytes).and_then(|()| to.flush()).is_err() {
+                    return;
+                }
+            }
+        });
+        if started.is_ok() {
+            *self.input.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        }
+    }
+
+    /// Types into the terminal. Returns false if the command reads no input, or is far behind.
+    pub(super) fn type_in(&self, input: TerminalInput) -> bool {
+        let (brackets, is_application) = {
+            let state = self.state();
+            (state.plain.brackets_paste, state.plain.is_application_cursor)
+        };
+        let bytes = match input {
+            TerminalInput::Bytes(bytes) => bytes,
+            TerminalInput::Cursor(last) => vec![b'\x1b', if is_application { b'O' } else { b'[' }, last],
+            TerminalInput::Paste(text) => {
+                // Control characters would act as keys, or end the paste.
+                let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+                let text = text.replace("\r\n", "\n").replace('\r', "\n");
+                let text: String = text.chars().filter(is_text).collect();
+                let text = text.replace('\n', "\r");
+                if brackets { format!("\x1b[200~{text}\x1b[201~") } else { text }.into_bytes()
+            }
+        };
+        let sender = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        sender.as_ref().is_some_and(|sender| sender.try_send(bytes).is_ok())
     }
 
     /// Whether the command itself is running.
@@ -224,11 +268,13 @@ pub(super) fn read_output(live: &Live, mut output: Box<dyn Read + Send>) {
     live.changed.notify_all();
 }
 
-/// Waits for the exit, and reaps the process later.
-pub(super) fn watch_exit(live: &Arc<Live>) {
+/// Waits for the exit, calls `on_exit` before the exit is known to others, and reaps the process later.
+pub(super) fn watch_exit(live: &Arc<Live>, on_exit: impl FnOnce() + Send + 'static) {
     let here = Arc::clone(live);
     let started = thread::Builder::new().name("terminal exit".to_owned()).spawn(move || {
         let exit = unix::wait_unreaped(here.leader);
+        on_exit();
+        *here.input.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut state = here.state();
         // Without a status the process was reaped elsewhere, so its id may be reused.
         state.is_reaped = exit.is_none();

@@ -4,9 +4,11 @@
 //! an empty standard input; standard output and error on the terminal, opened write-only, so that a pager or editor
 //! that reads keys from it fails instead of waiting forever. A line of `/bin/sh` sets this up and executes the
 //! command.
+//!
+//! If the user has allowed input, the command has an ordinary terminal instead, which the user can type into.
 
 use std::fmt;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use portable_pty::{PtySize, native_pty_system};
@@ -32,6 +34,8 @@ pub(super) struct Running {
     pub(super) leader: Pid,
     /// The output; ends when no process holds the terminal open.
     pub(super) output: Box<dyn Read + Send>,
+    /// The terminal's input, if the command may read it.
+    pub(super) input: Option<Box<dyn Write + Send>>,
 }
 
 /// Why a command could not be started; `Display` is a full sentence.
@@ -67,7 +71,7 @@ pub(super) fn line_for_people(command: &TerminalCommand) -> String {
     shell_words::join(std::iter::once(&command.command).chain(&command.args))
 }
 
-pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartError> {
+pub(super) fn start(command: &TerminalCommand, has_input: bool) -> Result<Running, StartError> {
     let system = |error: &dyn fmt::Display| StartError::System(error.to_string());
     let folder = match &command.cwd {
         Some(folder) => folder.clone(),
@@ -79,16 +83,21 @@ pub(super) fn start(command: &TerminalCommand) -> Result<Running, StartError> {
     let start = find(command, &folder)?.tied_to_this_run();
 
     let pty = native_pty_system().openpty(SIZE).map_err(|error| system(&error))?;
-    let builder = match pty.master.tty_name().filter(|name| unix::make_write_only(name)) {
-        Some(name) => start.in_shell_line("exec \"$@\" </dev/null >\"$0\" 2>&1", name.as_os_str(), ENV),
-        None => start.in_shell_line("exec \"$@\" </dev/null", PLAIN_SHELL.as_ref(), ENV),
+    let write_only = || pty.master.tty_name().filter(|name| unix::make_write_only(name));
+    let builder = if has_input {
+        start.in_shell_line("exec \"$@\"", PLAIN_SHELL.as_ref(), ENV, true)
+    } else if let Some(name) = write_only() {
+        start.in_shell_line("exec \"$@\" </dev/null >\"$0\" 2>&1", name.as_os_str(), ENV, false)
+    } else {
+        start.in_shell_line("exec \"$@\" </dev/null", PLAIN_SHELL.as_ref(), ENV, false)
     };
+    let input = if has_input { pty.master.take_writer().ok() } else { None };
     let output = pty.master.try_clone_reader().map_err(|error| system(&error))?;
     let child = pty.slave.spawn_command(builder).map_err(|error| system(&error))?;
     let leader = child.process_id().and_then(unix::process_id);
     let leader = leader.ok_or_else(|| StartError::System("no process id".to_owned()))?;
     // The slave is closed here, so that only the command holds it and reading ends with it.
-    Ok(Running { leader, output })
+    Ok(Running { leader, output, input })
 }
 
 /// Finds the program, or a shell for a command line.

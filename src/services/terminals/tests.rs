@@ -6,6 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::*;
 use crate::model::ExitInfo;
 
+mod shell;
 mod text;
 
 const CONN: ConnId = ConnId(1);
@@ -65,6 +66,7 @@ impl Rig {
             session: SessionKey(1),
             command,
             within: None,
+            has_input: false,
         });
         loop {
             if let ServiceEvent::TerminalStarted { command, result, .. } = self.next(PATIENCE).unwrap() {
@@ -393,6 +395,7 @@ fn a_command_bound_to_folders_does_not_start_outside_through_a_link() {
         session: SessionKey(1),
         command: command(cwd),
         within: Some(vec![root.clone()]),
+        has_input: false,
     };
     rig.terminals.run(job(root.join("link")));
     let event = rig.next(PATIENCE).unwrap();

@@ -176,7 +176,7 @@ pub(super) fn head(
     let time = time.filter(|time| time.as_secs() >= 1).map(duration).unwrap_or_default();
 
     let cols = usize::from(cols);
-    let kind = kind_word(tool.kind);
+    let kind = if tool.is_typed() { "shell" } else { kind_word(tool.kind) };
     let time_cols = if time.is_empty() { 0 } else { width(&time) + 2 };
     let facts_cols: usize = facts.iter().map(|span| width(&span.content)).sum();
     let room = cols.saturating_sub(2 + KIND_COLS + facts_cols + time_cols).max(8);
@@ -373,7 +373,7 @@ impl<'a> Body<'a, '_> {
         }
         let unlisted = hidden_commands(self.tool, look, self.cols);
         self.push(unlisted);
-        if self.fold == Fold::Open || self.tool.is_own {
+        if self.fold == Fold::Open || (self.tool.is_own && !self.tool.is_typed()) {
             let lines = access_lines(self.tool, look, self.cols);
             self.push(lines);
         }

@@ -8,7 +8,7 @@ use ratatui::style::Modifier;
 
 use crate::app::dialogs::Focus;
 use crate::config::keymap::Context;
-use crate::model::Action;
+use crate::model::{Action, mentions, output_number};
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::plan;
@@ -24,6 +24,9 @@ const FULL_COLS: u16 = 60;
 /// Maximum width of a model's or mode's name, and of a mode's name beside another label on a narrow screen.
 const MOST_NAME: usize = 28;
 const SHORT_NAME: usize = 8;
+
+/// Maximum number of outputs that are named.
+const MOST_OUTPUTS: usize = 3;
 
 /// What the edges show besides the session's settings.
 pub(in crate::ui) struct EdgeFacts<'a> {
@@ -60,11 +63,16 @@ pub(in crate::ui) fn draw(
     buf: &mut Canvas,
     hits: &mut HitMap,
 ) {
-    let role = if facts.focus == Focus::Main { Role::Accent } else { Role::Rule };
+    let role = match facts.focus {
+        Focus::Main if is_command(scene) => Role::Warning,
+        Focus::Main => Role::Accent,
+        _ => Role::Rule,
+    };
     let rule = scene.look.glyphs.rule.repeat(usize::from(top.width).saturating_sub(2));
     text::put_text(buf, top.x + 1, top.y, &rule, top.width, scene.style(role));
 
     let mut left: Vec<Label> = focus_chip(scene, facts.focus, top.width).into_iter().collect();
+    left.extend(shell(scene, top.width));
     let settings = settings(scene, bottom.is_empty() && !left.is_empty(), top.width);
     if bottom.is_empty() {
         left.extend(settings);
@@ -115,6 +123,7 @@ fn focus_chip(scene: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
     let (name, context, action, does) = match focus {
         Focus::Main => return None,
         Focus::Browse => ("transcript", Context::Browse, Action::Browse, "to return"),
+        Focus::Terminal => ("terminal", Context::Terminal, Action::TypeIntoTerminal, "to return"),
         Focus::Search => ("search", Context::Search, Action::Escape, "to close"),
         Focus::Permission | Focus::Access | Focus::Url => {
             ("request", Context::Main, Action::Complete, "to return")
@@ -130,6 +139,52 @@ fn focus_chip(scene: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
         span.style = span.style.add_modifier(Modifier::REVERSED);
     }
     Some(label)
+}
+
+/// Whether the draft is a command for the user's shell.
+fn is_command(scene: &FrameContext) -> bool {
+    scene.session.draft.starts_with('!')
+}
+
+/// The labels of the user's shell: that the draft is a command and where it runs, the folder if it is not that of the
+/// session, and the outputs that go into the prompt.
+fn shell(scene: &FrameContext, width: u16) -> Vec<Label> {
+    let (session, is_narrow) = (scene.session, width < FULL_COLS);
+    let folder = session.shell.folder.as_deref().map(|folder| {
+        let name = folder
+            .strip_prefix(&session.place.cwd)
+            .map_or_else(|_| scene.path(folder), |below| below.display().to_string());
+        text::truncate_path(&text::one_line(&name), usize::from(width / 3).max(8))
+    });
+    if is_command(scene) {
+        let mut words = "Shell".to_owned();
+        if session.place.far.is_some() {
+            words.push_str(" on this machine");
+        }
+        if let Some(folder) = folder {
+            words.extend([" in ", folder.as_str()]);
+        }
+        if session.draft.starts_with("!!") {
+            words.push_str(if is_narrow { ", attached" } else { ", output goes into the next prompt" });
+        }
+        let mut label = Label::new(scene, Role::Warning, &words, None, 9);
+        for span in &mut label.line.spans {
+            span.style = span.style.add_modifier(Modifier::REVERSED);
+        }
+        return vec![label];
+    }
+    let outputs = if session.draft.contains("@!") { mentions(&session.draft) } else { Vec::new() };
+    let attached = outputs.into_iter().filter_map(|(_, mention)| {
+        let known = session.output_of(output_number(&mention.path)?)?;
+        let state = if known.exit.is_none() { " (running)" } else { "" };
+        let command = text::truncate(&text::one_line(known.command), usize::from(width / 4).max(8));
+        let of = if is_narrow { "" } else { "output of " };
+        let words = format!("@{}: {of}{command}{state}", mention.path);
+        Some(Label::new(scene, Role::Accent, &words, None, 9))
+    });
+    let folder =
+        folder.map(|folder| Label::new(scene, Role::TextDim, &format!("shell in {folder}"), None, 2));
+    attached.take(MOST_OUTPUTS).chain(folder).collect()
 }
 
 /// The labels of mode and model.

@@ -84,7 +84,11 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
         Hit::Composer => {
             view.composer.click(at);
             // `Browse` toggles: this moves the focus back to the composer.
-            if dialogs::base_focus(state) == Focus::Browse { vec![Action::Browse] } else { Vec::new() }
+            match dialogs::base_focus(state) {
+                Focus::Browse => vec![Action::Browse],
+                Focus::Terminal => vec![Action::TypeIntoTerminal],
+                _ => Vec::new(),
+            }
         }
         // The action follows on release.
         Hit::Transcript => {

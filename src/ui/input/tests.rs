@@ -127,6 +127,45 @@ fn enter_after_a_backslash_inserts_a_line_break() {
 }
 
 #[test]
+fn a_command_runs_only_if_all_of_it_was_visible() {
+    let mut rig = Rig::new(fixture::ready());
+    let draft = |rig: &mut Rig, text: &str| {
+        rig.view.apply(crate::app::ViewCommand::SetDraft(text.into()));
+        rig.stage.session(|session| session.draft = text.into());
+    };
+    draft(&mut rig, "!ls -l");
+    assert!(matches!(rig.key(KeyCode::Enter).as_slice(), [Event::Message(_)]), "it was not drawn yet");
+    rig.draw();
+    assert_eq!(rig.key(KeyCode::Enter), [Event::RunCommand("!ls -l".into())]);
+    draft(&mut rig, &format!("!ls\n{}rm x", "\n".repeat(20)));
+    rig.draw();
+    assert!(matches!(rig.key(KeyCode::Enter).as_slice(), [Event::Message(_)]), "lines are hidden");
+    draft(&mut rig, "!echo \u{202e}x");
+    rig.draw();
+    assert!(matches!(rig.key(KeyCode::Enter).as_slice(), [Event::Message(_)]), "a character is invisible");
+    draft(&mut rig, " !ls");
+    rig.draw();
+    assert_eq!(rig.key(KeyCode::Enter), act(Action::Submit));
+}
+
+#[test]
+fn keys_and_pastes_go_to_the_terminal_that_has_them() {
+    let mut stage = fixture::ready();
+    stage.session(|session| session.shell.typing = Some(crate::model::TerminalId::of_user("1", 1)));
+    let mut rig = Rig::new(stage);
+    assert!(rig.shown.contains("Focus: terminal · Ctrl+] to return"), "{}", rig.shown);
+    let bytes = |text: &str| vec![Event::TypeIn(TerminalInput::Bytes(text.into()))];
+    assert_eq!(rig.key(KeyCode::Char('q')), bytes("q"));
+    assert_eq!(rig.key(KeyCode::Esc), bytes("\u{1b}"));
+    assert_eq!(rig.key_with(KeyCode::Char('q'), KeyModifiers::CONTROL), bytes("\u{11}"));
+    let paste = meaning(rig.send(&Terminal::Paste("a b".into())));
+    assert_eq!(paste, [Event::TypeIn(TerminalInput::Paste("a b".into()))]);
+    let leave = rig.key_with(KeyCode::Char(']'), KeyModifiers::CONTROL);
+    assert_eq!(leave, act(Action::TypeIntoTerminal));
+    assert_eq!(rig.view.composer.text(), "");
+}
+
+#[test]
 fn word_keys_edit_text_and_act_only_in_an_empty_prompt() {
     let alt = KeyModifiers::ALT;
     let mut rig = Rig::new(fixture::ready());

@@ -314,6 +314,7 @@ pub fn reply(state: &State, line: &str) -> Reply {
         Focus::Form => fill(state, line),
         // These have no plain-text form.
         Focus::Browse
+        | Focus::Terminal
         | Focus::Search
         | Focus::Changes
         | Focus::Queue

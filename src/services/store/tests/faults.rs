@@ -388,7 +388,7 @@ fn commands_of_a_dead_parlor_are_stopped_with_their_sessions() {
         let pty = portable_pty::native_pty_system().openpty(portable_pty::PtySize::default()).unwrap();
         let start = Start::find(StartedBy::Agent, "sh", None, &[]).unwrap();
         let start = start.args(["-c", "env -i sleep 600 & echo $!; exec sleep 600"]);
-        let mut builder = start.in_shell_line("exec \"$@\"", "sh".as_ref(), &[]);
+        let mut builder = start.in_shell_line("exec \"$@\"", "sh".as_ref(), &[], false);
         builder.env(PARLOR_RUN, run);
         let child = pty.slave.spawn_command(builder).unwrap();
         let mut lines = BufReader::new(pty.master.try_clone_reader().unwrap()).lines();

@@ -130,3 +130,27 @@ fn modes_are_coloured_by_what_they_ask() {
         }
     }
 }
+
+#[test]
+fn a_command_in_the_composer_is_marked_with_its_folder() {
+    let with = |draft: &str, folder: Option<&str>, size| {
+        let mut stage = ready();
+        stage.session(|session| {
+            session.draft = draft.to_owned();
+            session.shell.folder = folder.map(|folder| session.place.cwd.join(folder));
+        });
+        let mut view = stage.view();
+        view.apply(crate::app::ViewCommand::SetDraft(draft.to_owned()));
+        text(&stage.draw(&mut view, &theme("dark"), size))
+    };
+    for size in [(40, 12), (80, 24), (200, 60)] {
+        let rows = with("!ls", Some("sub/dir"), size);
+        assert!(rows.contains(" Shell in sub/dir ") && rows.contains("› !ls"), "{rows}");
+        let rows = with("hello", Some("sub/dir"), size);
+        assert!(!rows.contains(" Shell") && rows.contains("› hello"), "{rows}");
+    }
+    let rows = with("!!ls", None, (80, 24));
+    assert!(rows.contains(" Shell, output goes into the next prompt "), "{rows}");
+    let rows = with("hello", Some("sub/dir"), (80, 24));
+    assert!(rows.contains(" shell in sub/dir "), "{rows}");
+}

@@ -162,6 +162,7 @@ proptest! {
             dropped_bytes: 0,
             exit: None,
             is_ours: true,
+            number: None,
             began: start(),
             took: None,
         });

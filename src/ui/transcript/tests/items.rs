@@ -278,6 +278,7 @@ fn commands() {
         dropped_bytes: 0,
         exit: None,
         is_ours: true,
+        number: None,
         began: start(),
         took: None,
     };

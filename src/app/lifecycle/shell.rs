@@ -1,0 +1,209 @@
+//! Commands that the user types: starting and stopping them, typing into them, and their output in prompts.
+//!
+//! `services::terminals` runs them on this machine, also if the agent is on another one.
+//! Invariants: a command is run only by [`run`], which is called with the text that the user has seen; the agent gets
+//! its output only in a prompt that mentions it; the agent's roots do not depend on its folder.
+
+use std::time::{Duration, Instant};
+
+use super::call;
+use crate::app::session::access;
+use crate::app::state::lookup;
+use crate::app::{Effect, Session, SessionPhase, State, TerminalView, TimerId, ViewCommand};
+use crate::model::{
+    Access, AccessOutcome, AccessRecord, AllowedBy, CommandAccess, CommandOutput, LAST_OUTPUT, SessionKey,
+    TerminalId, TerminalInput, TerminalJob, mention_text, mentions, output_name, output_number,
+};
+
+/// Columns of a terminal before the size of the screen is known, and their bounds.
+const COLS: u16 = 120;
+const LEAST_COLS: u16 = 20;
+const MOST_COLS: u16 = 240;
+
+/// Maximum number of the user's commands that run in a session.
+const MOST_RUNNING: usize = 16;
+
+/// How long keys must pause after the end of a command until they go to the prompt again: the rest of what was typed,
+/// possibly a password, must not become a draft.
+const PAUSE: Duration = Duration::from_millis(600);
+
+/// Why no command can be run in a session.
+pub fn obstacle(session: &Session) -> Option<&'static str> {
+    match session.phase {
+        _ if session.parent.is_some() => Some("Commands run in the parent session."),
+        _ if session.read_only.is_some() => Some("The session is open read-only. Resume it to run commands."),
+        SessionPhase::NoAgent => Some("No session is open. Select an agent first."),
+        SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => {
+            Some("The session is not open yet. Run the command when it is.")
+        }
+        _ if session.shell.running.len() >= MOST_RUNNING => Some("Too many commands are running. Stop one."),
+        _ => None,
+    }
+}
+
+/// Runs a command line. `attaches`: its output goes into the next prompt, as a mention in the draft.
+pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, fx: &mut Vec<Effect>) {
+    let cols = state.screen.map_or(COLS, |screen| screen.output_cols).clamp(LEAST_COLS, MOST_COLS);
+    let is_active = state.active == key;
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let known = session.terminals.values().filter_map(|view| view.number).max();
+    let number = known.unwrap_or(0).max(session.shell.last_number).saturating_add(1);
+    session.shell.last_number = number;
+    let folder = session.place.cwd.clone();
+    fx.push(Effect::Terminal(TerminalJob::Shell { session: key, number, line, folder, cols }));
+    if attaches && is_active {
+        session.draft = mention_of(number);
+        fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+    }
+}
+
+/// A mention of an output as it begins a draft.
+fn mention_of(number: u32) -> String {
+    format!("{} ", mention_text(&output_name(number)))
+}
+
+/// A command was started, or failed to start.
+pub(in crate::app) fn on_started(
+    state: &mut State,
+    (key, number): (SessionKey, u32),
+    command: CommandAccess,
+    result: Result<TerminalId, String>,
+    now: Instant,
+    fx: &mut Vec<Effect>,
+) {
+    let is_active = state.active == key;
+    let Some(session) = state.sessions.get_mut(&key) else {
+        fx.extend(result.ok().map(|id| Effect::Terminal(TerminalJob::Release(id))));
+        return;
+    };
+    let (line, cwd) = (command.line.clone(), command.cwd.clone());
+    let record = AccessRecord::new(Access::Run(command), AccessOutcome::Allowed(AllowedBy::Typed));
+    match result {
+        Ok(id) => {
+            let view = TerminalView {
+                command: Some(line),
+                cwd: Some(cwd),
+                number: Some(number),
+                ..TerminalView::new(true, now)
+            };
+            session.terminals.insert(id.clone(), view);
+            session.shell.running.push(id.clone());
+            access::add(session, AccessRecord { terminal: Some(id), ..record }, now);
+        }
+        Err(error) => {
+            access::add(session, AccessRecord { error: Some(error), ..record }, now);
+            // There is no output to send.
+            if let Some(rest) = session.draft.strip_prefix(&mention_of(number)) {
+                session.draft = rest.to_owned();
+                if is_active {
+                    fx.push(Effect::View(ViewCommand::SetDraft(session.draft.clone())));
+                }
+            }
+        }
+    }
+}
+
+/// A command of the user or of an agent has ended.
+pub(in crate::app) fn on_ended(session: &mut Session, id: &TerminalId, fx: &mut Vec<Effect>) {
+    let running = &mut session.shell.running;
+    if let Some(at) = running.iter().position(|other| other == id) {
+        running.remove(at);
+        fx.push(Effect::Terminal(TerminalJob::Release(id.clone())));
+    }
+    if session.shell.typing.as_ref() == Some(id) {
+        fx.push(Effect::Timer(TimerId::TypedInto(session.key), PAUSE));
+    }
+}
+
+/// The keys return from a terminal whose command has ended, once they pause.
+pub(in crate::app) fn on_pause(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let is_quiet = state.last_input.is_none_or(|last| now.saturating_duration_since(last) >= PAUSE);
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(id) = &session.shell.typing else { return };
+    if session.terminals.get(id).is_some_and(|view| view.exit.is_none()) {
+        return;
+    }
+    if is_quiet {
+        session.shell.typing = None;
+    } else {
+        fx.push(Effect::Timer(TimerId::TypedInto(key), PAUSE));
+    }
+}
+
+/// Moves the keys to the terminal of the selected item, or of the only running command, or back from it.
+pub fn toggle_typing(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if session.shell.typing.take().is_some() {
+        return;
+    }
+    let marked = session.selected.and_then(|item| session.running_terminal(item));
+    let Some(id) = marked.or_else(|| session.shell.running.last().cloned()) else {
+        call::flash(state, "No running command accepts input.", fx);
+        return;
+    };
+    if !session.is_users(&id) && !state.setup.policy.command_input {
+        let words = "Commands of agents have no input. `command_input` in the configuration allows it.";
+        call::flash(state, words, fx);
+        return;
+    }
+    session.shell.typing = Some(id);
+}
+
+/// Types into the terminal that has the keys.
+pub fn type_in(state: &State, key: SessionKey, input: TerminalInput, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    if let Some(id) = session.typing()
+        && session.terminals.get(id).is_some_and(|view| view.exit.is_none())
+    {
+        fx.push(Effect::Terminal(TerminalJob::Input(id.clone(), input)));
+    }
+}
+
+/// Stops the command that Escape stops. Returns whether there is one.
+pub fn stop(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) -> bool {
+    let key = lookup::root_of(state, key);
+    let stopped = state.sessions.get(&key).and_then(Session::command_to_stop).map(|(id, _)| id.clone());
+    fx.extend(stopped.iter().cloned().map(|id| Effect::Terminal(TerminalJob::Kill(id))));
+    stopped.is_some()
+}
+
+/// Stops the commands of a session that is being closed.
+pub(in crate::app) fn close(session: &Session, fx: &mut Vec<Effect>) {
+    if session.shell.last_number > 0 {
+        fx.push(Effect::Terminal(TerminalJob::CloseShell(session.key)));
+    }
+}
+
+/// Why a prompt cannot be sent yet: the output of a command that it contains is not complete.
+pub(super) fn unfinished(state: &State, key: SessionKey, text: &str) -> Option<String> {
+    let session = state.sessions.get(&key).filter(|_| text.contains("@!"))?;
+    let known = mentions(text).into_iter().find_map(|(_, mention)| {
+        let known = session.output_of(output_number(&mention.path)?)?;
+        known.exit.is_none().then(|| known.command.to_owned())
+    })?;
+    Some(format!("Not sent: {known} is still running."))
+}
+
+/// The outputs that a prompt mentions.
+pub(super) fn outputs(session: &Session, text: &str) -> Vec<CommandOutput> {
+    let mut outputs: Vec<CommandOutput> = Vec::new();
+    for (_, mention) in mentions(text) {
+        if mention.lines.is_some() || outputs.iter().any(|known| known.name == mention.path) {
+            continue;
+        }
+        let known = match output_number(&mention.path) {
+            Some(number) => session.output_of(number),
+            None if mention.path == LAST_OUTPUT => session.last_output(),
+            None => continue,
+        };
+        outputs.extend(known.map(|known| CommandOutput {
+            name: mention.path,
+            command: known.command.to_owned(),
+            cwd: known.cwd.cloned(),
+            exit: known.exit,
+            output: known.output.to_vec(),
+            is_cut: known.is_cut,
+        }));
+    }
+    outputs
+}

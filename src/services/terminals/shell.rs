@@ -1,0 +1,243 @@
+//! Commands that the user types: run by the user's shell, with the folder and the environment that the session's
+//! commands before left.
+//!
+//! A script around the command line reports its environment before and after the line, and the final folder, through
+//! a second pseudo terminal. No file and no output ever contains a value.
+//!
+//! Invariant: only differences that a command made are applied, so that a command that ends late does not undo those
+//! of others.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+
+use portable_pty::{PtySize, native_pty_system};
+use rustix::fs::OFlags;
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+
+use super::start::{Running, StartError};
+use crate::program::{EnvChanges, PLAIN_SHELL, Start, StartedBy};
+use crate::services::unix;
+
+/// Rows of the terminal.
+const ROWS: u16 = 40;
+
+/// Maximum size of a reported environment.
+const MAX_REPORT_BYTES: usize = 4 << 20;
+
+/// Shells with the syntax of a POSIX shell; `fish` has its own.
+const POSIX_SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "zsh"];
+
+/// A pager would need a screen of its own; the transcript scrolls instead.
+const ENV: &[(&str, &str)] = &[("TERM", "xterm-256color"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
+
+/// Follow the environment before the line, and everything. No variable looks like this, because it has no `=`.
+const BEGIN_MARK: &[u8] = b"\x01";
+const END_MARK: &[u8] = b"\x04";
+
+/// What the session's commands have left for the next one.
+#[derive(Default)]
+pub(super) struct ShellState {
+    pub(super) folder: Option<PathBuf>,
+    changes: EnvChanges,
+}
+
+// Values may be secrets.
+impl std::fmt::Debug for ShellState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShellState").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl ShellState {
+    /// The folder of the next command: the last one if it still exists.
+    pub(super) fn folder_or(&self, first: PathBuf) -> PathBuf {
+        self.folder.clone().filter(|folder| folder.is_dir()).unwrap_or(first)
+    }
+
+    /// Applies what a command changed.
+    pub(super) fn apply(&mut self, left: Left, began_in: &Path) {
+        if left.folder != began_in {
+            self.folder = Some(left.folder);
+        }
+        self.changes.extend(left.changes);
+    }
+}
+
+/// What a command has left.
+pub(super) struct Left {
+    pub(super) folder: PathBuf,
+    changes: EnvChanges,
+}
+
+/// Receives the report of a command.
+pub(super) struct Report {
+    /// The terminal that the script writes to.
+    terminal: File,
+    reader: JoinHandle<Vec<u8>>,
+}
+
+impl Report {
+    /// Opens the way for a report; returns it with the name for the script.
+    fn open() -> io::Result<(Self, PathBuf)> {
+        let other = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
+        let pty = native_pty_system().openpty(PtySize::default()).map_err(|error| other(&error))?;
+        let name = pty.master.tty_name().ok_or_else(|| other(&"the terminal has no name"))?;
+        let flags = OFlags::NOCTTY.bits().cast_signed();
+        let terminal = File::options().read(true).write(true).custom_flags(flags).open(&name)?;
+        let mut modes = tcgetattr(&terminal)?;
+        modes.make_raw();
+        tcsetattr(&terminal, OptionalActions::Now, &modes)?;
+        let from = pty.master.try_clone_reader().map_err(|error| other(&error))?;
+        let reader = thread::Builder::new().name("shell report".to_owned()).spawn(move || {
+            // The terminal exists as long as its master is open.
+            let _master = pty.master;
+            read_report(from)
+        })?;
+        Ok((Self { terminal, reader }, name))
+    }
+
+    /// Returns what the command has left; to be called when the shell has ended.
+    pub(super) fn finish(mut self) -> Option<Left> {
+        self.terminal.write_all(&[END_MARK, b"\0"].concat()).ok()?;
+        parse(&self.reader.join().ok()?)
+    }
+}
+
+/// Reads until the mark of the end.
+fn read_report(mut from: Box<dyn Read + Send>) -> Vec<u8> {
+    let mut report = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let len = match from.read(&mut buffer) {
+            Ok(0) => return report,
+            Ok(len) => len,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return report,
+        };
+        let bytes = buffer.get(..len).unwrap_or_default();
+        let is_end = {
+            let tail: Vec<u8> = report.iter().rev().take(2).rev().chain(bytes).copied().collect();
+            tail.ends_with(b"\0\x04\0") || tail == b"\x04\0"
+        };
+        if report.len() < MAX_REPORT_BYTES || is_end {
+            report.extend_from_slice(bytes);
+        }
+        if is_end {
+            return report;
+        }
+    }
+}
+
+/// Parses the variables before the line, the mark, the folder, the variables after it, and the end mark.
+fn parse(report: &[u8]) -> Option<Left> {
+    let report = report.strip_suffix(&[END_MARK, b"\0"].concat()[..])?;
+    let mut entries = report.split(|byte| *byte == 0);
+    let before: Vec<&[u8]> = entries.by_ref().take_while(|entry| *entry != BEGIN_MARK).collect();
+    let folder = PathBuf::from(OsString::from_vec(entries.next()?.to_vec()));
+    if !folder.is_absolute() {
+        return None;
+    }
+    let (before, after) = (variables(before.into_iter()), variables(entries));
+    let mut changes = EnvChanges::new();
+    // Without the list after the line, nothing is known.
+    if !after.is_empty() {
+        let removed = before.keys().filter(|name| !after.contains_key(*name));
+        changes.extend(removed.map(|name| (name.clone(), None)));
+        let changed = after.iter().filter(|(name, value)| before.get(*name) != Some(value));
+        changes.extend(changed.map(|(name, value)| (name.clone(), Some(value.clone()))));
+    }
+    Some(Left { folder, changes })
+}
+
+fn variables<'a>(entries: impl Iterator<Item = &'a [u8]>) -> BTreeMap<OsString, OsString> {
+    let own = |name: &[u8]| {
+        matches!(name, b"_" | b"PWD" | b"SHLVL")
+            || name.starts_with(b"PARLOR_")
+            || name.starts_with(b"_parlor")
+    };
+    entries
+        .filter_map(|entry| {
+            let at = memchr::memchr(b'=', entry).filter(|at| *at > 0)?;
+            Some((entry.get(..at)?, entry.get(at + 1..)?))
+        })
+        .filter(|(name, _)| !own(name))
+        .map(|(name, value)| (OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(value).to_owned()))
+        .collect()
+}
+
+/// Starts a command line in a folder. The report is missing if there is no way to get one.
+pub(super) fn start(
+    shell: &Path,
+    line: &str,
+    folder: &Path,
+    cols: u16,
+    state: &EnvChanges,
+) -> Result<(Running, Option<Report>), StartError> {
+    let system = |error: &dyn std::fmt::Display| StartError::System(error.to_string());
+    if !folder.is_dir() {
+        return Err(StartError::NoFolder(folder.to_owned()));
+    }
+    let (shell, is_fish) = usable(shell);
+    let (report, name) = Report::open().map(|(report, name)| (Some(report), name)).unwrap_or_default();
+    let script = script(line, &name, is_fish);
+    let found = Start::find(StartedBy::User, &shell, Some(folder), &[]);
+    let start = found.map_err(|_| StartError::NoProgram(shell))?;
+    let start = start.with_changes(state).args([OsStr::new("-c"), &script]).tied_to_this_run();
+    let size = PtySize { rows: ROWS, cols, ..PtySize::default() };
+    let pty = native_pty_system().openpty(size).map_err(|error| system(&error))?;
+    let builder = start.in_shell_line("exec \"$@\"", PLAIN_SHELL.as_ref(), ENV, true);
+    let output = pty.master.try_clone_reader().map_err(|error| system(&error))?;
+    let input = pty.master.take_writer().map_err(|error| system(&error))?;
+    let child = pty.slave.spawn_command(builder).map_err(|error| system(&error))?;
+    let leader = child.process_id().and_then(unix::process_id);
+    let leader = leader.ok_or_else(|| StartError::System("no process id".to_owned()))?;
+    Ok((Running { leader, output, input: Some(input) }, report))
+}
+
+impl ShellState {
+    /// The changes of the environment for the next command.
+    pub(super) fn changes(&self) -> EnvChanges {
+        self.changes.clone()
+    }
+}
+
+/// The user's shell if its syntax is known, otherwise `sh`; and whether it is fish.
+fn usable(shell: &Path) -> (String, bool) {
+    let name = shell.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let path = shell.to_str().filter(|_| shell.is_absolute() && shell.is_file());
+    match (path, name) {
+        (Some(path), "fish") => (path.to_owned(), true),
+        (Some(path), name) if POSIX_SHELLS.contains(&name) => (path.to_owned(), false),
+        _ => (PLAIN_SHELL.to_owned(), false),
+    }
+}
+
+/// The script around a line. The line is text of the script, so that here-documents and comments work.
+fn script(line: &str, report: &Path, is_fish: bool) -> OsString {
+    if report.as_os_str().is_empty() {
+        return line.into();
+    }
+    let report = shell_words::quote(&report.to_string_lossy()).into_owned();
+    if is_fish {
+        // fish parses the entire script first, so that a syntax error of the line would hide its status.
+        let line = line.replace('\\', "\\\\").replace('\'', "\\'");
+        return format!(
+            "function _parlor_left --on-event fish_exit; begin; printf '%s\\0' \"$PWD\"; command env -0; end \
+             >{report} 2>/dev/null; end; begin; command env -0; printf '\\001\\0'; end >{report} 2>/dev/null\n\
+             eval '{line}'\n"
+        )
+        .into();
+    }
+    format!(
+        "_parlor_left() {{ _parlor_status=$?; trap - EXIT; {{ printf '%s\\0' \"$PWD\"; command env -0; }} \
+         >{report} 2>/dev/null; exit \"$_parlor_status\"; }}; trap _parlor_left EXIT; \
+         {{ command env -0; printf '\\001\\0'; }} >{report} 2>/dev/null\n{line}\n"
+    )
+    .into()
+}
