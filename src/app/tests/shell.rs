@@ -82,6 +82,12 @@ fn only_the_event_of_the_key_runs_a_command() {
     let mut app = TestApp::running();
     app.submit("!rm x").end_turn(StopReason::EndTurn);
     app.expect_sent("call prompt \"!rm x\"");
+    let mut app = TestApp::running();
+    app.submit("go on").play(Event::Act(Action::HistoryPrevious));
+    assert!(app.session().prompts.editing().is_some());
+    run(&mut app, "!rm x");
+    app.end_turn(StopReason::EndTurn);
+    assert!(app.sent().contains("call prompt \"!rm x\""), "an edited queued prompt");
 }
 
 #[test]
@@ -304,7 +310,7 @@ fn a_restored_command_is_the_users_and_stays_out_of_a_handover() {
     assert!(session.is_users(&id), "its number continues");
     assert_eq!(session.output_of(1).unwrap().command, "make");
     assert_eq!(handover::offer(&again.state, KEY), None);
-    let text = handover::document(&again.state, KEY).unwrap();
+    let text = handover::document(&again.state, KEY, None).unwrap();
     assert!(text.contains("hello") && !text.contains("make"), "{text}");
     again.fx.clear();
     run(&mut again, "!ls");
