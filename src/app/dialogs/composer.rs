@@ -270,7 +270,10 @@ pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec
     let line = line.strip_prefix('!').unwrap_or(line).trim().to_owned();
     let Some(session) = state.sessions.get_mut(&state.active).filter(|_| !state.is_quitting) else { return };
     let key = session.key;
-    if let Some(why) = operations::shell_obstacle(session) {
+    if session.prompts.editing().is_some() {
+        // A queued prompt is sent to the agent.
+        submit(state, now, fx);
+    } else if let Some(why) = operations::shell_obstacle(session) {
         say(state, why, fx);
     } else if line.is_empty() {
         say(state, "Type a command after the exclamation mark.", fx);

@@ -82,6 +82,12 @@ fn only_the_event_of_the_key_runs_a_command() {
     let mut app = TestApp::running();
     app.submit("!rm x").end_turn(StopReason::EndTurn);
     app.expect_sent("call prompt \"!rm x\"");
+    let mut app = TestApp::running();
+    app.submit("go on").play(Event::Act(Action::HistoryPrevious));
+    assert!(app.session().prompts.editing().is_some());
+    run(&mut app, "!rm x");
+    app.end_turn(StopReason::EndTurn);
+    assert!(app.sent().contains("call prompt \"!rm x\""), "an edited queued prompt");
 }
 
 #[test]

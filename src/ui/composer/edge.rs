@@ -143,7 +143,7 @@ fn focus_chip(scene: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
 
 /// Whether the draft is a command for the user's shell.
 fn is_command(scene: &FrameContext) -> bool {
-    scene.session.draft.starts_with('!')
+    scene.session.draft.starts_with('!') && scene.session.prompts.editing().is_none()
 }
 
 /// The labels of the user's shell: that the draft is a command and where it runs, the folder if it is not that of the
