@@ -392,7 +392,8 @@ proptest! {
 
 #[test]
 fn a_plan_to_approve_is_shown_once_and_completely() {
-    let plan = (1..=30).map(|step| format!("{step}. step {step} of the plan\n")).collect::<String>();
+    let steps: Vec<String> = (1..=30).map(|step| format!("{step}. step {step} of the plan")).collect();
+    let plan = steps.join("\n");
     let tool = json!({"toolCallId": "t", "title": "Approve Plan", "kind": "switch_mode",
         "rawInput": {"plan": plan, "planFilePath": "/h/plan.md"},
         "content": [{"type": "content", "content": {"type": "text", "text": plan.trim()}}]});
