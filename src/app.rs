@@ -38,8 +38,8 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, ItemId, LineEdit, RecordedSession, Reply, ServiceEvent,
-    SessionKey, Severity, StoreNews, Target,
+    Action, AgentEvent, Anomaly, AnomalyKind, ConnId, CopyContent, CopyJob, ItemId, LineEdit,
+    RecordedSession, Reply, ServiceEvent, SessionKey, Severity, StoreNews, Target,
 };
 
 /// An input of the app.
@@ -56,6 +56,8 @@ pub enum Event {
     Mention(Option<(Range<usize>, String)>),
     /// The argument of a slash command that is to be completed as a path: its bytes in the draft, and the path so far.
     Argument(Range<usize>, String),
+    /// The user has copied this text in the prompt.
+    Copy(String),
     /// An edit of the line in the top dialog.
     Line(LineEdit),
     /// A message of the key routing for the status line.
@@ -224,6 +226,10 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Draft(text) => dialogs::on_draft(state, text, fx),
         Event::Mention(typed) => dialogs::on_mention(state, typed, fx),
         Event::Argument(range, path) => dialogs::on_argument(state, (range, path), fx),
+        Event::Copy(text) => {
+            let what = "the yanked text".to_owned();
+            fx.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
+        }
         Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
         Event::Message(text) => lifecycle::call::flash(state, text, fx),
         Event::Open(target) => dialogs::on_open(state, target, fx),

@@ -44,6 +44,8 @@ pub enum Context {
     EmptyPrompt,
     /// Editing the prompt: keys that `Main` does not bind.
     Composer,
+    /// `Main` directly after deleted text was inserted; unbound keys are looked up in `Main`.
+    AfterYank,
     /// The transcript while it has the focus; unbound keys are looked up in `Main`.
     Browse,
     /// The search bar.
@@ -79,6 +81,7 @@ impl Context {
         Self::Main,
         Self::EmptyPrompt,
         Self::Composer,
+        Self::AfterYank,
         Self::Selection,
         Self::Browse,
         Self::Search,
@@ -100,6 +103,7 @@ impl Context {
             Self::Main => "main",
             Self::EmptyPrompt => "empty-prompt",
             Self::Composer => "composer",
+            Self::AfterYank => "after-yank",
             Self::Browse => "browse",
             Self::Search => "search",
             Self::List => "list",
@@ -122,6 +126,7 @@ impl Context {
             Self::Main => "Prompt and transcript",
             Self::EmptyPrompt => "Empty prompt",
             Self::Composer => "Prompt text",
+            Self::AfterYank => "After inserting deleted text",
             Self::Browse => "Browsing the transcript",
             Self::Search => "Search",
             Self::List => "Lists",
@@ -144,6 +149,7 @@ impl Context {
             Self::Main => &[Self::Main, Self::Composer, Self::Global],
             Self::EmptyPrompt => &[Self::EmptyPrompt, Self::Main, Self::Composer, Self::Global],
             Self::Composer => &[Self::Composer],
+            Self::AfterYank => &[Self::AfterYank, Self::Main, Self::Composer, Self::Global],
             Self::Browse => &[Self::Browse, Self::Main, Self::Global],
             Self::Search => &[Self::Search, Self::Global],
             Self::List => &[Self::List, Self::Global],
@@ -167,6 +173,7 @@ impl Context {
             self,
             Self::Main
                 | Self::Composer
+                | Self::AfterYank
                 | Self::Search
                 | Self::List
                 | Self::Sessions

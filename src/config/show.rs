@@ -52,6 +52,7 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.value("policy.ask_writes", "ask_writes", config.policy.ask_writes);
     out.value("policy.ask_commands", "ask_commands", config.policy.ask_commands);
     out.head("[ui]");
+    out.value("ui.editing", "editing", config.editing.as_str());
     out.value("ui.mouse", "mouse", config.mouse);
     out.value("ui.copy_on_select", "copy_on_select", config.copy_on_select);
     match config.hyperlinks {

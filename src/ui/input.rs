@@ -14,7 +14,7 @@ mod mouse;
 
 use std::time::Instant;
 
-use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{Event as Terminal, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, FieldState, OpenRequestKind, State};
@@ -23,7 +23,7 @@ use crate::config::keymap::sequence::label;
 use crate::config::keymap::{Context, Keymap, Lookup};
 use crate::model::{Action, FieldKind, LineEdit};
 
-use super::composer::{clean, types_letter};
+use super::composer::{VimKey, clean, types_letter};
 use super::modals;
 use super::transcript::TranscriptView;
 use super::view_state::ViewState;
@@ -81,6 +81,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         if modals::takes_keys(state, now) { dialogs::focus(state) } else { dialogs::base_focus(state) };
     let (context, takes_text) = match focus {
         Focus::Main if view.composer.is_empty() => (Context::EmptyPrompt, true),
+        Focus::Main if view.composer.has_yanked() => (Context::AfterYank, true),
         Focus::Main => (Context::Main, true),
         Focus::Browse => (Context::Browse, false),
         Focus::Search => (Context::Search, true),
@@ -107,6 +108,12 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     if !focus.is_dialog()
         && view.pending.is_none()
         && let Some(events) = on_selection_key(key, view, keymap)
+    {
+        return events;
+    }
+    if focus == Focus::Main
+        && view.pending.is_none()
+        && let Some(events) = on_vim_key(key, state, view)
     {
         return events;
     }
@@ -146,6 +153,26 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         }
     };
     message.into_iter().chain(events).collect()
+}
+
+/// A key of vim mode.
+fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec<Event>> {
+    let handled = view.composer.vim_key(key)?;
+    let edited = draft(view);
+    Some(match handled {
+        VimKey::History { is_up: true } => vec![Event::Act(Action::HistoryPrevious)],
+        VimKey::History { is_up: false } => vec![Event::Act(Action::HistoryNext)],
+        VimKey::Copy(text) => vec![edited, Event::Copy(text)],
+        // Escape closes the completions, too. Nothing else must be closed by it.
+        VimKey::Done
+            if key.code == KeyCode::Esc
+                && dialogs::focus(state) == Focus::Main
+                && !dialogs::completions(state).is_empty() =>
+        {
+            vec![edited, Event::Act(Action::Escape)]
+        }
+        VimKey::Done => vec![edited],
+    })
 }
 
 /// The result of looking up a key.
@@ -251,6 +278,17 @@ fn on_main_key(
     }
     match action {
         Action::Submit if view.composer.break_at_backslash() => vec![draft(view)],
+        Action::Submit => {
+            view.composer.start_typing();
+            if dialogs::completions(state).is_empty() {
+                view.composer.is_full = false;
+            }
+            acted(action, view)
+        }
+        Action::Escape if view.composer.is_full && dialogs::completions(state).is_empty() => {
+            view.composer.is_full = false;
+            Vec::new()
+        }
         Action::NewLine => {
             view.composer.new_line();
             vec![draft(view)]
@@ -327,6 +365,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
             | Focus::Attention => false,
         };
         if is_request(dialogs::focus(state)) {
+            view.composer.prepare_paste();
             return if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() };
         }
         let line = clean(text);
@@ -335,6 +374,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
     if dialogs::base_focus(state) == Focus::Search {
         return vec![Event::Line(LineEdit::Insert(clean(text)))];
     }
+    view.composer.prepare_paste();
     if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() }
 }
 
