@@ -172,8 +172,9 @@ impl Composer {
     /// Inserts text at the cursor as one undo step.
     pub fn insert(&mut self, text: &str) -> bool {
         let clean = clean(text);
+        let is_change = !clean.is_empty() && self.area.insert_str(clean);
         self.forget();
-        !clean.is_empty() && self.area.insert_str(clean)
+        is_change
     }
 
     /// Inserts a line break.
@@ -541,7 +542,7 @@ mod tests {
         assert_eq!(composer.act(Action::DeleteToLineStart, false), Some(true));
         assert_eq!(composer.text(), "");
         assert_eq!(composer.act(Action::Yank, false), Some(true));
-        assert_eq!(composer.text(), "one ");
+        assert_eq!(composer.text(), "one two", "deletions in sequence are one");
     }
 
     #[test]

@@ -114,7 +114,7 @@ actions! {
     DeleteToLineEnd, "delete-to-line-end", HIDDEN, "Delete to end of line", "";
     Yank, "yank", HIDDEN, "Insert deleted text", "";
     YankPop, "yank-pop", HIDDEN, "Insert earlier deleted text instead", "";
-    Transpose, "transpose-characters", HIDDEN, "Swap characters", "";
+    Transpose, "transpose", HIDDEN, "Swap characters", "";
     UppercaseWord, "uppercase-word", HIDDEN, "Word to upper case", "";
     LowercaseWord, "lowercase-word", HIDDEN, "Word to lower case", "";
     CapitalizeWord, "capitalize-word", HIDDEN, "Capitalize word", "";

@@ -40,7 +40,7 @@ fn escape_in_insert_mode_closes_the_completions_too() {
 fn enter_in_normal_mode_sends_and_starts_insert_mode() {
     let mut rig = normal_mode("one");
     assert_eq!(rig.key(KeyCode::Enter), act(Action::Submit));
-    assert_eq!(typed(&mut rig, "x"), [Event::Draft("onex".into())]);
+    assert_eq!(typed(&mut rig, "x"), [Event::Draft("onxe".into())]);
 }
 
 #[test]
