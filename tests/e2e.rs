@@ -33,4 +33,5 @@ mod e2e {
     mod terminal;
     mod tty;
     mod typing;
+    mod vim;
 }

@@ -285,6 +285,10 @@ fn on_main_key(
             }
             acted(action, view)
         }
+        Action::StashDraft => {
+            view.composer.start_typing();
+            acted(action, view)
+        }
         Action::Escape if view.composer.is_full && dialogs::completions(state).is_empty() => {
             view.composer.is_full = false;
             Vec::new()

@@ -82,11 +82,11 @@ impl Composer {
         let is_empty = self.is_empty();
         let vim = self.vim.as_ref()?;
         let key = vim_key(key, vim)?;
-        // There is nothing to search; it shows the help.
-        if key == '?' && is_empty && vim.pending().is_empty() && !vim.is_inserting() {
+        let was_inserting = vim.is_inserting();
+        // There is nothing to search: `?` shows the help, and `/` starts a command.
+        if matches!(key, '?' | '/') && is_empty && vim.pending().is_empty() && !was_inserting {
             return None;
         }
-        let was_inserting = vim.is_inserting();
         let mut text = Text { text: self.text(), at: self.offset() };
         let vim = self.vim.as_mut()?;
         let reply = vim.key(key, &mut text);

@@ -37,6 +37,13 @@ fn escape_in_insert_mode_closes_the_completions_too() {
 }
 
 #[test]
+fn stashing_a_prompt_starts_insert_mode() {
+    let mut rig = normal_mode("one");
+    assert_eq!(rig.key_with(KeyCode::Char('s'), CTRL), act(Action::StashDraft));
+    assert_eq!(rig.key_with(KeyCode::Char('r'), CTRL), act(Action::OpenHistory), "in normal mode it is redo");
+}
+
+#[test]
 fn enter_in_normal_mode_sends_and_starts_insert_mode() {
     let mut rig = normal_mode("one");
     assert_eq!(rig.key(KeyCode::Enter), act(Action::Submit));
@@ -72,9 +79,10 @@ fn keys_that_vim_does_not_use_have_their_actions() {
 }
 
 #[test]
-fn question_mark_searches_only_in_a_draft() {
+fn searches_start_only_in_a_draft() {
     let mut rig = normal_mode("");
     assert_eq!(typed(&mut rig, "?"), act(Action::OpenHelp));
+    assert_eq!(typed(&mut rig, "/x"), [Event::Draft("/x".into())], "a command");
     let mut rig = normal_mode("one two one");
     typed(&mut rig, "?two");
     assert_eq!(rig.key(KeyCode::Enter), [Event::Draft("one two one".into())]);
