@@ -38,8 +38,8 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentEvent, Anomaly, AnomalyKind, CommandAccess, ConnId, ItemId, LineEdit, RecordedSession,
-    Reply, ServiceEvent, SessionKey, Severity, StoreNews, Target, TerminalInput,
+    Action, AgentEvent, Anomaly, AnomalyKind, CommandAccess, ConnId, CopyContent, CopyJob, ItemId, LineEdit,
+    RecordedSession, Reply, ServiceEvent, SessionKey, Severity, StoreNews, Target, TerminalInput,
 };
 
 /// An input of the app.
@@ -56,6 +56,8 @@ pub enum Event {
     Mention(Option<(Range<usize>, String)>),
     /// The argument of a slash command that is to be completed as a path: its bytes in the draft, and the path so far.
     Argument(Range<usize>, String),
+    /// The user has copied this text in the prompt.
+    Copy(String),
     /// An edit of the line in the top dialog.
     Line(LineEdit),
     /// The user runs this command, which is the complete text of the composer and was shown.
@@ -230,6 +232,10 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
         Event::Argument(range, path) => dialogs::on_argument(state, (range, path), fx),
         Event::RunCommand(text) => dialogs::on_command_line(state, &text, now, fx),
         Event::TypeIn(input) => lifecycle::operations::type_in(state, state.active, input, fx),
+        Event::Copy(text) => {
+            let what = "the yanked text".to_owned();
+            fx.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
+        }
         Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
         Event::Message(text) => lifecycle::call::flash(state, text, fx),
         Event::Open(target) => dialogs::on_open(state, target, fx),

@@ -51,6 +51,9 @@ pub const IMAGE_WAYS: [&str; 6] = ["auto", "kitty", "iterm2", "sixel", "blocks",
 /// The values of `notify`.
 pub const NOTIFY_WAYS: [&str; 3] = ["auto", "terminal", "off"];
 
+/// The values of `ui.editing`.
+pub const EDITING_STYLES: [&str; 2] = ["emacs", "vim"];
+
 /// Default of `ui.which_key_delay_ms`.
 pub const DEFAULT_WHICH_KEY_DELAY_MS: u64 = 400;
 
@@ -89,6 +92,8 @@ pub struct Config {
     pub policy: PolicyRules,
     /// Key bindings.
     pub keymap: Keymap,
+    /// How the prompt is edited: one of [`EDITING_STYLES`].
+    pub editing: String,
     /// Whether the mouse is captured.
     pub mouse: bool,
     /// Whether a mouse selection is copied on release.
@@ -141,6 +146,7 @@ impl Default for Config {
             callbacks: Callbacks::default(),
             policy: PolicyRules::default(),
             keymap: Keymap::defaults(),
+            editing: "emacs".to_owned(),
             mouse: true,
             copy_on_select: true,
             hyperlinks: None,
@@ -313,6 +319,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
                 "bell",
                 "code_line_numbers",
                 "copy_on_select",
+                "editing",
                 "hyperlinks",
                 "images",
                 "mouse",
@@ -337,6 +344,10 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
         let delay =
             ui.get("which_key_delay_ms").and_then(|value| reader.number("ui.which_key_delay_ms", value, 0));
         config.which_key_delay_ms = delay.unwrap_or(config.which_key_delay_ms);
+        config.editing = ui
+            .get("editing")
+            .and_then(|value| word(&mut reader, "editing", value, &EDITING_STYLES))
+            .unwrap_or(config.editing);
         config.images = ui
             .get("images")
             .and_then(|value| word(&mut reader, "images", value, &IMAGE_WAYS))

@@ -79,6 +79,8 @@ pub struct Launch {
     pub which_key_delay: Duration,
     /// Whether code blocks have line numbers.
     pub numbers_code: bool,
+    /// Whether the prompt is edited with vim keys.
+    pub has_vim_keys: bool,
     /// How the user is notified.
     pub attention: attention::Settings,
     /// The terminal, as detected from the environment.
@@ -189,6 +191,7 @@ impl Loop {
         view.has_motion = !launch.reduced_motion;
         view.which_key_delay = launch.which_key_delay;
         view.numbers_code = launch.numbers_code;
+        view.set_vim(launch.has_vim_keys);
         view.home.clone_from(&launch.home);
         view.copies_on_select = launch.copies_on_select;
         if !launch.has_rich_glyphs {
@@ -592,6 +595,7 @@ impl Loop {
         let Some(canvas) = self.tty.begin() else { return };
         let cursor = ui::draw_into(state, view, theme, canvas);
         self.tty.finish(cursor);
+        self.tty.shape_cursor(ui::cursor_shape(&self.state, &self.view));
         self.clock.frame_drawn(Instant::now());
         self.show_status(now);
         self.pictures.work();

@@ -36,6 +36,7 @@ mod which_key;
 
 pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
+pub use composer::CursorShape;
 pub use input::route;
 pub use tabs::{session_name, terminal_title};
 pub use view_state::ViewState;
@@ -64,6 +65,9 @@ const SIDE_COLS: u16 = 160;
 /// Minimum size; below it only a note is shown.
 const LEAST_COLS: u16 = 20;
 const LEAST_ROWS: u16 = 6;
+
+/// In the full-screen composer, completions are above the cursor from this row on.
+const MOST_ABOVE: u16 = 4;
 
 /// From this height on panels are separated by blank rows.
 const AIRY_ROWS: u16 = 20;
@@ -192,9 +196,9 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     panes.transcript.height = panes.transcript.height.saturating_sub(request_rows);
     let ground = ground(state, session, view, &scene.look, &panes);
     buf.begin(blank, panes.transcript, ground);
-    if session.transcript.items().is_empty() {
+    if session.transcript.items().is_empty() && !is_full(state, view) {
         welcome::draw(&scene, panes.transcript, buf);
-    } else if panes.transcript.height > 0 {
+    } else if panes.transcript.height > 0 && !is_full(state, view) {
         let shown = view.transcripts.entry(state.active).or_default();
         // Dialogs always wrap: the end of a line may be what the user has to see.
         let look = RenderContext { wraps: view.wraps, ..scene.look };
@@ -217,7 +221,13 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     }
     let is_free = modals::takes_keys(state, view.now);
     if !is_free {
-        let above = Rect { height: panes.rule.y.saturating_sub(area.y), ..area };
+        let mut above = Rect { height: panes.rule.y.saturating_sub(area.y), ..area };
+        if let Some(Position { y, .. }) = cursor.filter(|_| is_full(state, view)) {
+            // Above the row of the cursor, or at the end of the composer.
+            let Rect { y: top, .. } = panes.composer;
+            let (y, end) = if y - top >= MOST_ABOVE { (top, y) } else { (y + 1, panes.composer.bottom()) };
+            above = Rect { y, height: end.saturating_sub(y), ..panes.composer };
+        }
         composer::draw_completions(&scene, above, buf, &mut view.hits);
     }
     // The tab bar stays above all dialogs, because a dialog belongs to its tab.
@@ -238,7 +248,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     }
     view.screen = Some(room(&scene, &panes, area.height));
     if let Some(pending) = view.pending.as_ref().filter(|_| lists_keys(view)) {
-        let bottom = if is_free { panes.status.y } else { panes.rule.y };
+        let bottom = if is_free || is_full(state, view) { panes.status.y } else { panes.rule.y };
         let above = Rect { height: bottom.saturating_sub(area.y), ..area };
         which_key::draw(&scene, pending, above, buf, &mut view.hits);
     }
@@ -303,12 +313,19 @@ fn draw_chrome(
     let facts = composer::edge::EdgeFacts {
         focus,
         hidden_rows: view.composer.hidden().unwrap_or_default(),
+        mode: view.composer.mode_label(),
         transcript: view.transcripts.get(&scene.state.active),
         has_plan_count,
     };
     composer::edge::draw(scene, &facts, panes.rule, panes.edge, buf, &mut view.hits);
     status::draw(scene, panes.status, buf, &mut view.hits);
     if dialogs::base_focus(scene.state) == Focus::Search { of_search } else { Some(cursor) }
+}
+
+/// The shape of the cursor: it shows the mode of vim keys while the composer has the focus.
+pub fn cursor_shape(state: &State, view: &ViewState) -> CursorShape {
+    let is_in_composer = modals::key_focus(state, view.now) == Focus::Main;
+    if is_in_composer { view.composer.cursor_shape() } else { CursorShape::Default }
 }
 
 /// Whether something on the screen is animated: a turn is running without waiting for the user, a command of the user
@@ -398,14 +415,21 @@ struct Panes {
     status: Rect,
 }
 
+/// Whether the composer takes the place of the transcript: while nothing else has the focus.
+fn is_full(state: &State, view: &ViewState) -> bool {
+    let has_requests = state.active_session().is_some_and(|session| !session.asks.is_empty());
+    view.composer.is_full && !has_requests && dialogs::base_focus(state) == Focus::Main
+}
+
 /// Lays out the screen. The composer grows at the expense of the transcript, but leaves it a third.
 fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let is_airy = area.height >= AIRY_ROWS;
     let air = u16::from(is_airy);
+    let is_full = is_full(scene.state, view);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
-    let has_side = area.width >= SIDE_COLS && side::is_there(scene, &view.side);
+    let has_side = !is_full && area.width >= SIDE_COLS && side::is_there(scene, &view.side);
     let plan_rows =
-        if has_side && side::has_plan(scene) { 0 } else { plan::rows(scene.session, area.height) };
+        if is_full || has_side && side::has_plan(scene) { 0 } else { plan::rows(scene.session, area.height) };
 
     let tab_rows = u16::from(tabs::is_there(scene));
     let head_rows = tab_rows + 1;
@@ -417,9 +441,11 @@ fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     };
     let status = take(status::rows(scene, area));
     let edge = take(air);
+    let rows_above = area.y + head_rows + 1;
+    let composer_rows = if is_full { edge.y.saturating_sub(rows_above).max(1) } else { composer_rows };
     let composer = take(composer_rows);
     let rule = take(1);
-    let queue_rows = if has_side { 0 } else { queue::rows(scene.session, area.height) };
+    let queue_rows = if has_side || is_full { 0 } else { queue::rows(scene.session, area.height) };
     let queue = (queue_rows > 0).then(|| take(queue_rows));
     let plan = (plan_rows > 0).then(|| take(plan_rows));
     take(u16::from(is_airy && plan_rows > 0));

@@ -34,4 +34,5 @@ mod e2e {
     mod terminal;
     mod tty;
     mod typing;
+    mod vim;
 }

@@ -153,6 +153,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         reduced_motion: config.reduced_motion,
         which_key_delay: Duration::from_millis(config.which_key_delay_ms),
         numbers_code: config.code_line_numbers,
+        has_vim_keys: config.editing == "vim",
         attention: attention::Settings {
             bell: config.bell,
             notify: attention::Notify::of(&config.notify),

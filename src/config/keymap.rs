@@ -44,6 +44,8 @@ pub enum Context {
     EmptyPrompt,
     /// Editing the prompt: keys that `Main` does not bind.
     Composer,
+    /// `Main` directly after deleted text was inserted; unbound keys are looked up in `Main`.
+    AfterYank,
     /// The transcript while it has the focus; unbound keys are looked up in `Main`.
     Browse,
     /// A terminal that keys are typed into: unbound keys go to its command, also those of `Global`.
@@ -81,6 +83,7 @@ impl Context {
         Self::Main,
         Self::EmptyPrompt,
         Self::Composer,
+        Self::AfterYank,
         Self::Selection,
         Self::Browse,
         Self::Terminal,
@@ -103,6 +106,7 @@ impl Context {
             Self::Main => "main",
             Self::EmptyPrompt => "empty-prompt",
             Self::Composer => "composer",
+            Self::AfterYank => "after-yank",
             Self::Browse => "browse",
             Self::Terminal => "terminal",
             Self::Search => "search",
@@ -126,6 +130,7 @@ impl Context {
             Self::Main => "Prompt and transcript",
             Self::EmptyPrompt => "Empty prompt",
             Self::Composer => "Prompt text",
+            Self::AfterYank => "After inserting deleted text",
             Self::Browse => "Browsing the transcript",
             Self::Terminal => "Typing into a terminal",
             Self::Search => "Search",
@@ -149,6 +154,7 @@ impl Context {
             Self::Main => &[Self::Main, Self::Composer, Self::Global],
             Self::EmptyPrompt => &[Self::EmptyPrompt, Self::Main, Self::Composer, Self::Global],
             Self::Composer => &[Self::Composer],
+            Self::AfterYank => &[Self::AfterYank, Self::Main, Self::Composer, Self::Global],
             Self::Browse => &[Self::Browse, Self::Main, Self::Global],
             Self::Terminal => &[Self::Terminal],
             Self::Search => &[Self::Search, Self::Global],
@@ -174,6 +180,7 @@ impl Context {
             Self::Main
                 | Self::Composer
                 | Self::Terminal
+                | Self::AfterYank
                 | Self::Search
                 | Self::List
                 | Self::Sessions

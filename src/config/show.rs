@@ -53,6 +53,7 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.value("policy.ask_commands", "ask_commands", config.policy.ask_commands);
     out.value("policy.command_input", "command_input", config.policy.command_input);
     out.head("[ui]");
+    out.value("ui.editing", "editing", config.editing.as_str());
     out.value("ui.mouse", "mouse", config.mouse);
     out.value("ui.copy_on_select", "copy_on_select", config.copy_on_select);
     match config.hyperlinks {

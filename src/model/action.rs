@@ -24,6 +24,10 @@ pub enum Action {
     Complete,
     /// Opens the prompt in the user's editor.
     EditDraft,
+    /// Puts the prompt aside, or restores one if the prompt is empty.
+    StashDraft,
+    /// Shows the prompt in place of the transcript, or below it.
+    FullComposer,
 
     CursorLeft,
     CursorRight,
@@ -47,6 +51,12 @@ pub enum Action {
     DeleteToLineEnd,
     /// Inserts the text that was deleted last.
     Yank,
+    /// Replaces the inserted text by that of an earlier deletion.
+    YankPop,
+    Transpose,
+    UppercaseWord,
+    LowercaseWord,
+    CapitalizeWord,
     Undo,
     Redo,
 

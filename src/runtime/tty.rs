@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use crossterm::cursor::SetCursorStyle;
 use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
     EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
@@ -19,7 +20,7 @@ use crossterm::{cursor, queue};
 use ratatui::layout::Position;
 
 use super::paint::Painter;
-use crate::ui::Canvas;
+use crate::ui::{Canvas, CursorShape};
 
 /// Whether parlor has the screen; the panic hook and `Drop` must not restore it twice.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
@@ -27,11 +28,15 @@ static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 /// The sequence that removes the terminal's progress display; empty: none is shown.
 static PROGRESS_END: Mutex<String> = Mutex::new(String::new());
 
+/// Whether the shape of the cursor was changed.
+static IS_SHAPED: AtomicBool = AtomicBool::new(false);
+
 /// The terminal while parlor has it. After it was closed, output is discarded; the owner checks [`Tty::is_gone`].
 pub struct Tty {
     painter: Painter,
     mouse: bool,
     follows_colors: bool,
+    shape: CursorShape,
     is_gone: bool,
 }
 
@@ -62,7 +67,8 @@ impl Tty {
         // Terminals that do not support a query may print part of it, which the first frame overwrites.
         take_screen(mouse, follows_colors, &format!("{QUESTIONS}{BACKGROUND_QUESTION}{questions}"))?;
         let (cols, rows) = size().context("cannot read the terminal size")?;
-        Ok(Self { painter: Painter::new(cols, rows), mouse, follows_colors, is_gone: false })
+        let painter = Painter::new(cols, rows);
+        Ok(Self { painter, mouse, follows_colors, shape: CursorShape::Default, is_gone: false })
     }
 
     /// Whether the terminal is closed: a call has failed.
@@ -96,6 +102,16 @@ impl Tty {
         if !frame.is_empty() {
             let written = write(frame);
             self.note(written);
+        }
+    }
+
+    /// Sets the shape of the cursor.
+    pub fn shape_cursor(&mut self, shape: CursorShape) {
+        if self.shape != shape {
+            self.shape = shape;
+            IS_SHAPED.store(true, Ordering::SeqCst);
+            let mut out = io::stdout().lock();
+            self.note(queue!(out, style_of(shape)).and_then(|()| out.flush()));
         }
     }
 
@@ -155,7 +171,17 @@ impl Tty {
         let question = if self.follows_colors { BACKGROUND_QUESTION } else { "" };
         let taken = take_screen(self.mouse, self.follows_colors, question);
         self.note(taken);
+        self.shape = CursorShape::Default;
         self.clear();
+    }
+}
+
+fn style_of(shape: CursorShape) -> SetCursorStyle {
+    match shape {
+        CursorShape::Default => SetCursorStyle::DefaultUserShape,
+        CursorShape::Block => SetCursorStyle::SteadyBlock,
+        CursorShape::Bar => SetCursorStyle::SteadyBar,
+        CursorShape::Underline => SetCursorStyle::SteadyUnderScore,
     }
 }
 
@@ -236,6 +262,9 @@ pub fn restore() -> io::Result<()> {
     let mut out = io::stdout().lock();
     // A panic may hold the lock.
     let progress_end = PROGRESS_END.try_lock().map(|mut end| std::mem::take(&mut *end)).unwrap_or_default();
+    if IS_SHAPED.swap(false, Ordering::SeqCst) {
+        let _ = queue!(out, SetCursorStyle::DefaultUserShape);
+    }
     let written = queue!(
         out,
         EndSynchronizedUpdate,

@@ -7,18 +7,29 @@
 //! Invariants: the text contains no control characters except line breaks and tabs; the cursor is never
 //! inside a grapheme.
 
+mod change;
 pub(super) mod edge;
 mod edits;
+mod history;
+mod kills;
 mod line_break;
+mod vim;
+mod vim_keys;
+
+pub use vim_keys::CursorShape;
+pub(super) use vim_keys::VimKey;
 
 use std::ops::Range;
 
+use change::Histories;
+use kills::Kills;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::widgets::Widget;
 use tui_textarea::{CursorMove, DataCursor, TextArea, WrapMode};
+use vim::Vim;
 
 use crate::app::SessionPhase;
 use crate::app::dialogs::{Completion, CompletionKind, argument_hint, completions, selected_completion};
@@ -52,6 +63,12 @@ pub(super) struct Composer {
     drawn: Option<Drawn>,
     /// Counts what may have changed the text or the cursor.
     rev: u64,
+    histories: Histories,
+    kills: Kills,
+    /// The state of vim keys, if they are enabled.
+    vim: Option<Vim>,
+    /// Whether it takes the place of the transcript.
+    pub is_full: bool,
 }
 
 /// The drawn cells, cached because the text area wraps all of its text whenever it is drawn.
@@ -66,7 +83,17 @@ struct Drawn {
 
 impl Default for Composer {
     fn default() -> Self {
-        Self { area: text_area(vec![String::new()]), place: Rect::default(), rows: None, drawn: None, rev: 0 }
+        Self {
+            area: text_area(vec![String::new()]),
+            place: Rect::default(),
+            rows: None,
+            drawn: None,
+            rev: 0,
+            histories: Histories::default(),
+            kills: Kills::default(),
+            vim: None,
+            is_full: false,
+        }
     }
 }
 
@@ -82,7 +109,8 @@ fn text_area(lines: Vec<String>) -> TextArea<'static> {
     area.set_tab_length(4);
     area.set_cursor_line_style(Style::default());
     area.set_cursor_style(Style::default());
-    area.set_max_histories(500);
+    // `history` has the undo steps.
+    area.set_max_histories(0);
     area
 }
 
@@ -100,50 +128,6 @@ impl Composer {
     /// Whether the prompt is empty.
     pub fn is_empty(&self) -> bool {
         self.area.is_empty()
-    }
-
-    /// Replaces the text and moves the cursor to its end.
-    pub fn set_text(&mut self, text: &str) {
-        let clean = clean(text);
-        self.area = text_area(clean.split('\n').map(str::to_owned).collect());
-        self.area.move_cursor(CursorMove::Bottom);
-        self.area.move_cursor(CursorMove::End);
-        self.forget();
-    }
-
-    /// Clears the text as one undo step.
-    pub fn clear(&mut self) {
-        self.area.select_all();
-        self.area.cut();
-        // The text area cannot select a line of more than 65,535 characters.
-        if !self.area.is_empty() {
-            self.set_text("");
-        }
-        self.forget();
-    }
-
-    /// Replaces the text as an edit that can be undone, and moves the cursor to its end.
-    pub fn replace(&mut self, text: &str) {
-        self.clear();
-        self.insert(text);
-    }
-
-    /// Replaces a byte range of the text and moves the cursor to its end. The edit can be undone.
-    pub fn replace_range(&mut self, range: Range<usize>, text: &str) {
-        let all = self.text();
-        let jump = |area: &mut TextArea<'static>, at: usize| {
-            let head = all.get(..at).unwrap_or(&all);
-            let row = head.matches('\n').count();
-            let col = head.rsplit('\n').next().unwrap_or_default().chars().count();
-            let number = |place: usize| u16::try_from(place).unwrap_or(u16::MAX);
-            area.move_cursor(CursorMove::Jump(number(row), number(col)));
-        };
-        self.area.cancel_selection();
-        jump(&mut self.area, range.start);
-        self.area.start_selection();
-        jump(&mut self.area, range.end);
-        self.area.insert_str(clean(text));
-        self.forget();
     }
 
     /// The mention that is being typed: its bytes in the text, and the path so far.
@@ -187,6 +171,8 @@ impl Composer {
     }
 
     fn forget_drawn(&mut self) {
+        self.clamp_cursor();
+        self.record();
         self.drawn = None;
         self.rev += 1;
     }
@@ -194,8 +180,9 @@ impl Composer {
     /// Inserts text at the cursor as one undo step.
     pub fn insert(&mut self, text: &str) -> bool {
         let clean = clean(text);
+        let is_change = !clean.is_empty() && self.area.insert_str(clean);
         self.forget();
-        !clean.is_empty() && self.area.insert_str(clean)
+        is_change
     }
 
     /// Inserts a line break.
@@ -208,6 +195,9 @@ impl Composer {
     pub fn on_key(&mut self, key: &KeyEvent) -> bool {
         let typed = Chord::of(key).and_then(|chord| chord.typed()).filter(|letter| !letter.is_control());
         if let Some(letter) = typed {
+            if self.vim.as_ref().is_some_and(|vim| !vim.is_inserting()) {
+                self.start_typing();
+            }
             self.area.insert_char(letter);
             self.forget();
         }
@@ -246,7 +236,7 @@ impl Composer {
         self.forget_drawn();
     }
 
-    /// Number of rows at this width, from 1 to [`MOST_ROWS`].
+    /// Number of rows at this width, from 1 to [`MOST_ROWS`], unless it takes the place of the transcript.
     pub fn rows(&mut self, cols: u16) -> u16 {
         if let Some((_, rows)) = self.rows.filter(|(width, _)| *width == cols) {
             return rows;
@@ -305,6 +295,7 @@ impl Composer {
             let mut cells = Buffer::empty(place);
             cells.set_style(place, style);
             (&self.area).render(place, &mut cells);
+            self.style_selection(&mut cells, scene.style(Role::Selection));
             let hidden = self.hidden_rows(height);
             self.drawn = Some(Drawn { style, cells, cursor: self.cursor_place(place), hidden });
         }
@@ -565,7 +556,7 @@ mod tests {
         assert_eq!(composer.act(Action::DeleteToLineStart, false), Some(true));
         assert_eq!(composer.text(), "");
         assert_eq!(composer.act(Action::Yank, false), Some(true));
-        assert_eq!(composer.text(), "one ");
+        assert_eq!(composer.text(), "one two", "deletions in sequence are one");
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod typed_keys;
 
 use std::time::Instant;
 
-use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{Event as Terminal, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, FieldState, OpenRequestKind, State};
@@ -25,7 +25,7 @@ use crate::config::keymap::{Context, Keymap, Lookup};
 use crate::escape;
 use crate::model::{Action, FieldKind, LineEdit, TerminalInput};
 
-use super::composer::{clean, types_letter};
+use super::composer::{VimKey, clean, types_letter};
 use super::modals;
 use super::transcript::TranscriptView;
 use super::view_state::ViewState;
@@ -83,6 +83,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         if modals::takes_keys(state, now) { dialogs::focus(state) } else { dialogs::base_focus(state) };
     let (context, takes_text) = match focus {
         Focus::Main if view.composer.is_empty() => (Context::EmptyPrompt, true),
+        Focus::Main if view.composer.has_yanked() => (Context::AfterYank, true),
         Focus::Main => (Context::Main, true),
         Focus::Browse => (Context::Browse, false),
         Focus::Terminal => (Context::Terminal, false),
@@ -111,6 +112,12 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         && focus != Focus::Terminal
         && view.pending.is_none()
         && let Some(events) = on_selection_key(key, view, keymap)
+    {
+        return events;
+    }
+    if focus == Focus::Main
+        && view.pending.is_none()
+        && let Some(events) = on_vim_key(key, state, view)
     {
         return events;
     }
@@ -154,6 +161,26 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         }
     };
     message.into_iter().chain(events).collect()
+}
+
+/// A key of vim mode.
+fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec<Event>> {
+    let handled = view.composer.vim_key(key)?;
+    let edited = draft(view);
+    Some(match handled {
+        VimKey::History { is_up: true } => vec![Event::Act(Action::HistoryPrevious)],
+        VimKey::History { is_up: false } => vec![Event::Act(Action::HistoryNext)],
+        VimKey::Copy(text) => vec![edited, Event::Copy(text)],
+        // Escape closes the completions, too. Nothing else must be closed by it.
+        VimKey::Done
+            if key.code == KeyCode::Esc
+                && dialogs::focus(state) == Focus::Main
+                && !dialogs::completions(state).is_empty() =>
+        {
+            vec![edited, Event::Act(Action::Escape)]
+        }
+        VimKey::Done => vec![edited],
+    })
 }
 
 /// The result of looking up a key.
@@ -259,7 +286,25 @@ fn on_main_key(
     }
     match action {
         Action::Submit if view.composer.break_at_backslash() => vec![draft(view)],
-        Action::Submit if view.composer.is_command() => vec![command(view)],
+        Action::Submit if view.composer.is_command() => {
+            view.composer.start_typing();
+            vec![command(view)]
+        }
+        Action::Submit => {
+            view.composer.start_typing();
+            if dialogs::completions(state).is_empty() {
+                view.composer.is_full = false;
+            }
+            acted(action, view)
+        }
+        Action::StashDraft => {
+            view.composer.start_typing();
+            acted(action, view)
+        }
+        Action::Escape if view.composer.is_full && dialogs::completions(state).is_empty() => {
+            view.composer.is_full = false;
+            Vec::new()
+        }
         Action::NewLine => {
             view.composer.new_line();
             vec![draft(view)]
@@ -350,6 +395,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
             | Focus::Attention => false,
         };
         if is_request(dialogs::focus(state)) {
+            view.composer.prepare_paste();
             return if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() };
         }
         let line = clean(text);
@@ -360,6 +406,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
         Focus::Terminal => return vec![Event::TypeIn(TerminalInput::Paste(text.to_owned()))],
         _ => {}
     }
+    view.composer.prepare_paste();
     if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() }
 }
 

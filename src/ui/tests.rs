@@ -1,5 +1,6 @@
 //! Snapshots of screens: text and styles, at three sizes, in the dark and the light theme.
 
+mod composer;
 mod dialogs;
 mod edges;
 pub(super) mod fixture;

@@ -248,6 +248,11 @@ impl ViewState {
         self.composer.text()
     }
 
+    /// Enables or disables vim keys in the composer.
+    pub fn set_vim(&mut self, is_on: bool) {
+        self.composer.set_vim(is_on);
+    }
+
     /// Returns whether the screen must be repainted, and resets the flag.
     pub fn take_clear(&mut self) -> bool {
         std::mem::take(&mut self.wants_clear)
@@ -268,9 +273,10 @@ impl ViewState {
             ViewCommand::ShowSelectedAtTop => self.wants_selected = Some(true),
             ViewCommand::ShowHit => self.with_transcript(TranscriptView::show_hit),
             ViewCommand::SetDraft(text) => self.composer.set_text(&text),
+            ViewCommand::ShowDraft(key, text) => self.composer.show_session(key, &text),
+            ViewCommand::ToggleFullComposer => self.composer.is_full = !self.composer.is_full,
             ViewCommand::ReplaceInDraft(range, text) => self.composer.replace_range(range, &text),
             ViewCommand::ClearDraft => self.composer.clear(),
-            ViewCommand::ReplaceDraft(text) => self.composer.replace(&text),
             ViewCommand::ScrollDialog(rows) => self.scroll_dialog(i64::from(rows)),
             ViewCommand::ScrollDialogPages(pages) => {
                 let page = i64::try_from(self.dialog.page.saturating_sub(1).max(1)).unwrap_or(1);
@@ -286,9 +292,8 @@ impl ViewState {
         if self.active != Some(state.active) {
             self.active = Some(state.active);
             let draft = state.active_session().map(|session| session.draft.as_str()).unwrap_or_default();
-            if self.composer.text() != draft {
-                self.composer.set_text(draft);
-            }
+            self.composer.show_session(state.active, draft);
+            self.composer.retain_sessions(|key| state.sessions.contains_key(&key));
         }
         let transcripts = &mut self.transcripts;
         transcripts.retain(|key, _| state.sessions.contains_key(key));

@@ -158,7 +158,9 @@ impl Rig {
                 Effect::Timer(id, after) => self.clock.set(id, now + after),
                 Effect::StopTimer(id) => self.clock.stop(id),
                 // Without a view, the draft is set directly.
-                Effect::View(ViewCommand::SetDraft(text)) => self.apply(Event::Draft(text)),
+                Effect::View(ViewCommand::SetDraft(text) | ViewCommand::ShowDraft(_, text)) => {
+                    self.apply(Event::Draft(text))
+                }
                 other => {
                     let runtime = self.runtime.as_ref().unwrap();
                     let _inside = runtime.enter();

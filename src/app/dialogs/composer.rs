@@ -12,6 +12,9 @@ use crate::model::{Action, SessionKey, TemplateSource};
 use super::{grace, items, mentions, moved, picker, pickers, queue, say, slash, templates};
 use crate::app::state::commands::OWN_PREFIX;
 
+/// Maximum number of stashed drafts of a session.
+const MOST_STASHED: usize = 50;
+
 /// A slash command that matches the draft, or a file that matches the mention being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
@@ -116,6 +119,8 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         }
         Action::Complete | Action::NextField => complete(state, fx),
         Action::SendNow | Action::Steer => queue::send(state, action, now, fx),
+        Action::StashDraft => stash(state, fx),
+        Action::FullComposer => fx.push(Effect::View(ViewCommand::ToggleFullComposer)),
         Action::EditDraft => {
             if let Some(session) = state.active_session() {
                 let (text, folder) = (session.draft.clone(), session.place.cwd.clone());
@@ -158,6 +163,29 @@ pub fn clear(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     true
 }
 
+/// Puts the draft aside; an empty one is replaced by the draft stashed last.
+fn stash(state: &mut State, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    if session.prompts.editing().is_some() {
+        return say(state, "Finish editing the queued prompt first.", fx);
+    }
+    leave_history(session, fx);
+    if session.draft.trim().is_empty() {
+        let Some(text) = session.stash.pop() else { return say(state, "No stashed prompts.", fx) };
+        set_draft(state, text, fx);
+        return;
+    }
+    let text = std::mem::take(&mut session.draft);
+    // The history has it after a restart.
+    operations::remember(session, &text, fx);
+    session.stash.push(text);
+    if session.stash.len() > MOST_STASHED {
+        session.stash.remove(0);
+    }
+    set_draft(state, String::new(), fx);
+    say(state, "Prompt stashed. It is restored after the next prompt.", fx);
+}
+
 /// Replaces the draft.
 pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&state.active) {
@@ -172,11 +200,9 @@ pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
 pub fn recall(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     leave_history(session, fx);
-    let draft = std::mem::replace(&mut session.draft, text.clone());
+    let draft = std::mem::take(&mut session.draft);
     operations::remember(session, &draft, fx);
-    state.user.completion = 0;
-    state.user.dismissed = None;
-    fx.push(Effect::View(ViewCommand::ReplaceDraft(text)));
+    set_draft(state, text, fx);
 }
 
 /// Replaces the draft that was opened in an editor. If it has changed since then, that text is added to the history.
@@ -202,14 +228,16 @@ pub fn on_draft_edited(
     if key == state.active {
         state.user.completion = 0;
         state.user.dismissed = None;
-        fx.push(Effect::View(ViewCommand::ReplaceDraft(text)));
+        fx.push(Effect::View(ViewCommand::SetDraft(text)));
     }
 }
 
 /// Restores the draft of the active session.
 pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
     let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
-    set_draft(state, draft, fx);
+    state.user.completion = 0;
+    state.user.dismissed = None;
+    fx.push(Effect::View(ViewCommand::ShowDraft(state.active, draft)));
 }
 
 /// Sends the draft; `operations` queues it if it cannot be sent yet. A partly typed command is completed first. An edited
@@ -259,6 +287,10 @@ pub fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     items::clear_mark(state);
     set_draft(state, String::new(), fx);
     operations::submit(state, key, text, now, fx);
+    let stashed = state.sessions.get_mut(&key).filter(|session| session.draft.is_empty());
+    if let Some(text) = stashed.and_then(|session| session.stash.pop()) {
+        set_draft(state, text, fx);
+    }
     fx.push(Effect::View(ViewCommand::ScrollEnd));
 }
 

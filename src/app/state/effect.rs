@@ -196,14 +196,16 @@ pub enum ViewCommand {
     ShowSelectedAtTop,
     /// Scrolls the current search hit into view.
     ShowHit,
-    /// Sets the text of the composer, with the cursor at the end.
+    /// Replaces the text of the composer and moves the cursor to its end. The edit can be undone.
     SetDraft(String),
+    /// Shows the draft of a session, with its own undo history.
+    ShowDraft(SessionKey, String),
     /// Replaces a byte range of the composer's text and moves the cursor to its end. The edit can be undone.
     ReplaceInDraft(Range<usize>, String),
     /// Clears the composer, as an edit that can be undone.
     ClearDraft,
-    /// Replaces the text of the composer, as an edit that can be undone.
-    ReplaceDraft(String),
+    /// Shows the composer in place of the transcript, or below it.
+    ToggleFullComposer,
     /// Scrolls the body of the top dialog by lines.
     ScrollDialog(i32),
     /// Scrolls the body of the top dialog by screens.

@@ -100,6 +100,8 @@ pub struct Session {
     pub failed_prompt: Option<FailedPrompt>,
     /// Text in the composer.
     pub draft: String,
+    /// Drafts that were put aside, the last one at the end.
+    pub stash: Vec<String>,
     /// Prompts of this folder, oldest first.
     pub history: Vec<String>,
     /// Position in the history while browsing it, counted from its end; `None`: not browsing.
@@ -188,6 +190,7 @@ impl Session {
             queue: VecDeque::new(),
             failed_prompt: None,
             draft: String::new(),
+            stash: Vec::new(),
             history: Vec::new(),
             history_index: None,
             history_stash: String::new(),

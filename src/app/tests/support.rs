@@ -420,7 +420,9 @@ fn effect_line(effect: &Effect) -> Option<String> {
         Effect::OpenUrl(url) => format!("url {url}"),
         Effect::RunLogin { spec, .. } => format!("login {}", spec.command_line()),
         Effect::Quit => "quit".into(),
-        Effect::View(ViewCommand::SetDraft(text)) => format!("draft {text:?}"),
+        Effect::View(ViewCommand::SetDraft(text) | ViewCommand::ShowDraft(_, text)) => {
+            format!("draft {text:?}")
+        }
         _ => return None,
     })
 }

@@ -89,6 +89,8 @@ actions! {
     NewLine, "new-line", HIDDEN, "Insert line break", "";
     Complete, "complete", HIDDEN, "Accept completion", "";
     EditDraft, "edit-draft", PROMPT, "Edit prompt in editor", "external vim emacs visual compose";
+    StashDraft, "stash-draft", PROMPT, "Stash or restore prompt", "park set aside save draft later pop";
+    FullComposer, "full-composer", PROMPT, "Toggle full-screen prompt", "zoom maximize large compose";
     HistoryPrevious, "history-previous", HIDDEN, "Line up, then previous prompt", "";
     HistoryNext, "history-next", HIDDEN, "Line down, then next prompt", "";
     Escape, "escape", HIDDEN, "Close dialog, reject request or cancel turn", "";
@@ -111,6 +113,11 @@ actions! {
     DeleteToLineStart, "delete-to-line-start", HIDDEN, "Delete to start of line", "";
     DeleteToLineEnd, "delete-to-line-end", HIDDEN, "Delete to end of line", "";
     Yank, "yank", HIDDEN, "Insert deleted text", "";
+    YankPop, "yank-pop", HIDDEN, "Insert earlier deleted text instead", "";
+    Transpose, "transpose", HIDDEN, "Swap characters", "";
+    UppercaseWord, "uppercase-word", HIDDEN, "Word to upper case", "";
+    LowercaseWord, "lowercase-word", HIDDEN, "Word to lower case", "";
+    CapitalizeWord, "capitalize-word", HIDDEN, "Capitalize word", "";
     Undo, "undo", HIDDEN, "Undo", "";
     Redo, "redo", HIDDEN, "Redo", "";
 

@@ -62,7 +62,8 @@ fn defaults_have_no_problems_or_conflicts() {
     assert_eq!(keymap, Keymap::defaults());
     let rows: usize = keys.values().map(|table| table.get_ref().as_table().unwrap().len()).sum();
     assert_eq!(keymap.bindings.len() + keymap.edits.len(), rows, "two rows bind the same key");
-    let is_small = |context: &Context| matches!(context, Context::Line | Context::Terminal);
+    let is_small =
+        |context: &Context| matches!(context, Context::Line | Context::Terminal | Context::AfterYank);
     for context in Context::ALL.iter().filter(|context| !is_small(context)) {
         assert!(
             keymap.bindings.iter().filter(|binding| binding.context == *context).count() > 2,

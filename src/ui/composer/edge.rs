@@ -34,6 +34,8 @@ pub(in crate::ui) struct EdgeFacts<'a> {
     pub focus: Focus,
     /// Number of the draft's rows above and below the composer.
     pub hidden_rows: (usize, usize),
+    /// The mode of vim keys, and whether typed characters are text.
+    pub mode: Option<(String, bool)>,
     pub transcript: Option<&'a TranscriptView>,
     /// Whether the plan's count has no other place.
     pub has_plan_count: bool,
@@ -73,6 +75,10 @@ pub(in crate::ui) fn draw(
 
     let mut left: Vec<Label> = focus_chip(scene, facts.focus, top.width).into_iter().collect();
     left.extend(shell(scene, top.width));
+    if let Some((mode, is_inserting)) = &facts.mode {
+        let role = if *is_inserting { Role::TextDim } else { Role::Accent };
+        left.push(Label::new(scene, role, &text::truncate(mode, MOST_NAME), None, 8));
+    }
     let settings = settings(scene, bottom.is_empty() && !left.is_empty(), top.width);
     if bottom.is_empty() {
         left.extend(settings);
@@ -87,6 +93,10 @@ pub(in crate::ui) fn draw(
     let mut right = Vec::new();
     if let Some(text) = hidden_rows(facts.hidden_rows) {
         right.push(Label::new(scene, Role::Accent, &text, None, 7));
+    }
+    if !scene.session.stash.is_empty() {
+        let text = format!("{} stashed", with_commas(scene.session.stash.len()));
+        right.push(Label::new(scene, Role::TextDim, &text, Some(Action::StashDraft), 5));
     }
     if let Some(view) = facts.transcript.filter(|view| !view.is_following()) {
         let text = news(view.news(), scene.marks.down);

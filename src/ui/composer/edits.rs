@@ -6,6 +6,7 @@ use tui_textarea::{CursorMove, DataCursor};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Composer;
+use super::vim::text::Text;
 use crate::model::Action;
 
 impl Composer {
@@ -27,6 +28,7 @@ impl Composer {
             Action::DraftEnd => Some(CursorMove::Bottom),
             _ => None,
         };
+        let before = Text { text: self.text(), at: self.offset() };
         let is_change = match action {
             _ if let Some(motion) = motion => {
                 self.travel(motion, selects);
@@ -38,11 +40,17 @@ impl Composer {
             Action::DeleteWordAfter => self.area.delete_next_word(),
             Action::DeleteToLineStart => self.area.delete_line_by_head(),
             Action::DeleteToLineEnd => self.area.delete_line_by_end(),
-            Action::Yank => self.area.paste(),
-            Action::Undo => self.area.undo(),
-            Action::Redo => self.area.redo(),
+            Action::Yank => self.yank(),
+            Action::YankPop => self.yank_pop(),
+            Action::Transpose => self.transpose(),
+            Action::UppercaseWord | Action::LowercaseWord | Action::CapitalizeWord => {
+                self.change_case(action)
+            }
+            Action::Undo => return Some(self.undo(1, false)),
+            Action::Redo => return Some(self.undo(1, true)),
             _ => return None,
         };
+        self.note_kill(action, &before);
         self.forget();
         Some(is_change)
     }
@@ -143,9 +151,8 @@ mod tests {
     #[test]
     fn replaced_text_is_restored_by_undo() {
         let mut composer = typed("old");
-        composer.replace("new\ntext");
+        composer.set_text("new\ntext");
         assert_eq!(composer.text(), "new\ntext");
-        composer.act(Action::Undo, false);
         composer.act(Action::Undo, false);
         assert_eq!(composer.text(), "old");
     }

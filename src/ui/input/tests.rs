@@ -1,4 +1,5 @@
 mod sequences;
+mod vim;
 
 use std::time::Duration;
 

@@ -70,7 +70,7 @@ fn the_editor_gets_the_draft_and_returns_a_new_one() {
     let session = rig.state.active;
     let effect = Effect::EditDraft { session, text: "one".to_owned(), folder: "/home/u/shop".into() };
     assert_eq!(rig.act(Action::EditDraft), [effect]);
-    assert_eq!(edited(&mut rig, "one", Ok(Some("two"))), [ViewCommand::ReplaceDraft("two".to_owned())]);
+    assert_eq!(edited(&mut rig, "one", Ok(Some("two"))), [ViewCommand::SetDraft("two".to_owned())]);
     assert_eq!(rig.session().draft, "two");
     assert_eq!(edited(&mut rig, "two", Ok(None)), []);
     assert_eq!(rig.session().history, [""; 0]);
@@ -94,6 +94,47 @@ fn a_failed_editor_leaves_the_draft_unchanged() {
     assert_eq!(edited(&mut rig, "one", Err("vi exited with exit status: 1.")), []);
     assert_eq!(rig.session().draft, "one");
     assert_eq!(rig.state.flash.as_deref(), Some("vi exited with exit status: 1. The prompt is unchanged."));
+}
+
+#[test]
+fn a_stashed_draft_is_restored_after_the_next_prompt() {
+    let mut rig = Rig::new();
+    rig.type_draft("for later");
+    assert_eq!(views(&rig.act(Action::StashDraft)), set(""));
+    assert_eq!(rig.session().draft, "");
+    assert_eq!(rig.session().stash, ["for later"]);
+    rig.type_draft("first this");
+    let told = views(&rig.act(Action::Submit));
+    assert!(told.contains(&ViewCommand::SetDraft("for later".to_owned())), "{told:?}");
+    assert_eq!(rig.session().draft, "for later");
+    assert!(rig.session().turn.is_running());
+    assert_eq!(rig.session().stash, [""; 0]);
+}
+
+#[test]
+fn stashed_drafts_are_restored_last_first() {
+    let mut rig = Rig::new();
+    for text in ["one", "two"] {
+        rig.type_draft(text);
+        rig.act(Action::StashDraft);
+    }
+    assert_eq!(rig.session().history, ["one", "two"], "they survive the end of parlor");
+    assert_eq!(views(&rig.act(Action::StashDraft)), set("two"));
+    rig.type_draft("");
+    assert_eq!(views(&rig.act(Action::StashDraft)), set("one"));
+    rig.type_draft("");
+    assert_eq!(views(&rig.act(Action::StashDraft)), []);
+    assert_eq!(rig.state.flash.as_deref(), Some("No stashed prompts."));
+}
+
+#[test]
+fn each_session_has_its_stash() {
+    let mut rig = Rig::new();
+    rig.type_draft("for the first");
+    rig.act(Action::StashDraft);
+    rig.act(Action::NewSession);
+    assert_eq!(views(&rig.act(Action::StashDraft)), []);
+    assert_eq!(rig.session().draft, "");
 }
 
 #[test]
@@ -127,8 +168,9 @@ fn a_new_session_has_a_draft_of_its_own() {
     let mut rig = Rig::new();
     let first = rig.state.active;
     rig.type_draft("for the first");
-    assert!(views(&rig.act(Action::NewSession)).contains(&ViewCommand::SetDraft(String::new())));
+    let told = views(&rig.act(Action::NewSession));
     assert_ne!(rig.state.active, first);
+    assert!(told.contains(&ViewCommand::ShowDraft(rig.state.active, String::new())), "{told:?}");
     assert_eq!(rig.session().draft, "");
     assert_eq!(rig.state.sessions[&first].draft, "for the first");
 }

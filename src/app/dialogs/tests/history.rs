@@ -79,7 +79,7 @@ fn a_chosen_prompt_replaces_the_draft_and_is_not_sent() {
     let query = queries(&rig.act(Action::OpenHistory))[0].serial;
     tell(&mut rig, query, Ok((vec![found("of another folder", Some("u"))], 1)));
     let fx = rig.act(Action::Accept);
-    assert_eq!(views(&fx), [ViewCommand::ReplaceDraft("of another folder".to_owned())]);
+    assert_eq!(views(&fx), [ViewCommand::SetDraft("of another folder".to_owned())]);
     assert!(!fx.iter().any(|it| matches!(it, Effect::Send(_, AgentCommand::Call(_, Call::Prompt(..))))));
     assert_eq!(rig.session().draft, "of another folder");
     assert_eq!(rig.session().history, ["half a thought"]);

@@ -268,7 +268,7 @@ fn the_prompt_history_is_searched_and_taken_up() {
     assert_eq!(rig.shown(), ["two lines", "fix the test", "add docs"]);
     rig.type_line("lines");
     let fx = rig.act(Action::Accept);
-    assert!(fx.contains(&Effect::View(crate::app::ViewCommand::ReplaceDraft("two\nlines".to_owned()))));
+    assert!(fx.contains(&Effect::View(crate::app::ViewCommand::SetDraft("two\nlines".to_owned()))));
     assert_eq!(rig.session().draft, "two\nlines");
     assert_eq!(rig.session().history.last().map(String::as_str), Some("half a thought"));
 }

@@ -65,7 +65,7 @@ fn escape_twice_lists_the_prompts_and_one_is_edited_here() {
         body(&rig)
     );
     let fx = rig.act(Action::Accept);
-    assert_eq!(views(&fx), [ViewCommand::ReplaceDraft("second\nwith more".to_owned())]);
+    assert_eq!(views(&fx), [ViewCommand::SetDraft("second\nwith more".to_owned())]);
     assert_eq!(rig.session().transcript.items().len(), 4, "the session is not changed");
 }
 
