@@ -29,9 +29,9 @@ pub use state::sessions::Sessions;
 pub use state::tab::{TabMark, TabUi, Unseen, UnseenKind};
 pub use state::transcript::*;
 pub use state::{
-    AUTO_THEME, AgentChoice, Conn, ConnPhase, Counters, DiffLayout, DiffRoom, Early, FolderRequest,
-    InstallHint, Listing, MouseOwner, OtherTab, ProjectRequest, RequestClass, Screen, Setup, Starting, State,
-    ThemeInfo, UiRequest,
+    AUTO_THEME, AgentChoice, ConfigNews, Conn, ConnPhase, Counters, DiffLayout, DiffRoom, Early,
+    FolderRequest, InstallHint, Listing, MouseOwner, OtherTab, ProjectRequest, RequestClass, Screen, Setup,
+    Starting, State, ThemeInfo, UiRequest,
 };
 
 use std::ops::Range;
@@ -64,6 +64,14 @@ pub enum Event {
     RunCommand(String),
     /// The user types into a terminal.
     TypeIn(TerminalInput),
+    /// A key that was pressed to bind it: its name in the configuration, its label, and what it is bound to.
+    Captured {
+        key: String,
+        label: String,
+        taken: Option<String>,
+    },
+    /// The configuration was read again.
+    Config(Box<ConfigNews>),
     /// A message of the key routing for the status line.
     Message(String),
     /// The user opens a file in the editor, or an address in the browser.
@@ -237,6 +245,10 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
             fx.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
         }
         Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
+        Event::Captured { key, label, taken } => {
+            dialogs::settings::on_captured(state, key, &label, taken, fx);
+        }
+        Event::Config(news) => dialogs::settings::on_news(state, *news, now, fx),
         Event::Message(text) => lifecycle::call::flash(state, text, fx),
         Event::Open(target) => dialogs::on_open(state, target, fx),
         Event::Reading(first, last) => dialogs::on_reading(state, first, last),
@@ -433,10 +445,6 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
             dialogs::on_draft_edited(state, session, &before, edited, fx);
         }
         ServiceEvent::Copied { what, outcome } => dialogs::on_copied(state, &what, &outcome, fx),
-        ServiceEvent::ThemeNotSaved(why) => {
-            let title = "The theme was not saved and applies until you quit.";
-            lifecycle::call::notice(state, state.active, Severity::Warning, title, Some(why));
-        }
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Problem(text) => {
             lifecycle::call::flash(state, text, fx);
         }

@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod choose;
+mod live;
 mod project;
 pub mod prompt;
 pub mod replay;
@@ -249,6 +250,8 @@ pub struct Session {
     pub paths: Paths,
     pub config: Config,
     pub problems: Vec<Problem>,
+    /// The options of the command line.
+    pub options: Options,
 }
 
 /// What the caller has to run after [`run`].
@@ -383,6 +386,7 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
                 paths,
                 config,
                 problems,
+                options: cli.options.clone(),
             })))
         }
     }

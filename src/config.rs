@@ -5,7 +5,6 @@
 
 pub mod agents;
 pub mod catalogue;
-mod fold;
 pub mod import;
 pub mod keymap;
 pub mod mcp_file;
@@ -14,6 +13,7 @@ pub mod paths;
 pub mod project;
 mod read;
 pub mod save;
+pub mod settings;
 pub mod show;
 mod wire;
 
@@ -25,7 +25,7 @@ use std::path::PathBuf;
 pub use self::paths::Paths;
 
 use self::keymap::Keymap;
-use self::read::{Reader, Value};
+use self::read::Reader;
 use crate::model::{AgentSpec, Callbacks, FoldRules, McpServer, PolicyRules};
 
 /// Keys at the top of the file.
@@ -53,6 +53,9 @@ pub const NOTIFY_WAYS: [&str; 3] = ["auto", "terminal", "off"];
 
 /// The values of `ui.editing`.
 pub const EDITING_STYLES: [&str; 2] = ["emacs", "vim"];
+
+/// The values of `ambiguous_width`. `auto` measures the terminal.
+pub const WIDTHS: [&str; 3] = ["auto", "1", "2"];
 
 /// Default of `ui.which_key_delay_ms`.
 pub const DEFAULT_WHICH_KEY_DELAY_MS: u64 = 400;
@@ -103,6 +106,8 @@ pub struct Config {
     pub hyperlinks: Option<bool>,
     /// Image protocol: one of [`IMAGE_WAYS`].
     pub images: String,
+    /// Columns of ambiguous characters: one of [`WIDTHS`].
+    pub ambiguous_width: String,
     /// Whether the session runs as plain text.
     pub plain: bool,
     /// Whether animations are disabled.
@@ -130,6 +135,8 @@ pub struct Config {
     pub sessions_memory_mib: u64,
     /// Origins of values by dotted name; values without an entry are defaults.
     pub origins: BTreeMap<String, Origin>,
+    /// Names of settings whose values in the file are invalid.
+    pub invalid: Vec<&'static str>,
 }
 
 impl Default for Config {
@@ -151,6 +158,7 @@ impl Default for Config {
             copy_on_select: true,
             hyperlinks: None,
             images: "auto".to_owned(),
+            ambiguous_width: "auto".to_owned(),
             plain: false,
             reduced_motion: false,
             code_line_numbers: false,
@@ -164,6 +172,7 @@ impl Default for Config {
             sessions_warn_mib: DEFAULT_WARN_MIB,
             sessions_memory_mib: DEFAULT_MEMORY_MIB,
             origins: BTreeMap::new(),
+            invalid: Vec::new(),
         }
     }
 }
@@ -240,34 +249,60 @@ pub fn environment(name: &str) -> Option<OsString> {
 
 /// Reads the configuration file. Invalid files and values are reported and replaced by defaults.
 pub fn load(paths: &Paths) -> (Config, Vec<Problem>) {
+    match text_of(paths) {
+        Ok(text) => read(paths, &text, &Surroundings::of_process()),
+        Err(problem) => (Config::default(), vec![problem]),
+    }
+}
+
+/// The text of the configuration file; empty if the file of the default path is missing.
+pub fn text_of(paths: &Paths) -> Result<String, Problem> {
     let file = &paths.config_file;
     let problem = |line: Option<usize>, text: String, fix: &str| {
-        vec![Problem { file: file.clone(), line, text, fix: fix.to_owned() }]
+        Err(Problem { file: file.clone(), line, text, fix: fix.to_owned() })
     };
     let bytes = match std::fs::read(file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let problems = if paths.config_origin == Origin::Default {
-                Vec::new()
-            } else {
-                problem(None, "file not found".to_owned(), "create it, or pass another path")
-            };
-            return (Config::default(), problems);
+            if paths.config_origin == Origin::Default {
+                return Ok(String::new());
+            }
+            return problem(None, "file not found".to_owned(), "create it, or pass another path");
         }
         Err(error) => {
             let text = format!("cannot read the file: {error}");
-            return (Config::default(), problem(None, text, "defaults are used until it can be read"));
+            return problem(None, text, "defaults are used until it can be read");
         }
     };
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => read(paths, text, &Surroundings::of_process()),
-        Err(error) => {
-            let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-            let line = memchr::memchr_iter(b'\n', before).count() + 1;
-            let text = "the file is not valid UTF-8".to_owned();
-            (Config::default(), problem(Some(line), text, "save it as UTF-8; defaults are used until then"))
-        }
+    String::from_utf8(bytes).or_else(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
+        let text = "the file is not valid UTF-8".to_owned();
+        problem(Some(line), text, "save it as UTF-8; defaults are used until then")
+    })
+}
+
+/// Reads a changed configuration while parlor runs. Invalid values are reported and stay as in `old`; an invalid file is an
+/// error.
+pub fn reread(
+    paths: &Paths,
+    text: &str,
+    old: &Config,
+    around: &Surroundings,
+) -> Result<(Config, Vec<Problem>), Problem> {
+    let (reader, _) = Reader::parse(&paths.config_file, text.strip_prefix('\u{feff}').unwrap_or(text));
+    if let Some(problem) = reader.problems.into_iter().next() {
+        return Err(problem);
     }
+    let (mut config, problems) = read(paths, text, around);
+    // The project's values take precedence over those of the file.
+    let of_project = old.origins.iter().filter(|(_, origin)| matches!(origin, Origin::Project { .. }));
+    let of_project = of_project.map(|(name, _)| name.as_str());
+    for name in std::mem::take(&mut config.invalid).into_iter().chain(of_project) {
+        settings::keep(old, &mut config, name);
+    }
+    config.project_templates = old.project_templates;
+    Ok((config, problems))
 }
 
 /// Reads the text of a configuration.
@@ -279,107 +314,13 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     let table = table.get_ref();
     reader.unknown_keys(table, "the configuration", TOP_KEYS);
 
-    if let Some(value) = table.get("theme")
-        && let Some(theme) = reader.string("theme", value)
-    {
-        config.theme = theme;
-    }
-    if let Some(value) = table.get("agent")
-        && let Some(name) = reader.string("agent", value)
-    {
-        config.default_agent = Some(name);
-    }
-    if let Some(value) = table.get("editor")
-        && let Some(command) = reader.string("editor", value)
-    {
-        config.editor = Some(command);
-    }
+    config.invalid = settings::read(&mut reader, table, &mut config);
     if let Some(value) = table.get("additional_directories") {
         config.additional_directories = agents::read_folders(&mut reader, value, around);
     }
     if let Some(callbacks) = table.get("callbacks").and_then(|value| reader.table("callbacks", value)) {
         reader.unknown_keys(callbacks, "[callbacks]", agents::CALLBACK_KEYS);
         config.callbacks = agents::read_callbacks(&mut reader, "callbacks", callbacks, config.callbacks);
-    }
-    if let Some(policy) = table.get("policy").and_then(|value| reader.table("policy", value)) {
-        reader.unknown_keys(policy, "[policy]", &["ask_commands", "ask_writes", "command_input"]);
-        let mut switch = |name: &str, default: bool| {
-            let value = policy.get(name);
-            value.and_then(|value| reader.boolean(&format!("policy.{name}"), value)).unwrap_or(default)
-        };
-        config.policy.ask_writes = switch("ask_writes", config.policy.ask_writes);
-        config.policy.ask_commands = switch("ask_commands", config.policy.ask_commands);
-        config.policy.command_input = switch("command_input", config.policy.command_input);
-    }
-    if let Some(ui) = table.get("ui").and_then(|value| reader.table("ui", value)) {
-        reader.unknown_keys(
-            ui,
-            "[ui]",
-            &[
-                "bell",
-                "code_line_numbers",
-                "copy_on_select",
-                "editing",
-                "hyperlinks",
-                "images",
-                "mouse",
-                "notify",
-                "plain",
-                "progress",
-                "reduced_motion",
-                "title",
-                "which_key_delay_ms",
-            ],
-        );
-        let mut switch = |name: &str, default: bool| {
-            ui.get(name).and_then(|value| reader.boolean(&format!("ui.{name}"), value)).unwrap_or(default)
-        };
-        config.mouse = switch("mouse", config.mouse);
-        config.plain = switch("plain", config.plain);
-        config.copy_on_select = switch("copy_on_select", config.copy_on_select);
-        config.bell = switch("bell", config.bell);
-        config.title = switch("title", config.title);
-        config.reduced_motion = switch("reduced_motion", config.reduced_motion);
-        config.code_line_numbers = switch("code_line_numbers", config.code_line_numbers);
-        let delay =
-            ui.get("which_key_delay_ms").and_then(|value| reader.number("ui.which_key_delay_ms", value, 0));
-        config.which_key_delay_ms = delay.unwrap_or(config.which_key_delay_ms);
-        config.editing = ui
-            .get("editing")
-            .and_then(|value| word(&mut reader, "editing", value, &EDITING_STYLES))
-            .unwrap_or(config.editing);
-        config.images = ui
-            .get("images")
-            .and_then(|value| word(&mut reader, "images", value, &IMAGE_WAYS))
-            .unwrap_or(config.images);
-        let notify = ui.get("notify").and_then(|value| match value.get_ref().as_bool() {
-            // Former values.
-            Some(is_on) => {
-                reader.boolean("ui.notify", value);
-                Some(if is_on { "terminal" } else { "off" }.to_owned())
-            }
-            None => word(&mut reader, "notify", value, &NOTIFY_WAYS),
-        });
-        config.notify = notify.unwrap_or(config.notify);
-        config.progress = ui.get("progress").and_then(|value| reader.boolean("ui.progress", value));
-        config.hyperlinks = ui.get("hyperlinks").and_then(|value| reader.boolean("ui.hyperlinks", value));
-    }
-    if let Some(table) = table.get("fold").and_then(|value| reader.table("fold", value)) {
-        config.folds = fold::read(&mut reader, table);
-    }
-    if let Some(handover) = table.get("handover").and_then(|value| reader.table("handover", value)) {
-        reader.unknown_keys(handover, "[handover]", &["max_bytes"]);
-        let bytes =
-            handover.get("max_bytes").and_then(|value| reader.number("handover.max_bytes", value, 1024));
-        config.handover_bytes =
-            bytes.map_or(config.handover_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    }
-    if let Some(sessions) = table.get("sessions").and_then(|value| reader.table("sessions", value)) {
-        reader.unknown_keys(sessions, "[sessions]", &["memory_mib", "warn_mib"]);
-        let mib = sessions.get("warn_mib").and_then(|value| reader.number("sessions.warn_mib", value, 0));
-        config.sessions_warn_mib = mib.unwrap_or(config.sessions_warn_mib);
-        let mib = sessions.get("memory_mib").and_then(|value| reader.number("sessions.memory_mib", value, 0));
-        config.sessions_memory_mib = mib.unwrap_or(config.sessions_memory_mib);
     }
     if let Some(table) = table.get("agents").and_then(|value| reader.table("agents", value)) {
         agents::read_agents(&mut reader, table, &mut config, &paths.config_folder(), around);
@@ -396,18 +337,6 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     let mut problems = reader.problems;
     problems.sort_by_key(|problem| problem.line);
     (config, problems)
-}
-
-/// Reads one of several words of `[ui]`, or adds a problem.
-fn word(reader: &mut Reader<'_>, name: &str, value: &Value<'_>, words: &[&'static str]) -> Option<String> {
-    let found = reader.string(&format!("ui.{name}"), value)?;
-    if words.contains(&found.as_str()) {
-        return Some(found);
-    }
-    let otherwise = format!("use one of {}", words.join(", "));
-    let fix = nearest::advice(&found, words.iter().copied(), &otherwise);
-    reader.problem(&value.span(), format!("unknown value `{found}` for `{name}`"), fix);
-    None
 }
 
 #[cfg(test)]

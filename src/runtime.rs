@@ -11,6 +11,7 @@ pub mod clock;
 mod compare;
 pub mod effects;
 pub mod keys;
+pub mod live;
 pub mod paint;
 pub mod pictures;
 pub mod plain;
@@ -19,6 +20,7 @@ pub mod replay;
 mod resume_hint;
 pub mod signals;
 mod suspend;
+mod terminal;
 pub mod tty;
 
 use crate::app::state::tab;
@@ -33,11 +35,12 @@ use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
 use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
-use crate::model::{Batch, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
+use crate::model::{Batch, ConfigJob, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
 use crate::services::clipboard;
 use crate::services::store::{Export, Store};
 use crate::services::templates::TemplatePlaces;
-use crate::ui::render_context::Glyphs;
+use crate::services::watch::Watched;
+use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::Theme;
 use crate::ui::{self, ViewState};
 
@@ -46,7 +49,8 @@ use attention::Attention;
 use clock::Clock;
 use effects::EffectRunner;
 use keys::{Keys, TtyEvent};
-use pictures::Pictures;
+use live::{Configure, Live, LiveConfig};
+use pictures::{GraphicsSetting, Pictures};
 use signals::Signals;
 use tty::Tty;
 
@@ -60,35 +64,23 @@ pub type ThemeFor = fn([u8; 3]) -> String;
 const LATE_INTERRUPT: Duration = Duration::from_millis(500);
 
 /// The parameters of a session in the terminal.
-#[expect(clippy::struct_excessive_bools, reason = "independent settings")]
 pub struct Launch {
     /// The initial state of the app.
     pub setup: Setup,
-    pub keymap: Keymap,
-    /// Returns a theme by name.
-    pub themes: Box<dyn Fn(&str) -> Theme>,
-    /// Whether text selected with the mouse is copied when the button is released.
-    pub copies_on_select: bool,
+    /// The settings that can change while parlor runs.
+    pub live: Live,
+    /// Changes and reads the configuration.
+    pub configure: Configure,
+    /// The files of the configuration.
+    pub watched: Watched,
     /// The environment for clipboards.
     pub clipboard: clipboard::Surroundings,
     /// Returns the name of the theme for a background; `None`: the terminal has too few colours.
     pub theme_for: Option<ThemeFor>,
-    /// Whether animations are disabled.
-    pub reduced_motion: bool,
-    /// Delay after which the keys that continue a sequence are listed.
-    pub which_key_delay: Duration,
-    /// Whether code blocks have line numbers.
-    pub numbers_code: bool,
-    /// Whether the prompt is edited with vim keys.
-    pub has_vim_keys: bool,
-    /// How the user is notified.
-    pub attention: attention::Settings,
     /// The terminal, as detected from the environment.
     pub terminal: attention::Terminal,
     /// Whether the terminal supports symbols beyond ASCII.
     pub has_rich_glyphs: bool,
-    /// Whether the terminal supports links (OSC 8).
-    pub has_links: bool,
     /// The environment for images.
     pub pictures: pictures::Around,
     /// The user's home folder, displayed as `~`.
@@ -97,8 +89,6 @@ pub struct Launch {
     pub data_dir: PathBuf,
     /// Where prompt templates are.
     pub templates: TemplatePlaces,
-    /// The command of the user's editor; `None`: `vi`.
-    pub editor: Option<String>,
     /// Reads the MCP servers of a folder.
     pub find_servers: effects::FindServers,
     /// The session store; `None`: nothing is saved.
@@ -109,8 +99,6 @@ pub struct Launch {
     pub tap: Tap,
     /// The folder of the agents' logs.
     pub log_dir: PathBuf,
-    /// The user's configuration, to which a chosen theme is written.
-    pub config_file: PathBuf,
 }
 
 /// Runs until the user quits. Fails if the terminal cannot be used.
@@ -140,6 +128,13 @@ struct Loop {
     view: ViewState,
     theme: Theme,
     keymap: Keymap,
+    config: LiveConfig,
+    /// Whether the terminal supports symbols beyond ASCII.
+    has_rich_glyphs: bool,
+    images: GraphicsSetting,
+    ambiguous: WideAmbiguous,
+    /// Whether the terminal draws ambiguous characters in two cells, as measured.
+    is_wide: bool,
     doer: EffectRunner,
     agents: Agents,
     services: mpsc::UnboundedReceiver<ServiceEvent>,
@@ -178,6 +173,7 @@ enum Wake {
     Agent(ConnId, Option<Batch>),
     Service(ServiceEvent),
     Picture(pictures::Done),
+    Config(live::Reloaded),
     Repaint,
     Deadline,
 }
@@ -185,35 +181,32 @@ enum Wake {
 impl Loop {
     fn new(launch: Launch) -> anyhow::Result<Self> {
         let now = Instant::now();
-        let theme = (launch.themes)(launch.setup.theme_in_use());
-        ui::text::link::show(launch.has_links);
-        let mut view = ViewState::new(&launch.keymap, now);
-        view.has_motion = !launch.reduced_motion;
-        view.which_key_delay = launch.which_key_delay;
-        view.numbers_code = launch.numbers_code;
-        view.set_vim(launch.has_vim_keys);
+        let live = launch.live;
+        let theme = (live.themes)(launch.setup.theme_in_use());
+        let mut view = ViewState::new(&live.keymap, now);
         view.home.clone_from(&launch.home);
-        view.copies_on_select = launch.copies_on_select;
-        if !launch.has_rich_glyphs {
-            view.glyphs = Glyphs::plain();
-        }
         let mouse = launch.setup.mouse == MouseOwner::Parlor;
         let (state, first_effects) = crate::app::start(launch.setup, now);
         let (service_sender, services) = mpsc::unbounded_channel();
         let mut pictures = Pictures::new(launch.pictures);
-        let tty = Tty::enter(mouse, launch.theme_for.is_some(), &pictures.questions())?;
+        let width_question = if launch.has_rich_glyphs { tty::WIDTH_QUESTION } else { "" };
+        let questions = format!("{width_question}{}", pictures.questions());
+        let tty = Tty::enter(mouse, launch.theme_for.is_some(), &questions)?;
         pictures.choose(tty::cell_size(), theme.ground());
         let repaint = Arc::new(Notify::new());
         let notify = Arc::clone(&repaint);
         ui::highlight::on_ready(Box::new(move || notify.notify_one()));
-        let mut doer =
-            EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
-        doer.editor = launch.editor;
+        let mut doer = EffectRunner::new(
+            service_sender,
+            launch.store,
+            launch.tap,
+            launch.log_dir,
+            Arc::clone(&live.themes),
+        );
         doer.find_servers = launch.find_servers;
         doer.home = launch.home;
         doer.data_dir = Some(launch.data_dir);
         doer.templates = launch.templates;
-        doer.config_file = Some(launch.config_file);
         doer.export = launch.export;
         doer.clipboard = launch.clipboard;
         let (gate_keeper, gate) = GateKeeper::new();
@@ -222,7 +215,12 @@ impl Loop {
             state,
             view,
             theme,
-            keymap: launch.keymap,
+            keymap: Keymap::default(),
+            config: LiveConfig::new(launch.configure, launch.watched),
+            has_rich_glyphs: launch.has_rich_glyphs,
+            images: live.images,
+            ambiguous: live.ambiguous,
+            is_wide: false,
             doer,
             agents: Agents::default(),
             services,
@@ -241,9 +239,10 @@ impl Loop {
             reports_colors: false,
             back_since: None,
             has_more: false,
-            attention: Attention::new(launch.attention, launch.terminal),
+            attention: Attention::new(live.attention, launch.terminal),
             title: None,
         };
+        this.use_settings(live);
         // The first frame is drawn before any agent is started and before anything is read from disk.
         this.draw(now);
         this.input = Some(Keys::listen()?);
@@ -315,6 +314,7 @@ impl Loop {
             signal = self.signals.next() => Wake::Signal(signal),
             (conn, batch) = self.agents.next() => Wake::Agent(conn, batch),
             Some(event) = self.services.recv() => Wake::Service(event),
+            Some(reloaded) = self.config.next() => Wake::Config(reloaded),
             () = self.repaint.notified() => Wake::Repaint,
             Some(done) = self.pictures.next() => Wake::Picture(done),
             () = clock::sleep_until(deadline) => Wake::Deadline,
@@ -346,6 +346,7 @@ impl Loop {
             Wake::Signal(signal) => self.on_signal(signal, now),
             Wake::Agent(conn, batch) => self.on_batch(conn, batch, now),
             Wake::Service(event) => self.on_service(event, now),
+            Wake::Config(reloaded) => self.on_reloaded(reloaded, now),
             // Highlighting of a visible page must not be delayed by a frame.
             Wake::Repaint => self.clock.want_frame_at_once(),
             Wake::Deadline => {}
@@ -398,6 +399,10 @@ impl Loop {
             }
             _ => {}
         }
+        if *event == crossterm::event::Event::FocusGained {
+            // Not every file system reports changes.
+            self.config.run(ConfigJob::Reread);
+        }
         self.clock.want_frame_at_once();
         for event in ui::route(event, &self.state, &mut self.view, &self.keymap, now) {
             self.apply(event, now);
@@ -409,35 +414,6 @@ impl Loop {
         // The size may be the same after several changes, but the terminal has lost cells in between.
         self.tty.clear();
         self.clock.want_frame_at_once();
-    }
-
-    /// Selects a theme for the terminal's background.
-    fn on_background(&mut self, color: [u8; 3], now: Instant) {
-        let theme = self.theme_for.map(|choose| choose(color)).filter(|name| *name != self.state.setup.theme);
-        if let Some(theme) = theme {
-            let follows = self.theme_for;
-            self.apply(Event::Theme(theme), now);
-            self.theme_for = follows;
-        }
-    }
-
-    /// Handles the terminal's response about its image protocols, and its name.
-    fn on_answer(&mut self, answer: TtyEvent) {
-        if let TtyEvent::Name(name) = &answer {
-            self.attention.note_name(name);
-        }
-        self.pictures.note(|known| match answer {
-            TtyEvent::Kitty(pictures::Answers::COMPRESSED_QUESTION) => known.compressed = true,
-            TtyEvent::Kitty(_) => known.kitty = true,
-            TtyEvent::Sixel(does) => known.sixel = does,
-            TtyEvent::CellSize(width, height) => known.cell = Some((width, height)),
-            TtyEvent::Name(name) => known.name = name,
-            TtyEvent::Input(_)
-            | TtyEvent::Synchronizes(_)
-            | TtyEvent::Background(_)
-            | TtyEvent::IsDark(_) => {}
-        });
-        self.clock.want_frame();
     }
 
     /// Sends a slice of the image data to the terminal.
@@ -555,6 +531,7 @@ impl Loop {
                     self.theme = (self.doer.themes)(&name);
                     self.pictures.choose(None, self.theme.ground());
                 }
+                Effect::Configure(job) => self.config.run(job),
                 Effect::RunLogin { conn, spec, env } => {
                     self.step_aside();
                     self.doer.login(conn, spec, env);

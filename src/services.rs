@@ -23,6 +23,7 @@ pub mod store;
 pub mod templates;
 pub mod terminals;
 pub mod trust;
+pub mod watch;
 pub mod when;
 
 mod process;

@@ -112,7 +112,7 @@ fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Ca
         (scene.state.chrome_changes, &scene.state.flash, status::is_quiet(scene)),
         (scene.look.spinner, view.composer.rev(), news, keymap, scene.pending, lists_keys(view)),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
-        (panes.queue, panes.edge, modals::key_focus(scene.state, scene.look.now)),
+        (panes.queue, panes.edge, modals::key_focus(scene.state, scene.look.now), text::is_wide()),
         (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }

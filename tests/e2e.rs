@@ -24,6 +24,7 @@ mod e2e {
     mod servers;
     mod session;
     mod sessions;
+    mod settings;
     mod shell;
     mod sign_in;
     mod signals;

@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "tidy/glyphs.rs"]
+mod glyphs;
+
 #[path = "tidy/layers.rs"]
 mod layers;
 

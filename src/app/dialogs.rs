@@ -34,6 +34,7 @@ mod rewind;
 mod rows;
 mod search;
 mod sessions;
+pub mod settings;
 mod settle;
 mod slash;
 mod stack;
@@ -149,6 +150,7 @@ pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Eff
         Some(Modal::Sessions(_)) => sessions::on_line(state, &edit, fx),
         Some(
             Modal::Choice(_)
+            | Modal::Capture(_)
             | Modal::Queue { .. }
             | Modal::Connection(_)
             | Modal::Inspect(_)
@@ -197,7 +199,7 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Form => form::on_action(state, said, now, fx),
         Focus::Search => search::on_action(state, said, fx),
         Focus::Attention => inbox::on_action(state, said, now, fx),
-        Focus::Main | Focus::Browse | Focus::Terminal => true,
+        Focus::Main | Focus::Browse | Focus::Terminal | Focus::Capture => true,
     };
     if !is_done {
         commands::on_action(state, action, now, fx);

@@ -33,10 +33,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, ArchiveRow, AskId, AuthStatus, Bounded, CallTag,
-    Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers,
+    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, ArchiveRow, AskId, AuthStatus, BindingRow, Bounded,
+    CallTag, Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers,
     McpServer, PolicyRules, ProjectQuestion, Provider, RecordedSession, SessionId, SessionInfo, SessionKey,
-    SessionPlace, SessionUpdate, StoredGrant, TerminalId, UnreviewedTemplate, UserRoot,
+    SessionPlace, SessionUpdate, SettingChange, SettingRow, StoredGrant, TerminalId, UnreviewedTemplate,
+    UserRoot,
 };
 
 use super::{FileJobs, Modal, Pages, RequestView, Session, Sessions, UserView};
@@ -277,8 +278,29 @@ pub struct Setup {
     pub problems: Vec<String>,
     /// Whether plain mode is on. In plain mode, prompts that start with `/` are sent, except for `/clear`.
     pub is_plain: bool,
+    /// All settings with their values.
+    pub settings: Vec<SettingRow>,
+    /// All key bindings.
+    pub bindings: Vec<BindingRow>,
+    /// The user's configuration.
+    pub config_file: PathBuf,
     /// The commands of the palette, from the keymap.
     pub palette: Vec<crate::model::PaletteCommand>,
+}
+
+/// The outcome of reading the configuration again.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ConfigNews {
+    /// The fields that come from the configuration; `None`: the values did not change.
+    pub setup: Option<Box<Setup>>,
+    /// The names of settings whose values changed.
+    pub changed: Vec<&'static str>,
+    /// The names of settings that would let agents do more, and were not applied.
+    pub held: Vec<&'static str>,
+    /// Why the file, a theme, or a value was not applied.
+    pub problems: Vec<String>,
+    /// The change that was requested, and why it failed.
+    pub change: Option<(SettingChange, Result<(), String>)>,
 }
 
 /// The theme that matches the terminal's background, in the configuration and in the picker.

@@ -3,21 +3,22 @@
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
 use crate::acp::tap::Tap;
-use crate::app::{AUTO_THEME, AgentChoice, InstallHint, MouseOwner, Setup, ThemeInfo};
+use crate::app::{AUTO_THEME, InstallHint, Setup};
 use crate::config;
 use crate::model::{FolderServers, UserRoot};
 use crate::runtime::{self, Launch, attention, pictures};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
 use crate::services::templates::TemplatePlaces;
+use crate::services::watch::Watched;
 use crate::ui::text::link;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
+use super::live::{self, Facts};
 use super::resume::{self, ResumeRequest};
 use super::{Session, prompt, servers, sessions};
 
@@ -51,11 +52,21 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     };
     problems.extend(store.as_ref().and_then(|store| too_large(store, session.config.sessions_warn_mib)));
     problems.extend(store.iter().flat_map(Store::take_problems));
-    let agents = agent_choices(&session);
     let installs = install_hints(&session);
     let (themes, theme_problems) = find_themes(&session.paths.theme_dir);
     problems.extend(theme_problems);
     let colors = color_support();
+    let facts = Facts {
+        paths: session.paths.clone(),
+        options: session.options.clone(),
+        found: session.found.clone(),
+        demo: session.demo.clone(),
+        colors,
+    };
+    let mut configured = live::setup_of(&facts, &session.config, &themes);
+    if is_plain {
+        configured.settings.clear();
+    }
     let Session {
         mut folder,
         more_folders,
@@ -74,7 +85,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
     let (mut folder_offers, mut other_tabs) = (Vec::new(), Vec::new());
     if let Some(found) = found {
         if !is_agent_named {
-            let (known, problem) = resume::agent_for(&found.kept, &agents, agent, config.callbacks);
+            let (known, problem) =
+                resume::agent_for(&found.kept, &configured.agents, agent, config.callbacks);
             agent = known;
             problems.extend(problem);
         }
@@ -102,79 +114,46 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         }
         !is_plain
     });
-    let auto_theme = theme_name(AUTO_THEME, colors).to_owned();
-    let theme = theme_name(&config.theme, colors).to_owned();
-    let (first_theme, theme_problems) = themes.load(&theme, colors);
+    let (_, theme_problems) = themes.load(theme_name(&config.theme, colors), colors);
     problems.extend(theme_problems);
     let does_follow = ThemeSet::default_name(colors) == "dark";
     let setup = Setup {
-        agents,
         installs,
         // The agent of the chosen session is started.
         start_with: agent.filter(|_| is_agent_named || !lists_sessions),
         last_agent: None,
-        mcp_servers: config.mcp_servers.clone(),
         folder_servers,
         project: project.map(Box::new),
         without_templates,
         additional_directories: more_folders.into_iter().map(UserRoot::given).collect(),
-        themes: themes
-            .names()
-            .into_iter()
-            .map(|name| ThemeInfo { is_dark: themes.is_dark(&name), name })
-            .collect(),
-        theme: config.theme.clone(),
-        auto_theme,
-        folds: config.folds,
-        mouse: if config.mouse { MouseOwner::Parlor } else { MouseOwner::Terminal },
         problems,
         keeps_sessions: store.is_some(),
         is_plain,
-        palette: config.keymap.palette(),
         reopen,
         other_tabs,
         lists_sessions,
         folder_offers,
-        callbacks: config.callbacks,
-        policy: config.policy,
         home: config::environment("HOME").map(|home| real_path(Path::new(&home))),
         own_folders: paths.own().iter().map(|own| real_path(own)).collect(),
-        memory_bytes: usize::try_from(config.sessions_memory_mib << 20).unwrap_or(usize::MAX),
-        handover_bytes: config.handover_bytes,
         offers_last,
         unsaved,
         first_prompt,
         folder,
+        ..configured
     };
     let launch = Launch {
         setup,
-        copies_on_select: config.copy_on_select,
+        live: live::live_of(&facts, &config, themes.clone(), 0),
+        watched: Watched { file: paths.config_file.clone(), folder: paths.theme_dir.clone() },
         clipboard: Surroundings::judge(config::environment),
-        reduced_motion: config.reduced_motion,
-        which_key_delay: Duration::from_millis(config.which_key_delay_ms),
-        numbers_code: config.code_line_numbers,
-        has_vim_keys: config.editing == "vim",
-        attention: attention::Settings {
-            bell: config.bell,
-            notify: attention::Notify::of(&config.notify),
-            title: config.title,
-            progress: config.progress,
-        },
         terminal: attention::Terminal::detect(text_of_environment),
         pictures: pictures_here(&config.images, colors),
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),
         data_dir: paths.data_dir.clone(),
         templates: TemplatePlaces { own: paths.prompt_dir.clone(), data_dir: paths.data_dir.clone() },
-        editor: config.editor.or_else(editor_of_environment),
-        has_links: config.hyperlinks.unwrap_or_else(shows_links),
-        keymap: config.keymap,
         theme_for: does_follow.then_some(theme_for),
-        themes: Box::new(
-            move |name: &str| {
-                if name == theme { first_theme.clone() } else { themes.load(name, colors).0 }
-            },
-        ),
+        configure: live::configure(facts, config, themes),
         find_servers: {
             let data_dir = paths.data_dir.clone();
             Arc::new(move |folder: &Path| servers::find(folder, &data_dir))
@@ -183,7 +162,6 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         export: sessions::export_into,
         tap,
         log_dir: paths.log_dir,
-        config_file: paths.config_file,
     };
     if is_plain { runtime::plain::run(launch) } else { runtime::run(launch) }
 }
@@ -227,7 +205,7 @@ fn real_path(path: &Path) -> PathBuf {
 }
 
 /// The editor of `VISUAL` or `EDITOR`.
-fn editor_of_environment() -> Option<String> {
+pub(super) fn editor_of_environment() -> Option<String> {
     ["VISUAL", "EDITOR"]
         .into_iter()
         .filter_map(config::environment)
@@ -257,31 +235,12 @@ fn pictures_here(wish: &str, colors: ColorSupport) -> pictures::Around {
 }
 
 /// Whether the terminal is known to show links.
-fn shows_links() -> bool {
+pub(super) fn shows_links() -> bool {
     link::are_known_to(text_of_environment)
 }
 
 fn text_of_environment(name: &str) -> Option<String> {
     config::environment(name).and_then(|value| value.into_string().ok())
-}
-
-/// Configured agents, then installed agents, then the demo agent.
-fn agent_choices(session: &Session) -> Vec<AgentChoice> {
-    let config = &session.config;
-    let configured = config.agents.values().map(|spec| AgentChoice {
-        title: config.agent_titles.get(&spec.name).cloned().unwrap_or_else(|| spec.name.clone()),
-        spec: spec.clone(),
-        source: "configured".to_owned(),
-    });
-    let found = session.found.iter().filter(|(spec, _)| !config.agents.contains_key(&spec.name)).map(
-        |(spec, title)| AgentChoice { spec: spec.clone(), title: title.clone(), source: "found".to_owned() },
-    );
-    let demo = AgentChoice {
-        spec: session.demo.clone(),
-        title: "Demo agent".to_owned(),
-        source: "built in".to_owned(),
-    };
-    configured.chain(found).chain([demo]).collect()
 }
 
 /// The agents to suggest if none is configured or installed.

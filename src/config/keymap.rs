@@ -23,7 +23,7 @@ use self::chord::Chord;
 use self::sequence::Sequence;
 use super::Origin;
 use super::read::Reader;
-use crate::model::{Action, LineEdit, PaletteCommand};
+use crate::model::{Action, BindingRow, LineEdit, PaletteCommand};
 
 /// The embedded defaults.
 pub const DEFAULTS: &str = include_str!("keymap/keymap.toml");
@@ -99,6 +99,11 @@ impl Context {
         Self::Queue,
         Self::Changes,
     ];
+
+    /// The context with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|context| context.name() == name).copied()
+    }
 
     /// The name in `[keys.NAME]`.
     pub fn name(self) -> &'static str {
@@ -275,6 +280,16 @@ impl Keymap {
         keymap
     }
 
+    /// The bindings of a preset.
+    pub fn of_preset(name: &str) -> Self {
+        let mut keymap = Self::defaults();
+        if let Some((known, text)) = PRESETS.iter().find(|(known, _)| *known == name) {
+            keymap.preset = known;
+            keymap.merge_embedded(text);
+        }
+        keymap
+    }
+
     /// The name of the preset.
     pub fn preset(&self) -> &'static str {
         self.preset
@@ -445,6 +460,53 @@ impl Keymap {
             let _ = writeln!(text, "| {title} | {} | {} |", keys.join(" "), row.text);
         }
         text
+    }
+
+    /// The keys of a context itself that are bound to an action.
+    fn own_keys(&self, context: Context, action: Action) -> Vec<&Sequence> {
+        let is_bound = |binding: &&Binding| binding.context == context && binding.action == Some(action);
+        self.bindings.iter().filter(is_bound).map(|binding| &binding.keys).collect()
+    }
+
+    /// Actions with their keys, for the list of bindings: in each context those that it binds, and in the first one the
+    /// commands without a key. Numbered actions are changed in the file only.
+    pub fn binding_rows(&self) -> Vec<BindingRow> {
+        let defaults = Self::of_preset(self.preset);
+        let mut rows = Vec::new();
+        for context in Context::ALL {
+            for info in all().filter(|info| !matches!(info.action, Action::Choose(_) | Action::ShowTab(_))) {
+                let keys = self.own_keys(*context, info.action);
+                let default_keys = defaults.own_keys(*context, info.action);
+                let is_bound = || self.bindings.iter().any(|binding| binding.action == Some(info.action));
+                let is_command = *context == Context::Main && info.group.is_some() && !is_bound();
+                if keys.is_empty() && default_keys.is_empty() && !is_command {
+                    continue;
+                }
+                rows.push(BindingRow {
+                    context: context.name(),
+                    title: context.title(),
+                    action: info.name,
+                    text: info.text,
+                    labels: keys.iter().map(|keys| keys.label()).collect(),
+                    keys: keys.iter().map(|keys| keys.syntax()).collect(),
+                    is_changed: keys != default_keys,
+                });
+            }
+        }
+        rows
+    }
+
+    /// The action that a key runs in a context, or the start of sequences; `None` if it is free.
+    pub fn taken_by(&self, context: Context, chord: Chord) -> Option<String> {
+        // Keys of the prompt take precedence over these.
+        let is_behind = matches!(context, Context::Global | Context::Composer);
+        match self.resolve(if is_behind { Context::Main } else { context }, &[chord]) {
+            Lookup::Action(action) => {
+                Some(info(action).map_or("another action", |info| info.text).to_owned())
+            }
+            Lookup::Prefix => Some(format!("sequences that start with {}", chord.label())),
+            Lookup::Unbound => None,
+        }
     }
 
     /// All bindings for the configuration: context, key, action (or `none`), origin.

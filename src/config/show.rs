@@ -8,9 +8,10 @@ use std::path::Path;
 use toml::Value;
 
 use super::keymap::actions;
-use super::{Config, Origin, Paths, Problem, fold};
+use super::settings::{self, SECTIONS};
+use super::{Config, Origin, Paths, Problem};
 use crate::model::{
-    AgentSpec, Callbacks, Carrier, FoldRules, McpServer, Remote, TokenSource, WireSpec, shown_url,
+    AgentSpec, Callbacks, Carrier, McpServer, Remote, SettingValue, TokenSource, WireSpec, shown_url,
 };
 
 /// Formats all effective values, each with its origin as a comment.
@@ -25,10 +26,33 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
         }
     }
     out.line("");
-    out.value("theme", "theme", config.theme.as_str());
-    match &config.default_agent {
-        Some(agent) => out.value("agent", "agent", agent.as_str()),
-        None => out.line("# agent is not set: choose one at startup"),
+    for section in SECTIONS {
+        if !section.is_empty() {
+            out.head(&format!("[{section}]"));
+        }
+        if section == "callbacks" {
+            out.callbacks(section, config.callbacks, false);
+            continue;
+        }
+        for setting in settings::in_section(section) {
+            let key = setting.place().1;
+            match (setting.get)(config) {
+                Some(SettingValue::Flag(flag)) => out.value(setting.name, key, flag),
+                Some(SettingValue::Text(text)) => out.value(setting.name, key, text),
+                Some(SettingValue::Number(number)) => {
+                    out.value(setting.name, key, i64::try_from(number).unwrap_or(i64::MAX));
+                }
+                None => out.line(&format!("# {key} is not set: {}", setting.unset)),
+            }
+        }
+        if section.is_empty() && !config.additional_directories.is_empty() {
+            let folders: Vec<String> = config
+                .additional_directories
+                .iter()
+                .map(|path| path.to_string_lossy().into_owned())
+                .collect();
+            out.value("additional_directories", "additional_directories", folders);
+        }
     }
     if config.origin("templates") != Origin::Default {
         out.line(&format!(
@@ -37,49 +61,6 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
             out.origin(config.origin("templates"))
         ));
     }
-    match &config.editor {
-        Some(editor) => out.value("editor", "editor", editor.as_str()),
-        None => out.line("# editor is not set: $VISUAL or $EDITOR is used"),
-    }
-    if !config.additional_directories.is_empty() {
-        let folders: Vec<String> =
-            config.additional_directories.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        out.value("additional_directories", "additional_directories", folders);
-    }
-    out.head("[callbacks]");
-    out.callbacks("callbacks", config.callbacks, false);
-    out.head("[policy]");
-    out.value("policy.ask_writes", "ask_writes", config.policy.ask_writes);
-    out.value("policy.ask_commands", "ask_commands", config.policy.ask_commands);
-    out.value("policy.command_input", "command_input", config.policy.command_input);
-    out.head("[ui]");
-    out.value("ui.editing", "editing", config.editing.as_str());
-    out.value("ui.mouse", "mouse", config.mouse);
-    out.value("ui.copy_on_select", "copy_on_select", config.copy_on_select);
-    match config.hyperlinks {
-        Some(are_shown) => out.value("ui.hyperlinks", "hyperlinks", are_shown),
-        None => out.line("# hyperlinks is not set: enabled in terminals known to support them"),
-    }
-    out.value("ui.images", "images", config.images.as_str());
-    out.value("ui.plain", "plain", config.plain);
-    out.value("ui.reduced_motion", "reduced_motion", config.reduced_motion);
-    out.value("ui.code_line_numbers", "code_line_numbers", config.code_line_numbers);
-    let delay = i64::try_from(config.which_key_delay_ms).unwrap_or(i64::MAX);
-    out.value("ui.which_key_delay_ms", "which_key_delay_ms", delay);
-    out.value("ui.bell", "bell", config.bell);
-    out.value("ui.notify", "notify", config.notify.as_str());
-    out.value("ui.title", "title", config.title);
-    match config.progress {
-        Some(is_shown) => out.value("ui.progress", "progress", is_shown),
-        None => out.line("# progress is not set: shown in terminals known to support it"),
-    }
-    out.folds();
-    out.head("[handover]");
-    out.value("handover.max_bytes", "max_bytes", i64::try_from(config.handover_bytes).unwrap_or(i64::MAX));
-    out.head("[sessions]");
-    out.value("sessions.warn_mib", "warn_mib", i64::try_from(config.sessions_warn_mib).unwrap_or(i64::MAX));
-    let memory = i64::try_from(config.sessions_memory_mib).unwrap_or(i64::MAX);
-    out.value("sessions.memory_mib", "memory_mib", memory);
     for (name, spec) in &config.agents {
         out.agent(name, spec);
     }
@@ -110,26 +91,6 @@ impl Out<'_> {
         for (name, path, note) in rows {
             let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
             self.line(&format!("# {name:<7} {}{note}", path.display()));
-        }
-    }
-
-    fn folds(&mut self) {
-        let rules = &self.config.folds;
-        self.head("[fold]");
-        let mut unset: Vec<&str> = Vec::new();
-        for ((name, _), rule) in FoldRules::KINDS.iter().zip(&rules.kinds) {
-            match rule {
-                Some(rule) => self.value(&format!("fold.{name}"), name, fold::name_of(*rule)),
-                None => unset.push(name),
-            }
-        }
-        self.value("fold.changes", "changes", fold::name_of(rules.changes));
-        self.value("fold.failed", "failed", fold::name_of(rules.failed));
-        self.value("fold.open_up_to_lines", "open_up_to_lines", i64::from(rules.open_up_to_lines));
-        self.value("fold.closed_above_lines", "closed_above_lines", i64::from(rules.closed_above_lines));
-        self.value("fold.groups", "groups", rules.groups);
-        if !unset.is_empty() {
-            self.line(&format!("# Tool kinds without a rule: {}", unset.join(", ")));
         }
     }
 
@@ -331,16 +292,21 @@ impl Out<'_> {
     }
 
     fn origin(&self, origin: Origin) -> String {
-        match origin {
-            Origin::Default => "default".to_owned(),
-            Origin::File { line } => {
-                let file = self.paths.config_file.file_name().unwrap_or_default();
-                format!("{}:{line}", Path::new(file).display())
-            }
-            Origin::Project { line } => format!("{}:{line}", super::project::NAME),
-            Origin::Environment(name) => format!("environment, {name}"),
-            Origin::CommandLine => "command line".to_owned(),
+        origin_text(origin, self.paths)
+    }
+}
+
+/// An origin for display: `default`, `config.toml:12`.
+pub fn origin_text(origin: Origin, paths: &Paths) -> String {
+    match origin {
+        Origin::Default => "default".to_owned(),
+        Origin::File { line } => {
+            let file = paths.config_file.file_name().unwrap_or_default();
+            format!("{}:{line}", Path::new(file).display())
         }
+        Origin::Project { line } => format!("{}:{line}", super::project::NAME),
+        Origin::Environment(name) => format!("environment, {name}"),
+        Origin::CommandLine => "command line".to_owned(),
     }
 }
 

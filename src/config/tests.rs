@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::config::show::show;
+use crate::model::{FoldRules, SettingKind, SettingValue};
 
 const DOCUMENTS: [(&str, &str); 2] = [
     ("docs/configuration.md", include_str!("../../docs/configuration.md")),
@@ -167,9 +168,9 @@ fn invalid_values_are_reported_with_their_line_and_others_apply() {
         ),
         ("[ui]\nmouse = 'no'", ":2: `ui.mouse` must be true or false, not a string; use mouse = true"),
         ("[ui]\nmuose = true", ":2: unknown key `muose` in [ui]; did you mean `mouse`?"),
-        ("[fold]\nread = 'opne'", ":2: unknown fold setting `opne`; did you mean `open`?"),
+        ("[fold]\nread = 'opne'", ":2: unknown value `opne` for `read`; did you mean `open`?"),
         ("[fold]\nfailed = true", ":2: `fold.failed` must be a string"),
-        ("[fold]\nopen_up_to_lines = -1", ":2: `fold.open_up_to_lines` is not a number of lines"),
+        ("[fold]\nopen_up_to_lines = -1", ":2: `fold.open_up_to_lines` is out of range"),
         (
             "[handover]\nmax_bytes = 10",
             ":2: `handover.max_bytes` is out of range; use max_bytes = 1024 or more",
@@ -354,12 +355,103 @@ fn every_setting_is_documented() {
     let shown = show(&config, &paths(), &[]);
     let settings = shown.split("[keys.").next().unwrap().lines();
     let shown = settings.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(" = "));
-    let keys = shown.map(|(key, _)| key).chain(TOP_KEYS.iter().copied());
+    let keys = shown
+        .map(|(key, _)| key)
+        .chain(TOP_KEYS.iter().copied().filter(|key| !settings::SECTIONS.contains(key)));
     let keys = keys.chain(agents::AGENT_KEYS.iter().copied()).chain(agents::SERVER_KEYS.iter().copied());
-    let keys = keys.chain(wire::KEYS.iter().copied()).chain(FoldRules::KINDS.iter().map(|(name, _)| *name));
-    for key in keys {
-        assert!(text.contains(&format!("`{key}`")), "`{key}` is not documented");
+    for key in keys.chain(wire::KEYS.iter().copied()) {
+        let names = [format!("`{key}`"), format!(".{key}`")];
+        assert!(names.iter().any(|name| text.contains(name)), "`{key}` is not documented");
     }
+}
+
+/// The settings as rows of the documentation: name, default, meaning.
+fn documented() -> Vec<String> {
+    let defaults = Config::default();
+    let row = |setting: &settings::Setting| {
+        let default = match (setting.get)(&defaults) {
+            Some(SettingValue::Text(text)) => format!("`\"{text}\"`"),
+            Some(value) => format!("`{}`", value.text()),
+            None => String::new(),
+        };
+        let words = match setting.kind {
+            SettingKind::Word(words) if !setting.name.starts_with("fold.") => {
+                format!(": {}", words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "))
+            }
+            _ => String::new(),
+        };
+        let unset =
+            if setting.unset.is_empty() { String::new() } else { format!("; by default {}", setting.unset) };
+        let gap = if default.is_empty() { " " } else { "" };
+        format!(
+            "| `{}` |{gap}{}| {}{unset}{words} |",
+            setting.name,
+            if default.is_empty() { String::new() } else { format!(" {default} ") },
+            setting.about
+        )
+    };
+    settings::SETTINGS.iter().map(row).collect()
+}
+
+/// `PARLOR_SETTINGS=write cargo test --lib documented_settings_match_the_table` updates the rows.
+#[test]
+fn documented_settings_match_the_table() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
+    let mut text = std::fs::read_to_string(&file).unwrap();
+    let is_writing = std::env::var_os("PARLOR_SETTINGS").is_some_and(|value| value == "write");
+    for wanted in documented() {
+        let start = wanted.split_inclusive('|').take(2).collect::<String>();
+        let found = text.lines().find(|line| line.starts_with(&start)).map(str::to_owned);
+        let found = found.unwrap_or_else(|| panic!("docs/configuration.md has no row {start}"));
+        if is_writing {
+            text = text.replace(&found, &wanted);
+        } else {
+            assert_eq!(found, wanted, "run PARLOR_SETTINGS=write cargo test --lib documented_settings");
+        }
+    }
+    if is_writing {
+        std::fs::write(&file, &text).unwrap();
+    }
+    let mut rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let is_known = |name: &str| name.starts_with("callbacks.fs") || settings::named(name).is_some();
+    assert!(rows.all(|(name, _)| !name.contains('.') || is_known(name)), "a row for an unknown setting");
+    let folds = settings::in_section("fold").map(|setting| setting.place().1);
+    for (setting, (kind, _)) in folds.zip(FoldRules::KINDS) {
+        assert_eq!(setting, kind);
+    }
+}
+
+#[test]
+fn settings_can_be_read_and_set() {
+    let mut config = Config::default();
+    for setting in settings::SETTINGS.iter().filter(|setting| setting.name != "keys.preset") {
+        let value = match setting.kind {
+            SettingKind::Flag => SettingValue::Flag((setting.get)(&config) != Some(SettingValue::Flag(true))),
+            SettingKind::Number(least) => SettingValue::Number(least + 7),
+            SettingKind::Word(words) => SettingValue::Text(words[1].to_owned()),
+            _ => SettingValue::Text("other".to_owned()),
+        };
+        (setting.set)(&mut config, Some(value.clone()));
+        assert_eq!((setting.get)(&config), Some(value), "{}", setting.name);
+        settings::keep(&Config::default(), &mut config, setting.name);
+        assert_eq!((setting.get)(&config), (setting.get)(&Config::default()), "{}", setting.name);
+    }
+    assert_eq!(config, Config::default());
+    let presets: Vec<&str> = keymap::PRESETS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(
+        settings::named("keys.preset").map(|setting| setting.kind),
+        Some(SettingKind::Word(presets.leak()))
+    );
+}
+
+#[test]
+fn ambiguous_width_is_a_word_or_a_number() {
+    for (value, expected) in [("\"auto\"", "auto"), ("\"2\"", "2"), ("1", "1")] {
+        let (config, problems) = parse(&format!("[ui]\nambiguous_width = {value}\n"));
+        assert_eq!((config.ambiguous_width.as_str(), problems), (expected, Vec::new()));
+    }
+    let (config, problems) = parse("[ui]\nambiguous_width = 3\n");
+    assert_eq!((config.ambiguous_width.as_str(), problems.len()), ("auto", 1));
 }
 
 #[test]

@@ -186,6 +186,8 @@ pub enum Action {
     OpenModels,
     OpenOptions,
     OpenThemes,
+    /// Lists all settings.
+    OpenSettings,
     OpenSignIn,
     SignOut,
     /// Opens the queue of prompts.

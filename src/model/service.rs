@@ -195,8 +195,6 @@ pub enum ServiceEvent {
     Grants(Vec<StoredGrant>),
     /// An event of the session store.
     Store(Box<super::StoreNews>),
-    /// The chosen theme could not be written to the configuration; contains the reason.
-    ThemeNotSaved(String),
     /// A problem to show to the user.
     Problem(String),
 }

@@ -149,6 +149,11 @@ impl Attention {
         Self { settings, terminal, last: None, shown: None }
     }
 
+    /// Changes the user's settings.
+    pub fn set(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
     /// Whether the window title is set.
     pub fn sets_title(&self) -> bool {
         self.settings.title

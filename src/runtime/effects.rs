@@ -11,7 +11,6 @@ use crate::acp::gate::Gate;
 use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
-use crate::config::save;
 use crate::model::{
     AgentSpec, ConnId, CopyContent, CopyJob, FileQuery, FolderServers, Location, ServiceEvent, SessionKey,
     StoreJob,
@@ -47,10 +46,13 @@ pub type LogStand = (u64, Option<Vec<u64>>);
 /// Reads the MCP servers of a folder; the error describes an invalid file. May block.
 pub type FindServers = Arc<dyn Fn(&Path) -> Result<Option<FolderServers>, String> + Send + Sync>;
 
+/// Returns a theme by name.
+pub type Themes = Arc<dyn Fn(&str) -> Theme + Send + Sync>;
+
 /// Executes effects.
 pub struct EffectRunner {
     /// Returns a theme by name.
-    pub themes: Box<dyn Fn(&str) -> Theme>,
+    pub themes: Themes,
     /// Whether parlor is quitting; the loop ends once all agents have ended.
     pub is_leaving: bool,
     /// The command of the user's editor; `None`: `vi`.
@@ -58,8 +60,6 @@ pub struct EffectRunner {
     /// Reads the MCP servers of a folder.
     pub find_servers: FindServers,
     pub home: Option<PathBuf>,
-    /// The user's configuration file.
-    pub config_file: Option<PathBuf>,
     /// The data folder; `None`: there is none.
     pub data_dir: Option<PathBuf>,
     /// Where prompt templates are.
@@ -99,7 +99,7 @@ impl EffectRunner {
         store: Option<Store>,
         tap: Tap,
         log_dir: PathBuf,
-        themes: Box<dyn Fn(&str) -> Theme>,
+        themes: Themes,
     ) -> Self {
         Self {
             themes,
@@ -107,7 +107,6 @@ impl EffectRunner {
             editor: None,
             find_servers: Arc::new(|_| Ok(None)),
             home: None,
-            config_file: None,
             data_dir: None,
             templates: TemplatePlaces::default(),
             gate: Gate::default(),
@@ -203,11 +202,6 @@ impl EffectRunner {
             Effect::SaveAgentChoice { folder, agent } => {
                 self.keep(move |store| store.save_agent(&folder, &agent));
             }
-            Effect::SaveTheme(name) => {
-                if let Some(file) = self.config_file.clone() {
-                    self.work(move || save::set_theme(&file, &name).err().map(ServiceEvent::ThemeNotSaved));
-                }
-            }
             Effect::ListFolders => self.list_folders(),
             Effect::FindFolder { text, base } => {
                 let home = self.home.clone();
@@ -247,6 +241,7 @@ impl EffectRunner {
             | Effect::Timer(..)
             | Effect::StopTimer(_)
             | Effect::SetTheme(_)
+            | Effect::Configure(_)
             | Effect::CopySelection
             | Effect::Announce { .. }
             | Effect::CaptureMouse(_)

@@ -40,6 +40,8 @@ pub enum TtyEvent {
     CellSize(u16, u16),
     /// Name and version of the terminal.
     Name(String),
+    /// The number of cells of an ambiguous character.
+    AmbiguousWidth(u16),
 }
 
 /// Reads events of the terminal until it is dropped.

@@ -94,6 +94,12 @@ impl Pictures {
         picture::show(way.grid(cell));
     }
 
+    /// Changes the protocol that the user chose, and whether half blocks are one cell wide.
+    pub fn set_wish(&mut self, wish: GraphicsSetting, has_rich_glyphs: bool) {
+        (self.around.wish, self.around.has_rich_glyphs) = (wish, has_rich_glyphs);
+        self.choose(None, None);
+    }
+
     /// Saves a response of the terminal.
     pub fn note(&mut self, answer: impl FnOnce(&mut Answers)) {
         answer(&mut self.answers);

@@ -69,7 +69,7 @@ impl Lines {
         let (state, first_effects) = crate::app::start(launch.setup, now);
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
         let mut doer =
-            EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
+            EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.live.themes);
         doer.data_dir = Some(launch.data_dir);
         doer.templates = launch.templates;
         let mut this = Self {

@@ -389,7 +389,7 @@ impl Replay {
                 | Effect::CopySelection
                 | Effect::CaptureMouse(_)
                 | Effect::SetTheme(_)
-                | Effect::SaveTheme(_)
+                | Effect::Configure(_)
                 | Effect::Suspend
                 | Effect::Quit => {}
             }

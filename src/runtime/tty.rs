@@ -43,6 +43,10 @@ pub struct Tty {
 /// Query for synchronized updates (DECRQM). Responses arrive as input at any time, or never.
 const QUESTIONS: &str = "\x1b[?2026$p";
 
+/// Prints an ambiguous character at the start of the second row, and queries the position of the cursor (CPR). The first
+/// frame overwrites it.
+pub const WIDTH_QUESTION: &str = "\x1b[2;1H→\x1b[6n";
+
 /// Query for the background color (OSC 11).
 const BACKGROUND_QUESTION: &str = "\x1b]11;?\x1b\\";
 

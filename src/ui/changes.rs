@@ -289,7 +289,8 @@ fn draw_head(
     let name = file.map(|file| scene.look.path(&file.path));
     let left_room = room.saturating_sub(right_cols + 2);
     let left = name.map_or("Session changes".to_owned(), |name| text::truncate_path(&name, left_room));
-    buf.set_stringn(area.x + 1, area.y, left, left_room, scene.style(Role::ModalTitle));
+    let left_room = u16::try_from(left_room).unwrap_or(u16::MAX);
+    text::put_text(buf, area.x + 1, area.y, &left, left_room, scene.style(Role::ModalTitle));
     let width = u16::try_from(right_cols.min(room)).unwrap_or(0);
     buf.put_line(area.right().saturating_sub(width + 1), area.y, &right, width);
     let rule = scene.look.glyphs.rule.repeat(room);

@@ -284,7 +284,7 @@ impl Composer {
         hits.add(area, Hit::Composer);
         if self.is_empty() {
             let hint = text::truncate(&placeholder(scene), usize::from(place.width));
-            buf.set_string(place.x, place.y, hint, scene.style(Role::Placeholder));
+            text::put_text(buf, place.x, place.y, &hint, place.width, scene.style(Role::Placeholder));
             return Position::new(place.x, place.y);
         }
         let style = scene.style(ink).patch(ground);

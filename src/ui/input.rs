@@ -18,7 +18,7 @@ use std::time::Instant;
 use ratatui::crossterm::event::{Event as Terminal, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::app::dialogs::{self, Focus};
-use crate::app::{Event, FieldState, OpenRequestKind, State};
+use crate::app::{Event, FieldState, Modal, OpenRequestKind, State};
 use crate::config::keymap::chord::Chord;
 use crate::config::keymap::sequence::label;
 use crate::config::keymap::{Context, Keymap, Lookup};
@@ -90,7 +90,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         Focus::Search => (Context::Search, true),
         Focus::Picker => (Context::List, true),
         Focus::Sessions => (Context::Sessions, true),
-        Focus::Choice | Focus::Url => (Context::Choice, false),
+        Focus::Choice | Focus::Url | Focus::Capture => (Context::Choice, false),
         Focus::Queue => (Context::Queue, false),
         Focus::Help | Focus::Log => (Context::Text, true),
         Focus::Connection => (Context::Text, false),
@@ -100,6 +100,9 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         Focus::Permission | Focus::Access | Focus::Attention => (Context::Permission, false),
         Focus::Form => (Context::Form, is_text_field(state)),
     };
+    if let Some(events) = capture(key, state, focus, keymap) {
+        return events;
+    }
     // In a form, space and arrows edit text fields first; in a list, bound keys come first.
     if focus == Focus::Form
         && takes_text
@@ -181,6 +184,20 @@ fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec
         }
         VimKey::Done => vec![edited],
     })
+}
+
+/// A key that is pressed to bind it to an action. Esc cancels.
+fn capture(key: &KeyEvent, state: &State, focus: Focus, keymap: &Keymap) -> Option<Vec<Event>> {
+    let Some(Modal::Capture(capture)) = state.modals.last().filter(|_| focus == Focus::Capture) else {
+        return None;
+    };
+    let Some(chord) = Chord::of(key) else { return Some(Vec::new()) };
+    if chord.cancels_sequence() {
+        return Some(vec![Event::Act(Action::Escape)]);
+    }
+    let context = Context::named(capture.binding.context)?;
+    let taken = keymap.taken_by(context, chord);
+    Some(vec![Event::Captured { key: chord.syntax(), label: chord.label(), taken }])
 }
 
 /// The result of looking up a key.
@@ -387,6 +404,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
             | Focus::Terminal
             | Focus::Search
             | Focus::Choice
+            | Focus::Capture
             | Focus::Queue
             | Focus::Connection
             | Focus::Permission

@@ -71,6 +71,7 @@ pub(super) fn draw(
             }
             Modal::Picker(picker) => picker::draw(scene, picker, view, area, buf),
             Modal::Choice(choice) => small::draw_choice(scene, choice, view, area, buf),
+            Modal::Capture(capture) => small::draw_capture(scene, capture, view, area, buf),
             Modal::Queue { selected } => small::draw_queue(scene, *selected, view, area, buf),
             Modal::Help { filter } => help::draw(scene, filter, view, area, buf),
             Modal::Log { filter } => log::draw(scene, filter, view, area, buf),
@@ -160,6 +161,7 @@ fn heading(modal: &Modal) -> String {
     match modal {
         Modal::Picker(picker) => text::one_line(&picker.title),
         Modal::Choice(choice) => text::one_line(&choice.title),
+        Modal::Capture(_) => "Press a key".to_owned(),
         Modal::Line(line) => text::one_line(&line.title),
         Modal::Sessions(_) => "Sessions".to_owned(),
         Modal::Queue { .. } => "Queued prompts".to_owned(),

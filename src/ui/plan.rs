@@ -121,7 +121,8 @@ fn draw_list(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
     let mut y = area.y;
     if steps.is_empty() {
         for line in other_lines(scene.session).iter().take(room) {
-            buf.set_stringn(area.x, y, text::truncate(line, cols), cols, scene.style(Role::Text));
+            let line = text::truncate(line, cols);
+            text::put_text(buf, area.x, y, &line, area.width, scene.style(Role::Text));
             y += 1;
         }
         return;

@@ -15,7 +15,7 @@ pub struct RenderContext<'a> {
     pub glyphs: Glyphs,
     /// The time of this frame.
     pub now: Instant,
-    /// Frame of the spinner, 0 to 9.
+    /// Number of the spinner's frame; any number.
     pub spinner: usize,
     /// The layout of diffs.
     pub diff_layout: DiffLayout,
@@ -68,7 +68,7 @@ pub struct Glyphs {
     pub check: &'static str,
     pub cross: &'static str,
     /// Frames of the spinner.
-    pub spinner: [&'static str; 10],
+    pub spinner: [&'static str; 4],
     /// Not started; not selected.
     pub pending: &'static str,
     /// Separator; an entry without a state.
@@ -106,7 +106,7 @@ impl Glyphs {
         Self {
             check: "✓",
             cross: "✗",
-            spinner: ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"],
+            spinner: ["▘", "▝", "▗", "▖"],
             pending: "○",
             dot: "·",
             arrow: "▸",
@@ -114,7 +114,7 @@ impl Glyphs {
             warn: "!",
             bar: "▌",
             ellipsis: "…",
-            fold: "⋯",
+            fold: "…",
             minus: "−",
             bullet: "•",
             rule: "─",
@@ -130,7 +130,7 @@ impl Glyphs {
         Self {
             check: "+",
             cross: "x",
-            spinner: ["|", "/", "-", "\\", "|", "/", "-", "\\", "|", "/"],
+            spinner: ["|", "/", "-", "\\"],
             pending: ".",
             dot: ".",
             arrow: ">",

@@ -62,7 +62,7 @@ fn draw_query(scene: &FrameContext, search: &Search, area: Rect, buf: &mut Canva
     let at = text::width(&head);
     let tail = text::truncate(&show(input.text.get(cursor..).unwrap_or_default()), room.saturating_sub(at));
     let all = format!("{head}{tail}");
-    buf.set_stringn(area.x, area.y, &all, room, scene.style(Role::Composer));
+    text::put_text(buf, area.x, area.y, &all, area.width.saturating_sub(1), scene.style(Role::Composer));
     (at, text::width(&all))
 }
 

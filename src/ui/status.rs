@@ -1,12 +1,14 @@
-//! The status line: the agent's activity or a notice on the left; context, cost, warnings and the help key on the right.
+//! The status line: the agent's activity or a notice on the left, then the keys that matter most where the focus is; context,
+//! cost, warnings and the help key on the right.
 //!
-//! On narrow screens, the cost is removed first, then context and warnings; during a turn, the help key before them. A
+//! On narrow screens, these keys are removed from the right, then the cost is removed first, then context and warnings; during a turn, the help key before them. A
 //! long notice has several rows.
 //!
 //! Invariants: the spinner is only animated while something is running; nothing else is animated.
 
 use ratatui::layout::Rect;
 
+use crate::app::dialogs::Focus;
 use crate::app::lifecycle::operations;
 use crate::app::state::inbox;
 use crate::app::{ConnPhase, MouseOwner, SessionPhase, Turn};
@@ -16,6 +18,7 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 
 use super::frame_context::{FrameContext, line_width, short_count};
+use super::modals::key_focus;
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
@@ -37,6 +40,12 @@ const NOTICE_ROWS: u16 = 3;
 
 /// Columns that the reason why nothing can be saved leaves to the activity.
 const ACTIVITY_COLS: usize = 40;
+
+/// Maximum number of keys beside the help key.
+const MOST_KEYS: usize = 4;
+
+/// Columns around the keys.
+const KEYS_GAP: usize = 3;
 
 /// Seconds without output in a turn before it is shown.
 const QUIET_SECONDS: u64 = 30;
@@ -89,6 +98,12 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
     {
         pieces.retain(|piece| piece.rank != least);
     }
+    let keys_room = room.saturating_sub(left_cols + KEYS_GAP + cols(&pieces) + KEYS_GAP);
+    if lines.len() == 1 && scene.state.flash.is_none() && scene.pending.is_none() {
+        let line = keys(scene, keys_room);
+        let x = area.x + 1 + u16::try_from(left_cols + KEYS_GAP).unwrap_or(0);
+        buf.put_line(x, area.y, &line, u16::try_from(keys_room).unwrap_or(0));
+    }
     let mut x = area.right().saturating_sub(1 + u16::try_from(cols(&pieces)).unwrap_or(0));
     for (index, StatusSegment { line, action, .. }) in pieces.iter().enumerate() {
         if index > 0 {
@@ -100,6 +115,51 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
             hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(*action));
         }
         x += width;
+    }
+}
+
+/// The keys that matter most where the focus is, as many as fit. The help key is at the right; dialogs and the search have
+/// hints of their own.
+fn keys(scene: &FrameContext, cols: usize) -> Line<'static> {
+    use Action::{
+        Browse, CopyItem, EditDraft, NewLine, NextMode, OpenHistory, OpenOutline, OpenPalette, OpenQueue,
+        OpenSearch, Submit, ToggleFold,
+    };
+    let session = scene.session;
+    let is_running = session.turn.is_running();
+    let (context, wanted): (Context, Vec<(Action, &str)>) = match key_focus(scene.state, scene.look.now) {
+        Focus::Main if !session.draft.trim().is_empty() => {
+            let sends = if is_running { "queue" } else { "send" };
+            let rest = [(NewLine, "newline"), (EditDraft, "editor"), (OpenPalette, "commands")];
+            (Context::Main, [(Submit, sends)].into_iter().chain(rest).collect())
+        }
+        Focus::Main => {
+            let queue = (!session.queue.is_empty()).then_some((OpenQueue, "edit queue"));
+            let mode = scene.mode().filter(|_| !is_running).map(|_| (NextMode, "mode"));
+            let history = (!is_running && !session.history.is_empty()).then_some((OpenHistory, "history"));
+            let transcript = (!session.transcript.items().is_empty()).then_some((Browse, "browse"));
+            let all = [queue, Some((OpenPalette, "commands")), transcript, mode, history];
+            (Context::EmptyPrompt, all.into_iter().flatten().collect())
+        }
+        Focus::Browse => {
+            let all = [
+                (ToggleFold, "expand"),
+                (OpenSearch, "search"),
+                (CopyItem, "copy"),
+                (OpenOutline, "outline"),
+            ];
+            (Context::Browse, all.to_vec())
+        }
+        _ => return Line::default(),
+    };
+    let hint = |(action, does): &(Action, &str)| scene.hint(context, *action, does);
+    let mut hints: Vec<_> = wanted.iter().filter_map(hint).take(MOST_KEYS).collect();
+    loop {
+        let line = scene.hints(&hints, usize::MAX);
+        if hints.is_empty() || line_width(&line) <= cols {
+            return line;
+        }
+        hints.pop();
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn mark(glyphs: &Glyphs, mark: TabMark) -> (&'static str, Role) {
         TabMark::Done => (glyphs.check, Role::Success),
         TabMark::Failed => (glyphs.cross, Role::Error),
         TabMark::Working if is_plain => ("*", Role::Running),
-        TabMark::Working => ("⠿", Role::Running),
+        TabMark::Working => ("●", Role::Running),
         TabMark::Waits => (glyphs.warn, Role::Warning),
     }
 }

@@ -7,6 +7,7 @@ pub(super) mod fixture;
 mod remote;
 mod requests;
 mod review;
+mod settings;
 mod wrap;
 
 use std::time::Duration;

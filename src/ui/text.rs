@@ -8,6 +8,7 @@
 //! characters that reorder or hide others; wrapped lines do not exceed the requested width.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::path::Path;
 
 use ratatui::buffer::{Buffer, CellWidth};
@@ -42,6 +43,9 @@ pub const TERMINAL_TAB_COLS: usize = 8;
 pub fn put_text(buf: &mut Buffer, x: u16, y: u16, text: &str, cols: u16, style: Style) -> u16 {
     let room = cols.min(buf.area.right().saturating_sub(x));
     if !text.chars().all(is_one_cell) {
+        if is_wide() {
+            return put_graphemes(buf, x, y, text, room, style);
+        }
         return buf.set_stringn(x, y, text, usize::from(room), style).0;
     }
     if y < buf.area.top() || y >= buf.area.bottom() || x < buf.area.left() || room == 0 {
@@ -61,9 +65,38 @@ pub fn put_text(buf: &mut Buffer, x: u16, y: u16, text: &str, cols: u16, style: 
     x + count
 }
 
+/// The same for a terminal that draws ambiguous characters in two cells.
+fn put_graphemes(buf: &mut Buffer, x: u16, y: u16, text: &str, room: u16, style: Style) -> u16 {
+    let end = x.saturating_add(room);
+    let mut x = x;
+    for grapheme in text.graphemes(true) {
+        let cols = u16::try_from(grapheme_width(grapheme)).unwrap_or(u16::MAX);
+        if cols == 0 {
+            continue;
+        }
+        if x.saturating_add(cols) > end {
+            break;
+        }
+        for at in x..x + cols {
+            if let Some(cell) = buf.cell_mut((at, y)) {
+                cell.reset();
+                cell.set_style(style);
+            }
+        }
+        if let Some(cell) = buf.cell_mut((x, y)) {
+            cell.set_symbol(grapheme);
+        }
+        x += cols;
+    }
+    x
+}
+
 /// Whether a character is one cell wide and never part of a larger grapheme: printable ASCII, Latin letters
 /// and symbols, dashes and quotes, lines and blocks.
 fn is_one_cell(letter: char) -> bool {
+    if is_wide() {
+        return matches!(letter, ' '..='~');
+    }
     matches!(letter,
         ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{203b}'
         | '\u{2500}'..='\u{25fc}')
@@ -217,7 +250,56 @@ pub fn width(text: &str) -> usize {
 
 /// Width of a grapheme in columns.
 pub fn grapheme_width(grapheme: &str) -> usize {
-    if grapheme.contains(char::is_control) { 0 } else { usize::from(grapheme.cell_width()) }
+    if grapheme.contains(char::is_control) {
+        return 0;
+    }
+    let cols = usize::from(grapheme.cell_width());
+    if cols == 1 && is_wide() && grapheme.chars().next().is_some_and(is_ambiguous) { 2 } else { cols }
+}
+
+/// Whether some terminals draw a character in two cells: ambiguous in the East Asian widths of Unicode.
+fn is_ambiguous(letter: char) -> bool {
+    letter.width_cjk() == Some(2) && !strip::is_of_picture(letter)
+}
+
+/// The setting for ambiguous characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WideAmbiguous {
+    /// As the terminal draws them.
+    #[default]
+    Measured,
+    Narrow,
+    Wide,
+}
+
+impl WideAmbiguous {
+    /// Parses the value of the configuration; unknown values are measured.
+    pub fn of(word: &str) -> Self {
+        match word {
+            "1" => Self::Narrow,
+            "2" => Self::Wide,
+            _ => Self::Measured,
+        }
+    }
+}
+
+thread_local! {
+    static IS_WIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sets whether the terminal of this thread draws ambiguous characters in two cells. Returns whether that is new.
+pub fn set_wide(is_wide: bool) -> bool {
+    IS_WIDE.replace(is_wide) != is_wide
+}
+
+/// Whether the terminal draws ambiguous characters in two cells.
+pub fn is_wide() -> bool {
+    IS_WIDE.get()
+}
+
+/// The mark of truncated text, in one cell.
+pub fn ellipsis() -> char {
+    if is_wide() { '~' } else { '…' }
 }
 
 /// Replaces tabs by spaces up to the next tab stop, counting from column `start`.
@@ -290,7 +372,7 @@ pub fn truncate(text: &str, cols: usize) -> String {
         used += w;
     }
     if cols > 0 {
-        out.push('…');
+        out.push(ellipsis());
     }
     out
 }
@@ -310,8 +392,8 @@ pub fn truncate_start(text: &str, cols: usize) -> String {
         used += w;
         start = index;
     }
-    let mark = if cols > 0 { "…" } else { "" };
-    format!("{mark}{}", text.get(start..).unwrap_or_default())
+    let mark = if cols > 0 { String::from(ellipsis()) } else { String::new() };
+    mark + text.get(start..).unwrap_or_default()
 }
 
 /// Truncates to `cols` columns, with `…` in the middle.
@@ -320,7 +402,7 @@ pub fn truncate_middle(text: &str, cols: usize) -> String {
         return text.to_owned();
     }
     let tail = truncate_start(text, cols / 2 + 1);
-    truncate(text, cols - cols / 2) + tail.trim_start_matches('…')
+    truncate(text, cols - cols / 2) + tail.trim_start_matches(ellipsis())
 }
 
 /// Truncates a path to `cols` columns: first removes folders at the start, then shortens the file name.
@@ -331,7 +413,7 @@ pub fn truncate_path(path: &str, cols: usize) -> String {
     for (index, _) in path.match_indices('/') {
         let Some(tail) = path.get(index..) else { continue };
         if index > 0 && width(tail) < cols {
-            return format!("…{tail}");
+            return format!("{}{tail}", ellipsis());
         }
     }
     truncate_start(path.rsplit('/').next().unwrap_or(path), cols)

@@ -238,6 +238,21 @@ impl ViewState {
         self.spinner = if self.has_motion { usize::try_from(steps).unwrap_or(0) } else { 0 };
     }
 
+    /// Sets the key bindings.
+    pub fn set_keymap(&mut self, keymap: &Keymap) {
+        self.keymap = Arc::new(keymap.clone());
+        self.pending = None;
+    }
+
+    /// Discards everything that was laid out, because the width of characters has changed.
+    pub fn forget_layouts(&mut self) {
+        self.transcripts.clear();
+        self.hide_dialog();
+        self.changes = ChangesView::default();
+        self.side = ChangesView::default();
+        self.preview = TranscriptView::default();
+    }
+
     /// Replaces the lines of the log view; a scrolled view does not move.
     pub fn set_log(&mut self, lines: Vec<LogLine>) {
         self.log.set_lines(lines);

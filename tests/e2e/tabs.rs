@@ -111,7 +111,7 @@ fn an_agent_streams_in_the_background_while_another_gets_a_prompt() {
     screen.wait_for("ready");
     // The other agent is working or has ended its turn, as its symbol shows.
     screen.wait_until("the mark of the second tab", |screen| {
-        screen.text().lines().next().is_some_and(|bar| bar.contains("2⠿") || bar.contains("2✓"))
+        screen.text().lines().next().is_some_and(|bar| bar.contains("2●") || bar.contains("2✓"))
     });
     screen.send(&alt("2"));
     screen.wait_for("▸2");

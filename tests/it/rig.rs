@@ -91,7 +91,7 @@ impl Rig {
                 store,
                 tap.clone(),
                 logs.path().to_owned(),
-                Box::new(|_| Theme::plain()),
+                std::sync::Arc::new(|_| Theme::plain()),
             )
         };
         let mut rig = Self {

@@ -109,6 +109,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         }
         ChoiceOutcome::CloseSession(key) => operations::close_session(state, *key, now, fx),
         ChoiceOutcome::OpenFile(place) => open::on_open(state, Target::File(place.clone()), fx),
+        ChoiceOutcome::Configure(job) => fx.push(Effect::Configure(job.clone())),
         ChoiceOutcome::OpenUrl(url) => fx.push(Effect::OpenUrl(url.clone())),
         ChoiceOutcome::DeleteSession(id) => operations::delete_session(state, id.clone(), fx),
         ChoiceOutcome::DeleteKept { uid, listed } => {

@@ -13,7 +13,7 @@ use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
 use super::obstacle::{mode_option, model_option, obstacle};
 use super::{
     choice, history, inbox, jump, leave, line_dialog, picker, pickers, places, providers, queue, rewind,
-    rows, say, search, sessions, stack, tabs,
+    rows, say, search, sessions, settings, stack, tabs,
 };
 
 /// Whether the action is allowed while a request of the agent is open: it only opens a list or another session, and
@@ -32,6 +32,7 @@ pub fn is_allowed_during_request(action: Action) -> bool {
             | Action::OpenOptions
             | Action::OpenProviders
             | Action::OpenThemes
+            | Action::OpenSettings
             | Action::OpenGrants
             | Action::OpenQueue
             | Action::NewSession
@@ -152,6 +153,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             picker::push(state, options);
         }
         Action::OpenGrants => pickers::open_grants(state),
+        Action::OpenSettings => settings::open(state),
         Action::OpenThemes => {
             let themes = picker::new(PickerKind::Theme, "Themes", rows::themes(state));
             picker::push(state, themes);

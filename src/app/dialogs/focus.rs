@@ -21,6 +21,8 @@ pub enum Focus {
     Sessions,
     /// A choice between a few actions.
     Choice,
+    /// The next key is bound to an action.
+    Capture,
     /// The queued prompts.
     Queue,
     /// The list of keys.
@@ -50,6 +52,7 @@ pub fn focus(state: &State) -> Focus {
         Some(Modal::Picker(_)) => Focus::Picker,
         Some(Modal::Sessions(_)) => Focus::Sessions,
         Some(Modal::Choice(_)) => Focus::Choice,
+        Some(Modal::Capture(_)) => Focus::Capture,
         Some(Modal::Queue { .. }) => Focus::Queue,
         Some(Modal::Help { .. }) => Focus::Help,
         Some(Modal::Log { .. }) => Focus::Log,
@@ -105,6 +108,7 @@ pub fn line_input(state: &State) -> Option<&LineInput> {
         None if focus(state) == Focus::Search => search::search_of(state).map(|search| &search.input),
         Some(
             Modal::Choice(_)
+            | Modal::Capture(_)
             | Modal::Queue { .. }
             | Modal::Connection(_)
             | Modal::Inspect(_)

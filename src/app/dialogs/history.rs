@@ -29,9 +29,9 @@ pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
 
 /// Handles a change of the filter.
 pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
-    let Some(picker) = top(state) else { return };
+    let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return };
     if picker.filter.apply(edit) {
-        picker::refilter(picker, &[]);
+        picker::refilter(picker, &state.setup);
         search(state, false, fx);
     }
 }

@@ -7,7 +7,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{ConnPhase, Effect, LineDialog, LineInput, LinePurpose, Modal, State};
 use crate::model::{Action, AuthVar, ConnId, LineEdit, SessionKey, StoreJob};
 
-use super::providers;
+use super::{providers, settings};
 
 /// The help for a title while the agent cannot be updated.
 pub(super) const RENAMED_LATER: &str =
@@ -109,6 +109,14 @@ fn accept(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         LinePurpose::KeptTitle(uid) => {
             state.modals.pop();
             fx.push(Effect::Store(StoreJob::Rename { uid, title: text }));
+        }
+        LinePurpose::Setting(name) => match settings::accept_text(state, &name, &text, fx) {
+            Ok(()) => drop(state.modals.pop()),
+            Err(problem) => refuse(state, Err(problem)),
+        },
+        LinePurpose::Keys { context, action } => {
+            state.modals.pop();
+            settings::accept_keys(context, action, &text, fx);
         }
         LinePurpose::ProviderUrl { conn, id, api } => {
             let taken = providers::take_url(state, conn, id, api, &text, fx);

@@ -44,6 +44,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         }
         Action::OpenOptions => unless(!session.options.is_empty(), "The agent offers no options."),
         Action::OpenThemes => unless(!state.setup.themes.is_empty(), "No other themes."),
+        Action::OpenSettings => unless(!state.setup.settings.is_empty(), "No settings in plain-text mode."),
         Action::OpenSignIn => {
             unless(info.is_some_and(|info| !info.auth_methods.is_empty()), "The agent has no sign-in method.")
         }

@@ -5,7 +5,7 @@
 
 use crate::app::state::fuzzy::{self, Texts};
 use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, Setup, State};
-use crate::model::{LineEdit, PaletteCommand};
+use crate::model::LineEdit;
 
 use super::{history, rows};
 
@@ -37,7 +37,7 @@ pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     if matches!(picker.kind, PickerKind::History { .. }) {
         history::on_filter(state, edit, fx);
     } else if picker.filter.apply(edit) {
-        refilter(picker, &state.setup.palette);
+        refilter(picker, &state.setup);
         preview(picker, &state.setup, fx);
     }
 }
@@ -52,7 +52,7 @@ pub fn preview(picker: &Picker, setup: &Setup, fx: &mut Vec<Effect>) {
 }
 
 /// Filters and ranks the rows.
-pub fn refilter(picker: &mut Picker, palette: &[PaletteCommand]) {
+pub fn refilter(picker: &mut Picker, setup: &Setup) {
     if picker.kind == PickerKind::Folder {
         // The filter may be a path without a row.
         picker.rows.retain(|row| row.group.is_some());
@@ -67,7 +67,7 @@ pub fn refilter(picker: &mut Picker, palette: &[PaletteCommand]) {
     let texts = picker.rows.iter().zip(&details).map(|(row, detail)| Texts {
         label: &row.label,
         detail,
-        synonyms: rows::synonyms(palette, row),
+        synonyms: rows::synonyms(setup, &picker.kind, row),
     });
     picker.matches = fuzzy::rank_texts(&picker.filter.text, texts);
     picker.selected = 0;

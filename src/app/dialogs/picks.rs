@@ -5,12 +5,13 @@ use std::time::Instant;
 use crate::app::lifecycle::operations;
 use crate::app::{AUTO_THEME, Effect, Modal, PickerKind, PickerRow, PickerValue, State};
 use crate::model::{
-    Action, AuthKind, ConfigKind, ConfigValue, ConnId, CopyContent, CopyJob, LineEdit, ModeId, ModelId,
+    Action, AuthKind, ConfigJob, ConfigKind, ConfigValue, ConnId, CopyContent, CopyJob, LineEdit, ModeId,
+    ModelId, SettingChange, SettingValue,
 };
 
 use super::{
     composer, copy, history, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers,
-    rewind, rows, say, stack, tabs,
+    rewind, rows, say, settings, stack, tabs,
 };
 
 /// Rows moved by a page key.
@@ -78,6 +79,12 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         return;
     }
     let (kind, conn) = (picker.kind.clone(), picker.conn);
+    // These lists stay open, to change several values.
+    match (&kind, &value) {
+        (PickerKind::Setting, PickerValue::Id(name)) => return settings::pick(state, name, now, fx),
+        (PickerKind::Binding, PickerValue::Id(id)) => return settings::pick_binding(state, id),
+        _ => {}
+    }
     state.modals.pop();
     let key = state.active;
     match (kind, value) {
@@ -100,6 +107,8 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             | PickerKind::Rewind
             | PickerKind::History { .. }
             | PickerKind::Only
+            | PickerKind::Setting
+            | PickerKind::Binding
             | PickerKind::Place,
             PickerValue::Id(_),
         ) => {}
@@ -123,9 +132,14 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         (PickerKind::Theme, PickerValue::Id(name)) => {
             state.setup.theme.clone_from(&name);
             fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
-            say(state, format!("Theme: {name}"), fx);
-            fx.push(Effect::SaveTheme(name));
+            let value = Some(SettingValue::Text(name));
+            let change = SettingChange::Value { name: "theme".to_owned(), value };
+            fx.push(Effect::Configure(ConfigJob::Change(change)));
         }
+        (PickerKind::SettingValue(name), PickerValue::Id(word)) => {
+            settings::pick_value(state, &name, &word, fx);
+        }
+        (PickerKind::BindingWay(id), PickerValue::Id(way)) => settings::pick_way(state, &id, &way, fx),
         (PickerKind::HandOver, PickerValue::Id(name)) => {
             let choice = state.setup.agents.iter().find(|choice| choice.spec.name == name);
             if let Some(spec) = choice.map(|choice| choice.spec.clone()) {

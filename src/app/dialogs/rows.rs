@@ -1,8 +1,8 @@
 //! The rows of each picker, made from the state.
 
 use crate::app::state::fuzzy::{self, Texts};
-use crate::app::{AUTO_THEME, ListedGrant, PickerRow, PickerValue, State, granted};
-use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId, PaletteCommand};
+use crate::app::{AUTO_THEME, ListedGrant, PickerKind, PickerRow, PickerValue, Setup, State, granted};
+use crate::model::{Action, AuthKind, ConfigKind, ConfigOption, ConnId};
 
 use super::obstacle;
 
@@ -34,14 +34,24 @@ pub fn palette(state: &State) -> Vec<PickerRow> {
 }
 
 /// Other words that find a row.
-pub fn synonyms(palette: &[PaletteCommand], row: &PickerRow) -> &'static str {
-    let PickerValue::Action(action) = row.value else { return "" };
-    palette.iter().find(|command| command.action == action).map_or("", |command| command.words)
+pub fn synonyms<'a>(setup: &'a Setup, kind: &PickerKind, row: &'a PickerRow) -> &'a str {
+    match &row.value {
+        PickerValue::Action(action) => {
+            let command = setup.palette.iter().find(|command| command.action == *action);
+            command.map_or("", |command| command.words)
+        }
+        PickerValue::Id(name) if *kind == PickerKind::Setting => {
+            let setting = setup.settings.iter().find(|setting| setting.name == *name);
+            setting.map_or("", |setting| setting.about.as_str())
+        }
+        PickerValue::Id(id) if *kind == PickerKind::Binding => id,
+        _ => "",
+    }
 }
 
 /// The synonyms through which the filter of a picker finds a row.
 pub fn used_synonyms(state: &State, row: &PickerRow, filter: &str) -> String {
-    let synonyms = synonyms(&state.setup.palette, row);
+    let synonyms = synonyms(&state.setup, &PickerKind::Palette, row);
     let texts = Texts { label: &row.label, synonyms, ..Texts::default() };
     fuzzy::used_synonyms(filter, texts).join(", ")
 }

@@ -125,7 +125,7 @@ fn push_folders(state: &mut State, filter: LineInput, note: Option<String>) {
     let mut folders = picker::new(PickerKind::Folder, "New tab in folder", rows);
     folders.note = note.or_else(|| Some("Or type a path, for example ~/code/shop or ../lib.".to_owned()));
     folders.filter = filter;
-    picker::refilter(&mut folders, &[]);
+    picker::refilter(&mut folders, &state.setup);
     picker::push(state, folders);
 }
 
@@ -155,7 +155,7 @@ pub fn on_folders(state: &mut State, folders: &[PathBuf]) {
             }
         }
         let marked = picker.selected;
-        picker::refilter(picker, &[]);
+        picker::refilter(picker, &state.setup);
         picker.selected = marked.min(picker.matches.len().saturating_sub(1));
     }
 }

@@ -15,4 +15,5 @@ mod pickers;
 mod rewind;
 mod search;
 mod sessions;
+mod settings;
 mod validate;

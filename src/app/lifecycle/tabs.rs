@@ -129,7 +129,7 @@ fn shelve(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) {
             }
             matches!(picker.kind, PickerKind::Agent | PickerKind::SignIn)
         }
-        Modal::Help { .. } | Modal::Attention(_) | Modal::Sessions(_) => false,
+        Modal::Help { .. } | Modal::Attention(_) | Modal::Sessions(_) | Modal::Capture(_) => false,
         Modal::Choice(_)
         | Modal::Queue { .. }
         | Modal::Log { .. }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{
-    AgentCommand, AgentSpec, ConnId, CopyJob, FileJob, FileQuery, LocateJob, Location, Note, PromptJob,
-    SessionKey, StoreJob, StoredGrant, TerminalJob,
+    AgentCommand, AgentSpec, ConfigJob, ConnId, CopyJob, FileJob, FileQuery, LocateJob, Location, Note,
+    PromptJob, SessionKey, StoreJob, StoredGrant, TerminalJob,
 };
 
 /// A side effect.
@@ -146,8 +146,8 @@ pub enum Effect {
     /// Enables or disables mouse capture.
     CaptureMouse(bool),
     SetTheme(String),
-    /// Writes the chosen theme to the configuration file; a failure is reported as `ServiceEvent::ThemeNotSaved`.
-    SaveTheme(String),
+    /// Changes the configuration, or reads it again; reported as `Event::Config`.
+    Configure(ConfigJob),
     /// Suspends parlor (job control).
     Suspend,
     /// Stops all agents in order, then quits.

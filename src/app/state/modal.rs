@@ -19,8 +19,8 @@ use super::inbox::WaitingFor;
 use super::outline::Only;
 use crate::app::{AccessRequest, ToolCall};
 use crate::model::{
-    Action, AgentSpec, AskId, AuthVar, ConnId, ExportForm, FoundFile, FoundPrompt, Grant, GrantScope, ItemId,
-    Location, ProviderRequest, SessionId, SessionInfo, SessionKey, Target,
+    Action, AgentSpec, AskId, AuthVar, BindingRow, ConfigJob, ConnId, ExportForm, FoundFile, FoundPrompt,
+    Grant, GrantScope, ItemId, Location, ProviderRequest, SessionId, SessionInfo, SessionKey, Target,
 };
 
 /// A dialog opened by the user, or by parlor to report something.
@@ -30,6 +30,8 @@ pub enum Modal {
     Picker(Picker),
     /// A question with a few answers.
     Choice(ChoiceDialog),
+    /// The next key is bound to an action.
+    Capture(KeyCapture),
     /// The queued prompts.
     Queue { selected: usize },
     /// The key bindings.
@@ -56,6 +58,14 @@ impl Modal {
         let Self::Picker(picker) = self else { return false };
         matches!(picker.kind, PickerKind::Outline | PickerKind::Copy | PickerKind::Place)
     }
+}
+
+/// A dialog that waits for a key to bind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyCapture {
+    pub binding: BindingRow,
+    /// The keys that stay bound.
+    pub keeps: Vec<String>,
 }
 
 /// The selection in the inbox.
@@ -117,6 +127,14 @@ pub enum PickerKind {
     /// A value of this config option.
     OptionValue(String),
     Theme,
+    /// A setting; the row's value is its name.
+    Setting,
+    /// A value of this setting.
+    SettingValue(String),
+    /// An action with its keys; the row's value is `CONTEXT ACTION`.
+    Binding,
+    /// A way to change the keys of this binding.
+    BindingWay(String),
     /// An agent to hand a conversation over to.
     HandOver,
     /// A provider of models.
@@ -266,6 +284,8 @@ pub enum ChoiceOutcome {
         /// Whether its additional folders become roots.
         with_folders: bool,
     },
+    /// Changes the configuration, or applies a changed one.
+    Configure(ConfigJob),
     /// Opens an address in the browser.
     OpenUrl(String),
     /// Deletes a session through the agent.
@@ -321,6 +341,10 @@ pub enum LinePurpose {
     Title(SessionKey),
     /// The title of a stored session that is not open, by its id in the store.
     KeptTitle(String),
+    /// The value of a setting, by its name.
+    Setting(String),
+    /// The keys of an action in a context.
+    Keys { context: &'static str, action: &'static str },
     /// Variables of a sign-in, entered one after the other.
     AuthVars {
         conn: ConnId,

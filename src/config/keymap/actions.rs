@@ -198,6 +198,7 @@ actions! {
     OpenQueue, "open-queue", PROMPT, "Edit queued prompts", "pending waiting messages follow-up";
     OpenGrants, "open-grants", AGENT, "Show saved permissions", "permissions allowed rules revoke trust";
     OpenThemes, "open-themes", APPLICATION, "Select theme", "color colour dark light appearance";
+    OpenSettings, "open-settings", APPLICATION, "Settings", "config configuration preferences options keys keybindings shortcuts";
     OpenLog, "open-log", APPLICATION, "Show protocol log", "debug trace wire messages json";
     OpenConnection, "open-connection", AGENT, "Show connection details", "status usage cost tokens context version about info";
     OpenSignIn, "open-sign-in", AGENT, "Sign in", "login log in authenticate account";

@@ -182,6 +182,11 @@ fn find(bytes: &[u8]) -> Found {
         {
             Found::Open
         }
+        // The position of the cursor after an ambiguous character at the start of the second row. F3 with a modifier has
+        // another row.
+        [0x1b, b'[', b'2', b';', col @ (b'2' | b'3'), b'R'] => {
+            Found::This(TtyEvent::AmbiguousWidth(u16::from(col - b'1')))
+        }
         _ => match terminput::Event::parse_from(&without_shifted_letter(bytes)) {
             Ok(None) if bytes.len() > KEY_MAX_BYTES => Found::Nothing,
             Ok(None) => Found::Open,

@@ -8,7 +8,7 @@ use ratatui::style::{Color, Modifier};
 
 use crate::ui::RowNotes;
 use crate::ui::picture::strip;
-use crate::ui::text::link;
+use crate::ui::text::{is_wide, link};
 
 /// Maximum number of unchanged cells that are rewritten instead of moving the cursor over them.
 const GAP_CELLS: u16 = 4;
@@ -281,6 +281,9 @@ pub(super) fn named_index(color: Color) -> u8 {
 fn is_sure(symbol: &str) -> bool {
     let mut letters = symbol.chars();
     let (Some(letter), None) = (letters.next(), letters.next()) else { return symbol.is_empty() };
+    if is_wide() && !letter.is_ascii() {
+        return false;
+    }
     matches!(letter,
         ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{370}'..='\u{52f}'
         | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{2070}'..='\u{25ff}'

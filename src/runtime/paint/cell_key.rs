@@ -2,10 +2,11 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use ratatui::buffer::{Cell, CellDiffOption, CellWidth};
+use ratatui::buffer::{Cell, CellDiffOption};
 use ratatui::style::Color;
 
 use super::ansi_writer::named_index;
+use crate::ui::text::grapheme_width;
 
 /// Longest symbol that is stored unchanged.
 const PLAIN_BYTES: usize = 7;
@@ -73,7 +74,7 @@ impl Packer {
         if cell.diff_option == CellDiffOption::Skip {
             return Packed::COVERED;
         }
-        let width = u8::try_from(cell.cell_width()).unwrap_or(u8::MAX).max(1);
+        let width = u8::try_from(grapheme_width(cell.symbol())).unwrap_or(u8::MAX).max(1);
         let symbol = if bytes.len() <= PLAIN_BYTES {
             bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
         } else {
@@ -96,6 +97,7 @@ fn color(color: Color) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::buffer::CellWidth as _;
     use ratatui::style::{Modifier, Style};
 
     use super::*;

@@ -117,7 +117,7 @@ fn a_failed_command_shows_the_reason_before_its_last_lines() {
     tool.content = vec![ToolContent::Block(ContentBlock::Text(output))];
     let shown = rows(tool.clone(), None);
     assert!(shown[0].contains("cargo test") && shown[0].contains("exit 101"), "{shown:?}");
-    assert_eq!(&shown[1..4], ["error[E0425]: cannot find value `x`", "⋯ 25 lines", "note 23"]);
+    assert_eq!(&shown[1..4], ["error[E0425]: cannot find value `x`", "… 25 lines", "note 23"]);
     assert_eq!(
         (shown.last().map(String::as_str), shown.len()),
         (Some("error: could not compile `shop`"), 11)
@@ -170,7 +170,7 @@ fn an_output_shows_its_start_and_its_end() {
             "line 3",
             "line 4",
             "line 5",
-            "⋯ 991 lines",
+            "… 991 lines",
             "line 997",
             "line 998",
             "line 999",
@@ -188,7 +188,7 @@ fn a_preview_of_one_very_long_line_is_short() {
     tool.content = vec![ToolContent::Block(ContentBlock::Text("word ".repeat(100_000)))];
     let shown = rows(tool, None);
     assert_eq!(shown.len(), 11, "{shown:?}");
-    assert_eq!(shown[6], "⋯");
+    assert_eq!(shown[6], "…");
 }
 
 #[test]

@@ -89,11 +89,11 @@ fn another_file_starts_at_the_top_and_can_show_all_lines() {
     let mut view = stage.view();
     shown(&stage, &mut view, (80, 12));
     view.apply(ViewCommand::ScrollDialog(1000));
-    assert!(shown(&stage, &mut view, (80, 12)).contains("⋯ 26 unchanged lines"));
+    assert!(shown(&stage, &mut view, (80, 12)).contains("… 26 unchanged lines"));
     dialog(&mut stage).selected = 0;
     assert!(shown(&stage, &mut view, (80, 12)).contains("# Notes"));
     dialog(&mut stage).selected = 2;
-    assert!(shown(&stage, &mut view, (80, 12)).contains("⋯ 7 unchanged lines"));
+    assert!(shown(&stage, &mut view, (80, 12)).contains("… 7 unchanged lines"));
     dialog(&mut stage).shows_context = true;
     assert!(shown(&stage, &mut view, (80, 12)).contains("  1   line 0"));
 }

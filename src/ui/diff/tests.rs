@@ -52,7 +52,7 @@ fn entire_files_have_line_numbers_and_folded_context() {
     assert_eq!(
         draw(diff, Layout::Unified, 40),
         [
-            "    ⋯ 16 unchanged lines",
+            "    … 16 unchanged lines",
             " 17   line 17",
             " 18   line 18",
             " 19   line 19",
@@ -62,7 +62,7 @@ fn entire_files_have_line_numbers_and_folded_context() {
             " 22   line 21",
             " 23   line 22",
             " 24   line 23",
-            "    ⋯ 17 unchanged lines",
+            "    … 17 unchanged lines",
         ]
     );
 }
@@ -154,7 +154,7 @@ fn located_hunks_have_line_numbers() {
     let text = "*** Update File: a.py\n@@ def f():\n ctx\n-x\n+y\n+z\n@@\n end\n-w\n";
     let at = |line, is_new| Some(PieceStart { line, is_new });
     let drawn =
-        [" 10   ctx", " 11 − x", " 11 + y", " 12 + z", "    ⋯ 7 unchanged lines", " 20   end", " 20 − w"];
+        [" 10   ctx", " 11 − x", " 11 + y", " 12 + z", "    … 7 unchanged lines", " 20   end", " 20 − w"];
     // Found before and after the change.
     for place in [vec![at(10, false), at(19, false)], vec![at(10, true), at(20, true)]] {
         let diff = &patch_at(text, Some(&DiffPlace::Lines(place)))[0];
@@ -163,7 +163,7 @@ fn located_hunks_have_line_numbers() {
     let diff = &patch_at(text, Some(&DiffPlace::Lines(vec![None, at(20, true)])))[0];
     assert_eq!(
         draw(diff, Layout::Unified, 40),
-        ["      ctx", "    − x", "    + y", "    + z", "    ⋯", " 20   end", " 20 − w"]
+        ["      ctx", "    − x", "    + y", "    + z", "    …", " 20   end", " 20 − w"]
     );
 }
 
@@ -229,15 +229,15 @@ fn unified_diffs_are_parsed() {
     assert_eq!(
         draw(&diffs[0], Layout::Unified, 40),
         [
-            "    ⋯ 40 unchanged lines",
+            "    … 40 unchanged lines",
             " 41   keep",
             " 42 − old",
             " 42 + new",
             " 43   keep",
-            "    ⋯ 16 unchanged lines",
+            "    … 16 unchanged lines",
             " 60   one",
             " 61 − two",
-            "    ⋯ newline added at end of file",
+            "    … newline added at end of file",
         ]
     );
     assert_eq!((diffs[1].path.as_path(), diffs[1].status), (Path::new("made.txt"), FileStatus::New));
@@ -429,17 +429,17 @@ fn hidden_characters_are_shown() {
 #[test]
 fn changed_line_ends_are_reported() {
     let of = |old: &str, new: &str| draw(&Diff::of(&change(Some(old), new), None)[0], Layout::Unified, 50);
-    assert_eq!(of("one\r\ntwo\r\n", "one\ntwo\n"), ["⋯ line endings: CRLF to LF", "⋯ 2 unchanged lines"]);
-    assert_eq!(of("one\ntwo\n", "one\r\n2\r\n"), ["⋯ line endings: LF to CRLF", "  one", "− two", "+ 2"]);
-    assert_eq!(of("one\ntwo\n", "one\ntwo"), ["  one", "− two", "+ two", "⋯ newline removed at end of file"]);
-    assert_eq!(of("one", "one\ntwo\n"), ["− one", "+ one", "+ two", "⋯ newline added at end of file"]);
+    assert_eq!(of("one\r\ntwo\r\n", "one\ntwo\n"), ["… line endings: CRLF to LF", "… 2 unchanged lines"]);
+    assert_eq!(of("one\ntwo\n", "one\r\n2\r\n"), ["… line endings: LF to CRLF", "  one", "− two", "+ 2"]);
+    assert_eq!(of("one\ntwo\n", "one\ntwo"), ["  one", "− two", "+ two", "… newline removed at end of file"]);
+    assert_eq!(of("one", "one\ntwo\n"), ["− one", "+ one", "+ two", "… newline added at end of file"]);
     assert_eq!(of("one\r\ntwo\n", "one\ntwo\n"), ["− one␍", "+ one", "  two"]);
     assert_eq!(of("one\r\ntwo\r\n", "one\r\n2\r\n"), ["  one", "− two", "+ 2"]);
     assert_eq!(of("one\rtwo\r", "one\rTWO\r"), ["− one␍two␍", "+ one␍TWO␍"]);
     let ends = patch("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+a\n\\ No newline at end of file\n");
     assert_eq!(
         draw(&ends[0], Layout::Unified, 50),
-        ["  1 − a␍", "  1 + a", "    ⋯ newline removed at end of file"]
+        ["  1 − a␍", "  1 + a", "    … newline removed at end of file"]
     );
 }
 

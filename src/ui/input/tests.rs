@@ -477,3 +477,23 @@ fn selection_follows_its_text_when_output_arrives() {
     assert!(!rig.shown.contains("off by the clock"), "it was scrolled out of view");
     assert_eq!(rig.selected().as_deref(), Some("off by the clock"));
 }
+
+#[test]
+fn a_key_is_captured_with_what_it_is_bound_to() {
+    let mut rig = Rig::new(fixture::ready());
+    let binding = rig.keymap.binding_rows().into_iter().find(|row| row.action == "open-log").unwrap();
+    let capture = crate::app::KeyCapture { binding, keeps: Vec::new() };
+    rig.stage.state.modals.push(Modal::Capture(capture));
+    let captured = |key: &str, label: &str, taken: Option<&str>| {
+        vec![Event::Captured { key: key.into(), label: label.into(), taken: taken.map(str::to_owned) }]
+    };
+    assert_eq!(rig.key(KeyCode::F(10)), captured("f10", "F10", None));
+    assert_eq!(rig.key(KeyCode::F(9)), captured("f9", "F9", Some("Select theme")));
+    let found = rig.key_with(KeyCode::Char('x'), KeyModifiers::CONTROL);
+    assert_eq!(found, captured("ctrl+x", "Ctrl+X", Some("sequences that start with Ctrl+X")));
+    assert_eq!(
+        rig.key(KeyCode::Enter),
+        captured("enter", "Enter", Some("Send (queues while a turn is running)"))
+    );
+    assert_eq!(rig.key(KeyCode::Esc), act(Action::Escape));
+}

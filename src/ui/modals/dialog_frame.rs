@@ -342,10 +342,10 @@ impl DialogFrame<'_> {
         let room = width.saturating_sub(text::width(&tag) + 6);
         let title = format!(" {} ", text::truncate(&self.title, room));
         let lead = if place.has_frame || place.is_anchored { 2 } else { 1 };
-        buf.set_string(outer.x + lead, outer.y, title, scene.style(Role::ModalTitle));
+        text::put_text(buf, outer.x + lead, outer.y, &title, outer.width, scene.style(Role::ModalTitle));
         if !tag.is_empty() {
             let x = outer.right().saturating_sub(u16::try_from(text::width(&tag)).unwrap_or(0) + 2);
-            buf.set_string(x, outer.y, tag, scene.style(Role::TextDim));
+            text::put_text(buf, x, outer.y, &tag, outer.width, scene.style(Role::TextDim));
         }
     }
 }

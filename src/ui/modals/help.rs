@@ -19,6 +19,22 @@ const TWO_COLS: u16 = 96;
 /// Maximum width of the keys.
 const MOST_KEYS: usize = 24;
 
+/// Distance between two columns.
+const GAP: u16 = 4;
+
+/// The contexts of lists and dialogs.
+const IN_DIALOGS: [Context; 9] = [
+    Context::Permission,
+    Context::Choice,
+    Context::List,
+    Context::Sessions,
+    Context::Form,
+    Context::Text,
+    Context::Line,
+    Context::Queue,
+    Context::Changes,
+];
+
 /// A task or context with its keys.
 struct Group {
     title: &'static str,
@@ -37,7 +53,7 @@ pub(super) fn draw(
     let mut sheet = DialogFrame { title: "Key bindings".to_owned(), ..DialogFrame::default() };
     sheet.head.push(input(scene, filter, "type to filter", false, cols));
     let lay = |filter: &str| {
-        let groups = groups(scene, filter);
+        let groups = groups(scene, filter, cols);
         if cols >= TWO_COLS { two(scene, &groups, cols) } else { one(scene, &groups, cols) }
     };
     sheet.body = lay(&filter.text);
@@ -45,6 +61,10 @@ pub(super) fn draw(
     sheet.body_rows = lay("").len().min(usize::from(area.height) * 3 / 4);
     if sheet.body.is_empty() {
         sheet.body = words(scene, Role::TextDim, "No matching keys.", cols);
+    }
+    if filter.text.trim().is_empty() {
+        let note = "Type to search all keys, also those of lists and dialogs.";
+        sheet.foot = words(scene, Role::TextDim, note, cols);
     }
     let hints = [
         Some((scene.marks.updown.to_owned(), "scroll".to_owned())),
@@ -54,17 +74,25 @@ pub(super) fn draw(
     sheet.draw(scene, place, view, buf)
 }
 
-fn groups(scene: &FrameContext, filter: &str) -> Vec<Group> {
+/// The keys that match the filter. Without one, those of lists and dialogs, which show their own, are omitted, and each action has
+/// only the keys that fit on its line.
+fn groups(scene: &FrameContext, filter: &str, cols: u16) -> Vec<Group> {
+    let is_shown =
+        |title: &str| !filter.trim().is_empty() || IN_DIALOGS.iter().all(|other| other.title() != title);
+    let room = keys_room(if cols >= TWO_COLS { (cols - GAP) / 2 } else { cols });
     let wanted = filter.trim().to_lowercase();
     let fits = |keys: &str, does: &str| {
         wanted.is_empty() || keys.to_lowercase().contains(&wanted) || does.to_lowercase().contains(&wanted)
     };
     let mut groups: Vec<Group> = Vec::new();
-    for HelpRow { title, keys, text, .. } in scene.keymap.help() {
-        let keys = keys.join("  ");
-        if !fits(&keys, text) {
+    for HelpRow { title, mut keys, text, .. } in scene.keymap.help() {
+        if !is_shown(title) || !fits(&keys.join("  "), text) {
             continue;
         }
+        while wanted.is_empty() && keys.len() > 1 && text::width(&keys.join("  ")) > room {
+            keys.pop();
+        }
+        let keys = keys.join("  ");
         let row = (keys, text.to_owned());
         match groups.iter_mut().find(|group| group.title == title) {
             Some(group) => group.rows.push(row),
@@ -87,8 +115,7 @@ fn one(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
 
 /// Two columns; groups are not split, and the first column gets the first half.
 fn two(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
-    let gap = 4;
-    let half = (cols - gap) / 2;
+    let half = (cols - GAP) / 2;
     let height: usize = groups.iter().map(|group| group.rows.len() + 2).sum();
     let (mut left, mut right): (Vec<Line<'static>>, Vec<Line<'static>>) = (Vec::new(), Vec::new());
     for group in groups {
@@ -105,7 +132,7 @@ fn two(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
     (0..count)
         .map(|_| {
             let mut line = left.next().unwrap_or_default();
-            let pad = usize::from(half + gap).saturating_sub(line_width(&line));
+            let pad = usize::from(half + GAP).saturating_sub(line_width(&line));
             line.push_span(Span::raw(" ".repeat(pad)));
             line.spans.extend(right.next().unwrap_or_default().spans);
             Row::from(line)
@@ -113,10 +140,15 @@ fn two(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
         .collect()
 }
 
+/// The width of the column with the keys.
+fn keys_room(cols: u16) -> usize {
+    MOST_KEYS.min(usize::from(cols) * 2 / 5)
+}
+
 /// A heading and its keys, with the actions in a second column.
 fn lines(scene: &FrameContext, group: &Group, cols: u16) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(scene.span(Role::Heading, group.title))];
-    let most = MOST_KEYS.min(usize::from(cols) * 2 / 5);
+    let most = keys_room(cols);
     let room = u16::try_from(usize::from(cols).saturating_sub(most + 1)).unwrap_or(u16::MAX).max(4);
     let key_room = u16::try_from(most).unwrap_or(u16::MAX).max(4);
     for (keys, does) in &group.rows {

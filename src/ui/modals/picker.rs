@@ -64,6 +64,15 @@ pub(super) fn draw(
         let role = if notice.is_some() { Role::Text } else { Role::TextDim };
         sheet.foot = words(scene, role, note, cols);
     }
+    if picker.kind == PickerKind::Setting {
+        // The height for most descriptions, so that the dialog does not resize with each step.
+        sheet.foot = Vec::from([Row::default(), Row::default()]);
+        let row = picker.matches.get(picker.selected).and_then(|at| picker.rows.get(*at));
+        if let Some(setting) = row.and_then(|row| dialogs::settings::setting_of(scene.state, row)) {
+            let about = words(scene, Role::TextDim, &dialogs::settings::description(setting), cols);
+            sheet.foot.splice(..about.len().min(2), about);
+        }
+    }
     let takes = match picker.kind {
         PickerKind::Agent if is_install(picker) => "copy command",
         PickerKind::Agent | PickerKind::TabAgent(_) => "start",
@@ -71,6 +80,7 @@ pub(super) fn draw(
         PickerKind::Palette => "run",
         PickerKind::Grant => "revoke",
         PickerKind::History { .. } => "edit",
+        PickerKind::Setting | PickerKind::Binding => "change",
         _ => "select",
     };
     let hints = [

@@ -3,7 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use super::dialog_frame::{DialogFrame, Place, Row, Size, choice, input, spread, words};
-use crate::app::{ChoiceDialog, LineDialog, dialogs};
+use crate::app::{ChoiceDialog, KeyCapture, LineDialog, dialogs};
 use crate::config::keymap::Context;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
@@ -41,6 +41,28 @@ pub(super) fn draw_choice(
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scroll");
+    sheet.draw(scene, place, view, buf)
+}
+
+/// Draws the dialog that waits for a key to bind.
+pub(super) fn draw_capture(
+    scene: &FrameContext,
+    capture: &KeyCapture,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Canvas,
+) -> Option<Position> {
+    let place = Place::new(area, Size::Small, false);
+    let cols = place.cols();
+    let mut sheet = DialogFrame { title: "Press a key".to_owned(), ..DialogFrame::default() };
+    let binding = &capture.binding;
+    sheet.body = words(scene, Role::Modal, &format!("{}: {}", binding.title, binding.text), cols);
+    if !binding.labels.is_empty() {
+        let keys = binding.labels.join(", ");
+        let fate = if capture.keeps.is_empty() { "Replaces" } else { "In addition to" };
+        sheet.body.extend(words(scene, Role::TextDim, &format!("{fate}: {keys}"), cols));
+    }
+    sheet.hints = scene.hint(Context::Choice, Action::Escape, "cancel").into_iter().collect();
     sheet.draw(scene, place, view, buf)
 }
 

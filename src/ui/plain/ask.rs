@@ -316,6 +316,7 @@ pub fn reply(state: &State, line: &str) -> Reply {
         Focus::Browse
         | Focus::Terminal
         | Focus::Search
+        | Focus::Capture
         | Focus::Changes
         | Focus::Queue
         | Focus::Help

@@ -40,3 +40,63 @@ fn the_reason_why_nothing_is_saved_leaves_room_for_the_activity() {
         assert!(rows.contains("not saved") && rows.contains("esc stop"), "{rows}");
     }
 }
+
+/// The status line without the segments at the right.
+fn footer(stage: &Stage, cols: u16) -> String {
+    let rows = shown(stage, (cols, 24));
+    rows.lines()
+        .last()
+        .unwrap_or_default()
+        .split("   ")
+        .take(2)
+        .collect::<Vec<_>>()
+        .join(" | ")
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
+    let mut stage = ready();
+    stage.session(|session| session.usage = None);
+    let all = "ready | Ctrl+P commands · Shift+Tab mode";
+    assert_eq!(footer(&stage, 100), all);
+    assert_eq!(footer(&stage, 56), all);
+    assert_eq!(footer(&stage, 50), "ready | Ctrl+P commands");
+    assert_eq!(footer(&stage, 30).split(" | ").next(), Some("ready"));
+    stage.session(|session| session.history = vec!["earlier".into()]);
+    assert_eq!(footer(&stage, 100), format!("{all} · Ctrl+R history"));
+    stage.session(|session| session.draft = "fix it".into());
+    assert_eq!(
+        footer(&stage, 120),
+        "ready | enter send · Ctrl+J newline · Ctrl+X Ctrl+E editor · Ctrl+P commands"
+    );
+    stage.session(|session| session.draft.clear());
+    stage.state.user.is_browsing = true;
+    assert_eq!(footer(&stage, 120), "ready | enter expand · / search · Alt+Y copy · l outline");
+    let mut stage = streaming();
+    stage.session(|session| session.usage = None);
+    assert!(footer(&stage, 120).ends_with("| Ctrl+P commands · tab browse"), "{}", footer(&stage, 120));
+    stage.session(|session| session.queue.push_back("more".into()));
+    assert!(footer(&stage, 120).contains("F7 edit queue · Ctrl+P commands"), "{}", footer(&stage, 120));
+    stage.session(|session| session.draft = "and more".into());
+    assert!(footer(&stage, 120).contains("enter queue"), "{}", footer(&stage, 120));
+    // Dialogs and notices have the line for themselves.
+    stage.state.flash = Some("Copied.".into());
+    assert!(!footer(&stage, 120).contains("commands"));
+    stage.state.flash = None;
+    stage.state.modals.push(crate::app::Modal::Help { filter: crate::app::LineInput::default() });
+    assert!(!footer(&stage, 120).contains("commands"));
+}
+
+#[test]
+fn keys_of_dialogs_are_in_the_help_only_for_a_search() {
+    let mut stage = ready();
+    let help = |filter: &str| crate::app::Modal::Help { filter: crate::app::LineInput::new(filter) };
+    stage.state.modals.push(help(""));
+    let rows = shown(&stage, (200, 200));
+    assert!(rows.contains("Prompt and turn") && rows.contains("Browsing the transcript"), "{rows}");
+    assert!(!rows.contains("Permission requests") && !rows.contains("Session list"), "{rows}");
+    stage.state.modals = vec![help("export")];
+    assert!(shown(&stage, (80, 24)).contains("Session list"));
+}

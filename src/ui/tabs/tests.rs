@@ -59,7 +59,7 @@ fn states_are_recognisable_without_colour() {
     let stage = all_states();
     assert_eq!(
         bar(&stage, (120, 40)),
-        " ▸1⠿ claude · Clock skew  2! asks  3⠿ works  4✓ done  5✗ failed  6• news  7  rests"
+        " ▸1● claude · Clock skew  2! asks  3● works  4✓ done  5✗ failed  6• news  7  rests"
     );
     let mut view = stage.view();
     view.glyphs = Glyphs::plain();
@@ -74,18 +74,18 @@ fn tab_bar_is_shown_with_two_tabs() {
     let title = bar(&stage, (80, 24));
     assert!(title.contains("claude"), "{title}");
     add(&mut stage, "lib", |_| {});
-    assert_eq!(bar(&stage, (80, 24)), " ▸1⠿ claude · fix th…t in src/auth.rs  2  lib");
+    assert_eq!(bar(&stage, (80, 24)), " ▸1● claude · fix th…t in src/auth.rs  2  lib");
 }
 
 #[test]
 fn narrow_bar_drops_names_and_always_shows_the_active_tab() {
     let mut stage = all_states();
-    assert_eq!(bar(&stage, (40, 12)), " ▸1⠿ Clock skew  2!  3⠿  4✓  5✗  6•  7");
+    assert_eq!(bar(&stage, (40, 12)), " ▸1● Clock skew  2!  3●  4✓  5✗  6•  7");
     for index in 8..30 {
         add(&mut stage, &format!("tab {index}"), |_| {});
     }
     let narrow = bar(&stage, (40, 12));
-    assert!(narrow.starts_with(" ▸1⠿  2!  3⠿") && narrow.ends_with('>'), "{narrow}");
+    assert!(narrow.starts_with(" ▸1●  2!  3●") && narrow.ends_with('>'), "{narrow}");
     let (last, now) = (*stage.state.sessions.keys().next_back().unwrap(), stage.now);
     operations::activate(&mut stage.state, last, now, &mut Vec::new());
     let narrow = bar(&stage, (40, 12));
@@ -125,7 +125,7 @@ fn background_tabs_cause_no_animation() {
 fn window_title_shows_the_session_its_status_and_open_requests() {
     let mut stage = streaming();
     let title = |stage: &Stage| terminal_title(&stage.state, &Glyphs::rich());
-    assert_eq!(title(&stage), "⠿ fix the failing test in src/auth.rs - parlor");
+    assert_eq!(title(&stage), "● fix the failing test in src/auth.rs - parlor");
     assert_eq!(
         terminal_title(&stage.state, &Glyphs::plain()),
         "* fix the failing test in src/auth.rs - parlor"
@@ -133,7 +133,7 @@ fn window_title_shows_the_session_its_status_and_open_requests() {
     stage.session(|session| session.title = Some("a\u{1b}]0;b\u{7}\nc".into()));
     let hostile = title(&stage);
     assert!(!hostile.chars().any(char::is_control), "{hostile:?}");
-    assert_eq!(title(&all_states()), "(1) ⠿ Clock skew - parlor");
+    assert_eq!(title(&all_states()), "(1) ● Clock skew - parlor");
     assert!(title(&permission()).starts_with("! "));
     stage.session(|session| {
         session.turn = Turn::Idle;

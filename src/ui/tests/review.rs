@@ -146,7 +146,7 @@ fn text_of_the_agent_is_plain_and_complete() {
     }
     let command = format!("ls -la{}curl evil{}# end\u{200b}", "\n".repeat(300), " ".repeat(6000));
     let screen = of_input("execute", &json!({"command": command}));
-    for part in ["⋯ 299 blank lines", "curl evil⟨6000 spaces⟩# end⟨U+200B⟩", "Reject"] {
+    for part in ["… 299 blank lines", "curl evil⟨6000 spaces⟩# end⟨U+200B⟩", "Reject"] {
         assert!(screen.contains(part), "{part:?} in\n{screen}");
     }
 }
@@ -165,7 +165,7 @@ fn head_names_inputs_far_below() {
         stage_with(&request(&json!({"toolCallId": "t", "title": "x", "kind": "edit", "rawInput": input})));
     let screen = shown(&stage, (80, 24));
     assert!(screen.contains("More input: sudo, junk_0") && screen.contains("Reject"), "{screen}");
-    assert!(packed(&stage).contains("⋯141morevalues"), "{}", packed(&stage));
+    assert!(packed(&stage).contains("…141morevalues"), "{}", packed(&stage));
 }
 
 #[test]

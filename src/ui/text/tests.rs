@@ -200,3 +200,22 @@ fn one_cell_characters_are_separate_graphemes() {
         assert!(text.graphemes(true).all(|cluster| cluster.cell_width() == 1), "{letter:?}");
     }
 }
+
+#[test]
+fn ambiguous_characters_can_be_wide() {
+    use super::{put_text, set_wide, truncate, width};
+    assert_eq!(width("a→·日"), 5);
+    assert!(set_wide(true) && !set_wide(true));
+    assert_eq!((width("a→·日"), width("\u{10eeee}")), (7, 1));
+    assert_eq!(truncate("a→·日", 4), "a→~");
+    let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, 6, 1));
+    assert_eq!(put_text(&mut buffer, 0, 0, "a→b日", 6, Style::default()), 6);
+    let cells: Vec<&str> = buffer.content.iter().map(ratatui::buffer::Cell::symbol).collect();
+    assert_eq!(cells, ["a", "→", " ", "b", "日", " "]);
+    assert_eq!(
+        put_text(&mut buffer, 4, 0, "a→b", 6, Style::default()),
+        5,
+        "half of a character is not drawn"
+    );
+    set_wide(false);
+}

@@ -4,9 +4,9 @@ use crate::app::dialogs::testkit::{Rig, agent, commands};
 use crate::app::dialogs::{Focus, focus, obstacle, open_agents};
 use crate::app::{Effect, Event, InstallHint, Modal, PickerKind, SessionPhase, update};
 use crate::model::{
-    Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigKind,
-    ConfigOption, ConfigValue, CopyContent, CopyJob, LineEdit, Mode, Modes, Provider, ProviderTarget,
-    ServiceEvent, SessionId,
+    Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigJob,
+    ConfigKind, ConfigOption, ConfigValue, CopyContent, CopyJob, LineEdit, Mode, Modes, Provider,
+    ProviderTarget, SessionId, SettingChange, SettingValue,
 };
 
 fn info(rig: &mut Rig) -> &mut crate::model::AgentInfo {
@@ -310,7 +310,7 @@ fn themes_are_previewed_and_reverted_on_escape() {
     rig.act(Action::OpenThemes);
     rig.act(Action::Down);
     let fx = rig.act(Action::Accept);
-    assert!(fx.contains(&set("light")) && fx.contains(&Effect::SaveTheme("light".to_owned())), "{fx:?}");
+    assert!(fx.contains(&set("light")) && fx.contains(&save_theme("light")), "{fx:?}");
     assert_eq!(rig.state.setup.theme, "light");
 }
 
@@ -326,7 +326,7 @@ fn auto_stands_for_the_theme_that_matches_the_terminal() {
     let (set, now) = (|name: &str| Effect::SetTheme(name.to_owned()), rig.now);
     assert_eq!(rig.act(Action::First), [set("light")]);
     let fx = rig.act(Action::Accept);
-    assert!(fx.contains(&set("light")) && fx.contains(&Effect::SaveTheme("auto".to_owned())), "{fx:?}");
+    assert!(fx.contains(&set("light")) && fx.contains(&save_theme("auto")), "{fx:?}");
     let fx = update(&mut rig.state, Event::Theme("dark".to_owned()), now);
     assert!(fx.contains(&set("dark")), "the background became known: {fx:?}");
     rig.state.setup.theme = "paper".to_owned();
@@ -334,12 +334,22 @@ fn auto_stands_for_the_theme_that_matches_the_terminal() {
     assert!(!fx.contains(&set("light")), "another theme was chosen: {fx:?}");
 }
 
+fn theme_change(name: &str) -> SettingChange {
+    SettingChange::Value { name: "theme".to_owned(), value: Some(SettingValue::Text(name.to_owned())) }
+}
+
+fn save_theme(name: &str) -> Effect {
+    Effect::Configure(ConfigJob::Change(theme_change(name)))
+}
+
 #[test]
 fn a_theme_that_cannot_be_saved_is_reported() {
     let mut rig = Rig::new();
-    let event = ServiceEvent::ThemeNotSaved("/etc/x.toml: read-only".to_owned());
+    rig.state.setup.config_file = "/etc/x.toml".into();
+    let change = Some((theme_change("nord"), Err("read-only".to_owned())));
+    let news = crate::app::ConfigNews { change, ..Default::default() };
     let now = rig.now;
-    update(&mut rig.state, Event::Service(event), now);
+    update(&mut rig.state, Event::Config(Box::new(news)), now);
     let notices = &rig.session().transcript;
     let text = format!("{:?}", notices.items().last().map(|item| &item.body));
     assert!(text.contains("applies until you quit") && text.contains("/etc/x.toml: read-only"), "{text}");

@@ -20,7 +20,7 @@ fn key(code: KeyCode, modifiers: KeyModifiers) -> TtyEvent {
 }
 
 /// Input of terminals: keys of several protocols, mouse, focus, pastes, responses, and truncated sequences.
-const CORPUS: [&[u8]; 32] = [
+const CORPUS: [&[u8]; 33] = [
     b"a",
     "é日🙂".as_bytes(),
     b"\r",
@@ -50,6 +50,7 @@ const CORPUS: [&[u8]; 32] = [
     b"\x1b_Gi=31;OK\x1b\\",
     b"\x1bP>|term 1\x1b\\",
     b"\x1b[6;20;10t",
+    b"\x1b[2;2R",
     b"\x1b]11;lost\x03",
     b"\x1b[1;\x1b[B",
     b"\xff\x80",
@@ -68,6 +69,18 @@ fn a_switch_between_dark_and_light_colors_is_reported() {
         }
     }
     assert_eq!(decoded(&[b"\x1b[?997;3n\x1b[?996;1n"]), []);
+}
+
+#[test]
+fn the_width_of_an_ambiguous_character_is_not_a_key() {
+    for (bytes, cols) in [(&b"\x1b[2;2R"[..], 1), (b"\x1b[2;3R", 2)] {
+        for cut in 0..bytes.len() {
+            let (first, rest) = bytes.split_at(cut);
+            assert_eq!(decoded(&[first, rest]), [TtyEvent::AmbiguousWidth(cols)], "cut at {cut}");
+        }
+    }
+    assert_eq!(decoded(&[b"\x1b[1;2R"]), [key(KeyCode::F(3), KeyModifiers::SHIFT)]);
+    assert_eq!(decoded(&[b"\x1b[2;5~"]), [key(KeyCode::Insert, KeyModifiers::CONTROL)]);
 }
 
 #[test]

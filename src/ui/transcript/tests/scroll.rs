@@ -359,7 +359,7 @@ fn clicking_a_gap_expands_it() {
     let mut view = TranscriptView::default();
     let buf = render(&session, &mut view, 60, 40);
     let rows = rows_of(&buf);
-    let at = rows.iter().position(|row| row.contains("⋯ 23 unchanged lines")).expect("a gap between");
+    let at = rows.iter().position(|row| row.contains("… 23 unchanged lines")).expect("a gap between");
     let at = Position::new(9, u16::try_from(at).unwrap());
     view.press(at, start());
     let released = view.release();
@@ -369,7 +369,7 @@ fn clicking_a_gap_expands_it() {
     assert_eq!(view.gap_on_screen(Some(ItemId(9))), None);
     session.transcript.edit(id, |item| (item.open_gaps, item.is_open) = (vec![gap], Some(true)));
     let shown = rows_of(&render(&session, &mut view, 60, 60)).join("\n");
-    assert!(shown.contains("line 30") && shown.contains("⋯ 16 unchanged lines"), "{shown}");
+    assert!(shown.contains("line 30") && shown.contains("… 16 unchanged lines"), "{shown}");
     assert!(!shown.contains("line 10\n"));
 }
 
@@ -475,7 +475,7 @@ fn long_prompts_are_folded_in_the_middle() {
     assert_eq!(shown.len(), 17, "{shown:?}");
     assert_eq!(
         (shown[0], shown[11], shown[12], shown[13], shown[16]),
-        ("pasted 1", "pasted 12", "⋯ 1,984 lines", "pasted 1997", "pasted 2000")
+        ("pasted 1", "pasted 12", "… 1,984 lines", "pasted 1997", "pasted 2000")
     );
     // A click on the omitted part expands it.
     let at = rows.iter().position(|row| row.contains("1,984")).unwrap();
@@ -521,6 +521,6 @@ fn slightly_long_output_is_shown_completely() {
     };
     assert_eq!(shown(11), (1..=11).map(|n| format!("out {n}")).collect::<Vec<_>>());
     let last =
-        ["out 1", "out 2", "out 3", "out 4", "out 5", "⋯ 3 lines", "out 9", "out 10", "out 11", "out 12"];
+        ["out 1", "out 2", "out 3", "out 4", "out 5", "… 3 lines", "out 9", "out 10", "out 11", "out 12"];
     assert_eq!(shown(12), last);
 }

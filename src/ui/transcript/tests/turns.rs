@@ -91,7 +91,7 @@ fn approved_calls_look_running_until_they_end() {
     let id = push_tool(&mut session, call);
     let head = |session: &Session| rows(session)[0].clone();
     assert!(
-        head(&session).contains("⠹ run     make") && head(&session).ends_with("8 s"),
+        head(&session).contains("▗ run     make") && head(&session).ends_with("8 s"),
         "{}",
         head(&session)
     );

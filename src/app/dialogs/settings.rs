@@ -1,0 +1,441 @@
+//! The settings screen: the list of settings, the list of key bindings, and the dialogs that change them.
+//!
+//! A change is written to the configuration file, which is then read again like after a change by an editor: its values
+//! apply in [`on_news`]. A value that lets agents do more is confirmed first.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::app::lifecycle::call;
+use crate::app::{
+    AUTO_THEME, Choice, ChoiceDialog, ChoiceOutcome, ConfigNews, Effect, KeyCapture, LineDialog, LineInput,
+    LinePurpose, Modal, MouseOwner, PickerKind, PickerRow, PickerValue, State,
+};
+use crate::model::{
+    Applies, BindingRow, ConfigJob, Location, SettingChange, SettingKind, SettingRow, SettingValue, Severity,
+};
+
+use super::{picker, say};
+
+/// The row of a word list that removes the setting.
+const DEFAULT: &str = "default";
+
+/// Opens the list of settings.
+pub fn open(state: &mut State) {
+    let mut settings = picker::new(PickerKind::Setting, "Settings", setting_rows(state));
+    settings.selected = 0;
+    picker::push(state, settings);
+}
+
+fn setting_rows(state: &State) -> Vec<PickerRow> {
+    let row = |setting: &SettingRow| PickerRow {
+        value: PickerValue::Id(setting.name.clone()),
+        label: setting.name.clone(),
+        detail: setting.shown.clone(),
+        right: setting.origin.clone(),
+        group: Some(setting.group.to_owned()),
+        is_current: !setting.is_default,
+    };
+    state.setup.settings.iter().map(row).collect()
+}
+
+fn binding_rows(state: &State) -> Vec<PickerRow> {
+    let row = |binding: &BindingRow| PickerRow {
+        value: PickerValue::Id(format!("{} {}", binding.context, binding.action)),
+        label: binding.text.to_owned(),
+        detail: binding.labels.join(", "),
+        right: if binding.is_changed { "changed".to_owned() } else { String::new() },
+        group: Some(binding.title.to_owned()),
+        is_current: binding.is_changed,
+    };
+    state.setup.bindings.iter().map(row).collect()
+}
+
+/// The setting of a row of the list.
+pub fn setting_of<'a>(state: &'a State, row: &PickerRow) -> Option<&'a SettingRow> {
+    let PickerValue::Id(name) = &row.value else { return None };
+    state.setup.settings.iter().find(|setting| setting.name == *name)
+}
+
+/// What a setting means and when it applies, in one or two sentences.
+pub fn description(setting: &SettingRow) -> String {
+    let unset = match setting.unset {
+        "" => String::new(),
+        unset => format!(" Not set: {unset}."),
+    };
+    let applies = match (setting.kind, setting.applies) {
+        (SettingKind::File, _) => " Changed in the configuration file.",
+        (_, Applies::Now) => "",
+        (_, Applies::Later) => " Applies to agents and sessions that are started later.",
+        (_, Applies::NextStart) => " Applies when parlor is started again.",
+    };
+    format!("{}.{unset}{applies}", setting.about)
+}
+
+/// Handles Enter in the list of settings, which stays open.
+pub fn pick(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>) {
+    let Some(setting) = state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
+        return;
+    };
+    match setting.kind {
+        SettingKind::Flag => {
+            let value = match setting.value {
+                Some(SettingValue::Flag(true)) => Some(SettingValue::Flag(false)),
+                Some(_) if !setting.unset.is_empty() => None,
+                _ => Some(SettingValue::Flag(true)),
+            };
+            change_value(state, &setting, value, fx);
+        }
+        SettingKind::Word(words) => open_words(state, &setting, words),
+        SettingKind::Theme => super::on_action(state, crate::model::Action::OpenThemes, now, fx),
+        SettingKind::Keys => {
+            let mut keys = picker::new(PickerKind::Binding, "Key bindings", binding_rows(state));
+            keys.selected = 0;
+            picker::push(state, keys);
+        }
+        SettingKind::Number(_) | SettingKind::Text => {
+            let value = setting.value.as_ref().map(SettingValue::text).unwrap_or_default();
+            let help = format!("{} Leave it empty to restore the default.", description(&setting));
+            push_line(state, &setting.name, help, &value, LinePurpose::Setting(setting.name.clone()));
+        }
+        SettingKind::File => open_file(state, setting.line, fx),
+    }
+}
+
+fn push_line(state: &mut State, title: &str, help: String, text: &str, purpose: LinePurpose) {
+    state.modals.push(Modal::Line(LineDialog {
+        title: title.to_owned(),
+        help,
+        input: LineInput::new(text),
+        is_secret: false,
+        problem: None,
+        purpose,
+    }));
+}
+
+fn open_words(state: &mut State, setting: &SettingRow, words: &[&str]) {
+    let current = setting.value.as_ref().map(SettingValue::text);
+    let row = |word: &str, detail: &str| PickerRow {
+        value: PickerValue::Id(word.to_owned()),
+        label: word.to_owned(),
+        detail: detail.to_owned(),
+        right: String::new(),
+        group: None,
+        is_current: current.as_deref() == Some(word),
+    };
+    let mut all: Vec<PickerRow> = words.iter().map(|word| row(word, "")).collect();
+    if !words.contains(&DEFAULT) {
+        all.push(row(DEFAULT, "remove the setting from the file"));
+    }
+    let mut values = picker::new(PickerKind::SettingValue(setting.name.clone()), setting.name.clone(), all);
+    values.note = Some(description(setting));
+    picker::push(state, values);
+}
+
+/// Handles the choice of a word.
+pub fn pick_value(state: &mut State, name: &str, word: &str, fx: &mut Vec<Effect>) {
+    let Some(setting) = state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
+        return;
+    };
+    let is_word = matches!(setting.kind, SettingKind::Word(words) if words.contains(&word));
+    let value = is_word.then(|| match word.parse::<u64>() {
+        Ok(number) => SettingValue::Number(number),
+        Err(_) => SettingValue::Text(word.to_owned()),
+    });
+    change_value(state, &setting, value, fx);
+}
+
+/// Handles the text of a setting; the error says what is wrong with it.
+pub fn accept_text(state: &mut State, name: &str, text: &str, fx: &mut Vec<Effect>) -> Result<(), String> {
+    let setting = state.setup.settings.iter().find(|setting| setting.name == *name).cloned();
+    let setting = setting.ok_or_else(|| format!("unknown setting `{name}`"))?;
+    let value = match setting.kind {
+        _ if text.is_empty() => None,
+        SettingKind::Number(least) => {
+            let number = text.parse::<u64>().ok().filter(|number| *number >= least);
+            Some(SettingValue::Number(
+                number.ok_or_else(|| format!("Enter an integer of at least {least}."))?,
+            ))
+        }
+        _ => Some(SettingValue::Text(text.to_owned())),
+    };
+    change_value(state, &setting, value, fx);
+    Ok(())
+}
+
+fn change_value(state: &mut State, setting: &SettingRow, value: Option<SettingValue>, fx: &mut Vec<Effect>) {
+    let widens = value.as_ref().is_some_and(|value| setting.widens(value));
+    let change = SettingChange::Value { name: setting.name.clone(), value };
+    if !widens {
+        fx.push(Effect::Configure(ConfigJob::Change(change)));
+        return;
+    }
+    let text = if let SettingChange::Value { value: Some(value), .. } = &change {
+        format!("{} = {}", setting.name, value.text())
+    } else {
+        setting.name.clone()
+    };
+    let choices = vec![
+        Choice { label: "Allow".to_owned(), outcome: ChoiceOutcome::Configure(ConfigJob::Change(change)) },
+        Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
+    ];
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "Let agents do more?".to_owned(),
+        body: vec![text, description(setting)],
+        selected: 1,
+        choices,
+        opened_by_itself: None,
+    }));
+}
+
+/// Opens the configuration file in the editor.
+fn open_file(state: &mut State, line: Option<usize>, fx: &mut Vec<Effect>) {
+    let path = state.setup.config_file.clone();
+    let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+    let line = line.and_then(|line| u32::try_from(line).ok());
+    fx.push(Effect::OpenFile { place: Location { path, line }, folder, editor: None });
+}
+
+fn binding_of<'a>(state: &'a State, id: &str) -> Option<&'a BindingRow> {
+    let (context, action) = id.split_once(' ')?;
+    state.setup.bindings.iter().find(|row| row.context == context && row.action == action)
+}
+
+/// Opens the ways to change the keys of an action.
+pub fn pick_binding(state: &mut State, id: &str) {
+    let Some(binding) = binding_of(state, id).cloned() else { return };
+    let row = |way: &str, label: &str, detail: &str| PickerRow {
+        value: PickerValue::Id(way.to_owned()),
+        label: label.to_owned(),
+        detail: detail.to_owned(),
+        right: String::new(),
+        group: None,
+        is_current: false,
+    };
+    let mut ways = vec![
+        row("replace", "Press a new key", "replaces the others"),
+        row("add", "Press another key", "adds it to the others"),
+        row("edit", "Enter keys as text", "for sequences such as ctrl+x g"),
+    ];
+    if !binding.keys.is_empty() {
+        ways.push(row("unbind", "Remove all keys", ""));
+    }
+    if binding.is_changed {
+        ways.push(row("reset", "Restore the default keys", ""));
+    }
+    let title = format!("{}: {}", binding.title, binding.text);
+    let mut picker = picker::new(PickerKind::BindingWay(id.to_owned()), title, ways);
+    let keys = if binding.labels.is_empty() { "none".to_owned() } else { binding.labels.join(", ") };
+    picker.note = Some(format!("Keys now: {keys}"));
+    picker::push(state, picker);
+}
+
+/// Handles the choice of a way to change the keys of an action.
+pub fn pick_way(state: &mut State, id: &str, way: &str, fx: &mut Vec<Effect>) {
+    let Some(binding) = binding_of(state, id).cloned() else { return };
+    match way {
+        "replace" | "add" => state.modals.push(Modal::Capture(KeyCapture {
+            keeps: if way == "add" { binding.keys.clone() } else { Vec::new() },
+            binding,
+        })),
+        "edit" => {
+            let help = "Keys, separated by commas, such as: alt+m, ctrl+x g, f2".to_owned();
+            let purpose = LinePurpose::Keys { context: binding.context, action: binding.action };
+            push_line(state, binding.text, help, &binding.keys.join(", "), purpose);
+        }
+        "unbind" => fx.push(change_keys(&binding, Some(Vec::new()))),
+        _ => fx.push(change_keys(&binding, None)),
+    }
+}
+
+fn change_keys(binding: &BindingRow, keys: Option<Vec<String>>) -> Effect {
+    let (context, action) = (binding.context, binding.action);
+    Effect::Configure(ConfigJob::Change(SettingChange::Keys { context, action, keys }))
+}
+
+/// Handles keys that were entered as text.
+pub fn accept_keys(context: &'static str, action: &'static str, text: &str, fx: &mut Vec<Effect>) {
+    // The comma itself is a key, too.
+    let keys = text.split(", ").map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned).collect();
+    let change = SettingChange::Keys { context, action, keys: Some(keys) };
+    fx.push(Effect::Configure(ConfigJob::Change(change)));
+}
+
+/// Handles a captured key. `taken`: the action that it runs now.
+pub fn on_captured(state: &mut State, key: String, label: &str, taken: Option<String>, fx: &mut Vec<Effect>) {
+    let Some(Modal::Capture(_)) = state.modals.last() else { return };
+    let Some(Modal::Capture(KeyCapture { binding, mut keeps })) = state.modals.pop() else { return };
+    if keeps.contains(&key) {
+        say(state, format!("{label} is already bound to it."), fx);
+        return;
+    }
+    keeps.push(key);
+    let Effect::Configure(job) = change_keys(&binding, Some(keeps)) else { return };
+    let Some(taken) = taken.filter(|taken| taken != binding.text) else {
+        fx.push(Effect::Configure(job));
+        return;
+    };
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "Rebind key?".to_owned(),
+        body: vec![format!("{label} is bound to: {taken}. It will be bound to: {}.", binding.text)],
+        choices: vec![
+            Choice { label: "Rebind".to_owned(), outcome: ChoiceOutcome::Configure(job) },
+            Choice { label: "Cancel".to_owned(), outcome: ChoiceOutcome::Close },
+        ],
+        selected: 0,
+        opened_by_itself: None,
+    }));
+}
+
+/// Applies a configuration that was read again, and reports the outcome.
+pub fn on_news(state: &mut State, news: ConfigNews, now: Instant, fx: &mut Vec<Effect>) {
+    let ConfigNews { setup, changed, held, problems, change } = news;
+    let has = |name: &str| changed.contains(&name);
+    if let Some(new) = setup {
+        let setup = &mut state.setup;
+        if has("theme") {
+            setup.theme.clone_from(&new.theme);
+        }
+        setup.themes = new.themes;
+        setup.agents = new.agents;
+        setup.mcp_servers = new.mcp_servers;
+        setup.callbacks = new.callbacks;
+        setup.policy = new.policy;
+        setup.memory_bytes = new.memory_bytes;
+        setup.handover_bytes = new.handover_bytes;
+        setup.palette = new.palette;
+        setup.settings = new.settings;
+        setup.bindings = new.bindings;
+        if has("ui.mouse") {
+            setup.mouse = new.mouse;
+            state.mouse = new.mouse;
+            fx.push(Effect::CaptureMouse(new.mouse == MouseOwner::Parlor));
+        }
+        if setup.folds != new.folds {
+            setup.folds = new.folds;
+            for session in state.sessions.values_mut() {
+                session.folds = new.folds;
+            }
+        }
+        let is_choosing =
+            |modal: &Modal| matches!(modal, Modal::Picker(picker) if picker.kind == PickerKind::Theme);
+        if !state.modals.iter().any(is_choosing) {
+            // Also after a change of its file.
+            fx.push(Effect::SetTheme(state.setup.theme_in_use().to_owned()));
+        }
+    }
+    for problem in problems {
+        call::notice(
+            state,
+            state.active,
+            Severity::Warning,
+            "The configuration has a problem.",
+            Some(problem),
+        );
+    }
+    match change {
+        Some((change, Ok(()))) => say_changed(state, &change, fx),
+        Some((change, Err(why))) => report_failure(state, &change, &why, fx),
+        None if !changed.is_empty() => {
+            let names = match changed.as_slice() {
+                [.., _, _, _, _] => format!("{} settings changed", changed.len()),
+                names => format!("{} changed", names.join(", ")),
+            };
+            say(state, format!("{}: {names}", file_name(state)), fx);
+        }
+        None => {}
+    }
+    if !held.is_empty() {
+        ask_for_held(state, &held, now);
+    }
+    refresh(state);
+}
+
+/// Updates the rows of open lists; the selection stays on its row.
+fn refresh(state: &mut State) {
+    let lists = [(PickerKind::Setting, setting_rows(state)), (PickerKind::Binding, binding_rows(state))];
+    for (kind, rows) in lists {
+        let open = state.modals.iter_mut().find_map(|modal| match modal {
+            Modal::Picker(picker) if picker.kind == kind => Some(picker),
+            _ => None,
+        });
+        let Some(open) = open else { continue };
+        let marked = picker::marked_row(open).map(|row| row.value.clone());
+        open.rows = rows;
+        picker::refilter(open, &state.setup);
+        let is_marked =
+            |at: &usize| open.rows.get(*at).is_some_and(|row| Some(&row.value) == marked.as_ref());
+        open.selected = open.matches.iter().position(is_marked).unwrap_or(0);
+    }
+}
+
+fn file_name(state: &State) -> String {
+    let name = state.setup.config_file.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn say_changed(state: &mut State, change: &SettingChange, fx: &mut Vec<Effect>) {
+    let file = file_name(state);
+    let text = match change {
+        SettingChange::Value { name, value } if name == "theme" => {
+            format!("Theme: {}", value.as_ref().map_or(AUTO_THEME.to_owned(), SettingValue::text))
+        }
+        SettingChange::Value { name, .. } => {
+            let setting = state.setup.settings.iter().find(|setting| setting.name == *name);
+            match setting {
+                Some(setting) if setting.origin == "command line" => {
+                    format!("{name} was saved to {file}. The command line overrides it in this run.")
+                }
+                Some(setting) => format!("{name} = {}, saved to {file}", setting.shown),
+                None => format!("{name} was saved to {file}."),
+            }
+        }
+        SettingChange::Keys { context, action, .. } => {
+            let row = binding_of(state, &format!("{context} {action}"));
+            let keys = row.map(|row| row.labels.join(", ")).filter(|keys| !keys.is_empty());
+            let text = row.map_or(*action, |row| row.text);
+            format!("{text}: {}, saved to {file}", keys.as_deref().unwrap_or("no key"))
+        }
+    };
+    say(state, text, fx);
+}
+
+fn report_failure(state: &mut State, change: &SettingChange, why: &str, fx: &mut Vec<Effect>) {
+    let detail = format!("{}: {why}", state.setup.config_file.display());
+    if matches!(change, SettingChange::Value { name, .. } if name == "theme") {
+        let title = "The theme was not saved and applies until you quit.";
+        call::notice(state, state.active, Severity::Warning, title, Some(detail));
+        return;
+    }
+    say(state, format!("{} was not changed.", change.name()), fx);
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: format!("{} was not changed", change.name()),
+        body: vec![detail],
+        choices: vec![Choice { label: "Close".to_owned(), outcome: ChoiceOutcome::Close }],
+        selected: 0,
+        opened_by_itself: None,
+    }));
+}
+
+/// Asks whether values of the changed file that let agents do more apply.
+fn ask_for_held(state: &mut State, held: &[&'static str], now: Instant) {
+    let file = file_name(state);
+    let mut body = vec![format!("{file} was changed. These settings let agents do more:")];
+    for name in held {
+        let setting = state.setup.settings.iter().find(|setting| setting.name == *name);
+        let widening = setting.and_then(|setting| setting.widening).unwrap_or_default();
+        let about = setting.map(description).unwrap_or_default();
+        body.push(format!("{name} = {widening}: {about}"));
+    }
+    body.push("Until you apply them, the former values stay.".to_owned());
+    state.modals.push(Modal::Choice(ChoiceDialog {
+        title: "Apply changed permissions?".to_owned(),
+        body,
+        choices: vec![
+            Choice { label: "Apply".to_owned(), outcome: ChoiceOutcome::Configure(ConfigJob::Accept) },
+            Choice { label: "Keep the former values".to_owned(), outcome: ChoiceOutcome::Close },
+        ],
+        selected: 1,
+        opened_by_itself: Some(now),
+    }));
+}

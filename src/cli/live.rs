@@ -1,0 +1,216 @@
+//! Changes and reads the configuration while a session runs.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::app::{AUTO_THEME, AgentChoice, ConfigNews, MouseOwner, Setup, ThemeInfo};
+use crate::config::{self, Config, Paths, Problem, Surroundings, save, settings};
+use crate::model::{AgentSpec, ConfigJob, SettingChange};
+use crate::runtime::effects::Themes;
+use crate::runtime::live::{Configure, Live, Reloaded};
+use crate::runtime::{attention, pictures};
+use crate::ui::text::WideAmbiguous;
+use crate::ui::theme::{ColorSupport, ThemeSet};
+
+use super::Options;
+use super::start::{editor_of_environment, find_themes, shows_links, theme_name};
+
+/// What does not change while parlor runs.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    pub paths: Paths,
+    /// The options of the command line, which override the file.
+    pub options: Options,
+    /// Known agents that are installed, with their display names.
+    pub found: Vec<(AgentSpec, String)>,
+    /// The demo agent.
+    pub demo: AgentSpec,
+    pub colors: ColorSupport,
+}
+
+/// The configuration in effect.
+struct Current {
+    config: Config,
+    /// The text of the file; `None`: it could not be read.
+    text: Option<String>,
+    themes: ThemeSet,
+    /// The themes as last read, which may have problems.
+    read_themes: ThemeSet,
+    /// The number of changes of the themes.
+    revision: usize,
+    /// Permissions of the file that the user was asked about.
+    asked: Vec<&'static str>,
+}
+
+/// The fields of the setup that come from the configuration.
+pub fn setup_of(facts: &Facts, config: &Config, themes: &ThemeSet) -> Setup {
+    Setup {
+        agents: agent_choices(facts, config),
+        mcp_servers: config.mcp_servers.clone(),
+        themes: themes
+            .names()
+            .into_iter()
+            .map(|name| ThemeInfo { is_dark: themes.is_dark(&name), name })
+            .collect(),
+        theme: config.theme.clone(),
+        auto_theme: theme_name(AUTO_THEME, facts.colors).to_owned(),
+        folds: config.folds,
+        mouse: if config.mouse { MouseOwner::Parlor } else { MouseOwner::Terminal },
+        palette: config.keymap.palette(),
+        settings: settings::rows(config, &facts.paths),
+        bindings: config.keymap.binding_rows(),
+        config_file: facts.paths.config_file.clone(),
+        callbacks: config.callbacks,
+        policy: config.policy,
+        memory_bytes: usize::try_from(config.sessions_memory_mib << 20).unwrap_or(usize::MAX),
+        handover_bytes: config.handover_bytes,
+        ..Setup::default()
+    }
+}
+
+/// Configured agents, then installed agents, then the demo agent.
+fn agent_choices(facts: &Facts, config: &Config) -> Vec<AgentChoice> {
+    let configured = config.agents.values().map(|spec| AgentChoice {
+        title: config.agent_titles.get(&spec.name).cloned().unwrap_or_else(|| spec.name.clone()),
+        spec: spec.clone(),
+        source: "configured".to_owned(),
+    });
+    let with_callbacks = |spec: &AgentSpec| AgentSpec { callbacks: config.callbacks, ..spec.clone() };
+    let found = facts.found.iter().filter(|(spec, _)| !config.agents.contains_key(&spec.name)).map(
+        |(spec, title)| AgentChoice {
+            spec: with_callbacks(spec),
+            title: title.clone(),
+            source: "found".to_owned(),
+        },
+    );
+    let demo = AgentChoice {
+        spec: with_callbacks(&facts.demo),
+        title: "Demo agent".to_owned(),
+        source: "built in".to_owned(),
+    };
+    configured.chain(found).chain([demo]).collect()
+}
+
+/// The settings of the runtime.
+pub fn live_of(facts: &Facts, config: &Config, themes: ThemeSet, revision: usize) -> Live {
+    let colors = facts.colors;
+    let themes: Themes = Arc::new(move |name: &str| {
+        let (mut theme, _) = themes.load(name, colors);
+        if revision > 0 {
+            // What was laid out in a theme is found by its name, and its file may have changed.
+            theme.name = format!("{} {revision}", theme.name);
+        }
+        theme
+    });
+    Live {
+        keymap: config.keymap.clone(),
+        themes,
+        copies_on_select: config.copy_on_select,
+        reduced_motion: config.reduced_motion,
+        which_key_delay: Duration::from_millis(config.which_key_delay_ms),
+        numbers_code: config.code_line_numbers,
+        has_vim_keys: config.editing == "vim",
+        attention: attention::Settings {
+            bell: config.bell,
+            notify: attention::Notify::of(&config.notify),
+            title: config.title,
+            progress: config.progress,
+        },
+        images: pictures::GraphicsSetting::of(&config.images),
+        has_links: config.hyperlinks.unwrap_or_else(shows_links),
+        ambiguous: WideAmbiguous::of(&config.ambiguous_width),
+        editor: config.editor.clone().or_else(editor_of_environment),
+    }
+}
+
+/// The function that does the jobs of a session.
+pub fn configure(facts: Facts, config: Config, themes: ThemeSet) -> Configure {
+    let text = config::text_of(&facts.paths).ok();
+    let current = Mutex::new(Current {
+        config,
+        text,
+        read_themes: themes.clone(),
+        themes,
+        revision: 0,
+        asked: Vec::new(),
+    });
+    Arc::new(move |job| {
+        let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+        run(&facts, &mut current, job)
+    })
+}
+
+fn run(facts: &Facts, current: &mut MutexGuard<'_, Current>, job: ConfigJob) -> Option<Reloaded> {
+    let mut change = None;
+    let mut accepted = None;
+    let is_accepting = job == ConfigJob::Accept;
+    if let ConfigJob::Change(wanted) = job {
+        let written = save::change(&facts.paths, &wanted);
+        if let SettingChange::Value { name, .. } = &wanted {
+            accepted = Some(name.clone()).filter(|_| written.is_ok());
+        }
+        change = Some((wanted, written));
+    }
+    let mut news = ConfigNews { change, ..ConfigNews::default() };
+    let mut is_new = is_accepting;
+    // The themes.
+    let (themes, theme_problems) = find_themes(&facts.paths.theme_dir);
+    if themes != current.read_themes {
+        let (_, mut problems) = themes.load(theme_name(&current.config.theme, facts.colors), facts.colors);
+        problems.extend(theme_problems);
+        if problems.is_empty() {
+            current.revision += 1;
+            current.themes = themes.clone();
+            is_new = true;
+        }
+        news.problems.extend(problems);
+        current.read_themes = themes;
+    }
+    // The file.
+    match config::text_of(&facts.paths) {
+        Ok(text) if current.text.as_ref() != Some(&text) || is_accepting || accepted.is_some() => {
+            current.text = Some(text.clone());
+            match config::reread(&facts.paths, &text, &current.config, &Surroundings::of_process()) {
+                Ok((mut config, problems)) => {
+                    facts.options.apply(&mut config);
+                    if !is_accepting {
+                        news.held = settings::hold_back(&current.config, &mut config, accepted.as_deref());
+                    }
+                    let held = news.held.clone();
+                    news.held.retain(|name| !current.asked.contains(name));
+                    current.asked = held;
+                    news.changed = settings::changed(&current.config, &config);
+                    // A problem that was there at the start was shown then.
+                    if news.change.is_none() {
+                        news.problems.extend(problems.iter().map(ToString::to_string));
+                    }
+                    is_new = true;
+                    current.config = config;
+                }
+                Err(problem) => news.problems.push(not_applied(&problem)),
+            }
+        }
+        Err(problem) if current.text.is_some() => {
+            current.text = None;
+            news.problems.push(not_applied(&problem));
+        }
+        Ok(_) | Err(_) => {}
+    }
+    if !is_new && news == ConfigNews::default() {
+        return None;
+    }
+    let live = is_new.then(|| {
+        news.setup = Some(Box::new(setup_of(facts, &current.config, &current.themes)));
+        live_of(facts, &current.config, current.themes.clone(), current.revision)
+    });
+    Some(Reloaded { live, news })
+}
+
+/// The message for a file that cannot be read.
+fn not_applied(problem: &Problem) -> String {
+    let fix = "the former settings stay until it is corrected".to_owned();
+    Problem { fix, ..problem.clone() }.to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,477 @@
+//! The table of settings: name, description, type, and access to the value.
+//!
+//! The reader of the file, `parlor config`, the settings screen and the documentation use this table. Values with parts
+//! (agents, MCP servers, folders, key bindings) have readers of their own.
+
+mod rows;
+
+pub use rows::rows;
+
+use toml::de::{DeTable, DeValue};
+
+use super::Config;
+use super::nearest::advice;
+use super::read::{Reader, Value};
+use crate::model::{Applies, Fold, SettingKind, SettingValue};
+
+/// A setting. `get` and `set` use `None` for a value that is not set.
+pub struct Setting {
+    pub name: &'static str,
+    /// The heading in the list of settings.
+    pub group: &'static str,
+    pub about: &'static str,
+    pub kind: SettingKind,
+    /// What applies if it is not set; empty if it has a default.
+    pub unset: &'static str,
+    pub applies: Applies,
+    /// The value that lets agents do more.
+    pub widening: Option<bool>,
+    /// Whether the value is read like any other of its type.
+    is_plain: bool,
+    pub get: fn(&Config) -> Option<SettingValue>,
+    pub set: fn(&mut Config, Option<SettingValue>),
+}
+
+/// The tables of the file, in the order of `parlor config`; the first is the top of the file.
+pub const SECTIONS: [&str; 7] = ["", "callbacks", "policy", "ui", "fold", "handover", "sessions"];
+
+const APPEARANCE: &str = "Appearance";
+const INPUT: &str = "Keys and mouse";
+const TOOL_CALLS: &str = "Tool calls";
+const NOTIFICATIONS: &str = "Notifications";
+const PERMISSIONS: &str = "Permissions";
+const AGENTS: &str = "Agents";
+const SESSIONS: &str = "Sessions";
+
+const IMAGES: SettingKind = SettingKind::Word(&super::IMAGE_WAYS);
+const NOTIFY: SettingKind = SettingKind::Word(&super::NOTIFY_WAYS);
+const WIDTHS: SettingKind = SettingKind::Word(&super::WIDTHS);
+const EDITING: SettingKind = SettingKind::Word(&super::EDITING_STYLES);
+const FOLD: SettingKind = SettingKind::Word(&["closed", "preview", "open"]);
+const PRESET: SettingKind = SettingKind::Word(&["default", "emacs", "vim"]);
+
+/// A field of the configuration that a setting reads and writes.
+trait Field: Sized {
+    fn save(&self) -> Option<SettingValue>;
+    fn load(value: Option<SettingValue>) -> Option<Self>;
+}
+
+impl Field for bool {
+    fn save(&self) -> Option<SettingValue> {
+        Some(SettingValue::Flag(*self))
+    }
+    fn load(value: Option<SettingValue>) -> Option<Self> {
+        if let Some(SettingValue::Flag(flag)) = value { Some(flag) } else { None }
+    }
+}
+
+impl Field for String {
+    fn save(&self) -> Option<SettingValue> {
+        Some(SettingValue::Text(self.clone()))
+    }
+    fn load(value: Option<SettingValue>) -> Option<Self> {
+        if let Some(SettingValue::Text(text)) = value { Some(text) } else { None }
+    }
+}
+
+impl Field for Fold {
+    fn save(&self) -> Option<SettingValue> {
+        let word = match self {
+            Self::Closed => "closed",
+            Self::Preview => "preview",
+            Self::Open => "open",
+        };
+        Some(SettingValue::Text(word.to_owned()))
+    }
+    fn load(value: Option<SettingValue>) -> Option<Self> {
+        match String::load(value)?.as_str() {
+            "closed" => Some(Self::Closed),
+            "preview" => Some(Self::Preview),
+            "open" => Some(Self::Open),
+            _ => None,
+        }
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn save(&self) -> Option<SettingValue> {
+        self.as_ref().and_then(Field::save)
+    }
+    fn load(value: Option<SettingValue>) -> Option<Self> {
+        Some(value.and_then(|value| T::load(Some(value))))
+    }
+}
+
+macro_rules! number_fields {
+    ($($type:ty)+) => {
+        $(impl Field for $type {
+            fn save(&self) -> Option<SettingValue> {
+                Some(SettingValue::Number(u64::try_from(*self).unwrap_or(u64::MAX)))
+            }
+            fn load(value: Option<SettingValue>) -> Option<Self> {
+                let Some(SettingValue::Number(number)) = value else { return None };
+                Some(<$type>::try_from(number).unwrap_or(<$type>::MAX))
+            }
+        })+
+    };
+}
+
+number_fields! { u32 u64 usize }
+
+/// Makes a row of the table from the path of a field.
+macro_rules! setting {
+    ($name:literal, $group:ident, $kind:expr, $($field:ident).+ $([$index:literal])?, $about:expr) => {
+        Setting {
+            name: $name,
+            group: $group,
+            about: $about,
+            kind: $kind,
+            unset: "",
+            applies: Applies::Now,
+            widening: None,
+            is_plain: true,
+            get: |config| config.$($field).+ $([$index])?.save(),
+            set: |config, value| {
+                if let Some(value) = Field::load(value) {
+                    config.$($field).+ $([$index])? = value;
+                }
+            },
+        }
+    };
+}
+
+/// A fold setting of a kind of tool calls.
+macro_rules! fold {
+    ($name:literal, $index:literal, $about:literal) => {
+        Setting {
+            unset: "depends on the tool call",
+            ..setting!($name, TOOL_CALLS, FOLD, folds.kinds[$index], $about)
+        }
+    };
+}
+
+use SettingKind::{Flag, Number, Text, Theme};
+
+/// All settings with a single value, in the order of the settings screen.
+pub const SETTINGS: &[Setting] = &[
+    setting!(
+        "theme",
+        APPEARANCE,
+        Theme,
+        theme,
+        "Theme; `auto` is `dark` or `light` like the background of the terminal"
+    ),
+    setting!(
+        "ui.images",
+        APPEARANCE,
+        IMAGES,
+        images,
+        "How images are shown: by a protocol of the terminal, as half blocks (`blocks`), or as a description (`off`)"
+    ),
+    setting!(
+        "ui.code_line_numbers",
+        APPEARANCE,
+        Flag,
+        code_line_numbers,
+        "Number the lines of code blocks; numbers are never copied"
+    ),
+    setting!("ui.reduced_motion", APPEARANCE, Flag, reduced_motion, "Disable animations"),
+    Setting {
+        unset: "if the terminal is known to support them",
+        ..setting!("ui.hyperlinks", APPEARANCE, Flag, hyperlinks, "Show links as terminal hyperlinks")
+    },
+    setting!(
+        "ui.ambiguous_width",
+        APPEARANCE,
+        WIDTHS,
+        ambiguous_width,
+        "Columns of characters such as `·` and `→`, which are wide in some East Asian terminals; `auto` measures them at the start"
+    ),
+    Setting {
+        applies: Applies::NextStart,
+        ..setting!("ui.plain", APPEARANCE, Flag, plain, "Plain-text mode instead of the screen")
+    },
+    Setting {
+        is_plain: false,
+        get: |config| Some(SettingValue::Text(config.keymap.preset().to_owned())),
+        // A keymap is read as a whole.
+        set: |_, _| {},
+        ..setting!("keys.preset", INPUT, PRESET, theme, "Default key bindings, before your own are applied")
+    },
+    setting!("ui.editing", INPUT, EDITING, editing, "Keys that edit the prompt"),
+    setting!(
+        "ui.which_key_delay_ms",
+        INPUT,
+        Number(0),
+        which_key_delay_ms,
+        "Delay in milliseconds after which the keys that continue a sequence are listed"
+    ),
+    setting!("ui.mouse", INPUT, Flag, mouse, "Capture the mouse; `false` leaves it to the terminal"),
+    setting!(
+        "ui.copy_on_select",
+        INPUT,
+        Flag,
+        copy_on_select,
+        "Copy text selected with the mouse when the button is released; otherwise a key copies it"
+    ),
+    Setting {
+        unset: "$VISUAL, then $EDITOR",
+        ..setting!("editor", INPUT, Text, editor, "Command that opens files, with `{path}` and `{line}`")
+    },
+    fold!("fold.read", 0, "Reads of files: how much is shown"),
+    fold!("fold.edit", 1, "Edits of files: how much is shown"),
+    fold!("fold.delete", 2, "Deletions of files: how much is shown"),
+    fold!("fold.move", 3, "Moved files: how much is shown"),
+    fold!("fold.search", 4, "Searches: how much is shown"),
+    fold!("fold.run", 5, "Commands: how much is shown"),
+    fold!("fold.think", 6, "Reasoning of the agent as a tool call: how much is shown"),
+    fold!("fold.fetch", 7, "Downloads: how much is shown"),
+    fold!("fold.mode", 8, "Changes of the mode: how much is shown"),
+    fold!("fold.tool", 9, "Other tool calls: how much is shown"),
+    setting!(
+        "fold.changes",
+        TOOL_CALLS,
+        FOLD,
+        folds.changes,
+        "Tool calls that change files, unless their kind has a rule"
+    ),
+    setting!("fold.failed", TOOL_CALLS, FOLD, folds.failed, "Failed tool calls of any kind"),
+    setting!(
+        "fold.open_up_to_lines",
+        TOOL_CALLS,
+        Number(0),
+        folds.open_up_to_lines,
+        "Open results of at most this many lines; 0: no rule"
+    ),
+    setting!(
+        "fold.closed_above_lines",
+        TOOL_CALLS,
+        Number(0),
+        folds.closed_above_lines,
+        "Close results of more than this many lines; 0: no rule"
+    ),
+    setting!("fold.groups", TOOL_CALLS, Flag, folds.groups, "Show a run of reads and searches in one line"),
+    setting!(
+        "ui.bell",
+        NOTIFICATIONS,
+        Flag,
+        bell,
+        "Ring the bell when another tab waits, or while the terminal does not have the focus"
+    ),
+    setting!(
+        "ui.notify",
+        NOTIFICATIONS,
+        NOTIFY,
+        notify,
+        "Desktop notifications of the terminal: `auto` if it is known to support them"
+    ),
+    setting!("ui.title", NOTIFICATIONS, Flag, title, "Set the window title"),
+    Setting {
+        unset: "if the terminal is known to support it",
+        ..setting!(
+            "ui.progress",
+            NOTIFICATIONS,
+            Flag,
+            progress,
+            "Show progress in the tab or taskbar (OSC 9;4)"
+        )
+    },
+    Setting {
+        widening: Some(false),
+        ..setting!(
+            "policy.ask_writes",
+            PERMISSIONS,
+            Flag,
+            policy.ask_writes,
+            "Ask about each write, also inside the folders of the session"
+        )
+    },
+    Setting {
+        widening: Some(false),
+        ..setting!(
+            "policy.ask_commands",
+            PERMISSIONS,
+            Flag,
+            policy.ask_commands,
+            "Ask before commands run inside the folders of the session; commands of remote agents are always asked about"
+        )
+    },
+    setting!(
+        "policy.command_input",
+        PERMISSIONS,
+        Flag,
+        policy.command_input,
+        "Type into the commands of agents; a command that reads input then waits for you"
+    ),
+    Setting {
+        is_plain: false,
+        applies: Applies::Later,
+        widening: Some(true),
+        ..setting!("callbacks.fs_read", PERMISSIONS, Flag, callbacks.fs_read, "Offer agents to read files")
+    },
+    Setting {
+        is_plain: false,
+        applies: Applies::Later,
+        widening: Some(true),
+        ..setting!("callbacks.fs_write", PERMISSIONS, Flag, callbacks.fs_write, "Offer agents to write files")
+    },
+    Setting {
+        is_plain: false,
+        applies: Applies::Later,
+        widening: Some(true),
+        ..setting!(
+            "callbacks.terminal",
+            PERMISSIONS,
+            Flag,
+            callbacks.terminal,
+            "Offer agents to run commands"
+        )
+    },
+    Setting {
+        unset: "chosen at the start",
+        applies: Applies::NextStart,
+        ..setting!(
+            "agent",
+            AGENTS,
+            Text,
+            default_agent,
+            "The agent to start with: configured, known, or `demo`"
+        )
+    },
+    setting!(
+        "handover.max_bytes",
+        AGENTS,
+        Number(1024),
+        handover_bytes,
+        "Maximum size of a conversation that is handed over to another agent, in bytes"
+    ),
+    Setting {
+        applies: Applies::NextStart,
+        ..setting!(
+            "sessions.warn_mib",
+            SESSIONS,
+            Number(0),
+            sessions_warn_mib,
+            "Size of all saved sessions in MiB from which parlor suggests pruning at startup; 0: never"
+        )
+    },
+    Setting {
+        applies: Applies::Later,
+        ..setting!(
+            "sessions.memory_mib",
+            SESSIONS,
+            Number(0),
+            sessions_memory_mib,
+            "Approximate size of a transcript in MiB that stays in memory, the rest is read from disk; 0: all of it"
+        )
+    },
+];
+
+/// The setting with this name.
+pub fn named(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name == name)
+}
+
+impl Setting {
+    /// The table of the file, and the key in it.
+    pub fn place(&self) -> (&'static str, &'static str) {
+        self.name.rsplit_once('.').unwrap_or(("", self.name))
+    }
+}
+
+/// The settings of a table of the file.
+pub fn in_section(section: &str) -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().filter(move |setting| setting.place().0 == section)
+}
+
+/// Reads the values of all tables. Returns the names of invalid ones, which are unchanged.
+pub(super) fn read(reader: &mut Reader<'_>, table: &DeTable<'_>, config: &mut Config) -> Vec<&'static str> {
+    let mut invalid = Vec::new();
+    for section in SECTIONS.into_iter().filter(|name| in_section(name).any(|setting| setting.is_plain)) {
+        let values = if section.is_empty() {
+            Some(table)
+        } else {
+            table.get(section).and_then(|value| reader.table(section, value))
+        };
+        let Some(values) = values else { continue };
+        if !section.is_empty() {
+            let keys: Vec<&str> = in_section(section).map(|setting| setting.place().1).collect();
+            reader.unknown_keys(values, &format!("[{section}]"), &keys);
+        }
+        for setting in in_section(section).filter(|setting| setting.is_plain) {
+            let Some(value) = values.get(setting.place().1) else { continue };
+            match read_value(reader, setting, value) {
+                Some(found) => (setting.set)(config, Some(found)),
+                None => invalid.push(setting.name),
+            }
+        }
+    }
+    invalid
+}
+
+fn read_value(reader: &mut Reader<'_>, setting: &Setting, value: &Value<'_>) -> Option<SettingValue> {
+    let name = setting.name;
+    match setting.kind {
+        SettingKind::Flag => reader.boolean(name, value).map(SettingValue::Flag),
+        SettingKind::Number(least) => reader.number(name, value, least).map(SettingValue::Number),
+        SettingKind::Word(words) => read_word(reader, setting, words, value).map(SettingValue::Text),
+        _ => reader.string(name, value).map(SettingValue::Text),
+    }
+}
+
+/// Reads one of several words, or adds a problem.
+fn read_word(
+    reader: &mut Reader<'_>,
+    setting: &Setting,
+    words: &[&'static str],
+    value: &Value<'_>,
+) -> Option<String> {
+    let found = match value.get_ref() {
+        // The former values of `notify`.
+        DeValue::Boolean(is_on) if setting.name == "ui.notify" => {
+            reader.taken(setting.name, value);
+            return Some(if *is_on { "terminal" } else { "off" }.to_owned());
+        }
+        DeValue::Integer(number) if words.contains(&number.as_str()) => {
+            reader.taken(setting.name, value);
+            number.as_str().to_owned()
+        }
+        _ => reader.string(setting.name, value)?,
+    };
+    if words.contains(&found.as_str()) {
+        return Some(found);
+    }
+    let otherwise = format!("use one of {}", words.join(", "));
+    let fix = advice(&found, words.iter().copied(), &otherwise);
+    let key = setting.place().1;
+    reader.problem(&value.span(), format!("unknown value `{found}` for `{key}`"), fix);
+    None
+}
+
+/// The names of settings whose values differ.
+pub fn changed(old: &Config, new: &Config) -> Vec<&'static str> {
+    let differs = |setting: &&Setting| (setting.get)(old) != (setting.get)(new);
+    SETTINGS.iter().filter(differs).map(|setting| setting.name).collect()
+}
+
+/// Sets the values that let agents do more back to those of `old`, except for one that the user agreed to. Returns their
+/// names.
+pub fn hold_back(old: &Config, new: &mut Config, except: Option<&str>) -> Vec<&'static str> {
+    let mut held = Vec::new();
+    for setting in SETTINGS.iter().filter(|setting| Some(setting.name) != except) {
+        let widening = setting.widening.map(SettingValue::Flag);
+        if widening.is_some() && (setting.get)(new) == widening && (setting.get)(old) != widening {
+            keep(old, new, setting.name);
+            held.push(setting.name);
+        }
+    }
+    held
+}
+
+/// Sets a value, with its origin, to that of `old`.
+pub fn keep(old: &Config, new: &mut Config, name: &str) {
+    let Some(setting) = named(name) else { return };
+    (setting.set)(new, (setting.get)(old));
+    new.origins.remove(name);
+    new.origins.extend(old.origins.get(name).map(|origin| (name.to_owned(), *origin)));
+}
