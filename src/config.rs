@@ -57,6 +57,9 @@ pub const EDITING_STYLES: [&str; 2] = ["emacs", "vim"];
 /// Default of `ui.which_key_delay_ms`.
 pub const DEFAULT_WHICH_KEY_DELAY_MS: u64 = 400;
 
+/// Default of `ui.paste_lines`.
+pub const DEFAULT_PASTE_LINES: usize = 10;
+
 /// Default of `handover.max_bytes`.
 const DEFAULT_HANDOVER_BYTES: usize = 64 << 10;
 
@@ -119,6 +122,8 @@ pub struct Config {
     pub progress: Option<bool>,
     /// Delay after which the keys that continue a sequence are listed, in milliseconds.
     pub which_key_delay_ms: u64,
+    /// Pasted texts of more lines become attachments; 0: none does.
+    pub paste_lines: usize,
     /// How tool calls are folded.
     pub folds: FoldRules,
     /// Maximum size of a conversation that is handed over to another agent, in bytes.
@@ -159,6 +164,7 @@ impl Default for Config {
             title: true,
             progress: None,
             which_key_delay_ms: DEFAULT_WHICH_KEY_DELAY_MS,
+            paste_lines: DEFAULT_PASTE_LINES,
             folds: FoldRules::default(),
             handover_bytes: DEFAULT_HANDOVER_BYTES,
             sessions_warn_mib: DEFAULT_WARN_MIB,
@@ -324,6 +330,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
                 "images",
                 "mouse",
                 "notify",
+                "paste_lines",
                 "plain",
                 "progress",
                 "reduced_motion",
@@ -348,6 +355,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
             .get("editing")
             .and_then(|value| word(&mut reader, "editing", value, &EDITING_STYLES))
             .unwrap_or(config.editing);
+        let lines = ui.get("paste_lines").and_then(|value| reader.number("ui.paste_lines", value, 0));
+        config.paste_lines =
+            lines.map_or(config.paste_lines, |lines| usize::try_from(lines).unwrap_or(usize::MAX));
         config.images = ui
             .get("images")
             .and_then(|value| word(&mut reader, "images", value, &IMAGE_WAYS))

@@ -33,7 +33,8 @@ use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
 use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
-use crate::model::{Batch, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
+use crate::model::{AttachmentKind, Batch, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
+use crate::services::attachments::Attachments;
 use crate::services::clipboard;
 use crate::services::store::{Export, Store};
 use crate::services::templates::TemplatePlaces;
@@ -77,6 +78,8 @@ pub struct Launch {
     pub reduced_motion: bool,
     /// Delay after which the keys that continue a sequence are listed.
     pub which_key_delay: Duration,
+    /// Pasted texts of more lines become attachments; 0: none does.
+    pub paste_lines: usize,
     /// Whether code blocks have line numbers.
     pub numbers_code: bool,
     /// Whether the prompt is edited with vim keys.
@@ -190,6 +193,7 @@ impl Loop {
         let mut view = ViewState::new(&launch.keymap, now);
         view.has_motion = !launch.reduced_motion;
         view.which_key_delay = launch.which_key_delay;
+        view.paste_lines = launch.paste_lines;
         view.numbers_code = launch.numbers_code;
         view.set_vim(launch.has_vim_keys);
         view.home.clone_from(&launch.home);
@@ -211,6 +215,7 @@ impl Loop {
         doer.editor = launch.editor;
         doer.find_servers = launch.find_servers;
         doer.home = launch.home;
+        doer.attachments = Attachments::new(Some(&launch.data_dir));
         doer.data_dir = Some(launch.data_dir);
         doer.templates = launch.templates;
         doer.config_file = Some(launch.config_file);
@@ -567,7 +572,14 @@ impl Loop {
                         self.doer.edit(launch, place.path, folder, editor.is_some());
                     }
                 }
-                Effect::EditDraft { session, text, folder } => self.edit_draft(session, text, folder),
+                Effect::EditDraft { session, text, folder } => {
+                    self.edit_draft(&folder, |doer, folder| doer.edit_draft(session, text, folder));
+                }
+                Effect::OpenAttachment { session, draft, label, folder }
+                    if label.kind == AttachmentKind::Text =>
+                {
+                    self.edit_draft(&folder, |doer, folder| doer.edit_pasted(session, draft, label, folder));
+                }
                 Effect::Suspend => {
                     self.step_aside();
                     signals::suspend();

@@ -152,6 +152,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         clipboard: Surroundings::judge(config::environment),
         reduced_motion: config.reduced_motion,
         which_key_delay: Duration::from_millis(config.which_key_delay_ms),
+        paste_lines: config.paste_lines,
         numbers_code: config.code_line_numbers,
         has_vim_keys: config.editing == "vim",
         attention: attention::Settings {

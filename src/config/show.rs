@@ -66,6 +66,8 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     out.value("ui.code_line_numbers", "code_line_numbers", config.code_line_numbers);
     let delay = i64::try_from(config.which_key_delay_ms).unwrap_or(i64::MAX);
     out.value("ui.which_key_delay_ms", "which_key_delay_ms", delay);
+    let lines = i64::try_from(config.paste_lines).unwrap_or(i64::MAX);
+    out.value("ui.paste_lines", "paste_lines", lines);
     out.value("ui.bell", "bell", config.bell);
     out.value("ui.notify", "notify", config.notify.as_str());
     out.value("ui.title", "title", config.title);

@@ -1,10 +1,11 @@
 //! Releases the terminal to an editor or a sign-in command and takes it back; shows the status outside of the screen, for a
 //! user who is in another window.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Loop;
+use super::effects::EffectRunner;
 use super::keys::Keys;
 use crate::app::state::tab;
 use crate::model::{Location, SessionKey};
@@ -57,14 +58,14 @@ impl Loop {
         self.tty.leave();
     }
 
-    /// Edits a draft in the user's editor.
-    pub(super) fn edit_draft(&mut self, session: SessionKey, text: String, folder: PathBuf) {
+    /// Edits a draft in the user's editor, or a part of it.
+    pub(super) fn edit_draft(&mut self, folder: &Path, edit: impl FnOnce(&EffectRunner, PathBuf)) {
         let place = Location { path: folder.join(DRAFT_NAME), line: None };
         if let Some(launch) = self.doer.editor_for(&place, None) {
             if !launch.is_windowed {
                 self.step_aside();
             }
-            self.doer.edit_draft(session, text, folder);
+            edit(&self.doer, folder.to_owned());
         }
     }
 

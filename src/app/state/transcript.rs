@@ -2,6 +2,7 @@
 
 mod items;
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -106,6 +107,8 @@ pub struct Message {
     pub took: Option<Duration>,
     /// For a user's message: whether it was sent by parlor, not received from the agent.
     pub is_local: bool,
+    /// The bytes of the first part that the user pasted; they are shown as labels until the item is opened.
+    pub pasted: Vec<Range<usize>>,
 }
 
 impl Item {

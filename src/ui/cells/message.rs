@@ -1,10 +1,12 @@
 //! Messages: the user's as plain text, the agent's as Markdown, thoughts and messages of subagents folded.
 
+use std::ops::Range;
+
 use crate::ui::text::{Line, Span};
 
-use crate::app::state::fold::is_long_prompt;
+use crate::app::state::fold::{are_long, is_long_prompt};
 use crate::app::{Item, Message, MessagePart};
-use crate::model::{ContentBlock, Role as Speaker};
+use crate::model::{AttachmentKind, ContentBlock, Role as Speaker, text_size};
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration, size, with_commas};
 use crate::ui::text::copy_hint::Mark;
@@ -52,6 +54,15 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
                     from = to;
                 }
             }
+            MessagePart::Text(text) if place == 0 && !message.pasted.is_empty() => {
+                let text = with_labels(text, &message.pasted);
+                let lines = if are_long([text.as_str()]) {
+                    ends_of(&text, context.look, cols)
+                } else {
+                    vec![plain_lines(&text, Role::User, context.look, cols)]
+                };
+                layout.pieces.extend(lines.into_iter().map(|lines| LineRun::ready(lines, 0)));
+            }
             MessagePart::Text(text) if is_long => {
                 for lines in ends_of(text, context.look, cols) {
                     layout.pieces.push(LineRun::ready(lines, 0));
@@ -69,6 +80,19 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
             }
         }
     }
+}
+
+/// A text with labels in place of its pasted parts.
+fn with_labels(text: &str, pasted: &[Range<usize>]) -> String {
+    let mut shown = String::new();
+    let mut at = 0;
+    for range in pasted {
+        shown.push_str(text.get(at..range.start).unwrap_or_default());
+        let size = text_size(text.get(range.clone()).unwrap_or_default());
+        shown.push_str(&format!("[{}: {size}]", AttachmentKind::Text.name()));
+        at = range.end;
+    }
+    shown + text.get(at..).unwrap_or_default()
 }
 
 /// The first and the last lines of a long text, and the number of lines between them.

@@ -22,6 +22,7 @@ fn stage(layout: DiffLayout) -> Stage {
             began: now,
             took: None,
             is_local: false,
+            pasted: Vec::new(),
         })
     };
     let call = |kind, content| {
