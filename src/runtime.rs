@@ -33,8 +33,7 @@ use crate::acp::gate::GateKeeper;
 use crate::acp::tap::Tap;
 use crate::app::{Effect, Event, Modal, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
-use crate::model::{AttachmentKind, Batch, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
-use crate::services::attachments::Attachments;
+use crate::model::{Batch, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
 use crate::services::clipboard;
 use crate::services::store::{Export, Store};
 use crate::services::templates::TemplatePlaces;
@@ -215,8 +214,7 @@ impl Loop {
         doer.editor = launch.editor;
         doer.find_servers = launch.find_servers;
         doer.home = launch.home;
-        doer.attachments = Attachments::new(Some(&launch.data_dir));
-        doer.data_dir = Some(launch.data_dir);
+        doer.use_data_dir(launch.data_dir);
         doer.templates = launch.templates;
         doer.config_file = Some(launch.config_file);
         doer.export = launch.export;
@@ -572,14 +570,7 @@ impl Loop {
                         self.doer.edit(launch, place.path, folder, editor.is_some());
                     }
                 }
-                Effect::EditDraft { session, text, folder } => {
-                    self.edit_draft(&folder, |doer, folder| doer.edit_draft(session, text, folder));
-                }
-                Effect::OpenAttachment { session, draft, label, folder }
-                    if label.kind == AttachmentKind::Text =>
-                {
-                    self.edit_draft(&folder, |doer, folder| doer.edit_pasted(session, draft, label, folder));
-                }
+                Effect::EditDraft { .. } | Effect::OpenAttachment { .. } => self.edit_text(effect, now),
                 Effect::Suspend => {
                     self.step_aside();
                     signals::suspend();

@@ -112,6 +112,7 @@ pub enum AttachmentContent {
 }
 
 impl Attachment {
+    /// An attachment with this content.
     pub fn new(content: AttachmentContent) -> Self {
         let hash = content_hash(match &content {
             AttachmentContent::Text(text) => text.as_bytes(),
@@ -120,12 +121,18 @@ impl Attachment {
         Self { hash, content }
     }
 
+    /// An attachment of a pasted text.
+    pub fn of_text(text: &str) -> Self {
+        Self::new(AttachmentContent::Text(text.into()))
+    }
+
     /// An attachment of a pasted text that has more lines than this or is very long. 0 disables that.
     pub fn of_long_text(text: &str, max_lines: usize) -> Option<Self> {
         let is_long = text.len() > INLINE_MAX_BYTES || text.lines().count() > max_lines;
-        (max_lines > 0 && is_long).then(|| Self::new(AttachmentContent::Text(text.into())))
+        (max_lines > 0 && is_long).then(|| Self::of_text(text))
     }
 
+    /// The content as saved.
     pub fn bytes(&self) -> &[u8] {
         match &self.content {
             AttachmentContent::Text(text) => text.as_bytes(),
@@ -133,6 +140,7 @@ impl Attachment {
         }
     }
 
+    /// The kind of the content.
     pub fn kind(&self) -> AttachmentKind {
         match self.content {
             AttachmentContent::Text(_) => AttachmentKind::Text,

@@ -13,7 +13,7 @@ use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
 use crate::config::save;
 use crate::model::{
-    AgentSpec, Attachment, AttachmentContent, AttachmentLabel, ConnId, CopyContent, CopyJob, FileQuery,
+    AgentSpec, Attachment, AttachmentKind, AttachmentLabel, ConnId, CopyContent, CopyJob, FileQuery,
     FolderServers, Location, ServiceEvent, SessionKey, StoreJob,
 };
 use crate::services::attachments::Attachments;
@@ -62,11 +62,11 @@ pub struct EffectRunner {
     /// The user's configuration file.
     pub config_file: Option<PathBuf>,
     /// The data folder; `None`: there is none.
-    pub data_dir: Option<PathBuf>,
+    data_dir: Option<PathBuf>,
     /// Where prompt templates are.
     pub templates: TemplatePlaces,
     /// The texts and images that prompts refer to.
-    pub attachments: Attachments,
+    attachments: Attachments,
     /// Delays updates of agents until the next frame.
     pub gate: Gate,
     conns: BTreeMap<ConnId, Commands>,
@@ -131,6 +131,12 @@ impl EffectRunner {
         }
     }
 
+    /// Saves grants and attachments in this folder.
+    pub fn use_data_dir(&mut self, data_dir: PathBuf) {
+        self.attachments = Attachments::new(Some(&data_dir));
+        self.data_dir = Some(data_dir);
+    }
+
     /// Executes one effect. Never blocks.
     pub fn carry_out(&mut self, effect: Effect, agents: &mut Agents, now: Instant) {
         match effect {
@@ -184,7 +190,13 @@ impl EffectRunner {
                     Some(ServiceEvent::DropRead(Box::new(job), read))
                 });
             }
-            // A text is opened by the loop.
+            // The loop has released the terminal to the editor.
+            Effect::EditDraft { session, text, folder } => self.edit_draft(session, text, folder),
+            Effect::OpenAttachment { session, draft, label, folder }
+                if label.kind == AttachmentKind::Text =>
+            {
+                self.edit_pasted(session, draft, label, folder);
+            }
             Effect::OpenAttachment { label, .. } => {
                 let attachments = self.attachments.clone();
                 self.work(move || open_attachment(&attachments, &label).err().map(ServiceEvent::Problem));
@@ -279,7 +291,6 @@ impl EffectRunner {
             | Effect::CaptureMouse(_)
             | Effect::RunLogin { .. }
             | Effect::OpenFile { .. }
-            | Effect::EditDraft { .. }
             | Effect::Suspend => {}
         }
     }
@@ -317,7 +328,7 @@ impl EffectRunner {
     }
 
     /// Edits a draft in the user's editor; the terminal was released before, unless the editor has a window.
-    pub fn edit_draft(&self, session: SessionKey, before: String, folder: PathBuf) {
+    fn edit_draft(&self, session: SessionKey, before: String, folder: PathBuf) {
         let template = self.editor.clone();
         self.work(move || {
             let edited = editor::edit_text(template.as_deref(), &before, &folder);
@@ -326,7 +337,7 @@ impl EffectRunner {
     }
 
     /// Edits a pasted text of a draft in the user's editor, like [`Self::edit_draft`].
-    pub fn edit_pasted(&self, session: SessionKey, before: String, label: AttachmentLabel, folder: PathBuf) {
+    fn edit_pasted(&self, session: SessionKey, before: String, label: AttachmentLabel, folder: PathBuf) {
         let (template, attachments) = (self.editor.clone(), self.attachments.clone());
         self.work(move || {
             let edited = edit_pasted(template.as_deref(), &before, &label, &folder, &attachments);
@@ -518,7 +529,7 @@ fn edit_pasted(
     let text = attachments.find(label).and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.ok_or("The pasted text is missing.")?;
     let Some(edited) = editor::edit_text(template, &text, folder)? else { return Ok(None) };
-    let edited = Attachment::new(AttachmentContent::Text(edited.into()));
+    let edited = Attachment::of_text(&edited);
     attachments.save(&edited).map_err(|error| format!("Could not save the edited text: {error}."))?;
     let mut draft = draft.to_owned();
     draft.replace_range(label.range.clone(), &edited.label());

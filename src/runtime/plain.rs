@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Effect, Event, Modal, SessionPhase, State, Turn, update};
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
-use crate::services::attachments::Attachments;
 use crate::ui::plain::PlainOutput;
 use crate::ui::plain::ask::{self, Reply};
 use crate::ui::render_context::Glyphs;
@@ -71,8 +70,7 @@ impl Lines {
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
         let mut doer =
             EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.themes);
-        doer.attachments = Attachments::new(Some(&launch.data_dir));
-        doer.data_dir = Some(launch.data_dir);
+        doer.use_data_dir(launch.data_dir);
         doer.templates = launch.templates;
         let mut this = Self {
             state,

@@ -1,7 +1,5 @@
 //! Messages: the user's as plain text, the agent's as Markdown, thoughts and messages of subagents folded.
 
-use std::ops::Range;
-
 use crate::ui::text::{Line, Span};
 
 use crate::app::state::fold::{are_long, is_long_prompt};
@@ -55,7 +53,8 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
                 }
             }
             MessagePart::Text(text) if place == 0 && !message.pasted.is_empty() => {
-                let text = with_labels(text, &message.pasted);
+                let label = |text: &str| format!("[{}: {}]", AttachmentKind::Text.name(), text_size(text));
+                let text = message.with_labels(place, text, label);
                 let lines = if are_long([text.as_str()]) {
                     ends_of(&text, context.look, cols)
                 } else {
@@ -80,19 +79,6 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
             }
         }
     }
-}
-
-/// A text with labels in place of its pasted parts.
-fn with_labels(text: &str, pasted: &[Range<usize>]) -> String {
-    let mut shown = String::new();
-    let mut at = 0;
-    for range in pasted {
-        shown.push_str(text.get(at..range.start).unwrap_or_default());
-        let size = text_size(text.get(range.clone()).unwrap_or_default());
-        shown.push_str(&format!("[{}: {size}]", AttachmentKind::Text.name()));
-        at = range.end;
-    }
-    shown + text.get(at..).unwrap_or_default()
 }
 
 /// The first and the last lines of a long text, and the number of lines between them.

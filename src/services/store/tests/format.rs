@@ -17,7 +17,12 @@ fn records_have_this_format() {
         r#"{"prompt":{"text":"go"}}"#,
     );
     check(
-        &Record::Prompt { text: "see a\nb".into(), is_again: false, blocks: Vec::new(), pasted: vec![4..7] },
+        &Record::Prompt {
+            text: "see a\nb".into(),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: std::iter::once(4..7).collect(),
+        },
         r#"{"prompt":{"text":"see a\nb","pasted":[{"start":4,"end":7}]}}"#,
     );
     let chunk = SessionUpdate::Chunk { role: Role::Thought, message: Some("m1".into()), text: "hm".into() };

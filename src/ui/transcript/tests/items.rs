@@ -111,7 +111,7 @@ fn pasted_texts_are_labels_until_the_prompt_is_opened() {
     let pasted: String = (1..=12).map(|n| format!("line {n} of a paste\n")).collect();
     let text = format!("fix {pasted} and reply");
     let ItemBody::Message(mut prompt) = message(Role::User, &text) else { unreachable!() };
-    prompt.pasted = vec![4..4 + pasted.len()];
+    prompt.pasted.push(4..4 + pasted.len());
     push(&mut session, ItemBody::Message(prompt));
     snap("pasted_text", &session);
 }
