@@ -26,6 +26,7 @@ fn events(count: usize) -> Vec<RecordedEvent> {
                     text: format!("please do the thing number {n}"),
                     is_again: false,
                     blocks: Vec::new(),
+                    pasted: Vec::new(),
                 },
                 19 => Record::TurnEnded(TurnOutcome::Stopped {
                     reason: StopReason::EndTurn,
@@ -129,8 +130,12 @@ fn searching(c: &mut Criterion) {
     for n in 0..1000 {
         store.import(&row(&format!("s{n}")), &events).unwrap();
     }
-    let record =
-        Record::Prompt { text: "where is the lighthouse".to_owned(), is_again: false, blocks: Vec::new() };
+    let record = Record::Prompt {
+        text: "where is the lighthouse".to_owned(),
+        is_again: false,
+        blocks: Vec::new(),
+        pasted: Vec::new(),
+    };
     store.import(&row("rare"), &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
     let search = |words: &str| Search { words: words.to_owned(), limit: 50, ..Search::default() };
     c.bench_function("store/search a rare word in 1,000 sessions", |b| {

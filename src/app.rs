@@ -35,11 +35,13 @@ pub use state::{
 };
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentEvent, Anomaly, AnomalyKind, CommandAccess, ConnId, CopyContent, CopyJob, ItemId, LineEdit,
-    RecordedSession, Reply, ServiceEvent, SessionKey, Severity, StoreNews, Target, TerminalInput,
+    Action, AgentEvent, Anomaly, AnomalyKind, Attachment, CommandAccess, ConnId, CopyContent, CopyJob,
+    ItemId, LineEdit, RecordedSession, Reply, ServiceEvent, SessionKey, Severity, StoreNews, Target,
+    TerminalInput,
 };
 
 /// An input of the app.
@@ -58,6 +60,17 @@ pub enum Event {
     Argument(Range<usize>, String),
     /// The user has copied this text in the prompt.
     Copy(String),
+    /// A text was pasted of which the draft contains only the label.
+    Pasted(Attachment),
+    /// Files were dropped on the terminal, which pasted their paths.
+    Dropped {
+        text: String,
+        /// The first byte of the text in the draft.
+        at: usize,
+        readings: Vec<Vec<PathBuf>>,
+    },
+    /// The cursor's byte in the draft, sent before an action that depends on it.
+    Cursor(usize),
     /// An edit of the line in the top dialog.
     Line(LineEdit),
     /// The user runs this command, which is the complete text of the composer and was shown.
@@ -244,6 +257,9 @@ fn on_event(state: &mut State, event: Event, now: Instant, fx: &mut Vec<Effect>)
             let what = "the yanked text".to_owned();
             fx.push(Effect::Copy(CopyJob { what, content: CopyContent::Text(text) }));
         }
+        Event::Pasted(attachment) => fx.push(Effect::SaveAttachment(attachment)),
+        Event::Dropped { text, at, readings } => dialogs::on_dropped(state, text, at, readings, fx),
+        Event::Cursor(at) => state.user.cursor = at,
         Event::Line(edit) => dialogs::on_line(state, edit, now, fx),
         Event::Captured { key, label, taken } => {
             dialogs::settings::on_captured(state, key, &label, taken, fx);
@@ -425,6 +441,10 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::TemplatesFound(key, list) => lifecycle::templates::on_found(state, key, list),
         ServiceEvent::PromptPrepared(key, prepared) => {
             lifecycle::turn::on_prepared(state, key, *prepared, now, fx);
+        }
+        ServiceEvent::DropRead(job, read) => dialogs::on_drop_read(state, &job, read, fx),
+        ServiceEvent::ImagePasted { session, before, label } => {
+            dialogs::on_image(state, session, &before, label, fx);
         }
         ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(state, &folders),
         ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(state, &text, found),

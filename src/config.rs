@@ -60,6 +60,9 @@ pub const WIDTHS: [&str; 3] = ["auto", "1", "2"];
 /// Default of `ui.which_key_delay_ms`.
 pub const DEFAULT_WHICH_KEY_DELAY_MS: u64 = 400;
 
+/// Default of `ui.paste_lines`.
+pub const DEFAULT_PASTE_LINES: usize = 10;
+
 /// Default of `handover.max_bytes`.
 const DEFAULT_HANDOVER_BYTES: usize = 64 << 10;
 
@@ -124,6 +127,8 @@ pub struct Config {
     pub progress: Option<bool>,
     /// Delay after which the keys that continue a sequence are listed, in milliseconds.
     pub which_key_delay_ms: u64,
+    /// Pasted texts of more lines become attachments; 0: none does.
+    pub paste_lines: usize,
     /// How tool calls are folded.
     pub folds: FoldRules,
     /// Maximum size of a conversation that is handed over to another agent, in bytes.
@@ -167,6 +172,7 @@ impl Default for Config {
             title: true,
             progress: None,
             which_key_delay_ms: DEFAULT_WHICH_KEY_DELAY_MS,
+            paste_lines: DEFAULT_PASTE_LINES,
             folds: FoldRules::default(),
             handover_bytes: DEFAULT_HANDOVER_BYTES,
             sessions_warn_mib: DEFAULT_WARN_MIB,

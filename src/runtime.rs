@@ -205,7 +205,7 @@ impl Loop {
         );
         doer.find_servers = launch.find_servers;
         doer.home = launch.home;
-        doer.data_dir = Some(launch.data_dir);
+        doer.use_data_dir(launch.data_dir);
         doer.templates = launch.templates;
         doer.export = launch.export;
         doer.clipboard = launch.clipboard;
@@ -544,7 +544,7 @@ impl Loop {
                         self.doer.edit(launch, place.path, folder, editor.is_some());
                     }
                 }
-                Effect::EditDraft { session, text, folder } => self.edit_draft(session, text, folder),
+                Effect::EditDraft { .. } | Effect::OpenAttachment { .. } => self.edit_text(effect, now),
                 Effect::Suspend => {
                     self.step_aside();
                     signals::suspend();

@@ -5,6 +5,7 @@
 //! Invariants: nothing here draws or decides; Unix-only code is in `unix`; programs are started by `crate::program`
 //! with the party that requested it.
 
+pub mod attachments;
 pub mod browser;
 pub mod clipboard;
 pub mod editor;

@@ -14,6 +14,7 @@ mod e2e {
     mod forks;
     mod habits;
     mod modes;
+    mod paste;
     mod picture;
     mod plain;
     mod policy;

@@ -22,6 +22,7 @@ pub fn message(role: Role, text: &str) -> ItemBody {
         began: Instant::now(),
         took: None,
         is_local: false,
+        pasted: Vec::new(),
     })
 }
 

@@ -7,6 +7,7 @@
 //! does not also cancel a turn; an answer that allows something permanently is never the default.
 
 mod asks;
+mod attachments;
 mod changes;
 mod choice;
 mod commands;
@@ -51,6 +52,7 @@ pub use super::state::modal::agent_rows;
 pub use super::title_of;
 pub use crate::app::state::fuzzy::rank;
 pub use asks::on_ask_shown;
+pub use attachments::{on_drop_read, on_dropped, on_image};
 pub use changes::shown_files;
 pub use commands::is_allowed_during_request;
 pub use composer::{
@@ -235,6 +237,7 @@ fn on_command(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
 /// Handles an action when no dialog has the focus.
 fn on_session(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     if !composer::on_action(state, action, now, fx)
+        && !attachments::on_action(state, action, fx)
         && !items::on_action(state, action, now, fx)
         && !copy::on_action(state, action, fx)
     {

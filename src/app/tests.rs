@@ -4,6 +4,7 @@
 
 mod archive;
 mod asks;
+mod attachments;
 mod attention;
 mod callbacks;
 mod chosen;

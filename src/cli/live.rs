@@ -108,6 +108,7 @@ pub fn live_of(facts: &Facts, config: &Config, themes: ThemeSet, revision: usize
         copies_on_select: config.copy_on_select,
         reduced_motion: config.reduced_motion,
         which_key_delay: Duration::from_millis(config.which_key_delay_ms),
+        paste_lines: config.paste_lines,
         numbers_code: config.code_line_numbers,
         has_vim_keys: config.editing == "vim",
         attention: attention::Settings {

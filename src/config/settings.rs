@@ -206,6 +206,13 @@ pub const SETTINGS: &[Setting] = &[
         which_key_delay_ms,
         "Delay in milliseconds after which the keys that continue a sequence are listed"
     ),
+    setting!(
+        "ui.paste_lines",
+        INPUT,
+        Number(0),
+        paste_lines,
+        "Pasted texts of more lines, or of more than 2,000 characters, become a label; 0: never"
+    ),
     setting!("ui.mouse", INPUT, Flag, mouse, "Capture the mouse; `false` leaves it to the terminal"),
     setting!(
         "ui.copy_on_select",

@@ -28,6 +28,10 @@ pub enum Action {
     StashDraft,
     /// Shows the prompt in place of the transcript, or below it.
     FullComposer,
+    /// Attaches the image of the clipboard to the prompt.
+    PasteImage,
+    /// Opens the attachment of the prompt at the cursor, or the last one.
+    OpenAttachment,
 
     CursorLeft,
     CursorRight,
@@ -315,6 +319,11 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether the action depends on the cursor in the prompt.
+    pub fn depends_on_cursor(self) -> bool {
+        matches!(self, Self::PasteImage | Self::OpenAttachment)
+    }
+
     /// Whether the action depends on what the screen shows, and does nothing before a session is shown.
     pub fn counts_from_screen(self) -> bool {
         matches!(

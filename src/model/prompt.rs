@@ -179,6 +179,21 @@ pub fn output_number(path: &str) -> Option<u32> {
     path.strip_prefix('!').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
 }
 
+/// Files that were dropped on the terminal, which pasted their paths into the prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropJob {
+    pub session: SessionKey,
+    /// The text as pasted, and its place in the draft.
+    pub text: String,
+    pub at: usize,
+    /// The possible readings of the text.
+    pub readings: Vec<Vec<PathBuf>>,
+    /// The session's folder. `None` if it is on another machine.
+    pub folder: Option<PathBuf>,
+    /// The folders whose files may be embedded.
+    pub roots: Vec<PathBuf>,
+}
+
 /// The kinds of content that the agent accepts. Source: ACP v1 initialization, `promptCapabilities`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PromptTakes {
@@ -190,7 +205,10 @@ pub struct PromptTakes {
 /// A prompt with everything that it refers to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PreparedPrompt {
+    /// The text with pasted texts in place of their labels.
     pub text: String,
+    /// The bytes of pasted texts in the text, in order.
+    pub pasted: Vec<Range<usize>>,
     /// Files, links and images, in order.
     pub blocks: Vec<ContentBlock>,
     /// What could not be attached, as sentences for the user.

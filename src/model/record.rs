@@ -4,6 +4,7 @@
 //! replaying all of them in order rebuilds its transcript. Records are kept for years: names of variants and
 //! fields are a file format, and tests of the store pin them.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub enum Record {
         /// The files, links and images that were sent with the text.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blocks: Vec<ContentBlock>,
+        /// The bytes of the text that were pasted and are shown folded, in order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pasted: Vec<Range<usize>>,
     },
     /// A session update of the agent.
     Update(SessionUpdate),

@@ -167,6 +167,15 @@ pub enum ServiceEvent {
     TemplatesFound(SessionKey, TemplateList),
     /// A prompt with everything that it refers to.
     PromptPrepared(SessionKey, Box<super::PreparedPrompt>),
+    /// The text that replaces the paths of dropped files, or why there is none. Not sent if they do not exist.
+    DropRead(Box<super::DropJob>, Result<String, String>),
+    /// The label of the image in the clipboard, or why there is none.
+    ImagePasted {
+        session: SessionKey,
+        /// The draft before the cursor.
+        before: String,
+        label: Result<String, String>,
+    },
     /// Recently used folders that exist, latest first.
     Folders(Vec<PathBuf>),
     /// The resolved path of a folder that the user entered, or an error for display.

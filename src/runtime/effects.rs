@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -12,9 +12,10 @@ use crate::acp::tap::{Direction, Tap, TapFilter};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::app::Effect;
 use crate::model::{
-    AgentSpec, ConnId, CopyContent, CopyJob, FileQuery, FolderServers, Location, ServiceEvent, SessionKey,
-    StoreJob,
+    AgentSpec, Attachment, AttachmentKind, AttachmentLabel, ConnId, CopyContent, CopyJob, FileQuery,
+    FolderServers, Location, ServiceEvent, SessionKey, StoreJob,
 };
+use crate::services::attachments::Attachments;
 use crate::services::browser;
 use crate::services::clipboard::{self, Surroundings};
 use crate::services::editor;
@@ -61,9 +62,11 @@ pub struct EffectRunner {
     pub find_servers: FindServers,
     pub home: Option<PathBuf>,
     /// The data folder; `None`: there is none.
-    pub data_dir: Option<PathBuf>,
+    data_dir: Option<PathBuf>,
     /// Where prompt templates are.
     pub templates: TemplatePlaces,
+    /// The texts and images that prompts refer to.
+    attachments: Attachments,
     /// Delays updates of agents until the next frame.
     pub gate: Gate,
     conns: BTreeMap<ConnId, Commands>,
@@ -109,6 +112,7 @@ impl EffectRunner {
             home: None,
             data_dir: None,
             templates: TemplatePlaces::default(),
+            attachments: Attachments::default(),
             gate: Gate::default(),
             conns: BTreeMap::new(),
             delayed: Vec::new(),
@@ -124,6 +128,12 @@ impl EffectRunner {
             clipboard: Surroundings::default(),
             services,
         }
+    }
+
+    /// Saves grants and attachments in this folder.
+    pub fn use_data_dir(&mut self, data_dir: PathBuf) {
+        self.attachments = Attachments::new(Some(&data_dir));
+        self.data_dir = Some(data_dir);
     }
 
     /// Executes one effect. Never blocks.
@@ -153,13 +163,42 @@ impl EffectRunner {
             Effect::FindFiles(query) => self.find_files(query),
             Effect::PreparePrompt(job) => {
                 let (home, templates, session) = (self.home.clone(), self.templates.clone(), job.session);
+                let attachments = self.attachments.clone();
                 self.work(move || {
                     let prepared = match templates.resolve(job) {
-                        Ok(job) => Box::new(prompt::prepare(&job, home.as_deref())),
+                        Ok(job) => Box::new(prompt::prepare(&job, home.as_deref(), &attachments)),
                         Err(refused) => refused,
                     };
                     Some(ServiceEvent::PromptPrepared(session, prepared))
                 });
+            }
+            Effect::SaveAttachment(attachment) => self.save_attachment(attachment),
+            Effect::ReadClipboardImage { session, before } => {
+                let (around, attachments) = (self.clipboard, self.attachments.clone());
+                self.work(move || {
+                    let image = clipboard::read_image(around);
+                    let label =
+                        image.and_then(|(size, pixels)| prompt::attach_pixels(size, pixels, &attachments));
+                    Some(ServiceEvent::ImagePasted { session, before, label })
+                });
+            }
+            Effect::ReadDropped(job) => {
+                let attachments = self.attachments.clone();
+                self.work(move || {
+                    let read = prompt::read_dropped(&job, &attachments)?;
+                    Some(ServiceEvent::DropRead(Box::new(job), read))
+                });
+            }
+            // The loop has released the terminal to the editor.
+            Effect::EditDraft { session, text, folder } => self.edit_draft(session, text, folder),
+            Effect::OpenAttachment { session, draft, label, folder }
+                if label.kind == AttachmentKind::Text =>
+            {
+                self.edit_pasted(session, draft, label, folder);
+            }
+            Effect::OpenAttachment { label, .. } => {
+                let attachments = self.attachments.clone();
+                self.work(move || open_attachment(&attachments, &label).err().map(ServiceEvent::Problem));
             }
             Effect::SavePrompt { folder, text } => {
                 self.keep(move |store| store.append_prompt(&folder, &text));
@@ -247,7 +286,6 @@ impl EffectRunner {
             | Effect::CaptureMouse(_)
             | Effect::RunLogin { .. }
             | Effect::OpenFile { .. }
-            | Effect::EditDraft { .. }
             | Effect::Suspend => {}
         }
     }
@@ -285,10 +323,19 @@ impl EffectRunner {
     }
 
     /// Edits a draft in the user's editor; the terminal was released before, unless the editor has a window.
-    pub fn edit_draft(&self, session: SessionKey, before: String, folder: PathBuf) {
+    fn edit_draft(&self, session: SessionKey, before: String, folder: PathBuf) {
         let template = self.editor.clone();
         self.work(move || {
             let edited = editor::edit_text(template.as_deref(), &before, &folder);
+            Some(ServiceEvent::DraftEdited { session, before, edited })
+        });
+    }
+
+    /// Edits a pasted text of a draft in the user's editor, like [`Self::edit_draft`].
+    fn edit_pasted(&self, session: SessionKey, before: String, label: AttachmentLabel, folder: PathBuf) {
+        let (template, attachments) = (self.editor.clone(), self.attachments.clone());
+        self.work(move || {
+            let edited = edit_pasted(template.as_deref(), &before, &label, &folder, &attachments);
             Some(ServiceEvent::DraftEdited { session, before, edited })
         });
     }
@@ -389,6 +436,13 @@ impl EffectRunner {
         if let Some(recorder) = &mut self.recorder {
             recorder.start();
         }
+        let attachments = self.attachments.clone();
+        let Some(store) = self.store.clone() else { return };
+        self.work(move || {
+            // Without the list, all files are kept.
+            attachments.sweep(&store.unsent_prompts().ok()?, SystemTime::now());
+            None
+        });
     }
 
     /// Stops all commands, flushes the log, and saves pending changes. Returns an error if something could not be
@@ -430,6 +484,17 @@ impl EffectRunner {
         }
     }
 
+    fn save_attachment(&self, attachment: Attachment) {
+        // The prompt may be sent before the file is written.
+        self.attachments.hold(attachment.clone());
+        let attachments = self.attachments.clone();
+        self.work(move || {
+            let failed = attachments.save(&attachment).err()?;
+            let words = "The pasted text is available until you quit, but could not be saved";
+            Some(ServiceEvent::Problem(format!("{words}: {failed}.")))
+        });
+    }
+
     /// Runs a job with the data folder, if there is one.
     fn on_data(&self, job: impl FnOnce(&Path) -> Option<ServiceEvent> + Send + 'static) {
         let Some(data_dir) = self.data_dir.clone() else { return };
@@ -440,6 +505,30 @@ impl EffectRunner {
         let Some(store) = self.store.clone() else { return };
         self.work(move || job(&store).err().map(|error| ServiceEvent::Problem(error.to_string())));
     }
+}
+
+/// Opens an image in the system's viewer.
+fn open_attachment(attachments: &Attachments, label: &AttachmentLabel) -> Result<(), String> {
+    let path = attachments.file_of(label).ok_or("The image is missing.")?;
+    browser::open(&path.to_string_lossy()).map_err(|error| format!("Could not open the image: {error}."))
+}
+
+/// Edits a pasted text and returns the draft with the label of the new text; `None` if it is unchanged.
+fn edit_pasted(
+    template: Option<&str>,
+    draft: &str,
+    label: &AttachmentLabel,
+    folder: &Path,
+    attachments: &Attachments,
+) -> Result<Option<String>, String> {
+    let text = attachments.find(label).and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = text.ok_or("The pasted text is missing.")?;
+    let Some(edited) = editor::edit_text(template, &text, folder)? else { return Ok(None) };
+    let edited = Attachment::of_text(&edited);
+    attachments.save(&edited).map_err(|error| format!("Could not save the edited text: {error}."))?;
+    let mut draft = draft.to_owned();
+    draft.replace_range(label.range.clone(), &edited.label());
+    Ok(Some(draft))
 }
 
 /// The text to copy, without characters that could control a terminal.

@@ -34,6 +34,8 @@ pub struct Live {
     pub reduced_motion: bool,
     /// Delay after which the keys that continue a sequence are listed.
     pub which_key_delay: Duration,
+    /// Pasted texts of more lines become attachments; 0: none does.
+    pub paste_lines: usize,
     /// Whether code blocks have line numbers.
     pub numbers_code: bool,
     /// Whether the prompt is edited with vim keys.
@@ -136,6 +138,7 @@ impl Loop {
         self.view.set_keymap(&live.keymap);
         self.view.has_motion = !live.reduced_motion;
         self.view.which_key_delay = live.which_key_delay;
+        self.view.paste_lines = live.paste_lines;
         self.view.numbers_code = live.numbers_code;
         self.view.set_vim(live.has_vim_keys);
         self.view.copies_on_select = live.copies_on_select;

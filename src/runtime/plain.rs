@@ -70,7 +70,7 @@ impl Lines {
         let glyphs = if launch.has_rich_glyphs { Glyphs::rich() } else { Glyphs::plain() };
         let mut doer =
             EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir, launch.live.themes);
-        doer.data_dir = Some(launch.data_dir);
+        doer.use_data_dir(launch.data_dir);
         doer.templates = launch.templates;
         let mut this = Self {
             state,

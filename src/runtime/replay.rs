@@ -384,6 +384,10 @@ impl Replay {
                 | Effect::OpenUrl(_)
                 | Effect::OpenFile { .. }
                 | Effect::EditDraft { .. }
+                | Effect::SaveAttachment(_)
+                | Effect::ReadClipboardImage { .. }
+                | Effect::ReadDropped(_)
+                | Effect::OpenAttachment { .. }
                 | Effect::RunLogin { .. }
                 | Effect::Copy(_)
                 | Effect::CopySelection

@@ -1,13 +1,13 @@
 //! Releases the terminal to an editor or a sign-in command and takes it back; shows the status outside of the screen, for a
 //! user who is in another window.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use super::Loop;
 use super::keys::Keys;
+use crate::app::Effect;
 use crate::app::state::tab;
-use crate::model::{Location, SessionKey};
+use crate::model::{AttachmentKind, Location, SessionKey};
 use crate::services::editor::DRAFT_NAME;
 use crate::ui;
 
@@ -57,15 +57,23 @@ impl Loop {
         self.tty.leave();
     }
 
-    /// Edits a draft in the user's editor.
-    pub(super) fn edit_draft(&mut self, session: SessionKey, text: String, folder: PathBuf) {
-        let place = Location { path: folder.join(DRAFT_NAME), line: None };
-        if let Some(launch) = self.doer.editor_for(&place, None) {
+    /// Edits a draft or a pasted text in the user's editor; opens an image in the system's viewer.
+    pub(super) fn edit_text(&mut self, effect: Effect, now: Instant) {
+        let folder = match &effect {
+            Effect::EditDraft { folder, .. } => Some(folder),
+            Effect::OpenAttachment { folder, label, .. } if label.kind == AttachmentKind::Text => {
+                Some(folder)
+            }
+            _ => None,
+        };
+        if let Some(folder) = folder {
+            let place = Location { path: folder.join(DRAFT_NAME), line: None };
+            let Some(launch) = self.doer.editor_for(&place, None) else { return };
             if !launch.is_windowed {
                 self.step_aside();
             }
-            self.doer.edit_draft(session, text, folder);
         }
+        self.doer.carry_out(effect, &mut self.agents, now);
     }
 
     /// Takes the screen back.

@@ -1,4 +1,4 @@
-//! Copies text to the clipboard of the system or, over a remote connection, of the terminal.
+//! Copies text to the clipboard of the system or, over a remote connection, of the terminal; reads images from it.
 //!
 //! Text is passed to the first available program, or encoded for the terminal (OSC 52), also through tmux and GNU
 //! screen. `runtime` writes the sequence.
@@ -79,6 +79,26 @@ pub fn copy(text: &str, around: Surroundings) -> CopyOutcome {
         Some((program, args)) => process::feed(program, args, text.as_bytes()),
         None => Err(io::ErrorKind::NotFound.into()),
     })
+}
+
+/// The image in the clipboard: its width and height, and four bytes per pixel. Blocks for up to some seconds.
+pub fn read_image(around: Surroundings) -> Result<((u32, u32), Vec<u8>), String> {
+    if around.is_remote {
+        return Err(
+            "The clipboard of your computer cannot be read over SSH. Copy the image to this machine, and mention \
+             the file with @."
+                .to_owned(),
+        );
+    }
+    let mut clipboard =
+        arboard::Clipboard::new().map_err(|error| format!("Could not open the clipboard: {error}."))?;
+    let image = clipboard.get_image().map_err(|error| match error {
+        arboard::Error::ContentNotAvailable => "The clipboard contains no image.".to_owned(),
+        error => format!("Could not read the clipboard: {error}."),
+    })?;
+    let size = u32::try_from(image.width).ok().zip(u32::try_from(image.height).ok());
+    let size = size.ok_or("The image in the clipboard is too large.")?;
+    Ok((size, image.bytes.into_owned()))
 }
 
 fn copy_by(text: &str, around: Surroundings, feed: impl Fn(&[&str]) -> io::Result<()>) -> CopyOutcome {

@@ -1,9 +1,10 @@
-//! Reads what a prompt refers to when it is sent.
+//! Reads what a prompt refers to when it is sent, and files that are dropped on it.
 //!
-//! Files in the session's folders are embedded if the agent accepts that, others become links. Images are sent by their
-//! content, whatever their name, and made smaller if necessary.
-//! Invariant: a mention sends the content of files inside the session's folders only. Text that a user pastes or pipes in
-//! may mention any file.
+//! Labels of pasted texts are replaced by the texts. Files in the session's folders are embedded if the agent accepts
+//! that, others become links. Images are sent by their content, whatever their name, and made smaller if necessary.
+//! Invariants: a mention sends the content of files inside the session's folders only, and a dropped file outside of them
+//! becomes an attachment only if it is an image, because a text that a user pastes or pipes in may name any file. Mentions
+//! and labels in a pasted text stay text.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -11,13 +12,15 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use image::{DynamicImage, ImageFormat};
+use image::{DynamicImage, ImageFormat, RgbaImage};
 
 use crate::model::{
-    CHANGES, CommandOutput, ContentBlock, ExitInfo, Mention, PreparedPrompt, PromptJob, ResourceBody,
-    ResourceLink, Target, mentions, output_number,
+    Attachment, AttachmentContent, AttachmentKind, CHANGES, CommandOutput, ContentBlock, DropJob, ExitInfo,
+    Mention, PreparedPrompt, PromptJob, ResourceBody, ResourceLink, Target, attachment_labels, mention_text,
+    mentions, output_number,
 };
 
+use super::attachments::Attachments;
 use super::fs::{Mentioned, MentionedContent, read_mentioned};
 use super::git::{self, Changes};
 use super::{picture, terminals};
@@ -28,6 +31,8 @@ const EMBEDDED_MAX_BYTES: usize = 512 * 1024;
 const OUTPUT_MAX_BYTES: usize = 128 << 10;
 /// Maximum number of mentions that are read; further ones stay text.
 const MENTIONS_MAX: usize = 100;
+/// Maximum size of the text with its pasted texts.
+const TEXT_MAX_BYTES: usize = 16 << 20;
 /// Maximum size of a mentioned file that is read.
 const READ_MAX_BYTES: u64 = 32 << 20;
 /// Images above this size, or with a longer edge, are made smaller. Common models reject larger ones.
@@ -37,8 +42,9 @@ const IMAGE_MAX_EDGE: u32 = 4096;
 const SMALL_EDGE: u32 = 2048;
 
 /// Reads everything that a prompt refers to. Blocks on the disk.
-pub fn prepare(job: &PromptJob, home: Option<&Path>) -> PreparedPrompt {
-    let mut prepared = PreparedPrompt { text: job.text.clone(), ..PreparedPrompt::default() };
+pub fn prepare(job: &PromptJob, home: Option<&Path>, attachments: &Attachments) -> PreparedPrompt {
+    let mut prepared = PreparedPrompt::default();
+    add_attachments(job, attachments, &mut prepared);
     let mut known: Vec<Mention> = Vec::new();
     for (_, mention) in mentions(&job.text) {
         if known.contains(&mention) {
@@ -51,6 +57,105 @@ pub fn prepare(job: &PromptJob, home: Option<&Path>) -> PreparedPrompt {
         known.push(mention);
     }
     prepared
+}
+
+/// Sets the text, with pasted texts in place of their labels, and adds the images that labels name.
+fn add_attachments(job: &PromptJob, attachments: &Attachments, prepared: &mut PreparedPrompt) {
+    let mut images = Vec::new();
+    let mut at = 0;
+    for label in attachment_labels(&job.text) {
+        let words = job.text.get(label.range.clone()).unwrap_or_default();
+        prepared.text.push_str(job.text.get(at..label.range.start).unwrap_or_default());
+        at = label.range.end;
+        let content = attachments.find(&label);
+        match label.kind {
+            AttachmentKind::Text => {
+                let Some(text) = content.and_then(|bytes| String::from_utf8(bytes).ok()) else {
+                    prepared.problems.push(format!("The content of {words} is missing. Paste it again."));
+                    continue;
+                };
+                let start = prepared.text.len();
+                prepared.text.push_str(&text);
+                prepared.pasted.push(start..prepared.text.len());
+                if prepared.text.len() > TEXT_MAX_BYTES {
+                    prepared
+                        .problems
+                        .push(format!("The prompt is larger than {} MiB.", TEXT_MAX_BYTES >> 20));
+                    return;
+                }
+            }
+            AttachmentKind::Image => {
+                // The label stays in the text, so that the text can refer to it.
+                prepared.text.push_str(words);
+                if images.contains(&label.id) {
+                    continue;
+                }
+                match content.and_then(|bytes| encode_image(&bytes)) {
+                    None => {
+                        prepared.problems.push(format!("The content of {words} is missing. Paste it again."));
+                    }
+                    Some(_) if !job.takes.images => {
+                        prepared.problems.push(format!("The agent does not accept images: {words}"));
+                    }
+                    Some(image) => prepared.blocks.push(image.block()),
+                }
+                images.push(label.id);
+            }
+        }
+    }
+    prepared.text.push_str(job.text.get(at..).unwrap_or_default());
+}
+
+/// The text that replaces dropped paths: a mention of each file, or for an image outside of the session's folders, the
+/// label of a new attachment. `None` if no reading of the paths exists. Blocks on the disk.
+pub fn read_dropped(job: &DropJob, attachments: &Attachments) -> Option<Result<String, String>> {
+    let found = job.readings.iter().find_map(|paths| {
+        let read = |path: &PathBuf| read_mentioned(path, &job.roots, READ_MAX_BYTES);
+        paths.iter().map(read).collect::<Option<Vec<_>>>().map(|found| (paths, found))
+    });
+    let (paths, found) = found?;
+    let mut words = Vec::new();
+    for (path, Mentioned { real, is_inside, content }) in paths.iter().zip(found) {
+        let image = match &content {
+            MentionedContent::File(bytes) if !is_inside => encode_image(bytes),
+            _ => None,
+        };
+        words.push(match image {
+            Some(image) => match image.save(attachments) {
+                Ok(label) => label,
+                Err(why) => return Some(Err(why)),
+            },
+            // Files of this machine cannot be mentioned to an agent on another one.
+            None => mention_of(path, &real, job.folder.as_deref()?)?,
+        });
+    }
+    Some(Ok(words.join(" ")))
+}
+
+/// The mention of a file; `None` if its path cannot be written as one.
+fn mention_of(path: &Path, real: &Path, folder: &Path) -> Option<String> {
+    let folder = [Some(folder.to_owned()), folder.canonicalize().ok()];
+    let inside = folder
+        .iter()
+        .flatten()
+        .find_map(|folder| [path, real].into_iter().find_map(|path| path.strip_prefix(folder).ok()));
+    let path = inside.filter(|path| !path.as_os_str().is_empty()).unwrap_or(path).to_str()?;
+    let text = mention_text(path);
+    let is_read_back = matches!(mentions(&text).as_slice(),
+        [(range, Mention { path: read, lines: None })] if range.len() == text.len() && read == path);
+    is_read_back.then_some(text)
+}
+
+/// Saves the image of the clipboard, which has four bytes per pixel, and returns its label. Blocks on the disk.
+pub fn attach_pixels(
+    (width, height): (u32, u32),
+    pixels: Vec<u8>,
+    attachments: &Attachments,
+) -> Result<String, String> {
+    let image = RgbaImage::from_raw(width, height, pixels).filter(|image| !image.is_empty());
+    let image = DynamicImage::ImageRgba8(image.ok_or("The image in the clipboard is not valid.")?);
+    let encoded = EncodedImage::of(&image).or_else(|| EncodedImage::shrunk(&image));
+    encoded.ok_or("The image in the clipboard cannot be encoded.")?.save(attachments)
 }
 
 /// Adds the file or folder that is mentioned. A mention of nothing that exists is only text.
@@ -97,11 +202,11 @@ fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut 
     if !is_inside {
         return prepared.blocks.push(link(size_bytes));
     }
-    if let Some(format) = image_format(&bytes) {
+    if image_format(&bytes).is_some() {
         if !job.takes.images {
             prepared.problems.push(format!("The agent does not accept images: {}", mention.path));
-        } else if let Some((data, mime_type)) = encode_image(&bytes, format) {
-            prepared.blocks.push(ContentBlock::Image { data, mime_type, uri: None });
+        } else if let Some(image) = encode_image(&bytes) {
+            prepared.blocks.push(image.block());
         } else {
             prepared.problems.push(format!("Not a valid image: {}", mention.path));
         }
@@ -189,208 +294,65 @@ fn audio_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Base64 data and MIME type of an image, made smaller if it is too large. `None` if it cannot be decoded.
-fn encode_image(bytes: &[u8], format: ImageFormat) -> Option<(Arc<str>, String)> {
-    let image = picture::decode_bytes(bytes).ok()?.image;
-    let (width, height) = (image.width(), image.height());
-    if bytes.len() <= IMAGE_MAX_BYTES && width.max(height) <= IMAGE_MAX_EDGE {
-        return Some((BASE64_STANDARD.encode(bytes).into(), format.to_mime_type().to_owned()));
+/// An image within the limits of common models.
+struct EncodedImage {
+    bytes: Arc<[u8]>,
+    format: ImageFormat,
+    size: (u32, u32),
+}
+
+impl EncodedImage {
+    /// Encodes pixels as PNG, made smaller if that is too large.
+    fn of(image: &DynamicImage) -> Option<Self> {
+        let bytes = encoded(image, ImageFormat::Png).filter(|bytes| is_sendable(bytes, image))?;
+        Some(Self { bytes, format: ImageFormat::Png, size: (image.width(), image.height()) })
     }
-    let edge = SMALL_EDGE.min(width.max(height));
-    let small = image.resize(edge, edge, image::imageops::FilterType::Triangle);
-    let (small, format) = if small.color().has_alpha() {
-        (small, ImageFormat::Png)
-    } else {
-        (DynamicImage::ImageRgb8(small.to_rgb8()), ImageFormat::Jpeg)
-    };
+
+    /// Makes an image smaller. One with transparency becomes a PNG.
+    fn shrunk(image: &DynamicImage) -> Option<Self> {
+        let edge = SMALL_EDGE.min(image.width().max(image.height()));
+        let small = image.resize(edge, edge, image::imageops::FilterType::Triangle);
+        let (small, format) = if small.color().has_alpha() {
+            (small, ImageFormat::Png)
+        } else {
+            (DynamicImage::ImageRgb8(small.to_rgb8()), ImageFormat::Jpeg)
+        };
+        let size = (small.width(), small.height());
+        Some(Self { bytes: encoded(&small, format)?, format, size })
+    }
+
+    fn block(&self) -> ContentBlock {
+        let data = BASE64_STANDARD.encode(&self.bytes).into();
+        ContentBlock::Image { data, mime_type: self.format.to_mime_type().to_owned(), uri: None }
+    }
+
+    /// Saves it as an attachment and returns the label.
+    fn save(self, attachments: &Attachments) -> Result<String, String> {
+        let attachment = Attachment::new(AttachmentContent::Image { bytes: self.bytes, size: self.size });
+        attachments.save(&attachment).map_err(|error| format!("Could not save the image: {error}."))?;
+        Ok(attachment.label())
+    }
+}
+
+fn encoded(image: &DynamicImage, format: ImageFormat) -> Option<Arc<[u8]>> {
     let mut encoded = Cursor::new(Vec::new());
-    small.write_to(&mut encoded, format).ok()?;
-    Some((BASE64_STANDARD.encode(encoded.into_inner()).into(), format.to_mime_type().to_owned()))
+    image.write_to(&mut encoded, format).ok()?;
+    Some(encoded.into_inner().into())
+}
+
+fn is_sendable(bytes: &[u8], image: &DynamicImage) -> bool {
+    bytes.len() <= IMAGE_MAX_BYTES && image.width().max(image.height()) <= IMAGE_MAX_EDGE
+}
+
+/// Checks an image and makes it smaller if it is too large. `None` if it cannot be decoded.
+fn encode_image(bytes: &[u8]) -> Option<EncodedImage> {
+    let format = image_format(bytes)?;
+    let image = picture::decode_bytes(bytes).ok()?.image;
+    if is_sendable(bytes, &image) {
+        return Some(EncodedImage { bytes: bytes.into(), format, size: (image.width(), image.height()) });
+    }
+    EncodedImage::shrunk(&image)
 }
 
 #[cfg(test)]
-mod tests {
-    use image::RgbImage;
-
-    use super::*;
-    use crate::model::{PromptTakes, SessionKey};
-
-    const ALL: PromptTakes = PromptTakes { images: true, audio: true, embedded: true };
-    const NONE: PromptTakes = PromptTakes { images: false, audio: false, embedded: false };
-
-    struct Rig {
-        folder: tempfile::TempDir,
-    }
-
-    impl Rig {
-        fn new() -> Self {
-            Self { folder: tempfile::tempdir().unwrap() }
-        }
-
-        fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-            let path = self.folder.path().join("w").join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, bytes).unwrap();
-        }
-
-        fn job(&self, text: &str, takes: PromptTakes) -> PromptJob {
-            let folder = self.folder.path().canonicalize().unwrap().join("w");
-            PromptJob {
-                session: SessionKey(1),
-                text: text.to_owned(),
-                roots: vec![folder.clone()],
-                folder: Some(folder),
-                takes,
-                template: None,
-                outputs: Vec::new(),
-            }
-        }
-
-        fn prepare(&self, text: &str, takes: PromptTakes) -> PreparedPrompt {
-            prepare(&self.job(text, takes), Some(self.folder.path()))
-        }
-    }
-
-    fn png(width: u32, height: u32) -> Vec<u8> {
-        let mut bytes = Cursor::new(Vec::new());
-        RgbImage::new(width, height).write_to(&mut bytes, ImageFormat::Png).unwrap();
-        bytes.into_inner()
-    }
-
-    #[test]
-    fn files_in_the_folder_are_embedded_or_linked() {
-        let rig = Rig::new();
-        rig.write("src/my file.rs", "one\ntwo\nthree\n");
-        let prepared = rig.prepare("see @\"src/my file.rs\":2-3 and @alice", ALL);
-        assert_eq!(prepared.text, "see @\"src/my file.rs\":2-3 and @alice");
-        assert_eq!(prepared.problems, Vec::<String>::new());
-        let [ContentBlock::Resource { uri, body: ResourceBody::Text(text), .. }] = prepared.blocks.as_slice()
-        else {
-            panic!("{prepared:?}");
-        };
-        assert!(uri.starts_with("file:///") && uri.ends_with("/w/src/my%20file.rs#L2-L3"), "{uri}");
-        assert_eq!(text, "two\nthree\n");
-        let linked = rig.prepare("@\"src/my file.rs\" @src", NONE);
-        let [ContentBlock::ResourceLink(file), ContentBlock::ResourceLink(folder)] = linked.blocks.as_slice()
-        else {
-            panic!("{linked:?}");
-        };
-        assert_eq!((file.name.as_str(), file.size_bytes), ("my file.rs", Some(14)));
-        assert_eq!((folder.name.as_str(), folder.size_bytes), ("src", None));
-    }
-
-    #[test]
-    fn files_outside_of_the_folder_are_never_embedded() {
-        let rig = Rig::new();
-        rig.write("a", "");
-        std::fs::write(rig.folder.path().join("secret"), "key").unwrap();
-        std::os::unix::fs::symlink("../secret", rig.folder.path().join("w/link")).unwrap();
-        let absolute = rig.folder.path().join("secret");
-        std::fs::write(rig.folder.path().join("photo.png"), png(4, 4)).unwrap();
-        for text in ["@../secret", "@~/secret", "@link", "@../photo.png", &format!("@{}", absolute.display())]
-        {
-            let prepared = rig.prepare(text, ALL);
-            assert!(
-                matches!(prepared.blocks.as_slice(), [ContentBlock::ResourceLink(_)]),
-                "{text}: {prepared:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn images_are_recognized_by_content_and_made_smaller() {
-        let rig = Rig::new();
-        rig.write("small.txt", png(8, 4));
-        rig.write("large.png", png(6000, 10));
-        rig.write("fake.png", "text");
-        let prepared = rig.prepare("@small.txt @large.png @fake.png", ALL);
-        let kinds: Vec<&str> = prepared
-            .blocks
-            .iter()
-            .map(|block| match block {
-                ContentBlock::Image { mime_type, .. } => mime_type.as_str(),
-                ContentBlock::Resource { .. } => "text",
-                _ => "other",
-            })
-            .collect();
-        assert_eq!(kinds, ["image/png", "image/jpeg", "text"]);
-        let Some(ContentBlock::Image { data, .. }) = prepared.blocks.get(1) else { panic!() };
-        let small = picture::read(data).unwrap().image;
-        assert_eq!(small.width(), SMALL_EDGE);
-        let refused = rig.prepare("@small.txt", NONE);
-        assert_eq!(refused.problems, ["The agent does not accept images: small.txt"]);
-        assert_eq!(refused.blocks, []);
-    }
-
-    #[test]
-    fn the_number_of_mentions_is_bounded() {
-        let rig = Rig::new();
-        rig.write("a", "x\n");
-        let text = (1..=MENTIONS_MAX + 20).map(|line| format!("@a:{line}")).collect::<Vec<_>>().join(" ");
-        assert_eq!(rig.prepare(&text, ALL).blocks.len(), MENTIONS_MAX);
-    }
-
-    fn texts(prepared: &PreparedPrompt) -> String {
-        let texts = prepared.blocks.iter().map(|block| match block {
-            ContentBlock::Text(text) => text.as_str(),
-            other => panic!("{other:?}"),
-        });
-        texts.collect()
-    }
-
-    #[test]
-    fn outputs_are_sent_as_plain_text_and_bounded() {
-        let rig = Rig::new();
-        rig.write("last", "a file");
-        let output = |name: &str, output: &[u8], exit| CommandOutput {
-            name: name.into(),
-            command: "make".into(),
-            cwd: Some("/code".into()),
-            exit,
-            output: output.to_vec(),
-            is_cut: false,
-        };
-        let failed = Some(ExitInfo { code: Some(2), signal: None });
-        let long = [b"start\n".as_slice(), &b"line\n".repeat(OUTPUT_MAX_BYTES), b"```\n"].concat();
-        let mut job = rig.job("@!1 and @last, again @!1", NONE);
-        job.folder = None;
-        job.outputs =
-            vec![output("!1", b"\x1b[31mred\x1b[0m\r\n50%\r99%\r\n", failed), output("last", &long, None)];
-        let prepared = prepare(&job, None);
-        let text = texts(&prepared);
-        assert!(
-            text.contains("Output of the command `make` in /code (exit status 2):\n\n```\nred\n99%\n```\n"),
-            "{text}"
-        );
-        assert!(text.contains("(it is still running, its start is omitted):\n\n````\n"), "a longer fence");
-        assert!(!text.contains("start\n") && text.len() < OUTPUT_MAX_BYTES + 1000);
-        assert_eq!(prepared.blocks.len(), 2);
-        let missing = rig.prepare("@!7", NONE);
-        assert_eq!(missing.problems, ["The output of command 7 is not available."]);
-        assert_eq!(texts(&rig.prepare("a @diff", NONE)), "", "not a repository");
-    }
-
-    #[test]
-    fn changes_are_sent_as_a_patch() {
-        let rig = Rig::new();
-        rig.write("a", "one\n");
-        let folder = rig.folder.path().join("w");
-        crate::services::git::tests::git(&folder, &["init", "-q"]);
-        crate::services::git::tests::git(&folder, &["add", "a"]);
-        let text = texts(&rig.prepare("review @diff", ALL));
-        assert!(text.contains("```diff\n") && text.contains("+one\n```"), "{text}");
-        let mut job = rig.job("@diff", ALL);
-        job.folder = None;
-        assert_eq!(prepare(&job, None).blocks, [], "on another machine");
-    }
-
-    #[test]
-    fn pipes_and_devices_are_not_read() {
-        let rig = Rig::new();
-        rig.write("a", "");
-        let pipe = rig.folder.path().join("w/pipe");
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
-            .unwrap();
-        assert_eq!(rig.prepare("@pipe @/dev/zero", ALL).blocks, []);
-    }
-}
+mod tests;

@@ -186,6 +186,15 @@ impl Store {
         self.value_or_report(self.with(|conn| folders::prompts(conn, folder))).unwrap_or_default()
     }
 
+    /// The drafts of all sessions, and their queued prompts as JSON.
+    pub fn unsent_prompts(&self) -> Result<Vec<String>, StoreError> {
+        self.with(|conn| {
+            let mut query =
+                conn.prepare("SELECT draft FROM sessions UNION ALL SELECT queue FROM sessions")?;
+            query.query_map([], |row| row.get(0))?.collect()
+        })
+    }
+
     /// Adds a prompt to a folder's history. A repeated prompt is saved once; empty prompts and those over 256 KiB are
     /// not saved.
     pub fn append_prompt(&self, folder: &Path, text: &str) -> Result<(), StoreError> {

@@ -5,9 +5,10 @@
 //! `app::dialogs` provides the completions.
 //!
 //! Invariants: the text contains no control characters except line breaks and tabs; the cursor is never
-//! inside a grapheme.
+//! inside a grapheme or a label of an attachment.
 
 mod change;
+mod chips;
 pub(super) mod edge;
 mod edits;
 mod history;
@@ -45,6 +46,7 @@ use super::status;
 use super::text;
 use super::theme::Role;
 use super::view_state::{Hit, HitMap};
+use chips::Side;
 
 /// Maximum number of text rows.
 pub(super) const MOST_ROWS: u16 = 8;
@@ -221,6 +223,7 @@ impl Composer {
             return false;
         }
         self.area.move_cursor(if is_up { CursorMove::Up } else { CursorMove::Down });
+        self.leave_chip(if is_up { Side::Start } else { Side::End });
         self.forget_drawn();
         true
     }
@@ -233,6 +236,7 @@ impl Composer {
         let DataCursor(row, col) = self.area.screen_to_data(row, col);
         let jump = |place: usize| u16::try_from(place).unwrap_or(u16::MAX);
         self.area.move_cursor(CursorMove::Jump(jump(row), jump(col)));
+        self.leave_chip(Side::Nearest);
         self.forget_drawn();
     }
 
@@ -295,6 +299,7 @@ impl Composer {
             let mut cells = Buffer::empty(place);
             cells.set_style(place, style);
             (&self.area).render(place, &mut cells);
+            self.style_parts(&mut cells, scene.style(Role::Accent));
             self.style_selection(&mut cells, scene.style(Role::Selection));
             let hidden = self.hidden_rows(height);
             self.drawn = Some(Drawn { style, cells, cursor: self.cursor_place(place), hidden });

@@ -23,7 +23,7 @@ use crate::config::keymap::chord::Chord;
 use crate::config::keymap::sequence::label;
 use crate::config::keymap::{Context, Keymap, Lookup};
 use crate::escape;
-use crate::model::{Action, FieldKind, LineEdit, TerminalInput};
+use crate::model::{Action, Attachment, FieldKind, LineEdit, TerminalInput, dropped_paths};
 
 use super::composer::{VimKey, clean, types_letter};
 use super::modals;
@@ -390,7 +390,10 @@ fn acted(action: Action, view: &ViewState) -> Vec<Event> {
     // The palette can run any of these actions.
     let counts_from_screen = action.counts_from_screen() || action == Action::OpenPalette;
     let seen = view.transcript().and_then(TranscriptView::visible).filter(|_| counts_from_screen);
-    seen.map(|(first, last)| Event::Reading(first, last)).into_iter().chain([Event::Act(action)]).collect()
+    let seen = seen.map(|(first, last)| Event::Reading(first, last));
+    let needs_cursor = action.depends_on_cursor() || action == Action::OpenPalette;
+    let cursor = needs_cursor.then(|| Event::Cursor(view.composer.cursor_offset()));
+    seen.into_iter().chain(cursor).chain([Event::Act(action)]).collect()
 }
 
 fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Vec<Event> {
@@ -413,8 +416,7 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
             | Focus::Attention => false,
         };
         if is_request(dialogs::focus(state)) {
-            view.composer.prepare_paste();
-            return if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() };
+            return paste_into_prompt(text, view);
         }
         let line = clean(text);
         return if takes_text { vec![Event::Line(LineEdit::Insert(line))] } else { Vec::new() };
@@ -424,8 +426,32 @@ fn on_paste(text: &str, state: &State, view: &mut ViewState, now: Instant) -> Ve
         Focus::Terminal => return vec![Event::TypeIn(TerminalInput::Paste(text.to_owned()))],
         _ => {}
     }
+    paste_into_prompt(text, view)
+}
+
+/// Pastes into the prompt: a long text as a label, which a second paste of the same text expands.
+fn paste_into_prompt(text: &str, view: &mut ViewState) -> Vec<Event> {
+    if text.is_empty() {
+        // The terminal could not paste an image.
+        return acted(Action::PasteImage, view);
+    }
     view.composer.prepare_paste();
-    if view.composer.insert(text) { vec![draft(view)] } else { Vec::new() }
+    let text = clean(text);
+    let readings = dropped_paths(&text);
+    if !readings.is_empty() && view.composer.insert(&text) {
+        let at = view.composer.cursor_offset().saturating_sub(text.len());
+        return vec![draft(view), Event::Dropped { text, at, readings }];
+    }
+    let Some(attachment) = Attachment::of_long_text(&text, view.paste_lines) else {
+        return if view.composer.insert(&text) { vec![draft(view)] } else { Vec::new() };
+    };
+    let label = attachment.label();
+    if let Some(at) = view.composer.text().find(&label) {
+        view.composer.replace_range(at..at + label.len(), &text);
+        return vec![draft(view)];
+    }
+    view.composer.insert(&label);
+    vec![Event::Pasted(attachment), draft(view)]
 }
 
 fn draft(view: &ViewState) -> Event {

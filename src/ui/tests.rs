@@ -114,8 +114,16 @@ fn images_are_hidden_behind_dialogs() {
     stage.session(|session| {
         let parts = vec![MessagePart::Block(image.clone())];
         let (message, took) = (None, None);
-        let message =
-            Message { role: Role::Agent, message, parts, is_open: false, began: now, took, is_local: false };
+        let message = Message {
+            role: Role::Agent,
+            message,
+            parts,
+            is_open: false,
+            began: now,
+            took,
+            is_local: false,
+            pasted: Vec::new(),
+        };
         session.transcript.push(1, ItemBody::Message(message));
     });
     let mut view = stage.view();

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use ratatui::layout::{Position, Rect};
 
 use crate::app::{DiffLayout, Screen, Session, State, ViewCommand};
-use crate::config::DEFAULT_WHICH_KEY_DELAY_MS;
 use crate::config::keymap::Keymap;
+use crate::config::{DEFAULT_PASTE_LINES, DEFAULT_WHICH_KEY_DELAY_MS};
 use crate::model::{Action, AskId, ConnId, SessionKey};
 
 use super::cells::ToolBody;
@@ -55,6 +55,8 @@ pub struct ViewState {
     pub home: Option<PathBuf>,
     /// Delay after which the keys that continue a sequence are listed.
     pub which_key_delay: Duration,
+    /// Longer pastes become attachments; 0: none does.
+    pub paste_lines: usize,
     pub(super) keymap: Arc<Keymap>,
     /// The sequence of keys that was started.
     pub(super) pending: Option<PendingKeys>,
@@ -212,6 +214,7 @@ impl ViewState {
             copies_on_select: true,
             home: None,
             which_key_delay: WHICH_KEY_DELAY,
+            paste_lines: DEFAULT_PASTE_LINES,
             keymap: Arc::new(keymap.clone()),
             pending: None,
             composer: Composer::default(),

@@ -3,7 +3,7 @@
 use crate::app::lifecycle::operations;
 use crate::app::state::tab;
 use crate::app::{ConnPhase, Session, SessionPhase, State, Turn};
-use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption};
+use crate::model::{Action, AgentInfo, ConfigKind, ConfigOption, attachment_labels};
 
 /// Why the action is not available, in one sentence; `None` if it is. What the agent does not advertise is not offered.
 pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
@@ -49,6 +49,10 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(info.is_some_and(|info| !info.auth_methods.is_empty()), "The agent has no sign-in method.")
         }
         Action::SignOut => unless(can.can_log_out, "The agent does not support signing out."),
+        Action::PasteImage => unless(info.is_none() || can.prompt_image, "The agent does not accept images."),
+        Action::OpenAttachment => {
+            unless(!attachment_labels(&session.draft).is_empty(), "No attachments in the prompt.")
+        }
         Action::OpenQueue => unless(!session.queue.is_empty(), "No queued prompts."),
         Action::SendNow => {
             unless(!session.queue.is_empty() || !session.draft.trim().is_empty(), "The prompt is empty.")

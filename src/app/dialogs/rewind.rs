@@ -12,7 +12,7 @@ use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, ItemBody, MessagePart, Modal, PickerKind, RewindWay,
     Session, State,
 };
-use crate::model::{Action, ItemId, SessionKey};
+use crate::model::{Action, Attachment, ItemId, SessionKey};
 
 use super::{composer, jump};
 
@@ -87,7 +87,14 @@ pub fn go_back(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(prompt) = state.sessions.get(&key).and_then(|session| prompt_of(session, id)) else { return };
+    let Some(session) = state.sessions.get(&key) else { return };
+    let Some(prompt) = prompt_of(session, id) else { return };
+    if way != RewindWay::Show
+        && let Some(ItemBody::Message(message)) = session.transcript.get(id).map(|item| &item.body)
+    {
+        // The files of old pastes are removed after some time.
+        fx.extend(message.pasted_texts().map(|text| Effect::SaveAttachment(Attachment::of_text(text))));
+    }
     match way {
         RewindWay::Show => return jump::go_to(state, id, fx),
         RewindWay::Edit => return composer::recall(state, prompt, fx),
@@ -99,11 +106,12 @@ pub fn go_back(
     }
 }
 
-/// The text of a prompt as the user wrote it.
+/// The text of a prompt as the user wrote it, with labels of pasted texts.
 fn prompt_of(session: &Session, id: ItemId) -> Option<String> {
     let ItemBody::Message(message) = &session.transcript.get(id)?.body else { return None };
-    let texts = message.parts.iter().filter_map(|part| match part {
-        MessagePart::Text(text) => Some(text.as_str()),
+    let label = |text: &str| Attachment::of_text(text).label();
+    let texts = message.parts.iter().enumerate().filter_map(|(place, part)| match part {
+        MessagePart::Text(text) => Some(message.with_labels(place, text, label)),
         MessagePart::Block(_) => None,
     });
     let all = texts.collect::<Vec<_>>().join("\n");

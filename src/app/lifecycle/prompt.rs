@@ -1,16 +1,17 @@
-//! Prompts before they are sent: the prompt history, and reading the files that they mention.
+//! Prompts before they are sent: the prompt history, and reading the files and attachments that they refer to.
 //!
 //! `turn` sends them. Invariant: a prompt that cannot be sent is given back to the user.
 
 use super::shell;
 use crate::app::state::commands;
 use crate::app::{Conn, Effect, Preparing, Session, State, ViewCommand};
-use crate::model::{PromptJob, PromptTakes, SessionKey, mentions};
+use crate::model::{PromptJob, PromptTakes, SessionKey, attachment_labels, mentions};
 
 /// Maximum number of prompts in a session's history.
 const MOST_HISTORY: usize = 1_000;
 
-/// Has the files of a prompt read, and the template that it calls. Returns the prompt if it refers to nothing.
+/// Has the files and attachments of a prompt read, and the template that it calls. Returns the prompt if it refers to
+/// nothing.
 pub(super) fn prepare(
     state: &mut State,
     key: SessionKey,
@@ -19,7 +20,10 @@ pub(super) fn prepare(
 ) -> Result<(), Preparing> {
     let session = state.sessions.get(&key);
     let template = session.and_then(|session| commands::template_call(state, session, &preparing.text));
-    if mentions(&preparing.text).is_empty() && template.is_none() {
+    if mentions(&preparing.text).is_empty()
+        && attachment_labels(&preparing.text).is_empty()
+        && template.is_none()
+    {
         return Err(preparing);
     }
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();

@@ -85,7 +85,7 @@ pub(super) fn on_steered(
             record::note(session, Record::Update(update));
         }
         if let Some(ContentBlock::Text(text)) = text {
-            session.transcript.push(session.turn_count, play::user_message(&text, &rest, now));
+            session.transcript.push(session.turn_count, play::user_message(&text, &rest, Vec::new(), now));
         }
     } else if let Err(error) = result {
         let why = texts::error_text(&error);

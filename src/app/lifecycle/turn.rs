@@ -250,9 +250,9 @@ fn begin_prepared(
     turns::next_turn(session, now);
     let next = session.transcript.next_id();
     paging::on_pushed(session, next);
-    let PreparedPrompt { text: sent, blocks, .. } = prepared;
-    let message = play::user_message(&sent, &blocks, now);
-    record::note(session, Record::Prompt { text: sent, is_again: !shows_item, blocks });
+    let PreparedPrompt { text: sent, blocks, pasted, .. } = prepared;
+    let message = play::user_message(&sent, &blocks, pasted.clone(), now);
+    record::note(session, Record::Prompt { text: sent, is_again: !shows_item, blocks, pasted });
     if shows_item {
         session.transcript.push(session.turn_count, message);
     }

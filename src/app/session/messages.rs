@@ -137,8 +137,16 @@ fn append(session: &mut Session, role: Role, message: Option<MessageId>, part: M
     } else {
         close(session, now);
     }
-    let body =
-        Message { role, message, parts: vec![part], is_open: true, began: now, took: None, is_local: false };
+    let body = Message {
+        role,
+        message,
+        parts: vec![part],
+        is_open: true,
+        began: now,
+        took: None,
+        is_local: false,
+        pasted: Vec::new(),
+    };
     let id = session.transcript.push(session.turn_count, ItemBody::Message(body));
     session.open_message = Some(id);
 }

@@ -2,6 +2,7 @@
 //!
 //! The intervals between the records are retained: a call that took two seconds shows that again.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::model::{
@@ -145,10 +146,10 @@ pub(in crate::app) fn count_turn(session: &mut Session, turn: u32, record: &Reco
 
 pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant) {
     match record {
-        Record::Prompt { text, is_again, blocks } => {
+        Record::Prompt { text, is_again, blocks, pasted } => {
             turns::next_turn(session, now);
             if !is_again {
-                session.transcript.push(session.turn_count, user_message(&text, &blocks, now));
+                session.transcript.push(session.turn_count, user_message(&text, &blocks, pasted, now));
             }
             session.turn = Turn::Running { since: now, last_news: now };
             session.prompts.expect_echo(text);
@@ -265,8 +266,18 @@ pub(in crate::app) fn on_turn_ended(session: &mut Session, outcome: TurnOutcome,
     turns::close_items(session, end, summary, now);
 }
 
-/// Creates the item of a prompt: its text, and the blocks that were sent with it.
-pub(in crate::app) fn user_message(text: &str, blocks: &[ContentBlock], now: Instant) -> ItemBody {
+/// Creates the item of a prompt: its text with the pasted parts, and the blocks that were sent with it.
+pub(in crate::app) fn user_message(
+    text: &str,
+    blocks: &[ContentBlock],
+    mut pasted: Vec<Range<usize>>,
+    now: Instant,
+) -> ItemBody {
+    // The record may have been edited.
+    pasted.retain(|range| text.get(range.clone()).is_some());
+    if !pasted.is_sorted_by(|one, next| one.end <= next.start) {
+        pasted.clear();
+    }
     let blocks = blocks.iter().cloned().map(MessagePart::Block);
     ItemBody::Message(Message {
         role: Role::User,
@@ -276,5 +287,6 @@ pub(in crate::app) fn user_message(text: &str, blocks: &[ContentBlock], now: Ins
         began: now,
         took: None,
         is_local: true,
+        pasted,
     })
 }

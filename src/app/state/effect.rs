@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::{
-    AgentCommand, AgentSpec, ConfigJob, ConnId, CopyJob, FileJob, FileQuery, LocateJob, Location, Note,
-    PromptJob, SessionKey, StoreJob, StoredGrant, TerminalJob,
+    AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyJob, DropJob, FileJob,
+    FileQuery, LocateJob, Location, Note, PromptJob, SessionKey, StoreJob, StoredGrant, TerminalJob,
 };
 
 /// A side effect.
@@ -48,6 +48,24 @@ pub enum Effect {
     FindFiles(FileQuery),
     /// Reads what a prompt refers to; reported as `ServiceEvent::PromptPrepared`.
     PreparePrompt(PromptJob),
+    /// Saves a pasted text.
+    SaveAttachment(Attachment),
+    /// Saves the image of the clipboard as an attachment; reported as `ServiceEvent::ImagePasted`.
+    ReadClipboardImage {
+        session: SessionKey,
+        /// The draft before the cursor.
+        before: String,
+    },
+    /// Reads dropped files; reported as `ServiceEvent::DropRead` if they exist.
+    ReadDropped(DropJob),
+    /// Opens a pasted text in the user's editor, like [`Effect::EditDraft`], and an image in the system's viewer.
+    OpenAttachment {
+        session: SessionKey,
+        draft: String,
+        label: AttachmentLabel,
+        /// The working directory of the editor.
+        folder: PathBuf,
+    },
     /// Adds a prompt to the folder's history.
     SavePrompt {
         folder: PathBuf,

@@ -46,19 +46,24 @@ fn only_updates_plan(session: &Session, call: &ToolCall) -> bool {
         && (call.name.as_deref().is_some_and(is_plan_tool) || is_plan_tool(&call.title))
 }
 
-/// Whether a prompt is so long that only its start and end are shown unless the user opens it.
+/// Whether a prompt is shown shortened unless the user opens it: it is long, or contains pasted texts.
 pub fn is_long_prompt(message: &Message) -> bool {
+    let texts = message.parts.iter().filter_map(|part| match part {
+        MessagePart::Text(text) => Some(text.as_str()),
+        MessagePart::Block(_) => None,
+    });
+    message.role == Role::User && (!message.pasted.is_empty() || are_long(texts))
+}
+
+/// Whether the texts of a prompt are so long that only their start and end are shown.
+pub fn are_long<'t>(texts: impl IntoIterator<Item = &'t str>) -> bool {
     let mut lines = 0;
-    message.role == Role::User
-        && message.parts.iter().any(|part| match part {
-            MessagePart::Text(text) => {
-                text.len() > PROMPT_MOST_BYTES || {
-                    lines += text.bytes().filter(|byte| *byte == b'\n').count();
-                    lines > PROMPT_MOST_LINES
-                }
-            }
-            MessagePart::Block(_) => false,
-        })
+    texts.into_iter().any(|text| {
+        text.len() > PROMPT_MOST_BYTES || {
+            lines += text.bytes().filter(|byte| *byte == b'\n').count();
+            lines > PROMPT_MOST_LINES
+        }
+    })
 }
 
 /// Calls that change something or run commands are shown; calls that only read are folded.

@@ -476,6 +476,8 @@ pub struct UserView {
     pub dismissed: Option<String>,
     /// The mention of a file that is being typed.
     pub mention: Option<MentionList>,
+    /// The cursor's byte in the draft, when an action last depended on it.
+    pub cursor: usize,
     /// Partly filled forms of open requests of sessions that are not active.
     pub left_forms: Vec<RequestView>,
     /// Whether keys browse the transcript instead of editing the prompt.

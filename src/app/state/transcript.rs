@@ -2,6 +2,7 @@
 
 mod items;
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -106,6 +107,31 @@ pub struct Message {
     pub took: Option<Duration>,
     /// For a user's message: whether it was sent by parlor, not received from the agent.
     pub is_local: bool,
+    /// The bytes of the first part that the user pasted; they are shown as labels until the item is opened.
+    pub pasted: Vec<Range<usize>>,
+}
+
+impl Message {
+    /// The texts that the user pasted.
+    pub fn pasted_texts(&self) -> impl Iterator<Item = &str> {
+        let text = match self.parts.first() {
+            Some(MessagePart::Text(text)) => text.as_str(),
+            _ => "",
+        };
+        self.pasted.iter().filter_map(|range| text.get(range.clone()))
+    }
+
+    /// A text of the message, with labels in place of the pasted texts in the first part.
+    pub fn with_labels(&self, part: usize, text: &str, label: impl Fn(&str) -> String) -> String {
+        let mut shown = String::new();
+        let mut at = 0;
+        for range in self.pasted.iter().filter(|_| part == 0) {
+            shown.push_str(text.get(at..range.start).unwrap_or_default());
+            shown.push_str(&label(text.get(range.clone()).unwrap_or_default()));
+            at = range.end;
+        }
+        shown + text.get(at..).unwrap_or_default()
+    }
 }
 
 impl Item {

@@ -226,6 +226,10 @@ fn check(app: &mut TestApp, is_remote: bool) {
             | Effect::OpenUrl(_)
             | Effect::OpenFile { .. }
             | Effect::EditDraft { .. }
+            | Effect::SaveAttachment(_)
+            | Effect::ReadClipboardImage { .. }
+            | Effect::ReadDropped(_)
+            | Effect::OpenAttachment { .. }
             | Effect::SaveGrant(_)
             | Effect::KeepTrust { .. }
             | Effect::Terminal(TerminalJob::Create { .. }) => panic!("{effect:?}"),

@@ -371,7 +371,12 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
             place,
             ..SessionHead::default()
         };
-        let record = Record::Prompt { text: format!("prompt of {uid}"), is_again: false, blocks: Vec::new() };
+        let record = Record::Prompt {
+            text: format!("prompt of {uid}"),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: Vec::new(),
+        };
         let events = vec![RecordedEvent { at_ms: 0, turn: 1, record }];
         Box::new(RecordedSession { head, events, ..RecordedSession::default() })
     };

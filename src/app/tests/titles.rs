@@ -22,7 +22,12 @@ fn kept(owes_title: bool) -> RecordedSession {
         events: vec![RecordedEvent {
             at_ms: 0,
             turn: 1,
-            record: Record::Prompt { text: "one".into(), is_again: false, blocks: Vec::new() },
+            record: Record::Prompt {
+                text: "one".into(),
+                is_again: false,
+                blocks: Vec::new(),
+                pasted: Vec::new(),
+            },
         }],
         end_seq: 1,
         ..RecordedSession::default()

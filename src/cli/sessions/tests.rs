@@ -36,7 +36,12 @@ impl Fixture {
         run.content = Patch::Set(vec![ToolContent::Diff(diff)]);
         let reply = SessionUpdate::Chunk { role: Role::Agent, message: None, text: answer.to_owned() };
         let records = [
-            Record::Prompt { text: prompt.to_owned(), is_again: false, blocks: Vec::new() },
+            Record::Prompt {
+                text: prompt.to_owned(),
+                is_again: false,
+                blocks: Vec::new(),
+                pasted: Vec::new(),
+            },
             Record::Update(SessionUpdate::Tool(Box::new(run))),
             Record::Update(reply),
             Record::TurnEnded(TurnOutcome::Failed {
@@ -244,7 +249,12 @@ fn all_sorts() -> Vec<Record> {
         ToolContent::Unknown(raw("{\"type\":\"hologram\"}")),
     ]);
     vec![
-        Record::Prompt { text: "look\nat \u{1f980} this".to_owned(), is_again: false, blocks: Vec::new() },
+        Record::Prompt {
+            text: "look\nat \u{1f980} this".to_owned(),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: Vec::new(),
+        },
         update(SessionUpdate::Block { role: Role::User, message: Some("u1".into()), block: image }),
         update(SessionUpdate::Chunk { role: Role::Thought, message: None, text: "hm \u{202e}".to_owned() }),
         update(SessionUpdate::Tool(Box::new(call))),
@@ -273,7 +283,7 @@ fn all_sorts() -> Vec<Record> {
         }),
         Record::Archived { is_away: true },
         Record::Replaced,
-        Record::Prompt { text: "again".to_owned(), is_again: false, blocks: Vec::new() },
+        Record::Prompt { text: "again".to_owned(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
         update(SessionUpdate::Chunk {
             role: Role::Agent,
             message: Some("m".into()),

@@ -80,7 +80,9 @@ impl Decoder {
     /// Decodes the incomplete sequence as keys, because its deadline has passed.
     pub fn give_up(&mut self, out: &mut Vec<TtyEvent>) {
         if std::mem::take(&mut self.is_pasting) {
-            self.deliver_paste(self.bytes.len(), out);
+            if !self.bytes.is_empty() {
+                self.deliver_paste(self.bytes.len(), out);
+            }
             self.bytes.clear();
             return;
         }
@@ -125,6 +127,7 @@ impl Decoder {
         self.bytes.push(byte);
         if byte == b'~' && self.bytes.ends_with(PASTE_END) {
             self.is_pasting = false;
+            // Empty if the clipboard contains an image.
             let text = self.bytes.len() - PASTE_END.len();
             self.deliver_paste(text, out);
             self.bytes.clear();
@@ -142,9 +145,7 @@ impl Decoder {
 
     fn deliver_paste(&self, len: usize, out: &mut Vec<TtyEvent>) {
         let text = self.bytes.get(..len).unwrap_or_default();
-        if !text.is_empty() {
-            out.push(TtyEvent::Input(Event::Paste(String::from_utf8_lossy(text).into_owned())));
-        }
+        out.push(TtyEvent::Input(Event::Paste(String::from_utf8_lossy(text).into_owned())));
     }
 }
 

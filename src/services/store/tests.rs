@@ -46,7 +46,10 @@ pub fn event(turn: u32, record: Record) -> Note {
 }
 
 pub fn prompt(turn: u32, text: &str) -> Note {
-    event(turn, Record::Prompt { text: text.to_owned(), is_again: false, blocks: Vec::new() })
+    event(
+        turn,
+        Record::Prompt { text: text.to_owned(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
+    )
 }
 
 pub fn says(turn: u32, text: &str) -> Note {
@@ -98,6 +101,16 @@ fn prompts_are_saved_by_folder() {
     assert_eq!(again.history(one), ["first", "two\nlines \u{1f980}", "first"]);
     assert_eq!(again.history(two), ["elsewhere"]);
     assert_eq!(again.take_problems(), Vec::<String>::new());
+}
+
+#[test]
+fn unsent_prompts_are_the_drafts_and_queues_of_all_sessions() {
+    let (_dir, store) = store();
+    let queue = Note::Queue(vec!["next".to_owned()]);
+    record(&store, vec![head("s"), prompt(1, "sent"), Note::Draft("half".to_owned()), queue]);
+    let mut texts = store.unsent_prompts().unwrap();
+    texts.sort();
+    assert_eq!(texts, ["[\"next\"]", "half"]);
 }
 
 #[test]

@@ -103,8 +103,16 @@ fn say(stage: &mut Stage, role: Role, text: &str) {
             .filter(|item| matches!(&item.body, ItemBody::Message(message) if message.role == role));
         let Some(id) = open.map(|item| item.id) else {
             let parts = vec![MessagePart::Text(text.to_owned())];
-            let message =
-                Message { role, message: None, parts, is_open: true, began, took: None, is_local: false };
+            let message = Message {
+                role,
+                message: None,
+                parts,
+                is_open: true,
+                began,
+                took: None,
+                is_local: false,
+                pasted: Vec::new(),
+            };
             transcript.push(1, ItemBody::Message(message));
             return;
         };

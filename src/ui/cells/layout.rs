@@ -23,6 +23,9 @@ use crate::ui::theme::Role;
 use super::turn_end::TurnFacts;
 use super::{block_lines, exact_lines, message, other, output, resource_line, tool};
 
+/// Maximum width of an image in a prompt that is not opened. Its description fits.
+const THUMBNAIL_COLS: u16 = 32;
+
 /// Lines of a text per piece.
 const TEXT_PIECE_LINES: usize = 64;
 
@@ -237,6 +240,9 @@ impl Layout {
                     Some(ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text) }) => {
                         vec![resource_line(uri, mime_type.as_deref(), text, look, cols)]
                     }
+                    Some(block) if block.is_picture() && is_thumbnail(item) => {
+                        block_lines(block, look, cols.min(THUMBNAIL_COLS))
+                    }
                     Some(block) => block_lines(block, look, cols),
                     None => Vec::new(),
                 }
@@ -366,6 +372,11 @@ pub(super) fn resource_pieces(block: &ContentBlock, place: usize, indent: u16) -
 
 fn is_gap(line: &Line<'_>) -> bool {
     line.spans.first().is_some_and(|span| span.tag.mark.has(Mark::GAP))
+}
+
+/// Whether the images of the item are small: it is the user's prompt, and not opened.
+fn is_thumbnail(item: &Item) -> bool {
+    item.is_open != Some(true) && matches!(&item.body, ItemBody::Message(message) if message.is_local)
 }
 
 /// Non-Markdown content of an item.

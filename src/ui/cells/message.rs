@@ -2,9 +2,9 @@
 
 use crate::ui::text::{Line, Span};
 
-use crate::app::state::fold::is_long_prompt;
+use crate::app::state::fold::{are_long, is_long_prompt};
 use crate::app::{Item, Message, MessagePart};
-use crate::model::{ContentBlock, Role as Speaker};
+use crate::model::{AttachmentKind, ContentBlock, Role as Speaker, text_size};
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration, size, with_commas};
 use crate::ui::text::copy_hint::Mark;
@@ -51,6 +51,16 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
                     layout.pieces.push(LineRun::lazy(Source::Plain { place, bytes: from..to }, 0, false));
                     from = to;
                 }
+            }
+            MessagePart::Text(text) if place == 0 && !message.pasted.is_empty() => {
+                let label = |text: &str| format!("[{}: {}]", AttachmentKind::Text.name(), text_size(text));
+                let text = message.with_labels(place, text, label);
+                let lines = if are_long([text.as_str()]) {
+                    ends_of(&text, context.look, cols)
+                } else {
+                    vec![plain_lines(&text, Role::User, context.look, cols)]
+                };
+                layout.pieces.extend(lines.into_iter().map(|lines| LineRun::ready(lines, 0)));
             }
             MessagePart::Text(text) if is_long => {
                 for lines in ends_of(text, context.look, cols) {

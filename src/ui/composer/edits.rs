@@ -1,11 +1,12 @@
 //! Actions that edit the prompt or move its cursor.
 //!
-//! Invariant: the cursor moves over graphemes, although the text area counts characters.
+//! Invariant: the cursor moves over graphemes and labels, although the text area counts characters.
 
 use tui_textarea::{CursorMove, DataCursor};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Composer;
+use super::chips::Side;
 use super::vim::text::Text;
 use crate::model::Action;
 
@@ -36,8 +37,8 @@ impl Composer {
             }
             Action::DeleteBefore => self.erase(-1),
             Action::DeleteAfter => self.erase(1),
-            Action::DeleteWordBefore => self.area.delete_word(),
-            Action::DeleteWordAfter => self.area.delete_next_word(),
+            Action::DeleteWordBefore => self.erase_word(CursorMove::WordBack),
+            Action::DeleteWordAfter => self.erase_word(CursorMove::WordForward),
             Action::DeleteToLineStart => self.area.delete_line_by_head(),
             Action::DeleteToLineEnd => self.area.delete_line_by_end(),
             Action::Yank => self.yank(),
@@ -62,6 +63,9 @@ impl Composer {
         } else if !self.area.is_selecting() {
             self.area.start_selection();
         }
+        if matches!(motion, CursorMove::WordBack | CursorMove::WordForward) {
+            return self.travel_word(motion);
+        }
         let steps = match motion {
             CursorMove::Back => self.before(),
             CursorMove::Forward => self.behind(),
@@ -70,13 +74,17 @@ impl Composer {
         for _ in 0..steps.max(1) {
             self.area.move_cursor(motion);
         }
+        self.leave_chip(if motion == CursorMove::Up { Side::Start } else { Side::End });
         if motion == CursorMove::Bottom {
             self.area.move_cursor(CursorMove::End);
         }
     }
 
-    /// Deletes the grapheme before or after the cursor, or the selected text.
+    /// Deletes the grapheme or label before or after the cursor, or the selected text.
     pub(super) fn erase(&mut self, direction: i8) -> bool {
+        if !self.area.is_selecting() && self.erase_chip(direction > 0) {
+            return true;
+        }
         // The text area deletes the selected text instead of one character.
         let chars = if self.area.is_selecting() {
             1
@@ -92,19 +100,19 @@ impl Composer {
         is_change
     }
 
-    /// Number of chars in the grapheme before the cursor; 0 at the start of a line.
+    /// Number of chars in the grapheme or label before the cursor; 0 at the start of a line.
     fn before(&self) -> usize {
         let DataCursor(row, col) = self.area.cursor();
-        let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
-        let head: String = line.chars().take(col).collect();
-        head.graphemes(true).next_back().map_or(0, |last| last.chars().count())
+        let head: String = self.line(row).chars().take(col).collect();
+        let grapheme = || head.graphemes(true).next_back().map_or(0, |last| last.chars().count());
+        self.chip_beside(false).unwrap_or_else(grapheme)
     }
 
     fn behind(&self) -> usize {
         let DataCursor(row, col) = self.area.cursor();
-        let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
-        let tail: String = line.chars().skip(col).collect();
-        tail.graphemes(true).next().map_or(0, |first| first.chars().count())
+        let tail: String = self.line(row).chars().skip(col).collect();
+        let grapheme = || tail.graphemes(true).next().map_or(0, |first| first.chars().count());
+        self.chip_beside(true).unwrap_or_else(grapheme)
     }
 }
 

@@ -1,3 +1,4 @@
+mod paste;
 mod sequences;
 mod vim;
 

@@ -84,6 +84,7 @@ fn session(now: std::time::Instant) -> Session {
             began: now,
             took: None,
             is_local: role == Speaker::User,
+            pasted: Vec::new(),
         })
     };
     let mut edit = ToolCall::new("edit".into(), now);

@@ -28,6 +28,7 @@ fn push_message(stage: &mut Stage, role: Role, text: &str, is_open: bool) -> Ite
                 began,
                 took: None,
                 is_local: false,
+                pasted: Vec::new(),
             }),
         );
     });

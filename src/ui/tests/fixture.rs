@@ -92,6 +92,7 @@ pub fn streaming() -> Stage {
                 began: now,
                 took: None,
                 is_local: role == Role::User,
+                pasted: Vec::new(),
             })
         };
         session.transcript.push(1, message(Role::User, "fix the failing test in src/auth.rs"));

@@ -33,6 +33,7 @@ fn long_lines() -> Stage {
                 began: now,
                 took: None,
                 is_local: false,
+                pasted: Vec::new(),
             }),
         );
     });

@@ -40,6 +40,7 @@ fn message(role: Role, text: &str) -> ItemBody {
         began: start(),
         took: Some(Duration::from_secs(4)),
         is_local: false,
+        pasted: Vec::new(),
     })
 }
 

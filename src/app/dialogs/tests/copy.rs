@@ -25,6 +25,7 @@ fn message(rig: &mut Rig, turn: u32, role: Role, text: &str) -> ItemId {
             began,
             took: None,
             is_local: false,
+            pasted: Vec::new(),
         }),
     )
 }

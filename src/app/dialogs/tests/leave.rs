@@ -305,6 +305,7 @@ fn escape_twice_on_an_empty_prompt_lists_the_prompts() {
                 began: std::time::Instant::now(),
                 took: None,
                 is_local: false,
+                pasted: Vec::new(),
             }),
         );
     }

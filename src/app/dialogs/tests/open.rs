@@ -54,6 +54,7 @@ fn say(rig: &mut Rig, text: &str) -> ItemId {
         began: rig.now,
         took: None,
         is_local: false,
+        pasted: Vec::new(),
     });
     rig.session().transcript.push(1, body)
 }

@@ -4,7 +4,7 @@ use crate::app::dialogs::testkit::*;
 use crate::app::session::play;
 use crate::app::{ChoiceOutcome, Effect, ItemBody, Modal, PickerKind, RewindWay, ToolCall, ViewCommand};
 use crate::model::{
-    Action, AgentCommand, Call, DiffChange, FileDiff, ItemId, ToolContent, ToolKind, ToolStatus,
+    Action, AgentCommand, Attachment, Call, DiffChange, FileDiff, ItemId, ToolContent, ToolKind, ToolStatus,
 };
 
 /// A session with three prompts; the second turn changes a file.
@@ -15,7 +15,7 @@ fn rig() -> (Rig, Vec<ItemId>) {
     let mut prompts = Vec::new();
     for (turn, text) in (1..).zip(["first", "second\nwith more", "third"]) {
         session.turn_count = turn;
-        prompts.push(session.transcript.push(turn, play::user_message(text, &[], now)));
+        prompts.push(session.transcript.push(turn, play::user_message(text, &[], Vec::new(), now)));
         if turn == 2 {
             let change = DiffChange::Texts { old: Some("a".into()), new: "b".into() };
             let diff = FileDiff { path: "src/a.rs".into(), change };
@@ -67,6 +67,21 @@ fn escape_twice_lists_the_prompts_and_one_is_edited_here() {
     let fx = rig.act(Action::Accept);
     assert_eq!(views(&fx), [ViewCommand::SetDraft("second\nwith more".to_owned())]);
     assert_eq!(rig.session().transcript.items().len(), 4, "the session is not changed");
+}
+
+#[test]
+fn a_prompt_with_a_pasted_text_is_edited_with_its_label() {
+    let (mut rig, _) = rig();
+    let now = rig.now;
+    let text = "see one\ntwo\nthree.";
+    let body = play::user_message(text, &[], std::iter::once(4..17).collect(), now);
+    rig.session().transcript.push(4, body);
+    open(&mut rig);
+    rig.act(Action::Accept);
+    let effects = rig.act(Action::Accept);
+    let pasted = Attachment::of_text("one\ntwo\nthree");
+    assert_eq!(rig.session().draft, format!("see {}.", pasted.label()));
+    assert!(effects.contains(&Effect::SaveAttachment(pasted)), "{effects:?}");
 }
 
 #[test]

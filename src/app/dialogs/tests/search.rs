@@ -18,6 +18,7 @@ fn message(role: Role, text: &str) -> ItemBody {
         began: Instant::now(),
         took: None,
         is_local: false,
+        pasted: Vec::new(),
     })
 }
 

@@ -23,6 +23,7 @@ fn message(text: &str) -> ItemBody {
         began: Instant::now(),
         took: None,
         is_local: false,
+        pasted: Vec::new(),
     })
 }
 

@@ -122,6 +122,8 @@ fn pastes_do_not_depend_on_the_reads() {
     let paste = || TtyEvent::Input(Event::Paste("a\nb \u{1b}[A".to_owned()));
     assert_eq!(decoded(&[b"\x1b[200~a\nb \x1b[A\x1b[201~x"]), [vec![paste()], letters("x")].concat());
     assert_eq!(decoded(&[b"\x1b[20", b"0~a\nb \x1b", b"[A\x1b[201", b"~"]), [paste()]);
+    let empty = TtyEvent::Input(Event::Paste(String::new()));
+    assert_eq!(decoded(&[b"\x1b[200~\x1b[201~"]), [empty], "as sent for an image in the clipboard");
 }
 
 #[test]

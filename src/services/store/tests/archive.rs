@@ -240,7 +240,12 @@ fn pages_cover_all_events_backwards_and_forwards() {
         .map(|n| {
             let turn = u32::try_from(n / 10 + 1).unwrap();
             let record = match n % 10 {
-                0 => Record::Prompt { text: format!("prompt {n}"), is_again: false, blocks: Vec::new() },
+                0 => Record::Prompt {
+                    text: format!("prompt {n}"),
+                    is_again: false,
+                    blocks: Vec::new(),
+                    pasted: Vec::new(),
+                },
                 _ => Record::Update(SessionUpdate::Chunk {
                     role: Role::Agent,
                     message: Some(format!("m{n}").into()),
@@ -299,7 +304,12 @@ fn lists_are_sent_in_pages_and_jobs_get_responses() {
                 &[RecordedEvent {
                     at_ms: n,
                     turn: 1,
-                    record: Record::Prompt { text: "x".into(), is_again: false, blocks: Vec::new() },
+                    record: Record::Prompt {
+                        text: "x".into(),
+                        is_again: false,
+                        blocks: Vec::new(),
+                        pasted: Vec::new(),
+                    },
                 }],
             )
             .unwrap();

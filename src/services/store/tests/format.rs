@@ -13,8 +13,17 @@ fn check(record: &Record, text: &str) {
 #[test]
 fn records_have_this_format() {
     check(
-        &Record::Prompt { text: "go".into(), is_again: false, blocks: Vec::new() },
+        &Record::Prompt { text: "go".into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
         r#"{"prompt":{"text":"go"}}"#,
+    );
+    check(
+        &Record::Prompt {
+            text: "see a\nb".into(),
+            is_again: false,
+            blocks: Vec::new(),
+            pasted: std::iter::once(4..7).collect(),
+        },
+        r#"{"prompt":{"text":"see a\nb","pasted":[{"start":4,"end":7}]}}"#,
     );
     let chunk = SessionUpdate::Chunk { role: Role::Thought, message: Some("m1".into()), text: "hm".into() };
     check(&Record::Update(chunk), r#"{"update":{"chunk":{"role":"thought","message":"m1","text":"hm"}}}"#);
@@ -90,14 +99,21 @@ fn records_have_this_format() {
 #[test]
 fn unknown_fields_are_ignored() {
     let record = decode(r#"{"prompt":{"text":"go","mood":"good"}}"#);
-    assert_eq!(record, Some(Record::Prompt { text: "go".into(), is_again: false, blocks: Vec::new() }));
+    assert_eq!(
+        record,
+        Some(Record::Prompt { text: "go".into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() })
+    );
     assert_eq!(decode(r#"{"dance":{}}"#), None);
 }
 
 #[test]
 fn an_oversized_event_is_replaced_by_a_notice() {
-    let (text, is_whole) =
-        encode(&Record::Prompt { text: "x".repeat(65 << 20), is_again: false, blocks: Vec::new() });
+    let (text, is_whole) = encode(&Record::Prompt {
+        text: "x".repeat(65 << 20),
+        is_again: false,
+        blocks: Vec::new(),
+        pasted: Vec::new(),
+    });
     assert!(!is_whole);
     assert!(text.len() < 200 && text.contains("65 MiB was too large"), "{text}");
 }

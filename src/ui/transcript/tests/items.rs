@@ -106,6 +106,17 @@ fn long_prompts() {
 }
 
 #[test]
+fn pasted_texts_are_labels_until_the_prompt_is_opened() {
+    let mut session = session();
+    let pasted: String = (1..=12).map(|n| format!("line {n} of a paste\n")).collect();
+    let text = format!("fix {pasted} and reply");
+    let ItemBody::Message(mut prompt) = message(Role::User, &text) else { unreachable!() };
+    prompt.pasted.push(4..4 + pasted.len());
+    push(&mut session, ItemBody::Message(prompt));
+    snap("pasted_text", &session);
+}
+
+#[test]
 fn tables_formulas_and_diagrams() {
     let mut session = session();
     let head: String = (1..=9).map(|n| format!("| column {n} ")).collect();
@@ -149,6 +160,26 @@ fn pictures() {
         }
     }
     snap("pictures", &session);
+}
+
+#[test]
+fn images_of_a_prompt_are_thumbnails_until_it_is_opened() {
+    use crate::ui::picture::{self, Grid};
+    picture::show(Some(Grid { cell: (1, 2), most_points: u32::MAX }));
+    let cols_of = |is_local: bool, is_open: Option<bool>| {
+        let image = ContentBlock::Image { data: "AAAA".into(), mime_type: "image/png".into(), uri: None };
+        let mut session = session();
+        let ItemBody::Message(mut prompt) = message(Role::User, "see") else { unreachable!() };
+        prompt.is_local = is_local;
+        prompt.parts.push(MessagePart::Block(image));
+        let id = session.transcript.push(1, ItemBody::Message(prompt));
+        session.transcript.edit(id, |item| item.is_open = is_open);
+        render(&session, &mut TranscriptView::default(), 80, 60);
+        picture::take_wanted().map(|wanted| wanted.cols)
+    };
+    assert_eq!(cols_of(true, None), Some(32));
+    assert!(cols_of(true, Some(true)) > Some(60));
+    assert!(cols_of(false, None) > Some(60));
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! Attachments of the draft: pasted texts, images of the clipboard, and dropped files.
+//!
+//! Services read and save the contents; the draft contains only their labels.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::{obstacle, say};
+use crate::app::{Conn, Effect, State, ViewCommand};
+use crate::model::{Action, AttachmentKind, DropJob, SessionKey, attachment_labels};
+
+/// Handles an action on attachments. Returns whether it was one.
+pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
+    if !matches!(action, Action::PasteImage | Action::OpenAttachment) {
+        return false;
+    }
+    if let Some(why) = obstacle(state, action) {
+        say(state, why, fx);
+        return true;
+    }
+    let cursor = state.user.cursor;
+    let Some(session) = state.active_session() else { return true };
+    let draft = session.draft.clone();
+    if action == Action::PasteImage {
+        let before = draft.get(..cursor).unwrap_or(&draft).to_owned();
+        fx.push(Effect::ReadClipboardImage { session: session.key, before });
+        return true;
+    }
+    let mut labels = attachment_labels(&draft);
+    let at_cursor = labels.iter().position(|label| label.range.start <= cursor && cursor <= label.range.end);
+    let label = at_cursor.map(|place| labels.swap_remove(place)).or_else(|| labels.pop());
+    if let Some(label) = label {
+        let (session, folder) = (session.key, session.place.cwd.clone());
+        fx.push(Effect::OpenAttachment { session, draft, label, folder });
+    }
+    true
+}
+
+/// Files were dropped: `text` with their paths was pasted at this byte of the draft.
+pub fn on_dropped(state: &State, text: String, at: usize, readings: Vec<Vec<PathBuf>>, fx: &mut Vec<Effect>) {
+    let Some(session) = state.active_session() else { return };
+    let place = &session.place;
+    fx.push(Effect::ReadDropped(DropJob {
+        session: session.key,
+        text,
+        at,
+        readings,
+        folder: place.far.is_none().then(|| place.cwd.clone()),
+        roots: place.roots(),
+    }));
+}
+
+/// The dropped files exist: replaces the pasted text, if the draft still contains it.
+pub fn on_drop_read(state: &mut State, job: &DropJob, read: Result<String, String>, fx: &mut Vec<Effect>) {
+    let words = match read {
+        Ok(words) => words,
+        Err(why) => return say(state, why, fx),
+    };
+    let Some(session) = state.sessions.get(&job.session) else { return };
+    let draft = &session.draft;
+    let start = if draft.get(job.at..).is_some_and(|rest| rest.starts_with(&job.text)) {
+        Some(job.at)
+    } else {
+        draft.rfind(&job.text)
+    };
+    if let Some(start) = start {
+        replace(state, job.session, start..start + job.text.len(), &words, fx);
+    }
+}
+
+/// The image of the clipboard was saved: inserts its label after the text that was before the cursor.
+pub fn on_image(
+    state: &mut State,
+    key: SessionKey,
+    before: &str,
+    label: Result<String, String>,
+    fx: &mut Vec<Effect>,
+) {
+    let label = match label {
+        Ok(label) => label,
+        Err(why) => return say(state, why, fx),
+    };
+    let Some(session) = state.sessions.get(&key) else { return };
+    let draft = &session.draft;
+    let at = if draft.starts_with(before) { before.len() } else { draft.len() };
+    replace(state, key, at..at, &label, fx);
+}
+
+/// Replaces a part of the draft by labels and mentions, separated from the words beside them.
+fn replace(state: &mut State, key: SessionKey, range: Range<usize>, words: &str, fx: &mut Vec<Effect>) {
+    let is_active = state.active == key;
+    let Some(session) = state.sessions.get(&key) else { return };
+    let mut draft = session.draft.clone();
+    let is_blank = |text: Option<&str>, is_before: bool| {
+        let letter =
+            text.and_then(|text| if is_before { text.chars().next_back() } else { text.chars().next() });
+        letter.map_or(is_before, char::is_whitespace)
+    };
+    let space = |is_blank: bool| if is_blank { "" } else { " " };
+    let before = space(is_blank(draft.get(..range.start), true));
+    let after = space(is_blank(draft.get(range.end..), false));
+    let text = format!("{before}{words}{after}");
+    if draft.get(range.clone()).is_none() {
+        return;
+    }
+    draft.replace_range(range.clone(), &text);
+    if is_active {
+        super::on_draft(state, draft, fx);
+        fx.push(Effect::View(ViewCommand::ReplaceInDraft(range, text)));
+    } else if let Some(session) = state.sessions.get_mut(&key) {
+        session.draft = draft;
+    }
+    let has_image = attachment_labels(words).iter().any(|label| label.kind == AttachmentKind::Image);
+    let info = state.conn_of(key).filter(|conn| conn.info.is_some());
+    if has_image && info.is_some_and(|conn| !Conn::capabilities(conn).prompt_image) {
+        say(state, "The agent does not accept images.", fx);
+    }
+}

@@ -1,0 +1,236 @@
+//! Attachments of prompts: pasted texts and images, which the text of a prompt contains as labels.
+//!
+//! A label is `[Pasted text #ID: 120 lines]` or `[Image #ID: 800×600, 120 KiB]`. The id is the start of the SHA-256 hash
+//! of the content, which `services::attachments` saves. The content is read when the prompt is sent.
+//! Invariant: only the user's own pastes and drops create attachments.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ring::digest::{SHA256, digest};
+
+/// Number of hexadecimal digits of an id.
+const ID_CHARS: usize = 10;
+
+/// Maximum length of the size in a label.
+const SIZE_MAX_BYTES: usize = 40;
+
+/// A pasted text above this size becomes an attachment, whatever its number of lines.
+const INLINE_MAX_BYTES: usize = 2_000;
+
+/// The kinds of attachments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttachmentKind {
+    Text,
+    Image,
+}
+
+impl AttachmentKind {
+    const ALL: [Self; 2] = [Self::Text, Self::Image];
+
+    /// The name in labels.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "Pasted text",
+            Self::Image => "Image",
+        }
+    }
+}
+
+/// The label of an attachment in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachmentLabel {
+    /// Its bytes in the text.
+    pub range: Range<usize>,
+    pub kind: AttachmentKind,
+    /// The start of the hash of its content.
+    pub id: String,
+}
+
+/// The labels of attachments in a text, in order. Whether their content exists is not checked.
+pub fn attachment_labels(text: &str) -> Vec<AttachmentLabel> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = text.get(at..).and_then(|rest| rest.find('[')).map(|offset| at + offset) {
+        at = match label_at(text, start) {
+            Some(label) => {
+                let end = label.range.end;
+                found.push(label);
+                end
+            }
+            None => start + 1,
+        };
+    }
+    found
+}
+
+fn label_at(text: &str, start: usize) -> Option<AttachmentLabel> {
+    let inside = text.get(start + 1..)?;
+    let (kind, rest) = AttachmentKind::ALL
+        .into_iter()
+        .find_map(|kind| Some((kind, inside.strip_prefix(kind.name())?.strip_prefix(" #")?)))?;
+    let id = rest.get(..ID_CHARS).filter(|id| is_hex(id))?;
+    let size = rest.get(ID_CHARS..)?.strip_prefix(": ")?;
+    let is_size = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, ' ' | ',' | '×');
+    let size_bytes =
+        size.find(|letter| !is_size(letter)).filter(|bytes| (1..=SIZE_MAX_BYTES).contains(bytes))?;
+    let end = text.len() - size.len() + size_bytes;
+    (text.as_bytes().get(end) == Some(&b']')).then(|| AttachmentLabel {
+        range: start..end + 1,
+        kind,
+        id: id.to_owned(),
+    })
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The byte ranges of a line that are edited as one unit: the labels of attachments.
+pub fn chips(line: &str) -> Vec<Range<usize>> {
+    attachment_labels(line).into_iter().map(|label| label.range).collect()
+}
+
+/// Content that a prompt refers to by a label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    hash: String,
+    pub content: AttachmentContent,
+}
+
+/// The content of an attachment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttachmentContent {
+    Text(Arc<str>),
+    Image {
+        /// The encoded image.
+        bytes: Arc<[u8]>,
+        /// Width and height in pixels.
+        size: (u32, u32),
+    },
+}
+
+impl Attachment {
+    /// An attachment with this content.
+    pub fn new(content: AttachmentContent) -> Self {
+        let hash = content_hash(match &content {
+            AttachmentContent::Text(text) => text.as_bytes(),
+            AttachmentContent::Image { bytes, .. } => bytes,
+        });
+        Self { hash, content }
+    }
+
+    /// An attachment of a pasted text.
+    pub fn of_text(text: &str) -> Self {
+        Self::new(AttachmentContent::Text(text.into()))
+    }
+
+    /// An attachment of a pasted text that has more lines than this or is very long. 0 disables that.
+    pub fn of_long_text(text: &str, max_lines: usize) -> Option<Self> {
+        let is_long = text.len() > INLINE_MAX_BYTES || text.lines().count() > max_lines;
+        (max_lines > 0 && is_long).then(|| Self::of_text(text))
+    }
+
+    /// The content as saved.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.content {
+            AttachmentContent::Text(text) => text.as_bytes(),
+            AttachmentContent::Image { bytes, .. } => bytes,
+        }
+    }
+
+    /// The kind of the content.
+    pub fn kind(&self) -> AttachmentKind {
+        match self.content {
+            AttachmentContent::Text(_) => AttachmentKind::Text,
+            AttachmentContent::Image { .. } => AttachmentKind::Image,
+        }
+    }
+
+    /// The hash of the content.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The label in the text of a prompt.
+    pub fn label(&self) -> String {
+        let size = match &self.content {
+            AttachmentContent::Text(text) => text_size(text),
+            AttachmentContent::Image { bytes, size: (width, height) } => {
+                format!("{width}×{height}, {} KiB", bytes.len().div_ceil(1024))
+            }
+        };
+        let id = self.hash.get(..ID_CHARS).unwrap_or_default();
+        format!("[{} #{id}: {size}]", self.kind().name())
+    }
+}
+
+/// The size of a text for its label: lines, or characters of a single line.
+pub fn text_size(text: &str) -> String {
+    match text.lines().count() {
+        0 | 1 => format!("{} characters", text.chars().count()),
+        lines => format!("{lines} lines"),
+    }
+}
+
+/// The SHA-256 hash of a content in hexadecimal digits.
+pub fn content_hash(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(bytes: usize, size: (u32, u32)) -> Attachment {
+        Attachment::new(AttachmentContent::Image { bytes: vec![7; bytes].into(), size })
+    }
+
+    #[test]
+    fn labels_are_read_back() {
+        let text = Attachment::new(AttachmentContent::Text("a\nb".into()));
+        assert_eq!(text.label(), "[Pasted text #7e18f73731: 2 lines]");
+        let image = image(3000, (640, 480));
+        assert!(image.label().ends_with(": 640×480, 3 KiB]"), "{}", image.label());
+        let prompt = format!("é{} and {}.", text.label(), image.label());
+        let [first, second] = attachment_labels(&prompt).try_into().unwrap();
+        assert_eq!((&prompt[first.range.clone()], first.kind), (&*text.label(), AttachmentKind::Text));
+        assert_eq!((&prompt[second.range.clone()], second.kind), (&*image.label(), AttachmentKind::Image));
+        assert!(text.hash().starts_with(&first.id) && image.hash().starts_with(&second.id));
+        assert_eq!(chips(&prompt), [first.range, second.range]);
+    }
+
+    #[test]
+    fn other_text_in_brackets_stays_text() {
+        let long = format!("[Image #7dd3e5fd25: {}]", "1".repeat(SIZE_MAX_BYTES + 1));
+        for text in [
+            "[Pasted text]",
+            "[Image #7dd3: 1 lines]",
+            "[Image #7DD3E5FD25: 1 lines]",
+            "[Image #7dd3e5fd25]",
+            "[Image #7dd3e5fd25: ]",
+            "[Image #7dd3e5fd25: 1×1, 1 KiB",
+            "[Image #7dd3e5fd25: a\nb]",
+            "[Image #7dd3e5fd25: [x]",
+            "[File #7dd3e5fd25: 1 lines]",
+            &long,
+        ] {
+            assert_eq!(attachment_labels(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn long_pastes_become_attachments() {
+        let lines = |count: usize| "x\n".repeat(count);
+        let is_attached = |text: &str, max_lines| Attachment::of_long_text(text, max_lines).is_some();
+        assert!(!is_attached(&lines(10), 10) && is_attached(&lines(11), 10));
+        assert!(is_attached(&"x".repeat(INLINE_MAX_BYTES + 1), 10));
+        assert!(!is_attached(&lines(5000), 0));
+        let one_line = Attachment::of_long_text(&"é".repeat(2500), 10).unwrap();
+        assert!(one_line.label().ends_with(": 2500 characters]"), "{}", one_line.label());
+    }
+}

@@ -1,0 +1,241 @@
+//! Labels of attachments in the prompt, which the cursor and deletions treat as one character.
+//!
+//! The text area knows only characters, so the cursor is moved out of a label after each motion.
+
+use std::ops::Range;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use tui_textarea::{CursorMove, DataCursor};
+
+use super::Composer;
+use crate::model::{chips, mentions};
+use crate::ui::text;
+
+/// Where the cursor goes from the inside of a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Start,
+    End,
+    Nearest,
+}
+
+impl Composer {
+    /// The cursor's byte in the text.
+    pub(in crate::ui) fn cursor_offset(&self) -> usize {
+        let DataCursor(row, col) = self.area.cursor();
+        let before: usize = self.area.lines().iter().take(row).map(|line| line.len() + 1).sum();
+        before + byte_at(self.line(row), col)
+    }
+
+    /// A line of the text.
+    pub(super) fn line(&self, row: usize) -> &str {
+        self.area.lines().get(row).map(String::as_str).unwrap_or_default()
+    }
+
+    /// The labels in the cursor's line, as ranges of characters.
+    fn chips(&self) -> Vec<Range<usize>> {
+        let DataCursor(row, _) = self.area.cursor();
+        let line = self.line(row);
+        let col = |at: usize| line.get(..at).unwrap_or_default().chars().count();
+        chips(line).into_iter().map(|chip| col(chip.start)..col(chip.end)).collect()
+    }
+
+    /// Number of characters of the label that ends (or with `is_after`, starts) at the cursor.
+    pub(super) fn chip_beside(&self, is_after: bool) -> Option<usize> {
+        let DataCursor(_, col) = self.area.cursor();
+        let is_beside = |chip: &Range<usize>| if is_after { chip.start == col } else { chip.end == col };
+        self.chips().into_iter().find(is_beside).map(|chip| chip.len())
+    }
+
+    /// Moves the cursor out of a label; a selection is extended.
+    pub(super) fn leave_chip(&mut self, side: Side) {
+        let DataCursor(_, col) = self.area.cursor();
+        let Some(chip) = self.chips().into_iter().find(|chip| chip.start < col && col < chip.end) else {
+            return;
+        };
+        let (before, after) = (col - chip.start, chip.end - col);
+        let is_start = side == Side::Start || side == Side::Nearest && before < after;
+        let (motion, steps) =
+            if is_start { (CursorMove::Back, before) } else { (CursorMove::Forward, after) };
+        for _ in 0..steps {
+            self.area.move_cursor(motion);
+        }
+    }
+
+    /// Moves by a word; a label is one.
+    pub(super) fn travel_word(&mut self, motion: CursorMove) {
+        let DataCursor(row, from) = self.area.cursor();
+        self.area.move_cursor(motion);
+        let DataCursor(to_row, col) = self.area.cursor();
+        let Some(chip) = self.chips().into_iter().find(|chip| chip.start < col && col < chip.end) else {
+            return;
+        };
+        // A word motion also stops inside the label if it started beside it at other punctuation.
+        let is_beside = row != to_row || {
+            let (start, end) =
+                if motion == CursorMove::WordBack { (chip.end, from) } else { (from, chip.start) };
+            let between = self.line(row).chars().skip(start).take(end.saturating_sub(start));
+            between.clone().all(char::is_whitespace)
+        };
+        self.leave_chip(if is_beside == (motion == CursorMove::WordBack) { Side::Start } else { Side::End });
+    }
+
+    /// Deletes the word before or after the cursor; a label is one.
+    pub(super) fn erase_word(&mut self, motion: CursorMove) -> bool {
+        let DataCursor(_, col) = self.area.cursor();
+        let is_back = motion == CursorMove::WordBack;
+        if self.area.is_selecting() || self.chips().is_empty() || is_back && col == 0 {
+            return if is_back { self.area.delete_word() } else { self.area.delete_next_word() };
+        }
+        self.area.start_selection();
+        self.travel_word(motion);
+        self.area.cut()
+    }
+
+    /// Deletes the label beside the cursor as one undo step. Returns whether there is one.
+    pub(super) fn erase_chip(&mut self, is_after: bool) -> bool {
+        let Some(chars) = self.chip_beside(is_after) else { return false };
+        self.area.start_selection();
+        for _ in 0..chars {
+            self.area.move_cursor(if is_after { CursorMove::Forward } else { CursorMove::Back });
+        }
+        self.area.delete_char()
+    }
+
+    /// Styles labels and mentions in the drawn cells.
+    pub(super) fn style_parts(&self, cells: &mut Buffer, style: Style) {
+        let place = cells.area;
+        let (top, _) = self.area.scroll_offset();
+        let mut former = None;
+        for y in 0..place.height {
+            let start = self.area.screen_to_data(usize::from(top + y), 0);
+            // Below the text, the last line is returned again.
+            if former.is_some_and(|former| start <= former) {
+                break;
+            }
+            former = Some(start);
+            let DataCursor(row, from) = start;
+            let next = self.area.screen_to_data(usize::from(top + y) + 1, 0);
+            let line = self.line(row);
+            let bytes = byte_at(line, from)..match next {
+                DataCursor(next, col) if next == row && col > from => byte_at(line, col),
+                _ => line.len(),
+            };
+            for part in chips(line).into_iter().chain(mentions(line).into_iter().map(|(range, _)| range)) {
+                let shown = part.start.max(bytes.start)..part.end.min(bytes.end);
+                let before = line.get(bytes.start..shown.start);
+                let Some((before, words)) = before.zip(line.get(shown)) else { continue };
+                // The width of a tab depends on its place.
+                if words.is_empty() || before.contains('\t') {
+                    continue;
+                }
+                let number = |cols: usize| u16::try_from(cols).unwrap_or(u16::MAX);
+                let area = Rect {
+                    x: place.x.saturating_add(number(text::width(before))),
+                    y: place.y + y,
+                    width: number(text::width(words)),
+                    height: 1,
+                };
+                cells.set_style(area, style);
+            }
+        }
+    }
+}
+
+/// The byte of a column, which counts characters.
+fn byte_at(line: &str, col: usize) -> usize {
+    line.char_indices().nth(col).map_or(line.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Action;
+
+    const CHIP: &str = "[Pasted text #7dd3e5fd25: 2 lines]";
+    const IMAGE: &str = "[Image #0123456789: 640×480, 12 KiB]";
+
+    /// A prompt with the cursor at `|`.
+    fn at(text: &str) -> Composer {
+        let mut composer = Composer::default();
+        let (before, after) = text.split_once('|').unwrap();
+        composer.set_text(&format!("{before}{after}"));
+        for _ in after.chars() {
+            composer.area.move_cursor(CursorMove::Back);
+        }
+        composer
+    }
+
+    /// The prompt with `|` at the cursor, and short labels.
+    fn seen(composer: &Composer) -> String {
+        let mut text = composer.text();
+        text.insert(composer.cursor_offset(), '|');
+        text.replace(CHIP, "[P]").replace(IMAGE, "[I]")
+    }
+
+    fn after(text: &str, actions: &[Action]) -> String {
+        let mut composer = at(&text.replace("[P]", CHIP).replace("[I]", IMAGE));
+        for action in actions {
+            composer.act(*action, false);
+        }
+        seen(&composer)
+    }
+
+    #[test]
+    fn the_cursor_steps_over_a_label() {
+        for (text, action, expected) in [
+            ("a[P]|b", Action::CursorLeft, "a|[P]b"),
+            ("a|[P]b", Action::CursorRight, "a[P]|b"),
+            ("é [I]|", Action::CursorLeft, "é |[I]"),
+            ("[P][I]|", Action::CursorLeft, "[P]|[I]"),
+            ("a [P]|", Action::WordLeft, "a |[P]"),
+            ("a [P] |", Action::WordLeft, "a |[P] "),
+            ("a [P].|", Action::WordLeft, "a [P]|."),
+            ("a |[P] b", Action::WordRight, "a [P]| b"),
+            ("a. |.[P] b", Action::WordRight, "a. .|[P] b"),
+            ("[P]\n|a", Action::WordLeft, "[P]|\na"),
+        ] {
+            assert_eq!(after(text, &[action]), expected, "{text} {action:?}");
+        }
+    }
+
+    #[test]
+    fn vertical_motions_do_not_stop_inside_a_label() {
+        let mut composer = at(&format!("{CHIP}\n0123456789|"));
+        assert!(composer.step_row(true));
+        assert_eq!(seen(&composer), "|[P]\n0123456789");
+        let mut composer = at(&format!("0123456789|\n{CHIP} end"));
+        assert!(composer.step_row(false));
+        assert_eq!(seen(&composer), "0123456789\n[P]| end");
+    }
+
+    #[test]
+    fn a_label_is_deleted_whole_and_restored_by_one_undo() {
+        for (text, action, expected) in [
+            ("a[P]|b", Action::DeleteBefore, "a|b"),
+            ("a|[I]b", Action::DeleteAfter, "a|b"),
+            ("a [P]|b", Action::DeleteWordBefore, "a |b"),
+            ("a [P].|b", Action::DeleteWordBefore, "a [P]|b"),
+            ("a |[P] b", Action::DeleteWordAfter, "a | b"),
+            ("x .|[P]", Action::DeleteWordBefore, "x |[P]"),
+            ("a |.[P]", Action::DeleteWordAfter, "a |[P]"),
+            ("a\n|[P]", Action::DeleteWordBefore, "a|[P]"),
+        ] {
+            assert_eq!(after(text, &[action]), expected, "{text} {action:?}");
+            let restored = after(text, &[action, Action::Undo]);
+            assert_eq!(restored.replace('|', ""), text.replace('|', ""), "{text} {action:?}");
+        }
+    }
+
+    #[test]
+    fn selections_and_cut_text_contain_whole_labels() {
+        let mut composer = at(&format!("a {CHIP}|"));
+        composer.act(Action::CursorLeft, true);
+        composer.act(Action::DeleteBefore, false);
+        assert_eq!(composer.text(), "a ");
+        assert_eq!(after("a [P] b|", &[Action::DeleteToLineStart, Action::Yank]), "a [P] b|");
+        assert_eq!(after("a [P]|", &[Action::DeleteWordBefore, Action::Yank, Action::Yank]), "a [P][P]|");
+    }
+}
