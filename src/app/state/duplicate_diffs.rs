@@ -11,9 +11,6 @@ use crate::model::{DiffChange, FileDiff};
 /// How a patch starts.
 const BEGINS: [&str; 4] = ["*** Begin Patch", "diff --git ", "--- ", "@@"];
 
-/// The line with the file's path above some patches.
-const INDEX: &str = "Index: ";
-
 /// Whether a text is a patch (possibly fenced) whose added and removed lines all occur in `diffs`.
 pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> bool {
     let text = text.trim();
@@ -27,11 +24,11 @@ pub fn repeats<'d>(text: &str, diffs: impl Iterator<Item = &'d FileDiff>) -> boo
 
 /// A patch without its `Index: PATH` line and the rule below it, if the patch names the same file. Source: opencode.
 fn without_index(body: &str) -> &str {
-    let Some((path, rest)) = body.strip_prefix(INDEX).and_then(|rest| rest.split_once('\n')) else {
+    let Some((path, rest)) = body.strip_prefix("Index:").and_then(|rest| rest.split_once('\n')) else {
         return body;
     };
     let rest = rest.trim_start_matches('=').trim_start();
-    let is_same = rest.strip_prefix("--- ").is_some_and(|rest| rest.starts_with(path.trim_end()));
+    let is_same = rest.strip_prefix("--- ").is_some_and(|rest| rest.starts_with(path.trim()));
     if is_same { rest } else { body }
 }
 
