@@ -39,8 +39,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    Action, AgentEvent, Anomaly, AnomalyKind, Attachment, CommandAccess, ConnId, CopyContent, CopyJob, ItemId,
-    LineEdit, RecordedSession, Reply, ServiceEvent, SessionKey, Severity, StoreNews, Target, TerminalInput,
+    Action, AgentEvent, Anomaly, AnomalyKind, Attachment, CommandAccess, ConnId, CopyContent, CopyJob,
+    ItemId, LineEdit, RecordedSession, Reply, ServiceEvent, SessionKey, Severity, StoreNews, Target,
+    TerminalInput,
 };
 
 /// An input of the app.

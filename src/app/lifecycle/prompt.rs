@@ -22,7 +22,8 @@ pub(super) fn prepare(
     let template = session.and_then(|session| commands::template_call(state, session, &preparing.text));
     if mentions(&preparing.text).is_empty()
         && attachment_labels(&preparing.text).is_empty()
-        && template.is_none() {
+        && template.is_none()
+    {
         return Err(preparing);
     }
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();

@@ -65,7 +65,6 @@ impl Rig {
     }
 }
 
-
 fn png(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
     RgbImage::new(width, height).write_to(&mut bytes, ImageFormat::Png).unwrap();
@@ -102,8 +101,7 @@ fn files_outside_of_the_folder_are_never_embedded() {
     std::os::unix::fs::symlink("../secret", rig.folder.path().join("w/link")).unwrap();
     let absolute = rig.folder.path().join("secret");
     std::fs::write(rig.folder.path().join("photo.png"), png(4, 4)).unwrap();
-    for text in ["@../secret", "@~/secret", "@link", "@../photo.png", &format!("@{}", absolute.display())]
-    {
+    for text in ["@../secret", "@~/secret", "@link", "@../photo.png", &format!("@{}", absolute.display())] {
         let prepared = rig.prepare(text, ALL);
         assert!(
             matches!(prepared.blocks.as_slice(), [ContentBlock::ResourceLink(_)]),

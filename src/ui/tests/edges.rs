@@ -95,6 +95,7 @@ fn prompts_and_requests_end_at_the_edge_of_the_text_on_wide_screens() {
         began: stage.now,
         took: None,
         is_local: true,
+        pasted: Vec::new(),
     });
     stage.session(|session| {
         session.transcript.push(2, prompt);
