@@ -16,8 +16,8 @@ use image::{DynamicImage, ImageFormat, RgbaImage};
 
 use crate::model::{
     Attachment, AttachmentContent, AttachmentKind, CHANGES, CommandOutput, ContentBlock, DropJob, ExitInfo,
-    Mention, PreparedPrompt, PromptJob, ResourceBody, ResourceLink, Target, attachment_labels, mention_text,
-    mentions, output_number,
+    LAST_OUTPUT, Mention, PreparedPrompt, PromptJob, ResourceBody, ResourceLink, Target, attachment_labels,
+    mention_text, mentions, output_number,
 };
 
 use super::attachments::Attachments;
@@ -140,9 +140,12 @@ fn mention_of(path: &Path, real: &Path, folder: &Path) -> Option<String> {
         .flatten()
         .find_map(|folder| [path, real].into_iter().find_map(|path| path.strip_prefix(folder).ok()));
     let path = inside.filter(|path| !path.as_os_str().is_empty()).unwrap_or(path).to_str()?;
-    let text = mention_text(path);
+    // Such names mention outputs and changes.
+    let is_named = path == CHANGES || path == LAST_OUTPUT || output_number(path).is_some();
+    let path = if is_named { format!("./{path}") } else { path.to_owned() };
+    let text = mention_text(&path);
     let is_read_back = matches!(mentions(&text).as_slice(),
-        [(range, Mention { path: read, lines: None })] if range.len() == text.len() && read == path);
+        [(range, Mention { path: read, lines: None })] if range.len() == text.len() && *read == path);
     is_read_back.then_some(text)
 }
 

@@ -392,7 +392,7 @@ fn acted(action: Action, view: &ViewState) -> Vec<Event> {
     let seen = view.transcript().and_then(TranscriptView::visible).filter(|_| counts_from_screen);
     let seen = seen.map(|(first, last)| Event::Reading(first, last));
     let needs_cursor = action.depends_on_cursor() || action == Action::OpenPalette;
-    let cursor = needs_cursor.then(|| Event::Cursor(view.composer.cursor_offset()));
+    let cursor = needs_cursor.then(|| Event::Cursor(view.composer.offset()));
     seen.into_iter().chain(cursor).chain([Event::Act(action)]).collect()
 }
 
@@ -439,7 +439,7 @@ fn paste_into_prompt(text: &str, view: &mut ViewState) -> Vec<Event> {
     let text = clean(text);
     let readings = dropped_paths(&text);
     if !readings.is_empty() && view.composer.insert(&text) {
-        let at = view.composer.cursor_offset().saturating_sub(text.len());
+        let at = view.composer.offset().saturating_sub(text.len());
         return vec![draft(view), Event::Dropped { text, at, readings }];
     }
     let Some(attachment) = Attachment::of_long_text(&text, view.paste_lines) else {

@@ -138,7 +138,7 @@ impl Composer {
     }
 
     /// The byte offset of the cursor.
-    pub(super) fn offset(&self) -> usize {
+    pub(in crate::ui) fn offset(&self) -> usize {
         let DataCursor(row, col) = self.area.cursor();
         let lines = self.area.lines();
         let start: usize = lines.iter().take(row).map(|line| line.len() + 1).sum();

@@ -22,13 +22,6 @@ pub(super) enum Side {
 }
 
 impl Composer {
-    /// The cursor's byte in the text.
-    pub(in crate::ui) fn cursor_offset(&self) -> usize {
-        let DataCursor(row, col) = self.area.cursor();
-        let before: usize = self.area.lines().iter().take(row).map(|line| line.len() + 1).sum();
-        before + byte_at(self.line(row), col)
-    }
-
     /// A line of the text.
     pub(super) fn line(&self, row: usize) -> &str {
         self.area.lines().get(row).map(String::as_str).unwrap_or_default()
@@ -40,6 +33,11 @@ impl Composer {
         let line = self.line(row);
         let col = |at: usize| line.get(..at).unwrap_or_default().chars().count();
         chips(line).into_iter().map(|chip| col(chip.start)..col(chip.end)).collect()
+    }
+
+    /// Whether the cursor's line contains labels.
+    pub(super) fn has_chips(&self) -> bool {
+        !self.chips().is_empty()
     }
 
     /// Number of characters of the label that ends (or with `is_after`, starts) at the cursor.
@@ -86,7 +84,7 @@ impl Composer {
     pub(super) fn erase_word(&mut self, motion: CursorMove) -> bool {
         let DataCursor(_, col) = self.area.cursor();
         let is_back = motion == CursorMove::WordBack;
-        if self.area.is_selecting() || self.chips().is_empty() || is_back && col == 0 {
+        if self.area.is_selecting() || !self.has_chips() || is_back && col == 0 {
             return if is_back { self.area.delete_word() } else { self.area.delete_next_word() };
         }
         self.area.start_selection();
@@ -171,7 +169,7 @@ mod tests {
     /// The prompt with `|` at the cursor, and short labels.
     fn seen(composer: &Composer) -> String {
         let mut text = composer.text();
-        text.insert(composer.cursor_offset(), '|');
+        text.insert(composer.offset(), '|');
         text.replace(CHIP, "[P]").replace(IMAGE, "[I]")
     }
 

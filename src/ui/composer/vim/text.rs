@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use unicode_segmentation::GraphemeCursor;
 
+use crate::model::chips;
 use crate::ui::text::width;
 
 /// A text with a cursor.
@@ -52,16 +53,33 @@ impl Text {
         }
     }
 
-    /// The next grapheme boundary, also over a line break.
+    /// The end of the next grapheme or label, also over a line break.
     pub fn after(&self, at: usize) -> usize {
+        if let Some(chip) = self.chip_at(at, |chip| chip.start == at) {
+            return chip.end;
+        }
         let mut cursor = GraphemeCursor::new(at, self.text.len(), true);
         cursor.next_boundary(&self.text, 0).ok().flatten().unwrap_or(self.text.len())
     }
 
-    /// The previous grapheme boundary, also over a line break.
+    /// The start of the previous grapheme or label, also over a line break.
     pub fn before(&self, at: usize) -> usize {
+        if let Some(chip) = self.chip_at(at, |chip| chip.end == at) {
+            return chip.start;
+        }
         let mut cursor = GraphemeCursor::new(at, self.text.len(), true);
         cursor.prev_boundary(&self.text, 0).ok().flatten().unwrap_or(0)
+    }
+
+    /// The label of an attachment beside this position, which is one character.
+    fn chip_at(&self, at: usize, is_it: impl Fn(&Range<usize>) -> bool) -> Option<Range<usize>> {
+        let (before, after) = self.text.split_at_checked(at)?;
+        if !before.ends_with(']') && !after.starts_with('[') {
+            return None;
+        }
+        let start = self.line_start(at);
+        let chips = chips(self.slice(start..self.line_end(at))).into_iter();
+        chips.map(|chip| start + chip.start..start + chip.end).find(is_it)
     }
 
     pub fn line_start(&self, at: usize) -> usize {
