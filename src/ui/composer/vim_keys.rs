@@ -160,8 +160,8 @@ impl Composer {
             let begin = byte(from);
             let end = if next == row && to > from { byte(to) } else { line.len() };
             let mut x = 0;
-            for grapheme in line.get(begin..end).unwrap_or_default().graphemes(true) {
-                let at = start + begin + offset_in(line.get(begin..end).unwrap_or_default(), grapheme);
+            for (offset, grapheme) in line.get(begin..end).unwrap_or_default().grapheme_indices(true) {
+                let at = start + begin + offset;
                 let cols = width(grapheme);
                 if selected.contains(&at) {
                     let place = Position::new(cells.area.x.saturating_add(x), cells.area.y + y);
@@ -182,12 +182,7 @@ impl Composer {
     }
 }
 
-/// The offset of a part in a text.
-fn offset_in(text: &str, part: &str) -> usize {
-    (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
-}
-
-/// The key as the state machine knows it; `None`: not a key of the mode.
+/// The character of a key for the state machine; `None`: not a key of the mode.
 fn vim_key(key: &KeyEvent, vim: &Vim) -> Option<char> {
     let is_control = key.modifiers == KeyModifiers::CONTROL;
     match key.code {

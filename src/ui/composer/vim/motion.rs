@@ -67,10 +67,8 @@ pub fn target(
             let is_down = *motion == Motion::Down;
             let column = column.unwrap_or_else(|| text.column(at));
             memory.column = Some(column);
-            if if is_down { text.is_last_line(at) } else { text.is_first_line(at) } {
-                return None;
-            }
-            lines(at_column(text, beside(text, at, times, is_down), column))
+            let is_edge = if is_down { text.is_last_line(at) } else { text.is_first_line(at) };
+            lines(at_column(text, beside(text, at, times, is_down), column)).filter(|_| !is_edge)
         }
         Motion::Word(is_big) => {
             word(&mut walk, times, *is_big, operates);
@@ -300,10 +298,10 @@ fn paragraph(text: &Text, times: usize, is_forward: bool) -> Option<Target> {
                 if left > 0 {
                     return None;
                 }
-                let end = text.last_char(line);
-                return Some(match is_forward {
-                    true if !text.is_empty_line(line) => Target { at: end, kind: Kind::Inclusive },
-                    _ => Target { at: line, kind: Kind::Exclusive },
+                return Some(if is_forward && !text.is_empty_line(line) {
+                    Target { at: text.last_char(line), kind: Kind::Inclusive }
+                } else {
+                    Target { at: line, kind: Kind::Exclusive }
                 });
             }
             line = next;

@@ -288,11 +288,12 @@ fn shift(text: &mut Text, range: &Range<usize>, is_deeper: bool, levels: usize) 
             let blanks = line.len() - rest.len();
             let tabs = line.get(..blanks).unwrap_or_default().matches('\t').count();
             let cols = blanks - tabs + tabs * INDENT;
-            match is_deeper {
-                true if rest.is_empty() => line.to_owned(),
-                true => format!("{}{rest}", " ".repeat(cols + levels * INDENT)),
-                false => format!("{}{rest}", " ".repeat(cols.saturating_sub(levels * INDENT))),
+            if is_deeper && rest.is_empty() {
+                return line.to_owned();
             }
+            let by = levels * INDENT;
+            let cols = if is_deeper { cols + by } else { cols.saturating_sub(by) };
+            format!("{}{rest}", " ".repeat(cols))
         })
         .collect();
     text.replace(range.clone(), &shifted.join("\n"));
