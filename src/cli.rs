@@ -43,7 +43,7 @@ Examples:
                                       the same, as a single argument
   parlor --connect https://host/acp   connect to a remote agent (no local files or terminals)
   parlor --continue                   resume the last session of the current folder
-  parlor 'fix the tests'              start with a prompt (several words that are no folder)
+  parlor 'fix the tests'              start with a prompt (several words, not a folder)
   parlor . test                       the same with a prompt of one word
   git diff | parlor --prompt 'Review' start with a prompt and the output of a command
   parlor ./demo                       work in a folder that has the name of a command

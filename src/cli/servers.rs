@@ -28,8 +28,8 @@ pub fn find(folder: &Path, data_dir: &Path) -> Result<Option<FolderServers>, Str
     let project = project.filter(|project| !project.settings.servers.is_empty());
     if let Some(project) = &project {
         let mut servers = project.settings.servers.clone();
-        servers.retain(|name, _| !found.servers.iter().any(|server| server.name() == name));
-        let more = mcp_file::read_servers(&servers, folder, &variable, &find);
+        servers.retain(|(name, _)| !found.servers.iter().any(|server| server.name() == name));
+        let more = mcp_file::read_tables(&servers, folder, &variable, &find);
         found.servers.extend(more.servers);
         found.lines.extend(more.lines);
         found.notes.extend(more.notes);

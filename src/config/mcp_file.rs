@@ -47,8 +47,19 @@ pub fn read(
     Ok(read_servers(servers, folder, variable, find))
 }
 
-/// Reads an object of servers by name.
-pub fn read_servers(
+/// Reads the servers of a project's configuration, by name.
+pub fn read_tables(
+    servers: &[(String, toml::Value)],
+    folder: &Path,
+    variable: &dyn Fn(&str) -> Option<String>,
+    find: &dyn Fn(&str) -> Option<PathBuf>,
+) -> Found {
+    let value = |server| serde_json::to_value(server).unwrap_or_default();
+    let servers = servers.iter().map(|(name, server)| (name.clone(), value(server))).collect();
+    read_servers(&servers, folder, variable, find)
+}
+
+fn read_servers(
     servers: &Map<String, Value>,
     folder: &Path,
     variable: &dyn Fn(&str) -> Option<String>,

@@ -7,8 +7,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::Map;
-
 use super::nearest::advice;
 use super::read::Reader;
 use super::{Config, Origin, Problem};
@@ -28,8 +26,8 @@ pub struct ProjectSettings {
     pub agent: Option<String>,
     /// Whether the templates of the project are offered.
     pub templates: Option<bool>,
-    /// The MCP servers by name, in the form of `.mcp.json`.
-    pub servers: Map<String, serde_json::Value>,
+    /// The MCP servers by name.
+    pub servers: Vec<(String, toml::Value)>,
     /// The lines of the values by key.
     pub lines: BTreeMap<String, usize>,
 }
@@ -64,13 +62,9 @@ pub fn read(file: &Path, text: &str) -> (ProjectSettings, Vec<Problem>) {
     (settings, reader.problems)
 }
 
-fn named_servers(value: &toml::Value) -> Option<Map<String, serde_json::Value>> {
-    let mut servers = Map::new();
-    for server in value.as_array()? {
-        let name = server.get("name")?.as_str()?.to_owned();
-        servers.insert(name, serde_json::to_value(server).ok()?);
-    }
-    Some(servers)
+fn named_servers(value: &toml::Value) -> Option<Vec<(String, toml::Value)>> {
+    let named = |server: &toml::Value| Some((server.get("name")?.as_str()?.to_owned(), server.clone()));
+    value.as_array()?.iter().map(named).collect()
 }
 
 impl ProjectSettings {
@@ -121,7 +115,8 @@ mod tests {
             (settings.theme.as_deref(), settings.agent.as_deref(), settings.templates),
             (Some("paper"), Some("claude"), Some(false))
         );
-        assert_eq!(settings.servers["files"]["command"], "sh");
+        assert_eq!(settings.servers[0].0, "files");
+        assert_eq!(settings.servers[0].1["command"].as_str(), Some("sh"));
         let mut config = Config::default();
         config.origins.insert("theme".into(), Origin::CommandLine);
         settings.apply(&mut config);

@@ -173,7 +173,9 @@ impl Lines {
     fn is_idle(&self) -> bool {
         let session = self.state.active_session();
         session.is_some_and(|session| {
-            session.phase == SessionPhase::Ready && session.turn == Turn::Idle && session.queue.is_empty()
+            // A prompt whose files are being read is about to start a turn.
+            let has_none = session.queue.is_empty() && !session.prompts.is_preparing();
+            session.phase == SessionPhase::Ready && session.turn == Turn::Idle && has_none
         })
     }
 

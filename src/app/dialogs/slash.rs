@@ -3,6 +3,7 @@
 //!
 //! Invariant: a text that is not a command is sent unchanged.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use super::{Completion, CompletionKind, obstacle, on_command, on_line, say};
@@ -15,13 +16,33 @@ use crate::model::{Action, LineEdit, TemplateSource};
 /// The most commands of the agent to offer. Some agents have thousands; typing more letters finds the others.
 const MOST_OF_AGENT: usize = 200;
 
+/// A command or template, before it is known whether it is shown.
+struct Offer<'a> {
+    name: Cow<'a, str>,
+    about: &'a str,
+    hint: Option<&'a str>,
+    kind: CompletionKind,
+}
+
+impl Offer<'_> {
+    fn completion(&self) -> Completion {
+        let about = self.about.to_owned();
+        Completion {
+            name: self.name.clone().into_owned(),
+            description: self.kind.prefix().map_or(about, |prefix| format!("{prefix}: {}", self.about)),
+            hint: self.hint.map(str::to_owned),
+            kind: self.kind,
+        }
+    }
+}
+
 /// The commands and templates that match the typed name, best first; the agent's before others.
 pub fn completions(state: &State, session: &Session, typed: &str) -> Vec<Completion> {
     let all = offers(state, session, typed);
     let texts = all.iter().map(|offer| Texts {
         label: &offer.name,
         // Letters of a name find a command of parlor, not those of its description.
-        detail: if offer.kind == CompletionKind::Agent { &offer.description } else { "" },
+        detail: if offer.kind == CompletionKind::Agent { offer.about } else { "" },
         synonyms: "",
     });
     let mut places = fuzzy::rank_texts(typed, texts);
@@ -33,9 +54,12 @@ pub fn completions(state: &State, session: &Session, typed: &str) -> Vec<Complet
         of_agent += usize::from(is_of_agent);
         !is_of_agent || of_agent <= MOST_OF_AGENT
     });
-    let mut found: Vec<Completion> = places.into_iter().filter_map(|place| all.get(place)).cloned().collect();
-    // Second, so that it is visible but Enter does not open it by accident.
-    found.splice(found.len().min(1)..found.len().min(1), review(session, typed));
+    let mut found: Vec<Completion> =
+        places.into_iter().filter_map(|place| all.get(place)).map(Offer::completion).collect();
+    if let Some(review) = review(session, typed) {
+        // Second, so that it is visible but Enter does not open it by accident.
+        found.insert(found.len().min(1), review);
+    }
     found
 }
 
@@ -44,38 +68,37 @@ pub fn argument_hint(state: &State) -> Option<Completion> {
     let session = state.active_session()?;
     let (name, _) =
         commands::split(&session.draft).filter(|_| session.draft.contains(char::is_whitespace))?;
-    let all = offers(state, session, name);
     let prefixed = name.split_once(':');
-    let is_it = |offer: &Completion| {
+    let is_it = |offer: &Offer<'_>| {
         offer.name == name
             || prefixed
                 .is_some_and(|(prefix, rest)| offer.name == rest && offer.kind.prefix() == Some(prefix))
     };
-    all.into_iter().find(is_it).filter(|offer| offer.hint.is_some())
+    let found = offers(state, session, name).into_iter().find(is_it)?;
+    found.hint.is_some().then(|| found.completion())
 }
 
 /// All commands and templates: the agent's, templates, then those of parlor. A name that refers to another one has its
 /// prefix.
-fn offers(state: &State, session: &Session, typed: &str) -> Vec<Completion> {
-    let mut all: Vec<Completion> = session
-        .commands
-        .iter()
-        .map(|command| Completion {
-            name: command.name.clone(),
-            description: command.description.clone(),
-            hint: command.hint.clone(),
-            kind: CompletionKind::Agent,
-        })
-        .collect();
+fn offers<'a>(state: &'a State, session: &'a Session, typed: &str) -> Vec<Offer<'a>> {
+    let of_agent = session.commands.iter().map(|command| Offer {
+        name: Cow::Borrowed(&command.name),
+        about: &command.description,
+        hint: command.hint.as_deref(),
+        kind: CompletionKind::Agent,
+    });
+    let mut all: Vec<Offer<'_>> = of_agent.collect();
+    let named = |name: &'a str, is_taken: bool, prefix: &str| {
+        if is_taken { Cow::Owned(format!("{prefix}:{name}")) } else { Cow::Borrowed(name) }
+    };
     for template in &session.templates.offered {
-        let is_of_user = |name: &str| session.templates.has(name, Some(TemplateSource::User));
+        let is_of_user = || session.templates.has(&template.name, Some(TemplateSource::User));
         let is_taken = commands::is_command(state, session, &template.name)
-            || (template.source == TemplateSource::Project && is_of_user(&template.name));
-        let prefix = template.source.prefix();
-        all.push(Completion {
-            name: if is_taken { format!("{prefix}:{}", template.name) } else { template.name.clone() },
-            description: format!("{prefix}: {}", template.description),
-            hint: template.hint.clone(),
+            || (template.source == TemplateSource::Project && is_of_user());
+        all.push(Offer {
+            name: named(&template.name, is_taken, template.source.prefix()),
+            about: &template.description,
+            hint: template.hint.as_deref(),
             kind: CompletionKind::Template(template.source),
         });
     }
@@ -83,24 +106,20 @@ fn offers(state: &State, session: &Session, typed: &str) -> Vec<Completion> {
         return all;
     }
     for command in OWN_COMMANDS {
-        let alias = command.aliases.iter().copied().find(|alias| {
-            alias.starts_with(typed)
-                && !commands::is_of_agent(session, alias)
-                && !command.name.starts_with(typed)
-        });
-        let alias = alias.filter(|_| !typed.is_empty());
-        let text = state.setup.palette.iter().find(|text| text.action == command.action);
-        let Some(text) = text.filter(|_| obstacle::obstacle(state, command.action).is_none()) else {
-            continue;
+        let is_typed = |alias: &&str| {
+            let is_alias = !typed.is_empty() && alias.starts_with(typed) && !command.name.starts_with(typed);
+            is_alias && !commands::is_of_agent(session, alias)
         };
-        let name = alias.unwrap_or(command.name);
-        let is_taken = commands::is_of_agent(session, name);
-        all.push(Completion {
-            name: if is_taken { format!("{OWN_PREFIX}:{name}") } else { name.to_owned() },
-            description: format!("{OWN_PREFIX}: {}", text.text),
-            hint: command.hint.map(str::to_owned),
-            kind: CompletionKind::Own,
-        });
+        let name = command.aliases.iter().copied().find(is_typed).unwrap_or(command.name);
+        let text = state.setup.palette.iter().find(|text| text.action == command.action);
+        if let Some(text) = text.filter(|_| obstacle::obstacle(state, command.action).is_none()) {
+            all.push(Offer {
+                name: named(name, commands::is_of_agent(session, name), OWN_PREFIX),
+                about: &text.text,
+                hint: command.hint,
+                kind: CompletionKind::Own,
+            });
+        }
     }
     all
 }

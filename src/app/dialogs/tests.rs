@@ -16,4 +16,5 @@ mod rewind;
 mod search;
 mod sessions;
 mod settings;
+mod slash;
 mod validate;

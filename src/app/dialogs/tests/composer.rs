@@ -1,18 +1,15 @@
 //! Draft, history, completion, sending.
 
 use crate::app::dialogs::testkit::{Rig, views};
-use crate::app::dialogs::{Focus, argument_hint, completions, focus, selected_completion};
-use crate::app::{Effect, Event, ItemBody, Modal, SessionPhase, ViewCommand};
-use crate::model::{
-    Action, FoundFile, ItemId, PreparedPrompt, ServiceEvent, Severity, SlashCommand, TemplateInfo,
-    TemplateList, TemplateSource, UnreviewedTemplate,
-};
+use crate::app::dialogs::{Focus, completions, focus, selected_completion};
+use crate::app::{Effect, Event, ItemBody, SessionPhase, ViewCommand};
+use crate::model::{Action, ItemId, ServiceEvent, Severity, SlashCommand};
 
-fn command(name: &str, description: &str, hint: Option<&str>) -> SlashCommand {
+pub(super) fn command(name: &str, description: &str, hint: Option<&str>) -> SlashCommand {
     SlashCommand { name: name.to_owned(), description: description.to_owned(), hint: hint.map(str::to_owned) }
 }
 
-fn rig_with_commands() -> Rig {
+pub(super) fn rig_with_commands() -> Rig {
     let mut rig = Rig::new();
     rig.session().commands = vec![
         command("compact", "Shorten the context", None),
@@ -22,7 +19,7 @@ fn rig_with_commands() -> Rig {
     rig
 }
 
-fn names(rig: &Rig) -> Vec<String> {
+pub(super) fn names(rig: &Rig) -> Vec<String> {
     completions(&rig.state).into_iter().map(|completion| completion.name).collect()
 }
 
@@ -32,7 +29,7 @@ fn rig_with_history() -> Rig {
     rig
 }
 
-fn set(text: &str) -> Vec<ViewCommand> {
+pub(super) fn set(text: &str) -> Vec<ViewCommand> {
     vec![ViewCommand::SetDraft(text.to_owned())]
 }
 
@@ -481,309 +478,4 @@ fn a_draft_that_waits_behind_the_history_is_never_lost() {
             rig.session().history
         );
     }
-}
-
-fn rig_with_palette() -> Rig {
-    let mut rig = rig_with_commands();
-    rig.state.setup.palette = crate::config::keymap::Keymap::defaults().palette();
-    rig
-}
-
-#[test]
-fn commands_of_parlor_follow_those_of_the_agent_and_are_marked() {
-    let mut rig = rig_with_palette();
-    rig.type_draft("/");
-    assert_eq!(names(&rig)[..4], ["compact", "plan", "plan-review", "help"]);
-    rig.type_draft("/co");
-    assert_eq!(names(&rig), ["compact", "cost"], "nothing to copy or to continue, and no options");
-    rig.type_draft("/q");
-    let offered = completions(&rig.state);
-    assert_eq!((offered[0].name.as_str(), offered[0].description.as_str()), ("quit", "parlor: Quit"));
-    rig.type_draft("/exi");
-    assert_eq!(names(&rig), ["exit"], "an alias is offered when it is typed");
-    rig.act(Action::Submit);
-    assert_eq!(rig.session().draft, "/exit");
-    rig.act(Action::Submit);
-    assert!(rig.state.is_quitting);
-}
-
-#[test]
-fn a_command_of_the_agent_wins_over_one_of_parlor() {
-    let mut rig = rig_with_palette();
-    rig.session().commands =
-        vec![command("clear", "Clear the context", None), command("quit", "Leave", None)];
-    rig.type_draft("/clear");
-    let offered = completions(&rig.state);
-    assert_eq!(
-        offered.iter().map(|it| (it.name.as_str(), it.description.as_str())).collect::<Vec<_>>(),
-        [("clear", "Clear the context"), ("parlor:clear", "parlor: New session with this agent")],
-        "the list shows both"
-    );
-    let shown = rig.state.active;
-    for text in ["/clear", "/quit"] {
-        rig.type_draft(text);
-        rig.act(Action::Submit);
-        assert_eq!(rig.session().history.last().map(String::as_str), Some(text));
-    }
-    assert!(!rig.state.is_quitting && rig.state.active == shown);
-    rig.session().turn = crate::app::Turn::Idle;
-    rig.type_draft("/parlor:clear");
-    rig.act(Action::Submit);
-    assert_ne!(rig.state.active, shown, "the prefix selects the command of parlor");
-}
-
-fn template(name: &str, source: TemplateSource) -> TemplateInfo {
-    let hint = Some("<file>".to_owned());
-    TemplateInfo { name: name.to_owned(), source, description: "Review a file".to_owned(), hint }
-}
-
-fn rig_with_templates() -> Rig {
-    let mut rig = rig_with_palette();
-    rig.session().templates.offered = vec![
-        template("diff", TemplateSource::User),
-        template("plan", TemplateSource::User),
-        template("review", TemplateSource::User),
-        template("fix", TemplateSource::Project),
-        template("review", TemplateSource::Project),
-    ];
-    rig
-}
-
-#[test]
-fn templates_are_offered_with_their_source_and_a_prefix_where_a_name_is_taken() {
-    let mut rig = rig_with_templates();
-    rig.type_draft("/review");
-    assert_eq!(names(&rig), ["review", "plan-review", "project:review"]);
-    let offered = completions(&rig.state);
-    assert_eq!(offered[2].description, "project: Review a file");
-    rig.type_draft("/fi");
-    assert_eq!(names(&rig), ["fix"]);
-    rig.type_draft("/user");
-    assert_eq!(names(&rig), ["user:diff", "user:plan"], "the agent's and parlor's commands win");
-    rig.act(Action::Submit);
-    assert_eq!(rig.session().draft, "/user:diff ");
-}
-
-#[test]
-fn the_hint_for_arguments_stays_while_they_are_typed() {
-    let mut rig = rig_with_templates();
-    let mut hint = |draft: &str| {
-        rig.type_draft(draft);
-        argument_hint(&rig.state).and_then(|offer| offer.hint)
-    };
-    for (draft, expected) in [
-        ("/plan ", Some("what for")),
-        ("/plan the next\nweek", Some("what for")),
-        ("/review a.rs", Some("<file>")),
-        ("/project:fix a.rs", Some("<file>")),
-        ("/theme ", Some("[name]")),
-        ("/parlor:theme pa", Some("[name]")),
-        ("/compact x", None),
-        ("/plan", None),
-        ("/unknown x", None),
-        ("see /plan x", None),
-    ] {
-        assert_eq!(hint(draft).as_deref(), expected, "{draft}");
-    }
-}
-
-#[test]
-fn a_call_of_a_template_is_sent_when_its_file_was_read() {
-    let mut rig = rig_with_templates();
-    let call = |fx: &[Effect]| {
-        fx.iter().find_map(|effect| match effect {
-            Effect::PreparePrompt(job) => job.template.clone(),
-            _ => None,
-        })
-    };
-    for (text, name, source) in [
-        ("/review a.rs b", "review", None),
-        ("/project:review a.rs b", "review", Some(TemplateSource::Project)),
-        ("/user:diff a.rs b", "diff", Some(TemplateSource::User)),
-    ] {
-        let mut rig = rig_with_templates();
-        rig.type_draft(text);
-        let found = call(&rig.act(Action::Submit)).unwrap();
-        assert_eq!((found.name.as_str(), found.source), (name, source), "{text}");
-        assert_eq!(found.arguments, "a.rs b");
-        assert_eq!(found.project, Some("/home/u/shop".into()));
-        assert!(!rig.session().turn.is_running());
-    }
-    for text in ["/plan a.rs", "/unknown a.rs", "/project:unknown", "/diff it"] {
-        let mut rig = rig_with_templates();
-        rig.type_draft(text);
-        assert_eq!(call(&rig.act(Action::Submit)), None, "{text} is sent as it is");
-        assert!(rig.session().turn.is_running());
-    }
-    // Before the folders were read, the service decides.
-    rig.session().templates = TemplateList::default();
-    rig.type_draft("/unknown x");
-    assert!(call(&rig.act(Action::Submit)).is_some());
-}
-
-#[test]
-fn a_slash_lists_the_templates_again() {
-    let mut rig = Rig::new();
-    let is_load = |effect: &Effect| {
-        matches!(effect, Effect::LoadTemplates { project: Some(folder), .. }
-            if folder.as_os_str() == "/home/u/shop")
-    };
-    assert!(rig.type_draft("/").iter().any(is_load));
-    assert!(!rig.type_draft("/r").iter().any(is_load), "once per list");
-    rig.type_draft("");
-    assert!(rig.type_draft("/r").iter().any(is_load));
-    assert!(!rig.type_draft("text").iter().any(is_load));
-}
-
-fn unreviewed(name: &str) -> UnreviewedTemplate {
-    UnreviewedTemplate {
-        name: name.to_owned(),
-        file: format!("/home/u/shop/.parlor/prompts/{name}.md").into(),
-        text: format!("Fix {name}\nhidden \u{202e}text"),
-        answer_file: format!("/data/templates/{name}").into(),
-    }
-}
-
-#[test]
-fn new_templates_of_a_project_are_reviewed_before_they_are_offered() {
-    let mut rig = Rig::new();
-    rig.session().templates.unreviewed = vec![unreviewed("fix"), unreviewed("lint")];
-    rig.type_draft("/");
-    assert_eq!(names(&rig), ["Review templates"]);
-    for (draft, expected) in [("/zzz", 0), ("/proj", 1), ("/fi", 1), ("/project:lint", 1)] {
-        rig.type_draft(draft);
-        assert_eq!(names(&rig).len(), expected, "{draft}");
-    }
-    rig.type_draft("/project:li");
-    rig.act(Action::Submit);
-    let Some(Modal::Choice(dialog)) = rig.state.modals.last().cloned() else { panic!("the user is asked") };
-    let body = dialog.body.join("\n");
-    assert!(body.contains("/project:fix  .parlor/prompts/fix.md\n· Fix fix"), "{body}");
-    assert!(body.contains("hidden ⟨U+202E⟩text"), "{body}");
-    assert_eq!(rig.session().draft, "/project:li");
-    // The first choice is to decide later.
-    assert!(rig.act(Action::Accept).is_empty());
-    rig.act(Action::Submit);
-    let fx = rig.act(Action::Choose(2));
-    let saved = fx.iter().find_map(|effect| match effect {
-        Effect::LoadTemplates { answers, allows, .. } => Some((answers.len(), *allows)),
-        _ => None,
-    });
-    assert_eq!(saved, Some((2, true)));
-}
-
-#[test]
-fn a_prompt_with_an_unreviewed_template_is_given_back_and_asked_about() {
-    for is_plain in [false, true] {
-        let mut rig = Rig::new();
-        rig.state.setup.is_plain = is_plain;
-        rig.session().templates.unreviewed = vec![unreviewed("fix")];
-        rig.type_draft("/fix it");
-        rig.act(Action::Submit);
-        let prepared = PreparedPrompt {
-            problems: vec!["The template /fix is new.".to_owned()],
-            unreviewed: Some(unreviewed("fix")),
-            ..PreparedPrompt::default()
-        };
-        let key = rig.state.active;
-        let event = Event::Service(ServiceEvent::PromptPrepared(key, Box::new(prepared)));
-        crate::app::update(&mut rig.state, event, rig.now);
-        assert_eq!(rig.session().draft, "/fix it");
-        assert_eq!(rig.state.modals.len(), usize::from(!is_plain), "plain mode cannot show the text");
-        assert!(rig.state.flash.as_ref().unwrap().contains("Not sent. The template /fix is new."));
-    }
-}
-
-#[test]
-fn tab_completes_an_argument_as_a_path() {
-    let mut rig = rig_with_templates();
-    rig.type_draft("/review src/m");
-    let mut fx = Vec::new();
-    crate::app::dialogs::on_argument(&mut rig.state, (8..13, "src/m".to_owned()), &mut fx);
-    assert!(matches!(&fx[..], [Effect::FindFiles(query)] if query.query == "src/m"), "{fx:?}");
-    let key = rig.state.active;
-    let files =
-        ["src/main.rs", "src/my file.rs", "src/more/"].map(|path| FoundFile { path: path.to_owned() });
-    crate::app::dialogs::on_found(&mut rig.state, key, "src/m".to_owned(), files.to_vec());
-    assert_eq!(names(&rig), ["src/main.rs", "src/my file.rs", "src/more/"]);
-    rig.act(Action::Mark(2));
-    rig.act(Action::Complete);
-    assert_eq!(rig.session().draft, "/review src/more/", "a folder stays open");
-    assert!(rig.state.user.mention.as_ref().is_some_and(|list| list.is_argument));
-    rig.type_draft("/review src/m");
-    crate::app::dialogs::on_argument(&mut rig.state, (8..13, "src/m".to_owned()), &mut Vec::new());
-    crate::app::dialogs::on_found(&mut rig.state, key, "src/m".to_owned(), files.to_vec());
-    rig.act(Action::Mark(1));
-    rig.act(Action::Submit);
-    assert_eq!(rig.session().draft, "/review \"src/my file.rs\" ", "without @, and quoted");
-}
-
-#[test]
-fn clear_starts_a_new_session_where_the_agent_has_no_such_command() {
-    let mut rig = rig_with_palette();
-    let shown = rig.state.active;
-    rig.session().turn_count = 1;
-    rig.type_draft("/clear");
-    rig.act(Action::Submit);
-    assert_ne!(rig.state.active, shown);
-    assert_eq!(rig.state.sessions.len(), 1, "the former session is closed");
-    assert!(rig.session().draft.is_empty() && rig.session().history.is_empty());
-    // During a turn, it waits for its end.
-    let shown = rig.state.active;
-    rig.session().phase = crate::app::SessionPhase::Ready;
-    rig.session().turn_count = 1;
-    rig.run_turn();
-    rig.type_draft("/clear");
-    rig.act(Action::Submit);
-    assert_eq!((rig.state.active, rig.session().queue.len()), (shown, 1));
-}
-
-#[test]
-fn commands_of_parlor_open_lists_filtered_by_their_argument() {
-    let mut rig = rig_with_palette();
-    rig.type_draft("/theme pap");
-    rig.act(Action::Submit);
-    assert_eq!(rig.shown(), ["paper"]);
-    assert_eq!(rig.session().draft, "");
-    rig.act(Action::Escape);
-    for (text, wanted) in [("/help", Focus::Help), ("/resume", Focus::Sessions), ("/debug", Focus::Log)] {
-        rig.type_draft(text);
-        rig.act(Action::Submit);
-        assert_eq!(focus(&rig.state), wanted, "{text}");
-        rig.act(Action::Escape);
-    }
-}
-
-#[test]
-fn a_command_of_parlor_that_makes_no_sense_now_keeps_the_draft_and_says_why() {
-    let mut rig = rig_with_palette();
-    rig.type_draft("/model");
-    assert_eq!(names(&rig), [""; 0]);
-    rig.act(Action::Submit);
-    assert_eq!(rig.state.flash.as_deref(), Some("The agent offers no models."));
-    assert_eq!(rig.session().draft, "/model");
-}
-
-#[test]
-fn what_is_no_command_is_sent_as_text() {
-    for text in
-        ["/init", "/help me with this", "/clear the cache", "/usr/bin/quit", "/model\nis wrong", " /quit"]
-    {
-        let mut rig = rig_with_palette();
-        rig.session().commands.clear();
-        rig.type_draft(text);
-        rig.act(Action::Submit);
-        assert_eq!(rig.session().history.last().map(|text| text.trim()), Some(text.trim()), "{text}");
-        assert!(rig.session().turn.is_running(), "{text}");
-    }
-}
-
-#[test]
-fn commands_of_parlor_are_sent_to_the_agent_without_a_screen() {
-    let mut rig = rig_with_palette();
-    rig.state.setup.is_plain = true;
-    rig.type_draft("/help");
-    rig.act(Action::Submit);
-    assert_eq!(focus(&rig.state), Focus::Main);
-    assert_eq!(rig.session().history.last().map(String::as_str), Some("/help"));
 }

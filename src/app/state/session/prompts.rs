@@ -71,7 +71,7 @@ impl PromptState {
     }
 
     /// Whether the files of a prompt are being read.
-    pub(in crate::app) fn is_preparing(&self) -> bool {
+    pub fn is_preparing(&self) -> bool {
         self.preparing.is_some()
     }
 
