@@ -424,7 +424,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         }
         ServiceEvent::TemplatesFound(key, list) => lifecycle::templates::on_found(state, key, list),
         ServiceEvent::PromptPrepared(key, prepared) => {
-            lifecycle::turn::on_prepared(state, key, *prepared, now, fx);
+            lifecycle::steer::on_prepared(state, key, *prepared, now, fx);
         }
         ServiceEvent::Folders(folders) => dialogs::tabs::on_folders(state, &folders),
         ServiceEvent::FolderFound { text, found } => dialogs::tabs::on_folder_found(state, &text, found),

@@ -131,31 +131,35 @@ pub fn leave_edit(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     true
 }
 
+/// Queues the draft, or ends the edit of a queued prompt. Returns its place, or that of the last queued prompt; `None`
+/// if nothing is left to do.
+fn queue_draft(state: &mut State, now: Instant, fx: &mut Vec<Effect>) -> Option<usize> {
+    let session = state.active_session()?;
+    if session.prompts.editing().is_some() {
+        return finish_edit(state, fx);
+    }
+    let count = session.queue.len();
+    if !session.draft.trim().is_empty() {
+        composer::submit(state, now, fx);
+        // A prompt that was sent, or a command, is not in the queue.
+        queue_of(state).filter(|queue| queue.len() > count)?;
+    }
+    queue_of(state)?.len().checked_sub(1)
+}
+
 /// Sends the draft, or the selected or last queued prompt: next, or into the running turn.
 pub fn send(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(why) = obstacle(state, action) {
         say(state, why, fx);
         return;
     }
-    let key = state.active;
-    let place = match state.modals.last() {
-        Some(Modal::Queue { selected }) => *selected,
-        _ => {
-            let count = queue_of(state).map_or(0, VecDeque::len);
-            let is_edit = state.active_session().is_some_and(|session| session.prompts.editing().is_some());
-            let edited = finish_edit(state, fx);
-            let is_draft = !is_edit && state.active_session().is_some_and(|it| !it.draft.trim().is_empty());
-            if is_draft {
-                composer::submit(state, now, fx);
-            }
-            let queued = queue_of(state).map_or(0, VecDeque::len);
-            if is_edit && edited.is_none() || is_draft && queued <= count {
-                return;
-            }
-            edited.unwrap_or(queued.saturating_sub(1))
-        }
+    let selected = match state.modals.last() {
+        Some(Modal::Queue { selected }) => Some(*selected),
+        _ => None,
     };
+    let Some(place) = selected.or_else(|| queue_draft(state, now, fx)) else { return };
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    let key = state.active;
     if action == Action::Steer {
         operations::steer(state, key, place, fx);
     } else {

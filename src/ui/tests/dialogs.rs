@@ -4,7 +4,8 @@ use ratatui::style::Modifier;
 
 use super::fixture::*;
 use crate::app::{
-    Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, PickerValue, ThemeInfo, ViewCommand, update,
+    Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, PickerValue, ThemeInfo, ViewCommand,
+    update,
 };
 use crate::model::{Action, ConnId, ItemId};
 use crate::ui::event_after_frame;
