@@ -34,12 +34,20 @@ fn queued_prompts_are_edited_and_one_is_sent_now() {
     screen.wait_for("Queued prompts");
     screen.send("js");
     screen.wait_for("▌ second, better");
-    screen.wait_for("▌ first");
+    // Both other prompts follow it in their order, which the list of prompts shows.
     screen.wait_for("▌ third");
     screen.wait_for("ready");
+    screen.send(ESC);
+    screen.wait_for("Press again");
+    screen.send(ESC);
+    screen.wait_for("─ Prompts ─");
     let text = screen.text();
-    let place = |prompt: &str| text.find(prompt);
-    assert!(place("▌ first") < place("▌ third"), "{text}");
+    let list: Vec<&str> = text.lines().skip_while(|row| !row.contains("─ Prompts ─")).collect();
+    let place = |prompt: &str| list.iter().position(|row| row.contains(prompt));
+    assert!(place("second, better").is_some() && place("second, better") < place("first"), "{text}");
+    assert!(place("first") < place("third"), "{text}");
+    screen.send(ESC);
+    screen.wait_gone("─ Prompts ─");
     screen.send(CTRL_Q);
     assert!(screen.wait_exit().success());
 }

@@ -12,7 +12,7 @@ use crate::model::{
 use super::{call, handover, prompt, shell, turn};
 use crate::app::session::{clear, messages, play, record, turns};
 use crate::app::state::texts;
-use crate::app::{Conn, Effect, Preparing, Session, State, Turn};
+use crate::app::{Conn, Effect, Preparing, Session, State, Turn, UiRequest};
 
 /// Adds a queued prompt to the running turn.
 pub fn steer(state: &mut State, key: SessionKey, place: usize, fx: &mut Vec<Effect>) {
@@ -53,6 +53,9 @@ pub(in crate::app) fn on_prepared(
     if prepared.problems.is_empty() {
         send(state, key, text, prepared, fx);
     } else {
+        if let Some(template) = prepared.unreviewed.map(Box::new).filter(|_| !state.setup.is_plain) {
+            state.ui_requests.push(UiRequest::ReviewTemplates(key, template));
+        }
         call::flash(state, format!("Not sent. {}", prepared.problems.join(" ")), fx);
     }
     go_on(state, key, now, fx);
