@@ -440,7 +440,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         }
         ServiceEvent::TemplatesFound(key, list) => lifecycle::templates::on_found(state, key, list),
         ServiceEvent::PromptPrepared(key, prepared) => {
-            lifecycle::turn::on_prepared(state, key, *prepared, now, fx);
+            lifecycle::steer::on_prepared(state, key, *prepared, now, fx);
         }
         ServiceEvent::DropRead(job, read) => dialogs::on_drop_read(state, &job, read, fx),
         ServiceEvent::ImagePasted { session, before, label } => {

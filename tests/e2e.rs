@@ -18,6 +18,7 @@ mod e2e {
     mod picture;
     mod plain;
     mod policy;
+    mod prompts;
     mod replay;
     pub mod screen;
     mod search;

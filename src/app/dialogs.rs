@@ -13,6 +13,7 @@ mod choice;
 mod commands;
 mod composer;
 mod copy;
+mod draft;
 mod focus;
 mod form;
 mod grace;

@@ -36,12 +36,16 @@ fn escape_twice_lists_the_prompts_and_quit_is_a_word() {
     screen.wait_for("Step 1 of 5");
     screen.wait_for("ready");
     screen.send("\u{1b}");
-    screen.wait_for("Press again to list your prompts");
+    screen.wait_for("Press again to go back to an earlier prompt");
     screen.send("\u{1b}");
     screen.wait_for("─ Prompts ─");
-    screen.wait_for("prompt  show me a tour");
-    screen.send("\u{1b}");
-    screen.wait_gone("─ Prompts ─");
+    screen.send("\r");
+    screen.wait_for("Go back to this prompt");
+    screen.wait_for("Files that were changed since then are not reverted");
+    screen.send("1");
+    screen.wait_for("› show me a tour");
+    screen.send("\u{3}");
+    screen.wait_for("Ask demo");
     screen.send("/exit\r");
     assert!(screen.wait_exit().success());
 }

@@ -77,7 +77,7 @@ fn quitting_stops_an_agent_that_ignores_everything() {
 }
 
 #[test]
-fn a_suspended_parlor_restores_the_terminal_and_continues() {
+fn a_suspended_parlor_restores_the_terminal_and_draws_again_without_a_key() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("shell");
     // Processes can be stopped only if a shell with job control can continue them.
@@ -96,6 +96,7 @@ fn a_suspended_parlor_restores_the_terminal_and_continues() {
     assert!(!screen.is_alternate());
     screen.send("goes to the shell\r");
     screen.wait_until("parlor has the screen again", Screen::is_alternate);
+    screen.wait_for("what was typed");
     screen.send(" before");
     screen.wait_for("what was typed before");
     screen.send("\u{11}");

@@ -9,7 +9,8 @@ use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::{Action, SessionKey, TemplateSource};
 
-use super::{grace, items, mentions, moved, picker, pickers, queue, say, slash, templates};
+pub use super::draft::set_draft;
+use super::{grace, items, mentions, moved, obstacle, picker, pickers, queue, say, slash, templates};
 use crate::app::state::commands::OWN_PREFIX;
 
 /// Maximum number of stashed drafts of a session.
@@ -118,7 +119,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             }
         }
         Action::Complete | Action::NextField => complete(state, fx),
-        Action::SendNow | Action::Steer => queue::send(state, action, now, fx),
+        Action::SendNow | Action::Steer => send_at_once(state, action, now, fx),
         Action::StashDraft => stash(state, fx),
         Action::FullComposer => fx.push(Effect::View(ViewCommand::ToggleFullComposer)),
         Action::EditDraft => {
@@ -186,16 +187,6 @@ fn stash(state: &mut State, fx: &mut Vec<Effect>) {
     say(state, "Prompt stashed. It is restored after the next prompt.", fx);
 }
 
-/// Replaces the draft.
-pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
-    if let Some(session) = state.sessions.get_mut(&state.active) {
-        session.draft.clone_from(&text);
-        state.user.completion = 0;
-        state.user.dismissed = None;
-        fx.push(Effect::View(ViewCommand::SetDraft(text)));
-    }
-}
-
 /// Replaces the draft with an earlier prompt, as an edit that can be undone, and adds the old draft to the history.
 pub fn recall(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
@@ -232,7 +223,7 @@ pub fn on_draft_edited(
     }
 }
 
-/// Restores the draft of the active session.
+/// Shows the draft of the active session, with its own undo history.
 pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
     let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
     state.user.completion = 0;
@@ -240,9 +231,39 @@ pub fn show_draft(state: &mut State, fx: &mut Vec<Effect>) {
     fx.push(Effect::View(ViewCommand::ShowDraft(state.active, draft)));
 }
 
+/// Sends the draft, or the edited or last queued prompt: next, or into the running turn.
+fn send_at_once(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
+    let is_command =
+        |session: &Session| session.prompts.editing().is_none() && session.draft.starts_with('!');
+    if let Some(why) = obstacle::obstacle(state, action) {
+        say(state, why, fx);
+    } else if state.active_session().is_some_and(is_command) {
+        say(state, "Shell commands are not sent to the agent.", fx);
+    } else if let Some(place) = queue_draft(state, now, fx) {
+        queue::send(state, action, place, now, fx);
+    }
+}
+
+/// Queues the draft, or ends the edit of a queued prompt. Returns its place, or that of the last queued prompt; `None`
+/// if nothing is left to do.
+fn queue_draft(state: &mut State, now: Instant, fx: &mut Vec<Effect>) -> Option<usize> {
+    let session = state.active_session()?;
+    if session.prompts.editing().is_some() {
+        return queue::finish_edit(state, fx);
+    }
+    let mut least = 1;
+    if !session.draft.trim().is_empty() {
+        // A prompt that is sent at once, or a command, is not queued.
+        least = session.queue.len() + 1;
+        submit(state, now, fx);
+    }
+    let count = state.active_session()?.queue.len();
+    count.checked_sub(1).filter(|_| count >= least)
+}
+
 /// Sends the draft; `operations` queues it if it cannot be sent yet. A partly typed command is completed first. An edited
 /// prompt returns to its place in the queue.
-pub fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
+fn submit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     if session.prompts.editing().is_some() {
         if is_completed_by_enter(state) {

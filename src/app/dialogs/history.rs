@@ -41,7 +41,7 @@ pub fn toggle(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(picker) = top(state) else { return };
     if let PickerKind::History { is_everywhere, .. } = &mut picker.kind {
         *is_everywhere = !*is_everywhere;
-        picker.title = title(*is_everywhere).to_owned();
+        title(*is_everywhere).clone_into(&mut picker.title);
         search(state, false, fx);
     }
 }

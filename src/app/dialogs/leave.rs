@@ -43,6 +43,8 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     } else if is_within(state.user.last_reject, now) && is_turn_in_full_run(state) {
         state.user.last_reject = None;
         operations::cancel_turn(state, state.active, now, fx);
+    } else if grace::is_beside_draft(state) && queue::leave_edit(state, fx) {
+        // The request stays open.
     } else if first_ask(state).is_some() {
         if is_open_to_keys || grace::is_beside_draft(state) && state.user.may_reject {
             asks::reject(state, now, fx);

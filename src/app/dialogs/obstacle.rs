@@ -54,12 +54,9 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(!attachment_labels(&session.draft).is_empty(), "No attachments in the prompt.")
         }
         Action::OpenQueue => unless(!session.queue.is_empty(), "No queued prompts."),
-        Action::SendNow => {
-            unless(!session.queue.is_empty() || !session.draft.trim().is_empty(), "The prompt is empty.")
-        }
         Action::Steer if !can.can_steer => Some("The agent does not accept prompts during a turn."),
         Action::Steer if !session.turn.is_running() => Some("No turn is running."),
-        Action::Steer => {
+        Action::SendNow | Action::Steer => {
             unless(!session.queue.is_empty() || !session.draft.trim().is_empty(), "The prompt is empty.")
         }
         Action::Rewind => unless(session.turn_count > 0, "No prompts in this session yet."),

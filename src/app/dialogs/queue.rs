@@ -8,7 +8,7 @@ use crate::app::{Effect, Modal, QueueEdit, State, Turn, ViewCommand};
 use crate::model::Action;
 
 use super::obstacle::obstacle;
-use super::{composer, moved, say};
+use super::{draft, moved, say};
 
 /// Opens the dialog if there are queued prompts.
 pub fn open(state: &mut State, fx: &mut Vec<Effect>) {
@@ -46,7 +46,13 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             let place = *selected;
             edit(state, place, fx);
         }
-        Action::SendNow | Action::Steer => send(state, action, now, fx),
+        Action::SendNow | Action::Steer => {
+            let place = *selected;
+            match obstacle(state, action) {
+                Some(why) => say(state, why, fx),
+                None => send(state, action, place, now, fx),
+            }
+        }
         _ => return false,
     }
     true
@@ -70,7 +76,7 @@ pub fn edit(state: &mut State, place: usize, fx: &mut Vec<Effect>) {
     session.prompts.unqueued(session.queue.len() - place);
     session.prompts.edit(QueueEdit { place, text: text.clone(), draft });
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
-    composer::set_draft(state, text, fx);
+    draft::set_draft(state, text, fx);
 }
 
 /// Edits the queued prompt before or after the one that is being edited, as long as that is unchanged. Returns whether
@@ -115,7 +121,7 @@ pub fn finish_edit(state: &mut State, fx: &mut Vec<Effect>) -> Option<usize> {
         session.prompts.queued_since_cancel();
     }
     let last = session.queue.len().checked_sub(1);
-    composer::show_draft(state, fx);
+    draft::restore(state, fx);
     if is_kept { place } else { last }
 }
 
@@ -127,35 +133,14 @@ pub fn leave_edit(state: &mut State, fx: &mut Vec<Effect>) -> bool {
     if text != edit.text {
         operations::remember(session, &text, fx);
     }
-    composer::show_draft(state, fx);
+    draft::restore(state, fx);
     true
 }
 
-/// Sends the draft, or the selected or last queued prompt: next, or into the running turn.
-pub fn send(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
-    if let Some(why) = obstacle(state, action) {
-        say(state, why, fx);
-        return;
-    }
-    let key = state.active;
-    let place = match state.modals.last() {
-        Some(Modal::Queue { selected }) => *selected,
-        _ => {
-            let count = queue_of(state).map_or(0, VecDeque::len);
-            let is_edit = state.active_session().is_some_and(|session| session.prompts.editing().is_some());
-            let edited = finish_edit(state, fx);
-            let is_draft = !is_edit && state.active_session().is_some_and(|it| !it.draft.trim().is_empty());
-            if is_draft {
-                composer::submit(state, now, fx);
-            }
-            let queued = queue_of(state).map_or(0, VecDeque::len);
-            if is_edit && edited.is_none() || is_draft && queued <= count {
-                return;
-            }
-            edited.unwrap_or(queued.saturating_sub(1))
-        }
-    };
+/// Sends a queued prompt next, or into the running turn.
+pub fn send(state: &mut State, action: Action, place: usize, now: Instant, fx: &mut Vec<Effect>) {
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
+    let key = state.active;
     if action == Action::Steer {
         operations::steer(state, key, place, fx);
     } else {

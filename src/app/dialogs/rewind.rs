@@ -39,7 +39,7 @@ pub fn choose(state: &mut State, id: ItemId) {
     let has_agent = operations::agent_of(state, key).is_some();
     let is_first = !has_prompt_before(session, id);
 
-    let mut body = vec![format!("“{}”", shortened(&prompt))];
+    let mut body = vec![format!("“{}”", shortened(&prompt)), files_words(state, key, id)];
     let mut choices = Vec::new();
     let mut offer = |way, label: &str, cost: &str| {
         choices.push(Choice { label: label.to_owned(), outcome: ChoiceOutcome::Rewind(key, id, way) });
@@ -48,27 +48,22 @@ pub fn choose(state: &mut State, id: ItemId) {
         }
     };
     if session.parent.is_none() {
-        offer(
-            RewindWay::Edit,
-            "Edit it here",
-            "Sends it as a new prompt. The agent keeps its context, with everything after the old one.",
-        );
+        offer(RewindWay::Edit, "Edit it here", "Sends a new prompt. The agent keeps its context.");
     }
     if session.parent.is_none() && can_fork && can.can_fork_at_turn && turn > 1 {
-        let cost = "The agent copies the session up to this prompt.";
+        let cost = "Copies the session up to this prompt.";
         offer(RewindWay::Fork(Some(turn - 1)), "Fork before it, and edit it there", cost);
     } else if session.parent.is_none() && can_fork {
-        let cost = "The agent can only copy the whole session, with everything after this prompt.";
+        let cost = "Copies all of the session. The agent cannot copy only a part.";
         offer(RewindWay::Fork(None), "Fork the whole session, and edit it there", cost);
     }
     if session.parent.is_none() && has_agent && is_first {
         offer(RewindWay::HandOver, "Edit it in a new session", "The agent starts with an empty context.");
     } else if session.parent.is_none() && has_agent {
-        let cost = "The conversation before this prompt is sent with it, without tool output.";
-        offer(RewindWay::HandOver, "Edit it in a new session with the conversation so far", cost);
+        let cost = "Sends the conversation before this prompt with it, without tool output.";
+        offer(RewindWay::HandOver, "Edit it in a new session with this conversation", cost);
     }
     offer(RewindWay::Show, "Show it in the transcript", "");
-    body.push(files_words(state, key, id));
     state.modals.push(Modal::Choice(ChoiceDialog {
         title: "Go back to this prompt".to_owned(),
         body,

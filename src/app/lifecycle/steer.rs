@@ -12,7 +12,7 @@ use crate::model::{
 use super::{call, handover, prompt, shell, turn};
 use crate::app::session::{clear, messages, play, record, turns};
 use crate::app::state::texts;
-use crate::app::{Conn, Effect, Preparing, State, Turn};
+use crate::app::{Conn, Effect, Preparing, Session, State, Turn, UiRequest};
 
 /// Adds a queued prompt to the running turn.
 pub fn steer(state: &mut State, key: SessionKey, place: usize, fx: &mut Vec<Effect>) {
@@ -36,14 +36,43 @@ pub fn steer(state: &mut State, key: SessionKey, place: usize, fx: &mut Vec<Effe
     }
 }
 
-/// Sends a prompt whose files were read, if the turn is still running.
-pub(super) fn send(
+/// The files of a prompt were read.
+pub(in crate::app) fn on_prepared(
     state: &mut State,
     key: SessionKey,
-    text: String,
     prepared: PreparedPrompt,
+    now: Instant,
     fx: &mut Vec<Effect>,
 ) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if session.prompts.steering().is_none() {
+        turn::on_prepared(state, key, prepared, now, fx);
+        return;
+    }
+    let Some(Preparing { text, .. }) = session.prompts.take_preparing() else { return };
+    if prepared.problems.is_empty() {
+        send(state, key, text, prepared, fx);
+    } else {
+        if let Some(template) = prepared.unreviewed.map(Box::new).filter(|_| !state.setup.is_plain) {
+            state.ui_requests.push(UiRequest::ReviewTemplates(key, template));
+        }
+        call::flash(state, format!("Not sent. {}", prepared.problems.join(" ")), fx);
+    }
+    go_on(state, key, now, fx);
+}
+
+/// Sends the next prompt of the queue if the turn has ended while one was to be added to it.
+fn go_on(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
+    let goes_on = |session: &mut Session| {
+        session.prompts.steering().is_none() && session.prompts.take_send_when_ready()
+    };
+    if state.sessions.get_mut(&key).is_some_and(goes_on) {
+        turn::send_next(state, key, now, fx);
+    }
+}
+
+/// Sends a prompt whose files were read, if the turn is still running.
+fn send(state: &mut State, key: SessionKey, text: String, prepared: PreparedPrompt, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get(&key) else { return };
     if !matches!(session.turn, Turn::Running { .. }) {
         return;
@@ -91,8 +120,5 @@ pub(super) fn on_steered(
         let why = texts::error_text(&error);
         call::flash(state, format!("Not sent into the running turn: {why}"), fx);
     }
-    let goes_on = state.sessions.get_mut(&key).is_some_and(|session| session.prompts.take_send_when_ready());
-    if goes_on {
-        turn::send_next(state, key, now, fx);
-    }
+    go_on(state, key, now, fx);
 }

@@ -4,20 +4,22 @@
 //! Invariants: typed text is never lost; a cancelled turn is reported as cancelled whatever the agent responds; updates
 //! after the end do not start a turn; the queue continues automatically only after a successful end.
 
+mod summary;
+
 use crate::app::UiRequest;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::model::{
-    Call, CallError, ConnId, Cost, FaultKind, PreparedPrompt, Purpose, Record, Reply, SessionKey, Severity,
-    StopReason, ToolStatus, TurnOutcome, TurnUsage,
+    Call, CallError, ConnId, FaultKind, PreparedPrompt, Purpose, Record, Reply, SessionKey, Severity,
+    StopReason, ToolStatus, TurnUsage,
 };
 
-use super::{archive, asks, auth, call, conn, handover, late, open, prompt, shell, steer, tabs};
+use super::{archive, asks, auth, call, conn, handover, late, open, prompt, shell, tabs};
 use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{lookup, texts};
 use crate::app::{
-    Effect, FailedPrompt, Item, ItemBody, Preparing, Replay, Session, SessionPhase, State, TimerId, Turn,
-    TurnEnd, TurnSummary, UnseenKind, ViewCommand,
+    Effect, FailedPrompt, Preparing, Replay, Session, SessionPhase, State, TimerId, Turn, TurnEnd,
+    TurnSummary, UnseenKind, ViewCommand,
 };
 
 /// How a turn has ended.
@@ -246,7 +248,7 @@ fn begin_prepared(
         session.plan_fold = None;
     }
     replay_reconcile::settle(session, now);
-    session.cost_before = cost_so_far(session);
+    session.cost_before = summary::cost_so_far(session);
     turns::next_turn(session, now);
     let next = session.transcript.next_id();
     paging::on_pushed(session, next);
@@ -276,27 +278,16 @@ pub(in crate::app) fn on_prepared(
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(Preparing { text, shows_item, is_steer }) = session.prompts.take_preparing() else { return };
+    let Some(Preparing { text, shows_item, .. }) = session.prompts.take_preparing() else { return };
     if !prepared.problems.is_empty() {
         let mut problems = prepared.problems.join(" ");
-        if !is_steer {
-            prompt::give_back(state, key, text, fx);
-        }
+        prompt::give_back(state, key, text, fx);
         match prepared.unreviewed.map(Box::new) {
             Some(_) if state.setup.is_plain => problems += " Start parlor without --plain to review it.",
             Some(template) => state.ui_requests.push(UiRequest::ReviewTemplates(key, template)),
             None => {}
         }
         call::flash(state, format!("Not sent. {problems}"), fx);
-    } else if is_steer {
-        steer::send(state, key, text, prepared, fx);
-        // If the turn has ended meanwhile, the prompt is sent like the others.
-        let goes_on = |session: &mut Session| {
-            session.prompts.steering().is_none() && session.prompts.take_send_when_ready()
-        };
-        if state.sessions.get_mut(&key).is_some_and(goes_on) {
-            send_next(state, key, now, fx);
-        }
     } else if session.can_prompt() {
         begin_prepared(state, key, text, prepared, shows_item, now, fx);
     } else {
@@ -534,13 +525,13 @@ pub(in crate::app) fn end(
         Some(TurnEnd::Failed { error, .. }) => Some(UnseenKind::Failed(error.clone())),
         Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
     };
-    let cost = cost_of_turn(session);
+    let cost = summary::cost_of_turn(session);
     let summary = TurnSummary { took: Some(took), cost: cost.clone() };
-    record::note(session, Record::TurnEnded(outcome(item.as_ref(), session.turn_usage, took, cost)));
+    record::note(session, Record::TurnEnded(summary::outcome(item.as_ref(), session.turn_usage, took, cost)));
     turns::close_items(session, item, summary, now);
     if is_good && has_cleared {
         clear::mark(session);
-    } else if is_good && is_unanswered(session) {
+    } else if is_good && summary::is_unanswered(session) {
         // One agent ends its turn like this when its model fails.
         let title = "The agent returned an empty response.";
         call::notice(state, key, Severity::Info, title, None);
@@ -598,48 +589,4 @@ fn reopen(state: &mut State, key: SessionKey, has_new: bool, now: Instant, fx: &
         session.prompts.send_when_ready(has_new);
         open::open(state, key, now, fx);
     }
-}
-
-/// The end of a turn for the record.
-fn outcome(
-    end: Option<&TurnEnd>,
-    usage: Option<TurnUsage>,
-    took: Duration,
-    cost: Option<Cost>,
-) -> TurnOutcome {
-    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    match end.cloned() {
-        None => TurnOutcome::Stopped { reason: StopReason::EndTurn, usage, took_ms, cost },
-        Some(TurnEnd::Stopped { reason, usage, .. }) => TurnOutcome::Stopped { reason, usage, took_ms, cost },
-        Some(TurnEnd::Failed { error, fault }) => TurnOutcome::Failed { error, fault, took_ms, cost },
-        Some(TurnEnd::AgentDied { cause, stderr_tail }) => {
-            TurnOutcome::AgentDied { cause, stderr_tail, took_ms, cost }
-        }
-    }
-}
-
-/// The session's cost before a turn; 0 before its first turn.
-fn cost_so_far(session: &Session) -> Option<Cost> {
-    match &session.usage {
-        Some(usage) => usage.cost.clone(),
-        None if session.turn_count == 0 => Some(Cost { amount: 0.0, currency: String::new() }),
-        None => None,
-    }
-}
-
-/// The cost of the turn that ends. Agents report the cost of the session so far.
-fn cost_of_turn(session: &mut Session) -> Option<Cost> {
-    let before = session.cost_before.take()?;
-    let now = session.usage.as_ref()?.cost.as_ref()?;
-    let is_same_unit = before.currency.is_empty() || before.currency == now.currency;
-    let amount = now.amount - before.amount;
-    (is_same_unit && amount > 0.0).then(|| Cost { amount, currency: now.currency.clone() })
-}
-
-/// Whether nothing visible followed the prompt.
-fn is_unanswered(session: &Session) -> bool {
-    let is_typed = |item: &Item| matches!(&item.body, ItemBody::Tool(call) if call.is_typed());
-    let mut items = session.transcript.items().iter().rev();
-    let last = items.find(|item| !item.is_hidden() && !is_typed(item));
-    matches!(last.map(|item| &item.body), Some(ItemBody::Message(message)) if message.is_local)
 }

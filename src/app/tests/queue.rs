@@ -172,7 +172,7 @@ fn queued_prompts_of_a_closed_session_are_on_hold_when_it_is_opened_again() {
             Note::Draft(draft) => kept.draft.clone_from(draft),
             Note::Queue(queue) => kept.queue.clone_from(queue),
             Note::Event { turn, record } => {
-                kept.events.push(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() })
+                kept.events.push(RecordedEvent { at_ms: 0, turn: *turn, record: (**record).clone() });
             }
             _ => {}
         }

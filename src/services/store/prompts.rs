@@ -142,6 +142,11 @@ impl PromptIndex {
                 break;
             }
         }
+        // A text is listed once, with the latest session that it was sent in.
+        let mut sent: HashMap<&str, &Prompt> = HashMap::new();
+        for (_, prompt) in found.iter().filter(|(_, prompt)| prompt.source.is_some()) {
+            sent.entry(&prompt.text).or_insert(prompt);
+        }
         let mut seen = std::collections::HashSet::new();
         found.retain(|(_, prompt)| seen.insert(&prompt.text));
         let (now_ms, mut bytes) = (unix_ms(), 0);
@@ -149,19 +154,22 @@ impl PromptIndex {
             bytes += prompt.text.len();
             bytes <= MAX_FOUND_BYTES || bytes == prompt.text.len()
         });
-        let shown = shown.map(|(_, prompt)| self.found(prompt, now_ms)).collect();
+        let origin = |prompt: &Prompt| sent.get(&*prompt.text).copied();
+        let shown =
+            shown.map(|(_, prompt)| self.found(prompt, origin(prompt).unwrap_or(prompt), now_ms)).collect();
         (shown, found.len())
     }
 
-    fn found(&self, prompt: &Prompt, now_ms: i64) -> FoundPrompt {
-        let source = prompt.source.and_then(|(session, seq)| {
+    /// A prompt with its time, and the folder and session of the same text.
+    fn found(&self, prompt: &Prompt, origin: &Prompt, now_ms: i64) -> FoundPrompt {
+        let source = origin.source.and_then(|(session, seq)| {
             let of = self.sessions.get(&session)?;
             let (uid, agent, name) = (of.uid.clone(), of.agent.clone(), of.name.clone());
             Some(PromptSource { uid, agent, name, seq })
         });
         FoundPrompt {
             text: prompt.text.to_string(),
-            folder: PathBuf::from(&*prompt.folder),
+            folder: PathBuf::from(&*origin.folder),
             when: when::ago(prompt.at_ms, now_ms),
             source,
         }

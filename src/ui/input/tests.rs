@@ -386,6 +386,77 @@ fn selection_omits_line_wraps_and_symbols() {
 }
 
 #[test]
+fn a_wrapped_url_is_copied_without_line_breaks_and_padding() {
+    let mut rig = Rig::new(fixture::streaming());
+    let url = format!("https://example.org/{}end", "part-of-a-path/".repeat(12));
+    rig.stage.session(|session| {
+        let body = session.transcript.items()[1].body.clone();
+        let id = session.transcript.push(1, body);
+        session.transcript.edit(id, |item| {
+            if let crate::app::ItemBody::Message(message) = &mut item.body {
+                message.parts = vec![crate::app::MessagePart::Text(url.clone())];
+            }
+        });
+    });
+    rig.draw();
+    assert!(!rig.shown.contains(&url), "it is wrapped: {}", rig.shown);
+    rig.drag("https://example.org", "/end");
+    assert_eq!(rig.selected(), Some(url));
+}
+
+#[test]
+fn typing_does_not_move_a_scrolled_view() {
+    let mut rig = Rig::new(fixture::ready());
+    rig.stage.session(|session| {
+        let body = |text: String| {
+            crate::app::ItemBody::Message(crate::app::Message {
+                role: crate::model::Role::Agent,
+                message: None,
+                parts: vec![crate::app::MessagePart::Text(text)],
+                is_open: false,
+                began: std::time::Instant::now(),
+                took: None,
+                is_local: false,
+            })
+        };
+        for number in 0..60 {
+            session.transcript.push(1, body(format!("paragraph {number}")));
+        }
+    });
+    rig.draw();
+    rig.view.apply(crate::app::ViewCommand::ScrollPages(-1));
+    rig.draw();
+    let above = |rig: &Rig| rig.shown.lines().skip(2).take(14).map(str::to_owned).collect::<Vec<_>>();
+    let before = above(&rig);
+    assert!(before.iter().any(|row| row.contains("paragraph")), "{before:#?}");
+    for letter in "a few words".chars() {
+        for event in rig.key(KeyCode::Char(letter)) {
+            for effect in crate::app::update(&mut rig.stage.state, event, rig.stage.now) {
+                if let crate::app::Effect::View(command) = effect {
+                    rig.view.apply(command);
+                }
+            }
+        }
+        rig.draw();
+        assert_eq!(above(&rig), before, "after {letter:?}");
+    }
+    assert!(rig.shown.contains("a few words"), "{}", rig.shown);
+}
+
+#[test]
+fn views_of_closed_sessions_are_not_retained() {
+    let mut rig = Rig::new(fixture::streaming());
+    let first = rig.stage.state.active;
+    let second = rig.stage.state.add_session();
+    rig.stage.state.active = second;
+    rig.draw();
+    assert_eq!(rig.view.transcripts.len(), 2);
+    rig.stage.state.sessions.remove(&first);
+    rig.draw();
+    assert_eq!(rig.view.transcripts.keys().copied().collect::<Vec<_>>(), [second]);
+}
+
+#[test]
 fn double_click_selects_a_word_and_triple_click_a_line() {
     let mut rig = Rig::new(fixture::streaming());
     let down = MouseEventKind::Down(MouseButton::Left);

@@ -240,7 +240,13 @@ fn counts_of(diffs: &[Diff]) -> (usize, usize) {
 
 /// In the inbox, Escape returns to the list.
 fn escape_means(scene: &FrameContext) -> &'static str {
-    if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) { "back" } else { "reject" }
+    if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) {
+        "back"
+    } else if scene.session.prompts.editing().is_some() && dialogs::is_beside_draft(scene.state) {
+        "discard edit"
+    } else {
+        "reject"
+    }
 }
 
 /// The cache key of the body.

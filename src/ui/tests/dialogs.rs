@@ -4,7 +4,8 @@ use ratatui::style::Modifier;
 
 use super::fixture::*;
 use crate::app::{
-    Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, PickerValue, ThemeInfo, update,
+    Event, InboxDialog, LineDialog, LineInput, LinePurpose, Modal, PickerValue, ThemeInfo, ViewCommand,
+    update,
 };
 use crate::model::{Action, ConnId, ItemId};
 use crate::ui::event_after_frame;
@@ -174,4 +175,24 @@ fn a_copied_install_command_is_confirmed_in_the_list() {
     stage.state.flash = Some("Copied the command.".into());
     assert!(shown(&stage).contains("Copied the command."), "{}", shown(&stage));
     assert!(!shown(&stage).contains("Others can be added"));
+}
+
+#[test]
+fn a_dialog_taller_than_the_screen_scrolls_and_keeps_its_answers_visible() {
+    let mut stage = choice();
+    if let Some(Modal::Choice(dialog)) = stage.state.modals.last_mut() {
+        dialog.body = (0..60).map(|number| format!("Sentence {number}.")).collect();
+    }
+    for size in SIZES {
+        let mut view = stage.view();
+        let answers = ["Wait", "End the agent's process", "Start it again and resume"];
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..60 {
+            let shown = text(&stage.draw(&mut view, &theme("dark"), size));
+            assert!(answers.iter().all(|answer| shown.contains(answer)), "{shown}");
+            seen.extend((0..60).filter(|number| shown.contains(&format!("Sentence {number}."))));
+            view.apply(ViewCommand::ScrollDialog(1));
+        }
+        assert_eq!(seen.len(), 60, "all of the text can be read at {size:?}");
+    }
 }

@@ -150,6 +150,53 @@ fn long_commands_leave_the_rejection_visible() {
 }
 
 #[test]
+fn a_command_that_begins_with_a_comment_is_shown_in_full_before_it_is_allowed() {
+    let line = "# Lists the files.\nls\n# Nothing else.\nrm -rf target".to_owned();
+    let command = crate::model::TerminalCommand { command: line, ..crate::model::TerminalCommand::default() };
+    let stage =
+        stage_with(crate::model::AgentRequest::TerminalCreate { session: Some("s-1".into()), command });
+    let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 40)));
+    for part in ["# Lists the files.", "# Nothing else.", "rm -rf target"] {
+        assert!(shown.contains(part), "{part:?} is missing in:\n{shown}");
+    }
+}
+
+#[test]
+fn always_is_offered_however_long_the_path_of_a_file_is() {
+    let path: std::path::PathBuf = format!("/srv/{}/notes.txt", "very-long-folder/".repeat(40)).into();
+    let mut stage = stage_with(crate::model::AgentRequest::ReadFile {
+        session: Some("s-1".into()),
+        path: path.clone(),
+        line: None,
+        limit: None,
+    });
+    let job = crate::model::FileJob {
+        conn: crate::model::ConnId(1),
+        ask: crate::model::AskId(7),
+        path: path.clone(),
+        roots: Vec::new(),
+        policy: std::sync::Arc::default(),
+        allowed: None,
+        missing_reads_empty: false,
+        op: crate::model::FileOp::Read { line: None, limit: None },
+    };
+    let asked = crate::model::AskedFile {
+        access: crate::model::Access::Read { path },
+        facts: crate::model::Facts { is_inside: false, protection: None, is_covered: false },
+        why: crate::model::AskReason::Outside,
+        change: None,
+    };
+    let event = crate::model::ServiceEvent::FileAsks { job, asked: Box::new(asked) };
+    crate::app::update(&mut stage.state, crate::app::Event::Service(event), stage.now);
+    for size in [(40, 20), (80, 24), (120, 40)] {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        for answer in ["Allow once", "2  Allow reads", "3  Always allow", "Refuse"] {
+            assert!(shown.contains(answer), "{answer:?} is missing at {size:?} in:\n{shown}");
+        }
+    }
+}
+
+#[test]
 fn write_confirmation_shows_the_change_and_the_resolved_path() {
     let mut stage = stage_with(crate::model::AgentRequest::WriteFile {
         session: Some("s-1".into()),

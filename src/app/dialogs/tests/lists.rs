@@ -108,6 +108,17 @@ fn escape_and_ctrl_c_discard_an_edit_but_keep_its_text_in_the_history() {
 }
 
 #[test]
+fn escape_beside_a_request_discards_the_edit_and_rejects_nothing() {
+    let mut rig = rig_with_queue(&["a"]);
+    rig.act(Action::Edit);
+    rig.ask_permission(1, &[crate::model::PermissionKind::RejectOnce]);
+    rig.act(Action::Escape);
+    assert_eq!((rig.session().edited_prompt(), rig.open_asks()), (None, vec![1]));
+    rig.act(Action::Escape);
+    assert_eq!(rig.open_asks(), [0; 0]);
+}
+
+#[test]
 fn an_empty_edit_removes_the_prompt() {
     let mut rig = rig_with_queue(&["a", "b"]);
     rig.run_turn().act(Action::Edit);

@@ -58,9 +58,9 @@ fn escape_twice_lists_the_prompts_and_one_is_edited_here() {
     assert_eq!((rig.shown(), rig.marked()), (vec!["first", "second", "third"], "third"));
     rig.act(Action::Up);
     rig.act(Action::Accept);
-    assert!(body(&rig).contains("Sends it as a new prompt. The agent keeps its context"), "{}", body(&rig));
+    assert!(body(&rig).contains("Sends a new prompt. The agent keeps its context."), "{}", body(&rig));
     assert!(
-        body(&rig).ends_with("Files that were changed since then are not reverted: src/a.rs."),
+        body(&rig).contains("Files that were changed since then are not reverted: src/a.rs."),
         "{}",
         body(&rig)
     );
@@ -89,7 +89,7 @@ fn files_changed_before_the_prompt_are_not_named() {
     let (mut rig, _) = rig();
     open(&mut rig);
     rig.act(Action::Accept);
-    assert!(body(&rig).ends_with("Files that were changed since then are not reverted."), "{}", body(&rig));
+    assert!(body(&rig).contains("Files that were changed since then are not reverted.\n"), "{}", body(&rig));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn only_forks_that_the_agent_can_make_are_offered() {
     rig.act(Action::Accept);
     let whole = [RewindWay::Edit, RewindWay::Fork(None), RewindWay::HandOver, RewindWay::Show];
     assert_eq!(ways(&rig), whole);
-    assert!(body(&rig).contains("The agent can only copy the whole session"));
+    assert!(body(&rig).contains("The agent cannot copy only a part."));
     rig.act(Action::Escape);
 
     let can = |rig: &mut Rig, fork, at_turn| {

@@ -118,6 +118,16 @@ fn esc_waits_for_the_rest_of_a_sequence() {
 }
 
 #[test]
+fn text_that_an_input_method_sends_right_after_an_escape_is_not_an_escape_key() {
+    for text in ["あ", "中文", "é", "a"] {
+        let events = decoded(&[format!("\x1b{text}").as_bytes()]);
+        assert!(!events.contains(&key(KeyCode::Esc, KeyModifiers::NONE)), "{text}: {events:?}");
+        let events = decoded(&[b"\x1b", text.as_bytes()]);
+        assert!(!events.contains(&key(KeyCode::Esc, KeyModifiers::NONE)), "{text} in two reads: {events:?}");
+    }
+}
+
+#[test]
 fn pastes_do_not_depend_on_the_reads() {
     let paste = || TtyEvent::Input(Event::Paste("a\nb \u{1b}[A".to_owned()));
     assert_eq!(decoded(&[b"\x1b[200~a\nb \x1b[A\x1b[201~x"]), [vec![paste()], letters("x")].concat());

@@ -45,6 +45,16 @@ fn prompts_of_sessions_and_folders_are_merged_latest_first() {
 }
 
 #[test]
+fn a_prompt_that_was_not_sent_here_names_the_session_it_was_sent_in() {
+    let (_dir, store) = store();
+    let uid = record(&store, vec![head_in("/one"), prompt(1, "fix the till"), ended(1)]);
+    store.with(|conn| folders::insert_prompt(conn, "/two", "fix the till", i64::MAX)).unwrap();
+    let all = search(&store, "", None);
+    assert_eq!((all.len(), all[0].source.as_ref().unwrap().uid.as_str()), (1, uid.as_str()));
+    assert_eq!(search(&store, "", Some("/two"))[0].source, None);
+}
+
+#[test]
 fn words_are_found_anywhere_and_letters_only_if_there_are_no_words() {
     let (_dir, store) = store();
     for text in ["deploy the server", "render the second row", "server: deploy it", "xyz"] {

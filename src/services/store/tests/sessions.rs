@@ -281,3 +281,20 @@ fn the_tabs_of_the_last_run_are_found_also_after_a_crash() {
         assert_eq!(names(&third), [("before".to_owned(), true)]);
     }
 }
+
+#[test]
+fn a_title_survives_a_long_session() {
+    let (_dir, store) = store();
+    let Note::Head(mut titled) = head("s1") else { unreachable!("a head") };
+    (titled.title, titled.has_own_title) = (Some("The till".to_owned()), true);
+    let mut notes = vec![Note::Head(titled), prompt(1, "first")];
+    for turn in 2..2_000 {
+        notes.extend([prompt(turn, "more"), says(turn, &"word ".repeat(100)), ended(turn)]);
+    }
+    let uid = record(&store, notes);
+    let row = store.find(&uid).unwrap();
+    assert_eq!((row.name(), row.has_own_title), ("The till", true));
+    let kept = store.reopen(&uid).unwrap();
+    assert!(kept.left_out_count > 0, "only the end is loaded");
+    assert_eq!((kept.head.title.as_deref(), kept.head.has_own_title), (Some("The till"), true));
+}

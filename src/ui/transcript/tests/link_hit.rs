@@ -28,3 +28,18 @@ fn text_under_the_mouse_resolves_to_its_target() {
     assert_eq!(view.target_at(Position::new(0, 0)), None);
     assert_eq!(view.target_at(Position::new(49, 9)), None);
 }
+
+#[test]
+fn a_wrapped_url_is_opened_and_copied_as_a_whole() {
+    let url = format!("https://example.org/{}end", "part-of-a-path/".repeat(10));
+    let mut session = session();
+    push(&mut session, message(Role::Agent, &url));
+    let mut view = TranscriptView::default();
+    let rows = rows_of(&render(&session, &mut view, 50, 12));
+    let shown: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].contains("part-of")).collect();
+    assert!(shown.len() > 2, "{rows:#?}");
+    for y in &shown {
+        let place = Position::new(8, u16::try_from(*y).unwrap());
+        assert_eq!(view.target_at(place), Some(Target::Url(url.clone())), "row {y}: {rows:#?}");
+    }
+}
