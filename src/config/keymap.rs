@@ -11,6 +11,7 @@ pub mod actions;
 pub mod chord;
 mod merge;
 pub mod sequence;
+pub mod typed;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;

@@ -106,6 +106,7 @@ impl AccessRecord {
         match (self.outcome, &self.error) {
             (AccessOutcome::Refused(by), _) => format!("{undone}{size}, {}", by.words()),
             (AccessOutcome::Allowed(by), Some(error)) => format!("{undone}: {error} ({})", by.words()),
+            (AccessOutcome::Allowed(by), None) if self.is_typed() => by.words().to_owned(),
             (AccessOutcome::Allowed(by), None) => format!("{done} by parlor{size}, {}", by.words()),
         }
     }

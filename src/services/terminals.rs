@@ -96,7 +96,7 @@ enum Owner {
 impl Terminals {
     /// Creates terminals that report events to `out`.
     pub fn new(out: UnboundedSender<ServiceEvent>) -> Self {
-        Self::with_shell(out, std::env::var_os("SHELL").unwrap_or_default().into())
+        Self::with_shell(out, start::user_shell())
     }
 
     /// The same with this shell for the user's commands.

@@ -11,7 +11,6 @@
 //! does not continue a sequence is typed if the focus is on a text.
 
 mod mouse;
-mod typed_keys;
 
 use std::time::Instant;
 
@@ -21,7 +20,7 @@ use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, FieldState, Modal, OpenRequestKind, State};
 use crate::config::keymap::chord::Chord;
 use crate::config::keymap::sequence::label;
-use crate::config::keymap::{Context, Keymap, Lookup};
+use crate::config::keymap::{Context, Keymap, Lookup, typed};
 use crate::escape;
 use crate::model::{Action, Attachment, FieldKind, LineEdit, TerminalInput, dropped_paths};
 
@@ -151,7 +150,7 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
         Focus::Main => on_main_key(key, action, context, state, view, keymap),
         Focus::Terminal => match action {
             Some(action) => vec![Event::Act(action)],
-            None => typed_keys::encode(key).map(Event::TypeIn).into_iter().collect(),
+            None => typed::encode(key).map(Event::TypeIn).into_iter().collect(),
         },
         Focus::Browse => match action {
             Some(Action::OpenGap) => open_gap(state, view),

@@ -37,6 +37,7 @@ pub fn is_allowed_during_request(action: Action) -> bool {
             | Action::OpenQueue
             | Action::NewSession
             | Action::OpenAttention
+            | Action::TypeIntoTerminal
     )
 }
 

@@ -5,11 +5,12 @@
 //! user still apply.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Component, Path};
 use std::time::Duration;
 
 use super::{common_dir_of, git_dir_of, read_text};
+use crate::private;
 use crate::program::{Start, StartedBy};
 use crate::services::process;
 
@@ -93,19 +94,19 @@ pub fn changes(folder: &Path) -> Result<Option<Changes>, String> {
 
 /// A repository without objects and with a default configuration, at this commit.
 fn own_repository(commit: Option<&str>) -> io::Result<tempfile::TempDir> {
-    let own = tempfile::tempdir()?;
+    let own = private::temporary_folder()?;
     for folder in ["objects", "refs"] {
-        fs::create_dir(own.path().join(folder))?;
+        private::make_own_folder(&own.path().join(folder))?;
     }
     let head = commit.map_or_else(|| "ref: refs/heads/main\n".to_owned(), |commit| format!("{commit}\n"));
-    fs::write(own.path().join("HEAD"), head)?;
+    private::create_new(&own.path().join("HEAD"))?.write_all(head.as_bytes())?;
     let format = match commit {
         Some(commit) if commit.len() == 64 => {
             "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = sha256\n"
         }
         _ => "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
     };
-    fs::write(own.path().join("config"), format)?;
+    private::create_new(&own.path().join("config"))?.write_all(format.as_bytes())?;
     Ok(own)
 }
 

@@ -132,3 +132,8 @@ fn shell() -> String {
         })
         .unwrap_or_else(|| PLAIN_SHELL.to_owned())
 }
+
+/// The shell that the user has chosen, of any kind; empty if there is none.
+pub(super) fn user_shell() -> PathBuf {
+    std::env::var_os("SHELL").unwrap_or_default().into()
+}

@@ -1,12 +1,12 @@
 //! The bytes that a terminal sends for a key, for commands that the user types into.
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::config::keymap::chord::Chord;
+use super::chord::Chord;
 use crate::model::TerminalInput;
 
 /// The input of a key; `None` if terminals send nothing for it.
-pub(super) fn encode(key: &KeyEvent) -> Option<TerminalInput> {
+pub fn encode(key: &KeyEvent) -> Option<TerminalInput> {
     let modifiers = key.modifiers & (KeyModifiers::SHIFT | KeyModifiers::ALT | KeyModifiers::CONTROL);
     let code = |text: &str| Some(TerminalInput::Bytes(text.as_bytes().to_vec()));
     // Source: xterm, ctlseqs: "Modified Keys".
