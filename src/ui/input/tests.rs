@@ -417,6 +417,7 @@ fn typing_does_not_move_a_scrolled_view() {
                 began: std::time::Instant::now(),
                 took: None,
                 is_local: false,
+                pasted: Vec::new(),
             })
         };
         for number in 0..60 {
