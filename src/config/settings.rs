@@ -308,7 +308,7 @@ pub const SETTINGS: &[Setting] = &[
         PERMISSIONS,
         Flag,
         policy.command_input,
-        "Type into the commands of agents; a command that reads input then waits for you"
+        "Allow typing into the commands of agents, whose input is empty otherwise"
     ),
     Setting {
         is_plain: false,

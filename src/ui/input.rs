@@ -14,7 +14,7 @@ mod mouse;
 
 use std::time::Instant;
 
-use ratatui::crossterm::event::{Event as Terminal, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::app::dialogs::{self, Focus};
 use crate::app::{Event, FieldState, Modal, OpenRequestKind, State};
@@ -174,14 +174,10 @@ fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec
         VimKey::History { is_up: false } => vec![Event::Act(Action::HistoryNext)],
         VimKey::Copy(text) => vec![edited, Event::Copy(text)],
         // Escape closes the completions, too. Nothing else must be closed by it.
-        VimKey::Done
-            if key.code == KeyCode::Esc
-                && dialogs::focus(state) == Focus::Main
-                && !dialogs::completions(state).is_empty() =>
-        {
+        VimKey::Escape if dialogs::focus(state) == Focus::Main && !dialogs::completions(state).is_empty() => {
             vec![edited, Event::Act(Action::Escape)]
         }
-        VimKey::Done => vec![edited],
+        VimKey::Done | VimKey::Escape => vec![edited],
     })
 }
 

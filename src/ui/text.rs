@@ -37,6 +37,16 @@ pub const TAB_COLS: usize = 4;
 /// Distance of a terminal's tab stops, in columns.
 pub const TERMINAL_TAB_COLS: usize = 8;
 
+/// The start of the character at a position in bytes, or the position itself if it is a boundary.
+pub fn boundary_before(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// The end of the character at a position in bytes, or the position itself if it is a boundary.
+pub fn boundary_after(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+}
+
 /// Writes text to a limited number of cells, as [`Buffer::set_stringn`] does, and returns the column after
 /// it. Has a fast path for characters of one cell, because segmenting graphemes would be a third of the cost
 /// of a frame.

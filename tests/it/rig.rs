@@ -159,7 +159,7 @@ impl Rig {
                 Effect::StopTimer(id) => self.clock.stop(id),
                 // Without a view, the draft is set directly.
                 Effect::View(ViewCommand::SetDraft(text) | ViewCommand::ShowDraft(_, text)) => {
-                    self.apply(Event::Draft(text))
+                    self.apply(Event::Draft(text));
                 }
                 other => {
                     let runtime = self.runtime.as_ref().unwrap();

@@ -9,6 +9,7 @@ use crate::app::lifecycle::operations;
 use crate::app::{Effect, Session, SessionPhase, State, ViewCommand};
 use crate::model::{Action, SessionKey, TemplateSource};
 
+use super::draft::leave_history;
 pub use super::draft::set_draft;
 use super::{grace, items, mentions, moved, obstacle, picker, pickers, queue, say, slash, templates};
 use crate::app::state::commands::OWN_PREFIX;
@@ -185,15 +186,6 @@ fn stash(state: &mut State, fx: &mut Vec<Effect>) {
     }
     set_draft(state, String::new(), fx);
     say(state, "Prompt stashed. It is restored after the next prompt.", fx);
-}
-
-/// Replaces the draft with an earlier prompt, as an edit that can be undone, and adds the old draft to the history.
-pub fn recall(state: &mut State, text: String, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&state.active) else { return };
-    leave_history(session, fx);
-    let draft = std::mem::take(&mut session.draft);
-    operations::remember(session, &draft, fx);
-    set_draft(state, text, fx);
 }
 
 /// Replaces the draft that was opened in an editor. If it has changed since then, that text is added to the history.
@@ -455,13 +447,6 @@ fn history_next(state: &mut State, fx: &mut Vec<Effect>) {
 
 fn from_end(session: &Session, index: usize) -> Option<&String> {
     session.history.iter().nth_back(index)
-}
-
-/// Stops browsing the history, and adds the draft from before to it.
-fn leave_history(session: &mut Session, fx: &mut Vec<Effect>) {
-    session.history_index = None;
-    let stash = std::mem::take(&mut session.history_stash);
-    operations::remember(session, &stash, fx);
 }
 
 /// The typed part of a command's name, if the draft is a slash and one word.

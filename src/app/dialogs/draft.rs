@@ -1,6 +1,7 @@
 //! Replaces the draft in the state and in the view.
 
-use crate::app::{Effect, State, ViewCommand};
+use crate::app::lifecycle::operations;
+use crate::app::{Effect, Session, State, ViewCommand};
 
 /// Replaces the draft.
 pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
@@ -16,4 +17,20 @@ pub fn set_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
 pub fn restore(state: &mut State, fx: &mut Vec<Effect>) {
     let draft = state.active_session().map(|session| session.draft.clone()).unwrap_or_default();
     set_draft(state, draft, fx);
+}
+
+/// Replaces the draft with an earlier prompt, as an edit that can be undone, and adds the old draft to the history.
+pub fn recall(state: &mut State, text: String, fx: &mut Vec<Effect>) {
+    let Some(session) = state.sessions.get_mut(&state.active) else { return };
+    leave_history(session, fx);
+    let draft = std::mem::take(&mut session.draft);
+    operations::remember(session, &draft, fx);
+    set_draft(state, text, fx);
+}
+
+/// Stops browsing the history, and adds the draft from before to it.
+pub(super) fn leave_history(session: &mut Session, fx: &mut Vec<Effect>) {
+    session.history_index = None;
+    let stash = std::mem::take(&mut session.history_stash);
+    operations::remember(session, &stash, fx);
 }

@@ -10,8 +10,8 @@ use crate::model::{
 };
 
 use super::{
-    composer, copy, history, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers,
-    rewind, rows, say, settings, stack, tabs,
+    copy, draft, history, jump, line_dialog, moved, on_command, on_open, picker, pickers, providers, rewind,
+    rows, say, settings, stack, tabs,
 };
 
 /// Rows moved by a page key.
@@ -146,7 +146,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
                 operations::hand_over(state, key, spec, now, fx);
             }
         }
-        (_, PickerValue::Prompt(prompt)) => composer::recall(state, prompt.text, fx),
+        (_, PickerValue::Prompt(prompt)) => draft::recall(state, prompt.text, fx),
         (PickerKind::Grant, PickerValue::Id(id)) => {
             operations::revoke(state, &id, fx);
             say(state, "Permission revoked.", fx);

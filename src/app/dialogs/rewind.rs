@@ -14,7 +14,7 @@ use crate::app::{
 };
 use crate::model::{Action, Attachment, ItemId, SessionKey};
 
-use super::{composer, jump};
+use super::{draft, jump};
 
 /// Maximum number of changed files that are named.
 const MOST_FILES: usize = 4;
@@ -92,12 +92,12 @@ pub fn go_back(
     }
     match way {
         RewindWay::Show => return jump::go_to(state, id, fx),
-        RewindWay::Edit => return composer::recall(state, prompt, fx),
+        RewindWay::Edit => return draft::recall(state, prompt, fx),
         RewindWay::Fork(turn) => operations::fork_session(state, key, turn, now, fx),
         RewindWay::HandOver => operations::hand_over_before(state, key, id, now, fx),
     }
     if state.active != key {
-        composer::set_draft(state, prompt, fx);
+        draft::set_draft(state, prompt, fx);
     }
 }
 

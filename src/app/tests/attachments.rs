@@ -90,11 +90,11 @@ fn the_record_restores_the_folded_text() {
     let mut app = TestApp::ready();
     app.submit(&format!("see {}.", pasted().label()));
     app.service(ServiceEvent::PromptPrepared(KEY, Box::new(prepared())));
-    let records = app.kept.iter().filter_map(|note| match note {
+    let mut records = app.kept.iter().filter_map(|note| match note {
         Note::Event { record, .. } if matches!(**record, Record::Prompt { .. }) => Some((**record).clone()),
         _ => None,
     });
-    let record = records.rev().next().unwrap();
+    let record = records.next_back().unwrap();
     let expected = Record::Prompt {
         text: "see one\ntwo\nthree.".into(),
         is_again: false,

@@ -128,12 +128,11 @@ impl Composer {
                 self.area = text_area(text.split('\n').map(str::to_owned).collect());
             }
         }
-        match jump(text, at) {
-            Some(jump) => self.area.move_cursor(jump),
-            None => {
-                self.area.move_cursor(CursorMove::Bottom);
-                self.area.move_cursor(CursorMove::End);
-            }
+        if let Some(jump) = jump(text, at) {
+            self.area.move_cursor(jump);
+        } else {
+            self.area.move_cursor(CursorMove::Bottom);
+            self.area.move_cursor(CursorMove::End);
         }
     }
 

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use crate::ui::text::{boundary_after, boundary_before};
+
 /// Maximum number of steps, and of bytes in them.
 const MOST_STEPS: usize = 500;
 const MOST_BYTES: usize = 8 << 20;
@@ -43,6 +45,7 @@ pub(super) struct Restored {
 }
 
 impl History {
+    /// A history that begins with this text.
     pub fn new(text: &str) -> Self {
         Self { text: text.to_owned(), at: text.len(), ..Self::default() }
     }
@@ -132,12 +135,12 @@ pub(super) fn difference(old: &str, new: &str) -> Option<(Range<usize>, Range<us
         return None;
     }
     let same = old.bytes().zip(new.bytes()).take_while(|(old, new)| old == new).count();
-    let start = old.floor_char_boundary(same).min(new.floor_char_boundary(same));
+    let start = boundary_before(old, same).min(boundary_before(new, same));
     let most = (old.len() - start).min(new.len() - start);
     let same =
         old.bytes().rev().zip(new.bytes().rev()).take(most).take_while(|(old, new)| old == new).count();
-    let end = old.ceil_char_boundary(old.len() - same);
-    let same = (old.len() - end).min(new.len() - new.ceil_char_boundary(new.len() - same));
+    let end = boundary_after(old, old.len() - same);
+    let same = (old.len() - end).min(new.len() - boundary_after(new, new.len() - same));
     Some((start..old.len() - same, start..new.len() - same))
 }
 

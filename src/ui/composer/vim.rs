@@ -30,6 +30,7 @@ const BACKSPACE: char = '\u{8}';
 /// Maximum size of text that is inserted with a count.
 const MOST_REPEATED_BYTES: usize = 1 << 20;
 
+/// The mode, which decides what a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     Normal,
@@ -56,6 +57,7 @@ pub enum Reply {
     Copy(String),
 }
 
+/// The state of vim keys besides the text.
 #[derive(Debug, Clone, Default)]
 pub struct Vim {
     mode: Mode,
@@ -104,6 +106,7 @@ struct Inserting {
 }
 
 impl Vim {
+    /// The current mode.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -113,10 +116,12 @@ impl Vim {
         &self.pending
     }
 
+    /// The position of the cursor before the current change, which undo restores.
     pub fn undo_at(&self) -> usize {
         self.undo_at
     }
 
+    /// Whether text is being selected.
     pub fn is_visual(&self) -> bool {
         matches!(self.mode, Mode::Visual | Mode::VisualLine)
     }
@@ -205,7 +210,7 @@ impl Vim {
                     Start::Here => text.at,
                     Start::After if text.is_line_end(text.at) => text.at,
                     Start::After => text.after(text.at),
-                    Start::LineStart => text.first_nonblank(text.at),
+                    Start::FirstNonBlank => text.first_nonblank(text.at),
                     Start::LineEnd => text.line_end(text.at),
                     Start::LastInsert => text.floor(self.last_insert.min(text.text.len())),
                     Start::LineBelow | Start::LineAbove => {

@@ -29,6 +29,8 @@ pub enum CursorShape {
 pub(in crate::ui) enum VimKey {
     /// The text may have changed.
     Done,
+    /// The same, by Escape.
+    Escape,
     /// The cursor is in the first or last line already: for the prompt history.
     History {
         is_up: bool,
@@ -106,6 +108,7 @@ impl Composer {
         Some(match reply {
             Reply::Edge { is_up } => VimKey::History { is_up },
             Reply::Copy(text) => VimKey::Copy(text),
+            _ if key == ESCAPE => VimKey::Escape,
             _ => VimKey::Done,
         })
     }

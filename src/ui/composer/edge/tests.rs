@@ -93,7 +93,10 @@ fn a_scrolled_draft_says_how_many_lines_are_hidden() {
     stage.session(|session| session.draft = draft);
     for size in [(40, 12), (80, 24), (120, 40)] {
         let rows = shown(&stage, size);
-        let height = rows.lines().filter(|row| row.contains("line ")).count();
+        let height = {
+            let texts = rows.lines().map(|row| row.trim_start_matches([' ', '›']));
+            texts.filter(|text| text.starts_with("line ")).count()
+        };
         assert!(rows.contains(&format!(" {} lines above ─", 30 - height)), "{rows}");
         let first = rows.lines().find(|row| row.contains("› line ")).expect(&rows);
         assert!(first.ends_with(&format!("line {}", 30 - height + 1)), "{rows}");

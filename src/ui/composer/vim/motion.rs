@@ -195,6 +195,7 @@ pub fn word(text: &mut Text, times: usize, is_big: bool, operates: bool) {
     }
 }
 
+/// Moves the cursor to starts of words before it. Returns whether it moved.
 pub fn word_back(text: &mut Text, times: usize, is_big: bool) -> bool {
     'words: for _ in 0..times {
         if text.back() == Step::Stuck {

@@ -43,16 +43,15 @@ fn word(
         at
     };
     let is_blank = |at: usize| text.class(at, is_big) == BLANK;
-    let (mut start, mut stop) = match selected {
-        Some(selected) => (selected.start, selected.end),
-        None => {
-            let class = text.class(text.at, is_big);
-            let mut start = text.at;
-            while start > line && text.class(text.before(start), is_big) == class {
-                start = text.before(start);
-            }
-            (start, start)
+    let (mut start, mut stop) = if let Some(selected) = selected {
+        (selected.start, selected.end)
+    } else {
+        let class = text.class(text.at, is_big);
+        let mut start = text.at;
+        while start > line && text.class(text.before(start), is_big) == class {
+            start = text.before(start);
         }
+        (start, start)
     };
     let mut ends_in_blanks = false;
     for _ in 0..count {

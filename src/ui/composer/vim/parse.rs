@@ -8,6 +8,7 @@ pub struct Command {
     pub verb: Verb,
 }
 
+/// What a command does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verb {
     Move(Motion),
@@ -32,6 +33,7 @@ pub enum Verb {
     OtherEnd,
 }
 
+/// What is done with a range of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     Delete,
@@ -59,13 +61,14 @@ pub enum Span {
 pub enum Start {
     Here,
     After,
-    LineStart,
+    FirstNonBlank,
     LineEnd,
     LastInsert,
     LineBelow,
     LineAbove,
 }
 
+/// A movement of the cursor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Motion {
     Left,
@@ -123,6 +126,7 @@ pub struct Object {
     pub is_around: bool,
 }
 
+/// A kind of text object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
     Word(bool),
@@ -224,7 +228,7 @@ impl Reader<'_> {
             'Y' => Verb::Operate(Yank, Span::Lines),
             'i' => Verb::Insert(Start::Here),
             'a' => Verb::Insert(Start::After),
-            'I' => Verb::Insert(Start::LineStart),
+            'I' => Verb::Insert(Start::FirstNonBlank),
             'A' => Verb::Insert(Start::LineEnd),
             'o' => Verb::Insert(Start::LineBelow),
             'O' => Verb::Insert(Start::LineAbove),

@@ -16,6 +16,7 @@ impl Contents {
     }
 }
 
+/// The registers by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registers {
     by_name: BTreeMap<char, Contents>,
@@ -40,6 +41,7 @@ impl Registers {
         self.by_name.get(&name)
     }
 
+    /// Stores yanked text.
     pub fn yank(&mut self, name: Option<char>, contents: Contents) {
         self.write(name.unwrap_or('0'), contents);
     }

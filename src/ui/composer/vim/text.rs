@@ -8,7 +8,7 @@ use std::ops::Range;
 use unicode_segmentation::GraphemeCursor;
 
 use crate::model::chips;
-use crate::ui::text::width;
+use crate::ui::text::{boundary_before, width};
 
 /// A text with a cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,17 +35,19 @@ const WORD: u32 = 2;
 const EMOJI: u32 = 3;
 
 impl Text {
+    /// The text in a range; empty if the range is invalid.
     pub fn slice(&self, range: Range<usize>) -> &str {
         self.text.get(range).unwrap_or_default()
     }
 
+    /// The character that starts at a position.
     pub fn char_at(&self, at: usize) -> Option<char> {
         self.text.get(at..).and_then(|rest| rest.chars().next())
     }
 
     /// The nearest grapheme boundary at or before a position.
     pub fn floor(&self, at: usize) -> usize {
-        let at = self.text.floor_char_boundary(at);
+        let at = boundary_before(&self.text, at);
         let mut cursor = GraphemeCursor::new(at, self.text.len(), true);
         match cursor.is_boundary(&self.text, 0) {
             Ok(false) => self.before(at),
@@ -82,22 +84,27 @@ impl Text {
         chips.map(|chip| start + chip.start..start + chip.end).find(is_it)
     }
 
+    /// The start of the line with this position.
     pub fn line_start(&self, at: usize) -> usize {
         self.slice(0..at).rfind('\n').map_or(0, |end| end + 1)
     }
 
+    /// The end of the line with this position, before its line break.
     pub fn line_end(&self, at: usize) -> usize {
         self.slice(at..self.text.len()).find('\n').map_or(self.text.len(), |len| at + len)
     }
 
+    /// The line with this position.
     pub fn line(&self, at: usize) -> &str {
         self.slice(self.line_start(at)..self.line_end(at))
     }
 
+    /// Whether the position is in the first line.
     pub fn is_first_line(&self, at: usize) -> bool {
         self.line_start(at) == 0
     }
 
+    /// Whether the position is in the last line.
     pub fn is_last_line(&self, at: usize) -> bool {
         self.line_end(at) == self.text.len()
     }
@@ -107,6 +114,7 @@ impl Text {
         self.char_at(at).is_none_or(|letter| letter == '\n')
     }
 
+    /// Whether the line with this position is empty.
     pub fn is_empty_line(&self, at: usize) -> bool {
         self.is_line_end(at) && self.line_start(at) == at
     }
