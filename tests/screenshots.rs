@@ -194,7 +194,7 @@ fn help() {
     let stage = Stage::new();
     let mut screen = stage.demo((32, 100));
     screen.send(F1);
-    screen.wait_for("Scroll");
+    screen.wait_for("Edit queued prompts");
     check("help", "parlor: the keys", &mut screen);
 }
 

@@ -57,8 +57,7 @@ pub use attachments::{on_drop_read, on_dropped, on_image};
 pub use changes::shown_files;
 pub use commands::is_allowed_during_request;
 pub use composer::{
-    Completion, CompletionKind, completions, on_command_line, on_draft, on_draft_edited, selected_completion,
-    show_draft,
+    Completion, CompletionKind, completions, on_draft, on_draft_edited, selected_completion, show_draft,
 };
 pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
@@ -125,6 +124,12 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         // Each session has a separate draft, which the composer must show.
         composer::show_draft(state, fx);
     }
+    settle(state, now);
+}
+
+/// Runs the draft as a command of the user's shell.
+pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec<Effect>) {
+    composer::on_command_line(state, text, now, fx);
     settle(state, now);
 }
 

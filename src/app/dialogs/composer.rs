@@ -330,7 +330,6 @@ pub fn on_command_line(state: &mut State, text: &str, now: Instant, fx: &mut Vec
         operations::run_command(state, key, line, attaches, fx);
         fx.push(Effect::View(ViewCommand::ScrollEnd));
     }
-    super::settle(state, now);
 }
 
 /// Whether the selected completion differs from the draft.

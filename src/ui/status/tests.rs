@@ -74,7 +74,10 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.state.user.is_browsing = true;
     assert_eq!(footer(&stage, 120), "ready | enter expand · / search · Alt+Y copy · l outline");
     let mut stage = streaming();
-    stage.session(|session| session.usage = None);
+    stage.session(|session| {
+        session.usage = None;
+        session.draft.clear();
+    });
     assert!(footer(&stage, 120).ends_with("| Ctrl+P commands · tab browse"), "{}", footer(&stage, 120));
     stage.session(|session| session.queue.push_back("more".into()));
     assert!(footer(&stage, 120).contains("F7 edit queue · Ctrl+P commands"), "{}", footer(&stage, 120));

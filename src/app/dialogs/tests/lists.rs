@@ -67,7 +67,7 @@ fn a_prompt_is_edited_in_the_composer_and_keeps_its_place() {
     rig.type_draft("better");
     let fx = rig.act(Action::Submit);
     assert_eq!(rig.session().queue, ["a", "better", "d"]);
-    let shown = ViewCommand::ShowDraft(rig.state.active, "half a thought".to_owned());
+    let shown = ViewCommand::SetDraft("half a thought".to_owned());
     assert_eq!(views(&fx), [shown], "the draft is restored");
     assert_eq!(rig.session().draft, "half a thought");
     assert_eq!(rig.session().edited_prompt(), None);
