@@ -81,7 +81,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::{Action, ItemId, LineEdit, SessionKey};
 
-use super::{Effect, Modal, OpenRequest, State, TimerId, UiRequest, ViewCommand};
+use super::{Effect, Modal, OpenRequest, PickerKind, State, TimerId, UiRequest, ViewCommand};
 
 /// Time for which a message is shown in the status line.
 const FLASH: Duration = Duration::from_secs(4);
@@ -145,6 +145,9 @@ pub fn on_line(state: &mut State, edit: LineEdit, now: Instant, fx: &mut Vec<Eff
         return;
     }
     match state.modals.last_mut() {
+        Some(Modal::Picker(picker)) if matches!(picker.kind, PickerKind::History { .. }) => {
+            history::on_filter(state, &edit, fx);
+        }
         Some(Modal::Picker(_)) => picker::on_filter(state, &edit, fx),
         Some(Modal::Help { filter } | Modal::Log { filter }) => {
             filter.apply(&edit);

@@ -108,7 +108,7 @@ fn an_output_goes_into_the_next_prompt_once() {
     screen.wait_for("✗ shell");
     screen.wait_for("@!2: output of echo");
     screen.send("/help\r");
-    screen.wait_for("Output of the command");
+    screen.wait_for("▌ se-cret");
     screen.wait_for("ready");
     send(&mut screen, "/help me");
     screen.wait_until("the second prompt", |screen| screen.text().contains("▌ /help me"));

@@ -11,7 +11,7 @@ use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, Time
 use crate::model::Action;
 
 use super::{
-    asks, changes, commands, composer, first_ask, grace, inbox, jump, obstacle, queue, say, search, stack,
+    asks, changes, composer, first_ask, grace, inbox, jump, obstacle, queue, rewind, say, search, stack,
     takes_input,
 };
 
@@ -88,7 +88,10 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 fn list_prompts(state: &mut State, last_escape: Option<Instant>, now: Instant, fx: &mut Vec<Effect>) {
     if is_within(last_escape, now) {
         state.flash = None;
-        commands::on_action(state, Action::Rewind, now, fx);
+        match obstacle::obstacle(state, Action::Rewind) {
+            Some(why) => say(state, why, fx),
+            None => rewind::open(state, fx),
+        }
         return;
     }
     state.user.last_escape = Some(now);

@@ -7,7 +7,7 @@ use crate::app::state::fuzzy::{self, Texts};
 use crate::app::{Effect, LineInput, Modal, Picker, PickerKind, PickerRow, PickerValue, Setup, State};
 use crate::model::LineEdit;
 
-use super::{history, rows};
+use super::rows;
 
 /// Creates a picker with the active row selected.
 pub fn new(kind: PickerKind, title: impl Into<String>, rows: Vec<PickerRow>) -> Picker {
@@ -34,9 +34,7 @@ pub fn push(state: &mut State, picker: Picker) {
 /// Handles a change of the top picker's filter.
 pub fn on_filter(state: &mut State, edit: &LineEdit, fx: &mut Vec<Effect>) {
     let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return };
-    if matches!(picker.kind, PickerKind::History { .. }) {
-        history::on_filter(state, edit, fx);
-    } else if picker.filter.apply(edit) {
+    if picker.filter.apply(edit) {
         refilter(picker, &state.setup);
         preview(picker, &state.setup, fx);
     }

@@ -77,6 +77,7 @@ fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     stage.session(|session| {
         session.usage = None;
         session.draft.clear();
+        session.queue.clear();
     });
     assert!(footer(&stage, 120).ends_with("| Ctrl+P commands · tab browse"), "{}", footer(&stage, 120));
     stage.session(|session| session.queue.push_back("more".into()));
