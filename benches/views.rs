@@ -152,6 +152,7 @@ fn output(c: &mut Criterion) {
             dropped_bytes: 0,
             exit: None,
             is_ours: true,
+            number: None,
             began: Instant::now(),
             took: None,
         };

@@ -31,7 +31,7 @@ fn a_long_paste_is_one_label_and_the_agent_gets_its_text() {
     let mut screen = Screen::start_with(folder.path(), &["demo"], (24, 80), &variables);
     screen.wait_for("ready");
     screen.send("see ");
-    let text: String = (1..=120).map(|n| format!("pasted line {n}\n")).collect();
+    let text = (1..=120).map(|n| format!("pasted line {n}\n")).collect::<Vec<_>>().concat();
     paste(&mut screen, &text.replace('\n', "\r"));
     screen.wait_for(": 120 lines]");
     screen.send(BACKSPACE);
