@@ -41,6 +41,8 @@ fn queued_prompts_are_edited_and_one_is_sent_now() {
     screen.wait_for("Press again");
     screen.send(ESC);
     screen.wait_for("─ Prompts ─");
+    // The last row of the dialog.
+    screen.wait_for("enter select");
     let text = screen.text();
     // Only the columns of the dialog: the transcript behind it has the prompts, too.
     let rows = text.lines().skip_while(|row| !row.contains("─ Prompts ─"));
