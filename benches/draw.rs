@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use parlor::app::{ItemBody, MessagePart, Session, Setup, ToolCall};
 use parlor::config::keymap::Keymap;
 use parlor::model::{
-    DiffChange, FileDiff, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
+    DiffChange, FileDiff, Role, SessionKey, SessionWorkspace, ToolContent, ToolKind, ToolStatus,
 };
 use parlor::runtime::paint::Painter;
 use parlor::ui::theme::Theme;
@@ -24,8 +24,8 @@ use rig::{Rig, message};
 const AREA: Rect = Rect { x: 0, y: 0, width: 120, height: 40 };
 
 fn session(items: usize) -> Session {
-    let place = SessionPlace { cwd: "/".into(), ..SessionPlace::default() };
-    let mut session = Session::new(SessionKey(1), place);
+    let workspace = SessionWorkspace { cwd: "/".into(), ..SessionWorkspace::default() };
+    let mut session = Session::new(SessionKey(1), workspace);
     for n in 0..items {
         let body = match n % 3 {
             0 => message(Role::User, "and now the next one, please"),

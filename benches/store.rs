@@ -11,7 +11,7 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use parlor::app::Session;
 use parlor::app::restore;
 use parlor::model::{
-    Note, Patch, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionPlace, SessionUpdate,
+    Note, Patch, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionUpdate, SessionWorkspace,
     StopReason, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,
 };
 use parlor::services::store::{ListFilter, Recorder, Search, SessionRow, Store};
@@ -72,7 +72,7 @@ fn opening(c: &mut Criterion) {
             // As at the start of parlor: a new connection, the end of the session, its transcript.
             let store = Store::open(dir.path()).unwrap();
             let kept = store.reopen("large").unwrap();
-            let mut session = Session::new(SessionKey(1), SessionPlace::default());
+            let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
             restore(&mut session, kept, Instant::now());
             black_box(session.transcript.items().len())
         });
@@ -82,7 +82,7 @@ fn opening(c: &mut Criterion) {
             let store = Store::open(dir.path()).unwrap();
             let (_, kept) = store.peek("large", Some(1_234)).unwrap();
             assert!(kept.mark.is_some() && kept.events.len() <= 2000);
-            let mut session = Session::new(SessionKey(1), SessionPlace::default());
+            let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
             black_box(restore(&mut session, kept, Instant::now()))
         });
     });

@@ -16,7 +16,7 @@ use parlor::app::{
 };
 use parlor::config::keymap::Keymap;
 use parlor::model::{
-    ContentBlock, DiffChange, FileDiff, Role, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
+    ContentBlock, DiffChange, FileDiff, Role, SessionKey, SessionWorkspace, ToolContent, ToolKind, ToolStatus,
 };
 use parlor::services;
 use parlor::ui::picture::{self, Drawn, Facts, Grid};
@@ -38,7 +38,7 @@ use rig::{Rig, look, message};
 const AREA: Rect = Rect { x: 0, y: 0, width: 160, height: 40 };
 
 fn session() -> Session {
-    Session::new(SessionKey(1), SessionPlace { cwd: "/".into(), ..SessionPlace::default() })
+    Session::new(SessionKey(1), SessionWorkspace { cwd: "/".into(), ..SessionWorkspace::default() })
 }
 
 fn call(id: usize, kind: ToolKind) -> ToolCall {

@@ -182,13 +182,13 @@ fn reopen_session(
     let reading = Reading::of(&uid, &kept);
     restore(session, kept, now);
     if state.setup.folder_offers.is_empty() {
-        session.place.cwd = folder;
+        session.workspace.cwd = folder;
     } else {
         lifecycle::archive::set_reading(session, reading, None);
     }
     for more in &state.setup.additional_directories {
-        if !session.place.additional_directories.contains(more) {
-            session.place.additional_directories.push(more.clone());
+        if !session.workspace.additional_directories.contains(more) {
+            session.workspace.additional_directories.push(more.clone());
         }
     }
     if !session.draft.is_empty() {
@@ -325,12 +325,16 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, now: Instant, fx
         AgentEvent::Update(session, update) => {
             lifecycle::updates::on_update(state, conn, session, update, now, fx);
         }
-        AgentEvent::Request(ask, request) => lifecycle::asks::on_ask(state, conn, ask, *request, now, fx),
-        AgentEvent::AskWithdrawn(ask) => lifecycle::asks::on_withdrawn(state, conn, ask, now, fx),
+        AgentEvent::Request(request_id, request) => {
+            lifecycle::requests::on_request(state, conn, request_id, *request, now, fx);
+        }
+        AgentEvent::RequestWithdrawn(request_id) => {
+            lifecycle::requests::on_withdrawn(state, conn, request_id, now, fx);
+        }
         AgentEvent::Replied(tag, result) => {
             lifecycle::replies::on_replied(state, conn, &tag, result, now, fx);
         }
-        AgentEvent::ElicitationComplete(id) => lifecycle::asks::on_page_done(state, conn, &id, fx),
+        AgentEvent::ElicitationComplete(id) => lifecycle::requests::on_page_done(state, conn, &id, fx),
         AgentEvent::Started { pid } => lifecycle::conn::on_started(state, conn, pid),
         AgentEvent::Ready(info) => lifecycle::conn::on_ready(state, conn, *info, now, fx),
         AgentEvent::InitializeFailed(error) => {
@@ -382,10 +386,10 @@ fn on_anomaly(state: &mut State, id: ConnId, anomaly: Anomaly) {
 
 fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec<Effect>) {
     match event {
-        ServiceEvent::FileDone { conn, ask, result, served } => {
+        ServiceEvent::FileDone { conn, request_id, result, served } => {
             lifecycle::callbacks::on_file_done(
                 state,
-                (conn, ask),
+                (conn, request_id),
                 result,
                 served.map(|served| *served),
                 now,
@@ -395,12 +399,14 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::FileAsks { job, asked } => {
             lifecycle::callbacks::on_file_asks(state, job, *asked, now, fx);
         }
-        ServiceEvent::TerminalOutside { conn, ask, session, command } => {
-            lifecycle::callbacks::on_terminal_outside(state, (conn, ask), session, command, now, fx);
+        ServiceEvent::TerminalOutside { conn, request_id, session, command } => {
+            lifecycle::callbacks::on_terminal_outside(state, (conn, request_id), session, command, now, fx);
         }
         ServiceEvent::Grants(grants) => state.grants = grants,
-        ServiceEvent::TerminalStarted { conn, ask, session, command, result } => {
-            lifecycle::callbacks::on_terminal_started(state, conn, ask, session, command, result, now, fx);
+        ServiceEvent::TerminalStarted { conn, request_id, session, command, result } => {
+            lifecycle::callbacks::on_terminal_started(
+                state, conn, request_id, session, command, result, now, fx,
+            );
         }
         ServiceEvent::ShellStarted { session, number, line, folder, result } => {
             let command = CommandAccess { line, cwd: folder, env: Vec::new() };
@@ -408,7 +414,7 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         }
         ServiceEvent::ShellFolder(key, folder) => {
             if let Some(session) = state.sessions.get_mut(&key) {
-                session.shell.folder = (folder != session.place.cwd).then_some(folder);
+                session.shell.folder = (folder != session.workspace.cwd).then_some(folder);
             }
         }
         ServiceEvent::TerminalOutput { terminal, bytes } => {
@@ -417,8 +423,8 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         ServiceEvent::TerminalEnded { terminal, exit } => {
             lifecycle::callbacks::on_terminal_ended(state, &terminal, &exit, now, fx);
         }
-        ServiceEvent::TerminalRead { conn, ask, result } => {
-            lifecycle::callbacks::on_terminal_read(state, conn, ask, result, fx);
+        ServiceEvent::TerminalRead { conn, request_id, result } => {
+            lifecycle::callbacks::on_terminal_read(state, conn, request_id, result, fx);
         }
         ServiceEvent::DiffsLocated { session, item, found } => {
             if let Some(session) = state.sessions.get_mut(&session) {
@@ -430,7 +436,8 @@ fn on_service(state: &mut State, event: ServiceEvent, now: Instant, fx: &mut Vec
         }
         ServiceEvent::Git(key, git) => {
             // The state of a remote folder is not known here.
-            if let Some(session) = state.sessions.get_mut(&key).filter(|session| session.place.far.is_none())
+            if let Some(session) =
+                state.sessions.get_mut(&key).filter(|session| session.workspace.far.is_none())
             {
                 session.git = git;
             }

@@ -38,7 +38,7 @@ use crate::config::keymap::Keymap;
 use crate::model::{Batch, ConfigJob, ConnId, CopyContent, CopyJob, CopyOutcome, ServiceEvent};
 use crate::services::clipboard;
 use crate::services::store::{Export, Store};
-use crate::services::templates::TemplatePlaces;
+use crate::services::templates::TemplateFolders;
 use crate::services::watch::Watched;
 use crate::ui::text::WideAmbiguous;
 use crate::ui::theme::Theme;
@@ -88,7 +88,7 @@ pub struct Launch {
     /// The data folder.
     pub data_dir: PathBuf,
     /// Where prompt templates are.
-    pub templates: TemplatePlaces,
+    pub templates: TemplateFolders,
     /// Reads the MCP servers of a folder.
     pub find_servers: effects::FindServers,
     /// The session store; `None`: nothing is saved.
@@ -536,12 +536,12 @@ impl Loop {
                     self.step_aside();
                     self.doer.login(conn, spec, env);
                 }
-                Effect::OpenFile { place, folder, editor } => {
-                    if let Some(launch) = self.doer.editor_for(&place, editor.as_deref()) {
+                Effect::OpenFile { location, folder, editor } => {
+                    if let Some(launch) = self.doer.editor_for(&location, editor.as_deref()) {
                         if !launch.is_windowed {
                             self.step_aside();
                         }
-                        self.doer.edit(launch, place.path, folder, editor.is_some());
+                        self.doer.edit(launch, location.path, folder, editor.is_some());
                     }
                 }
                 Effect::EditDraft { .. } | Effect::OpenAttachment { .. } => self.edit_text(effect, now),

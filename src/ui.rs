@@ -81,8 +81,8 @@ const OUTPUT_MARGIN: u16 = 6;
 /// Draws a ratatui frame. Set the clock by [`ViewState::set_now`] first.
 pub fn draw(state: &State, view: &mut ViewState, theme: &Theme, frame: &mut Frame) {
     let mut canvas = Canvas::new(frame.area().width, frame.area().height);
-    if let Some(place) = draw_into(state, view, theme, &mut canvas) {
-        frame.set_cursor_position(place);
+    if let Some(position) = draw_into(state, view, theme, &mut canvas) {
+        frame.set_cursor_position(position);
     }
     *frame.buffer_mut() = canvas.into_buffer();
 }
@@ -100,19 +100,19 @@ pub fn draw_into(
         return None;
     }
     view.begin_frame(state);
-    draw_frame(state, view, theme, canvas).filter(|place| area.contains(*place))
+    draw_frame(state, view, theme, canvas).filter(|position| area.contains(*position))
 }
 
 /// The key of the chrome: revisions, and state without a revision. Times are handled by [`FrameContext::until`].
-fn chrome_key(scene: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Canvas) -> u64 {
-    let shown = view.transcripts.get(&scene.state.active);
+fn chrome_key(ctx: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Canvas) -> u64 {
+    let shown = view.transcripts.get(&ctx.state.active);
     let news = shown.filter(|shown| !shown.is_following()).map(TranscriptView::news);
-    let keymap = std::ptr::from_ref(scene.keymap) as usize;
+    let keymap = std::ptr::from_ref(ctx.keymap) as usize;
     canvas.key((
-        (scene.state.chrome_changes, &scene.state.flash, status::is_quiet(scene)),
-        (scene.look.spinner, view.composer.rev(), news, keymap, scene.pending, lists_keys(view)),
+        (ctx.state.chrome_changes, &ctx.state.flash, status::is_quiet(ctx)),
+        (ctx.look.spinner, view.composer.rev(), news, keymap, ctx.pending, lists_keys(view)),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
-        (panes.queue, panes.edge, modals::key_focus(scene.state, scene.look.now), text::is_wide()),
+        (panes.queue, panes.edge, modals::key_focus(ctx.state, ctx.look.now), text::is_wide()),
         (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }
@@ -133,7 +133,7 @@ fn ground(
     let is_covered = lists_keys(view)
         || dialogs::base_focus(state) != dialogs::focus(state)
         || !state.modals.is_empty()
-        || !session.asks.is_empty()
+        || !session.requests.is_empty()
         || !dialogs::completions(state).is_empty()
         || dialogs::argument_hint(state).is_some()
         || session.transcript.items().is_empty()
@@ -152,11 +152,11 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
         buf.begin(blank, area, None);
         return None;
     };
-    text::link::keep_files(session.place.far.is_none());
+    text::link::keep_files(session.workspace.far.is_none());
     let keymap = view.keymap.clone();
     let home = view.home.clone();
     let pending = view.pending.as_ref().map(PendingKeys::label);
-    let scene = FrameContext {
+    let ctx = FrameContext {
         state,
         session,
         look: RenderContext {
@@ -166,8 +166,8 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
             spinner: view.spinner,
             diff_layout: state.diff_layout,
             shows_thoughts: state.shows_thoughts,
-            folder: session.place.folder(),
-            home: home.as_deref().filter(|_| session.place.far.is_none()),
+            folder: session.workspace.folder(),
+            home: home.as_deref().filter(|_| session.workspace.far.is_none()),
             sideways: None,
             numbers_code: view.numbers_code,
             wraps: true,
@@ -189,31 +189,31 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     if area.width >= SIDE_COLS {
         view.side.follow(state, session.key);
     }
-    let mut panes = arrange(&scene, view, area);
-    scene.diff_cols.set(panes.transcript.width.saturating_sub(DIFF_MARGIN));
-    let request = modals::AnchoredRequest::new(&scene, view, panes.transcript);
+    let mut panes = arrange(&ctx, view, area);
+    ctx.diff_cols.set(panes.transcript.width.saturating_sub(DIFF_MARGIN));
+    let request = modals::AnchoredRequest::new(&ctx, view, panes.transcript);
     let request_rows = request.as_ref().map_or(0, modals::AnchoredRequest::rows);
     panes.transcript.height = panes.transcript.height.saturating_sub(request_rows);
-    let ground = ground(state, session, view, &scene.look, &panes);
+    let ground = ground(state, session, view, &ctx.look, &panes);
     buf.begin(blank, panes.transcript, ground);
     if session.transcript.items().is_empty() && !is_full(state, view) {
-        welcome::draw(&scene, panes.transcript, buf);
+        welcome::draw(&ctx, panes.transcript, buf);
     } else if panes.transcript.height > 0 && !is_full(state, view) {
         let shown = view.transcripts.entry(state.active).or_default();
         // Dialogs always wrap: the end of a line may be what the user has to see.
-        let look = RenderContext { wraps: view.wraps, ..scene.look };
+        let look = RenderContext { wraps: view.wraps, ..ctx.look };
         transcript::draw(session, shown, &look, panes.transcript, buf);
     }
-    let is_covered = !state.modals.is_empty() || request.is_none() && !session.asks.is_empty();
+    let is_covered = !state.modals.is_empty() || request.is_none() && !session.requests.is_empty();
     if is_covered {
         // The transcript cannot be scrolled while a dialog is open.
         let bar = Rect { x: panes.transcript.right().saturating_sub(1), width: 1, ..panes.transcript };
-        buf.blank(bar, scene.style(Role::Text));
+        buf.blank(bar, ctx.style(Role::Text));
     }
-    let key = chrome_key(&scene, view, &panes, buf);
+    let key = chrome_key(&ctx, view, &panes, buf);
     if !buf.keeps_chrome(key, view.now) {
-        let cursor = draw_chrome(&scene, view, &panes, buf);
-        buf.note_chrome(key, scene.until.get(), cursor);
+        let cursor = draw_chrome(&ctx, view, &panes, buf);
+        buf.note_chrome(key, ctx.until.get(), cursor);
     }
     let mut cursor = buf.chrome_cursor();
     if matches!(dialogs::base_focus(state), Focus::Browse | Focus::Terminal) {
@@ -228,7 +228,7 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
             let (y, end) = if y - top >= MOST_ABOVE { (top, y) } else { (y + 1, panes.composer.bottom()) };
             above = Rect { y, height: end.saturating_sub(y), ..panes.composer };
         }
-        composer::draw_completions(&scene, above, buf, &mut view.hits);
+        composer::draw_completions(&ctx, above, buf, &mut view.hits);
     }
     // The tab bar stays above all dialogs, because a dialog belongs to its tab.
     let below = Rect { y: area.y + panes.tabs.height, height: area.height - panes.tabs.height, ..area };
@@ -238,19 +238,19 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     let below = Rect { height: most, ..below };
     let of_dialog = match request {
         Some(request) => {
-            request.draw(&scene, view, buf);
+            request.draw(&ctx, view, buf);
             None
         }
-        None => modals::draw(&scene, view, below, buf),
+        None => modals::draw(&ctx, view, below, buf),
     };
     if is_free {
         cursor = of_dialog;
     }
-    view.screen = Some(room(&scene, &panes, area.height));
+    view.screen = Some(room(&ctx, &panes, area.height));
     if let Some(pending) = view.pending.as_ref().filter(|_| lists_keys(view)) {
         let bottom = if is_free || is_full(state, view) { panes.status.y } else { panes.rule.y };
         let above = Rect { height: bottom.saturating_sub(area.y), ..area };
-        which_key::draw(&scene, pending, above, buf, &mut view.hits);
+        which_key::draw(&ctx, pending, above, buf, &mut view.hits);
     }
     if view.glyphs == Glyphs::plain() {
         // Truncated text ends in an ellipsis that such a terminal cannot show either.
@@ -262,15 +262,15 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
 }
 
 /// What the frame had room for.
-fn room(scene: &FrameContext, panes: &Panes, rows: u16) -> Screen {
-    let cols = scene.diff_cols.get();
+fn room(ctx: &FrameContext, panes: &Panes, rows: u16) -> Screen {
+    let cols = ctx.diff_cols.get();
     let fits = |layout| diff::Layout::choose(layout, cols) == diff::Layout::SideBySide;
     let diffs = match () {
         () if fits(DiffLayout::Auto) => DiffRoom::Wide,
         () if fits(DiffLayout::SideBySide) => DiffRoom::Narrow,
         () => DiffRoom::OneColumn,
     };
-    let has_side_plan = panes.side.is_some() && side::has_plan(scene);
+    let has_side_plan = panes.side.is_some() && side::has_plan(ctx);
     let fits_plan = panes.side.is_some() || rows >= plan::LEAST_ROWS;
     let output_cols = panes.transcript.width.saturating_sub(OUTPUT_MARGIN);
     Screen {
@@ -283,43 +283,43 @@ fn room(scene: &FrameContext, panes: &Panes, rows: u16) -> Screen {
 
 /// Draws everything around the transcript. Returns the cursor position if nothing else has the focus.
 fn draw_chrome(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     view: &mut ViewState,
     panes: &Panes,
     buf: &mut Canvas,
 ) -> Option<Position> {
     view.hits.clear();
     if panes.tabs.height > 0 {
-        tabs::draw(scene, panes.tabs, buf, &mut view.hits);
+        tabs::draw(ctx, panes.tabs, buf, &mut view.hits);
     }
-    title::draw(scene, panes.title, buf, &mut view.hits);
+    title::draw(ctx, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
-    let focus = modals::key_focus(scene.state, scene.look.now);
+    let focus = modals::key_focus(ctx.state, ctx.look.now);
     let keys = queue::Focused { has_keys: focus == Focus::Main, is_empty: view.composer.is_empty() };
     if let Some(side) = panes.side {
-        side::draw(scene, &view.side, keys, side, buf, &mut view.hits);
+        side::draw(ctx, &view.side, keys, side, buf, &mut view.hits);
     }
     if let Some(area) = panes.plan {
-        plan::draw(scene, area, buf, &mut view.hits);
+        plan::draw(ctx, area, buf, &mut view.hits);
     }
-    let of_search = panes.search.and_then(|area| search::draw(scene, area, buf, &mut view.hits));
-    let has_side_plan = panes.side.is_some() && side::has_plan(scene);
+    let of_search = panes.search.and_then(|area| search::draw(ctx, area, buf, &mut view.hits));
+    let has_side_plan = panes.side.is_some() && side::has_plan(ctx);
     let has_plan_count = !has_side_plan && panes.plan.is_none();
     if let Some(area) = panes.queue {
-        queue::draw(scene, keys, area, buf, &mut view.hits);
+        queue::draw(ctx, keys, area, buf, &mut view.hits);
     }
     let is_focused = focus == Focus::Main;
-    let cursor = view.composer.draw(scene, is_focused, panes.composer, panes.edge, buf, &mut view.hits);
+    let cursor = view.composer.draw(ctx, is_focused, panes.composer, panes.edge, buf, &mut view.hits);
     let facts = composer::edge::EdgeFacts {
         focus,
         hidden_rows: view.composer.hidden().unwrap_or_default(),
         mode: view.composer.mode_label(),
-        transcript: view.transcripts.get(&scene.state.active),
+        transcript: view.transcripts.get(&ctx.state.active),
         has_plan_count,
     };
-    composer::edge::draw(scene, &facts, panes.rule, panes.edge, buf, &mut view.hits);
-    status::draw(scene, panes.status, buf, &mut view.hits);
-    if dialogs::base_focus(scene.state) == Focus::Search { of_search } else { Some(cursor) }
+    composer::edge::draw(ctx, &facts, panes.rule, panes.edge, buf, &mut view.hits);
+    status::draw(ctx, panes.status, buf, &mut view.hits);
+    if dialogs::base_focus(ctx.state) == Focus::Search { of_search } else { Some(cursor) }
 }
 
 /// The shape of the cursor: it shows the mode of vim keys while the composer has the focus.
@@ -334,7 +334,7 @@ pub fn is_animating(state: &State) -> bool {
     let Some(session) = state.active_session() else { return false };
     let is_starting = matches!(session.phase, SessionPhase::Starting { .. } | SessionPhase::Opening { .. });
     let is_working = session.turn.is_running() || is_starting || session.prompt_waits_for().is_some();
-    state.is_quitting || (session.asks.is_empty() && (is_working || session.command_to_stop().is_some()))
+    state.is_quitting || (session.requests.is_empty() && (is_working || session.command_to_stop().is_some()))
 }
 
 /// The time until the next frame without an event; `None`: not needed. With reduced motion only the seconds are
@@ -389,8 +389,8 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
         spinner,
         diff_layout: state.diff_layout,
         shows_thoughts: state.shows_thoughts,
-        folder: session.place.folder(),
-        home: home.as_deref().filter(|_| session.place.far.is_none()),
+        folder: session.workspace.folder(),
+        home: home.as_deref().filter(|_| session.workspace.far.is_none()),
         sideways: None,
         numbers_code: false,
         wraps: view.wraps,
@@ -417,21 +417,21 @@ struct Panes {
 
 /// Whether the composer takes the place of the transcript: while nothing else has the focus.
 fn is_full(state: &State, view: &ViewState) -> bool {
-    let has_requests = state.active_session().is_some_and(|session| !session.asks.is_empty());
+    let has_requests = state.active_session().is_some_and(|session| !session.requests.is_empty());
     view.composer.is_full && !has_requests && dialogs::base_focus(state) == Focus::Main
 }
 
 /// Lays out the screen. The composer grows at the expense of the transcript, but leaves it a third.
-fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
+fn arrange(ctx: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let is_airy = area.height >= AIRY_ROWS;
     let air = u16::from(is_airy);
-    let is_full = is_full(scene.state, view);
+    let is_full = is_full(ctx.state, view);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
-    let has_side = !is_full && area.width >= SIDE_COLS && side::is_there(scene, &view.side);
+    let has_side = !is_full && area.width >= SIDE_COLS && side::is_there(ctx, &view.side);
     let plan_rows =
-        if is_full || has_side && side::has_plan(scene) { 0 } else { plan::rows(scene.session, area.height) };
+        if is_full || has_side && side::has_plan(ctx) { 0 } else { plan::rows(ctx.session, area.height) };
 
-    let tab_rows = u16::from(tabs::is_there(scene));
+    let tab_rows = u16::from(tabs::is_there(ctx));
     let head_rows = tab_rows + 1;
     let mut bottom = area.bottom();
     let mut take = |rows: u16| {
@@ -439,17 +439,17 @@ fn arrange(scene: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
         bottom -= rows;
         Rect { y: bottom, height: rows, ..area }
     };
-    let status = take(status::rows(scene, area));
+    let status = take(status::rows(ctx, area));
     let edge = take(air);
     let rows_above = area.y + head_rows + 1;
     let composer_rows = if is_full { edge.y.saturating_sub(rows_above).max(1) } else { composer_rows };
     let composer = take(composer_rows);
     let rule = take(1);
-    let queue_rows = if has_side || is_full { 0 } else { queue::rows(scene.session, area.height) };
+    let queue_rows = if has_side || is_full { 0 } else { queue::rows(ctx.session, area.height) };
     let queue = (queue_rows > 0).then(|| take(queue_rows));
     let plan = (plan_rows > 0).then(|| take(plan_rows));
     take(u16::from(is_airy && plan_rows > 0));
-    let search = search::is_there(scene).then(|| take(1));
+    let search = search::is_there(ctx).then(|| take(1));
     let top = area.y + head_rows + air;
     let middle = Rect { y: top.min(bottom), height: bottom.saturating_sub(top), ..area };
     let transcript_cols = if has_side { transcript::FULL_COLS } else { middle.width };

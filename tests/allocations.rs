@@ -13,8 +13,8 @@ use parlor::app::lifecycle::operations;
 use parlor::app::{Effect, Event, Setup, State, update};
 use parlor::config::keymap::Keymap;
 use parlor::model::{
-    AgentCommand, AgentEvent, AgentSpec, ConnId, ContentBlock, DiffChange, FileDiff, MarkPlace, Note, Patch,
-    Reply, Role, ServiceEvent, SessionKey, SessionReply, SessionUpdate, StoreNews, ToolCallPatch,
+    AgentCommand, AgentEvent, AgentSpec, ConnId, ContentBlock, DiffChange, FileDiff, MarkPosition, Note,
+    Patch, Reply, Role, ServiceEvent, SessionKey, SessionReply, SessionUpdate, StoreNews, ToolCallPatch,
     ToolContent, ToolStatus,
 };
 use parlor::ui::theme::Theme;
@@ -120,7 +120,7 @@ impl Stream {
                 match note {
                     Note::Event { .. } => self.written += 1,
                     Note::Mark(mark) => {
-                        marks.push(MarkPlace { mark: *mark, seq: self.written, is_whole: true });
+                        marks.push(MarkPosition { mark: *mark, seq: self.written, is_whole: true });
                     }
                     _ => {}
                 }

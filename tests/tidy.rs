@@ -40,10 +40,10 @@ impl Source {
         self.path.contains("/tests/") || self.path.ends_with("tests.rs") || self.path.ends_with("testkit.rs")
     }
 
-    fn is_in(&self, places: &[&str]) -> bool {
-        places.iter().any(|place| {
-            let file = format!("src/{place}.rs");
-            let folder = format!("src/{place}/");
+    fn is_in(&self, positions: &[&str]) -> bool {
+        positions.iter().any(|position| {
+            let file = format!("src/{position}.rs");
+            let folder = format!("src/{position}/");
             self.path == file || self.path.starts_with(&folder)
         })
     }

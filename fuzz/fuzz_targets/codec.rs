@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use parlor::acp::codec::Codec;
-use parlor::model::{AgentSpec, Call, ContentBlock, Profile, SessionId, SessionPlace};
+use parlor::model::{AgentSpec, Call, ContentBlock, Profile, SessionId, SessionWorkspace};
 
 const HELLO: &str = r#"{"protocolVersion":2,"info":{"name":"x","version":"1"},"capabilities":{"session":{}}}"#;
 
@@ -32,7 +32,7 @@ fuzz_target!(|input: &str| {
     let mut lines = input.split('\n');
     let kind = lines.next().and_then(|line| line.bytes().next()).unwrap_or_default();
     let mut codec = codec(kind);
-    let (session, place) = (SessionId::from("s1"), SessionPlace::default());
+    let (session, workspace) = (SessionId::from("s1"), SessionWorkspace::default());
     let mut out = Vec::new();
     for line in lines {
         let Some((what, text)) = line.split_at_checked(1) else { continue };
@@ -40,8 +40,8 @@ fuzz_target!(|input: &str| {
             "u" => drop(codec.notification("session/update", Some(text), &mut out)),
             "e" => drop(codec.bare_event(text, &mut out)),
             "i" => drop(codec.on_initialize(text)),
-            "n" => drop(codec.reply(&Call::NewSession(place.clone()), text, &mut out)),
-            "l" => drop(codec.reply(&Call::LoadSession(session.clone(), place.clone()), text, &mut out)),
+            "n" => drop(codec.reply(&Call::NewSession(workspace.clone()), text, &mut out)),
+            "l" => drop(codec.reply(&Call::LoadSession(session.clone(), workspace.clone()), text, &mut out)),
             "s" => drop(codec.reply(&Call::ListSessions { cwd: None, cursor: None }, text, &mut out)),
             "p" => {
                 let prompt = Call::Prompt(session.clone(), vec![ContentBlock::Text("hi".to_owned())]);

@@ -8,7 +8,7 @@ use parlor::acp::tap::Tap;
 use parlor::acp::transport::memory;
 use parlor::acp::{ConnectOptions, Limits, connect_with};
 use parlor::model::{
-    AgentCommand, AgentEvent, AgentSpec, Call, CallTag, ContentBlock, Purpose, SessionId, SessionKey, SessionPlace,
+    AgentCommand, AgentEvent, AgentSpec, Call, CallTag, ContentBlock, Purpose, SessionId, SessionKey, SessionWorkspace,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, split};
 
@@ -26,9 +26,9 @@ async fn play(bytes: &[u8]) {
         stderr_log: None,
     };
     let mut connection = connect_with(Box::new(transport), options, Limits::default(), Gate::default());
-    let place = SessionPlace { cwd: "/w".into(), ..SessionPlace::default() };
+    let workspace = SessionWorkspace { cwd: "/w".into(), ..SessionWorkspace::default() };
     let prompt = Call::Prompt(SessionId::from("s"), vec![ContentBlock::Text("hi".to_owned())]);
-    for (number, call) in [(1, Call::NewSession(place)), (2, prompt)] {
+    for (number, call) in [(1, Call::NewSession(workspace)), (2, prompt)] {
         let tag = CallTag { number, purpose: Purpose::Prompt(SessionKey::default()) };
         connection.commands.send(AgentCommand::Call(tag, call));
     }

@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 use parlor::acp::codec::Codec;
 use parlor::app::{Event, Setup, State, update};
 use parlor::config::keymap::Keymap;
-use parlor::model::{AgentEvent, AgentInfo, AgentSpec, AskId, ConnId, Reply, SessionReply};
+use parlor::model::{AgentEvent, AgentInfo, AgentSpec, RequestId, ConnId, Reply, SessionReply};
 use parlor::ui::theme::Theme;
 use parlor::ui::{Canvas, ViewState, draw_into};
 use serde_json::{Value, json};
@@ -60,10 +60,10 @@ fuzz_target!(|tool: &str| {
     let mut state = session(now);
     let mut codec = Codec::new(&AgentSpec { command: "fuzz".into(), ..AgentSpec::default() });
     let mut events = Vec::new();
-    let Ok((ask, _)) = codec.request("session/request_permission", Some(&params.to_string()), &mut events) else {
+    let Ok((request_id, _)) = codec.request("session/request_permission", Some(&params.to_string()), &mut events) else {
         return;
     };
-    events.push(AgentEvent::Request(AskId(1), Box::new(ask)));
+    events.push(AgentEvent::Request(RequestId(1), Box::new(request_id)));
     for event in events {
         update(&mut state, Event::Agent(CONN, event), now);
     }

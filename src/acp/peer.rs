@@ -6,13 +6,13 @@
 //! events are pending; reading waits for the app, so a flood blocks the agent's pipe; commands are checked between
 //! any two messages; `Closed` is the last event, after every call has ended.
 
-mod asks;
 mod calls;
 mod core;
 pub(super) mod envelope;
 mod frame_writer;
 mod handshake;
 mod messages;
+mod requests;
 #[cfg(test)]
 mod tests;
 

@@ -16,8 +16,8 @@ use super::peer::envelope::{self, Message};
 use super::peer::{Deadlines, PeerState};
 use super::tap::Tap;
 use crate::model::{
-    AgentCommand, AgentEvent, AgentSpec, AskId, CloseReason, ConfigValue, ExitInfo, FieldValue, ModeId,
-    ModelId, RpcError, SessionId,
+    AgentCommand, AgentEvent, AgentSpec, CloseReason, ConfigValue, ExitInfo, FieldValue, ModeId, ModelId,
+    RequestId, RpcError, SessionId,
 };
 
 /// The meaning of a message that parlor wrote to the agent.
@@ -28,7 +28,7 @@ pub enum Sent {
     /// A request that the user caused. After it was made again, call [`LoggedAgent::claim`].
     Request(Request, UserAction),
     /// The response to a request of the agent.
-    Answer(AskId, LoggedAnswer),
+    Answer(RequestId, LoggedAnswer),
     /// The turn of this session was cancelled.
     Cancel(SessionId),
 }
@@ -161,9 +161,9 @@ impl LoggedAgent {
                     _ => Sent::Nothing,
                 }
             }
-            Ok(Message::Response { id, outcome }) => match self.peer.open_ask(id) {
-                Some((ask, kind)) => {
-                    answer(kind, outcome).map_or(Sent::Nothing, |answer| Sent::Answer(ask, answer))
+            Ok(Message::Response { id, outcome }) => match self.peer.open_request(id) {
+                Some((request_id, kind)) => {
+                    answer(kind, outcome).map_or(Sent::Nothing, |answer| Sent::Answer(request_id, answer))
                 }
                 None => Sent::Nothing,
             },
@@ -284,8 +284,8 @@ fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<LoggedAnswer
     Some(match kind {
         RequestKind::Permission => {
             let nested = result.get("outcome").and_then(Value::as_object);
-            let mut places = [Some(&result), nested].into_iter().flatten();
-            LoggedAnswer::Permission(places.find_map(|place| first_text(place, &["optionId"])))
+            let mut positions = [Some(&result), nested].into_iter().flatten();
+            LoggedAnswer::Permission(positions.find_map(|position| first_text(position, &["optionId"])))
         }
         RequestKind::Elicitation => match first_text(&result, &["action"]).as_deref() {
             Some("accept") => {

@@ -6,7 +6,6 @@
 //! Invariants: a dialog opened by parlor receives no key before input was quiet ([`takes_input`]); closing a dialog
 //! does not also cancel a turn; an answer that allows something permanently is never the default.
 
-mod asks;
 mod attachments;
 mod changes;
 mod choice;
@@ -23,15 +22,16 @@ mod items;
 mod jump;
 mod leave;
 mod line_dialog;
+mod locations;
 mod mentions;
 mod obstacle;
 mod open;
 mod picker;
 mod pickers;
 mod picks;
-mod places;
 mod providers;
 mod queue;
+mod requests;
 mod rewind;
 mod rows;
 mod search;
@@ -52,7 +52,6 @@ mod validate;
 pub use super::state::modal::agent_rows;
 pub use super::title_of;
 pub use crate::app::state::fuzzy::rank;
-pub use asks::on_ask_shown;
 pub use attachments::{on_drop_read, on_dropped, on_image};
 pub use changes::shown_files;
 pub use commands::is_allowed_during_request;
@@ -63,13 +62,14 @@ pub use copy::on_copied;
 pub use focus::{Focus, base_focus, focus, line_input};
 pub use grace::{is_beside_draft, takes_answers, takes_answers_from, takes_input, takes_input_from};
 pub use history::on_found as on_prompts_found;
-pub use inbox::{is_whole as is_attention_whole, marked_ask, rows as attention_rows};
+pub use inbox::{is_whole as is_attention_whole, marked_request, rows as attention_rows};
 pub use items::is_item_open;
 pub use mentions::{on_argument, on_found, on_mention};
 pub use obstacle::obstacle;
 pub use open::on_open;
 pub use pickers::{open_agents, open_sign_in, open_sign_in_of};
 pub use picks::on_theme;
+pub use requests::on_request_shown;
 pub use rows::used_synonyms;
 pub use search::{looks_no_further, on_timer as on_search_timer, search_of, settle as settle_search};
 pub use settle::{on_input, settle};
@@ -205,8 +205,8 @@ fn route(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) 
         Focus::Help | Focus::Log | Focus::Connection => choice::on_page(state, said, fx),
         Focus::Changes => changes::on_action(state, said, fx),
         Focus::Line => line_dialog::on_action(state, said, now, fx),
-        Focus::Permission | Focus::Access => asks::on_options(state, said, now, fx),
-        Focus::Url => asks::on_url(state, said, now, fx),
+        Focus::Permission | Focus::Access => requests::on_options(state, said, now, fx),
+        Focus::Url => requests::on_url(state, said, now, fx),
         Focus::Form => form::on_action(state, said, now, fx),
         Focus::Search => search::on_action(state, said, fx),
         Focus::Attention => inbox::on_action(state, said, now, fx),
@@ -285,19 +285,19 @@ fn say(state: &mut State, text: impl Into<String>, fx: &mut Vec<Effect>) {
 
 /// The request that keys answer, with its session: the one selected in the inbox, otherwise the first of the active
 /// session.
-fn shown_ask(state: &State) -> Option<(SessionKey, &OpenRequest)> {
+fn shown_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
     match state.modals.last() {
-        Some(Modal::Attention(_)) => marked_ask(state),
-        _ => Some((state.active, first_ask(state)?)),
+        Some(Modal::Attention(_)) => marked_request(state),
+        _ => Some((state.active, first_request(state)?)),
     }
 }
 
 /// The request that is shown when no dialog is open.
-fn first_ask(state: &State) -> Option<&OpenRequest> {
-    state.active_session().and_then(|session| session.asks.front())
+fn first_request(state: &State) -> Option<&OpenRequest> {
+    state.active_session().and_then(|session| session.requests.front())
 }
 
 /// An index moved by a number of rows, limited to the list.
-fn moved(place: usize, by: isize, count: usize) -> usize {
-    place.saturating_add_signed(by).min(count.saturating_sub(1))
+fn moved(position: usize, by: isize, count: usize) -> usize {
+    position.saturating_add_signed(by).min(count.saturating_sub(1))
 }

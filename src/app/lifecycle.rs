@@ -10,7 +10,6 @@
 //! Invariants: calls nothing of `dialogs`; only advertised methods are called.
 
 pub mod archive;
-pub(in crate::app) mod asks;
 pub(in crate::app) mod auth;
 pub(in crate::app) mod call;
 pub(in crate::app) mod callbacks;
@@ -31,6 +30,7 @@ pub(in crate::app) mod project;
 pub(in crate::app) mod prompt;
 pub(in crate::app) mod providers;
 pub(in crate::app) mod replies;
+pub(in crate::app) mod requests;
 pub(in crate::app) mod servers;
 pub mod shell;
 pub(in crate::app) mod ssh_sign_in;

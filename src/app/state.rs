@@ -12,11 +12,11 @@ pub(in crate::app) mod files;
 pub mod fold;
 pub(in crate::app) mod fuzzy;
 pub mod inbox;
+pub mod locations;
 pub(in crate::app) mod lookup;
 pub mod modal;
 pub mod outline;
 pub(in crate::app) mod pages;
-pub mod places;
 pub(in crate::app) mod recorded;
 pub(in crate::app) mod replay;
 pub mod search;
@@ -33,11 +33,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, ArchiveRow, AskId, AuthStatus, BindingRow, Bounded,
-    CallTag, Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers,
-    McpServer, PolicyRules, ProjectQuestion, Provider, RecordedSession, SessionId, SessionInfo, SessionKey,
-    SessionPlace, SessionUpdate, SettingChange, SettingRow, StoredGrant, TerminalId, UnreviewedTemplate,
-    UserRoot,
+    AgentCapabilities, AgentInfo, AgentSpec, AllowedBy, ArchiveRow, AuthStatus, BindingRow, Bounded, CallTag,
+    Callbacks, CloseReason, CommandAccess, ConnId, ExitInfo, FoldRules, FolderOffer, FolderServers,
+    McpServer, PolicyRules, ProjectQuestion, Provider, RecordedSession, RequestId, SessionId, SessionInfo,
+    SessionKey, SessionUpdate, SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalId,
+    UnreviewedTemplate, UserRoot,
 };
 
 use super::{FileJobs, Modal, Pages, RequestView, Session, Sessions, UserView};
@@ -55,7 +55,7 @@ pub struct State {
     /// Open dialogs, the top one last.
     pub modals: Vec<Modal>,
     /// The view of the first open request of the active session.
-    pub ask_view: RequestView,
+    pub request_view: RequestView,
     /// A short message in the status line.
     pub flash: Option<String>,
     /// Whether the message is cleared when an agent starts.
@@ -105,7 +105,7 @@ impl State {
             sessions: Sessions::default(),
             active: SessionKey(0),
             modals: Vec::new(),
-            ask_view: RequestView::default(),
+            request_view: RequestView::default(),
             flash: None,
             is_flash_until_start: false,
             unsaved: None,
@@ -137,7 +137,7 @@ impl State {
     /// Adds a session in a folder, without an agent. The additional roots of the setup apply to its own folder only.
     pub fn add_session_in(&mut self, folder: PathBuf) -> SessionKey {
         let is_first = folder == self.setup.folder;
-        let place = SessionPlace {
+        let position = SessionWorkspace {
             cwd: folder,
             far: None,
             additional_directories: if is_first {
@@ -151,7 +151,7 @@ impl State {
         let key = SessionKey(self.next.session);
         let folds = self.setup.folds;
         let pages = Pages::new(self.setup.memory_bytes);
-        self.sessions.insert(key, Session { pages, folds, ..Session::new(key, place) });
+        self.sessions.insert(key, Session { pages, folds, ..Session::new(key, position) });
         key
     }
 
@@ -364,7 +364,7 @@ pub struct Conn {
     pub crashes: Vec<Instant>,
     /// Requests of the agent without a response yet. An entry is removed when it is answered, which ensures exactly one
     /// response.
-    pub open_asks: BTreeMap<AskId, RequestClass>,
+    pub open_requests: BTreeMap<RequestId, RequestClass>,
     /// Commands started for the agent and not released yet, with their session.
     pub terminals: BTreeMap<TerminalId, SessionKey>,
     pub files: FileJobs,
@@ -394,7 +394,7 @@ impl Conn {
             pid: None,
             open_calls: BTreeMap::new(),
             crashes: Vec::new(),
-            open_asks: BTreeMap::new(),
+            open_requests: BTreeMap::new(),
             terminals: BTreeMap::new(),
             files: FileJobs::default(),
             terminal_exits: BTreeMap::new(),

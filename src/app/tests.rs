@@ -3,7 +3,6 @@
 //! Each applies events to `update` and compares the result as text: a digest of the state, and the effects.
 
 mod archive;
-mod asks;
 mod attachments;
 mod attention;
 mod callbacks;
@@ -28,6 +27,7 @@ mod project;
 mod queue;
 mod reconcile;
 mod recorder;
+mod requests;
 mod resume;
 mod servers;
 mod sessions;

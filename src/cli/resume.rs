@@ -110,14 +110,14 @@ fn take(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Result
     // A session without a folder is read-only until the user chooses one.
     let kept = if offers.is_empty() { store.reopen(&row.uid)? } else { store.peek(&row.uid, None)?.1 };
     let mut found = Found { kept, folder: folder.to_owned(), offers, tabs: Vec::new(), problems: Vec::new() };
-    for (place, other) in rows.into_iter().enumerate() {
+    for (location, other) in rows.into_iter().enumerate() {
         let opened = if store.folder_offers(&other, folder).is_empty() {
             store.reopen(&other.uid).map_err(|error| error.to_string())
         } else {
             Err(format!("Its folder {} no longer exists.", other.folder.display()))
         };
         match opened {
-            Ok(kept) => found.tabs.push(OtherTab { kept: Box::new(kept), is_before: place < front }),
+            Ok(kept) => found.tabs.push(OtherTab { kept: Box::new(kept), is_before: location < front }),
             Err(why) => found.problems.push(format!(
                 "A tab was not reopened: {}: {why} Resume it with `parlor --resume {}`.",
                 other.name(),

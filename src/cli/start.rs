@@ -13,7 +13,7 @@ use crate::model::{FolderServers, UserRoot};
 use crate::runtime::{self, Launch, attention, pictures};
 use crate::services::clipboard::Surroundings;
 use crate::services::store::Store;
-use crate::services::templates::TemplatePlaces;
+use crate::services::templates::TemplateFolders;
 use crate::services::watch::Watched;
 use crate::ui::text::link;
 use crate::ui::theme::{ColorSupport, ThemeSet};
@@ -151,7 +151,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         has_rich_glyphs: has_rich_glyphs(),
         home: config::environment("HOME").map(Into::into),
         data_dir: paths.data_dir.clone(),
-        templates: TemplatePlaces { own: paths.prompt_dir.clone(), data_dir: paths.data_dir.clone() },
+        templates: TemplateFolders { own: paths.prompt_dir.clone(), data_dir: paths.data_dir.clone() },
         theme_for: does_follow.then_some(theme_for),
         configure: live::configure(facts, config, themes),
         find_servers: {

@@ -68,37 +68,37 @@ pub(super) fn read_agents(
 ) {
     for (key, value) in table {
         let name = key.get_ref().trim();
-        let place = format!("agents.{name}");
+        let location = format!("agents.{name}");
         if name.is_empty() {
             reader.problem(&key.span(), "empty agent name", "use [agents.NAME]");
             continue;
         }
-        let Some(table) = reader.table(&place, value) else { continue };
-        reader.unknown_keys(table, &format!("[{place}]"), &[AGENT_KEYS, super::wire::KEYS].concat());
+        let Some(table) = reader.table(&location, value) else { continue };
+        reader.unknown_keys(table, &format!("[{location}]"), &[AGENT_KEYS, super::wire::KEYS].concat());
         let spec = if table.contains_key("url") {
-            let Some(remote) = remote::read(reader, &place, table, around) else { continue };
+            let Some(remote) = remote::read(reader, &location, table, around) else { continue };
             AgentSpec {
                 name: name.to_owned(),
                 // The general callbacks apply to local agents; a remote agent has none unless it names them.
-                callbacks: read_callbacks(reader, &place, table, Callbacks::NONE),
+                callbacks: read_callbacks(reader, &location, table, Callbacks::NONE),
                 remote: Some(remote),
-                wire: super::wire::read_wire(reader, &place, table),
+                wire: super::wire::read_wire(reader, &location, table),
                 ..AgentSpec::default()
             }
         } else if table.contains_key("ssh") {
-            remote::tell_strays(reader, &place, table);
-            let Some(spec) = ssh::read(reader, &place, table, &key.span()) else { continue };
+            remote::tell_strays(reader, &location, table);
+            let Some(spec) = ssh::read(reader, &location, table, &key.span()) else { continue };
             AgentSpec {
                 name: name.to_owned(),
-                callbacks: read_callbacks(reader, &place, table, Callbacks::NONE),
-                wire: super::wire::read_wire(reader, &place, table),
+                callbacks: read_callbacks(reader, &location, table, Callbacks::NONE),
+                wire: super::wire::read_wire(reader, &location, table),
                 ..spec
             }
         } else {
-            remote::tell_strays(reader, &place, table);
-            remote::tell_stray_servers(reader, &place, table);
-            ssh::tell_strays(reader, &place, table);
-            let Some((command, args)) = read_command(reader, &place, table, &key.span(), folder, around)
+            remote::tell_strays(reader, &location, table);
+            remote::tell_stray_servers(reader, &location, table);
+            ssh::tell_strays(reader, &location, table);
+            let Some((command, args)) = read_command(reader, &location, table, &key.span(), folder, around)
             else {
                 continue;
             };
@@ -106,15 +106,15 @@ pub(super) fn read_agents(
                 name: name.to_owned(),
                 command,
                 args,
-                env: read_pairs(reader, &place, "env", table),
-                cwd: read_cwd(reader, &place, table, around),
-                callbacks: read_callbacks(reader, &place, table, config.callbacks),
-                wire: super::wire::read_wire(reader, &place, table),
+                env: read_pairs(reader, &location, "env", table),
+                cwd: read_cwd(reader, &location, table, around),
+                callbacks: read_callbacks(reader, &location, table, config.callbacks),
+                wire: super::wire::read_wire(reader, &location, table),
                 ..AgentSpec::default()
             }
         };
-        let spec = AgentSpec { editor: read_string(reader, &place, "editor", table), ..spec };
-        if let Some(title) = read_string(reader, &place, "title", table) {
+        let spec = AgentSpec { editor: read_string(reader, &location, "editor", table), ..spec };
+        if let Some(title) = read_string(reader, &location, "title", table) {
             config.agent_titles.insert(name.to_owned(), title);
         }
         config.agents.insert(name.to_owned(), spec);
@@ -158,10 +158,10 @@ pub(super) fn read_mcp_servers(
     let mut servers = Vec::new();
     let mut names = BTreeSet::new();
     for (index, item) in items.iter().enumerate() {
-        let place = format!("mcp_servers.{}", index + 1);
-        let Some(table) = reader.table(&place, item) else { continue };
+        let location = format!("mcp_servers.{}", index + 1);
+        let Some(table) = reader.table(&location, item) else { continue };
         reader.unknown_keys(table, "[[mcp_servers]]", SERVER_KEYS);
-        let Some(name) = read_string(reader, &place, "name", table) else {
+        let Some(name) = read_string(reader, &location, "name", table) else {
             reader.problem(&item.span(), "MCP server has no name", "add name = \"…\"");
             continue;
         };
@@ -173,21 +173,21 @@ pub(super) fn read_mcp_servers(
             );
             continue;
         }
-        servers.extend(read_server(reader, &place, name, table, &item.span(), folder, around));
+        servers.extend(read_server(reader, &location, name, table, &item.span(), folder, around));
     }
     servers
 }
 
 fn read_server(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     name: String,
     table: &DeTable<'_>,
     span: &Range<usize>,
     folder: &Path,
     around: &Surroundings,
 ) -> Option<McpServer> {
-    let kind = match read_string(reader, place, "type", table) {
+    let kind = match read_string(reader, location, "type", table) {
         Some(kind) => kind,
         None if table.contains_key("url") => "http".to_owned(),
         None => "stdio".to_owned(),
@@ -204,8 +204,8 @@ fn read_server(
     }
     match kind.as_str() {
         "stdio" => {
-            let (command, args) = read_command(reader, place, table, span, folder, around)?;
-            let env = read_pairs(reader, place, "env", table);
+            let (command, args) = read_command(reader, location, table, span, folder, around)?;
+            let env = read_pairs(reader, location, "env", table);
             // ACP v1 session-setup, McpServer: the command of a stdio server is an absolute path.
             let found = crate::program::find_in(&command, around.path.as_deref(), Some(folder));
             let command = found.unwrap_or_else(|| {
@@ -220,7 +220,7 @@ fn read_server(
             Some(McpServer::Stdio { name, command, args, env })
         }
         "http" | "sse" => {
-            let Some(url) = read_string(reader, place, "url", table) else {
+            let Some(url) = read_string(reader, location, "url", table) else {
                 reader.problem(span, format!("MCP server `{name}` has no URL"), "add url = \"https://…\"");
                 return None;
             };
@@ -233,7 +233,7 @@ fn read_server(
                 );
                 return None;
             }
-            let headers = read_pairs(reader, place, "headers", table);
+            let headers = read_pairs(reader, location, "headers", table);
             Some(if kind == "sse" {
                 McpServer::Sse { name, url, headers }
             } else {
@@ -252,7 +252,7 @@ fn read_server(
 /// Reads `command` and `args`, and looks the program up.
 fn read_command(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     table: &DeTable<'_>,
     span: &Range<usize>,
     folder: &Path,
@@ -260,7 +260,7 @@ fn read_command(
 ) -> Option<(String, Vec<String>)> {
     let fix = "add command = \"…\" (a program to start) or url = \"…\" (a remote agent)";
     let is_program = |command: &str| program(command, folder, around).exists();
-    let (command, args) = read_command_line(reader, place, table, span, fix, is_program)?;
+    let (command, args) = read_command_line(reader, location, table, span, fix, is_program)?;
     Some((program(&command, folder, around).to_string_lossy().into_owned(), args))
 }
 
@@ -268,19 +268,19 @@ fn read_command(
 /// command.
 fn read_command_line(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     table: &DeTable<'_>,
     span: &Range<usize>,
     fix: &str,
     is_program: impl Fn(&str) -> bool,
 ) -> Option<(String, Vec<String>)> {
     let Some(value) = table.get("command") else {
-        reader.problem(span, format!("`{place}` has no command"), fix);
+        reader.problem(span, format!("`{location}` has no command"), fix);
         return None;
     };
-    let command = reader.string(&format!("{place}.command"), value)?;
+    let command = reader.string(&format!("{location}.command"), value)?;
     let args = match table.get("args") {
-        Some(value) => reader.strings(&format!("{place}.args"), value).unwrap_or_default(),
+        Some(value) => reader.strings(&format!("{location}.args"), value).unwrap_or_default(),
         None => Vec::new(),
     };
     if args.is_empty()
@@ -291,8 +291,8 @@ fn read_command_line(
     {
         let list: Vec<String> = rest.iter().map(|word| format!("\"{word}\"")).collect();
         let fix = format!("use command = \"{first}\" and args = [{}]", list.join(", "));
-        reader.problem(&value.span(), format!("`{place}.command` contains arguments"), fix);
-        reader.taken(&format!("{place}.args"), value);
+        reader.problem(&value.span(), format!("`{location}.command` contains arguments"), fix);
+        reader.taken(&format!("{location}.args"), value);
         return Some((first.clone(), rest.to_vec()));
     }
     Some((command, args))
@@ -312,30 +312,30 @@ fn program(command: &str, folder: &Path, around: &Surroundings) -> PathBuf {
 
 fn read_cwd(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     table: &DeTable<'_>,
     around: &Surroundings,
 ) -> Option<PathBuf> {
     let fix =
         "use a path that starts with / or ~/, or remove the line to start the agent in the session's folder";
-    read_absolute(reader, place, table, |text| expand_home(text, around), fix)
+    read_absolute(reader, location, table, |text| expand_home(text, around), fix)
 }
 
 /// Reads `cwd`. A relative path is reported and ignored.
 fn read_absolute(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     table: &DeTable<'_>,
     path: impl Fn(&str) -> PathBuf,
     fix: &str,
 ) -> Option<PathBuf> {
     let value = table.get("cwd")?;
-    let path = path(&reader.string(&format!("{place}.cwd"), value)?);
+    let path = path(&reader.string(&format!("{location}.cwd"), value)?);
     if path.is_absolute() {
         return Some(path);
     }
-    reader.problem(&value.span(), format!("`{place}.cwd` is not an absolute path"), fix);
-    reader.lines.remove(&format!("{place}.cwd"));
+    reader.problem(&value.span(), format!("`{location}.cwd` is not an absolute path"), fix);
+    reader.lines.remove(&format!("{location}.cwd"));
     None
 }
 
@@ -347,10 +347,15 @@ fn expand_home(text: &str, around: &Surroundings) -> PathBuf {
     }
 }
 
-fn read_string(reader: &mut Reader<'_>, place: &str, key: &str, table: &DeTable<'_>) -> Option<String> {
-    table.get(key).and_then(|value| reader.string(&format!("{place}.{key}"), value))
+fn read_string(reader: &mut Reader<'_>, location: &str, key: &str, table: &DeTable<'_>) -> Option<String> {
+    table.get(key).and_then(|value| reader.string(&format!("{location}.{key}"), value))
 }
 
-fn read_pairs(reader: &mut Reader<'_>, place: &str, key: &str, table: &DeTable<'_>) -> Vec<(String, String)> {
-    table.get(key).and_then(|value| reader.pairs(&format!("{place}.{key}"), value)).unwrap_or_default()
+fn read_pairs(
+    reader: &mut Reader<'_>,
+    location: &str,
+    key: &str,
+    table: &DeTable<'_>,
+) -> Vec<(String, String)> {
+    table.get(key).and_then(|value| reader.pairs(&format!("{location}.{key}"), value)).unwrap_or_default()
 }

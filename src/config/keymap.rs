@@ -315,12 +315,16 @@ impl Keymap {
     /// What keys, pressed one after the other, are bound to in a context. The first context of the chain that
     /// binds them, or a sequence that starts with them, decides.
     pub fn resolve(&self, context: Context, keys: &[Chord]) -> Lookup {
-        context.chain().iter().find_map(|place| self.resolve_in(*place, keys)).unwrap_or(Lookup::Unbound)
+        context
+            .chain()
+            .iter()
+            .find_map(|location| self.resolve_in(*location, keys))
+            .unwrap_or(Lookup::Unbound)
     }
 
     /// The same without later contexts; `None` if this one does not bind the keys.
-    fn resolve_in(&self, place: Context, keys: &[Chord]) -> Option<Lookup> {
-        self.bindings.iter().filter(|binding| binding.context == place).find_map(|binding| {
+    fn resolve_in(&self, location: Context, keys: &[Chord]) -> Option<Lookup> {
+        self.bindings.iter().filter(|binding| binding.context == location).find_map(|binding| {
             if binding.keys.chords() == keys {
                 Some(binding.action.map_or(Lookup::Unbound, Lookup::Action))
             } else {
@@ -337,7 +341,7 @@ impl Keymap {
         let bindings = context
             .chain()
             .iter()
-            .flat_map(|place| self.bindings.iter().filter(move |binding| binding.context == *place));
+            .flat_map(|location| self.bindings.iter().filter(move |binding| binding.context == *location));
         for keys in bindings.map(|binding| &binding.keys).filter(|keys| keys.continues(prefix)) {
             let Some(next) = keys.chords().get(prefix.len()).filter(|next| taken.insert(**next)) else {
                 continue;
@@ -385,8 +389,8 @@ impl Keymap {
         let mut labels: HashMap<(Context, Action), Vec<String>> = HashMap::new();
         for context in Context::ALL {
             let mut taken = HashSet::new();
-            for place in context.chain() {
-                for binding in self.bindings.iter().filter(|binding| binding.context == *place) {
+            for location in context.chain() {
+                for binding in self.bindings.iter().filter(|binding| binding.context == *location) {
                     // The first context of the chain that binds a key, or a prefix of it, wins.
                     let chords = binding.keys.chords();
                     let is_reached = |len| {
@@ -407,7 +411,7 @@ impl Keymap {
     /// All bindings: those of the prompt and the transcript by task, and those of other contexts after them.
     pub fn help(&self) -> Vec<HelpRow> {
         let mut rows: Vec<(usize, HelpRow)> = Vec::new();
-        for (place, context) in Context::ALL.iter().enumerate() {
+        for (location, context) in Context::ALL.iter().enumerate() {
             for binding in self.bindings.iter().filter(|binding| binding.context == *context) {
                 let Some(info) = binding.action.and_then(info) else { continue };
                 let key = binding.keys.label();
@@ -415,7 +419,7 @@ impl Keymap {
                 let (order, title) = match context {
                     Context::Main | Context::Global => info.task(),
                     Context::Composer if info.group.is_some() => info.task(),
-                    other => (TASKS + place, other.title()),
+                    other => (TASKS + location, other.title()),
                 };
                 match rows.iter_mut().find(|(at, row)| *at == order && row.action == action) {
                     Some((_, row)) => row.keys.push(key),
@@ -436,8 +440,8 @@ impl Keymap {
     pub fn palette(&self) -> Vec<PaletteCommand> {
         all()
             .filter_map(|info| {
-                let keys =
-                    [Context::Main, Context::EmptyPrompt].map(|place| self.keys_for(place, info.action));
+                let keys = [Context::Main, Context::EmptyPrompt]
+                    .map(|location| self.keys_for(location, info.action));
                 Some(PaletteCommand {
                     action: info.action,
                     text: info.text.to_owned(),
@@ -453,10 +457,10 @@ impl Keymap {
     /// page keys, Home, End, Enter, Tab.
     pub fn markdown(&self) -> String {
         let mut text = "| Task or place | Keys | What |\n| --- | --- | --- |\n".to_owned();
-        let mut place = None;
+        let mut location = None;
         for row in self.help().into_iter().filter(|row| !is_plain_motion(row.action)) {
-            let title = if place == Some(row.title) { "" } else { row.title };
-            place = Some(row.title);
+            let title = if location == Some(row.title) { "" } else { row.title };
+            location = Some(row.title);
             let keys: Vec<String> = row.keys.iter().map(|key| format!("`{key}`")).collect();
             let _ = writeln!(text, "| {title} | {} | {} |", keys.join(" "), row.text);
         }

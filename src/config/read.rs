@@ -57,12 +57,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports unknown keys with the most similar known ones.
-    pub fn unknown_keys(&mut self, table: &DeTable<'_>, place: &str, known: &[&str]) {
+    pub fn unknown_keys(&mut self, table: &DeTable<'_>, location: &str, known: &[&str]) {
         for key in table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref();
             let otherwise = format!("remove it; known keys are {}", known.join(", "));
             let fix = advice(name, known.iter().copied(), &otherwise);
-            self.problem(&key.span(), format!("unknown key `{name}` in {place}"), fix);
+            self.problem(&key.span(), format!("unknown key `{name}` in {location}"), fix);
         }
     }
 

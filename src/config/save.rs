@@ -117,8 +117,8 @@ fn section<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut dyn 
 }
 
 fn set_value(document: &mut DocumentMut, name: &str, value: &SettingValue) -> Result<(), String> {
-    let (place, key) = name.rsplit_once('.').unwrap_or(("", name));
-    let table = section(document, place)?;
+    let (location, key) = name.rsplit_once('.').unwrap_or(("", name));
+    let table = section(document, location)?;
     let mut value = toml_value(value);
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(old) => {
@@ -134,9 +134,9 @@ fn set_value(document: &mut DocumentMut, name: &str, value: &SettingValue) -> Re
 
 /// The text without the line of a value. A comment above it stays, which is why the line is cut from the text.
 fn without_value(text: &str, parsed: &Document<&str>, name: &str) -> String {
-    let (place, key) = name.rsplit_once('.').unwrap_or(("", name));
+    let (location, key) = name.rsplit_once('.').unwrap_or(("", name));
     let mut table: &dyn TableLike = parsed.as_table();
-    for part in place.split('.').filter(|part| !part.is_empty()) {
+    for part in location.split('.').filter(|part| !part.is_empty()) {
         let Some(next) = table.get(part).and_then(Item::as_table_like) else { return text.to_owned() };
         table = next;
     }
@@ -151,7 +151,7 @@ fn without_value(text: &str, parsed: &Document<&str>, name: &str) -> String {
     });
     cut.unwrap_or_else(|| {
         let mut document = parsed.clone().into_mut();
-        let table = section(&mut document, place);
+        let table = section(&mut document, location);
         if let Ok(table) = table {
             table.remove(key);
         }
@@ -170,7 +170,7 @@ fn set_keys(
     let wanted = keys.unwrap_or_default().iter().map(|key| Sequence::parse(key));
     let wanted = wanted.collect::<Result<Vec<Sequence>, String>>()?;
     let known = Context::named(context).zip(by_name(action));
-    let (place, bound) = known.ok_or_else(|| format!("unknown action `{action}`"))?;
+    let (location, bound) = known.ok_or_else(|| format!("unknown action `{action}`"))?;
     let is_there = document.get("keys").is_some_and(|tables| tables.get(context).is_some());
     if keys.is_none() && !is_there {
         return Ok(());
@@ -191,7 +191,7 @@ fn set_keys(
                 });
             }
         } else if let (Some(value), Ok(keys)) = (item.as_str(), Sequence::parse(&name)) {
-            let is_default = || defaults.resolve(place, keys.chords()) == Lookup::Action(bound);
+            let is_default = || defaults.resolve(location, keys.chords()) == Lookup::Action(bound);
             if value == action || wanted.contains(&keys) || value == "none" && is_default() {
                 stale.push(name);
             }
@@ -205,7 +205,8 @@ fn set_keys(
     }
     for keys in &wanted {
         // An unbound key can be bound in a list.
-        if !matches!(config.keymap.resolve(place, keys.chords()), Lookup::Action(other) if other == bound) {
+        if !matches!(config.keymap.resolve(location, keys.chords()), Lookup::Action(other) if other == bound)
+        {
             table.insert(&keys.syntax(), Item::Value(Value::from("none")));
         }
     }

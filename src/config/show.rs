@@ -95,69 +95,69 @@ impl Out<'_> {
     }
 
     fn agent(&mut self, name: &str, spec: &AgentSpec) {
-        let place = format!("agents.{name}");
+        let location = format!("agents.{name}");
         self.head(&format!("[agents.{}]", key(name)));
         if let Some(title) = self.config.agent_titles.get(name) {
-            self.value(&format!("{place}.title"), "title", title.as_str());
+            self.value(&format!("{location}.title"), "title", title.as_str());
         }
         if let Some(editor) = &spec.editor {
-            self.value(&format!("{place}.editor"), "editor", editor.as_str());
+            self.value(&format!("{location}.editor"), "editor", editor.as_str());
         }
         if let Some(remote) = &spec.remote {
-            self.remote(&place, remote);
-            self.callbacks(&place, spec.callbacks, true);
-            self.wire(&place, &spec.wire);
+            self.remote(&location, remote);
+            self.callbacks(&location, spec.callbacks, true);
+            self.wire(&location, &spec.wire);
             self.providers(name, &spec.wire);
             return;
         }
         if let Some(ssh) = &spec.ssh {
-            self.value(&format!("{place}.ssh"), "ssh", ssh.host.as_str());
-            self.value(&format!("{place}.ssh_args"), "ssh_args", ssh.args.clone());
+            self.value(&format!("{location}.ssh"), "ssh", ssh.host.as_str());
+            self.value(&format!("{location}.ssh_args"), "ssh_args", ssh.args.clone());
             if let Some(program) = &ssh.program {
-                self.value(&format!("{place}.ssh_program"), "ssh_program", program.as_str());
+                self.value(&format!("{location}.ssh_program"), "ssh_program", program.as_str());
             }
-            self.value(&format!("{place}.mcp"), "mcp", ssh.gets_servers);
+            self.value(&format!("{location}.mcp"), "mcp", ssh.gets_servers);
         }
-        self.value(&format!("{place}.command"), "command", spec.command.as_str());
-        self.value(&format!("{place}.args"), "args", shown_arguments(&spec.args));
+        self.value(&format!("{location}.command"), "command", spec.command.as_str());
+        self.value(&format!("{location}.args"), "args", shown_arguments(&spec.args));
         if let Some(cwd) = &spec.cwd {
-            self.value(&format!("{place}.cwd"), "cwd", cwd.to_string_lossy().as_ref());
+            self.value(&format!("{location}.cwd"), "cwd", cwd.to_string_lossy().as_ref());
         }
-        self.callbacks(&place, spec.callbacks, spec.ssh.is_some());
-        self.wire(&place, &spec.wire);
-        self.pairs(&place, "env", &spec.env);
+        self.callbacks(&location, spec.callbacks, spec.ssh.is_some());
+        self.wire(&location, &spec.wire);
+        self.pairs(&location, "env", &spec.env);
         self.providers(name, &spec.wire);
     }
 
-    fn remote(&mut self, place: &str, remote: &Remote) {
+    fn remote(&mut self, location: &str, remote: &Remote) {
         // The query of a URL may contain a secret.
-        self.value(&format!("{place}.url"), "url", remote.shown_url());
+        self.value(&format!("{location}.url"), "url", remote.shown_url());
         let carrier = remote.carrier.map_or("auto", Carrier::word);
-        self.value(&format!("{place}.transport"), "transport", carrier);
+        self.value(&format!("{location}.transport"), "transport", carrier);
         if let Some(url) = &remote.events_url {
-            self.value(&format!("{place}.events_url"), "events_url", shown_url(url));
+            self.value(&format!("{location}.events_url"), "events_url", shown_url(url));
         }
         match &remote.token {
             Some(TokenSource::Env(name)) => {
-                self.value(&format!("{place}.token_env"), "token_env", name.as_str());
+                self.value(&format!("{location}.token_env"), "token_env", name.as_str());
             }
             Some(TokenSource::File(path)) => {
-                self.value(&format!("{place}.token_file"), "token_file", path.to_string_lossy().as_ref());
+                self.value(&format!("{location}.token_file"), "token_file", path.to_string_lossy().as_ref());
             }
             Some(TokenSource::Command(words)) => {
-                self.value(&format!("{place}.token_command"), "token_command", shown_arguments(words));
+                self.value(&format!("{location}.token_command"), "token_command", shown_arguments(words));
             }
             None => {}
         }
         if let Some(path) = &remote.ca_file {
-            self.value(&format!("{place}.ca_file"), "ca_file", path.to_string_lossy().as_ref());
+            self.value(&format!("{location}.ca_file"), "ca_file", path.to_string_lossy().as_ref());
         }
-        self.pairs(place, "headers", &remote.headers);
-        self.value(&format!("{place}.mcp"), "mcp", remote.gets_servers);
+        self.pairs(location, "headers", &remote.headers);
+        self.value(&format!("{location}.mcp"), "mcp", remote.gets_servers);
     }
 
     /// Formats only the values that are set, because most agents need none.
-    fn wire(&mut self, place: &str, wire: &WireSpec) {
+    fn wire(&mut self, location: &str, wire: &WireSpec) {
         let prompt = wire.system_prompt.as_ref();
         let rows: [(&str, Option<Value>); 10] = [
             ("profile", wire.profile.map(|profile| Value::from(profile.name()))),
@@ -173,43 +173,43 @@ impl Out<'_> {
         ];
         for (key, value) in rows {
             if let Some(value) = value {
-                self.value(&format!("{place}.{key}"), key, value);
+                self.value(&format!("{location}.{key}"), key, value);
             }
         }
     }
 
     fn providers(&mut self, name: &str, wire: &WireSpec) {
         for (index, wish) in wire.providers.iter().enumerate() {
-            let place = format!("agents.{name}.providers.{}", index + 1);
+            let location = format!("agents.{name}.providers.{}", index + 1);
             self.head(&format!("[[agents.{}.providers]]", key(name)));
-            self.value(&format!("{place}.id"), "id", wish.id.as_str());
+            self.value(&format!("{location}.id"), "id", wish.id.as_str());
             match &wish.target {
                 Some(target) => {
-                    self.value(&format!("{place}.api_type"), "api_type", target.api_type.as_str());
-                    self.value(&format!("{place}.base_url"), "base_url", target.base_url.as_str());
-                    self.pairs(&place, "headers", &target.headers);
+                    self.value(&format!("{location}.api_type"), "api_type", target.api_type.as_str());
+                    self.value(&format!("{location}.base_url"), "base_url", target.base_url.as_str());
+                    self.pairs(&location, "headers", &target.headers);
                 }
-                None => self.value(&format!("{place}.off"), "off", true),
+                None => self.value(&format!("{location}.off"), "off", true),
             }
         }
     }
 
     fn server(&mut self, index: usize, server: &McpServer) {
-        let place = format!("mcp_servers.{}", index + 1);
+        let location = format!("mcp_servers.{}", index + 1);
         self.head("[[mcp_servers]]");
         match server {
             McpServer::Stdio { name, command, args, env } => {
-                self.value(&format!("{place}.name"), "name", name.as_str());
-                self.value(&format!("{place}.command"), "command", command.to_string_lossy().as_ref());
-                self.value(&format!("{place}.args"), "args", shown_arguments(args));
-                self.pairs(&place, "env", env);
+                self.value(&format!("{location}.name"), "name", name.as_str());
+                self.value(&format!("{location}.command"), "command", command.to_string_lossy().as_ref());
+                self.value(&format!("{location}.args"), "args", shown_arguments(args));
+                self.pairs(&location, "env", env);
             }
             McpServer::Http { name, url, headers } | McpServer::Sse { name, url, headers } => {
                 let kind = if matches!(server, McpServer::Sse { .. }) { "sse" } else { "http" };
-                self.value(&format!("{place}.name"), "name", name.as_str());
-                self.value(&format!("{place}.type"), "type", kind);
-                self.value(&format!("{place}.url"), "url", url.as_str());
-                self.pairs(&place, "headers", headers);
+                self.value(&format!("{location}.name"), "name", name.as_str());
+                self.value(&format!("{location}.type"), "type", kind);
+                self.value(&format!("{location}.url"), "url", url.as_str());
+                self.pairs(&location, "headers", headers);
             }
         }
     }
@@ -217,12 +217,12 @@ impl Out<'_> {
     fn keys(&mut self) {
         self.head("[keys]");
         self.value("keys.preset", "preset", self.config.keymap.preset());
-        let mut place = "";
+        let mut location = "";
         let entries = self.config.keymap.entries();
         for (context, chord, action, origin) in &entries {
-            if *context != place {
+            if *context != location {
                 self.head(&format!("[keys.{context}]"));
-                place = context;
+                location = context;
             }
             self.row(&key(chord), &Value::from(*action), *origin);
         }
@@ -236,24 +236,24 @@ impl Out<'_> {
         }
     }
 
-    fn callbacks(&mut self, place: &str, callbacks: Callbacks, is_remote: bool) {
+    fn callbacks(&mut self, location: &str, callbacks: Callbacks, is_remote: bool) {
         for (name, value) in [
             ("fs_read", callbacks.fs_read),
             ("fs_write", callbacks.fs_write),
             ("terminal", callbacks.terminal),
         ] {
             // The command line takes precedence; then the most specific key, first in the agent's own table.
-            let mut names = vec![format!("{place}.{name}")];
+            let mut names = vec![format!("{location}.{name}")];
             let coarse = name.split_once('_').map(|(coarse, _)| coarse);
-            names.extend(coarse.map(|coarse| format!("{place}.{coarse}")));
-            if place != "callbacks" {
+            names.extend(coarse.map(|coarse| format!("{location}.{coarse}")));
+            if location != "callbacks" {
                 names.push(format!("callbacks.{name}"));
                 names.extend(coarse.map(|coarse| format!("callbacks.{coarse}")));
             }
             let origin_of = |name: &String| match self.config.origin(name) {
                 // The general keys do not apply to an agent on another machine, unless they are on the
                 // command line.
-                Origin::File { .. } if is_remote && !name.starts_with(place) => Origin::Default,
+                Origin::File { .. } if is_remote && !name.starts_with(location) => Origin::Default,
                 origin => origin,
             };
             let origins = || names.iter().map(origin_of);
@@ -264,10 +264,10 @@ impl Out<'_> {
         }
     }
 
-    fn pairs(&mut self, place: &str, table: &str, pairs: &[(String, String)]) {
+    fn pairs(&mut self, location: &str, table: &str, pairs: &[(String, String)]) {
         for (name, value) in pairs {
             let shown = if is_secret(name) { hidden(value) } else { value.clone() };
-            let origin = self.config.origin(&format!("{place}.{table}.{name}"));
+            let origin = self.config.origin(&format!("{location}.{table}.{name}"));
             self.row(&format!("{table}.{}", key(name)), &Value::from(shown), origin);
         }
     }

@@ -27,11 +27,11 @@ pub(super) const KEYS: &[&str] = &[
 const FRAMINGS: &[&str] = &["lines", "content-length"];
 
 /// Parses the keys of an agent's table; `place` is its dotted name.
-pub(super) fn read_wire(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) -> WireSpec {
+pub(super) fn read_wire(reader: &mut Reader<'_>, location: &str, table: &DeTable<'_>) -> WireSpec {
     let profiles = Profile::ALL.map(Profile::name);
-    let profile = word(reader, place, table, "profile", &profiles);
-    let framing = word(reader, place, table, "framing", FRAMINGS);
-    let name = |key: &str| format!("{place}.{key}");
+    let profile = word(reader, location, table, "profile", &profiles);
+    let framing = word(reader, location, table, "framing", FRAMINGS);
+    let name = |key: &str| format!("{location}.{key}");
     let replaces = table
         .get("replace_system_prompt")
         .and_then(|value| reader.boolean(&name("replace_system_prompt"), value))
@@ -53,28 +53,28 @@ pub(super) fn read_wire(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_
             .and_then(|value| reader.boolean(&name("strict"), value))
             .unwrap_or(false),
         has_headers: framing.as_deref() == Some("content-length"),
-        protocol: number(reader, place, table, "protocol", [1, 2]).unwrap_or_default(),
+        protocol: number(reader, location, table, "protocol", [1, 2]).unwrap_or_default(),
         model: table.get("model").and_then(|value| reader.string(&name("model"), value)),
         auto_commits: table
             .get("auto_commits")
             .and_then(|value| reader.boolean(&name("auto_commits"), value)),
-        first_turn: number(reader, place, table, "first_turn", [0, 1]).unwrap_or_default().into(),
+        first_turn: number(reader, location, table, "first_turn", [0, 1]).unwrap_or_default().into(),
     }
 }
 
 /// Parses `[[agents.NAME.providers]]`. An invalid provider is reported and ignored.
-fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Vec<ProviderRequest> {
+fn read_providers(reader: &mut Reader<'_>, location: &str, value: &Value<'_>) -> Vec<ProviderRequest> {
     const PROVIDER_KEYS: &[&str] = &["id", "api_type", "base_url", "headers", "off"];
     let Some(items) = value.get_ref().as_array() else {
-        let text = format!("`{place}` must be a list of tables");
-        reader.problem(&value.span(), text, format!("use [[{place}]] for each"));
+        let text = format!("`{location}` must be a list of tables");
+        reader.problem(&value.span(), text, format!("use [[{location}]] for each"));
         return Vec::new();
     };
     let mut wishes = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let name = format!("{place}.{}", index + 1);
+        let name = format!("{location}.{}", index + 1);
         let Some(table) = reader.table(&name, item) else { continue };
-        reader.unknown_keys(table, &format!("[[{place}]]"), PROVIDER_KEYS);
+        reader.unknown_keys(table, &format!("[[{location}]]"), PROVIDER_KEYS);
         let mut text =
             |key: &str| table.get(key).and_then(|value| reader.string(&format!("{name}.{key}"), value));
         let (id, api_type, base_url) = (text("id"), text("api_type"), text("base_url"));
@@ -92,7 +92,7 @@ fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Ve
             }
             _ => reader.problem(
                 &item.span(),
-                format!("incomplete provider in `{place}`"),
+                format!("incomplete provider in `{location}`"),
                 "set id, api_type and base_url; or id and off = true",
             ),
         }
@@ -103,25 +103,25 @@ fn read_providers(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Ve
 /// Reads one of the known words, or reports a problem.
 fn word(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     table: &DeTable<'_>,
     key: &str,
     known: &[&str],
 ) -> Option<String> {
     let value = table.get(key)?;
-    let text = reader.string(&format!("{place}.{key}"), value)?;
+    let text = reader.string(&format!("{location}.{key}"), value)?;
     if known.contains(&text.as_str()) {
         return Some(text);
     }
     let fix = advice(&text, known.iter().copied(), &format!("use one of {}", known.join(", ")));
-    wrong(reader, place, key, value, &format!("unknown {key} `{text}`"), fix);
+    wrong(reader, location, key, value, &format!("unknown {key} `{text}`"), fix);
     None
 }
 
 /// Reads one of two numbers, or reports a problem.
 fn number(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     table: &DeTable<'_>,
     key: &str,
     known: [u16; 2],
@@ -132,25 +132,25 @@ fn number(
         _ => None,
     };
     if found.is_some() {
-        reader.taken(&format!("{place}.{key}"), value);
+        reader.taken(&format!("{location}.{key}"), value);
     } else {
         let [first, second] = known;
-        let text = format!("`{place}.{key}` must be {first} or {second}");
-        wrong(reader, place, key, value, &text, format!("use {key} = {second}, or remove the line"));
+        let text = format!("`{location}.{key}` must be {first} or {second}");
+        wrong(reader, location, key, value, &text, format!("use {key} = {second}, or remove the line"));
     }
     found
 }
 
 fn wrong(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     key: &str,
     value: &Value<'_>,
     text: &str,
     fix: impl Into<String>,
 ) {
     reader.problem(&value.span(), text, fix);
-    reader.lines.remove(&format!("{place}.{key}"));
+    reader.lines.remove(&format!("{location}.{key}"));
 }
 
 #[cfg(test)]

@@ -354,7 +354,7 @@ pub enum StoreNews {
         /// Everything up to this mark, or up to the late record with this number.
         upto: u64,
         /// The positions of marks in the file.
-        marks: Vec<MarkPlace>,
+        marks: Vec<MarkPosition>,
     },
     /// A session is saved under this id from now on.
     KeptAs {
@@ -366,7 +366,7 @@ pub enum StoreNews {
 
 /// The position of a mark in a saved session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MarkPlace {
+pub struct MarkPosition {
     pub mark: u64,
     /// The sequence number of the event after the mark.
     pub seq: i64,

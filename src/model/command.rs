@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AskId, AuthStatus, ConfigOption, ConfigValue, ContentBlock, FarPlace, McpServer, ModeId, Models, Modes,
-    Provider, ProviderRequest, Response, RpcError, SessionId, SessionKey, TerminalId, ToolCallId, TurnUsage,
-    UserRoot,
+    AuthStatus, ConfigOption, ConfigValue, ContentBlock, McpServer, ModeId, Models, Modes, Provider,
+    ProviderRequest, RemoteFolder, RequestId, Response, RpcError, SessionId, SessionKey, TerminalId,
+    ToolCallId, TurnUsage, UserRoot,
 };
 
 /// A message to an agent.
@@ -18,7 +18,7 @@ pub enum AgentCommand {
     /// `session/cancel`, a notification.
     Cancel(SessionId),
     /// The response to a request of the agent.
-    Respond(AskId, Response),
+    Respond(RequestId, Response),
     /// `$/cancel_request` for a call that exceeded its timeout.
     CancelCall(CallTag),
 }
@@ -94,13 +94,13 @@ pub enum Call {
     /// `logout`.
     LogOut,
     /// `session/new`.
-    NewSession(SessionPlace),
+    NewSession(SessionWorkspace),
     /// `session/load`.
-    LoadSession(SessionId, SessionPlace),
+    LoadSession(SessionId, SessionWorkspace),
     /// `session/resume`.
-    ResumeSession(SessionId, SessionPlace),
+    ResumeSession(SessionId, SessionWorkspace),
     /// `session/fork` (unstable), with the number of turns so far.
-    ForkSession(SessionId, SessionPlace, u32),
+    ForkSession(SessionId, SessionWorkspace, u32),
     /// `session/list`.
     ListSessions {
         /// Lists only sessions of this folder.
@@ -142,18 +142,18 @@ pub enum Call {
 
 /// The folders and MCP servers of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SessionPlace {
+pub struct SessionWorkspace {
     /// The folder on this machine, absolute and normalised. Saved sessions are indexed by it.
     pub cwd: PathBuf,
     /// The folder on another machine, if the agent runs there; all its paths are on that machine.
-    pub far: Option<FarPlace>,
+    pub far: Option<RemoteFolder>,
     /// Additional roots; sent only to agents that support them.
     pub additional_directories: Vec<UserRoot>,
     /// MCP servers; `acp` omits those whose transport the agent does not support.
     pub mcp_servers: Vec<McpServer>,
 }
 
-impl SessionPlace {
+impl SessionWorkspace {
     /// The folder as the agent sees it.
     pub fn folder(&self) -> &Path {
         self.far.as_ref().map_or(&self.cwd, |far| &far.folder)

@@ -26,7 +26,7 @@ pub struct LocateJob {
     pub roots: Vec<PathBuf>,
     /// Whether the changes should have been applied.
     pub is_done: bool,
-    pub asks: Vec<LocateRequest>,
+    pub requests: Vec<LocateRequest>,
 }
 
 /// A request to locate one change.
@@ -46,7 +46,7 @@ pub struct LocateRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocatedDiff {
     pub diff: FileDiff,
-    pub place: DiffPlace,
+    pub position: DiffPosition,
     /// Whether the file was read after the call completed.
     pub is_done: bool,
 }
@@ -54,7 +54,7 @@ pub struct LocatedDiff {
 /// The position of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DiffPlace {
+pub enum DiffPosition {
     /// One of its texts is the entire file.
     Whole,
     /// The file does not exist.

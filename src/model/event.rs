@@ -1,8 +1,8 @@
 //! Events of a connection, in wire order.
 
 use super::{
-    AgentInfo, AgentRequest, AskId, AuthStatus, CallError, CallTag, CloseReason, Reply, RpcError, SessionId,
-    SessionUpdate,
+    AgentInfo, AgentRequest, AuthStatus, CallError, CallTag, CloseReason, Reply, RequestId, RpcError,
+    SessionId, SessionUpdate,
 };
 
 /// An event of a connection.
@@ -19,9 +19,9 @@ pub enum AgentEvent {
     InitializeFailed(CallError),
     Update(SessionId, SessionUpdate),
     /// A request that needs a response.
-    Request(AskId, Box<AgentRequest>),
+    Request(RequestId, Box<AgentRequest>),
     /// The agent withdrew a request (`$/cancel_request`); parlor still responds to it.
-    AskWithdrawn(AskId),
+    RequestWithdrawn(RequestId),
     /// `elicitation/complete` for this elicitation id.
     ElicitationComplete(String),
     /// The sign-in status changed.

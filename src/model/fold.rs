@@ -46,8 +46,8 @@ impl FoldRules {
 
     /// The rule for a kind.
     pub fn of_kind(&self, kind: ToolKind) -> Option<Fold> {
-        let place = Self::KINDS.iter().position(|(_, known)| *known == kind)?;
-        self.kinds.get(place).copied().flatten()
+        let position = Self::KINDS.iter().position(|(_, known)| *known == kind)?;
+        self.kinds.get(position).copied().flatten()
     }
 }
 

@@ -103,7 +103,7 @@ number_id! {
 }
 number_id! {
     /// An open request of an agent. Unique over all connections of this process.
-    AskId
+    RequestId
 }
 
 /// An item of a transcript. An id is never reused for another item, even after its item was unloaded and

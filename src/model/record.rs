@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AccessRecord, ContentBlock, Cost, DiffPlace, ExitInfo, FaultKind, NoticeKind, SessionId, SessionKey,
-    SessionPlace, SessionUpdate, Setting, Severity, StopReason, TerminalId, ToolCallId,
+    AccessRecord, ContentBlock, Cost, DiffPosition, ExitInfo, FaultKind, NoticeKind, SessionId, SessionKey,
+    SessionUpdate, SessionWorkspace, Setting, Severity, StopReason, TerminalId, ToolCallId,
 };
 use super::{ToolCallPatch, TurnUsage, Usage};
 
@@ -49,7 +49,8 @@ pub enum Record {
     Located {
         tool: ToolCallId,
         /// One entry per located change.
-        places: Vec<RecordPlace>,
+        #[serde(rename = "places")]
+        positions: Vec<RecordPosition>,
     },
     /// A question of the agent was answered.
     Answered {
@@ -116,10 +117,11 @@ impl Record {
 
 /// The position of a change in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordPlace {
+pub struct RecordPosition {
     /// Index of the change in its tool call.
     pub nth: usize,
-    pub place: DiffPlace,
+    #[serde(rename = "place")]
+    pub position: DiffPosition,
     /// Whether the file was read after the call completed.
     pub is_done: bool,
 }
@@ -179,7 +181,7 @@ pub enum Note {
         /// Numbered together with the marks; confirmed by [`super::StoreNews::Written`].
         serial: u64,
         /// Where to insert the record.
-        before: EventPlace,
+        before: EventPosition,
         turn: u32,
         record: Box<Record>,
     },
@@ -216,7 +218,7 @@ pub enum Note {
 
 /// A position between two events of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventPlace {
+pub enum EventPosition {
     /// The position of this mark, before the store has returned its number.
     Mark(u64),
     /// Before the event with this number.
@@ -237,7 +239,7 @@ pub struct SessionHead {
     /// The agent's id of the session.
     pub session: Option<SessionId>,
     /// The session's folders. MCP servers are not saved.
-    pub place: SessionPlace,
+    pub workspace: SessionWorkspace,
     /// The branch of the folder.
     pub branch: Option<String>,
     pub title: Option<String>,

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    AllowedBy, AskId, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff, Policy,
-    RpcError, ServedFile, SessionKey, StoredGrant, TemplateList, TerminalCommand, TerminalId,
+    AllowedBy, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff, Policy,
+    RequestId, RpcError, ServedFile, SessionKey, StoredGrant, TemplateList, TerminalCommand, TerminalId,
 };
 
 /// A file request with everything needed to serve it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileJob {
     pub conn: ConnId,
-    pub ask: AskId,
+    pub request_id: RequestId,
     /// Absolute path of the file (a relative one was resolved against the session's folder).
     pub path: PathBuf,
     /// The folders that may be accessed.
@@ -45,7 +45,7 @@ pub enum TerminalJob {
     /// Run a command; returns [`ServiceEvent::TerminalStarted`].
     Create {
         conn: ConnId,
-        ask: AskId,
+        request_id: RequestId,
         session: SessionKey,
         /// The command; `cwd` is absolute.
         command: TerminalCommand,
@@ -72,7 +72,7 @@ pub enum TerminalJob {
     /// Kill the commands that the user typed in a session, and drop the environment.
     CloseShell(SessionKey),
     /// Read the output for the agent; returns [`ServiceEvent::TerminalRead`].
-    Output { conn: ConnId, ask: AskId, terminal: TerminalId },
+    Output { conn: ConnId, request_id: RequestId, terminal: TerminalId },
     /// Kill the command and its child processes; [`ServiceEvent::TerminalEnded`] follows.
     Kill(TerminalId),
     /// Kill the command if it is running, and remove its terminal.
@@ -105,7 +105,7 @@ pub enum ServiceEvent {
     /// A file request was served.
     FileDone {
         conn: ConnId,
-        ask: AskId,
+        request_id: RequestId,
         /// The text that was read, `None` for a write; or the error to respond with.
         result: Result<Option<String>, RpcError>,
         /// The access for the transcript; `None` for a read inside the session's folders, which is not shown.
@@ -120,7 +120,7 @@ pub enum ServiceEvent {
     /// The real working directory of a command is outside the allowed folders.
     TerminalOutside {
         conn: ConnId,
-        ask: AskId,
+        request_id: RequestId,
         session: SessionKey,
         /// The command; `cwd` is the real folder.
         command: TerminalCommand,
@@ -128,7 +128,7 @@ pub enum ServiceEvent {
     /// A command was started, or failed to start.
     TerminalStarted {
         conn: ConnId,
-        ask: AskId,
+        request_id: RequestId,
         session: SessionKey,
         /// The command line for display.
         command: String,
@@ -151,7 +151,7 @@ pub enum ServiceEvent {
     /// The result of [`TerminalJob::Output`].
     TerminalRead {
         conn: ConnId,
-        ask: AskId,
+        request_id: RequestId,
         /// The text without escape sequences, whether it was cut, and the exit status if the command ended.
         result: Result<(String, bool, Option<ExitInfo>), RpcError>,
     },

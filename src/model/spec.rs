@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{FarPlace, ProviderRequest, Remote, Ssh};
+use super::{ProviderRequest, Remote, RemoteFolder, Ssh};
 
 /// How to start one agent, resolved from configuration, catalogue or command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -44,10 +44,10 @@ impl AgentSpec {
 
     /// The remote folder for a session in this local folder, if the agent runs over SSH: the agent's
     /// configured folder, otherwise the one with the same path.
-    pub fn far_place(&self, folder: &Path) -> Option<FarPlace> {
+    pub fn remote_folder(&self, folder: &Path) -> Option<RemoteFolder> {
         let ssh = self.ssh.as_ref()?;
         let folder = self.cwd.as_deref().unwrap_or(folder).to_owned();
-        Some(FarPlace { host: ssh.host.clone(), folder })
+        Some(RemoteFolder { host: ssh.host.clone(), folder })
     }
 
     /// The command line for display, quoted where needed. For an agent behind a URL, the URL.

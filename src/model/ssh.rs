@@ -36,7 +36,7 @@ pub struct Ssh {
 
 /// The folder of a session on another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FarPlace {
+pub struct RemoteFolder {
     /// The host as the user entered it.
     pub host: String,
     /// Absolute path on the host.

@@ -54,8 +54,8 @@ impl Target {
     pub fn address(&self) -> Option<String> {
         match self {
             Self::Url(url) => Some(url.clone()),
-            Self::File(place) if place.path.is_absolute() => {
-                let path = place.path.to_str()?;
+            Self::File(location) if location.path.is_absolute() => {
+                let path = location.path.to_str()?;
                 let mut address = "file://".to_owned();
                 for byte in path.bytes() {
                     match byte {
@@ -189,8 +189,8 @@ mod tests {
                 "{text}"
             );
         }
-        let place = Target::File(Location { path: "/tmp/ä b".into(), line: Some(3) });
-        assert_eq!(place.address().as_deref(), Some("file:///tmp/%C3%A4%20b"));
+        let location = Target::File(Location { path: "/tmp/ä b".into(), line: Some(3) });
+        assert_eq!(location.address().as_deref(), Some("file:///tmp/%C3%A4%20b"));
         assert_eq!(Target::of_link("src/a.rs").and_then(|target| target.address()), None);
     }
 }

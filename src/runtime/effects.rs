@@ -29,7 +29,7 @@ use crate::services::login;
 use crate::services::patch;
 use crate::services::prompt;
 use crate::services::store::{Export, Recorder, Store};
-use crate::services::templates::TemplatePlaces;
+use crate::services::templates::TemplateFolders;
 use crate::services::terminals::Terminals;
 use crate::services::trust;
 use crate::ui::log::{LogDirection, LogLine};
@@ -64,7 +64,7 @@ pub struct EffectRunner {
     /// The data folder; `None`: there is none.
     data_dir: Option<PathBuf>,
     /// Where prompt templates are.
-    pub templates: TemplatePlaces,
+    pub templates: TemplateFolders,
     /// The texts and images that prompts refer to.
     attachments: Attachments,
     /// Delays updates of agents until the next frame.
@@ -111,7 +111,7 @@ impl EffectRunner {
             find_servers: Arc::new(|_| Ok(None)),
             home: None,
             data_dir: None,
-            templates: TemplatePlaces::default(),
+            templates: TemplateFolders::default(),
             attachments: Attachments::default(),
             gate: Gate::default(),
             conns: BTreeMap::new(),
@@ -215,15 +215,15 @@ impl EffectRunner {
                     Some(ServiceEvent::ServersFound(folder, found))
                 });
             }
-            Effect::KeepTrust { place, allows, about } => {
-                self.work(move || trust::keep(&place, allows, &about).err().map(ServiceEvent::Problem));
+            Effect::KeepTrust { location, allows, about } => {
+                self.work(move || trust::keep(&location, allows, &about).err().map(ServiceEvent::Problem));
             }
             Effect::LoadTemplates { session, project, answers, allows } => {
-                let places = self.templates.clone();
+                let locations = self.templates.clone();
                 self.work(move || {
-                    let kept = answers.iter().map(|(place, about)| trust::keep(place, allows, about));
+                    let kept = answers.iter().map(|(location, about)| trust::keep(location, allows, about));
                     let problems: Vec<String> = kept.filter_map(Result::err).take(1).collect();
-                    let mut list = places.list(project.as_deref());
+                    let mut list = locations.list(project.as_deref());
                     list.problems.extend(problems);
                     Some(ServiceEvent::TemplatesFound(session, list))
                 });
@@ -296,8 +296,8 @@ impl EffectRunner {
     }
 
     /// The command of an editor (`own`, or the configured one) for a location; an error is reported to the user.
-    pub fn editor_for(&self, place: &Location, own: Option<&str>) -> Option<editor::Launch> {
-        let launch = editor::Launch::of(own.or(self.editor.as_deref()), place);
+    pub fn editor_for(&self, location: &Location, own: Option<&str>) -> Option<editor::Launch> {
+        let launch = editor::Launch::of(own.or(self.editor.as_deref()), location);
         launch
             .map_err(|why| {
                 let _ = self.services.send(ServiceEvent::Problem(format!("Could not open the file: {why}.")));

@@ -125,9 +125,9 @@ impl Painter {
     }
 
     fn pack_row(&mut self, row: u16) {
-        let place = self.place(row);
-        let cells = self.canvas.content.get(place.clone()).unwrap_or_default();
-        let packed = self.packed.get_mut(place).unwrap_or_default();
+        let position = self.place(row);
+        let cells = self.canvas.content.get(position.clone()).unwrap_or_default();
+        let packed = self.packed.get_mut(position).unwrap_or_default();
         for (packed, cell) in packed.iter_mut().zip(cells) {
             *packed = self.packer.pack(cell);
         }
@@ -148,8 +148,8 @@ impl Painter {
 
     /// Updates the state of the terminal after painting a row.
     fn note_shown(&mut self, row: u16) {
-        let place = self.place(row);
-        let (shown, packed) = (self.shown.get_mut(place.clone()), self.packed.get(place));
+        let position = self.place(row);
+        let (shown, packed) = (self.shown.get_mut(position.clone()), self.packed.get(position));
         if let (Some(shown), Some(packed)) = (shown, packed) {
             shown.copy_from_slice(packed);
         }

@@ -15,7 +15,7 @@ use crate::app::dialogs::{self, Focus};
 use crate::app::{Effect, Event, Modal, SessionPhase, State, Turn, update};
 use crate::model::{Action, Batch, ConnId, ServiceEvent};
 use crate::ui::plain::PlainOutput;
-use crate::ui::plain::ask::{self, Reply};
+use crate::ui::plain::question::{self, Reply};
 use crate::ui::render_context::Glyphs;
 
 use super::agents::Agents;
@@ -219,7 +219,7 @@ impl Lines {
     /// The next line that is currently accepted.
     fn next_line(&mut self) -> Option<String> {
         let is_command = |line: &str| line.trim_start().starts_with(':');
-        let place = match self.asked_at {
+        let position = match self.asked_at {
             Some(asked_at) if !self.is_script => self.typed.iter().position(|(at, _)| *at >= asked_at),
             Some(_) => Some(0),
             None if self.is_idle() => Some(0),
@@ -228,7 +228,7 @@ impl Lines {
             None if !self.is_script && self.is_ready() => Some(0),
             None => self.typed.iter().position(|(_, line)| is_command(line)).filter(|_| !self.is_script),
         };
-        self.typed.remove(place?).map(|(_, line)| line)
+        self.typed.remove(position?).map(|(_, line)| line)
     }
 
     fn is_ready(&self) -> bool {
@@ -244,13 +244,13 @@ impl Lines {
         }
         if self.is_asked() && self.typed.is_empty() {
             // Declines the question, because there is no more input.
-            let before = (self.state.modals.len(), self.state.ask_view.clone());
+            let before = (self.state.modals.len(), self.state.request_view.clone());
             let is_start = matches!(self.state.modals.last(), Some(Modal::Picker(_))) && self.is_stuck();
             self.apply(Event::Act(Action::Escape), now);
             if is_start {
                 bail!("end of input before an agent was chosen; pass --agent NAME");
             }
-            return Ok(before.0 != self.state.modals.len() || before.1 != self.state.ask_view);
+            return Ok(before.0 != self.state.modals.len() || before.1 != self.state.request_view);
         }
         if self.is_stuck() {
             bail!("the agent does not accept prompts, see above; {} lines were not sent", self.typed.len());
@@ -274,7 +274,7 @@ impl Lines {
             }
         }
         let begun = if self.is_asked() { String::new() } else { std::mem::take(&mut self.begun) };
-        match ask::reply(&self.state, &format!("{begun}{line}")) {
+        match question::reply(&self.state, &format!("{begun}{line}")) {
             Reply::Say(text) => self.linear.note(text),
             Reply::Do(events) => {
                 for event in events {

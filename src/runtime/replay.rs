@@ -22,7 +22,7 @@ use crate::app::state::tab;
 use crate::app::{Effect, Event, MouseOwner, Setup, State, update};
 use crate::config::keymap::Keymap;
 use crate::model::{
-    Action, AskId, CloseReason, ConnId, FileJob, PreparedPrompt, ServiceEvent, SessionId, SessionKey,
+    Action, CloseReason, ConnId, FileJob, PreparedPrompt, RequestId, ServiceEvent, SessionId, SessionKey,
     TerminalJob,
 };
 use crate::ui::diff::cache;
@@ -76,7 +76,7 @@ pub struct Replay {
     agents: Vec<Played>,
     /// Connections that the app requested before the log has them.
     wanted: VecDeque<ConnId>,
-    jobs: BTreeMap<AskId, Job>,
+    jobs: BTreeMap<RequestId, Job>,
     left_out: Vec<usize>,
 }
 
@@ -94,9 +94,9 @@ impl Replay {
         };
         let (state, effects) = crate::app::start(setup, began);
         let mut last_of = BTreeMap::new();
-        for (place, entry) in log.entries.iter().enumerate() {
+        for (position, entry) in log.entries.iter().enumerate() {
             if matches!(entry.kind, EntryKind::Message(Direction::ToAgent | Direction::FromAgent, _)) {
-                last_of.insert(entry.conn, place);
+                last_of.insert(entry.conn, position);
             }
         }
         let mut replay = Self {
@@ -128,13 +128,13 @@ impl Replay {
 
     /// Plays the next line. Returns its index, or `None` at the end.
     pub fn step(&mut self) -> Option<usize> {
-        let place = self.next;
-        let entry = self.log.entries.get(place)?.clone();
+        let position = self.next;
+        let entry = self.log.entries.get(position)?.clone();
         self.next += 1;
         let now = self.began + entry.at;
         self.pass_time(entry.at);
         self.play(&entry, now);
-        Some(place)
+        Some(position)
     }
 
     /// Fires the timers that are due at this time of the log.
@@ -168,8 +168,8 @@ impl Replay {
         if !matches!(entry.kind, EntryKind::End(_)) && self.find(entry.conn).is_none() {
             self.attach(entry.conn, now);
         }
-        let Some(place) = self.find(entry.conn) else { return };
-        let Some(played) = self.agents.get_mut(place) else { return };
+        let Some(position) = self.find(entry.conn) else { return };
+        let Some(played) = self.agents.get_mut(position) else { return };
         match &entry.kind {
             EntryKind::Start(_) | EntryKind::Message(Direction::Stderr, _) => {}
             // The log ends with a quit; the session stays on the screen.
@@ -179,16 +179,16 @@ impl Replay {
             EntryKind::Message(Direction::ToAgent, text) => {
                 let (conn, sent) = (played.conn, played.agent.sent(text, now));
                 self.settle(now);
-                self.on_sent(place, conn, sent, entry.line, now);
+                self.on_sent(position, conn, sent, entry.line, now);
             }
         }
         self.settle(now);
     }
 
-    fn on_sent(&mut self, place: usize, conn: ConnId, sent: Sent, line: usize, now: Instant) {
+    fn on_sent(&mut self, position: usize, conn: ConnId, sent: Sent, line: usize, now: Instant) {
         match sent {
             Sent::Nothing => {}
-            Sent::Answer(ask, answer) => self.answer(ask, answer, now),
+            Sent::Answer(request_id, answer) => self.answer(request_id, answer, now),
             Sent::Cancel(session) => {
                 let key = self.session_of(conn, Some(&session));
                 if self.state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
@@ -198,7 +198,7 @@ impl Replay {
             Sent::Request(request, action) => {
                 let is_visible = action != UserAction::Other;
                 self.on_user_action(conn, request.session.as_ref(), action, now);
-                let Some(played) = self.agents.get_mut(place) else { return };
+                let Some(played) = self.agents.get_mut(position) else { return };
                 if !played.agent.claim(&request, now) {
                     played.agent.leave_out(&request);
                     self.left_out.extend(is_visible.then_some(line));
@@ -346,11 +346,13 @@ impl Replay {
                     }
                 }
                 Effect::File(job) => {
-                    self.jobs.insert(job.ask, Job::File(job));
+                    self.jobs.insert(job.request_id, Job::File(job));
                 }
                 Effect::Terminal(job) => {
-                    if let TerminalJob::Create { ask, .. } | TerminalJob::Output { ask, .. } = &job {
-                        self.jobs.insert(*ask, Job::Terminal(job));
+                    if let TerminalJob::Create { request_id, .. } | TerminalJob::Output { request_id, .. } =
+                        &job
+                    {
+                        self.jobs.insert(*request_id, Job::Terminal(job));
                     }
                 }
                 Effect::FindServers { folder } => {
@@ -422,8 +424,8 @@ pub fn frames(
     let theme = Theme::plain();
     let mut canvas = Canvas::new(cols, rows);
     let mut last = String::new();
-    while let Some(place) = replay.step() {
-        let Some(entry) = replay.log.entries.get(place) else { break };
+    while let Some(position) = replay.step() {
+        let Some(entry) = replay.log.entries.get(position) else { break };
         let (line, at) = (entry.line, entry.at);
         replay.draw(at, &theme, &mut canvas);
         let frame = page(&canvas);

@@ -38,7 +38,7 @@ fn resume_hint(state: &State, here: &Path) -> String {
         }
         tabs => {
             // In another folder, `--continue` would resume other sessions.
-            let is_here = tabs.iter().any(|(session, _)| session.place.cwd == here);
+            let is_here = tabs.iter().any(|(session, _)| session.workspace.cwd == here);
             let all = is_here
                 .then(|| format!("Reopen all {} tabs with `parlor --continue`, or one of them:", tabs.len()));
             let _ = writeln!(lines, "{}", all.as_deref().unwrap_or("Resume one of these sessions:"));

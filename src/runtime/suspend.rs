@@ -67,8 +67,8 @@ impl Loop {
             _ => None,
         };
         if let Some(folder) = folder {
-            let place = Location { path: folder.join(DRAFT_NAME), line: None };
-            let Some(launch) = self.doer.editor_for(&place, None) else { return };
+            let location = Location { path: folder.join(DRAFT_NAME), line: None };
+            let Some(launch) = self.doer.editor_for(&location, None) else { return };
             if !launch.is_windowed {
                 self.step_aside();
             }

@@ -55,7 +55,7 @@ pub struct Launch {
 impl Launch {
     /// The command for a location. `template`: the configured command, or that of the environment; `None`: `vi`. Fails
     /// if the template is invalid.
-    pub fn of(template: Option<&str>, place: &Location) -> Result<Self, String> {
+    pub fn of(template: Option<&str>, location: &Location) -> Result<Self, String> {
         let template = template.filter(|text| !text.trim().is_empty()).unwrap_or("vi");
         let mut words = shell_words::split(template)
             .map_err(|error| format!("cannot parse the editor command `{template}`: {error}"))?;
@@ -63,14 +63,14 @@ impl Launch {
             return Err("the editor command is empty".to_owned());
         };
         let program = stem(program);
-        let path = place.path.display().to_string();
-        let line = place.line.unwrap_or(1).to_string();
+        let path = location.path.display().to_string();
+        let line = location.line.unwrap_or(1).to_string();
         if words.iter().any(|word| word.contains("{path}")) {
             for word in &mut words {
                 *word = fill(word, &path, &line);
             }
         } else {
-            words.extend(arguments(&program, &path, place.line));
+            words.extend(arguments(&program, &path, location.line));
         }
         Ok(Self { is_windowed: WINDOWED.contains(&program.as_str()), words })
     }

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::model::policy::{self, Access, AllowedBy, Facts, Protection, Verdict};
-use crate::model::{AskId, AskedFile, ConnId, FileJob, FileOp, ServedFile, ServiceEvent, WriteChange};
+use crate::model::{AskedFile, ConnId, FileJob, FileOp, RequestId, ServedFile, ServiceEvent, WriteChange};
 
 mod change;
 mod fs_error;
 mod lines;
-mod place;
 mod read;
+mod rooted_path;
 mod seen;
 mod write;
 
@@ -26,7 +26,7 @@ mod write;
 mod tests;
 
 use fs_error::FsError;
-use place::Place;
+use rooted_path::RootedPath;
 use seen::Seen;
 
 /// Maximum size of a file that is read completely, and of a part of a larger one. Agents put the text into a model's
@@ -59,7 +59,7 @@ struct Memory {
     /// The last known state of each file, by agent and canonical path.
     seen: HashMap<ConnId, HashMap<PathBuf, Seen>>,
     /// The canonical path that was shown to the user for an open question.
-    shown: HashMap<AskId, PathBuf>,
+    shown: HashMap<RequestId, PathBuf>,
 }
 
 impl Files {
@@ -74,19 +74,19 @@ impl Files {
     /// is not a file (a folder, a device), `-32603` for others.
     pub fn serve(&self, job: FileJob) -> ServiceEvent {
         // The user's permission covers only the path that was shown.
-        let allowed = self.memory().shown.remove(&job.ask).zip(job.allowed);
+        let allowed = self.memory().shown.remove(&job.request_id).zip(job.allowed);
         for _ in 0..MAX_TRIES {
-            let place = match Self::locate(&job) {
-                Ok(place) => place,
+            let rooted = match Self::locate(&job) {
+                Ok(rooted) => rooted,
                 Err(trouble) => return failed(&job, &trouble, None),
             };
-            let (access, facts) = describe(&job, &place);
+            let (access, facts) = describe(&job, &rooted);
             let by = match (policy::decide(&job.policy, &access, &facts), &allowed) {
                 (Verdict::Allow(by), _) => by,
-                (_, Some((shown, by))) if *shown == *place.real() => *by,
+                (_, Some((shown, by))) if *shown == *rooted.real() => *by,
                 (Verdict::Ask(why), _) => {
-                    self.note_shown(job.ask, place.real());
-                    let change = Self::preview(&job, &place);
+                    self.note_shown(job.request_id, rooted.real());
+                    let change = Self::preview(&job, &rooted);
                     let asked = Box::new(AskedFile { access, facts, why, change });
                     return ServiceEvent::FileAsks { job, asked };
                 }
@@ -98,10 +98,10 @@ impl Files {
                 |change| is_shown.then(|| Box::new(ServedFile { access: access.clone(), by, change }));
             let result = match &job.op {
                 FileOp::Read { line, limit } => {
-                    self.read(&job, &place, *line, *limit).map(|text| (Some(text), None))
+                    self.read(&job, &rooted, *line, *limit).map(|text| (Some(text), None))
                 }
                 FileOp::Write { content } => {
-                    self.write(&job, &place, content).map(|change| (None, Some(change)))
+                    self.write(&job, &rooted, content).map(|change| (None, Some(change)))
                 }
             };
             return match result {
@@ -110,7 +110,7 @@ impl Files {
                 Err(trouble) => failed(&job, &trouble, served(None)),
                 Ok((text, change)) => ServiceEvent::FileDone {
                     conn: job.conn,
-                    ask: job.ask,
+                    request_id: job.request_id,
                     result: Ok(text),
                     served: served(change),
                 },
@@ -124,26 +124,26 @@ impl Files {
         self.memory().seen.remove(&conn);
     }
 
-    fn locate(job: &FileJob) -> Result<Place, FsError> {
+    fn locate(job: &FileJob) -> Result<RootedPath, FsError> {
         if !job.path.is_absolute() {
             return Err(FsError::Relative);
         }
-        place::locate(&job.path, &job.roots)
+        rooted_path::locate(&job.path, &job.roots)
     }
 
     /// Records the canonical path that is shown to the user.
-    fn note_shown(&self, ask: AskId, real: &Path) {
+    fn note_shown(&self, request_id: RequestId, real: &Path) {
         let mut memory = self.memory();
         if memory.shown.len() >= MAX_SHOWN {
             memory.shown.clear();
         }
-        memory.shown.insert(ask, real.to_owned());
+        memory.shown.insert(request_id, real.to_owned());
     }
 
     /// The change of a write, to show it to the user.
-    fn preview(job: &FileJob, place: &Place) -> Option<WriteChange> {
+    fn preview(job: &FileJob, rooted: &RootedPath) -> Option<WriteChange> {
         match &job.op {
-            FileOp::Write { content } => Some(change_of(place, content)),
+            FileOp::Write { content } => Some(change_of(rooted, content)),
             FileOp::Read { .. } => None,
         }
     }
@@ -151,29 +151,29 @@ impl Files {
     fn read(
         &self,
         job: &FileJob,
-        place: &Place,
+        rooted: &RootedPath,
         line: Option<u32>,
         limit: Option<u32>,
     ) -> Result<String, FsError> {
-        match read::read(place, line, limit) {
+        match read::read(rooted, line, limit) {
             Ok((text, seen)) => {
-                self.remember(job.conn, place.real(), seen);
+                self.remember(job.conn, rooted.real(), seen);
                 Ok(text)
             }
             Err(FsError::Missing) => {
-                self.remember(job.conn, place.real(), Seen::Missing);
+                self.remember(job.conn, rooted.real(), Seen::Missing);
                 if job.missing_reads_empty { Ok(String::new()) } else { Err(FsError::Missing) }
             }
             Err(trouble) => Err(trouble),
         }
     }
 
-    fn write(&self, job: &FileJob, place: &Place, content: &str) -> Result<WriteChange, FsError> {
+    fn write(&self, job: &FileJob, rooted: &RootedPath, content: &str) -> Result<WriteChange, FsError> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = self.memory().seen.get(&job.conn).and_then(|files| files.get(place.real())).copied();
-        let change = change_of(place, content);
-        let seen = write::write(place, content, seen)?;
-        self.remember(job.conn, place.real(), seen);
+        let seen = self.memory().seen.get(&job.conn).and_then(|files| files.get(rooted.real())).copied();
+        let change = change_of(rooted, content);
+        let seen = write::write(rooted, content, seen)?;
+        self.remember(job.conn, rooted.real(), seen);
         Ok(change)
     }
 
@@ -262,9 +262,9 @@ pub fn read_project_file(folder: &Path, name: &str) -> ProjectFile {
 }
 
 fn look(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Result<Mentioned, FsError> {
-    let place = place::locate(path, roots)?;
-    let (real, is_inside) = (place.real().to_owned(), place.root().is_some());
-    let content = match read::open(&place) {
+    let rooted = rooted_path::locate(path, roots)?;
+    let (real, is_inside) = (rooted.real().to_owned(), rooted.root().is_some());
+    let content = match read::open(&rooted) {
         Err(FsError::Folder) => MentionedContent::Folder,
         Err(error) => return Err(error),
         Ok((_, meta)) if meta.len() > max_bytes => MentionedContent::Large { size_bytes: meta.len() },
@@ -277,15 +277,15 @@ fn look(path: &Path, roots: &[PathBuf], max_bytes: u64) -> Result<Mentioned, FsE
 }
 
 /// The access of a job, and the facts for the policy.
-fn describe(job: &FileJob, place: &Place) -> (Access, Facts) {
-    let path = place.real().to_owned();
-    let is_inside = place.root().is_some();
+fn describe(job: &FileJob, rooted: &RootedPath) -> (Access, Facts) {
+    let path = rooted.real().to_owned();
+    let is_inside = rooted.root().is_some();
     match &job.op {
         FileOp::Read { .. } => (Access::Read { path }, Facts { is_inside, ..Facts::default() }),
         FileOp::Write { .. } => {
-            let by_name = policy::protection_of(&path, place.root(), &job.policy);
+            let by_name = policy::protection_of(&path, rooted.root(), &job.policy);
             let protection = match by_name {
-                None | Some(Protection::WideRoot) if is_in_repository_data(&path, place.root()) => {
+                None | Some(Protection::WideRoot) if is_in_repository_data(&path, rooted.root()) => {
                     Some(Protection::Git)
                 }
                 known => known,
@@ -312,20 +312,25 @@ fn is_in_repository_data(path: &Path, root: Option<&Path>) -> bool {
 }
 
 /// The change from the current content; only the size if that cannot be read.
-fn change_of(place: &Place, content: &str) -> WriteChange {
-    let old = read::open(place).and_then(|(file, meta)| {
+fn change_of(rooted: &RootedPath, content: &str) -> WriteChange {
+    let old = read::open(rooted).and_then(|(file, meta)| {
         if meta.len() > MAX_OLD_BYTES {
             return Err(FsError::TooLarge { size_bytes: meta.len() });
         }
         Ok(read::content(file)?.unwrap_or_default())
     });
     match old {
-        Ok(old) => change::change(place.shown(), Some(&String::from_utf8_lossy(&old)), content),
-        Err(FsError::Missing) => change::change(place.shown(), None, content),
+        Ok(old) => change::change(rooted.shown(), Some(&String::from_utf8_lossy(&old)), content),
+        Err(FsError::Missing) => change::change(rooted.shown(), None, content),
         Err(_) => WriteChange { diff: None, line: None, size_bytes: content.len() as u64 },
     }
 }
 
 fn failed(job: &FileJob, trouble: &FsError, served: Option<Box<ServedFile>>) -> ServiceEvent {
-    ServiceEvent::FileDone { conn: job.conn, ask: job.ask, result: Err(trouble.answer(&job.path)), served }
+    ServiceEvent::FileDone {
+        conn: job.conn,
+        request_id: job.request_id,
+        result: Err(trouble.answer(&job.path)),
+        served,
+    }
 }

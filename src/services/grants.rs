@@ -45,8 +45,8 @@ pub fn save(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
     let write = || {
         private::make_own_folder(&data_dir.join(FOLDER))?;
         let text = serde_json::to_string(grant).map_err(io::Error::other)?;
-        let place = place(data_dir, grant).ok_or_else(|| io::Error::other("no text"))?;
-        private::replace(&place, text.as_bytes())
+        let location = place(data_dir, grant).ok_or_else(|| io::Error::other("no text"))?;
+        private::replace(&location, text.as_bytes())
     };
     write()
         .map_err(|error| format!("Could not save the permission; it applies to this session only: {error}."))
@@ -54,10 +54,10 @@ pub fn save(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
 
 /// Removes a grant. A missing file is not an error.
 pub fn remove(data_dir: &Path, grant: &StoredGrant) -> Result<(), String> {
-    let Some(place) = place(data_dir, grant) else { return Ok(()) };
-    match fs::remove_file(&place) {
+    let Some(location) = place(data_dir, grant) else { return Ok(()) };
+    match fs::remove_file(&location) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("Could not revoke the permission: {error}. Delete {}.", place.display()))
+            Err(format!("Could not revoke the permission: {error}. Delete {}.", location.display()))
         }
         _ => Ok(()),
     }

@@ -12,7 +12,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use memchr::memmem;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::model::{DiffPiece, DiffPlace, LocateJob, LocateRequest, LocatedDiff, PieceStart, ServiceEvent};
+use crate::model::{
+    DiffPiece, DiffPosition, LocateJob, LocateRequest, LocatedDiff, PieceStart, ServiceEvent,
+};
 
 use super::fs::{Glance, glance};
 
@@ -73,20 +75,20 @@ fn latest(batch: Vec<LocateJob>) -> Vec<LocateJob> {
 
 /// Locates all changes of a call. Blocks on the disk.
 pub fn serve(job: LocateJob) -> Vec<LocatedDiff> {
-    let LocateJob { roots, is_done, asks, .. } = job;
+    let LocateJob { roots, is_done, requests, .. } = job;
     let mut last: Option<(PathBuf, Glance)> = None;
     let mut found = Vec::new();
-    for ask in asks {
-        let is_known = last.as_ref().is_some_and(|(path, _)| *path == ask.path);
+    for request_id in requests {
+        let is_known = last.as_ref().is_some_and(|(path, _)| *path == request_id.path);
         if !is_known {
-            last = Some((ask.path.clone(), read(&ask.path, &roots)));
+            last = Some((request_id.path.clone(), read(&request_id.path, &roots)));
         }
-        let place = match last.as_ref().map(|(_, glance)| glance) {
-            Some(Glance::Text(file)) => place_in(file, &ask, is_done),
-            Some(Glance::Missing) => DiffPlace::Gone,
-            Some(Glance::Refused) | None => unread(&ask),
+        let position = match last.as_ref().map(|(_, glance)| glance) {
+            Some(Glance::Text(file)) => place_in(file, &request_id, is_done),
+            Some(Glance::Missing) => DiffPosition::Gone,
+            Some(Glance::Refused) | None => unread(&request_id),
         };
-        found.push(LocatedDiff { diff: ask.diff, place, is_done });
+        found.push(LocatedDiff { diff: request_id.diff, position, is_done });
     }
     found
 }
@@ -109,32 +111,32 @@ fn plain_ends(text: Vec<u8>) -> Vec<u8> {
 
 /// A change at line 1 does not depend on the text before it, so the agent's line number is used without reading the
 /// file.
-fn unread(ask: &LocateRequest) -> DiffPlace {
-    match ask.pieces.as_slice() {
-        [piece] if ask.near == Some(1) && !piece.old.is_empty() && !piece.new.is_empty() => {
-            DiffPlace::Lines(vec![Some(PieceStart { line: 1, is_new: false })])
+fn unread(request_id: &LocateRequest) -> DiffPosition {
+    match request_id.pieces.as_slice() {
+        [piece] if request_id.near == Some(1) && !piece.old.is_empty() && !piece.new.is_empty() => {
+            DiffPosition::Lines(vec![Some(PieceStart { line: 1, is_new: false })])
         }
-        _ => DiffPlace::Unreadable,
+        _ => DiffPosition::Unreadable,
     }
 }
 
-fn place_in(file: &[u8], ask: &LocateRequest, is_done: bool) -> DiffPlace {
+fn place_in(file: &[u8], request_id: &LocateRequest, is_done: bool) -> DiffPosition {
     let file = file.trim_ascii_end();
-    if let [piece] = ask.pieces.as_slice() {
+    if let [piece] = request_id.pieces.as_slice() {
         let is_file = |text: &str| plain_ends(text.as_bytes().to_vec()).trim_ascii_end() == file;
         if !file.is_empty() && (is_file(&piece.old) || is_file(&piece.new)) {
-            return DiffPlace::Whole;
+            return DiffPosition::Whole;
         }
     }
-    let mut hint = ask.near.map(Hint::Near);
+    let mut hint = request_id.near.map(Hint::Near);
     let mut starts = Vec::new();
-    for piece in &ask.pieces {
+    for piece in &request_id.pieces {
         let start = start_of(file, piece, hint, is_done);
         // Hunks are in order.
         hint = start.map(|start| Hint::Below(start.line)).or(hint);
         starts.push(start);
     }
-    DiffPlace::Lines(starts)
+    DiffPosition::Lines(starts)
 }
 
 /// How to choose among several occurrences.
@@ -177,7 +179,7 @@ fn line_of(file: &[u8], text: &[u8], hint: Option<Hint>) -> Option<u32> {
     if text.is_empty() {
         return None;
     }
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     let mut line = 1_u32;
     let mut counted = 0;
     for at in memmem::find_iter(file, text).take(MAX_PLACES) {
@@ -186,13 +188,13 @@ fn line_of(file: &[u8], text: &[u8], hint: Option<Hint>) -> Option<u32> {
         counted = at;
         let is_at_start = at.checked_sub(1).is_none_or(|before| file.get(before) == Some(&b'\n'));
         let is_at_end = file.get(at + text.len()).is_none_or(|byte| *byte == b'\n');
-        places.push((line, is_at_start && is_at_end));
+        positions.push((line, is_at_start && is_at_end));
     }
-    if places.iter().any(|(_, is_whole)| *is_whole) {
-        places.retain(|(_, is_whole)| *is_whole);
+    if positions.iter().any(|(_, is_whole)| *is_whole) {
+        positions.retain(|(_, is_whole)| *is_whole);
     }
-    let mut lines = places.iter().map(|(line, _)| *line);
-    match (places.as_slice(), hint) {
+    let mut lines = positions.iter().map(|(line, _)| *line);
+    match (positions.as_slice(), hint) {
         ([(only, _)], _) => Some(*only),
         (_, Some(Hint::Near(near))) => lines.min_by_key(|line| line.abs_diff(near)),
         (_, Some(Hint::Below(above))) => lines.find(|line| *line > above),

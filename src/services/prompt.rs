@@ -233,14 +233,14 @@ fn read(job: &PromptJob, mention: &Mention, home: Option<&Path>, prepared: &mut 
 /// The output of a command, as text.
 fn output_block(output: &CommandOutput) -> ContentBlock {
     let (text, is_cut) = terminals::plain_text(&output.output, OUTPUT_MAX_BYTES);
-    let place = output.cwd.as_ref().map(|cwd| format!(" in {}", cwd.display())).unwrap_or_default();
+    let position = output.cwd.as_ref().map(|cwd| format!(" in {}", cwd.display())).unwrap_or_default();
     let end = match &output.exit {
         None => "it is still running".to_owned(),
         Some(ExitInfo { code: Some(code), .. }) => format!("exit status {code}"),
         Some(ExitInfo { signal, .. }) => format!("ended by {}", signal.as_deref().unwrap_or("a signal")),
     };
     let cut = if is_cut || output.is_cut { ", its start is omitted" } else { "" };
-    let head = format!("Output of the command `{}`{place} ({end}{cut}):", output.command);
+    let head = format!("Output of the command `{}`{position} ({end}{cut}):", output.command);
     ContentBlock::Text(fenced(&head, "", text.trim_end()))
 }
 

@@ -32,7 +32,7 @@ const DEPTH_MAX: usize = 4;
 
 /// Where templates and answers are.
 #[derive(Debug, Clone, Default)]
-pub struct TemplatePlaces {
+pub struct TemplateFolders {
     /// The folder of the user's templates.
     pub own: PathBuf,
     /// The data folder, with the answers about templates of projects.
@@ -47,7 +47,7 @@ struct Folder<'a> {
     path: &'a Path,
 }
 
-impl TemplatePlaces {
+impl TemplateFolders {
     /// All templates for a session. Blocks on the disk.
     pub fn list(&self, project: Option<&Path>) -> TemplateList {
         let mut list = TemplateList { is_loaded: true, ..TemplateList::default() };
@@ -277,14 +277,15 @@ mod tests {
 
     struct Rig {
         top: tempfile::TempDir,
-        places: TemplatePlaces,
+        locations: TemplateFolders,
     }
 
     impl Rig {
         fn new(files: &[(&str, &str)]) -> Self {
             let top = tempfile::tempdir().unwrap();
-            let places = TemplatePlaces { own: top.path().join("own"), data_dir: top.path().join("data") };
-            let rig = Self { top, places };
+            let locations =
+                TemplateFolders { own: top.path().join("own"), data_dir: top.path().join("data") };
+            let rig = Self { top, locations };
             fs::create_dir_all(rig.project()).unwrap();
             for (path, text) in files {
                 rig.write(path, text);
@@ -303,7 +304,7 @@ mod tests {
         }
 
         fn list(&self) -> TemplateList {
-            self.places.list(Some(&self.project()))
+            self.locations.list(Some(&self.project()))
         }
 
         fn offered(&self) -> Vec<String> {
@@ -338,7 +339,7 @@ mod tests {
                 outputs: Vec::new(),
                 template: Some(call),
             };
-            self.places.resolve(job).map(|job| job.text)
+            self.locations.resolve(job).map(|job| job.text)
         }
     }
 

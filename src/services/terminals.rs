@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::model::{
-    AskId, ConnId, Raw, RpcError, ServiceEvent, SessionKey, TerminalCommand, TerminalId, TerminalJob,
+    ConnId, Raw, RequestId, RpcError, ServiceEvent, SessionKey, TerminalCommand, TerminalId, TerminalJob,
 };
 
 mod backlog;
@@ -108,7 +108,7 @@ impl Terminals {
     /// Executes a job. Never blocks: slow work is done on other threads.
     pub fn run(&self, job: TerminalJob) {
         match job {
-            TerminalJob::Create { conn, ask, session, mut command, within, has_input } => {
+            TerminalJob::Create { conn, request_id, session, mut command, within, has_input } => {
                 let inner = Arc::clone(&self.inner);
                 let line = start::line_for_people(&command);
                 let started = thread::Builder::new().name("terminal".to_owned()).spawn(move || {
@@ -119,11 +119,16 @@ impl Terminals {
                         let is_inside = is_in_one_of(&real, &roots);
                         command.cwd = Some(real);
                         if !is_inside {
-                            inner.report(ServiceEvent::TerminalOutside { conn, ask, session, command });
+                            inner.report(ServiceEvent::TerminalOutside {
+                                conn,
+                                request_id,
+                                session,
+                                command,
+                            });
                             return;
                         }
                     }
-                    let created = create(&inner, Asked { conn, ask, session }, &command, has_input);
+                    let created = create(&inner, Asked { conn, request_id, session }, &command, has_input);
                     // The thread of a running command must not keep `Inner` alive, because dropping it kills the
                     // command.
                     drop(inner);
@@ -139,7 +144,8 @@ impl Terminals {
                          {error}"
                         ),
                     ));
-                    let event = ServiceEvent::TerminalStarted { conn, ask, session, command: line, result };
+                    let event =
+                        ServiceEvent::TerminalStarted { conn, request_id, session, command: line, result };
                     self.inner.report(event);
                 }
             }
@@ -157,10 +163,10 @@ impl Terminals {
                 self.inner.table().shells.remove(&session);
                 self.release_all(Owner::User(session));
             }
-            TerminalJob::Output { conn, ask, terminal } => {
+            TerminalJob::Output { conn, request_id, terminal } => {
                 let known = self.inner.table().known.get(&terminal).cloned();
                 let result = known.map_or_else(|| Err(unknown(&terminal)), |live| Ok(live.read()));
-                self.inner.report(ServiceEvent::TerminalRead { conn, ask, result });
+                self.inner.report(ServiceEvent::TerminalRead { conn, request_id, result });
             }
             TerminalJob::Kill(terminal) => {
                 if let Some(live) = self.inner.table().known.get(&terminal).cloned() {
@@ -321,7 +327,7 @@ impl Drop for Inner {
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     session: SessionKey,
 }
 
@@ -332,10 +338,10 @@ fn create(
     command: &TerminalCommand,
     has_input: bool,
 ) -> Option<(Arc<Live>, Box<dyn Read + Send>)> {
-    let Asked { conn, ask, session } = asked;
+    let Asked { conn, request_id, session } = asked;
     let shown = start::line_for_people(command);
     let started =
-        |result| ServiceEvent::TerminalStarted { conn, ask, session, command: shown.clone(), result };
+        |result| ServiceEvent::TerminalStarted { conn, request_id, session, command: shown.clone(), result };
     let start = || Ok((start::start(command, has_input)?, Box::new(|| ()) as OnExit));
     let id = TerminalId::from(format!("term-{}", unique()));
     launch(inner, Owner::Agent(conn), id, command.output_limit_bytes, start, started)

@@ -51,8 +51,8 @@ pub fn place(data_dir: &Path, subject: Subject, folder: &Path, text: &str) -> Pa
 }
 
 /// Reads the answer in a file.
-pub fn read(place: &Path) -> Option<bool> {
-    match fs::read_to_string(place).ok()?.lines().next()? {
+pub fn read(location: &Path) -> Option<bool> {
+    match fs::read_to_string(location).ok()?.lines().next()? {
         YES => Some(true),
         NO => Some(false),
         _ => None,
@@ -60,13 +60,13 @@ pub fn read(place: &Path) -> Option<bool> {
 }
 
 /// Saves an answer atomically. The error describes the consequence.
-pub fn keep(place: &Path, allows: bool, about: &Path) -> Result<(), String> {
-    let folder = place.parent().unwrap_or(place);
+pub fn keep(location: &Path, allows: bool, about: &Path) -> Result<(), String> {
+    let folder = location.parent().unwrap_or(location);
     let write = || {
         private::make_own_folder(folder)?;
         // The second line is informational.
         let answer = format!("{}\n{}\n", if allows { YES } else { NO }, about.display());
-        private::replace(place, answer.as_bytes())
+        private::replace(location, answer.as_bytes())
     };
     write().map_err(|error| {
         format!(

@@ -124,8 +124,8 @@ impl Canvas {
     /// Clears an area so that content below a panel does not show through.
     pub fn blank(&mut self, area: Rect, style: Style) {
         let area = area.intersection(self.buf.area);
-        for place in area.positions() {
-            if let Some(cell) = self.buf.cell_mut(place) {
+        for position in area.positions() {
+            if let Some(cell) = self.buf.cell_mut(position) {
                 cell.reset();
                 cell.set_style(style);
             }

@@ -99,7 +99,7 @@ fn access_details(access: &AccessRecord, look: &RenderContext<'_>, cols: u16) ->
 
 /// Changes with their positions in the files.
 pub(crate) fn placed<'t>(tool: &'t ToolCall, changes: &[&'t FileDiff]) -> Vec<Placed<'t>> {
-    changes.iter().map(|change| (*change, tool.place_of(change))).collect()
+    changes.iter().map(|change| (*change, tool.position_of(change))).collect()
 }
 
 /// Plain text with its line breaks, in one style.
@@ -221,8 +221,9 @@ pub(crate) fn resource_line(
     cols: u16,
 ) -> Line<'static> {
     match Target::of_link(uri) {
-        Some(Target::File(place)) => {
-            let text = format!("{} {} {}", look.path(&place.path), look.glyphs.dot, size(text.len() as u64));
+        Some(Target::File(position)) => {
+            let text =
+                format!("{} {} {}", look.path(&position.path), look.glyphs.dot, size(text.len() as u64));
             Line::styled(text::truncate(&text, usize::from(cols)), look.theme.style(Role::TextDim))
         }
         _ => media_line("resource", kind.unwrap_or("text"), text.len() as u64, uri, look, cols),

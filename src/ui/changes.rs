@@ -133,7 +133,7 @@ impl ChangesView {
         }
         let shown = Shown { is_whole: self.shows_context, gaps: Vec::new() };
         let changes: Vec<Placed<'_>> =
-            file.parts.iter().map(|part| (&part.diff, part.place.as_ref())).collect();
+            file.parts.iter().map(|part| (&part.diff, part.position.as_ref())).collect();
         let diffs =
             if at_once { cache::diffs(&changes, &shown) } else { cache::diffs_later(&changes, &shown) }?;
         self.diffs.insert(file.path.clone(), Diffs::clone(&diffs));
@@ -168,19 +168,19 @@ impl ChangesView {
 
 /// Draws the page on the full screen; returns the cursor position while the filter is edited.
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     dialog: &ChangesDialog,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
     view.hits.add(area, Hit::Nothing);
-    buf.blank(area, scene.style(Role::Text));
+    buf.blank(area, ctx.style(Role::Text));
     if area.height < 5 || area.width < 20 {
         return None;
     }
     let mut page = std::mem::take(&mut view.changes);
-    page.update(scene.state, scene.session.key, dialog.shows_context);
+    page.update(ctx.state, ctx.session.key, dialog.shows_context);
     let files = std::mem::take(&mut page.files);
     let shown = shown_files(&files, dialog);
     let selected = dialog.selected.min(shown.len().saturating_sub(1));
@@ -191,22 +191,22 @@ pub(super) fn draw(
     count(&mut page, &shown);
 
     let has_list = area.width >= LIST_FROM_COLS && !files.is_empty();
-    draw_head(scene, &page, (&shown, files.len()), (!has_list).then_some(selected), area, buf);
+    draw_head(ctx, &page, (&shown, files.len()), (!has_list).then_some(selected), area, buf);
     let body = Rect { y: area.y + 2, height: area.height - 4, ..area };
     let list_cols = if has_list { (area.width / 3).clamp(LEAST_LIST, MOST_LIST) } else { 0 };
     let list = Rect { width: list_cols, ..body };
     let right = Rect { x: body.x + list_cols, width: body.width - list_cols, ..body };
     if has_list {
-        draw_list(scene, &page, &shown, selected, list, view, buf);
+        draw_list(ctx, &page, &shown, selected, list, view, buf);
         for y in list.y..list.bottom() {
-            buf.set_string(list.right() - 1, y, scene.look.glyphs.pipe, scene.style(Role::Rule));
+            buf.set_string(list.right() - 1, y, ctx.look.glyphs.pipe, ctx.style(Role::Rule));
         }
     }
     if let Some(file) = file {
-        draw_file(scene, &mut page, file, right, view, buf);
+        draw_file(ctx, &mut page, file, right, view, buf);
     } else {
         let why = if files.is_empty() { "No changes in this session yet." } else { "No matching files." };
-        let why = Line::styled(why, scene.style(Role::TextDim));
+        let why = Line::styled(why, ctx.style(Role::TextDim));
         let lines = text::wrap_line(&why, right.width.saturating_sub(2).max(8));
         for (y, line) in (right.y..right.bottom()).zip(&lines) {
             buf.put_line(right.x + 1, y, line, right.width.saturating_sub(2));
@@ -215,7 +215,7 @@ pub(super) fn draw(
     page.jump = 0;
     page.files = files;
     view.changes = page;
-    draw_foot(scene, dialog, right.width.saturating_sub(3), area, buf)
+    draw_foot(ctx, dialog, right.width.saturating_sub(3), area, buf)
 }
 
 /// Computes the diffs of listed files: up to a limit immediately, the others one at a time.
@@ -247,21 +247,21 @@ fn counts(page: &ChangesView, file: &ChangedFile) -> Option<(usize, usize)> {
 }
 
 /// Formats `  +12 −3`.
-pub(super) fn counts_line(scene: &FrameContext, counts: (usize, usize)) -> Line<'static> {
+pub(super) fn counts_line(ctx: &FrameContext, counts: (usize, usize)) -> Line<'static> {
     let mut line = Line::default();
     if counts.0 > 0 {
-        line.push_span(scene.span(Role::Success, format!("  +{}", counts.0)));
+        line.push_span(ctx.span(Role::Success, format!("  +{}", counts.0)));
     }
     if counts.1 > 0 {
         let lead = if counts.0 > 0 { " " } else { "  " };
-        line.push_span(scene.span(Role::Error, format!("{lead}{}{}", scene.look.glyphs.minus, counts.1)));
+        line.push_span(ctx.span(Role::Error, format!("{lead}{}{}", ctx.look.glyphs.minus, counts.1)));
     }
     line
 }
 
 /// The title with the counts; without a file list, also the name of the shown file.
 fn draw_head(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     page: &ChangesView,
     (shown, all): (&[&ChangedFile], usize),
     selected: Option<usize>,
@@ -270,7 +270,7 @@ fn draw_head(
 ) {
     let room = usize::from(area.width.saturating_sub(2));
     let counted_files =
-        shown.iter().enumerate().filter(|(place, _)| selected.is_none_or(|only| only == *place));
+        shown.iter().enumerate().filter(|(position, _)| selected.is_none_or(|only| only == *position));
     let sum = counted_files.filter_map(|(_, file)| counts(page, file));
     let sum = sum.fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
     let mut right = Line::default();
@@ -281,25 +281,25 @@ fn draw_head(
             None if shown.len() < all => format!("{} of {files}", shown.len()),
             None => files,
         };
-        right.push_span(scene.span(Role::TextDim, text));
-        right.spans.extend(counts_line(scene, sum).spans);
+        right.push_span(ctx.span(Role::TextDim, text));
+        right.spans.extend(counts_line(ctx, sum).spans);
     }
     let right_cols = line_width(&right);
     let file = selected.and_then(|selected| shown.get(selected));
-    let name = file.map(|file| scene.look.path(&file.path));
+    let name = file.map(|file| ctx.look.path(&file.path));
     let left_room = room.saturating_sub(right_cols + 2);
     let left = name.map_or("Session changes".to_owned(), |name| text::truncate_path(&name, left_room));
     let left_room = u16::try_from(left_room).unwrap_or(u16::MAX);
-    text::put_text(buf, area.x + 1, area.y, &left, left_room, scene.style(Role::ModalTitle));
+    text::put_text(buf, area.x + 1, area.y, &left, left_room, ctx.style(Role::ModalTitle));
     let width = u16::try_from(right_cols.min(room)).unwrap_or(0);
     buf.put_line(area.right().saturating_sub(width + 1), area.y, &right, width);
-    let rule = scene.look.glyphs.rule.repeat(room);
-    buf.set_string(area.x + 1, area.y + 1, &rule, scene.style(Role::Rule));
-    buf.set_string(area.x + 1, area.bottom() - 2, &rule, scene.style(Role::Rule));
+    let rule = ctx.look.glyphs.rule.repeat(room);
+    buf.set_string(area.x + 1, area.y + 1, &rule, ctx.style(Role::Rule));
+    buf.set_string(area.x + 1, area.bottom() - 2, &rule, ctx.style(Role::Rule));
 }
 
 fn draw_list(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     page: &ChangesView,
     files: &[&ChangedFile],
     selected: usize,
@@ -309,24 +309,24 @@ fn draw_list(
 ) {
     let rows = usize::from(area.height);
     let skip = selected.saturating_sub(rows / 2).min(files.len().saturating_sub(rows));
-    for ((place, file), y) in files.iter().enumerate().skip(skip).zip(area.y..area.bottom()) {
-        let is_selected = place == selected;
-        let counts = counts(page, file).map(|counts| counts_line(scene, counts)).unwrap_or_default();
+    for ((position, file), y) in files.iter().enumerate().skip(skip).zip(area.y..area.bottom()) {
+        let is_selected = position == selected;
+        let counts = counts(page, file).map(|counts| counts_line(ctx, counts)).unwrap_or_default();
         let cols = usize::from(area.width).saturating_sub(5);
         let room = cols.saturating_sub(line_width(&counts));
-        let name = text::truncate_path(&scene.look.path(&file.path), room);
+        let name = text::truncate_path(&ctx.look.path(&file.path), room);
         let role = if is_selected { Role::TextStrong } else { Role::Text };
         let fill = room.saturating_sub(text::width(&name));
-        let mut line = Line::from(scene.span(role, format!("{name}{}", " ".repeat(fill))));
+        let mut line = Line::from(ctx.span(role, format!("{name}{}", " ".repeat(fill))));
         line.spans.extend(counts.spans);
         let row = Rect { x: area.x, y, width: area.width - 1, height: 1 };
         buf.put_line(row.x + 2, y, &line, row.width.saturating_sub(3));
         if is_selected {
-            buf.set_style(row, scene.style(Role::Selection));
-            buf.set_string(row.x, y, scene.look.glyphs.arrow, scene.style(Role::Selection));
+            buf.set_style(row, ctx.style(Role::Selection));
+            buf.set_string(row.x, y, ctx.look.glyphs.arrow, ctx.style(Role::Selection));
         }
-        if let Ok(place) = u16::try_from(place) {
-            view.hits.add(row, Hit::Act(Action::Mark(place)));
+        if let Ok(position) = u16::try_from(position) {
+            view.hits.add(row, Hit::Act(Action::Mark(position)));
         }
     }
 }
@@ -360,7 +360,7 @@ impl Laid {
     }
 
     /// A range of lines.
-    fn lines(&mut self, scene: &FrameContext, top: usize, height: usize) -> Vec<Line<'static>> {
+    fn lines(&mut self, ctx: &FrameContext, top: usize, height: usize) -> Vec<Line<'static>> {
         let (mut begin, end) = (0, top + height);
         let mut out = Vec::new();
         for (index, (diff, pages)) in self.of.iter().zip(&mut self.pages).enumerate() {
@@ -368,9 +368,9 @@ impl Laid {
                 if (top..end).contains(&begin) {
                     let before = index.checked_sub(1).and_then(|before| self.of.get(before));
                     out.push(if says_more(diff) {
-                        diff_head(diff, &scene.look, self.cols)
+                        diff_head(diff, &ctx.look, self.cols)
                     } else {
-                        Line::from(scene.span(Role::DiffMeta, left_out(scene, before, diff)))
+                        Line::from(ctx.span(Role::DiffMeta, left_out(ctx, before, diff)))
                     });
                 }
                 begin += 1;
@@ -378,7 +378,7 @@ impl Laid {
             let len = pages.len();
             let (from, to) = (top.max(begin), end.min(begin + len));
             if from < to {
-                out.extend(pages.lines(diff, from - begin..to - begin, &scene.look));
+                out.extend(pages.lines(diff, from - begin..to - begin, &ctx.look));
             }
             begin += len;
         }
@@ -387,8 +387,8 @@ impl Laid {
 }
 
 /// The separator between two changes of a file, with the number of unchanged lines if it is known.
-fn left_out(scene: &FrameContext, before: Option<&Diff>, diff: &Diff) -> String {
-    let fold = scene.look.glyphs.fold;
+fn left_out(ctx: &FrameContext, before: Option<&Diff>, diff: &Diff) -> String {
+    let fold = ctx.look.glyphs.fold;
     let end = before.and_then(Diff::last_line);
     match end.zip(diff.first_line()).map(|(end, begin)| begin.saturating_sub(end + 1)) {
         None | Some(0) => fold.to_owned(),
@@ -398,7 +398,7 @@ fn left_out(scene: &FrameContext, before: Option<&Diff>, diff: &Diff) -> String 
 }
 
 fn draw_file(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     page: &mut ChangesView,
     file: &ChangedFile,
     area: Rect,
@@ -406,13 +406,13 @@ fn draw_file(
     buf: &mut Canvas,
 ) {
     let cols = area.width.saturating_sub(3);
-    let layout = Layout::choose(scene.look.diff_layout, cols);
+    let layout = Layout::choose(ctx.look.diff_layout, cols);
     let Some(diffs) = page.compare(file, true) else {
-        let words = comparing(&scene.look);
+        let words = comparing(&ctx.look);
         buf.put_line(area.x + 1, area.y, &words, cols);
         return;
     };
-    let look = RenderContext { wraps: view.wraps, ..scene.look };
+    let look = RenderContext { wraps: view.wraps, ..ctx.look };
     let mut laid = page.lay(&diffs, layout, &look, cols);
     let height = usize::from(area.height);
     let all = laid.len();
@@ -431,17 +431,17 @@ fn draw_file(
         *scroll = top.min(all.saturating_sub(height));
     }
     let top = *scroll;
-    let lines = laid.lines(scene, top, height);
+    let lines = laid.lines(ctx, top, height);
     let at = laid.at.and_then(|at| at.checked_sub(top));
     page.laid = Some(laid);
     for ((row, line), y) in lines.iter().enumerate().zip(area.y..area.bottom()) {
         buf.put_line(area.x + 1, y, line, cols);
         if at == Some(row) {
-            buf.set_string(area.x, y, scene.look.glyphs.arrow, scene.style(Role::Accent));
+            buf.set_string(area.x, y, ctx.look.glyphs.arrow, ctx.style(Role::Accent));
         }
     }
     let bar = Rect { x: area.right() - 1, width: 1, ..area };
-    modals::draw_bar(scene, bar, top, height, all, buf);
+    modals::draw_bar(ctx, bar, top, height, all, buf);
 }
 
 /// The hunk after a jump by a number of steps, counted from the last jump or from the top row. Stops at the
@@ -462,7 +462,7 @@ fn jumped(hunks: &[usize], at: Option<usize>, top: usize, steps: i32) -> Option<
 }
 
 fn draw_foot(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     dialog: &ChangesDialog,
     file_cols: u16,
     area: Rect,
@@ -472,40 +472,40 @@ fn draw_foot(
     let room = area.width.saturating_sub(2);
     if dialog.is_filtering || !dialog.filter.text.is_empty() {
         let half = room / 2;
-        let row = modals::typed_line(scene, &dialog.filter, "filter paths", half);
+        let row = modals::typed_line(ctx, &dialog.filter, "filter paths", half);
         buf.put_line(area.x + 1, y, &row.0, half);
         let context = if dialog.is_filtering { Context::List } else { Context::Changes };
         let hints = [
-            scene.hint(context, Action::Accept, "apply").filter(|_| dialog.is_filtering),
-            scene.hint(context, Action::Escape, "clear"),
+            ctx.hint(context, Action::Accept, "apply").filter(|_| dialog.is_filtering),
+            ctx.hint(context, Action::Escape, "clear"),
         ];
-        draw_hints(scene, &hints, half, area, buf);
+        draw_hints(ctx, &hints, half, area, buf);
         let x = area.x + 1 + u16::try_from(row.1).unwrap_or(0).min(half);
         return dialog.is_filtering.then(|| Position::new(x, y));
     }
-    let hint = |action: Action, does: &str| scene.hint(Context::Changes, action, does);
+    let hint = |action: Action, does: &str| ctx.hint(Context::Changes, action, does);
     let hints = [
         hint(Action::Escape, "close"),
         hint(Action::NextHunk, "next hunk"),
         hint(Action::NextField, "next file"),
         hint(Action::Filter, "filter"),
         hint(Action::ToggleContext, if dialog.shows_context { "hunks only" } else { "all lines" }),
-        hint(Action::ToggleDiffLayout, modals::other_layout(scene, file_cols)),
+        hint(Action::ToggleDiffLayout, modals::other_layout(ctx, file_cols)),
         hint(Action::Accept, "open editor"),
     ];
-    draw_hints(scene, &hints, room, area, buf);
+    draw_hints(ctx, &hints, room, area, buf);
     None
 }
 
 fn draw_hints(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     hints: &[Option<(String, String)>],
     cols: u16,
     area: Rect,
     buf: &mut Canvas,
 ) {
     let hints: Vec<(String, String)> = hints.iter().flatten().cloned().collect();
-    let line = scene.hints(&hints, usize::from(cols));
+    let line = ctx.hints(&hints, usize::from(cols));
     let width = u16::try_from(line_width(&line)).unwrap_or(0).min(cols);
     buf.put_line(area.right().saturating_sub(width + 1), area.bottom() - 1, &line, width);
 }

@@ -58,7 +58,7 @@ const MOST_COMPLETIONS: usize = 6;
 pub(super) struct Composer {
     area: TextArea<'static>,
     /// The area in which it was last drawn.
-    place: Rect,
+    position: Rect,
     /// Width and number of rows; `None` after an edit.
     rows: Option<(u16, u16)>,
     /// The cached cells; `None` after a key press.
@@ -87,7 +87,7 @@ impl Default for Composer {
     fn default() -> Self {
         Self {
             area: text_area(vec![String::new()]),
-            place: Rect::default(),
+            position: Rect::default(),
             rows: None,
             drawn: None,
             rev: 0,
@@ -231,10 +231,10 @@ impl Composer {
     /// Moves the cursor to a clicked position.
     pub fn click(&mut self, at: Position) {
         let (top, left) = self.area.scroll_offset();
-        let row = usize::from(at.y.saturating_sub(self.place.y) + top);
-        let col = usize::from(at.x.saturating_sub(self.place.x) + left);
+        let row = usize::from(at.y.saturating_sub(self.position.y) + top);
+        let col = usize::from(at.x.saturating_sub(self.position.x) + left);
         let DataCursor(row, col) = self.area.screen_to_data(row, col);
-        let jump = |place: usize| u16::try_from(place).unwrap_or(u16::MAX);
+        let jump = |position: usize| u16::try_from(position).unwrap_or(u16::MAX);
         self.area.move_cursor(CursorMove::Jump(jump(row), jump(col)));
         self.leave_chip(Side::Nearest);
         self.forget_drawn();
@@ -264,7 +264,7 @@ impl Composer {
     /// Draws the text and returns the cursor position. The surface includes the edge below the text.
     pub fn draw(
         &mut self,
-        scene: &FrameContext,
+        ctx: &FrameContext,
         is_focused: bool,
         area: Rect,
         edge: Rect,
@@ -277,35 +277,35 @@ impl Composer {
         } else {
             (Role::Text, Role::TextDim, Role::TextDim)
         };
-        let ground = Style::new().bg(scene.style(ground).bg.unwrap_or(scene.look.theme.screen_bg()));
+        let ground = Style::new().bg(ctx.style(ground).bg.unwrap_or(ctx.look.theme.screen_bg()));
         let inset = |area: Rect| Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
         buf.set_style(inset(area), ground);
         buf.set_style(inset(edge), ground);
         let mark = if self.is_command() { Role::Warning } else { mark };
-        buf.set_string(x + 1, y, scene.marks.prompt, scene.style(mark));
-        let place = Rect { x: x + 3, y, width: width.saturating_sub(4).max(1), height };
-        self.place = place;
+        buf.set_string(x + 1, y, ctx.marks.prompt, ctx.style(mark));
+        let position = Rect { x: x + 3, y, width: width.saturating_sub(4).max(1), height };
+        self.position = position;
         hits.add(area, Hit::Composer);
         if self.is_empty() {
-            let hint = text::truncate(&placeholder(scene), usize::from(place.width));
-            text::put_text(buf, place.x, place.y, &hint, place.width, scene.style(Role::Placeholder));
-            return Position::new(place.x, place.y);
+            let hint = text::truncate(&placeholder(ctx), usize::from(position.width));
+            text::put_text(buf, position.x, position.y, &hint, position.width, ctx.style(Role::Placeholder));
+            return Position::new(position.x, position.y);
         }
-        let style = scene.style(ink).patch(ground);
-        let is_same = |drawn: &Drawn| drawn.style == style && drawn.cells.area == place;
+        let style = ctx.style(ink).patch(ground);
+        let is_same = |drawn: &Drawn| drawn.style == style && drawn.cells.area == position;
         if self.drawn.as_ref().is_none_or(|drawn| !is_same(drawn)) {
             self.area.set_style(style);
-            self.area.set_selection_style(scene.style(Role::Selection));
-            let mut cells = Buffer::empty(place);
-            cells.set_style(place, style);
-            (&self.area).render(place, &mut cells);
-            self.style_parts(&mut cells, scene.style(Role::Accent));
-            self.style_selection(&mut cells, scene.style(Role::Selection));
+            self.area.set_selection_style(ctx.style(Role::Selection));
+            let mut cells = Buffer::empty(position);
+            cells.set_style(position, style);
+            (&self.area).render(position, &mut cells);
+            self.style_parts(&mut cells, ctx.style(Role::Accent));
+            self.style_selection(&mut cells, ctx.style(Role::Selection));
             let hidden = self.hidden_rows(height);
-            self.drawn = Some(Drawn { style, cells, cursor: self.cursor_place(place), hidden });
+            self.drawn = Some(Drawn { style, cells, cursor: self.cursor_position(position), hidden });
         }
-        let Some(drawn) = &self.drawn else { return place.as_position() };
-        for row in place.intersection(buf.area).rows() {
+        let Some(drawn) = &self.drawn else { return position.as_position() };
+        for row in position.intersection(buf.area).rows() {
             for at in row.positions() {
                 if let (Some(to), Some(from)) = (buf.cell_mut(at), drawn.cells.cell(at)) {
                     to.clone_from(from);
@@ -336,7 +336,7 @@ impl Composer {
     }
 
     /// The cell of the cursor. The text area counts columns by `char`, terminals by grapheme.
-    fn cursor_place(&self, place: Rect) -> Position {
+    fn cursor_position(&self, position: Rect) -> Position {
         let screen = self.area.screen_cursor();
         let (top, _) = self.area.scroll_offset();
         let DataCursor(row, col) = self.area.cursor();
@@ -344,9 +344,9 @@ impl Composer {
         let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
         let before: String = line.chars().skip(from).take(col.saturating_sub(from)).collect();
         let cols = if before.contains('\t') { screen.col } else { text::width(&before) };
-        let x = u16::try_from(cols).unwrap_or(u16::MAX).min(place.width.saturating_sub(1));
+        let x = u16::try_from(cols).unwrap_or(u16::MAX).min(position.width.saturating_sub(1));
         let y = u16::try_from(screen.row).unwrap_or(u16::MAX).saturating_sub(top);
-        Position::new(place.x + x, place.y + y.min(place.height.saturating_sub(1)))
+        Position::new(position.x + x, position.y + y.min(position.height.saturating_sub(1)))
     }
 }
 
@@ -357,68 +357,68 @@ pub(super) fn clean(text: &str) -> String {
 }
 
 /// The placeholder of the empty prompt.
-fn placeholder(scene: &FrameContext) -> String {
-    let agent = scene.agent();
-    if scene.session.parent.is_some() {
-        return match scene.key(Context::Main, Action::Escape) {
+fn placeholder(ctx: &FrameContext) -> String {
+    let agent = ctx.agent();
+    if ctx.session.parent.is_some() {
+        return match ctx.key(Context::Main, Action::Escape) {
             Some(key) => format!("Read-only subagent; {key} to go back"),
             None => "Read-only subagent".to_owned(),
         };
     }
-    match &scene.session.phase {
-        SessionPhase::NoAgent => match scene.key(Context::Main, Action::Submit) {
+    match &ctx.session.phase {
+        SessionPhase::NoAgent => match ctx.key(Context::Main, Action::Submit) {
             Some(key) => format!("{key} to select an agent"),
             None => "Select an agent first".to_owned(),
         },
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => {
             format!("Queue a prompt; {agent} is starting")
         }
-        SessionPhase::NeedsSignIn => match scene.key(Context::Main, Action::Submit) {
+        SessionPhase::NeedsSignIn => match ctx.key(Context::Main, Action::Submit) {
             Some(key) => format!("{key} to sign in to {agent}"),
             None => format!("Sign in to {agent} first"),
         },
-        SessionPhase::Ended { .. } if status::never_started(scene) => {
-            match scene.key(Context::Main, Action::OpenAgents) {
+        SessionPhase::Ended { .. } if status::never_started(ctx) => {
+            match ctx.key(Context::Main, Action::OpenAgents) {
                 Some(key) => format!("{key} to select another agent"),
                 None => format!("{agent} could not be started"),
             }
         }
         SessionPhase::Failed(_) | SessionPhase::Ended { .. } => {
-            match scene.key(Context::Main, Action::RestartAgent) {
-                Some(key) if scene.session.is_archived => format!("{key} to unarchive this session"),
-                Some(key) if scene.is_reached() => format!("{key} to reconnect to {agent}"),
+            match ctx.key(Context::Main, Action::RestartAgent) {
+                Some(key) if ctx.session.is_archived => format!("{key} to unarchive this session"),
+                Some(key) if ctx.is_reached() => format!("{key} to reconnect to {agent}"),
                 Some(key) => format!("{key} to restart {agent}"),
-                None if scene.session.is_archived => "Session archived".to_owned(),
-                None if scene.is_reached() => format!("{agent} disconnected"),
+                None if ctx.session.is_archived => "Session archived".to_owned(),
+                None if ctx.is_reached() => format!("{agent} disconnected"),
                 None => format!("{agent} exited"),
             }
         }
-        SessionPhase::Ready if scene.session.turn.is_running() => "Queue a prompt".to_owned(),
-        SessionPhase::Ready if operations::last_session(scene.state).is_some() => {
-            let last = operations::last_session(scene.state).map(ArchiveRow::name).unwrap_or_default();
-            match scene.key(Context::Main, Action::ContinueLast) {
+        SessionPhase::Ready if ctx.session.turn.is_running() => "Queue a prompt".to_owned(),
+        SessionPhase::Ready if operations::last_session(ctx.state).is_some() => {
+            let last = operations::last_session(ctx.state).map(ArchiveRow::name).unwrap_or_default();
+            match ctx.key(Context::Main, Action::ContinueLast) {
                 Some(key) => {
                     format!("Ask {agent} to do something; {key} to resume “{}”", text::one_line(last))
                 }
                 None => format!("Ask {agent} to do something"),
             }
         }
-        SessionPhase::Ready if scene.session.commands.is_empty() => format!("Ask {agent} to do something"),
+        SessionPhase::Ready if ctx.session.commands.is_empty() => format!("Ask {agent} to do something"),
         SessionPhase::Ready => format!("Ask {agent} to do something, or type / for commands"),
     }
 }
 
 /// Draws the completions above the composer, over the transcript.
-pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Canvas, hits: &mut HitMap) {
-    let offered = completions(scene.state);
+pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+    let offered = completions(ctx.state);
     let most = MOST_COMPLETIONS.min(usize::from(above.height.saturating_sub(1)));
     if most == 0 {
         return;
     }
     if offered.is_empty() {
-        return draw_argument_hint(scene, above, buf);
+        return draw_argument_hint(ctx, above, buf);
     }
-    let selected = selected_completion(scene.state);
+    let selected = selected_completion(ctx.state);
     let first = selected.saturating_sub(most - 1).min(offered.len().saturating_sub(most));
     let shown: Vec<(usize, &Completion)> = offered.iter().enumerate().skip(first).take(most).collect();
     let rows = u16::try_from(shown.len()).unwrap_or(0);
@@ -429,9 +429,9 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Canv
     for (y, (index, offer)) in (area.y..area.bottom()).zip(shown) {
         let is_selected = index == selected;
         let row = Rect { y, height: 1, ..area };
-        let style = scene.style(if is_selected { Role::Selection } else { Role::Modal });
+        let style = ctx.style(if is_selected { Role::Selection } else { Role::Modal });
         buf.blank(row, style);
-        let mark = if is_selected { scene.look.glyphs.arrow } else { " " };
+        let mark = if is_selected { ctx.look.glyphs.arrow } else { " " };
         let sign = match offer.kind {
             CompletionKind::File | CompletionKind::Review => "",
             CompletionKind::Output => "@",
@@ -442,7 +442,7 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Canv
         let room = usize::from(area.width).saturating_sub(labels + 6);
         let hint = offer.hint.as_deref().map(|hint| format!("{hint}  ")).unwrap_or_default();
         let detail = text::truncate(&text::one_line(&format!("{hint}{}", offer.description)), room);
-        let dim = if is_selected { style } else { scene.style(Role::TextDim) };
+        let dim = if is_selected { style } else { ctx.style(Role::TextDim) };
         let count = format!("{} of {} ", index + 1, offered.len());
         let line = Line::from(vec![
             Span::raw(format!(" {mark} ")),
@@ -457,25 +457,25 @@ pub(super) fn draw_completions(scene: &FrameContext, above: Rect, buf: &mut Canv
         }
         hits.add(
             row,
-            u16::try_from(index).map_or(Hit::Nothing, |place| Hit::MarkAnd(place, Action::Complete)),
+            u16::try_from(index).map_or(Hit::Nothing, |position| Hit::MarkAnd(position, Action::Complete)),
         );
     }
 }
 
 /// Draws the hint for the arguments that are being typed, above the composer.
-fn draw_argument_hint(scene: &FrameContext, above: Rect, buf: &mut Canvas) {
-    let Some(Completion { name, hint: Some(hint), description, .. }) = argument_hint(scene.state) else {
+fn draw_argument_hint(ctx: &FrameContext, above: Rect, buf: &mut Canvas) {
+    let Some(Completion { name, hint: Some(hint), description, .. }) = argument_hint(ctx.state) else {
         return;
     };
     let row = Rect { y: above.bottom().saturating_sub(1), height: 1, ..above };
-    buf.blank(row, scene.style(Role::Modal));
+    buf.blank(row, ctx.style(Role::Modal));
     let width = usize::from(row.width);
     let label = text::truncate(&format!("/{} ", text::one_line(&name)), width / 2);
     let room = width.saturating_sub(text::width(&label) + 4);
     let hint = text::truncate(&text::one_line(&hint), room);
     let left = room.saturating_sub(text::width(&hint) + 2);
     let about = if left > 8 { text::truncate(&text::one_line(&description), left) } else { String::new() };
-    let dim = scene.style(Role::TextDim);
+    let dim = ctx.style(Role::TextDim);
     let line = Line::from(vec![
         Span::styled(format!("   {label}"), dim),
         Span::raw(hint),

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use similar::{Algorithm, DiffOp, DiffTag, TextDiff};
 
-use crate::model::{DiffChange, DiffPlace, FileDiff, PieceStart};
+use crate::model::{DiffChange, DiffPosition, FileDiff, PieceStart};
 
 pub mod cache;
 mod draw;
@@ -124,28 +124,33 @@ pub(crate) struct Side {
 impl Diff {
     /// Computes the diffs of a change at a position in its file, if it is known. A patch may contain several
     /// files.
-    pub fn of(change: &FileDiff, place: Option<&DiffPlace>) -> Vec<Self> {
-        Self::with_context(change, place, CONTEXT_LINES, &[])
+    pub fn of(change: &FileDiff, position: Option<&DiffPosition>) -> Vec<Self> {
+        Self::with_context(change, position, CONTEXT_LINES, &[])
     }
 
     /// Like [`Self::of`], with the gaps expanded that start at these lines of the new text, from 0.
-    pub fn of_open(change: &FileDiff, place: Option<&DiffPlace>, open: &[u32]) -> Vec<Self> {
-        Self::with_context(change, place, CONTEXT_LINES, open)
+    pub fn of_open(change: &FileDiff, position: Option<&DiffPosition>, open: &[u32]) -> Vec<Self> {
+        Self::with_context(change, position, CONTEXT_LINES, open)
     }
 
     /// Like [`Self::of`], with all unchanged lines.
-    pub fn of_whole(change: &FileDiff, place: Option<&DiffPlace>) -> Vec<Self> {
-        Self::with_context(change, place, usize::MAX, &[])
+    pub fn of_whole(change: &FileDiff, position: Option<&DiffPosition>) -> Vec<Self> {
+        Self::with_context(change, position, usize::MAX, &[])
     }
 
-    fn with_context(change: &FileDiff, place: Option<&DiffPlace>, context: usize, open: &[u32]) -> Vec<Self> {
-        let starts = match place {
-            Some(DiffPlace::Lines(starts)) => starts.as_slice(),
+    fn with_context(
+        change: &FileDiff,
+        position: Option<&DiffPosition>,
+        context: usize,
+        open: &[u32],
+    ) -> Vec<Self> {
+        let starts = match position {
+            Some(DiffPosition::Lines(starts)) => starts.as_slice(),
             _ => &[],
         };
         match &change.change {
             DiffChange::Texts { old, new } => {
-                let is_part = matches!(place, Some(DiffPlace::Lines(_)));
+                let is_part = matches!(position, Some(DiffPosition::Lines(_)));
                 let status = match old {
                     None => FileStatus::New,
                     // An inserted or removed excerpt is only a part of the file.
@@ -154,8 +159,8 @@ impl Diff {
                     Some(_) if new.is_empty() => FileStatus::Deleted,
                     Some(_) => FileStatus::Changed,
                 };
-                let first = match place {
-                    Some(DiffPlace::Whole) => Some(1),
+                let first = match position {
+                    Some(DiffPosition::Whole) => Some(1),
                     _ if status != FileStatus::Changed => Some(1),
                     _ => starts.first().copied().flatten().map(|start| start.line),
                 };

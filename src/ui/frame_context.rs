@@ -190,7 +190,7 @@ impl<'a> FrameContext<'a> {
     {
         FrameContext {
             session,
-            look: RenderContext { folder: &session.place.cwd, ..self.look },
+            look: RenderContext { folder: &session.workspace.cwd, ..self.look },
             until: self.until.clone(),
             diff_cols: self.diff_cols.clone(),
             ..*self
@@ -242,10 +242,10 @@ impl<'a> FrameContext<'a> {
 
     /// The session's folder; with the host if it is on another machine.
     pub fn folder(&self) -> String {
-        let place = &self.session.place;
-        match &place.far {
+        let position = &self.session.workspace;
+        match &position.far {
             Some(far) => text::one_line(&format!("{}:{}", far.host, far.folder.display())),
-            None => self.path(&place.cwd),
+            None => self.path(&position.cwd),
         }
     }
 

@@ -258,14 +258,16 @@ fn is_request(focus: Focus) -> bool {
 
 /// Whether the selected field of the form accepts text.
 fn is_text_field(state: &State) -> bool {
-    let view = &state.ask_view;
+    let view = &state.request_view;
     if let Some(form) = &view.form {
         return !form.is_review && form.fields.get(view.selected).is_some_and(FieldState::takes_text);
     }
     // The form before the first edit.
-    let ask = state.active_session().and_then(|session| session.asks.front());
-    let Some(OpenRequestKind::Elicitation(ask)) = ask.map(|ask| &ask.kind) else { return false };
-    let crate::model::ElicitationMode::Form { fields, .. } = &ask.mode else { return false };
+    let request_id = state.active_session().and_then(|session| session.requests.front());
+    let Some(OpenRequestKind::Elicitation(request_id)) = request_id.map(|request_id| &request_id.kind) else {
+        return false;
+    };
+    let crate::model::ElicitationMode::Form { fields, .. } = &request_id.mode else { return false };
     let kind = fields.get(view.selected).map(|field| &field.kind);
     matches!(kind, Some(FieldKind::Text { .. } | FieldKind::Number { .. }))
 }

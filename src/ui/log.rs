@@ -71,10 +71,11 @@ impl LogView {
     fn fitting(&mut self, wanted: &str) -> &[usize] {
         if self.fitting.as_ref().is_none_or(|(known, _)| known != wanted) {
             let fits = |line: &LogLine| wanted.is_empty() || line.text.to_lowercase().contains(wanted);
-            let places = self.lines.iter().enumerate().filter(|(_, line)| fits(line)).map(|(place, _)| place);
-            self.fitting = Some((wanted.to_owned(), places.collect()));
+            let positions =
+                self.lines.iter().enumerate().filter(|(_, line)| fits(line)).map(|(position, _)| position);
+            self.fitting = Some((wanted.to_owned(), positions.collect()));
         }
-        self.fitting.as_ref().map_or(&[], |(_, places)| places)
+        self.fitting.as_ref().map_or(&[], |(_, positions)| positions)
     }
 
     /// Scrolls by lines; negative values scroll back.
@@ -92,14 +93,14 @@ impl LogView {
 
 /// Draws the log on the full screen and returns the cursor position.
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     filter: &LineInput,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
     view.hits.add(area, Hit::Nothing);
-    buf.blank(area, scene.style(Role::Text));
+    buf.blank(area, ctx.style(Role::Text));
     if area.height < 4 || area.width < 10 {
         return None;
     }
@@ -112,10 +113,10 @@ pub(super) fn draw(
     // Wraps lines upwards from the last visible one until the screen is full.
     let mut shown: Vec<Vec<Line<'static>>> = Vec::new();
     let mut used = 0;
-    for place in (0..last).rev() {
-        let Some(index) = view.log.fitting(&wanted).get(place).copied() else { break };
+    for position in (0..last).rev() {
+        let Some(index) = view.log.fitting(&wanted).get(position).copied() else { break };
         let Some(line) = view.log.lines.get(index) else { break };
-        let drawn = lines(scene, line, &wanted, area.width.saturating_sub(2));
+        let drawn = lines(ctx, line, &wanted, area.width.saturating_sub(2));
         used += drawn.len();
         shown.push(drawn);
         if used >= rows {
@@ -132,62 +133,62 @@ pub(super) fn draw(
     }
     if count == 0 {
         let why = if view.log.lines.is_empty() { "No messages yet." } else { "No matching lines." };
-        buf.set_stringn(area.x + 1, y, why, usize::from(area.width) - 1, scene.style(Role::TextDim));
+        buf.set_stringn(area.x + 1, y, why, usize::from(area.width) - 1, ctx.style(Role::TextDim));
     }
-    draw_head(scene, view, count, area, buf);
-    Some(draw_foot(scene, filter, area, buf))
+    draw_head(ctx, view, count, area, buf);
+    Some(draw_foot(ctx, filter, area, buf))
 }
 
-fn draw_head(scene: &FrameContext, view: &ViewState, fitting: usize, area: Rect, buf: &mut Canvas) {
+fn draw_head(ctx: &FrameContext, view: &ViewState, fitting: usize, area: Rect, buf: &mut Canvas) {
     let title = "Protocol log";
-    buf.set_string(area.x + 1, area.y, title, scene.style(Role::ModalTitle));
+    buf.set_string(area.x + 1, area.y, title, ctx.style(Role::ModalTitle));
     let all = view.log.lines.len();
     let mut count = if fitting < all {
         format!("{fitting} of {}", counted(all, "line", "lines"))
     } else {
         counted(all, "line", "lines")
     };
-    if let Some(words) = scene.protocol_warnings() {
-        count = format!("{words} {} {count}", scene.look.glyphs.dot);
+    if let Some(words) = ctx.protocol_warnings() {
+        count = format!("{words} {} {count}", ctx.look.glyphs.dot);
     }
     if view.log.below > 0 {
-        count = format!("{count} {} {} below", scene.look.glyphs.dot, view.log.below);
+        count = format!("{count} {} {} below", ctx.look.glyphs.dot, view.log.below);
     }
     let width = u16::try_from(text::width(&count)).unwrap_or(0);
     let x = area.right().saturating_sub(width + 1);
     if x > area.x + 18 {
-        buf.set_string(x, area.y, count, scene.style(Role::TextDim));
+        buf.set_string(x, area.y, count, ctx.style(Role::TextDim));
     }
-    let rule = scene.look.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
-    buf.set_string(area.x + 1, area.y + 1, &rule, scene.style(Role::Rule));
-    buf.set_string(area.x + 1, area.bottom() - 2, &rule, scene.style(Role::Rule));
+    let rule = ctx.look.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
+    buf.set_string(area.x + 1, area.y + 1, &rule, ctx.style(Role::Rule));
+    buf.set_string(area.x + 1, area.bottom() - 2, &rule, ctx.style(Role::Rule));
 }
 
-fn draw_foot(scene: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Canvas) -> Position {
+fn draw_foot(ctx: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Canvas) -> Position {
     let hints: Vec<(String, String)> = [
-        scene.hint(Context::Text, Action::Escape, "close"),
-        scene.hint(Context::Text, Action::PageUp, "scroll back"),
+        ctx.hint(Context::Text, Action::Escape, "close"),
+        ctx.hint(Context::Text, Action::PageUp, "scroll back"),
     ]
     .into_iter()
     .flatten()
     .collect();
     let y = area.bottom() - 1;
     let half = usize::from(area.width) / 2;
-    let line = scene.hints(&hints, half);
+    let line = ctx.hints(&hints, half);
     let width = u16::try_from(super::frame_context::line_width(&line)).unwrap_or(0);
     buf.put_line(area.right().saturating_sub(width + 1), y, &line, width);
     let room = area.width.saturating_sub(width + 4);
-    let row = super::modals::typed_line(scene, filter, "type to filter", room);
+    let row = super::modals::typed_line(ctx, filter, "type to filter", room);
     buf.put_line(area.x + 1, y, &row.0, room);
     Position::new(area.x + 1 + u16::try_from(row.1).unwrap_or(0).min(room), y)
 }
 
 /// A log line, wrapped: time, direction, text.
-fn lines(scene: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<Line<'static>> {
+fn lines(ctx: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<Line<'static>> {
     let (mark, mark_role, role) = match line.direction {
-        LogDirection::ToAgent => (scene.marks.to_agent, Role::Accent, Role::Text),
-        LogDirection::FromAgent => (scene.marks.from_agent, Role::Success, Role::Text),
-        LogDirection::Stderr => (scene.look.glyphs.warn, Role::Warning, Role::TextDim),
+        LogDirection::ToAgent => (ctx.marks.to_agent, Role::Accent, Role::Text),
+        LogDirection::FromAgent => (ctx.marks.from_agent, Role::Success, Role::Text),
+        LogDirection::Stderr => (ctx.look.glyphs.warn, Role::Warning, Role::TextDim),
     };
     let time = clock(line.time_ms);
     let lead = text::width(&time) + 3;
@@ -196,19 +197,17 @@ fn lines(scene: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<L
     let most_chars = usize::from(room) * MOST_ROWS;
     let cut: String = line.text.chars().take(most_chars).collect();
     let is_cut = cut.len() < line.text.len();
-    let source = Line::from(highlighted(scene, &text::one_line(&cut), wanted, role));
+    let source = Line::from(highlighted(ctx, &text::one_line(&cut), wanted, role));
     let mut rows = text::hard_wrap(&source, room);
     if is_cut || rows.len() > MOST_ROWS {
         rows.truncate(MOST_ROWS);
         let size = super::render_context::size(u64::try_from(line.text.len()).unwrap_or(u64::MAX));
-        rows.push(Line::from(
-            scene.span(Role::TextDim, format!("{} {size} in total", scene.look.glyphs.fold)),
-        ));
+        rows.push(Line::from(ctx.span(Role::TextDim, format!("{} {size} in total", ctx.look.glyphs.fold))));
     }
     for (index, row) in rows.iter_mut().enumerate() {
         if index == 0 {
-            row.spans.insert(0, scene.span(mark_role, format!(" {mark} ")));
-            row.spans.insert(0, scene.span(Role::TextDim, time.clone()));
+            row.spans.insert(0, ctx.span(mark_role, format!(" {mark} ")));
+            row.spans.insert(0, ctx.span(Role::TextDim, time.clone()));
         } else {
             row.spans.insert(0, Span::raw(" ".repeat(lead)));
         }
@@ -217,11 +216,11 @@ fn lines(scene: &FrameContext, line: &LogLine, wanted: &str, cols: u16) -> Vec<L
 }
 
 /// The text with the matches of the filter highlighted.
-fn highlighted(scene: &FrameContext, line: &str, wanted: &str, role: Role) -> Vec<Span<'static>> {
+fn highlighted(ctx: &FrameContext, line: &str, wanted: &str, role: Role) -> Vec<Span<'static>> {
     // If the length in bytes differs in lower case, nothing is highlighted.
     let lower = line.to_lowercase();
     if wanted.is_empty() || lower.len() != line.len() {
-        return vec![scene.span(role, line.to_owned())];
+        return vec![ctx.span(role, line.to_owned())];
     }
     let mut spans = Vec::new();
     let mut rest = 0;
@@ -229,11 +228,11 @@ fn highlighted(scene: &FrameContext, line: &str, wanted: &str, role: Role) -> Ve
         let (Some(before), Some(hit)) = (line.get(rest..at), line.get(at..at + found.len())) else {
             continue;
         };
-        spans.push(scene.span(role, before.to_owned()));
-        spans.push(scene.span(Role::Match, hit.to_owned()));
+        spans.push(ctx.span(role, before.to_owned()));
+        spans.push(ctx.span(Role::Match, hit.to_owned()));
         rest = at + found.len();
     }
-    spans.push(scene.span(role, line.get(rest..).unwrap_or_default().to_owned()));
+    spans.push(ctx.span(role, line.get(rest..).unwrap_or_default().to_owned()));
     spans
 }
 

@@ -227,13 +227,13 @@ impl Markdown {
                 let language = self.languages.get(fence as usize).map_or("", String::as_str);
                 let is_final = index < self.frozen;
                 let (start, is_joined) = (block.start, block.is_joined);
-                let place = code::Place { fence, part, start, line, is_joined, is_final };
+                let position = code::CodePosition { fence, part, start, line, is_joined, is_final };
                 let firsts = &self.blocks;
                 let before = |part: u32| {
-                    let back = index.checked_sub((place.part - part) as usize)?;
+                    let back = index.checked_sub((position.part - part) as usize)?;
                     firsts.get(back).and_then(|block| source.get(block.start..block.end))
                 };
-                self.code.draw(place, text, language, before, look, cols, &mut self.stats.code_lines)
+                self.code.draw(position, text, language, before, look, cols, &mut self.stats.code_lines)
             }
         }
     }

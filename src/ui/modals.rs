@@ -38,7 +38,7 @@ use super::frame_context::FrameContext;
 use super::log;
 use super::text;
 use super::transcript;
-use dialog_frame::{DialogFrame, Place};
+use dialog_frame::{DialogFrame, DialogPosition};
 
 use super::view_state::{DialogId, ViewState};
 
@@ -58,76 +58,77 @@ pub(super) fn key_focus(state: &State, now: Instant) -> Focus {
 
 /// Draws the top dialog, if there is one, and returns the cursor position in it.
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    if let Some(modal) = scene.state.modals.last() {
-        view.show_dialog(DialogId::Modal(scene.state.modals.len(), heading(modal)));
+    if let Some(modal) = ctx.state.modals.last() {
+        view.show_dialog(DialogId::Modal(ctx.state.modals.len(), heading(modal)));
         return match modal {
             Modal::Picker(picker) if picker.kind == PickerKind::Theme => {
-                themes::draw(scene, picker, view, area, buf)
+                themes::draw(ctx, picker, view, area, buf)
             }
-            Modal::Picker(picker) => picker::draw(scene, picker, view, area, buf),
-            Modal::Choice(choice) => small::draw_choice(scene, choice, view, area, buf),
-            Modal::Capture(capture) => small::draw_capture(scene, capture, view, area, buf),
-            Modal::Queue { selected } => small::draw_queue(scene, *selected, view, area, buf),
-            Modal::Help { filter } => help::draw(scene, filter, view, area, buf),
-            Modal::Log { filter } => log::draw(scene, filter, view, area, buf),
-            Modal::Connection(conn) => connection::draw(scene, *conn, view, area, buf),
+            Modal::Picker(picker) => picker::draw(ctx, picker, view, area, buf),
+            Modal::Choice(choice) => small::draw_choice(ctx, choice, view, area, buf),
+            Modal::Capture(capture) => small::draw_capture(ctx, capture, view, area, buf),
+            Modal::Queue { selected } => small::draw_queue(ctx, *selected, view, area, buf),
+            Modal::Help { filter } => help::draw(ctx, filter, view, area, buf),
+            Modal::Log { filter } => log::draw(ctx, filter, view, area, buf),
+            Modal::Connection(conn) => connection::draw(ctx, *conn, view, area, buf),
             Modal::Inspect(item) => {
-                let session = asked_session(scene.state).unwrap_or(scene.session);
-                inspect::draw(&scene.of(session), *item, view, area, buf)
+                let session = asked_session(ctx.state).unwrap_or(ctx.session);
+                inspect::draw(&ctx.of(session), *item, view, area, buf)
             }
-            Modal::Changes(dialog) => changes::draw(scene, dialog, view, area, buf),
-            Modal::Line(line) => small::draw_line(scene, line, view, area, buf),
-            Modal::Attention(_) => inbox::draw(scene, view, area, buf),
-            Modal::Sessions(dialog) => sessions::draw(scene, dialog, view, area, buf),
+            Modal::Changes(dialog) => changes::draw(ctx, dialog, view, area, buf),
+            Modal::Line(line) => small::draw_line(ctx, line, view, area, buf),
+            Modal::Attention(_) => inbox::draw(ctx, view, area, buf),
+            Modal::Sessions(dialog) => sessions::draw(ctx, dialog, view, area, buf),
         };
     }
-    let Some(ask) = scene.session.asks.front() else {
+    let Some(request_id) = ctx.session.requests.front() else {
         view.hide_dialog();
         return None;
     };
-    view.show_dialog(DialogId::Ask(ask.ask));
-    if let OpenRequestKind::Elicitation(ask) = &ask.kind
-        && let ElicitationMode::Form { title, description, fields } = &ask.mode
+    view.show_dialog(DialogId::Ask(request_id.request_id));
+    if let OpenRequestKind::Elicitation(request_id) = &request_id.kind
+        && let ElicitationMode::Form { title, description, fields } = &request_id.mode
     {
-        let about = [Some(ask.message.as_str()), description.as_deref()];
-        return form::draw(scene, title.as_deref(), &about, fields, view, area, buf);
+        let about = [Some(request_id.message.as_str()), description.as_deref()];
+        return form::draw(ctx, title.as_deref(), &about, fields, view, area, buf);
     }
-    permission::draw(scene, ask, view, area, buf)
+    permission::draw(ctx, request_id, view, area, buf)
 }
 
 /// A request of the agent at the bottom of the transcript.
 pub(super) struct AnchoredRequest<'s> {
     frame: DialogFrame<'s>,
-    place: Place,
+    position: DialogPosition,
 }
 
 impl<'s> AnchoredRequest<'s> {
     /// Prepares the request that is shown, unless it needs the whole screen or a dialog is open. `pane` is the area of
     /// the transcript.
-    pub fn new(scene: &'s FrameContext, view: &mut ViewState, pane: Rect) -> Option<Self> {
-        let ask = scene.session.asks.front().filter(|_| scene.state.modals.is_empty())?;
-        if scene.state.ask_view.is_full_screen || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
+    pub fn new(ctx: &'s FrameContext, view: &mut ViewState, pane: Rect) -> Option<Self> {
+        let request_id = ctx.session.requests.front().filter(|_| ctx.state.modals.is_empty())?;
+        if ctx.state.request_view.is_full_screen || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
             return None;
         }
-        view.show_dialog(DialogId::Ask(ask.ask));
+        view.show_dialog(DialogId::Ask(request_id.request_id));
         // Its right edge is that of the transcript's text.
-        let place = Place::anchored(Rect { width: pane.width.min(transcript::FULL_COLS), ..pane });
-        Some(Self { frame: permission::frame(scene, ask, view, place)?, place })
+        let position =
+            DialogPosition::anchored(Rect { width: pane.width.min(transcript::FULL_COLS), ..pane });
+        Some(Self { frame: permission::frame(ctx, request_id, view, position)?, position })
     }
 
     /// Its height.
     pub fn rows(&self) -> u16 {
-        self.frame.height(self.place)
+        self.frame.height(self.position)
     }
 
     /// Draws it.
-    pub fn draw(self, scene: &FrameContext, view: &mut ViewState, buf: &mut Canvas) {
-        self.frame.draw(scene, self.place, view, buf);
+    pub fn draw(self, ctx: &FrameContext, view: &mut ViewState, buf: &mut Canvas) {
+        self.frame.draw(ctx, self.position, view, buf);
     }
 }
 
@@ -140,21 +141,21 @@ fn asked_session(state: &State) -> Option<&Session> {
 }
 
 /// The effect of the layout key on diffs of this width.
-pub(super) fn other_layout(scene: &FrameContext, cols: u16) -> &'static str {
-    scene.diff_cols.set(cols);
-    match Layout::choose(scene.look.diff_layout, cols) {
+pub(super) fn other_layout(ctx: &FrameContext, cols: u16) -> &'static str {
+    ctx.diff_cols.set(cols);
+    match Layout::choose(ctx.look.diff_layout, cols) {
         Layout::Unified => "side by side",
         Layout::SideBySide => "unified",
     }
 }
 
 /// `1 of 3` if more requests are open; for a request of another tab, the tab.
-fn place_in_queue(scene: &FrameContext) -> String {
-    if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) {
-        return inbox::tab_of(scene, scene.session.key);
+fn place_in_queue(ctx: &FrameContext) -> String {
+    if matches!(ctx.state.modals.last(), Some(Modal::Attention(_))) {
+        return inbox::tab_of(ctx, ctx.session.key);
     }
-    let asks = scene.session.asks.len();
-    if asks > 1 { format!("1 of {asks}") } else { String::new() }
+    let requests = ctx.session.requests.len();
+    if requests > 1 { format!("1 of {requests}") } else { String::new() }
 }
 
 fn heading(modal: &Modal) -> String {
@@ -176,11 +177,11 @@ fn heading(modal: &Modal) -> String {
 
 /// A text input for views outside this module: the line to draw, and the column of the cursor.
 pub(super) fn typed_line(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     input: &LineInput,
     hint: &str,
     cols: u16,
 ) -> (Line<'static>, usize) {
-    let row = dialog_frame::input(scene, input, hint, false, cols);
+    let row = dialog_frame::input(ctx, input, hint, false, cols);
     (row.line, row.cursor.unwrap_or(0))
 }

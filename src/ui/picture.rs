@@ -107,7 +107,7 @@ pub struct Wanted {
 /// Identifies an image without reading it: by the address of its data, and the width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
-    place: (usize, usize),
+    position: (usize, usize),
     cols: u16,
     epoch: u64,
 }
@@ -256,20 +256,20 @@ pub fn lines(
     };
     CACHE.with_borrow_mut(|cache| {
         let Some(grid) = cache.grid else { return vec![caption(None, None)] };
-        let place = (data.as_ptr() as usize, data.len());
-        let key = Key { place, cols: cols.min(MOST_COLS), epoch: cache.epoch };
+        let position = (data.as_ptr() as usize, data.len());
+        let key = Key { position, cols: cols.min(MOST_COLS), epoch: cache.epoch };
         cache.looks += 1;
         let used = cache.looks;
         let blank = |rows: u16| vec![Mark::NO_LINE.row(Line::default()); usize::from(rows)];
         let Some(entry) = cache.entries.get_mut(&key) else {
             // The dimensions are known from another width.
-            let known = cache.entries.iter().find(|(other, _)| other.place == place);
+            let known = cache.entries.iter().find(|(other, _)| other.position == position);
             let facts = known.and_then(|(_, entry)| entry.state.facts().cloned());
             if cache.entries.len() >= KNOWN_MAX {
                 cache.forget_the_gone();
             }
             // Rendering at a previous width is no longer needed.
-            let is_overtaken = |key: &Key| key.place == place;
+            let is_overtaken = |key: &Key| key.position == position;
             cache.wanted.retain(|key| !is_overtaken(key));
             cache.entries.retain(|key, entry| !is_overtaken(key) || !matches!(entry.state, State::Wanted));
             cache.entries.insert(key, Entry { data: Arc::downgrade(data), state: State::Wanted, used });
@@ -282,7 +282,7 @@ pub fn lines(
         entry.used = used;
         match &entry.state {
             State::Wanted => {
-                let facts = cache.entries.iter().find(|(other, _)| other.place == place);
+                let facts = cache.entries.iter().find(|(other, _)| other.position == position);
                 let facts = facts.and_then(|(_, entry)| entry.state.facts());
                 let rows = facts.map_or(0, |facts| grid.fit(facts.points, cols).1);
                 let mut lines = blank(rows);

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use crate::app::lifecycle::operations;
 use crate::app::{DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn};
-use crate::model::{ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionPlace, ToolKind, ToolStatus};
+use crate::model::{ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionWorkspace, ToolKind, ToolStatus};
 
 use super::cells::layout::{Context, Layout, LineRun, Screens, Source};
 use super::cells::{block_lines, kind_word, title};
@@ -21,7 +21,7 @@ use super::render_context::{Glyphs, RenderContext, duration};
 use super::text::{one_line, sanitize};
 use super::theme::Theme;
 
-pub mod ask;
+pub mod question;
 
 /// Width of the layout of items; text lines are not wrapped.
 const COLS: u16 = 160;
@@ -30,7 +30,7 @@ const COLS: u16 = 160;
 pub struct PlainOutput {
     sessions: BTreeMap<SessionKey, PrintedSession>,
     active: Option<SessionKey>,
-    question: Option<ask::Question>,
+    question: Option<question::Question>,
     flash: Option<String>,
     /// The reason why nothing can be saved, as printed.
     unsaved: Option<String>,
@@ -138,7 +138,7 @@ impl PlainOutput {
         for note in self.notes.drain(..) {
             let _ = writeln!(out, "{note}");
         }
-        let question = ask::question(state, &self.look(session, now));
+        let question = question::question(state, &self.look(session, now));
         if question != self.question {
             if let Some(question) = &question {
                 let _ = writeln!(out, "\n{}", question.text.trim_end());
@@ -178,7 +178,7 @@ impl PlainOutput {
         RenderContext {
             glyphs: self.glyphs,
             diff_layout: DiffLayout::Unified,
-            ..RenderContext::new(&self.theme, session.place.folder(), now)
+            ..RenderContext::new(&self.theme, session.workspace.folder(), now)
         }
     }
 
@@ -443,7 +443,7 @@ fn say_phase(state: &State, session: &Session, printed: &mut PrintedSession, out
             methods."
         ),
         SessionPhase::Ready => {
-            let folder = show_folder(&session.place);
+            let folder = show_folder(&session.workspace);
             format!("{agent} is ready in {folder}. Type a prompt and press Enter, or :help for commands.")
         }
         SessionPhase::Failed(_) => {
@@ -472,10 +472,10 @@ fn say_phase(state: &State, session: &Session, printed: &mut PrintedSession, out
     }
 }
 
-fn show_folder(place: &SessionPlace) -> String {
-    match &place.far {
+fn show_folder(position: &SessionWorkspace) -> String {
+    match &position.far {
         Some(far) => one_line(&format!("{}:{}", far.host, far.folder.display())),
-        None => one_line(&place.cwd.to_string_lossy()),
+        None => one_line(&position.cwd.to_string_lossy()),
     }
 }
 

@@ -54,39 +54,39 @@ pub(super) fn rows(session: &Session, screen_rows: u16) -> u16 {
 }
 
 /// Draws the plan above the prompt, as one line or a list.
-pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     hits.add(area, Hit::Act(Action::TogglePlan));
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     if area.height == 1 {
-        buf.put_line(inner.x, inner.y, &one_line(scene, usize::from(inner.width)), inner.width);
+        buf.put_line(inner.x, inner.y, &one_line(ctx, usize::from(inner.width)), inner.width);
         return;
     }
-    buf.put_line(inner.x, inner.y, &head(scene), inner.width);
+    buf.put_line(inner.x, inner.y, &head(ctx), inner.width);
     let list =
         Rect { x: area.x + 3, y: area.y + 1, width: area.width.saturating_sub(4), height: area.height - 1 };
-    draw_list(scene, list, buf);
+    draw_list(ctx, list, buf);
 }
 
 /// The lines of the plan beside the transcript, each with the index of its step.
-pub(super) fn side_lines(scene: &FrameContext, cols: u16) -> Vec<(usize, Line<'static>)> {
+pub(super) fn side_lines(ctx: &FrameContext, cols: u16) -> Vec<(usize, Line<'static>)> {
     let mut lines: Vec<(usize, Line<'static>)> = Vec::new();
-    for (index, step) in steps(scene.session).into_iter().enumerate() {
-        let (mark, role) = mark(step, &scene.look.glyphs);
-        let style = step_style(scene, step, role);
+    for (index, step) in steps(ctx.session).into_iter().enumerate() {
+        let (mark, role) = mark(step, &ctx.look.glyphs);
+        let style = step_style(ctx, step, role);
         let line = Line::styled(text::one_line(&step.content), style);
         for (row, mut wrapped) in
             text::wrap_line(&line, cols.saturating_sub(2).max(4)).into_iter().enumerate()
         {
             let lead =
-                if row == 0 { Span::styled(format!("{mark} "), scene.style(role)) } else { Span::raw("  ") };
+                if row == 0 { Span::styled(format!("{mark} "), ctx.style(role)) } else { Span::raw("  ") };
             wrapped.spans.insert(0, lead);
             lines.push((index, wrapped));
         }
     }
     if lines.is_empty() {
-        lines = other_lines(scene.session)
+        lines = other_lines(ctx.session)
             .iter()
-            .flat_map(|line| text::wrap_line(&Line::styled(line.clone(), scene.style(Role::Text)), cols))
+            .flat_map(|line| text::wrap_line(&Line::styled(line.clone(), ctx.style(Role::Text)), cols))
             .map(|line| (0, line))
             .collect();
     }
@@ -95,15 +95,15 @@ pub(super) fn side_lines(scene: &FrameContext, cols: u16) -> Vec<(usize, Line<'s
 
 /// Draws these lines beside the transcript, below a heading.
 pub(super) fn draw_side(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     lines: &[(usize, Line<'static>)],
     inner: Rect,
     buf: &mut Canvas,
     hits: &mut HitMap,
 ) {
     hits.add(Rect { height: 1, ..inner }, Hit::Act(Action::TogglePlan));
-    buf.put_line(inner.x, inner.y, &head(scene), inner.width);
-    let marked = steps(scene.session).iter().position(|step| step.status == PlanStatus::InProgress);
+    buf.put_line(inner.x, inner.y, &head(ctx), inner.width);
+    let marked = steps(ctx.session).iter().position(|step| step.status == PlanStatus::InProgress);
     // Keeps the active step visible in a long list.
     let first = inner.y + 1;
     let room = usize::from(inner.bottom().saturating_sub(first));
@@ -114,15 +114,15 @@ pub(super) fn draw_side(
     }
 }
 
-fn draw_list(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
-    let steps = steps(scene.session);
+fn draw_list(ctx: &FrameContext, area: Rect, buf: &mut Canvas) {
+    let steps = steps(ctx.session);
     let room = usize::from(area.height);
     let cols = usize::from(area.width);
     let mut y = area.y;
     if steps.is_empty() {
-        for line in other_lines(scene.session).iter().take(room) {
+        for line in other_lines(ctx.session).iter().take(room) {
             let line = text::truncate(line, cols);
-            text::put_text(buf, area.x, y, &line, area.width, scene.style(Role::Text));
+            text::put_text(buf, area.x, y, &line, area.width, ctx.style(Role::Text));
             y += 1;
         }
         return;
@@ -130,11 +130,11 @@ fn draw_list(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
     let at = steps.iter().position(|step| step.status != PlanStatus::Completed).unwrap_or(0);
     let skip = at.saturating_sub(1).min(steps.len().saturating_sub(room));
     for step in steps.iter().skip(skip).take(room) {
-        let (mark, role) = mark(step, &scene.look.glyphs);
+        let (mark, role) = mark(step, &ctx.look.glyphs);
         let words = text::truncate(&text::one_line(&step.content), cols.saturating_sub(2));
         let line = Line::from(vec![
-            Span::styled(format!("{mark} "), scene.style(role)),
-            Span::styled(words, step_style(scene, step, role)),
+            Span::styled(format!("{mark} "), ctx.style(role)),
+            Span::styled(words, step_style(ctx, step, role)),
         ]);
         buf.put_line(area.x, y, &line, area.width);
         y += 1;
@@ -142,25 +142,25 @@ fn draw_list(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
 }
 
 /// The heading `plan 2/4`.
-fn head(scene: &FrameContext) -> Line<'static> {
-    let words = count(scene.session).map_or_else(|| "plan".to_owned(), |count| format!("plan {count}"));
-    Line::from(scene.span(Role::TextDim, words))
+fn head(ctx: &FrameContext) -> Line<'static> {
+    let words = count(ctx.session).map_or_else(|| "plan".to_owned(), |count| format!("plan {count}"));
+    Line::from(ctx.span(Role::TextDim, words))
 }
 
 /// Formats `plan 2/4   ✓ read the test   ▸ change the check   · run all tests`, centred on the active step.
-fn one_line(scene: &FrameContext, cols: usize) -> Line<'static> {
-    let mut line = head(scene);
-    let steps = steps(scene.session);
+fn one_line(ctx: &FrameContext, cols: usize) -> Line<'static> {
+    let mut line = head(ctx);
+    let steps = steps(ctx.session);
     if steps.is_empty() {
         let words =
-            other_lines(scene.session).into_iter().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            other_lines(ctx.session).into_iter().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let room = cols.saturating_sub(line_width(&line) + 3);
-        line.push_span(scene.span(Role::Text, format!("   {}", text::truncate(&words, room))));
+        line.push_span(ctx.span(Role::Text, format!("   {}", text::truncate(&words, room))));
         return line;
     }
     let is_done = steps.iter().all(|step| step.status == PlanStatus::Completed);
     if is_done {
-        line.push_span(scene.span(Role::PlanDone, format!("   {} done", scene.look.glyphs.check)));
+        line.push_span(ctx.span(Role::PlanDone, format!("   {} done", ctx.look.glyphs.check)));
         return line;
     }
     let active = steps.iter().position(|step| step.status == PlanStatus::InProgress);
@@ -176,17 +176,17 @@ fn one_line(scene: &FrameContext, cols: usize) -> Line<'static> {
         first -= 1;
     }
     if first > 0 {
-        line.push_span(scene.span(Role::TextDim, format!("   {}", scene.look.glyphs.ellipsis)));
+        line.push_span(ctx.span(Role::TextDim, format!("   {}", ctx.look.glyphs.ellipsis)));
     }
     for step in steps.into_iter().skip(first) {
         let left = cols.saturating_sub(line_width(&line));
         if left < 12 {
             break;
         }
-        let (mark, role) = mark(step, &scene.look.glyphs);
+        let (mark, role) = mark(step, &ctx.look.glyphs);
         let words = text::truncate(&text::one_line(&step.content), left - 5);
-        line.push_span(Span::styled(format!("   {mark} "), scene.style(role)));
-        line.push_span(Span::styled(words, step_style(scene, step, role)));
+        line.push_span(Span::styled(format!("   {mark} "), ctx.style(role)));
+        line.push_span(Span::styled(words, step_style(ctx, step, role)));
     }
     line
 }
@@ -226,10 +226,10 @@ fn mark(step: &PlanEntry, glyphs: &Glyphs) -> (&'static str, Role) {
     }
 }
 
-fn step_style(scene: &FrameContext, step: &PlanEntry, role: Role) -> Style {
+fn step_style(ctx: &FrameContext, step: &PlanEntry, role: Role) -> Style {
     match step.status {
-        PlanStatus::InProgress => scene.style(Role::PlanActive),
-        PlanStatus::Pending if step.priority == PlanPriority::High => scene.style(Role::Text),
-        _ => scene.style(role),
+        PlanStatus::InProgress => ctx.style(Role::PlanActive),
+        PlanStatus::Pending if step.priority == PlanPriority::High => ctx.style(Role::Text),
+        _ => ctx.style(role),
     }
 }

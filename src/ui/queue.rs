@@ -33,10 +33,10 @@ fn state_word(session: &Session) -> (&'static str, Role) {
 }
 
 /// What is done with a queued prompt at the moment, apart from waiting.
-fn special_word(session: &Session, place: usize) -> Option<(&'static str, Role)> {
-    if session.edited_prompt() == Some(place) {
+fn special_word(session: &Session, position: usize) -> Option<(&'static str, Role)> {
+    if session.edited_prompt() == Some(position) {
         Some(("editing", Role::Accent))
-    } else if session.steered_prompt() == Some(place) {
+    } else if session.steered_prompt() == Some(position) {
         Some(("sending", Role::Accent))
     } else {
         None
@@ -49,20 +49,20 @@ fn first_line(prompt: &str) -> String {
 }
 
 /// The keys that apply to the queue while the composer has the keys.
-fn keys(scene: &FrameContext, is_empty: bool) -> Vec<(String, String)> {
-    let session = scene.session;
+fn keys(ctx: &FrameContext, is_empty: bool) -> Vec<(String, String)> {
+    let session = ctx.session;
     let keys = if session.prompts.editing().is_some() {
         [
-            scene.hint(Context::Main, Action::Submit, "save"),
-            scene.hint(Context::Main, Action::Escape, "discard"),
+            ctx.hint(Context::Main, Action::Submit, "save"),
+            ctx.hint(Context::Main, Action::Escape, "discard"),
             None,
         ]
     } else {
         let edit = if session.queue.len() > 1 { "edit last" } else { "edit" };
         [
-            scene.hint(Context::Main, Action::Submit, "send next").filter(|_| session.can_prompt()),
-            scene.hint(Context::Main, Action::HistoryPrevious, edit),
-            scene.hint(Context::Main, Action::OpenQueue, "queue").filter(|_| session.queue.len() > 1),
+            ctx.hint(Context::Main, Action::Submit, "send next").filter(|_| session.can_prompt()),
+            ctx.hint(Context::Main, Action::HistoryPrevious, edit),
+            ctx.hint(Context::Main, Action::OpenQueue, "queue").filter(|_| session.queue.len() > 1),
         ]
         .map(|key| key.filter(|_| is_empty))
     };
@@ -70,16 +70,16 @@ fn keys(scene: &FrameContext, is_empty: bool) -> Vec<(String, String)> {
 }
 
 /// Draws the first prompts of the queue, and the one that is being edited.
-pub(super) fn draw(scene: &FrameContext, focus: Focused, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+pub(super) fn draw(ctx: &FrameContext, focus: Focused, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     hits.add(area, Hit::Act(Action::OpenQueue));
-    let session = scene.session;
+    let session = ctx.session;
     let queue = &session.queue;
     let shown = usize::from(area.height);
-    let mut places: Vec<usize> = (0..queue.len().min(shown)).collect();
-    if let (Some(last), Some(edited)) = (places.last_mut(), session.edited_prompt()) {
+    let mut positions: Vec<usize> = (0..queue.len().min(shown)).collect();
+    if let (Some(last), Some(edited)) = (positions.last_mut(), session.edited_prompt()) {
         *last = edited.max(*last);
     }
-    let words: Vec<_> = places.iter().map(|place| special_word(session, *place)).collect();
+    let words: Vec<_> = positions.iter().map(|position| special_word(session, *position)).collect();
     let first_word = words.first().copied().flatten().unwrap_or_else(|| state_word(session));
     let labels = words.iter().flatten().chain([&first_word]).map(|(word, _)| text::width(word));
     let indent = labels.max().unwrap_or_default() + 2;
@@ -87,13 +87,13 @@ pub(super) fn draw(scene: &FrameContext, focus: Focused, area: Rect, buf: &mut C
 
     let hidden = queue.len().saturating_sub(shown);
     let more = (hidden > 0).then(|| (format!("+{hidden}"), "more".to_owned()));
-    let keys = if focus.has_keys { keys(scene, focus.is_empty) } else { Vec::new() };
+    let keys = if focus.has_keys { keys(ctx, focus.is_empty) } else { Vec::new() };
     let facts: Vec<_> = more.into_iter().chain(keys).collect();
-    let facts = scene.hints(&facts, cols.saturating_sub(LEAST_TEXT + 2));
+    let facts = ctx.hints(&facts, cols.saturating_sub(LEAST_TEXT + 2));
     let facts_cols = line_width(&facts);
 
-    for ((y, place), word) in (area.y..area.bottom()).zip(places).zip(words) {
-        let Some(prompt) = queue.get(place) else { continue };
+    for ((y, position), word) in (area.y..area.bottom()).zip(positions).zip(words) {
+        let Some(prompt) = queue.get(position) else { continue };
         let is_first = y == area.y;
         let room = if is_first && facts_cols > 0 { cols.saturating_sub(facts_cols + 2) } else { cols };
         if is_first {
@@ -101,11 +101,11 @@ pub(super) fn draw(scene: &FrameContext, focus: Focused, area: Rect, buf: &mut C
             buf.put_line(area.right().saturating_sub(1 + width), y, &facts, width);
         }
         if let Some((word, role)) = word.or(is_first.then_some(first_word)) {
-            text::put_text(buf, area.x + 1, y, word, area.width, scene.style(role));
+            text::put_text(buf, area.x + 1, y, word, area.width, ctx.style(role));
         }
         let x = area.x + 1 + u16::try_from(indent).unwrap_or(0);
         let words = text::truncate(&first_line(prompt), room);
-        text::put_text(buf, x, y, &words, area.width, scene.style(Role::Text));
+        text::put_text(buf, x, y, &words, area.width, ctx.style(Role::Text));
     }
 }
 
@@ -119,31 +119,31 @@ pub(super) struct Focused {
 }
 
 /// The queue in the panel beside the transcript: a heading with the keys, and the first prompts.
-pub(super) fn side_lines(scene: &FrameContext, focus: Focused, cols: u16) -> Vec<Line<'static>> {
-    let session = scene.session;
+pub(super) fn side_lines(ctx: &FrameContext, focus: Focused, cols: u16) -> Vec<Line<'static>> {
+    let session = ctx.session;
     let (word, role) = state_word(session);
-    let mut heading = Line::from(scene.span(role, format!("{} {word}", session.queue.len())));
+    let mut heading = Line::from(ctx.span(role, format!("{} {word}", session.queue.len())));
     let room = usize::from(cols).saturating_sub(line_width(&heading) + 2);
-    let keys = if focus.has_keys { keys(scene, focus.is_empty) } else { Vec::new() };
-    let keys = scene.hints(&keys, room);
+    let keys = if focus.has_keys { keys(ctx, focus.is_empty) } else { Vec::new() };
+    let keys = ctx.hints(&keys, room);
     let gap = usize::from(cols).saturating_sub(line_width(&heading) + line_width(&keys));
-    heading.push_span(scene.span(Role::Text, " ".repeat(gap)));
+    heading.push_span(ctx.span(Role::Text, " ".repeat(gap)));
     heading.spans.extend(keys.spans);
     let mut lines = vec![heading];
     let shown = session.queue.iter().enumerate();
-    let shown = shown.filter(|(place, _)| *place < SIDE_ROWS || session.edited_prompt() == Some(*place));
+    let shown =
+        shown.filter(|(position, _)| *position < SIDE_ROWS || session.edited_prompt() == Some(*position));
     let count = shown.clone().count();
-    lines.extend(shown.map(|(place, prompt)| {
-        let word = special_word(session, place).map(|(word, role)| scene.span(role, format!("{word} ")));
+    lines.extend(shown.map(|(position, prompt)| {
+        let word = special_word(session, position).map(|(word, role)| ctx.span(role, format!("{word} ")));
         let used = word.as_ref().map_or(0, |word| text::width(&word.content));
         let room = usize::from(cols).saturating_sub(used);
-        let prompt = scene.span(Role::Text, text::truncate(&first_line(prompt), room));
+        let prompt = ctx.span(Role::Text, text::truncate(&first_line(prompt), room));
         Line { spans: word.into_iter().chain([prompt]).collect(), ..Line::default() }
     }));
     let hidden = session.queue.len() - count;
     if hidden > 0 {
-        lines
-            .push(Line::from(scene.span(Role::TextDim, format!("{} {hidden} more", scene.look.glyphs.fold))));
+        lines.push(Line::from(ctx.span(Role::TextDim, format!("{} {hidden} more", ctx.look.glyphs.fold))));
     }
     lines
 }

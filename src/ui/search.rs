@@ -16,44 +16,39 @@ use super::theme::Role;
 use super::view_state::{Hit, HitMap};
 
 /// Whether the search bar is shown.
-pub(super) fn is_there(scene: &FrameContext) -> bool {
-    dialogs::search_of(scene.state).is_some()
+pub(super) fn is_there(ctx: &FrameContext) -> bool {
+    dialogs::search_of(ctx.state).is_some()
 }
 
 /// Draws the search bar; returns the cursor position if it has the focus.
-pub(super) fn draw(
-    scene: &FrameContext,
-    area: Rect,
-    buf: &mut Canvas,
-    hits: &mut HitMap,
-) -> Option<Position> {
-    let search = dialogs::search_of(scene.state)?;
+pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) -> Option<Position> {
+    let search = dialogs::search_of(ctx.state)?;
     hits.add(area, Hit::Act(Action::OpenSearch));
-    let count = count(scene, search);
+    let count = count(ctx, search);
     let label = if search.is_regex { "regex " } else { "find " };
     let start = area.x + 1;
-    let (x, _) = buf.set_stringn(start, area.y, label, label.len(), scene.style(Role::Accent));
+    let (x, _) = buf.set_stringn(start, area.y, label, label.len(), ctx.style(Role::Accent));
     let room = usize::from(area.right().saturating_sub(x + 1));
     let count_cols = line_width(&count);
     // The query gets at least half of the line.
     let room = room.saturating_sub(count_cols + 2).max(room / 2);
-    let (cursor_col, query_cols) = draw_query(scene, search, Rect { x, width: to_u16(room), ..area }, buf);
+    let (cursor_col, query_cols) = draw_query(ctx, search, Rect { x, width: to_u16(room), ..area }, buf);
     let mut right = area.right().saturating_sub(to_u16(count_cols) + 1).max(x + to_u16(query_cols) + 1);
     buf.put_line(right, area.y, &count, area.right().saturating_sub(right + 1));
     let free = usize::from(right).saturating_sub(usize::from(x) + query_cols + 4);
-    let line = scene.hints(&hints(scene, search), free);
+    let line = ctx.hints(&hints(ctx, search), free);
     right = right.saturating_sub(to_u16(line_width(&line)) + 2);
     buf.put_line(right, area.y, &line, to_u16(free));
     search.is_typing.then(|| Position::new(x + to_u16(cursor_col), area.y))
 }
 
 /// Draws the query, scrolled so that the cursor is visible. Returns the cursor column and the width.
-fn draw_query(scene: &FrameContext, search: &Search, area: Rect, buf: &mut Canvas) -> (usize, usize) {
+fn draw_query(ctx: &FrameContext, search: &Search, area: Rect, buf: &mut Canvas) -> (usize, usize) {
     let room = usize::from(area.width).saturating_sub(1);
     let input = &search.input;
     if input.text.is_empty() {
         let words = text::truncate("type to search", room);
-        buf.set_stringn(area.x, area.y, &words, room, scene.style(Role::Placeholder));
+        buf.set_stringn(area.x, area.y, &words, room, ctx.style(Role::Placeholder));
         return (0, text::width(&words));
     }
     let show = |part: &str| text::sanitize(part).replace(['\n', '\t'], " ");
@@ -62,46 +57,46 @@ fn draw_query(scene: &FrameContext, search: &Search, area: Rect, buf: &mut Canva
     let at = text::width(&head);
     let tail = text::truncate(&show(input.text.get(cursor..).unwrap_or_default()), room.saturating_sub(at));
     let all = format!("{head}{tail}");
-    text::put_text(buf, area.x, area.y, &all, area.width.saturating_sub(1), scene.style(Role::Composer));
+    text::put_text(buf, area.x, area.y, &all, area.width.saturating_sub(1), ctx.style(Role::Composer));
     (at, text::width(&all))
 }
 
 /// `3 of 17`, an error, or "no match"; followed by an ellipsis while the search is running.
-fn count(scene: &FrameContext, search: &Search) -> Line<'static> {
+fn count(ctx: &FrameContext, search: &Search) -> Line<'static> {
     if let Some(problem) = &search.problem {
-        return scene.span(Role::Warning, text::truncate(&text::one_line(problem), 40)).into();
+        return ctx.span(Role::Warning, text::truncate(&text::one_line(problem), 40)).into();
     }
     if search.pattern().is_none() {
         return Line::default();
     }
-    let earlier = scene.session.pages.earlier().filter(|_| search.is_without_hits());
+    let earlier = ctx.session.pages.earlier().filter(|_| search.is_without_hits());
     if let Some(earlier) = earlier {
         if dialogs::looks_no_further(search) {
             let left = short_count(earlier.count);
-            return scene.span(Role::Warning, format!("no match yet, {left} earlier events")).into();
+            return ctx.span(Role::Warning, format!("no match yet, {left} earlier events")).into();
         }
-        return scene.span(Role::TextDim, format!("searching{}", scene.look.glyphs.ellipsis)).into();
+        return ctx.span(Role::TextDim, format!("searching{}", ctx.look.glyphs.ellipsis)).into();
     }
-    let more = if search.is_complete() { "" } else { scene.look.glyphs.ellipsis };
+    let more = if search.is_complete() { "" } else { ctx.look.glyphs.ellipsis };
     match (search.ordinal(), search.total()) {
-        (Some(ordinal), total) => scene.span(Role::Text, format!("{ordinal} of {total}{more}")).into(),
-        (None, _) if search.is_complete() => scene.span(Role::Warning, "no match").into(),
-        (None, _) => scene.span(Role::TextDim, format!("searching{more}")).into(),
+        (Some(ordinal), total) => ctx.span(Role::Text, format!("{ordinal} of {total}{more}")).into(),
+        (None, _) if search.is_complete() => ctx.span(Role::Warning, "no match").into(),
+        (None, _) => ctx.span(Role::TextDim, format!("searching{more}")).into(),
     }
 }
 
-fn hints(scene: &FrameContext, search: &Search) -> Vec<(String, String)> {
+fn hints(ctx: &FrameContext, search: &Search) -> Vec<(String, String)> {
     let context = if search.is_typing { Context::Search } else { Context::Browse };
     let next = if search.is_typing { Action::Accept } else { Action::NextHit };
-    let does = if search.is_typing && scene.state.user.is_browsing { "browse matches" } else { "next" };
+    let does = if search.is_typing && ctx.state.user.is_browsing { "browse matches" } else { "next" };
     let has_hits = search.total() > 0;
-    let can_look_back = dialogs::looks_no_further(search) && scene.session.pages.earlier().is_some();
+    let can_look_back = dialogs::looks_no_further(search) && ctx.session.pages.earlier().is_some();
     let hints = [
-        scene.hint(context, next, does).filter(|_| has_hits),
-        scene.hint(context, next, "search earlier events").filter(|_| can_look_back),
-        scene.hint(context, Action::PreviousHit, "previous").filter(|_| has_hits),
-        scene.hint(context, Action::Escape, "close"),
-        scene.hint(context, Action::ToggleRegex, if search.is_regex { "literal" } else { "regex" }),
+        ctx.hint(context, next, does).filter(|_| has_hits),
+        ctx.hint(context, next, "search earlier events").filter(|_| can_look_back),
+        ctx.hint(context, Action::PreviousHit, "previous").filter(|_| has_hits),
+        ctx.hint(context, Action::Escape, "close"),
+        ctx.hint(context, Action::ToggleRegex, if search.is_regex { "literal" } else { "regex" }),
     ];
     hints.into_iter().flatten().collect()
 }

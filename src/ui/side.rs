@@ -28,21 +28,21 @@ struct Section {
 }
 
 /// Whether the panel shows the plan.
-pub(super) fn has_plan(scene: &FrameContext) -> bool {
-    plan::is_there(scene.session) && !scene.session.is_plan_folded()
+pub(super) fn has_plan(ctx: &FrameContext) -> bool {
+    plan::is_there(ctx.session) && !ctx.session.is_plan_folded()
 }
 
 /// Whether there is something to show.
-pub(super) fn is_there(scene: &FrameContext, changes: &ChangesView) -> bool {
-    let session = scene.session;
+pub(super) fn is_there(ctx: &FrameContext, changes: &ChangesView) -> bool {
+    let session = ctx.session;
     let has_items = !session.transcript.items().is_empty();
     let has_facts = changes.files().len() > 0 || session.usage.is_some() || !session.queue.is_empty();
-    has_items && (has_facts || has_plan(scene))
+    has_items && (has_facts || has_plan(ctx))
 }
 
 /// Draws the panel. Its left column is blank, because the transcript's scroll bar is next to it.
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     changes: &ChangesView,
     keys: queue::Focused,
     area: Rect,
@@ -51,19 +51,19 @@ pub(super) fn draw(
 ) {
     let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3).min(MOST_COLS), ..area };
     let sections: Vec<Section> =
-        [queued(scene, keys, inner.width), files(scene, changes, inner.width), usage(scene, inner.width)]
+        [queued(ctx, keys, inner.width), files(ctx, changes, inner.width), usage(ctx, inner.width)]
             .into_iter()
             .flatten()
             .collect();
     let mut y = inner.y;
-    if has_plan(scene) {
-        let lines = plan::side_lines(scene, inner.width);
+    if has_plan(ctx) {
+        let lines = plan::side_lines(ctx, inner.width);
         let others: usize = sections.iter().map(|section| section.lines.len() + 1).sum();
         // The plan is shortened first, but not below half of the panel.
         let rows = usize::from(inner.height);
         let height = (lines.len() + 1).min(rows.saturating_sub(others).max(rows / 2));
         let height = u16::try_from(height).unwrap_or(inner.height);
-        plan::draw_side(scene, &lines, Rect { y, height, ..inner }, buf, hits);
+        plan::draw_side(ctx, &lines, Rect { y, height, ..inner }, buf, hits);
         y += height + 1;
     }
     for section in &sections {
@@ -79,46 +79,46 @@ pub(super) fn draw(
     }
 }
 
-fn queued(scene: &FrameContext, keys: queue::Focused, cols: u16) -> Option<Section> {
-    let is_there = !scene.session.queue.is_empty();
-    is_there.then(|| Section { lines: queue::side_lines(scene, keys, cols), action: Action::OpenQueue })
+fn queued(ctx: &FrameContext, keys: queue::Focused, cols: u16) -> Option<Section> {
+    let is_there = !ctx.session.queue.is_empty();
+    is_there.then(|| Section { lines: queue::side_lines(ctx, keys, cols), action: Action::OpenQueue })
 }
 
-fn files(scene: &FrameContext, changes: &ChangesView, cols: u16) -> Option<Section> {
+fn files(ctx: &FrameContext, changes: &ChangesView, cols: u16) -> Option<Section> {
     let count = changes.files().len();
     if count == 0 {
         return None;
     }
     let mut lines =
-        vec![Line::from(scene.span(Role::TextDim, counted(count, "file changed", "files changed")))];
+        vec![Line::from(ctx.span(Role::TextDim, counted(count, "file changed", "files changed")))];
     for (path, counts) in changes.files().take(FILES_MAX) {
-        let counts = counts.map(|counts| counts_line(scene, counts)).unwrap_or_default();
+        let counts = counts.map(|counts| counts_line(ctx, counts)).unwrap_or_default();
         let room = usize::from(cols).saturating_sub(line_width(&counts));
-        let name = text::truncate_path(&scene.look.path(path), room);
+        let name = text::truncate_path(&ctx.look.path(path), room);
         let fill = " ".repeat(room.saturating_sub(text::width(&name)));
-        let mut line = Line::from(scene.span(Role::Text, name + &fill));
+        let mut line = Line::from(ctx.span(Role::Text, name + &fill));
         line.spans.extend(counts.spans);
         lines.push(line);
     }
-    lines.extend(more(scene, count, FILES_MAX));
+    lines.extend(more(ctx, count, FILES_MAX));
     Some(Section { lines, action: Action::OpenChanges })
 }
 
-fn usage(scene: &FrameContext, cols: u16) -> Option<Section> {
-    let usage = scene.session.usage.as_ref()?;
-    let mut line = status::context(scene, usage.used_tokens, usage.size_tokens, u16::MAX);
+fn usage(ctx: &FrameContext, cols: u16) -> Option<Section> {
+    let usage = ctx.session.usage.as_ref()?;
+    let mut line = status::context(ctx, usage.used_tokens, usage.size_tokens, u16::MAX);
     if let Some(cost) = &usage.cost {
-        line.push_span(Span::styled(format!(" {} ", scene.look.glyphs.dot), scene.style(Role::TextDim)));
-        line.push_span(scene.span(Role::Status, status::cost_words(cost)));
+        line.push_span(Span::styled(format!(" {} ", ctx.look.glyphs.dot), ctx.style(Role::TextDim)));
+        line.push_span(ctx.span(Role::Status, status::cost_words(cost)));
     }
     let lines = text::wrap_line(&line, cols.max(8));
     Some(Section { lines, action: Action::OpenConnection })
 }
 
 /// The row for entries that do not fit.
-fn more(scene: &FrameContext, count: usize, most: usize) -> Option<Line<'static>> {
+fn more(ctx: &FrameContext, count: usize, most: usize) -> Option<Line<'static>> {
     let left = count.checked_sub(most).filter(|left| *left > 0)?;
-    Some(Line::from(scene.span(Role::TextDim, format!("{} {left} more", scene.look.glyphs.fold))))
+    Some(Line::from(ctx.span(Role::TextDim, format!("{} {left} more", ctx.look.glyphs.fold))))
 }
 
 #[cfg(test)]

@@ -31,8 +31,8 @@ const LEAST_LABEL: usize = 16;
 const MOST_TITLE: usize = 60;
 
 /// Whether there is more than one tab.
-pub(super) fn is_there(scene: &FrameContext) -> bool {
-    tab::tabs(scene.state).nth(1).is_some()
+pub(super) fn is_there(ctx: &FrameContext) -> bool {
+    tab::tabs(ctx.state).nth(1).is_some()
 }
 
 /// The status symbol of a tab, one cell wide, and its role. Recognisable without colour.
@@ -58,7 +58,7 @@ pub fn session_name(state: &State, key: SessionKey) -> String {
 /// The name of a session.
 pub(super) fn name(state: &State, session: &Session) -> String {
     title_of(session).unwrap_or_else(|| {
-        let folder = session.place.cwd.file_name().map(|name| text::one_line(&name.to_string_lossy()));
+        let folder = session.workspace.cwd.file_name().map(|name| text::one_line(&name.to_string_lossy()));
         match (agent_of(state, session), folder) {
             (Some(agent), Some(folder)) => format!("{agent} in {folder}"),
             (Some(one), None) | (None, Some(one)) => one,
@@ -68,10 +68,10 @@ pub(super) fn name(state: &State, session: &Session) -> String {
 }
 
 /// The label of a tab: the agent, then the title.
-fn label(scene: &FrameContext, session: &Session) -> String {
-    match (agent_of(scene.state, session), title_of(session)) {
-        (Some(agent), Some(title)) => format!("{agent} {} {title}", scene.look.glyphs.dot),
-        _ => name(scene.state, session),
+fn label(ctx: &FrameContext, session: &Session) -> String {
+    match (agent_of(ctx.state, session), title_of(session)) {
+        (Some(agent), Some(title)) => format!("{agent} {} {title}", ctx.look.glyphs.dot),
+        _ => name(ctx.state, session),
     }
 }
 
@@ -108,7 +108,7 @@ pub fn terminal_title(state: &State, glyphs: &Glyphs) -> String {
 }
 
 struct Tab {
-    place: usize,
+    position: usize,
     /// `▸2` or ` 2`: the active tab is recognisable without colour.
     number: String,
     mark: (&'static str, Role),
@@ -131,19 +131,19 @@ impl Tab {
 }
 
 /// Draws the tab bar.
-pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
-    let front = tab::front(scene.state);
-    let tabs: Vec<Tab> = tab::tabs(scene.state)
+pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+    let front = tab::front(ctx.state);
+    let tabs: Vec<Tab> = tab::tabs(ctx.state)
         .enumerate()
-        .map(|(place, session)| {
+        .map(|(position, session)| {
             let is_front = session.key == front;
-            let arrow = if is_front { scene.look.glyphs.arrow } else { " " };
+            let arrow = if is_front { ctx.look.glyphs.arrow } else { " " };
             Tab {
-                place,
-                number: format!("{arrow}{}", place + 1),
-                mark: mark(&scene.look.glyphs, tab::mark(scene.state, session)),
-                label: label(scene, session),
-                name: name(scene.state, session),
+                position,
+                number: format!("{arrow}{}", position + 1),
+                mark: mark(&ctx.look.glyphs, tab::mark(ctx.state, session)),
+                label: label(ctx, session),
+                name: name(ctx.state, session),
                 is_front,
             }
         })
@@ -163,7 +163,7 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
     let shown = tabs.get(first..last).unwrap_or_default();
     let mut x = area.x + 1;
     if first > 0 {
-        x = put_edge(scene, buf, (x, area.y), "<", hidden_waits(tabs.get(..first).unwrap_or_default()));
+        x = put_edge(ctx, buf, (x, area.y), "<", hidden_waits(tabs.get(..first).unwrap_or_default()));
     }
     for tab in shown {
         let from = x;
@@ -171,25 +171,25 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
         let put = |buf: &mut Canvas, x: u16, text: &str, style: Style| {
             text::put_text(buf, x, area.y, text, end.saturating_sub(x), style)
         };
-        let style = scene.style(if tab.is_front { Role::Selection } else { Role::Title });
+        let style = ctx.style(if tab.is_front { Role::Selection } else { Role::Title });
         x = put(buf, x, &tab.number, style);
-        x = put(buf, x, tab.mark.0, if tab.is_front { style } else { scene.style(tab.mark.1) });
-        let name_cols = if tab.place == front { front_cols } else { name_cols };
+        x = put(buf, x, tab.mark.0, if tab.is_front { style } else { ctx.style(tab.mark.1) });
+        let name_cols = if tab.position == front { front_cols } else { name_cols };
         if name_cols > 0 && !tab.name.is_empty() {
             x = put(buf, x, &format!(" {}", text::truncate_middle(tab.text(name_cols), name_cols)), style);
         }
         if tab.is_front {
             put(buf, x, " ", style);
         }
-        if let Ok(place) = u8::try_from(tab.place + 1) {
-            let hit = Hit::Act(Action::ShowTab(place));
+        if let Ok(position) = u8::try_from(tab.position + 1) {
+            let hit = Hit::Act(Action::ShowTab(position));
             hits.add(Rect { x: from, y: area.y, width: x.saturating_sub(from), height: 1 }, hit);
         }
         x = x.saturating_add(1);
     }
     if last < tabs.len() {
         let x = x.min(area.right().saturating_sub(2));
-        put_edge(scene, buf, (x, area.y), ">", hidden_waits(tabs.get(last..).unwrap_or_default()));
+        put_edge(ctx, buf, (x, area.y), ">", hidden_waits(tabs.get(last..).unwrap_or_default()));
     }
 }
 
@@ -215,9 +215,9 @@ fn window(tabs: &[Tab], front: usize, room: usize, cols: impl Fn(&[Tab]) -> usiz
 }
 
 /// Draws the mark for more tabs on this side; highlighted if one of them has an open request.
-fn put_edge(scene: &FrameContext, buf: &mut Canvas, (x, y): (u16, u16), mark: &str, waits: bool) -> u16 {
-    let style = scene.style(if waits { Role::Warning } else { Role::TextDim });
-    let shown = if waits { scene.look.glyphs.warn } else { mark };
+fn put_edge(ctx: &FrameContext, buf: &mut Canvas, (x, y): (u16, u16), mark: &str, waits: bool) -> u16 {
+    let style = ctx.style(if waits { Role::Warning } else { Role::TextDim });
+    let shown = if waits { ctx.look.glyphs.warn } else { mark };
     text::put_text(buf, x, y, shown, 1, style) + 1
 }
 

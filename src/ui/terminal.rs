@@ -211,14 +211,14 @@ pub fn lines_of(text: &str) -> (Vec<Line<'static>>, bool) {
 
 /// Number of bytes of an incomplete character at the end.
 fn open_character(bytes: &[u8]) -> usize {
-    let Some(place) = bytes.iter().rev().take(3).position(|byte| byte & 0xc0 != 0x80) else { return 0 };
-    let length = match bytes.get(bytes.len() - 1 - place) {
+    let Some(position) = bytes.iter().rev().take(3).position(|byte| byte & 0xc0 != 0x80) else { return 0 };
+    let length = match bytes.get(bytes.len() - 1 - position) {
         Some(0xc2..=0xdf) => 2,
         Some(0xe0..=0xef) => 3,
         Some(0xf0..=0xf4) => 4,
         _ => 1,
     };
-    if length > place + 1 { place + 1 } else { 0 }
+    if length > position + 1 { position + 1 } else { 0 }
 }
 
 /// A command's output as plain text, as on an endless screen.

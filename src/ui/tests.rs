@@ -410,12 +410,12 @@ fn forms_show_their_keys() {
     let mut stage = form();
     let mut shown_form = None;
     stage.session(|session| {
-        let OpenRequestKind::Elicitation(ask) = &mut session.asks[0].kind else { return };
-        let ElicitationMode::Form { fields, .. } = &mut ask.mode else { return };
+        let OpenRequestKind::Elicitation(request_id) = &mut session.requests[0].kind else { return };
+        let ElicitationMode::Form { fields, .. } = &mut request_id.mode else { return };
         fields.retain(|field| matches!(field.kind, FieldKind::Choice { .. }));
         shown_form = Some(FormState::new(fields));
     });
-    stage.state.ask_view.form = shown_form;
+    stage.state.request_view.form = shown_form;
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     for words in ["1 small", "2 large", "enter send"] {
         assert!(shown.contains(words), "{words}:\n{shown}");
@@ -423,7 +423,7 @@ fn forms_show_their_keys() {
     let mut stage = form();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     assert!(!shown.contains("2 large") && shown.contains("enter continue"), "{shown}");
-    if let Some(form) = &mut stage.state.ask_view.form {
+    if let Some(form) = &mut stage.state.request_view.form {
         form.is_review = true;
     }
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
@@ -457,7 +457,7 @@ fn text_of_the_agent_is_sanitised() {
         if let Some(modes) = &mut session.modes {
             modes.available[0].name = evil.into();
         }
-        if let crate::app::OpenRequestKind::Permission { request, .. } = &mut session.asks[0].kind {
+        if let crate::app::OpenRequestKind::Permission { request, .. } = &mut session.requests[0].kind {
             request.options[0].name = evil.into();
         }
         session.git = Some(crate::model::GitInfo { branch: evil.into(), is_dirty: false });
@@ -470,7 +470,7 @@ fn text_of_the_agent_is_sanitised() {
 #[test]
 fn cursor_is_after_the_typed_text() {
     let mut stage = ready();
-    for (draft, size, place) in [
+    for (draft, size, position) in [
         ("", (80, 24), (3, 21)),
         ("日本 👨‍👩‍👧", (80, 24), (10, 21)),
         ("one\ntwo words", (80, 24), (12, 21)),
@@ -482,7 +482,7 @@ fn cursor_is_after_the_typed_text() {
         let mut terminal =
             ratatui::Terminal::new(ratatui::backend::TestBackend::new(size.0, size.1)).unwrap();
         terminal.draw(|frame| crate::ui::draw(&stage.state, &mut view, &theme("dark"), frame)).unwrap();
-        terminal.backend_mut().assert_cursor_position(place);
+        terminal.backend_mut().assert_cursor_position(position);
     }
 }
 

@@ -26,16 +26,16 @@ const MOST_TITLE: usize = 40;
 const MOST_NAME: usize = 28;
 
 /// Draws the title line.
-pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
-    let mut left = vec![agent(scene)];
-    let git = branch(scene);
+    let mut left = vec![agent(ctx)];
+    let git = branch(ctx);
     let git_cols = git.as_ref().map_or(0, line_width);
-    let folder_cols = text::width(&scene.folder());
+    let folder_cols = text::width(&ctx.folder());
     let others = cols(&left) + 3 + 2 + folder_cols + if git_cols > 0 { git_cols + 1 } else { 0 };
     let wide_room = if area.width >= TITLE_COLS { MOST_TITLE } else { 0 };
     let title_room = room.saturating_sub(others).min(MOST_TITLE).max(wide_room);
-    if let Some(title) = own_title(scene).filter(|_| title_room >= LEAST_TITLE) {
+    if let Some(title) = own_title(ctx).filter(|_| title_room >= LEAST_TITLE) {
         let text = text::truncate(&title, title_room);
         left.insert(1, Part { text, role: Role::Title, action: Some(Action::RenameSession) });
     }
@@ -45,8 +45,8 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
     let folder_room = free.saturating_sub(if git_cols > 0 { git_cols + 1 } else { 0 });
     let mut right = Line::default();
     if folder_room >= LEAST_FOLDER {
-        let path = text::truncate_path(&scene.folder(), folder_room);
-        right.push_span(scene.span(Role::Title, path));
+        let path = text::truncate_path(&ctx.folder(), folder_room);
+        right.push_span(ctx.span(Role::Title, path));
         if let Some(git) = git {
             right.push_span(Span::raw(" "));
             right.spans.extend(git.spans);
@@ -58,20 +58,13 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mu
     let mut x = area.x + 1;
     for (index, part) in left.iter().enumerate() {
         if index > 0 {
-            let dot = format!(" {} ", scene.look.glyphs.dot);
-            x = text::put_text(buf, x, area.y, &dot, area.right() - x, scene.style(Role::TextDim));
+            let dot = format!(" {} ", ctx.look.glyphs.dot);
+            x = text::put_text(buf, x, area.y, &dot, area.right() - x, ctx.style(Role::TextDim));
         }
         let from = x;
         let most = usize::from(area.right().saturating_sub(x + 1));
         let shown = text::truncate(&part.text, most);
-        x = text::put_text(
-            buf,
-            x,
-            area.y,
-            &shown,
-            area.right().saturating_sub(x + 1),
-            scene.style(part.role),
-        );
+        x = text::put_text(buf, x, area.y, &shown, area.right().saturating_sub(x + 1), ctx.style(part.role));
         if let Some(action) = part.action {
             hits.add(Rect { x: from, y: area.y, width: x - from, height: 1 }, Hit::Act(action));
         }
@@ -90,18 +83,18 @@ struct Part {
 }
 
 /// The agent's name.
-fn agent(scene: &FrameContext) -> Part {
-    let (name, action) = match scene.session.phase {
+fn agent(ctx: &FrameContext) -> Part {
+    let (name, action) = match ctx.session.phase {
         SessionPhase::NoAgent => ("parlor".to_owned(), Action::OpenAgents),
-        _ => (scene.agent(), Action::OpenConnection),
+        _ => (ctx.agent(), Action::OpenConnection),
     };
     Part { text: text::truncate(&name, MOST_NAME), role: Role::TextStrong, action: Some(action) }
 }
 
 /// The session's title, if it has an agent and a title.
-fn own_title(scene: &FrameContext) -> Option<String> {
-    let title = scene.session.title.as_deref().map(text::one_line);
-    title.filter(|title| !title.is_empty() && scene.session.phase != SessionPhase::NoAgent)
+fn own_title(ctx: &FrameContext) -> Option<String> {
+    let title = ctx.session.title.as_deref().map(text::one_line);
+    title.filter(|title| !title.is_empty() && ctx.session.phase != SessionPhase::NoAgent)
 }
 
 fn cols(parts: &[Part]) -> usize {
@@ -110,13 +103,13 @@ fn cols(parts: &[Part]) -> usize {
 }
 
 /// The branch in brackets, with a star for uncommitted changes.
-fn branch(scene: &FrameContext) -> Option<Line<'static>> {
-    let git = scene.session.git.as_ref()?;
+fn branch(ctx: &FrameContext) -> Option<Line<'static>> {
+    let git = ctx.session.git.as_ref()?;
     let name = text::truncate(&text::one_line(&git.branch), MOST_NAME);
-    let mut line = Line::from(scene.span(Role::Title, format!("({name}")));
+    let mut line = Line::from(ctx.span(Role::Title, format!("({name}")));
     if git.is_dirty {
-        line.push_span(scene.span(Role::Warning, "*"));
+        line.push_span(ctx.span(Role::Warning, "*"));
     }
-    line.push_span(scene.span(Role::Title, ")"));
+    line.push_span(ctx.span(Role::Title, ")"));
     Some(line)
 }

@@ -82,9 +82,9 @@ pub struct TranscriptView {
     built: usize,
     height: usize,
     /// The position of the first row in the text of its piece, at the last change of the width.
-    reading: Option<(Place, usize)>,
+    reading: Option<(RowPosition, usize)>,
     /// The first row of the last frame.
-    last_top: Place,
+    last_top: RowPosition,
     /// Horizontal scroll offset of tables, in table columns.
     sideways: u16,
     heights: Heights,
@@ -114,12 +114,12 @@ enum Anchor {
     #[default]
     Follow,
     /// A fixed position.
-    At(Place),
+    At(RowPosition),
 }
 
 /// A row, counted within a piece including its gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Place {
+struct RowPosition {
     item: usize,
     piece: usize,
     row: usize,
@@ -319,19 +319,23 @@ impl TranscriptView {
             self.anchor = Anchor::Follow;
             return;
         }
-        let moved = |place: Place, id: Option<ItemId>| {
-            let Some(id) = id else { return place };
+        let moved = |position: RowPosition, id: Option<ItemId>| {
+            let Some(id) = id else { return position };
             let item = transcript.index_from(id);
             let is_here = transcript.items().get(item).is_some_and(|item| item.id == id);
-            if is_here { Place { item, ..place } } else { Place { item, ..Place::default() } }
+            if is_here {
+                RowPosition { item, ..position }
+            } else {
+                RowPosition { item, ..RowPosition::default() }
+            }
         };
-        if let Anchor::At(place) = self.anchor {
-            self.anchor = Anchor::At(moved(place, self.order.anchor));
+        if let Anchor::At(position) = self.anchor {
+            self.anchor = Anchor::At(moved(position, self.order.anchor));
         }
         if let Some(filter) = &mut self.filter
-            && let Anchor::At(place) = filter.back
+            && let Anchor::At(position) = filter.back
         {
-            filter.back = Anchor::At(moved(place, self.order.back));
+            filter.back = Anchor::At(moved(position, self.order.back));
         }
         self.last_top = moved(self.last_top, self.order.top);
     }
@@ -340,12 +344,12 @@ impl TranscriptView {
     fn note_order(&mut self, transcript: &Transcript) {
         // The line above all items remains the first, so its position is stored as that of the item below.
         let items = transcript.items();
-        let at = |place: Place| {
-            let item = items.get(place.item)?;
+        let at = |position: RowPosition| {
+            let item = items.get(position.item)?;
             if item.id == ItemId::HEAD { items.get(1).map(|item| item.id) } else { Some(item.id) }
         };
         let anchored = |anchor: Anchor| match anchor {
-            Anchor::At(place) => at(place),
+            Anchor::At(position) => at(position),
             Anchor::Follow => None,
         };
         self.order = Order {

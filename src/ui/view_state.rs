@@ -19,7 +19,7 @@ use ratatui::layout::{Position, Rect};
 use crate::app::{DiffLayout, Screen, Session, State, ViewCommand};
 use crate::config::keymap::Keymap;
 use crate::config::{DEFAULT_PASTE_LINES, DEFAULT_WHICH_KEY_DELAY_MS};
-use crate::model::{Action, AskId, ConnId, SessionKey};
+use crate::model::{Action, ConnId, RequestId, SessionKey};
 
 use super::cells::ToolBody;
 use super::changes::ChangesView;
@@ -128,7 +128,7 @@ pub(super) struct RetainedBody {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BodyKey {
     pub conn: ConnId,
-    pub ask: AskId,
+    pub request_id: RequestId,
     /// The revision of its tool call.
     pub rev: u32,
     /// Size of its terminals' output in bytes.
@@ -156,7 +156,7 @@ impl RetainedBody {
 pub(super) enum DialogId {
     /// A dialog by its depth and heading.
     Modal(usize, String),
-    Ask(AskId),
+    Ask(RequestId),
 }
 
 /// The action of a click.
@@ -192,8 +192,8 @@ impl HitMap {
     }
 
     /// The topmost area at a position.
-    pub fn at(&self, place: Position) -> Option<(Rect, Hit)> {
-        self.areas.iter().rev().find(|(area, _)| area.contains(place)).copied()
+    pub fn at(&self, position: Position) -> Option<(Rect, Hit)> {
+        self.areas.iter().rev().find(|(area, _)| area.contains(position)).copied()
     }
 
     pub(super) fn clear(&mut self) {

@@ -26,9 +26,9 @@ const KEY_COLS: usize = 16;
 /// Minimum width of an offered session's name next to its details.
 const MIN_NAME_COLS: usize = 12;
 
-pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
+pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas) {
     let cols = area.width.saturating_sub(4).min(MEASURE);
-    let lines = lines(scene, cols);
+    let lines = lines(ctx, cols);
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
     // Slightly above the middle.
     let top = area.height.saturating_sub(height) * 2 / 5;
@@ -37,18 +37,18 @@ pub(super) fn draw(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
     }
 }
 
-fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
-    let agent = scene.agent();
+fn lines(ctx: &FrameContext, cols: u16) -> Vec<Line<'static>> {
+    let agent = ctx.agent();
     let mut lines = Vec::new();
     let mut say = |role: Role, words: &str| {
         for paragraph in words.lines() {
-            let line = scene.span(role, text::sanitize(paragraph).into_owned());
+            let line = ctx.span(role, text::sanitize(paragraph).into_owned());
             lines.extend(text::wrap_line(&Line::from(line), cols.max(8)));
         }
     };
     let how = match () {
-        () if scene.session.is_archived => "unarchive this session",
-        () if scene.is_reached() => "reconnect",
+        () if ctx.session.is_archived => "unarchive this session",
+        () if ctx.is_reached() => "reconnect",
         () => "restart the agent",
     };
     let again = (Context::Main, Action::RestartAgent, how);
@@ -56,14 +56,14 @@ fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
     let agents = (Context::Main, Action::OpenAgents, "select agent");
     let help = (Context::Main, Action::OpenHelp, "key bindings");
     let palette = (Context::Main, Action::OpenPalette, "all commands");
-    let ways = match &scene.session.phase {
+    let ways = match &ctx.session.phase {
         SessionPhase::NoAgent => {
             say(Role::TextStrong, "parlor");
             say(Role::TextDim, "A terminal client for coding agents.");
             vec![agents, palette, help]
         }
-        SessionPhase::Starting { since } | SessionPhase::Opening { since, .. } if scene.is_slow(*since) => {
-            say(Role::TextStrong, &format!("{agent} has not responded for {}", scene.since(*since)));
+        SessionPhase::Starting { since } | SessionPhase::Opening { since, .. } if ctx.is_slow(*since) => {
+            say(Role::TextStrong, &format!("{agent} has not responded for {}", ctx.since(*since)));
             say(
                 Role::TextDim,
                 "The first start can take a while. Your draft is saved. See the protocol log if it does \
@@ -88,8 +88,8 @@ fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
         }
         SessionPhase::Ended { cause } => {
             let what = match () {
-                () if scene.session.is_archived => "Session archived".to_owned(),
-                () if scene.is_reached() => format!("{agent} disconnected"),
+                () if ctx.session.is_archived => "Session archived".to_owned(),
+                () if ctx.is_reached() => format!("{agent} disconnected"),
                 () => format!("{agent} exited"),
             };
             say(Role::Error, &what);
@@ -105,21 +105,20 @@ fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
     lines.push(Line::default());
     let mut keyed: Vec<(String, String)> = ways
         .into_iter()
-        .filter_map(|(context, action, does)| Some((scene.key(context, action)?, does.to_owned())))
+        .filter_map(|(context, action, does)| Some((ctx.key(context, action)?, does.to_owned())))
         .collect();
-    if let (SessionPhase::Ready, Some(names)) = (&scene.session.phase, commands(scene, cols)) {
+    if let (SessionPhase::Ready, Some(names)) = (&ctx.session.phase, commands(ctx, cols)) {
         keyed.insert(keyed.len().min(1), ("/".to_owned(), names));
     }
-    if let Some(row) = operations::last_session(scene.state)
-        && let Some(key) = scene.key(Context::Main, Action::ContinueLast)
+    if let Some(row) = operations::last_session(ctx.state)
+        && let Some(key) = ctx.key(Context::Main, Action::ContinueLast)
     {
         keyed.insert(0, (key, last_words(row, cols)));
     }
     let widest = keyed.iter().map(|(key, _)| text::width(key)).max().unwrap_or(0);
     for (key, does) in keyed {
         let pad = " ".repeat(widest - text::width(&key) + 3);
-        let line =
-            Line::from(vec![scene.span(Role::Accent, key), Span::raw(pad), scene.span(Role::Text, does)]);
+        let line = Line::from(vec![ctx.span(Role::Accent, key), Span::raw(pad), ctx.span(Role::Text, does)]);
         debug_assert!(line_width(&line) < 80, "short enough for any screen");
         lines.push(line);
     }
@@ -127,8 +126,8 @@ fn lines(scene: &FrameContext, cols: u16) -> Vec<Line<'static>> {
 }
 
 /// The first commands of the agent that fit, and the number of others.
-fn commands(scene: &FrameContext, cols: u16) -> Option<String> {
-    let all = &scene.session.commands;
+fn commands(ctx: &FrameContext, cols: u16) -> Option<String> {
+    let all = &ctx.session.commands;
     // Reserves space for the keys and the number.
     let room = usize::from(cols.saturating_sub(22).clamp(8, NAMES_COLS));
     let mut names = String::new();

@@ -53,19 +53,19 @@ impl PendingKeys {
 
 /// Draws the list at the bottom of an area.
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     pending: &PendingKeys,
     above: Rect,
     buf: &mut Canvas,
     hits: &mut HitMap,
 ) {
-    let entries: Vec<(String, &str)> = scene
+    let entries: Vec<(String, &str)> = ctx
         .keymap
         .continuations(pending.context, &pending.keys)
         .into_iter()
         .map(|next| {
             let text = next.action.and_then(actions::info).map_or("More keys…", |info| info.text);
-            (scene.key_name(&next.key), text)
+            (ctx.key_name(&next.key), text)
         })
         .collect();
     let most = above.height.saturating_sub(1).min(MOST_ROWS);
@@ -79,18 +79,18 @@ pub(super) fn draw(
     let pages = entries.len().div_ceil(per_page);
     let page = pending.page.unwrap_or(0) % pages;
     let area = Rect { y: above.bottom() - rows - 1, height: rows + 1, ..above };
-    buf.blank(area, scene.style(Role::Modal));
+    buf.blank(area, ctx.style(Role::Modal));
     hits.add(area, Hit::Nothing);
 
-    let mut head = Line::from(scene.span(Role::ModalTitle, pending.label()));
+    let mut head = Line::from(ctx.span(Role::ModalTitle, pending.label()));
     let more = entries.len() - per_page.min(entries.len());
     let hints = [
         (pages > 1).then(|| ("?".to_owned(), counted(more, "more key", "more keys"))),
-        Some((scene.key_name("esc"), "cancel".to_owned())),
+        Some((ctx.key_name("esc"), "cancel".to_owned())),
     ];
     let hints: Vec<(String, String)> = hints.into_iter().flatten().collect();
     let room = usize::from(area.width).saturating_sub(line_width(&head) + 4);
-    let hints = scene.hints(&hints, room);
+    let hints = ctx.hints(&hints, room);
     head.push_span(Span::raw("  "));
     head.spans.extend(hints.spans);
     buf.put_line(area.x + 1, area.y, &head, area.width.saturating_sub(1));
@@ -103,9 +103,9 @@ pub(super) fn draw(
             let pad = " ".repeat(key_cols.saturating_sub(text::width(key)) + 2);
             let room = usize::from(width).saturating_sub(key_cols + 4);
             let line = Line::from(vec![
-                scene.span(Role::KeyHint, key.clone()),
+                ctx.span(Role::KeyHint, key.clone()),
                 Span::raw(pad),
-                scene.span(Role::TextDim, text::truncate(does, room)),
+                ctx.span(Role::TextDim, text::truncate(does, room)),
             ]);
             buf.put_line(x, y, &line, width.saturating_sub(1).min(area.right().saturating_sub(x)));
         }

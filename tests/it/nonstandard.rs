@@ -288,7 +288,7 @@ fn two_open_requests_with_the_same_id_get_one_response_each() {
     .concat();
     let mut played = play(&script);
     played.rig.prompt("go");
-    played.rig.wait("two requests", |state| state.sessions[&state.active].asks.len() == 2);
+    played.rig.wait("two requests", |state| state.sessions[&state.active].requests.len() == 2);
     played.rig.act(Action::Choose(1));
     played.rig.act(Action::Choose(2));
     played.rig.wait_idle();
@@ -307,7 +307,7 @@ fn a_cancelled_request_is_removed_from_the_screen() {
     .concat();
     let mut played = play(&script);
     played.rig.ask("go");
-    assert!(played.rig.session().asks.is_empty());
+    assert!(played.rig.session().requests.is_empty());
     assert!(played.rig.text().contains("never mind"), "{}", played.rig.text());
 }
 
@@ -417,7 +417,7 @@ fn a_file_outside_of_the_folder_is_asked_for() {
     let mut played = play(&script);
     played.rig.prompt("go");
     played.rig.wait_ask();
-    assert!(matches!(played.rig.session().asks[0].kind, OpenRequestKind::Access(_)));
+    assert!(matches!(played.rig.session().requests[0].kind, OpenRequestKind::Access(_)));
     played.rig.act(Action::Escape);
     played.rig.wait_idle();
     assert!(played.rig.text().contains("agent: refused"), "{}", played.rig.text());

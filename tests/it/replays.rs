@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use parlor::app::restore;
 use parlor::app::{Replay, Session};
-use parlor::model::{SessionKey, SessionPlace};
+use parlor::model::{SessionKey, SessionWorkspace};
 use parlor::services::store::{ListFilter, Store};
 
 use super::nonstandard::scripted_agent;
@@ -162,7 +162,7 @@ impl Case {
 
     fn kept(&self, uid: &str) -> String {
         let (_, kept) = self.store.peek(uid, None).unwrap();
-        let mut session = Session::new(SessionKey(1), SessionPlace::default());
+        let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
         restore(&mut session, kept, Instant::now());
         digest(&session)
     }

@@ -178,8 +178,8 @@ impl Rig {
                 Instant::now() < deadline,
                 "waited for {what}\n{}\nasks: {:?}\nview: {:?}\nphase: {:?}, turn: {:?}",
                 self.text(),
-                self.session().asks,
-                self.state.ask_view,
+                self.session().requests,
+                self.state.request_view,
                 self.session().phase,
                 self.session().turn,
             );
@@ -201,7 +201,7 @@ impl Rig {
 
     /// Waits until a request of the agent is shown.
     pub fn wait_ask(&mut self) {
-        self.wait("a request of the agent", |state| !state.sessions[&state.active].asks.is_empty());
+        self.wait("a request of the agent", |state| !state.sessions[&state.active].requests.is_empty());
     }
 
     /// Waits until the transcript contains a text.
@@ -236,9 +236,9 @@ impl Rig {
         loop {
             self.wait("the end of the turn or a question", |state| {
                 let session = &state.sessions[&state.active];
-                !session.turn.is_running() || !session.asks.is_empty()
+                !session.turn.is_running() || !session.requests.is_empty()
             });
-            if self.session().asks.is_empty() {
+            if self.session().requests.is_empty() {
                 return;
             }
             self.act(Action::Choose(1));

@@ -114,7 +114,11 @@ fn acp_v2_permissions_and_forms_are_answered() {
         rig.wait_idle();
         rig.prompt("command");
         rig.wait_ask();
-        assert!(format!("{:?}", rig.session().asks).contains("May it run?"), "{:?}", rig.session().asks);
+        assert!(
+            format!("{:?}", rig.session().requests).contains("May it run?"),
+            "{:?}",
+            rig.session().requests
+        );
         rig.act(Action::Escape);
         rig.wait_text(r#""optionId":"no""#);
         rig.wait_idle();
@@ -142,7 +146,7 @@ fn acp_v2_cancel_ends_the_turn_and_its_permission() {
         rig.wait_ask();
         rig.act(Action::ClearOrQuit);
         rig.wait_idle();
-        assert!(rig.session().asks.is_empty());
+        assert!(rig.session().requests.is_empty());
         rig.ask("again");
         assert!(rig.text().contains("heard again"), "{}", rig.text());
     });

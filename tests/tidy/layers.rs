@@ -36,7 +36,7 @@ fn reexports(root: &str, names_in: impl Fn(&str) -> Vec<String>) -> Vec<(String,
 /// The higher layers that a file of the app uses. `path` is relative to `src/app/`.
 fn layers_above(path: &str, code: &str, reexported: &[(String, String)]) -> Vec<String> {
     let own = first_name(path);
-    let Some(place) = APP_LAYERS.iter().position(|layer| *layer == own) else { return Vec::new() };
+    let Some(position) = APP_LAYERS.iter().position(|layer| *layer == own) else { return Vec::new() };
     // `super`, once in the file of a layer and once more for each folder below it, is the app.
     let depth = path.matches('/').count() + 1;
     let mut named = names_after(code, "crate::app::");
@@ -47,7 +47,7 @@ fn layers_above(path: &str, code: &str, reexported: &[(String, String)]) -> Vec<
     };
     let mut above: Vec<String> = named.iter().map(layer_of).collect();
     above.retain(|layer| {
-        APP_LAYERS.iter().position(|known| known == layer).is_some_and(|other| other > place)
+        APP_LAYERS.iter().position(|known| known == layer).is_some_and(|other| other > position)
     });
     above.sort();
     above.dedup();

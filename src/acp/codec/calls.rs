@@ -10,7 +10,7 @@ use agent_client_protocol_schema::v2 as v2_schema;
 use serde_json::{Value, json};
 
 use crate::model::{
-    AgentCapabilities, Call, CallError, ConfigValue, ContentBlock, McpServer, SessionId, SessionPlace,
+    AgentCapabilities, Call, CallError, ConfigValue, ContentBlock, McpServer, SessionId, SessionWorkspace,
     WireSpec,
 };
 
@@ -41,8 +41,8 @@ pub(super) fn encode_form(
             let own = openoxide::call(call, form, wire).map(|(method, params)| (method, params.to_string()));
             own.or_else(|| (form == 0).then(|| encode(call, can)))
         }
-        Call::ResumeSession(id, place) if quirks.has(Quirk::OldResume) && form == 0 => {
-            let params = json!({"sessionId": id.as_str(), "cwd": place.folder().to_string_lossy()});
+        Call::ResumeSession(id, workspace) if quirks.has(Quirk::OldResume) && form == 0 => {
+            let params = json!({"sessionId": id.as_str(), "cwd": workspace.folder().to_string_lossy()});
             Some(("unstable_resumeSession", params.to_string()))
         }
         // This agent has no call to resume; only the existence of the session can be checked.
@@ -110,28 +110,28 @@ pub(super) fn encode(call: &Call, can: &AgentCapabilities) -> (&'static str, Str
             (names.authenticate, to_json(&schema::AuthenticateRequest::new(method_id.clone())))
         }
         Call::LogOut => (names.logout, to_json(&schema::LogoutRequest::new())),
-        Call::NewSession(place) => {
-            let request = schema::NewSessionRequest::new(lossless(place.folder()))
-                .additional_directories(directories(place, can))
-                .mcp_servers(servers(place, can));
+        Call::NewSession(workspace) => {
+            let request = schema::NewSessionRequest::new(lossless(workspace.folder()))
+                .additional_directories(directories(workspace, can))
+                .mcp_servers(servers(workspace, can));
             (names.session_new, to_json(&request))
         }
-        Call::LoadSession(id, place) => {
-            let request = schema::LoadSessionRequest::new(session(id), lossless(place.folder()))
-                .additional_directories(directories(place, can))
-                .mcp_servers(servers(place, can));
+        Call::LoadSession(id, workspace) => {
+            let request = schema::LoadSessionRequest::new(session(id), lossless(workspace.folder()))
+                .additional_directories(directories(workspace, can))
+                .mcp_servers(servers(workspace, can));
             (names.session_load, to_json(&request))
         }
-        Call::ResumeSession(id, place) => {
-            let request = schema::ResumeSessionRequest::new(session(id), lossless(place.folder()))
-                .additional_directories(directories(place, can))
-                .mcp_servers(servers(place, can));
+        Call::ResumeSession(id, workspace) => {
+            let request = schema::ResumeSessionRequest::new(session(id), lossless(workspace.folder()))
+                .additional_directories(directories(workspace, can))
+                .mcp_servers(servers(workspace, can));
             (names.session_resume, to_json(&request))
         }
-        Call::ForkSession(id, place, _) => {
-            let request = schema::ForkSessionRequest::new(session(id), lossless(place.folder()))
-                .additional_directories(directories(place, can))
-                .mcp_servers(servers(place, can));
+        Call::ForkSession(id, workspace, _) => {
+            let request = schema::ForkSessionRequest::new(session(id), lossless(workspace.folder()))
+                .additional_directories(directories(workspace, can))
+                .mcp_servers(servers(workspace, can));
             (names.session_fork, to_json(&request))
         }
         Call::ListSessions { cwd, cursor } => {
@@ -210,18 +210,18 @@ fn lossless(path: &Path) -> PathBuf {
 }
 
 /// ACP v1 session-setup: `additionalDirectories` only with its capability.
-fn directories(place: &SessionPlace, can: &AgentCapabilities) -> Vec<PathBuf> {
+fn directories(workspace: &SessionWorkspace, can: &AgentCapabilities) -> Vec<PathBuf> {
     // Local folders do not exist on another machine.
-    if can.additional_directories && place.far.is_none() {
-        place.additional_directories.iter().map(|path| lossless(path)).collect()
+    if can.additional_directories && workspace.far.is_none() {
+        workspace.additional_directories.iter().map(|path| lossless(path)).collect()
     } else {
         Vec::new()
     }
 }
 
 /// ACP v1 session-setup: every agent accepts stdio servers, others only with their capability.
-fn servers(place: &SessionPlace, can: &AgentCapabilities) -> Vec<schema::McpServer> {
-    place.mcp_servers.iter().filter_map(|server| encode_server(server, can)).collect()
+fn servers(workspace: &SessionWorkspace, can: &AgentCapabilities) -> Vec<schema::McpServer> {
+    workspace.mcp_servers.iter().filter_map(|server| encode_server(server, can)).collect()
 }
 
 fn encode_server(server: &McpServer, can: &AgentCapabilities) -> Option<schema::McpServer> {

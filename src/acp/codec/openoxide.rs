@@ -34,7 +34,7 @@ pub(super) fn initialize() -> (&'static str, String) {
 pub(super) fn call(call: &Call, form: u8, wire: &WireSpec) -> Option<(&'static str, Value)> {
     let is_first = form == 0;
     match call {
-        Call::NewSession(place) if is_first => {
+        Call::NewSession(workspace) if is_first => {
             let mut config = Object::new();
             if let Some(model) = &wire.model {
                 config.insert("model".to_owned(), model.as_str().into());
@@ -42,7 +42,7 @@ pub(super) fn call(call: &Call, form: u8, wire: &WireSpec) -> Option<(&'static s
             if let Some(commits) = wire.auto_commits {
                 config.insert("auto_commits".to_owned(), commits.into());
             }
-            let mut params = json!({"workingDir": place.folder().to_string_lossy()});
+            let mut params = json!({"workingDir": workspace.folder().to_string_lossy()});
             if !config.is_empty()
                 && let Some(params) = params.as_object_mut()
             {
@@ -50,8 +50,8 @@ pub(super) fn call(call: &Call, form: u8, wire: &WireSpec) -> Option<(&'static s
             }
             Some(("session/create", params))
         }
-        Call::ResumeSession(id, place) => {
-            let (id, folder) = (id.as_str(), place.folder().to_string_lossy());
+        Call::ResumeSession(id, workspace) => {
+            let (id, folder) = (id.as_str(), workspace.folder().to_string_lossy());
             let params = match form {
                 0 => json!({"session_id": id, "sessionId": id, "workingDir": folder}),
                 1 => json!({"session_id": id}),

@@ -59,23 +59,23 @@ pub(super) fn decode(
     let session = session_name(&params).map(|name| memory.session(&name));
     if kind == RequestKind::Permission {
         memory.seams.break_off();
-        let (ask, is_flat) = decode_permission(session, params, memory, quirks, out);
-        return Ok((AgentRequest::Permission(ask), RequestForm { kind, is_flat }));
+        let (request, is_flat) = decode_permission(session, params, memory, quirks, out);
+        return Ok((AgentRequest::Permission(request), RequestForm { kind, is_flat }));
     }
     if kind == RequestKind::Elicitation {
-        let ask = elicitation::decode(session.clone(), params).inspect_err(|error| {
+        let request = elicitation::decode(session.clone(), params).inspect_err(|error| {
             if let Some(session) = &session {
                 let title = "Rejected a question of the agent that cannot be shown.".to_owned();
                 updates::push_notice(session, title, Some(error.message.clone()), out);
             }
         })?;
-        return Ok((AgentRequest::Elicitation(ask), RequestForm::official(kind)));
+        return Ok((AgentRequest::Elicitation(request), RequestForm::official(kind)));
     }
     // The official types require a session; some agents omit it, and it is not needed here.
     let name = session.as_ref().map(|session| session.as_str().to_owned()).unwrap_or_default();
     params.insert("sessionId".to_owned(), name.into());
-    let ask = decode_callback(kind, session, params).map_err(|error| invalid(method, &error))?;
-    Ok((ask, RequestForm::official(kind)))
+    let request = decode_callback(kind, session, params).map_err(|error| invalid(method, &error))?;
+    Ok((request, RequestForm::official(kind)))
 }
 
 fn kind_of(method: &str, offered: Callbacks) -> Option<(RequestKind, bool)> {
@@ -309,8 +309,8 @@ mod tests {
             json!({"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": options}).to_string();
         let (mut memory, mut quirks, mut out) = (DecoderState::default(), Quirks::default(), Vec::new());
         let method = "session/request_permission";
-        let ask = decode(method, Some(&params), Callbacks::default(), &mut memory, &mut quirks, &mut out);
-        let Ok((AgentRequest::Permission(request), _)) = ask else { panic!("{ask:?}") };
+        let request = decode(method, Some(&params), Callbacks::default(), &mut memory, &mut quirks, &mut out);
+        let Ok((AgentRequest::Permission(request), _)) = request else { panic!("{request:?}") };
         assert_eq!(request.options.len(), MOST_OPTIONS);
         let lost = |event: &AgentEvent| matches!(event, AgentEvent::Anomaly(anomaly) if anomaly.text.contains("9500 of 10000"));
         assert!(out.iter().any(lost), "{out:?}");

@@ -65,19 +65,19 @@ fn check<T: DeserializeOwned + Serialize>(text: &str) -> Result<(), String> {
     let read: T = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
     let again = serde_json::to_value(&read).map_err(|error| error.to_string())?;
     match lost(&value, &again, "") {
-        Some(place) => Err(format!("`{place}` contains items that the protocol does not allow")),
+        Some(position) => Err(format!("`{position}` contains items that the protocol does not allow")),
         None => Ok(()),
     }
 }
 
 /// The key of a list that is longer in the message than after decoding: the official decoders silently drop items.
-fn lost(came: &Value, read: &Value, place: &str) -> Option<String> {
+fn lost(came: &Value, read: &Value, position: &str) -> Option<String> {
     match (came, read) {
-        (Value::Array(came), Value::Array(read)) if came.len() != read.len() => Some(place.to_owned()),
+        (Value::Array(came), Value::Array(read)) if came.len() != read.len() => Some(position.to_owned()),
         (Value::Array(came), Value::Array(read)) => {
-            came.iter().zip(read).find_map(|(came, read)| lost(came, read, place))
+            came.iter().zip(read).find_map(|(came, read)| lost(came, read, position))
         }
-        (Value::Array(came), Value::Null) if !came.is_empty() => Some(place.to_owned()),
+        (Value::Array(came), Value::Null) if !came.is_empty() => Some(position.to_owned()),
         (Value::Object(came), Value::Object(read)) => {
             came.iter().find_map(|(key, value)| match read.get(key) {
                 Some(read) => lost(value, read, key),
@@ -107,7 +107,8 @@ mod tests {
         assert_eq!(initialize(r#"{"protocolVersion":1}"#), Ok(()));
         assert!(request("session/request_permission", r#"{"sessionId":"s"}"#, false).is_err());
         assert!(
-            reply(&Call::NewSession(crate::model::SessionPlace::default()), r#"{"id":"s"}"#, false).is_err()
+            reply(&Call::NewSession(crate::model::SessionWorkspace::default()), r#"{"id":"s"}"#, false)
+                .is_err()
         );
     }
 }

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::*;
-use crate::model::{ContentBlock, SessionPlace};
+use crate::model::{ContentBlock, SessionWorkspace};
 
 /// The golden files; each has one snapshot.
 pub(super) const GOLDEN: &[(&str, &str)] = &[
@@ -81,24 +81,24 @@ pub(super) fn codec() -> Codec {
 
 pub(super) fn call_named(name: &str) -> Call {
     let session = SessionId::from("s1");
-    let place = SessionPlace { cwd: "/w".into(), ..SessionPlace::default() };
+    let workspace = SessionWorkspace { cwd: "/w".into(), ..SessionWorkspace::default() };
     match name {
-        "new" => Call::NewSession(place),
-        "load" => Call::LoadSession(session, place),
-        "resume" => Call::ResumeSession(session, place),
-        "fork" => Call::ForkSession(session, place, 2),
+        "new" => Call::NewSession(workspace),
+        "load" => Call::LoadSession(session, workspace),
+        "resume" => Call::ResumeSession(session, workspace),
+        "fork" => Call::ForkSession(session, workspace, 2),
         "list" => Call::ListSessions { cwd: None, cursor: None },
         "prompt" => Call::Prompt(session, vec![ContentBlock::Text("hi".to_owned())]),
         "long prompt" => Call::Prompt(session, vec![ContentBlock::Text("x".repeat(102_401))]),
         "endless prompt" => Call::Prompt(session, vec![ContentBlock::Text("x".repeat(5 << 20))]),
-        "new with a server" => Call::NewSession(SessionPlace {
+        "new with a server" => Call::NewSession(SessionWorkspace {
             mcp_servers: vec![crate::model::McpServer::Stdio {
                 name: "files".to_owned(),
                 command: "/bin/mcp".into(),
                 args: Vec::new(),
                 env: Vec::new(),
             }],
-            ..place
+            ..workspace
         }),
         "set_option" => Call::SetOption(session, "o".to_owned(), crate::model::ConfigValue::Bool(true)),
         "set_mode" => Call::SetMode(session, "m".into()),

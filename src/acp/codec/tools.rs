@@ -121,8 +121,8 @@ fn decode_input(call: &mut Object, patch: &mut ToolCallPatch) {
         && let Some(object) = value.as_object()
         && let files @ [_, _, ..] = input::files(object).as_slice()
     {
-        let places = files.iter().map(|path| Location { path: path.clone(), line: None });
-        patch.locations = Patch::Set(places.collect());
+        let positions = files.iter().map(|path| Location { path: path.clone(), line: None });
+        patch.locations = Patch::Set(positions.collect());
     }
     patch.raw_input = Patch::Set(raw(&value));
 }

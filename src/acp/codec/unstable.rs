@@ -146,7 +146,7 @@ pub(super) fn decode_providers(result: &mut Object) -> Vec<Provider> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ProviderRequest, ProviderTarget, SessionPlace, SystemPrompt};
+    use crate::model::{ProviderRequest, ProviderTarget, SessionWorkspace, SystemPrompt};
 
     fn object(value: Value) -> Object {
         match value {
@@ -199,7 +199,7 @@ mod tests {
     fn system_prompts_are_sent_with_new_sessions_if_supported() {
         let prompt = |replaces| Some(SystemPrompt { text: "Be brief.".to_owned(), replaces });
         let wire = |replaces| WireSpec { system_prompt: prompt(replaces), ..WireSpec::default() };
-        let new = Call::NewSession(SessionPlace::default());
+        let new = Call::NewSession(SessionWorkspace::default());
         let can = AgentCapabilities { system_prompt: true, ..AgentCapabilities::default() };
         let sent = extend(&new, r#"{"cwd":"/w"}"#.to_owned(), &can, &wire(false));
         let expected =

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::model::{
     AgentCapabilities, AgentInfo, AgentTerminal, Call, CallError, Callbacks, ConfigValue, ExitInfo,
-    McpServer, Patch, SessionId, SessionPlace, TerminalId, ToolCallPatch,
+    McpServer, Patch, SessionId, SessionWorkspace, TerminalId, ToolCallPatch,
 };
 
 use super::decoder_state::TurnNews;
@@ -109,22 +109,22 @@ pub(super) fn call(call: &Call, can: &AgentCapabilities) -> Option<(&'static str
             (names.auth_login, to_json(&schema::LoginAuthRequest::new(method_id.clone())))
         }
         Call::LogOut => (names.auth_logout, "{}".to_owned()),
-        Call::NewSession(place) => {
-            let request = schema::NewSessionRequest::new(path(place.folder()))
-                .additional_directories(directories(place, can))
-                .mcp_servers(servers(place, can));
+        Call::NewSession(workspace) => {
+            let request = schema::NewSessionRequest::new(path(workspace.folder()))
+                .additional_directories(directories(workspace, can))
+                .mcp_servers(servers(workspace, can));
             (names.session_new, to_json(&request))
         }
-        Call::LoadSession(id, place) => {
-            let request =
-                resume(id, place, can).replay_from(schema::ReplayFrom::Start(schema::ReplayFromStart::new()));
+        Call::LoadSession(id, workspace) => {
+            let request = resume(id, workspace, can)
+                .replay_from(schema::ReplayFrom::Start(schema::ReplayFromStart::new()));
             (names.session_resume, to_json(&request))
         }
-        Call::ResumeSession(id, place) => (names.session_resume, to_json(&resume(id, place, can))),
-        Call::ForkSession(id, place, _) => {
-            let request = schema::ForkSessionRequest::new(session(id), path(place.folder()))
-                .additional_directories(directories(place, can))
-                .mcp_servers(servers(place, can));
+        Call::ResumeSession(id, workspace) => (names.session_resume, to_json(&resume(id, workspace, can))),
+        Call::ForkSession(id, workspace, _) => {
+            let request = schema::ForkSessionRequest::new(session(id), path(workspace.folder()))
+                .additional_directories(directories(workspace, can))
+                .mcp_servers(servers(workspace, can));
             (names.session_fork, to_json(&request))
         }
         Call::ListSessions { cwd, cursor } => {
@@ -190,15 +190,19 @@ fn path(path: &Path) -> schema::AbsolutePath {
     schema::AbsolutePath::new(path.to_string_lossy().into_owned())
 }
 
-fn resume(id: &SessionId, place: &SessionPlace, can: &AgentCapabilities) -> schema::ResumeSessionRequest {
-    schema::ResumeSessionRequest::new(session(id), path(place.folder()))
-        .additional_directories(directories(place, can))
-        .mcp_servers(servers(place, can))
+fn resume(
+    id: &SessionId,
+    workspace: &SessionWorkspace,
+    can: &AgentCapabilities,
+) -> schema::ResumeSessionRequest {
+    schema::ResumeSessionRequest::new(session(id), path(workspace.folder()))
+        .additional_directories(directories(workspace, can))
+        .mcp_servers(servers(workspace, can))
 }
 
-fn directories(place: &SessionPlace, can: &AgentCapabilities) -> Vec<schema::AbsolutePath> {
-    let folders = if can.additional_directories && place.far.is_none() {
-        place.additional_directories.as_slice()
+fn directories(workspace: &SessionWorkspace, can: &AgentCapabilities) -> Vec<schema::AbsolutePath> {
+    let folders = if can.additional_directories && workspace.far.is_none() {
+        workspace.additional_directories.as_slice()
     } else {
         &[]
     };
@@ -206,8 +210,8 @@ fn directories(place: &SessionPlace, can: &AgentCapabilities) -> Vec<schema::Abs
 }
 
 /// MCP servers with a transport that the agent supports.
-fn servers(place: &SessionPlace, can: &AgentCapabilities) -> Vec<schema::McpServer> {
-    place.mcp_servers.iter().filter_map(|server| encode_server(server, can)).collect()
+fn servers(workspace: &SessionWorkspace, can: &AgentCapabilities) -> Vec<schema::McpServer> {
+    workspace.mcp_servers.iter().filter_map(|server| encode_server(server, can)).collect()
 }
 
 fn encode_server(server: &McpServer, can: &AgentCapabilities) -> Option<schema::McpServer> {

@@ -148,8 +148,8 @@ pub(super) fn title_in_words(patch: &mut ToolCallPatch) {
     let is_patch = rest.contains("*** Begin Patch") || rest.contains("diff --git ");
     let Some(input) = patch.input.as_set().filter(|_| is_json || is_patch) else { return };
     let mut words: Vec<String> = Vec::new();
-    let places = patch.locations.as_set().into_iter().flatten().map(|location| &location.path);
-    for path in places.chain(&input.path).chain(input.diffs.iter().map(|diff| &diff.path)) {
+    let positions = patch.locations.as_set().into_iter().flatten().map(|location| &location.path);
+    for path in positions.chain(&input.path).chain(input.diffs.iter().map(|diff| &diff.path)) {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         if !words.contains(&name) {
             words.push(name);

@@ -335,15 +335,15 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Purpose, Role, SessionKey, SessionPlace, SessionUpdate};
+    use crate::model::{Purpose, Role, SessionKey, SessionUpdate, SessionWorkspace};
 
     #[test]
     fn updates_extend_the_timeout_of_session_load() {
         let mut calls = Calls::new(Deadlines::default());
         let (start, time) = (Instant::now(), Deadlines::default().session);
         let tag = |number| CallTag { number, purpose: Purpose::LoadSession(SessionKey(1)) };
-        let load = Call::LoadSession("s".into(), SessionPlace::default());
-        let other = Call::LoadSession("other".into(), SessionPlace::default());
+        let load = Call::LoadSession("s".into(), SessionWorkspace::default());
+        let other = Call::LoadSession("other".into(), SessionWorkspace::default());
         calls.add(Asked::Call { tag: tag(1), call: load, form: 0 }, "session/load", start);
         calls.add(Asked::Call { tag: tag(2), call: other, form: 0 }, "session/load", start);
         let late = start + time / 2;

@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 
 use tokio::time::Instant;
 
-use super::asks::{OpenRequest, OpenRequests};
 use super::calls::{Asked, Calls, Deadlines, Match, Pending};
 use super::envelope::{self, Message};
 use super::frame_writer::FrameWriter;
 use super::handshake::{Due, Handshake};
 use super::messages::{self, excerpt, is_about_form};
+use super::requests::{OpenRequest, OpenRequests};
 use crate::acp::Command;
 use crate::acp::codec::{Codec, Quirk};
 use crate::acp::frame::{Form, Frame, InboundFrame};
@@ -40,7 +40,7 @@ pub struct Peer {
     codec: Codec,
     tap: Tap,
     calls: Calls,
-    asks: OpenRequests,
+    requests: OpenRequests,
     phase: Phase,
     /// Requests and cancellations from before the end of the handshake, in order.
     waiting: VecDeque<AgentCommand>,
@@ -67,7 +67,7 @@ impl Peer {
             pen: FrameWriter::new(tap.clone()),
             tap,
             calls: Calls::new(deadlines),
-            asks: OpenRequests::default(),
+            requests: OpenRequests::default(),
             phase: Phase::Starting,
             waiting: VecDeque::new(),
             is_stopping: false,
@@ -109,9 +109,9 @@ impl Peer {
             Command::Stop { force } => self.stop(force),
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
-                if let Some(ask) = self.asks.take(id) {
-                    let outcome = self.codec.answer(&ask.form, &answer);
-                    self.pen.respond(&ask.wire_id, outcome.as_deref().map_err(String::as_str));
+                if let Some(request_id) = self.requests.take(id) {
+                    let outcome = self.codec.answer(&request_id.form, &answer);
+                    self.pen.respond(&request_id.wire_id, outcome.as_deref().map_err(String::as_str));
                 }
             }
             Command::Agent(AgentCommand::CancelCall(tag)) => self.cancel_call(&tag),
@@ -348,7 +348,7 @@ impl Peer {
         }
         if let Some(id) = params.and_then(envelope::withdrawn_id) {
             // A request may be cancelled just after its response was sent.
-            self.events.extend(self.asks.withdraw(id).map(AgentEvent::AskWithdrawn));
+            self.events.extend(self.requests.withdraw(id).map(AgentEvent::RequestWithdrawn));
         } else {
             self.anomaly(AnomalyKind::BadMessage, format!("{method} without a request id."));
         }
@@ -356,14 +356,14 @@ impl Peer {
     }
 
     fn on_request(&mut self, wire_id: &str, method: &str, params: Option<&str>) {
-        if !self.asks.has_room(params) {
+        if !self.requests.has_room(params) {
             return self.pen.refuse(wire_id, &messages::too_many());
         }
         let count_before = self.events.len();
         match self.codec.request(method, params, &mut self.events) {
-            Ok((ask, form)) => {
-                let id = self.asks.add(wire_id, form, params);
-                self.events.push(AgentEvent::Request(id, Box::new(ask)));
+            Ok((request_id, form)) => {
+                let id = self.requests.add(wire_id, form, params);
+                self.events.push(AgentEvent::Request(id, Box::new(request_id)));
             }
             Err(error) => {
                 if self.events.len() == count_before {
@@ -558,7 +558,7 @@ impl Peer {
 
     /// Responds to every open request at the end of the connection.
     fn answer_all(&mut self) {
-        for OpenRequest { wire_id, form, .. } in self.asks.take_all() {
+        for OpenRequest { wire_id, form, .. } in self.requests.take_all() {
             let outcome = self.codec.answer(&form, &self.codec.fallback(&form));
             self.pen.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
         }

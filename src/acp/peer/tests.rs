@@ -21,8 +21,8 @@ use crate::acp::transport::Transport;
 use crate::acp::transport::memory;
 use crate::acp::{ConnectOptions, Connection};
 use crate::model::{
-    AgentCommand, AgentEvent, AgentRequest, AgentSpec, AnomalyKind, AskId, Call, CallError, CallTag,
-    CloseReason, ContentBlock, Purpose, Reply, SessionId, SessionKey, SessionPlace, SessionUpdate,
+    AgentCommand, AgentEvent, AgentRequest, AgentSpec, AnomalyKind, Call, CallError, CallTag, CloseReason,
+    ContentBlock, Purpose, Reply, RequestId, SessionId, SessionKey, SessionUpdate, SessionWorkspace,
 };
 
 fn connect_with(transport: Box<dyn Transport>, options: ConnectOptions, limits: Limits) -> Connection {
@@ -101,9 +101,9 @@ impl App {
         }
     }
 
-    async fn ask(&mut self) -> (AskId, AgentRequest) {
+    async fn ask(&mut self) -> (RequestId, AgentRequest) {
         match self.next_regular().await {
-            AgentEvent::Request(id, ask) => (id, *ask),
+            AgentEvent::Request(id, request_id) => (id, *request_id),
             other => panic!("no ask: {other:?}"),
         }
     }
@@ -156,8 +156,8 @@ impl App {
     }
 
     fn new_session(&self, number: u64) {
-        let place = SessionPlace { cwd: "/w".into(), ..SessionPlace::default() };
-        self.call(number, Purpose::NewSession(SessionKey(1)), Call::NewSession(place));
+        let workspace = SessionWorkspace { cwd: "/w".into(), ..SessionWorkspace::default() };
+        self.call(number, Purpose::NewSession(SessionKey(1)), Call::NewSession(workspace));
     }
 
     fn prompt(&self, number: u64) {

@@ -12,12 +12,12 @@ mod http;
 mod http_context;
 mod http_error;
 mod outbox;
-mod places;
 mod post;
 mod probe;
 mod route;
 mod socket;
 pub mod sse;
+mod stream_urls;
 #[cfg(test)]
 mod tests;
 mod tls;

@@ -7,37 +7,39 @@
 use std::path::Path;
 
 use super::LinkEnd;
-use crate::model::{AgentSpec, ExitInfo, FarPlace, NO_FOLDER, NO_FOLDER_CODE, SSH_FAILED_CODE, Ssh, SshRun};
+use crate::model::{
+    AgentSpec, ExitInfo, NO_FOLDER, NO_FOLDER_CODE, RemoteFolder, SSH_FAILED_CODE, Ssh, SshRun,
+};
 
 /// An SSH connection to a host, and the command to run there.
 #[derive(Debug)]
 pub(super) struct Line {
     ssh: Ssh,
-    place: FarPlace,
+    remote: RemoteFolder,
     command: String,
 }
 
 impl Line {
     /// The connection for an agent on another machine; `cwd` is the local folder of the session.
     pub(super) fn of(spec: &AgentSpec, cwd: &Path) -> Option<Self> {
-        let (ssh, place) = (spec.ssh.clone()?, spec.far_place(cwd)?);
-        Some(Self { ssh, place, command: spec.command.clone() })
+        let (ssh, remote) = (spec.ssh.clone()?, spec.remote_folder(cwd)?);
+        Some(Self { ssh, remote, command: spec.command.clone() })
     }
 
     /// The local command that runs the agent. `socket`: control socket of a shared connection.
     pub(super) fn run(&self, spec: &AgentSpec, socket: Option<&Path>) -> SshRun {
-        self.ssh.run(spec, &self.place.folder, socket.filter(|socket| socket.exists()))
+        self.ssh.run(spec, &self.remote.folder, socket.filter(|socket| socket.exists()))
     }
 
     /// Interprets an exit of ssh; `None`: the agent itself exited.
     pub(super) fn judge(&self, status: &ExitInfo, stderr_tail: &[String]) -> Option<LinkEnd> {
-        let host = &self.place.host;
+        let host = &self.remote.host;
         let has =
             |words: &[&str]| stderr_tail.iter().any(|line| words.iter().any(|word| line.contains(word)));
         match status.code? {
             NO_FOLDER_CODE if has(&[NO_FOLDER]) => Some(LinkEnd::NotStarted(format!(
                 "Folder {} not found on {host}. Set `cwd` of this agent to an existing folder.",
-                self.place.folder.display()
+                self.remote.folder.display()
             ))),
             127 if has(&["not found", "No such file"]) => Some(LinkEnd::NotStarted(format!(
                 "{} not found on {host}. Set its absolute path in `command`: ssh does not start a login \
@@ -51,7 +53,7 @@ impl Line {
     }
 
     fn judge_ssh(&self, stderr_tail: &[String], has: &dyn Fn(&[&str]) -> bool) -> LinkEnd {
-        let host = &self.place.host;
+        let host = &self.remote.host;
         let said = stderr_tail.last().map(|line| line.trim().trim_end_matches('.').to_owned());
         let said = said.unwrap_or_else(|| "no reason given by ssh".to_owned());
         if has(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]) {

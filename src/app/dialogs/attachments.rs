@@ -28,9 +28,9 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     }
     let mut labels = attachment_labels(&draft);
     let at_cursor = labels.iter().position(|label| label.range.start <= cursor && cursor <= label.range.end);
-    let label = at_cursor.map(|place| labels.swap_remove(place)).or_else(|| labels.pop());
+    let label = at_cursor.map(|position| labels.swap_remove(position)).or_else(|| labels.pop());
     if let Some(label) = label {
-        let (session, folder) = (session.key, session.place.cwd.clone());
+        let (session, folder) = (session.key, session.workspace.cwd.clone());
         fx.push(Effect::OpenAttachment { session, draft, label, folder });
     }
     true
@@ -39,14 +39,14 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
 /// Files were dropped: `text` with their paths was pasted at this byte of the draft.
 pub fn on_dropped(state: &State, text: String, at: usize, readings: Vec<Vec<PathBuf>>, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
-    let place = &session.place;
+    let position = &session.workspace;
     fx.push(Effect::ReadDropped(DropJob {
         session: session.key,
         text,
         at,
         readings,
-        folder: place.far.is_none().then(|| place.cwd.clone()),
-        roots: place.roots(),
+        folder: position.far.is_none().then(|| position.cwd.clone()),
+        roots: position.roots(),
     }));
 }
 

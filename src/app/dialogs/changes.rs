@@ -29,7 +29,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
     match action {
         Action::NextField => dialog.selected = moved(dialog.selected, 1, count),
         Action::PreviousField => dialog.selected = moved(dialog.selected, -1, count),
-        Action::Mark(place) => dialog.selected = moved(usize::from(place), 0, count),
+        Action::Mark(position) => dialog.selected = moved(usize::from(position), 0, count),
         Action::NextHunk => fx.push(Effect::View(ViewCommand::JumpHunk(1))),
         Action::PreviousHunk => fx.push(Effect::View(ViewCommand::JumpHunk(-1))),
         Action::Filter => dialog.is_filtering = true,

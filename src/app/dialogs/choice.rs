@@ -14,7 +14,7 @@ pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     let Some(Modal::Choice(dialog)) = state.modals.last_mut() else { return false };
     let count = dialog.choices.len();
     let chosen = match action {
-        Action::Choose(place) => usize::from(place).checked_sub(1),
+        Action::Choose(position) => usize::from(position).checked_sub(1),
         Action::Accept => Some(dialog.selected),
         Action::Yes => only_action(&dialog.choices),
         Action::No => dialog.choices.iter().position(|choice| choice.outcome == ChoiceOutcome::Close),
@@ -34,13 +34,14 @@ pub fn on_choice(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             dialog.selected = count.saturating_sub(1);
             return true;
         }
-        Action::Mark(place) => {
-            dialog.selected = moved(usize::from(place), 0, count);
+        Action::Mark(position) => {
+            dialog.selected = moved(usize::from(position), 0, count);
             return true;
         }
         _ => return scroll_body(action, fx),
     };
-    let outcome = chosen.and_then(|place| dialog.choices.get(place)).map(|choice| choice.outcome.clone());
+    let outcome =
+        chosen.and_then(|position| dialog.choices.get(position)).map(|choice| choice.outcome.clone());
     if let Some(outcome) = outcome {
         close_top(state, fx);
         carry_out(state, &outcome, now, fx);
@@ -79,8 +80,8 @@ pub fn log() -> Modal {
 /// The choice for "yes": only if there is a single one besides closing.
 fn only_action(choices: &[Choice]) -> Option<usize> {
     let is_deed = |choice: &Choice| choice.outcome != ChoiceOutcome::Close;
-    let place = choices.iter().position(is_deed)?;
-    (choices.iter().filter(|choice| is_deed(choice)).count() == 1).then_some(place)
+    let position = choices.iter().position(is_deed)?;
+    (choices.iter().filter(|choice| is_deed(choice)).count() == 1).then_some(position)
 }
 
 fn edit_filter(state: &mut State, edit: &LineEdit) {
@@ -108,7 +109,7 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
             operations::open_listed(state, info, *with_folders, now, fx);
         }
         ChoiceOutcome::CloseSession(key) => operations::close_session(state, *key, now, fx),
-        ChoiceOutcome::OpenFile(place) => open::on_open(state, Target::File(place.clone()), fx),
+        ChoiceOutcome::OpenFile(position) => open::on_open(state, Target::File(position.clone()), fx),
         ChoiceOutcome::Configure(job) => fx.push(Effect::Configure(job.clone())),
         ChoiceOutcome::OpenUrl(url) => fx.push(Effect::OpenUrl(url.clone())),
         ChoiceOutcome::DeleteSession(id) => operations::delete_session(state, id.clone(), fx),
@@ -120,7 +121,8 @@ fn carry_out(state: &mut State, outcome: &ChoiceOutcome, now: Instant, fx: &mut 
         }
         ChoiceOutcome::GoOnIn(key, folder) => operations::go_on_in(state, *key, folder.clone(), now, fx),
         ChoiceOutcome::Export(uid, form) => {
-            let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
+            let folder =
+                state.active_session().map(|session| session.workspace.cwd.clone()).unwrap_or_default();
             fx.push(Effect::Store(StoreJob::Export { uid: uid.clone(), form: *form, folder }));
         }
         ChoiceOutcome::Rewind(key, item, way) => rewind::go_back(state, *key, *item, *way, now, fx),

@@ -12,7 +12,7 @@ use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
 
 use super::obstacle::{mode_option, model_option, obstacle};
 use super::{
-    choice, history, inbox, jump, leave, line_dialog, picker, pickers, places, providers, queue, rewind,
+    choice, history, inbox, jump, leave, line_dialog, locations, picker, pickers, providers, queue, rewind,
     rows, say, search, sessions, settings, stack, tabs,
 };
 
@@ -49,7 +49,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     }
     let key = state.active;
     if jump::on_action(state, action, fx)
-        || places::on_action(state, action, fx)
+        || locations::on_action(state, action, fx)
         || tabs::on_action(state, action, now, fx)
     {
         return;

@@ -100,7 +100,7 @@ pub fn on_draft(state: &mut State, text: String, fx: &mut Vec<Effect>) {
     state.last_interrupt = None;
     // The next letter of a draft must not answer a dialog.
     state.user.unlocked = None;
-    state.ask_view.has_keys = None;
+    state.request_view.has_keys = None;
 }
 
 /// Handles an action of the composer. Returns whether it was one.
@@ -125,12 +125,12 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::FullComposer => fx.push(Effect::View(ViewCommand::ToggleFullComposer)),
         Action::EditDraft => {
             if let Some(session) = state.active_session() {
-                let (text, folder) = (session.draft.clone(), session.place.cwd.clone());
+                let (text, folder) = (session.draft.clone(), session.workspace.cwd.clone());
                 fx.push(Effect::EditDraft { session: session.key, text, folder });
             }
         }
-        Action::Mark(place) => {
-            walk_completions(state, isize::try_from(place).unwrap_or_default() - selected(state));
+        Action::Mark(position) => {
+            walk_completions(state, isize::try_from(position).unwrap_or_default() - selected(state));
         }
         _ => return false,
     }
@@ -231,8 +231,8 @@ fn send_at_once(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Ef
         say(state, why, fx);
     } else if state.active_session().is_some_and(is_command) {
         say(state, "Shell commands are not sent to the agent.", fx);
-    } else if let Some(place) = queue_draft(state, now, fx) {
-        queue::send(state, action, place, now, fx);
+    } else if let Some(position) = queue_draft(state, now, fx) {
+        queue::send(state, action, position, now, fx);
     }
 }
 
@@ -365,12 +365,12 @@ fn is_answered_by_a_list(state: &mut State, fx: &mut Vec<Effect>) -> bool {
 
 fn complete(state: &mut State, fx: &mut Vec<Effect>) {
     let mut offered = completions(state);
-    let place = selected_completion(state);
-    if place >= offered.len() {
+    let position = selected_completion(state);
+    if position >= offered.len() {
         grace::switch_keys(state);
         return;
     }
-    let chosen = offered.swap_remove(place);
+    let chosen = offered.swap_remove(position);
     match chosen.kind {
         CompletionKind::File | CompletionKind::Output => return mentions::insert(state, &chosen.name, fx),
         CompletionKind::Review => return templates::review(state),

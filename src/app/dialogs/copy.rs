@@ -119,8 +119,8 @@ fn rows(session: &Session) -> Vec<PickerRow> {
             ItemBody::Message(message) => {
                 add(group, "As plain text".to_owned(), String::new(), CopySource::ItemPlain(item.id));
                 let text = text_of(&message.parts);
-                for (place, code) in code_blocks(&text).iter().enumerate() {
-                    add(group, code.label(), code.first_line(), CopySource::Code(item.id, place));
+                for (position, code) in code_blocks(&text).iter().enumerate() {
+                    add(group, code.label(), code.first_line(), CopySource::Code(item.id, position));
                 }
             }
             ItemBody::Tool(tool) => add_tool(session, item, tool, group, &mut add),
@@ -137,8 +137,8 @@ fn rows(session: &Session) -> Vec<PickerRow> {
             if message.role != Role::Agent {
                 continue;
             }
-            for (place, code) in code_blocks(&text_of(&message.parts)).iter().enumerate() {
-                add(group, code.label(), code.first_line(), CopySource::Code(item.id, place));
+            for (position, code) in code_blocks(&text_of(&message.parts)).iter().enumerate() {
+                add(group, code.label(), code.first_line(), CopySource::Code(item.id, position));
             }
         }
     }
@@ -178,7 +178,7 @@ fn add_tool(
         add(group, "Output".to_owned(), String::new(), CopySource::Output(item.id));
     }
     if let Some(change) = tool.diffs().next() {
-        let path = change.path.strip_prefix(session.place.folder()).unwrap_or(&change.path);
+        let path = change.path.strip_prefix(session.workspace.folder()).unwrap_or(&change.path);
         add(group, "Change as patch".to_owned(), path.display().to_string(), CopySource::Patch(item.id));
     }
 }
@@ -195,7 +195,7 @@ fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
         CopyJob { content: CopyContent::MarkdownAsPlain(text), ..job }
     };
     let patch = |what: &str, changes: Vec<FileDiff>| {
-        let folder = session.place.folder().to_owned();
+        let folder = session.workspace.folder().to_owned();
         (!changes.is_empty())
             .then_some(CopyJob { what: what.to_owned(), content: CopyContent::Patch { changes, folder } })
     };
@@ -203,9 +203,9 @@ fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
         CopySource::Reply => text("the reply", reply(session)),
         CopySource::ReplyPlain => job_of(session, CopySource::Reply).map(plain),
         CopySource::ItemPlain(id) => job_of(session, CopySource::Item(id)).map(plain),
-        CopySource::Code(id, place) => {
+        CopySource::Code(id, position) => {
             let ItemBody::Message(message) = &session.transcript.get(id)?.body else { return None };
-            let code = code_blocks(&text_of(&message.parts)).into_iter().nth(place)?;
+            let code = code_blocks(&text_of(&message.parts)).into_iter().nth(position)?;
             text("the code", code.text)
         }
         CopySource::Command(id) => text("the command", tool_of(session, id)?.1.input.command.clone()?),

@@ -3,7 +3,7 @@
 use crate::app::{LineInput, Modal, OpenRequestKind, State};
 use crate::model::ElicitationMode;
 
-use super::{first_ask, search};
+use super::{first_request, search};
 
 /// A layer that can have the keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,11 +60,11 @@ pub fn focus(state: &State) -> Focus {
         Some(Modal::Changes(_)) => Focus::Changes,
         Some(Modal::Line(_)) => Focus::Line,
         Some(Modal::Attention(_)) => Focus::Attention,
-        None => match first_ask(state).map(|open| &open.kind) {
+        None => match first_request(state).map(|open| &open.kind) {
             None => base_focus(state),
             Some(OpenRequestKind::Permission { .. }) => Focus::Permission,
             Some(OpenRequestKind::Access(_)) => Focus::Access,
-            Some(OpenRequestKind::Elicitation(ask)) => match ask.mode {
+            Some(OpenRequestKind::Elicitation(request_id)) => match request_id.mode {
                 ElicitationMode::Form { .. } => Focus::Form,
                 ElicitationMode::Url { .. } => Focus::Url,
             },
@@ -101,8 +101,8 @@ pub fn line_input(state: &State) -> Option<&LineInput> {
         Some(Modal::Line(dialog)) => Some(&dialog.input),
         Some(Modal::Sessions(dialog)) => Some(&dialog.filter),
         None if focus(state) == Focus::Form => {
-            let form = state.ask_view.form.as_ref().filter(|form| !form.is_review)?;
-            let field = form.fields.get(state.ask_view.selected)?;
+            let form = state.request_view.form.as_ref().filter(|form| !form.is_review)?;
+            let field = form.fields.get(state.request_view.selected)?;
             field.takes_text().then_some(&field.input)
         }
         None if focus(state) == Focus::Search => search::search_of(state).map(|search| &search.input),

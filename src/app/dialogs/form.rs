@@ -34,7 +34,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
             return true;
         }
         Action::FullScreen => {
-            state.ask_view.is_full_screen = !state.ask_view.is_full_screen;
+            state.request_view.is_full_screen = !state.request_view.is_full_screen;
             return true;
         }
         Action::ToggleSecret => {
@@ -57,7 +57,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     }
     let is_taken = on_field(form, selected, action);
     // Choosing an answer of a single question by its number submits it, as for a permission.
-    let is_answer = matches!(action, Action::Choose(place) if place > 0)
+    let is_answer = matches!(action, Action::Choose(position) if position > 0)
         && form.fields.len() == 1
         && form.is_one_question()
         && form.fields.iter().all(|field| field.checked.contains(&true));
@@ -116,7 +116,7 @@ fn on_field(form: &mut FormState, selected: &mut usize, action: Action) -> bool 
         Action::Last => *selected = count.saturating_sub(1),
         Action::Choose(digit) => choose(field, digit),
         Action::ToggleChoice => toggle(field),
-        Action::Mark(place) => *selected = moved(usize::from(place), 0, count),
+        Action::Mark(position) => *selected = moved(usize::from(position), 0, count),
         _ => return false,
     }
     true
@@ -132,18 +132,18 @@ fn leave_field(field: &mut FieldState, selected: &mut usize, by: isize, count: u
 ///
 /// `only_marks`: selects without choosing, because moving over the answers to the comment field is not an answer.
 fn move_choice(field: &mut FieldState, by: isize, only_marks: bool) -> bool {
-    let place = field.choice.checked_add_signed(by).filter(|place| *place < field.choice_count());
-    let Some(place) = place else { return false };
-    field.choice = place;
+    let position = field.choice.checked_add_signed(by).filter(|position| *position < field.choice_count());
+    let Some(position) = position else { return false };
+    field.choice = position;
     // One of several: the selected one is chosen, like a radio button.
     if matches!(field.field.kind, FieldKind::Choice { .. }) && !only_marks {
-        check_only(field, place);
+        check_only(field, position);
     }
     true
 }
 
 fn choose(field: &mut FieldState, digit: u8) {
-    let Some(place) = usize::from(digit).checked_sub(1) else {
+    let Some(position) = usize::from(digit).checked_sub(1) else {
         if field.takes_text() {
             field.input.apply(&LineEdit::Insert(digit.to_string()));
         }
@@ -154,13 +154,13 @@ fn choose(field: &mut FieldState, digit: u8) {
             field.input.apply(&LineEdit::Insert(digit.to_string()));
             field.problem = None;
         }
-        FieldKind::Boolean { .. } if place < 2 => field.checked = vec![place == 0],
-        FieldKind::Choice { .. } if place < field.choice_count() => {
-            field.choice = place;
-            check_only(field, place);
+        FieldKind::Boolean { .. } if position < 2 => field.checked = vec![position == 0],
+        FieldKind::Choice { .. } if position < field.choice_count() => {
+            field.choice = position;
+            check_only(field, position);
         }
-        FieldKind::Choices { .. } if place < field.choice_count() => {
-            field.choice = place;
+        FieldKind::Choices { .. } if position < field.choice_count() => {
+            field.choice = position;
             toggle(field);
         }
         FieldKind::Boolean { .. } | FieldKind::Choice { .. } | FieldKind::Choices { .. } => {}
@@ -192,9 +192,9 @@ fn toggle(field: &mut FieldState) {
     field.problem = None;
 }
 
-fn check_only(field: &mut FieldState, place: usize) {
+fn check_only(field: &mut FieldState, position: usize) {
     for (at, is_chosen) in field.checked.iter_mut().enumerate() {
-        *is_chosen = at == place;
+        *is_chosen = at == position;
     }
     field.problem = None;
 }
@@ -232,7 +232,7 @@ fn accept(state: &mut State) -> Option<crate::app::FormValues> {
 fn send(form: &mut FormState, selected: &mut usize) -> Option<crate::app::FormValues> {
     let mut values = Vec::new();
     let mut first_problem = None;
-    for (place, field) in form.fields.iter_mut().enumerate() {
+    for (position, field) in form.fields.iter_mut().enumerate() {
         match validate::check(field) {
             Ok(value) => {
                 field.problem = None;
@@ -240,15 +240,15 @@ fn send(form: &mut FormState, selected: &mut usize) -> Option<crate::app::FormVa
             }
             Err(problem) => {
                 field.problem = Some(problem);
-                first_problem.get_or_insert(place);
+                first_problem.get_or_insert(position);
             }
         }
     }
     match first_problem {
         None => Some(values),
-        Some(place) => {
+        Some(position) => {
             form.is_review = false;
-            *selected = place;
+            *selected = position;
             None
         }
     }
@@ -256,6 +256,6 @@ fn send(form: &mut FormState, selected: &mut usize) -> Option<crate::app::FormVa
 
 /// The shown form, and the field with the focus.
 fn open_form(state: &mut State) -> Option<(&mut FormState, &mut usize)> {
-    let view = &mut state.ask_view;
+    let view = &mut state.request_view;
     view.form.as_mut().map(|form| (form, &mut view.selected))
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::{Modal, State};
 
-use super::first_ask;
+use super::first_request;
 
 /// Time without input before a dialog gets keys.
 const QUIET: Duration = Duration::from_millis(500);
@@ -29,17 +29,17 @@ pub fn is_beside_draft(state: &State) -> bool {
 /// Whether a request beside a draft may be rejected: there was no input for a while.
 fn may_be_rejected(state: &State, now: Instant) -> bool {
     let is_quiet = |since| now.saturating_duration_since(quiet_since(state, since)) >= QUIET;
-    is_beside_draft(state) && state.ask_view.shown_at.is_some_and(is_quiet)
+    is_beside_draft(state) && state.request_view.shown_at.is_some_and(is_quiet)
 }
 
 /// Moves the keys from the composer to the shown request, or back. Returns whether there is one.
 pub fn switch_keys(state: &mut State) -> bool {
-    if !state.modals.is_empty() || first_ask(state).is_none() {
+    if !state.modals.is_empty() || first_request(state).is_none() {
         return false;
     }
     let to_request = is_beside_draft(state);
-    state.ask_view.has_keys = Some(to_request);
-    state.user.unlocked = state.ask_view.shown_at.filter(|_| to_request);
+    state.request_view.has_keys = Some(to_request);
+    state.user.unlocked = state.request_view.shown_at.filter(|_| to_request);
     true
 }
 
@@ -82,7 +82,7 @@ fn quiet_since(state: &State, since: Instant) -> Instant {
 
 fn may_be_answered_since(state: &State) -> Appeared {
     match state.modals.last() {
-        Some(Modal::Attention(_)) => state.ask_view.shown_at.map_or(Appeared::Unseen, Appeared::At),
+        Some(Modal::Attention(_)) => state.request_view.shown_at.map_or(Appeared::Unseen, Appeared::At),
         _ => appeared(state),
     }
 }
@@ -119,9 +119,9 @@ pub fn stamp(state: &mut State, now: Instant) {
     }
     if is_covered {
         // The grace period restarts when the dialog above it closes.
-        state.ask_view.shown_at = None;
-    } else if state.ask_view.ask.is_some() {
-        state.ask_view.shown_at.get_or_insert(now);
+        state.request_view.shown_at = None;
+    } else if state.request_view.request_id.is_some() {
+        state.request_view.shown_at.get_or_insert(now);
     }
 }
 
@@ -143,10 +143,14 @@ fn appeared(state: &State) -> Appeared {
         Some(Modal::Choice(dialog)) => dialog.opened_by_itself.map(Some),
         Some(Modal::Picker(picker)) => picker.is_by_itself.then_some(picker.shown_at),
         Some(_) => None,
-        None if !state.ask_view.has_keys.unwrap_or_else(|| !has_draft(state) && !is_in_terminal(state)) => {
-            return first_ask(state).map_or(Appeared::ByUser, |_| Appeared::BesideDraft);
+        None if !state
+            .request_view
+            .has_keys
+            .unwrap_or_else(|| !has_draft(state) && !is_in_terminal(state)) =>
+        {
+            return first_request(state).map_or(Appeared::ByUser, |_| Appeared::BesideDraft);
         }
-        None => first_ask(state).map(|_| state.ask_view.shown_at),
+        None => first_request(state).map(|_| state.request_view.shown_at),
     };
     match by_itself {
         None => Appeared::ByUser,

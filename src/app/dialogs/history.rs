@@ -93,7 +93,7 @@ pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
 }
 
 fn search(state: &mut State, is_new: bool, fx: &mut Vec<Effect>) {
-    let here = state.active_session().map(|session| session.place.cwd.clone());
+    let here = state.active_session().map(|session| session.workspace.cwd.clone());
     state.next.store += 1;
     let next = state.next.store;
     let Some(picker) = top(state) else { return };

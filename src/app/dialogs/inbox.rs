@@ -12,7 +12,7 @@ use crate::app::state::inbox::{Waiting, WaitingFor, waiting};
 use crate::app::{Effect, InboxDialog, Modal, OpenRequest, OpenRequestKind, State};
 use crate::model::{Action, SessionKey};
 
-use super::{asks, grace, moved, stack};
+use super::{grace, moved, requests, stack};
 
 /// Rows moved by a page key.
 const PAGE_ROWS: isize = 10;
@@ -36,18 +36,18 @@ pub fn settle(state: &mut State) {
     if known.is_none() {
         dialog.is_whole = false;
     }
-    dialog.place = known.unwrap_or(dialog.place).min(rows.len().saturating_sub(1));
-    dialog.marked = rows.into_iter().nth(dialog.place).map(|row| (row.key, row.what));
+    dialog.position = known.unwrap_or(dialog.position).min(rows.len().saturating_sub(1));
+    dialog.marked = rows.into_iter().nth(dialog.position).map(|row| (row.key, row.what));
 }
 
 /// The selected request, if it can be answered here.
-pub fn marked_ask(state: &State) -> Option<(SessionKey, &OpenRequest)> {
+pub fn marked_request(state: &State) -> Option<(SessionKey, &OpenRequest)> {
     let Some(Modal::Attention(InboxDialog { marked: Some((key, what)), .. })) = state.modals.last() else {
         return None;
     };
-    let WaitingFor::Ask(conn, ask) = what else { return None };
-    let asks = &state.sessions.get(key)?.asks;
-    let open = asks.iter().find(|open| open.conn == *conn && open.ask == *ask)?;
+    let WaitingFor::Ask(conn, request_id) = what else { return None };
+    let requests = &state.sessions.get(key)?.requests;
+    let open = requests.iter().find(|open| open.conn == *conn && open.request_id == *request_id)?;
     let is_simple = matches!(open.kind, OpenRequestKind::Permission { .. } | OpenRequestKind::Access(_));
     is_simple.then_some((*key, open))
 }
@@ -69,39 +69,39 @@ pub fn leave_whole(state: &mut State) -> bool {
 pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) -> bool {
     let answers = matches!(action, Action::Choose(_)) || (action == Action::Accept && is_whole(state));
     if answers {
-        if marked_ask(state).is_some() && grace::takes_answers(state, now) {
-            asks::on_options(state, action, now, fx);
+        if marked_request(state).is_some() && grace::takes_answers(state, now) {
+            requests::on_options(state, action, now, fx);
         }
         return true;
     }
     if is_whole(state) {
-        return action == Action::Left && leave_whole(state) || asks::on_options(state, action, now, fx);
+        return action == Action::Left && leave_whole(state) || requests::on_options(state, action, now, fx);
     }
     let count = waiting(state).len();
     let Some(Modal::Attention(dialog)) = state.modals.last_mut() else { return false };
-    let place = match action {
+    let position = match action {
         Action::Accept => {
             go(state, now, fx);
             return true;
         }
         Action::FullScreen | Action::Right | Action::ToggleChoice => {
-            let can = marked_ask(state).is_some();
+            let can = marked_request(state).is_some();
             if let Some(Modal::Attention(dialog)) = state.modals.last_mut() {
                 dialog.is_whole = can;
             }
             return true;
         }
-        Action::Up | Action::PreviousField => moved(dialog.place, -1, count),
-        Action::Down | Action::NextField => moved(dialog.place, 1, count),
-        Action::PageUp => moved(dialog.place, -PAGE_ROWS, count),
-        Action::PageDown => moved(dialog.place, PAGE_ROWS, count),
-        Action::Scroll(lines) => moved(dialog.place, isize::from(lines.signum()), count),
+        Action::Up | Action::PreviousField => moved(dialog.position, -1, count),
+        Action::Down | Action::NextField => moved(dialog.position, 1, count),
+        Action::PageUp => moved(dialog.position, -PAGE_ROWS, count),
+        Action::PageDown => moved(dialog.position, PAGE_ROWS, count),
+        Action::Scroll(lines) => moved(dialog.position, isize::from(lines.signum()), count),
         Action::First => 0,
         Action::Last => count.saturating_sub(1),
-        Action::Mark(place) => moved(usize::from(place), 0, count),
+        Action::Mark(position) => moved(usize::from(position), 0, count),
         _ => return false,
     };
-    dialog.place = place;
+    dialog.position = position;
     dialog.marked = None;
     settle(state);
     true
@@ -117,9 +117,9 @@ fn go(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 
 /// The rows and the selected one, for drawing.
 pub fn rows(state: &State) -> (Vec<Waiting>, usize) {
-    let place = match state.modals.last() {
-        Some(Modal::Attention(dialog)) => dialog.place,
+    let position = match state.modals.last() {
+        Some(Modal::Attention(dialog)) => dialog.position,
         _ => 0,
     };
-    (waiting(state), place)
+    (waiting(state), position)
 }

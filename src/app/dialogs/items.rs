@@ -6,13 +6,13 @@ use crate::app::{
     Choice, ChoiceDialog, ChoiceOutcome, Effect, Item, ItemBody, Modal, Session, State, Transcript,
     ViewCommand,
 };
-use crate::model::{Action, DiffChange, DiffPlace, FileDiff, Fold, Gap, ItemId, Location, Role, Target};
+use crate::model::{Action, DiffChange, DiffPosition, FileDiff, Fold, Gap, ItemId, Location, Role, Target};
 use std::time::Instant;
 
 use super::{open, say};
 
 /// Maximum number of places that are offered.
-const MOST_PLACES: usize = 9;
+const MOST_LOCATIONS: usize = 9;
 
 /// Whether an item is shown completely: the user's choice, otherwise the folding rules.
 pub fn is_item_open(item: &Item, session: &Session, shows_thoughts: bool) -> bool {
@@ -81,8 +81,8 @@ fn select(state: &mut State, step: Step, fx: &mut Vec<Effect>) {
     let only = session.only;
     let seen = |item: &&Item| !item.is_hidden() && only.is_none_or(|only| only.shows(item));
     let marked = session.selected.and_then(|id| session.transcript.index_of(id));
-    let (before, behind) = if let Some(place) = marked {
-        (items.get(..place).unwrap_or_default(), items.get(place + 1..).unwrap_or_default())
+    let (before, behind) = if let Some(position) = marked {
+        (items.get(..position).unwrap_or_default(), items.get(position + 1..).unwrap_or_default())
     } else {
         // Without a selection it starts with the last item on the screen.
         let last = session.reading.and_then(|(_, last)| session.transcript.index_of(last));
@@ -167,26 +167,28 @@ fn inspect(state: &mut State, fx: &mut Vec<Effect>) {
 
 /// Opens the location of a call. If there are several, the user selects one.
 fn open_location(state: &mut State, fx: &mut Vec<Effect>) {
-    let places = state.active_session().map(|session| {
-        let has_places = |item: &Item| !places_of(item).is_empty();
-        marked_or_last(session, has_places).map(places_of).unwrap_or_default()
+    let positions = state.active_session().map(|session| {
+        let has_positions = |item: &Item| !locations_of(item).is_empty();
+        marked_or_last(session, has_positions).map(locations_of).unwrap_or_default()
     });
-    let places = places.unwrap_or_default();
-    match places.as_slice() {
+    let positions = positions.unwrap_or_default();
+    match positions.as_slice() {
         [] => say(state, "Select a tool call with a file first.", fx),
         [only] => open::on_open(state, Target::File(only.clone()), fx),
         _ => {
-            let folder =
-                state.active_session().map(|session| session.place.folder().to_owned()).unwrap_or_default();
-            let label = |place: &Location| {
-                let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
-                let path = place.path.strip_prefix(&folder).unwrap_or(&place.path);
+            let folder = state
+                .active_session()
+                .map(|session| session.workspace.folder().to_owned())
+                .unwrap_or_default();
+            let label = |position: &Location| {
+                let line = position.line.map(|line| format!(":{line}")).unwrap_or_default();
+                let path = position.path.strip_prefix(&folder).unwrap_or(&position.path);
                 format!("{}{line}", path.display())
             };
-            let choices = places
-                .iter()
-                .take(MOST_PLACES)
-                .map(|place| Choice { label: label(place), outcome: ChoiceOutcome::OpenFile(place.clone()) });
+            let choices = positions.iter().take(MOST_LOCATIONS).map(|position| Choice {
+                label: label(position),
+                outcome: ChoiceOutcome::OpenFile(position.clone()),
+            });
             state.modals.push(Modal::Choice(ChoiceDialog {
                 title: "Open which location?".to_owned(),
                 body: Vec::new(),
@@ -206,26 +208,26 @@ fn lines_before(change: &DiffChange) -> u32 {
 }
 
 /// The locations of a call: of its changes, and its reported locations, each file once.
-fn places_of(item: &Item) -> Vec<Location> {
+fn locations_of(item: &Item) -> Vec<Location> {
     let ItemBody::Tool(call) = &item.body else { return Vec::new() };
     let line = |diff: &FileDiff| {
-        let start = match call.place_of(diff)? {
-            DiffPlace::Lines(starts) => starts.iter().flatten().map(|start| start.line).min()?,
-            DiffPlace::Whole => 1,
-            DiffPlace::Gone | DiffPlace::Unreadable => return None,
+        let start = match call.position_of(diff)? {
+            DiffPosition::Lines(starts) => starts.iter().flatten().map(|start| start.line).min()?,
+            DiffPosition::Whole => 1,
+            DiffPosition::Gone | DiffPosition::Unreadable => return None,
         };
         Some(start.saturating_add(lines_before(&diff.change)))
     };
     let of_diffs = call.diffs().map(|diff| Location { path: diff.path.clone(), line: line(diff) });
     let of_input = call.input.path.iter().map(|path| Location { path: path.clone(), line: None });
-    let mut places: Vec<Location> = Vec::new();
-    for place in of_diffs.chain(call.locations.iter().cloned()).chain(of_input) {
-        match places.iter_mut().find(|known| known.path == place.path) {
-            Some(known) => known.line = known.line.or(place.line),
-            None => places.push(place),
+    let mut positions: Vec<Location> = Vec::new();
+    for position in of_diffs.chain(call.locations.iter().cloned()).chain(of_input) {
+        match positions.iter_mut().find(|known| known.path == position.path) {
+            Some(known) => known.line = known.line.or(position.line),
+            None => positions.push(position),
         }
     }
-    places
+    positions
 }
 
 /// Folds everything if anything foldable is open, otherwise opens everything.

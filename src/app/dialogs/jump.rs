@@ -67,7 +67,7 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mu
     let items = session.transcript.items();
     let is_stop = |item: &&Item| is_stop(item, stop);
     let target = if is_forward {
-        let from = start(session, is_forward).map_or(0, |place| place + 1);
+        let from = start(session, is_forward).map_or(0, |position| position + 1);
         items.get(from..).unwrap_or_default().iter().find(is_stop)
     } else {
         let before = start(session, is_forward).unwrap_or(items.len());
@@ -85,8 +85,8 @@ fn jump(state: &mut State, stop: Stop, is_forward: bool, action: Action, fx: &mu
         Stop::Call => "tool call",
         Stop::Failure => "failure",
     };
-    let place = if is_forward { "below" } else { "above" };
-    say(state, format!("No {what} {place}."), fx);
+    let position = if is_forward { "below" } else { "above" };
+    say(state, format!("No {what} {position}."), fx);
 }
 
 /// The item where a jump starts; `None`: after the end, or before the start.
@@ -190,11 +190,11 @@ pub fn show_all(state: &mut State) -> bool {
 
 /// The row at the reader's position: the last one that is not below it.
 fn nearest(rows: &[PickerRow], session: &Session) -> usize {
-    let place = start(session, false).or(start(session, true).filter(|_| session.reading.is_none()));
-    let Some(place) = place else { return rows.len().saturating_sub(1) };
+    let position = start(session, false).or(start(session, true).filter(|_| session.reading.is_none()));
+    let Some(position) = position else { return rows.len().saturating_sub(1) };
     let index = |id: ItemId| session.transcript.index_of(id);
     let is_at_or_above =
-        |row: &PickerRow| matches!(row.value, PickerValue::Item(id) if index(id) <= Some(place));
+        |row: &PickerRow| matches!(row.value, PickerValue::Item(id) if index(id) <= Some(position));
     rows.iter().rposition(is_at_or_above).unwrap_or(0)
 }
 
@@ -211,7 +211,7 @@ fn row(item: &Item, session: &Session) -> Option<PickerRow> {
             });
             ("prompt", text.unwrap_or("(no text)").to_owned())
         }
-        ItemBody::Tool(tool) => (call_word(tool)?, title(tool, session.place.folder()).into_owned()),
+        ItemBody::Tool(tool) => (call_word(tool)?, title(tool, session.workspace.folder()).into_owned()),
         ItemBody::TurnEnd(TurnEnd::Failed { error, .. }) => ("end", error.clone()),
         ItemBody::TurnEnd(TurnEnd::AgentDied { cause, .. }) => ("end", format!("Agent exited: {cause}")),
         ItemBody::TurnEnd(TurnEnd::Stopped { .. }) if is_failure(&item.body) => {

@@ -11,8 +11,8 @@ use crate::app::{Choice, ChoiceDialog, ChoiceOutcome, Effect, Modal, State, Time
 use crate::model::Action;
 
 use super::{
-    asks, changes, composer, first_ask, grace, inbox, jump, obstacle, queue, rewind, say, search, stack,
-    takes_input,
+    changes, composer, first_request, grace, inbox, jump, obstacle, queue, requests, rewind, say, search,
+    stack, takes_input,
 };
 
 /// How long the first of two presses counts.
@@ -45,9 +45,9 @@ pub fn escape(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         operations::cancel_turn(state, state.active, now, fx);
     } else if grace::is_beside_draft(state) && queue::leave_edit(state, fx) {
         // The request stays open.
-    } else if first_ask(state).is_some() {
+    } else if first_request(state).is_some() {
         if is_open_to_keys || grace::is_beside_draft(state) && state.user.may_reject {
-            asks::reject(state, now, fx);
+            requests::reject(state, now, fx);
             state.user.last_reject = Some(now);
         }
     } else if composer::close_completions(state)
@@ -113,11 +113,11 @@ pub fn interrupt(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         cancel_if_running(state, now, fx);
     } else if !state.modals.is_empty() {
         stack::close_top(state, fx);
-    } else if first_ask(state).is_some() {
+    } else if first_request(state).is_some() {
         if is_turn_in_full_run(state) {
             operations::cancel_turn(state, state.active, now, fx);
         } else {
-            asks::reject(state, now, fx);
+            requests::reject(state, now, fx);
         }
     } else if search::close(state)
         || stop_browsing(state)
@@ -157,9 +157,9 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 /// Updates the question when the turn ends or a queued prompt starts another. The dialog stays open, because a
 /// `y` typed at that moment must not go into the composer.
 pub fn settle_question(state: &mut State) {
-    let Some(place) = state.modals.iter().position(is_quit_question) else { return };
+    let Some(position) = state.modals.iter().position(is_quit_question) else { return };
     let (title, body) = quit_words(state);
-    if let Some(Modal::Choice(dialog)) = state.modals.get_mut(place)
+    if let Some(Modal::Choice(dialog)) = state.modals.get_mut(position)
         && dialog.body != body
     {
         title.clone_into(&mut dialog.title);

@@ -51,10 +51,10 @@ fn look_up(
         ..MentionList::default()
     });
     // Files of another machine cannot be listed.
-    if session.place.far.is_none() {
+    if session.workspace.far.is_none() {
         fx.push(Effect::FindFiles(FileQuery {
             session: session.key,
-            folder: session.place.cwd.clone(),
+            folder: session.workspace.cwd.clone(),
             query: query.clone(),
             recent: list.recent.clone(),
         }));
@@ -99,8 +99,8 @@ pub fn completions(state: &State) -> Option<Vec<Completion>> {
     } else {
         // Until the answer is there, the former files are filtered.
         let rows = list.found.iter().map(|file| (file.path.as_str(), ""));
-        let places = fuzzy::rank(&list.query, rows);
-        places.into_iter().filter_map(|place| list.found.get(place)).map(offer).collect()
+        let positions = fuzzy::rank(&list.query, rows);
+        positions.into_iter().filter_map(|position| list.found.get(position)).map(offer).collect()
     };
     if !list.is_argument {
         // Short queries are for files.
@@ -119,7 +119,7 @@ fn others(session: &Session, query: &str) -> Vec<Completion> {
         Completion { name, description, hint: None, kind: CompletionKind::Output }
     };
     let last = session.last_output().map(|known| output(LAST_OUTPUT.to_owned(), &known));
-    let changes = session.git.as_ref().filter(|_| session.place.far.is_none()).map(|_| Completion {
+    let changes = session.git.as_ref().filter(|_| session.workspace.far.is_none()).map(|_| Completion {
         name: CHANGES.to_owned(),
         description: "changes since the last commit".to_owned(),
         hint: None,

@@ -113,7 +113,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
 pub fn fitting(state: &State) -> Vec<Action> {
     let Some(session) = state.active_session() else { return Vec::new() };
     let mut fitting = Vec::new();
-    if state.sessions.values().any(|session| !session.asks.is_empty()) {
+    if state.sessions.values().any(|session| !session.requests.is_empty()) {
         fitting.push(Action::OpenAttention);
     }
     if session.turn.is_running() {

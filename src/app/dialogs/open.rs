@@ -11,17 +11,17 @@ use super::{inspect_url, say};
 /// Opens the target of a link or path.
 pub fn on_open(state: &mut State, target: Target, fx: &mut Vec<Effect>) {
     match target {
-        Target::File(place) => open_file(state, place, fx),
+        Target::File(location) => open_file(state, location, fx),
         Target::Url(url) => ask_for_page(state, url, fx),
     }
 }
 
 /// Resolves a relative path against the session's folder. A remote file is opened only by the editor configured for it:
 /// a local file of the same name is a different one.
-fn open_file(state: &mut State, place: Location, fx: &mut Vec<Effect>) {
+fn open_file(state: &mut State, location: Location, fx: &mut Vec<Effect>) {
     let Some(session) = state.active_session() else { return };
     let editor = state.conn_of(session.key).and_then(|conn| conn.spec.editor.clone());
-    if let (Some(far), None) = (&session.place.far, &editor) {
+    if let (Some(far), None) = (&session.workspace.far, &editor) {
         let text = format!(
             "This file is on {}. Set `editor` in the agent's section of config.toml to open remote files.",
             far.host
@@ -29,8 +29,8 @@ fn open_file(state: &mut State, place: Location, fx: &mut Vec<Effect>) {
         say(state, text, fx);
         return;
     }
-    let place = Location { path: session.place.folder().join(place.path), line: place.line };
-    fx.push(Effect::OpenFile { place, folder: session.place.cwd.clone(), editor });
+    let location = Location { path: session.workspace.folder().join(location.path), line: location.line };
+    fx.push(Effect::OpenFile { location, folder: session.workspace.cwd.clone(), editor });
 }
 
 fn ask_for_page(state: &mut State, url: String, fx: &mut Vec<Effect>) {

@@ -14,8 +14,8 @@ pub fn open_agents(state: &mut State) {
     let last = state.setup.last_agent.as_deref();
     let is_last =
         |row: &PickerRow| matches!(&row.value, PickerValue::Id(name) if Some(name.as_str()) == last);
-    if let Some(place) = picker.rows.iter().position(is_last) {
-        picker.selected = place;
+    if let Some(position) = picker.rows.iter().position(is_last) {
+        picker.selected = position;
     }
     if let Some(last) = operations::last_session(state) {
         picker.rows.insert(0, offered_row(last));

@@ -22,7 +22,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     let Some(Modal::Picker(picker)) = state.modals.last_mut() else { return false };
     let count = picker.matches.len();
     let last = count.saturating_sub(1);
-    let place = match action {
+    let position = match action {
         Action::Accept => {
             pick(state, now, fx);
             return true;
@@ -59,11 +59,11 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::Scroll(lines) => moved(picker.selected, isize::from(lines), count),
         Action::First => 0,
         Action::Last => last,
-        Action::Mark(place) => moved(usize::from(place), 0, count),
+        Action::Mark(position) => moved(usize::from(position), 0, count),
         _ => return stack::scroll_body(action, fx),
     };
-    if picker.selected != place {
-        picker.selected = place;
+    if picker.selected != position {
+        picker.selected = position;
         picker::preview(picker, &state.setup, fx);
     }
     true
@@ -109,7 +109,7 @@ fn pick(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
             | PickerKind::Only
             | PickerKind::Setting
             | PickerKind::Binding
-            | PickerKind::Place,
+            | PickerKind::Location,
             PickerValue::Id(_),
         ) => {}
         (PickerKind::TabAgent(folder), PickerValue::Id(name)) => {
@@ -170,7 +170,7 @@ fn pick_agent(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>)
     let Some(choice) = state.setup.agents.iter().find(|choice| choice.spec.name == name) else { return };
     let spec = choice.spec.clone();
     let Some(session) = state.active_session() else { return };
-    let folder = session.place.cwd.clone();
+    let folder = session.workspace.cwd.clone();
     fx.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
     state.setup.last_agent = Some(spec.name.clone());
     operations::start_agent(state, state.active, spec, now, fx);

@@ -113,7 +113,7 @@ pub fn take_url(
     if is_known {
         operations::change_provider(state, conn, request, fx);
     } else {
-        ask_header(state, conn, request);
+        request_header(state, conn, request);
     }
     Ok(())
 }
@@ -142,11 +142,11 @@ pub fn take_header(
         target.headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
     state.modals.pop();
-    ask_header(state, conn, request);
+    request_header(state, conn, request);
     Ok(())
 }
 
-fn ask_header(state: &mut State, conn: ConnId, request: ProviderRequest) {
+fn request_header(state: &mut State, conn: ConnId, request: ProviderRequest) {
     let count = request.target.as_ref().map_or(0, |target| target.headers.len());
     let help = if count == 0 {
         "HTTP header, for example Authorization: Bearer … Leave empty to continue."

@@ -34,23 +34,23 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
         Action::Scroll(lines) => *selected = moved(*selected, isize::from(lines), count),
         Action::First => *selected = 0,
         Action::Last => *selected = count.saturating_sub(1),
-        Action::Mark(place) => *selected = moved(usize::from(place), 0, count),
-        Action::Choose(place) => *selected = moved(usize::from(place.saturating_sub(1)), 0, count),
+        Action::Mark(position) => *selected = moved(usize::from(position), 0, count),
+        Action::Choose(position) => *selected = moved(usize::from(position.saturating_sub(1)), 0, count),
         Action::MoveUp => shift(state, -1),
         Action::MoveDown => shift(state, 1),
         Action::Remove => {
-            let place = *selected;
-            remove(state, place);
+            let position = *selected;
+            remove(state, position);
         }
         Action::Edit | Action::Accept => {
-            let place = *selected;
-            edit(state, place, fx);
+            let position = *selected;
+            edit(state, position, fx);
         }
         Action::SendNow | Action::Steer => {
-            let place = *selected;
+            let position = *selected;
             match obstacle(state, action) {
                 Some(why) => say(state, why, fx),
-                None => send(state, action, place, now, fx),
+                None => send(state, action, position, now, fx),
             }
         }
         _ => return false,
@@ -59,10 +59,10 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 }
 
 /// Opens a queued prompt in the composer. It stays in the queue, and is not sent meanwhile.
-pub fn edit(state: &mut State, place: usize, fx: &mut Vec<Effect>) {
+pub fn edit(state: &mut State, position: usize, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
-    let Some(text) = session.queue.get(place).cloned() else { return };
-    if session.steered_prompt() == Some(place) {
+    let Some(text) = session.queue.get(position).cloned() else { return };
+    if session.steered_prompt() == Some(position) {
         return;
     }
     let draft = if let Some(former) = session.prompts.take_edit() {
@@ -73,8 +73,8 @@ pub fn edit(state: &mut State, place: usize, fx: &mut Vec<Effect>) {
         operations::remember(session, &draft, fx);
         draft
     };
-    session.prompts.unqueued(session.queue.len() - place);
-    session.prompts.edit(QueueEdit { place, text: text.clone(), draft });
+    session.prompts.unqueued(session.queue.len() - position);
+    session.prompts.edit(QueueEdit { position, text: text.clone(), draft });
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
     draft::set_draft(state, text, fx);
 }
@@ -84,11 +84,11 @@ pub fn edit(state: &mut State, place: usize, fx: &mut Vec<Effect>) {
 pub fn edit_other(state: &mut State, by: isize, fx: &mut Vec<Effect>) -> bool {
     let Some(session) = state.active_session() else { return false };
     let is_unchanged = session.prompts.editing().is_some_and(|edit| edit.text == session.draft);
-    let place = session.edited_prompt().and_then(|place| place.checked_add_signed(by));
-    let Some(place) = place.filter(|place| is_unchanged && *place < session.queue.len()) else {
+    let position = session.edited_prompt().and_then(|position| position.checked_add_signed(by));
+    let Some(position) = position.filter(|position| is_unchanged && *position < session.queue.len()) else {
         return false;
     };
-    edit(state, place, fx);
+    edit(state, position, fx);
     true
 }
 
@@ -96,20 +96,20 @@ pub fn edit_other(state: &mut State, by: isize, fx: &mut Vec<Effect>) -> bool {
 /// was edited and is still queued.
 pub fn finish_edit(state: &mut State, fx: &mut Vec<Effect>) -> Option<usize> {
     let session = state.sessions.get_mut(&state.active)?;
-    let place = session.edited_prompt();
+    let position = session.edited_prompt();
     let edit = session.prompts.take_edit()?;
     let text = std::mem::replace(&mut session.draft, edit.draft);
-    let place = place.filter(|place| {
+    let position = position.filter(|position| {
         if text.trim().is_empty() {
-            session.unqueue(*place);
+            session.unqueue(*position);
             return false;
         }
-        if let Some(queued) = session.queue.get_mut(*place) {
+        if let Some(queued) = session.queue.get_mut(*position) {
             queued.clone_from(&text);
         }
         true
     });
-    let is_kept = place.is_some() || text.trim().is_empty();
+    let is_kept = position.is_some() || text.trim().is_empty();
     if !is_kept {
         // It was removed from the queue meanwhile.
         session.queue.push_back(text.clone());
@@ -122,7 +122,7 @@ pub fn finish_edit(state: &mut State, fx: &mut Vec<Effect>) -> Option<usize> {
     }
     let last = session.queue.len().checked_sub(1);
     draft::restore(state, fx);
-    if is_kept { place } else { last }
+    if is_kept { position } else { last }
 }
 
 /// Ends the edit of a queued prompt without a change. Returns whether one was edited.
@@ -138,20 +138,20 @@ pub fn leave_edit(state: &mut State, fx: &mut Vec<Effect>) -> bool {
 }
 
 /// Sends a queued prompt next, or into the running turn.
-pub fn send(state: &mut State, action: Action, place: usize, now: Instant, fx: &mut Vec<Effect>) {
+pub fn send(state: &mut State, action: Action, position: usize, now: Instant, fx: &mut Vec<Effect>) {
     state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));
     let key = state.active;
     if action == Action::Steer {
-        operations::steer(state, key, place, fx);
+        operations::steer(state, key, position, fx);
     } else {
-        operations::send_now(state, key, place, now, fx);
+        operations::send_now(state, key, position, now, fx);
     }
     fx.push(Effect::View(ViewCommand::ScrollEnd));
 }
 
-fn remove(state: &mut State, place: usize) {
+fn remove(state: &mut State, position: usize) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
-    session.unqueue(place);
+    session.unqueue(position);
     let count = session.queue.len();
     if count == 0 {
         state.modals.retain(|modal| !matches!(modal, Modal::Queue { .. }));

@@ -105,8 +105,8 @@ pub fn go_back(
 fn prompt_of(session: &Session, id: ItemId) -> Option<String> {
     let ItemBody::Message(message) = &session.transcript.get(id)?.body else { return None };
     let label = |text: &str| Attachment::of_text(text).label();
-    let texts = message.parts.iter().enumerate().filter_map(|(place, part)| match part {
-        MessagePart::Text(text) => Some(message.with_labels(place, text, label)),
+    let texts = message.parts.iter().enumerate().filter_map(|(position, part)| match part {
+        MessagePart::Text(text) => Some(message.with_labels(position, text, label)),
         MessagePart::Block(_) => None,
     });
     let all = texts.collect::<Vec<_>>().join("\n");
@@ -114,8 +114,8 @@ fn prompt_of(session: &Session, id: ItemId) -> Option<String> {
 }
 
 fn has_prompt_before(session: &Session, id: ItemId) -> bool {
-    let place = session.transcript.index_of(id).unwrap_or(0);
-    let before = session.transcript.items().get(..place).unwrap_or_default();
+    let position = session.transcript.index_of(id).unwrap_or(0);
+    let before = session.transcript.items().get(..position).unwrap_or_default();
     session.pages.book.earlier.is_some() || before.iter().any(jump::is_prompt)
 }
 
@@ -130,7 +130,7 @@ fn shortened(prompt: &str) -> String {
 /// What the user should know about files: those that are known to have changed since the prompt.
 fn files_words(state: &State, key: SessionKey, id: ItemId) -> String {
     let files = changes::changed_since(state, key, id);
-    let folder = state.sessions.get(&key).map(|session| session.place.folder().to_owned());
+    let folder = state.sessions.get(&key).map(|session| session.workspace.folder().to_owned());
     let name = |path: &std::path::PathBuf| {
         let short = folder.as_ref().and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path);
         short.display().to_string()

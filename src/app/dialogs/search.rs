@@ -211,9 +211,9 @@ fn is_covered(session: &Session, hit: Hit, shows_thoughts: bool) -> bool {
         return !items::is_item_open(item, session, shows_thoughts);
     }
     let Some(pattern) = session.search.as_ref().and_then(|search| search.pattern()) else { return false };
-    let place = hits(pattern, item, session).into_iter().nth(hit.nth);
+    let position = hits(pattern, item, session).into_iter().nth(hit.nth);
     let is_head =
-        place.is_some_and(|(part, _)| texts(item, session).get(part).is_some_and(|text| text.is_head));
+        position.is_some_and(|(part, _)| texts(item, session).get(part).is_some_and(|text| text.is_head));
     // Reads and searches can share one line that does not name all of them.
     let may_share =
         matches!(&item.body, ItemBody::Tool(tool) if matches!(tool.kind, ToolKind::Read | ToolKind::Search));

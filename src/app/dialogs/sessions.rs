@@ -103,21 +103,21 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
 /// Moves the selection.
 fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return false };
-    let (place, count) = match &dialog.text {
+    let (position, count) = match &dialog.text {
         Some(text) => (text.selected, text.hits.len()),
         None => (dialog.selected, dialog.matches.len()),
     };
     let last = count.saturating_sub(1);
     let new = match action {
-        Action::Up | Action::PreviousField => place.checked_sub(1).unwrap_or(last),
-        Action::Down | Action::NextField if place >= last => 0,
-        Action::Down | Action::NextField => place + 1,
-        Action::PageUp => moved(place, -PAGE_ROWS, count),
-        Action::PageDown => moved(place, PAGE_ROWS, count),
-        Action::Scroll(lines) => moved(place, isize::from(lines), count),
+        Action::Up | Action::PreviousField => position.checked_sub(1).unwrap_or(last),
+        Action::Down | Action::NextField if position >= last => 0,
+        Action::Down | Action::NextField => position + 1,
+        Action::PageUp => moved(position, -PAGE_ROWS, count),
+        Action::PageDown => moved(position, PAGE_ROWS, count),
+        Action::Scroll(lines) => moved(position, isize::from(lines), count),
         Action::First => 0,
         Action::Last => last,
-        Action::Mark(place) => moved(usize::from(place), 0, count),
+        Action::Mark(position) => moved(usize::from(position), 0, count),
         _ => return stack::scroll_body(action, fx),
     };
     if let Some(text) = &mut dialog.text {
@@ -126,7 +126,7 @@ fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
         dialog.selected = new;
         dialog.is_chosen = true;
     }
-    if new != place {
+    if new != position {
         preview(state, fx);
     }
     true
@@ -179,17 +179,17 @@ fn preview(state: &mut State, fx: &mut Vec<Effect>) {
 
 /// Updates the preview after rows were added, because the selection may have changed.
 pub fn settle(state: &mut State, fx: &mut Vec<Effect>) {
-    ask_status(state, fx);
+    request_status(state, fx);
     preview(state, fx);
 }
 
 /// Asks the agent whether it has the selected session in memory, unless that was done.
-fn ask_status(state: &mut State, fx: &mut Vec<Effect>) {
+fn request_status(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(Modal::Sessions(dialog)) = state.modals.last() else { return };
     let row = dialog.marked().filter(|row| row.open.is_none() && dialog.text.is_none());
     let unasked = row.and_then(|row| row.listed.as_ref()).filter(|info| info.is_live.is_none());
     if let Some(id) = unasked.map(|info| info.id.clone()) {
-        operations::ask_status(state, id, fx);
+        operations::request_status(state, id, fx);
     }
 }
 
@@ -243,7 +243,7 @@ fn close_marked(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 /// Closes a session; asks first if work would be interrupted or lost.
 pub fn close(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let is_harmless = state.sessions.get(&key).is_some_and(|session| {
-        let is_busy = session.turn.is_running() || !session.asks.is_empty();
+        let is_busy = session.turn.is_running() || !session.requests.is_empty();
         let is_kept = state.setup.keeps_sessions || session.transcript.items().is_empty();
         let is_written = session.draft.trim().is_empty() && session.queue.is_empty();
         !is_busy && is_kept && is_written && session.parent.is_none()
@@ -400,7 +400,7 @@ pub fn export_shown(state: &mut State, fx: &mut Vec<Effect>) {
 }
 
 fn ask_export(state: &mut State, uid: &str, name: &str) {
-    let folder = state.active_session().map(|session| session.place.cwd.clone()).unwrap_or_default();
+    let folder = state.active_session().map(|session| session.workspace.cwd.clone()).unwrap_or_default();
     let choice = |label: &str, form| Choice {
         label: label.to_owned(),
         outcome: ChoiceOutcome::Export(uid.to_owned(), form),

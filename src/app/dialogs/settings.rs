@@ -193,7 +193,7 @@ fn open_file(state: &mut State, line: Option<usize>, fx: &mut Vec<Effect>) {
     let path = state.setup.config_file.clone();
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
     let line = line.and_then(|line| u32::try_from(line).ok());
-    fx.push(Effect::OpenFile { place: Location { path, line }, folder, editor: None });
+    fx.push(Effect::OpenFile { location: Location { path, line }, folder, editor: None });
 }
 
 fn binding_of<'a>(state: &'a State, id: &str) -> Option<&'a BindingRow> {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::app::State;
 
-use super::{asks, grace, inbox, leave};
+use super::{grace, inbox, leave, requests};
 
 /// Handles the arrival of a key or click, with or without an effect.
 pub fn on_input(state: &mut State, now: Instant) {
@@ -16,8 +16,8 @@ pub fn on_input(state: &mut State, now: Instant) {
 /// `app::update` after every event.
 pub fn settle(state: &mut State, now: Instant) {
     inbox::settle(state);
-    asks::on_ask_shown(state, now);
-    asks::follow_call(state, now);
+    requests::on_request_shown(state, now);
+    requests::follow_call(state, now);
     leave::settle_question(state);
     grace::stamp(state, now);
 }

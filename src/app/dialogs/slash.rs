@@ -45,17 +45,17 @@ pub fn completions(state: &State, session: &Session, typed: &str) -> Vec<Complet
         detail: if offer.kind == CompletionKind::Agent { offer.about } else { "" },
         synonyms: "",
     });
-    let mut places = fuzzy::rank_texts(typed, texts);
-    let is_exact = |place: &usize| all.get(*place).is_some_and(|offer| offer.name == typed);
-    places.sort_by_key(|place| !is_exact(place));
+    let mut positions = fuzzy::rank_texts(typed, texts);
+    let is_exact = |position: &usize| all.get(*position).is_some_and(|offer| offer.name == typed);
+    positions.sort_by_key(|position| !is_exact(position));
     let mut of_agent = 0;
-    places.retain(|place| {
-        let is_of_agent = all.get(*place).is_some_and(|offer| offer.kind == CompletionKind::Agent);
+    positions.retain(|position| {
+        let is_of_agent = all.get(*position).is_some_and(|offer| offer.kind == CompletionKind::Agent);
         of_agent += usize::from(is_of_agent);
         !is_of_agent || of_agent <= MOST_OF_AGENT
     });
     let mut found: Vec<Completion> =
-        places.into_iter().filter_map(|place| all.get(place)).map(Offer::completion).collect();
+        positions.into_iter().filter_map(|position| all.get(position)).map(Offer::completion).collect();
     if let Some(review) = review(session, typed) {
         // Second, so that it is visible but Enter does not open it by accident.
         found.insert(found.len().min(1), review);

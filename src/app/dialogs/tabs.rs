@@ -34,7 +34,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 None => say(state, "No previous tab.", fx),
             }
         }
-        Action::ShowTab(place) => show_at(state, place, now, fx),
+        Action::ShowTab(position) => show_at(state, position, now, fx),
         _ => return false,
     }
     true
@@ -47,17 +47,17 @@ fn keys(state: &State) -> Vec<SessionKey> {
 fn step(state: &mut State, by: isize, now: Instant, fx: &mut Vec<Effect>) {
     let keys = keys(state);
     let front = tab::front(state);
-    let place = keys.iter().position(|key| *key == front).unwrap_or(0);
+    let position = keys.iter().position(|key| *key == front).unwrap_or(0);
     let count = isize::try_from(keys.len()).unwrap_or(1).max(1);
-    let next = isize::try_from(place).unwrap_or(0).saturating_add(by).rem_euclid(count);
+    let next = isize::try_from(position).unwrap_or(0).saturating_add(by).rem_euclid(count);
     if let Some(key) = usize::try_from(next).ok().and_then(|next| keys.get(next)) {
         operations::activate(state, *key, now, fx);
     }
 }
 
-fn show_at(state: &mut State, place: u8, now: Instant, fx: &mut Vec<Effect>) {
+fn show_at(state: &mut State, position: u8, now: Instant, fx: &mut Vec<Effect>) {
     let keys = keys(state);
-    if let Some(key) = usize::from(place).checked_sub(1).and_then(|place| keys.get(place)) {
+    if let Some(key) = usize::from(position).checked_sub(1).and_then(|position| keys.get(position)) {
         operations::activate(state, *key, now, fx);
         return;
     }
@@ -70,7 +70,7 @@ fn show_at(state: &mut State, place: u8, now: Instant, fx: &mut Vec<Effect>) {
 
 fn front_folder(state: &State) -> PathBuf {
     let front = state.sessions.get(&tab::front(state));
-    front.map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
+    front.map_or_else(|| state.setup.folder.clone(), |session| session.workspace.cwd.clone())
 }
 
 /// Opens the agent picker for a new tab in this folder; its last row opens the folder picker.
@@ -117,8 +117,8 @@ fn open_folders(state: &mut State, fx: &mut Vec<Effect>) {
 fn push_folders(state: &mut State, filter: LineInput, note: Option<String>) {
     let mut known: Vec<PathBuf> = Vec::new();
     for session in tab::tabs(state) {
-        if !known.contains(&session.place.cwd) {
-            known.push(session.place.cwd.clone());
+        if !known.contains(&session.workspace.cwd) {
+            known.push(session.workspace.cwd.clone());
         }
     }
     let rows = known.iter().map(|folder| folder_row(folder, "Open tabs")).collect();

@@ -29,7 +29,7 @@ pub fn ask(state: &mut State, key: SessionKey, templates: Vec<UnreviewedTemplate
     if templates.is_empty() || tab::has_choice(state, is_it) {
         return;
     }
-    let folder = state.sessions.get(&key).map(|session| session.place.cwd.clone()).unwrap_or_default();
+    let folder = state.sessions.get(&key).map(|session| session.workspace.cwd.clone()).unwrap_or_default();
     let mut body = vec![
         "A template is sent to the agent as your prompt when you call it. Review the text first:".to_owned(),
     ];

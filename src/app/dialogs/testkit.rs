@@ -8,9 +8,10 @@ use crate::app::{
     Picker, RequestClass, Session, SessionPhase, Setup, State, ThemeInfo, ToolCall, Turn, ViewCommand,
 };
 use crate::model::{
-    Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, AskId, AskReason, ConnId,
+    Access, Action, AgentCapabilities, AgentCommand, AgentInfo, AgentSpec, AskReason, ConnId,
     ElicitationMode, ElicitationRequest, FieldKind, FileJob, FileOp, FormField, Grant, ItemId, LineEdit,
-    PaletteCommand, PermissionKind, PermissionOption, PermissionRequest, Response, SessionId, ToolCallPatch,
+    PaletteCommand, PermissionKind, PermissionOption, PermissionRequest, RequestId, Response, SessionId,
+    ToolCallPatch,
 };
 
 use super::{on_action, on_draft, on_input, on_line, serve, settle, takes_input};
@@ -128,8 +129,13 @@ impl Rig {
             OpenRequestKind::Access(_) => RequestClass::File(self.state.active),
         };
         let conn = self.state.conns.get_mut(&CONN).expect("the connection is there");
-        conn.open_asks.insert(AskId(number), class);
-        self.session().asks.push_back(OpenRequest { conn: CONN, ask: AskId(number), kind, since });
+        conn.open_requests.insert(RequestId(number), class);
+        self.session().requests.push_back(OpenRequest {
+            conn: CONN,
+            request_id: RequestId(number),
+            kind,
+            since,
+        });
         settle(&mut self.state, since);
     }
 
@@ -137,7 +143,7 @@ impl Rig {
         self.ask(number, permission(kinds));
     }
 
-    pub fn ask_form(&mut self, fields: Vec<FormField>) {
+    pub fn request_form(&mut self, fields: Vec<FormField>) {
         let mode = ElicitationMode::Form { title: None, description: None, fields };
         self.ask(1, elicitation(mode));
     }
@@ -167,8 +173,8 @@ impl Rig {
         matches!(self.session().turn, Turn::Cancelling { .. })
     }
 
-    pub fn open_asks(&mut self) -> Vec<u64> {
-        self.session().asks.iter().map(|open| open.ask.0).collect()
+    pub fn open_requests(&mut self) -> Vec<u64> {
+        self.session().requests.iter().map(|open| open.request_id.0).collect()
     }
 }
 
@@ -191,8 +197,8 @@ pub fn agent(name: &str, source: &str) -> AgentChoice {
 }
 
 pub fn permission(kinds: &[PermissionKind]) -> OpenRequestKind {
-    let option = |(place, kind): (usize, &PermissionKind)| PermissionOption {
-        id: format!("option-{place}"),
+    let option = |(position, kind): (usize, &PermissionKind)| PermissionOption {
+        id: format!("option-{position}"),
         name: format!("{kind:?}"),
         kind: *kind,
     };
@@ -204,10 +210,10 @@ pub fn permission(kinds: &[PermissionKind]) -> OpenRequestKind {
     OpenRequestKind::Permission { request, tool: ItemId(0) }
 }
 
-pub fn outside_file(ask: u64) -> OpenRequestKind {
+pub fn outside_file(request_id: u64) -> OpenRequestKind {
     let job = FileJob {
         conn: CONN,
-        ask: AskId(ask),
+        request_id: RequestId(request_id),
         path: PathBuf::from("/etc/hosts"),
         roots: vec![PathBuf::from("/home/u/shop")],
         policy: std::sync::Arc::default(),
@@ -255,7 +261,7 @@ pub fn text_kind(default: Option<&str>) -> FieldKind {
 /// The responses that were sent.
 pub fn answers(fx: &[Effect]) -> Vec<(u64, Response)> {
     let answer = |effect: &Effect| match effect {
-        Effect::Send(CONN, AgentCommand::Respond(ask, answer)) => Some((ask.0, answer.clone())),
+        Effect::Send(CONN, AgentCommand::Respond(request_id, answer)) => Some((request_id.0, answer.clone())),
         _ => None,
     };
     fx.iter().filter_map(answer).collect()

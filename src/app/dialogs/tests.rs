@@ -1,6 +1,5 @@
 //! Tests of actions in dialogs and on the main screen.
 
-mod asks;
 mod changes;
 mod composer;
 mod copy;
@@ -12,6 +11,7 @@ mod leave;
 mod lists;
 mod open;
 mod pickers;
+mod requests;
 mod rewind;
 mod search;
 mod sessions;

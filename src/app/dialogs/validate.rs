@@ -38,7 +38,7 @@ pub fn check(state: &FieldState) -> Result<Option<FieldValue>, String> {
         }
         FieldKind::Choice { choices, .. } => {
             let chosen = state.checked.iter().position(|is_chosen| *is_chosen);
-            match chosen.and_then(|place| choices.get(place)) {
+            match chosen.and_then(|position| choices.get(position)) {
                 Some(choice) => Ok(Some(FieldValue::Text(choice.value.clone()))),
                 None if is_required => Err("Select one.".to_owned()),
                 None => Ok(None),

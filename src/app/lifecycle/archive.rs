@@ -100,7 +100,7 @@ pub fn start_reading(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
 /// Continues a session in another folder.
 pub fn go_on_in(state: &mut State, key: SessionKey, folder: PathBuf, now: Instant, fx: &mut Vec<Effect>) {
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.place.cwd.clone_from(&folder);
+        session.workspace.cwd.clone_from(&folder);
         fx.push(Effect::ReadGit { session: key, folder });
         start_reading(state, key, now, fx);
     }
@@ -215,7 +215,7 @@ fn on_dialog_news(state: &mut State, news: StoreNews, now: Instant) {
                         dialog.preview.as_mut().filter(|preview| preview.uid == uid)
                     && let Ok(kept) = &kept
                 {
-                    let mut shown = Session { folds, ..Session::new(key, kept.head.place.clone()) };
+                    let mut shown = Session { folds, ..Session::new(key, kept.head.workspace.clone()) };
                     restore::restore(&mut shown, (**kept).clone(), now);
                     *session = Some(Box::new(shown));
                 }
@@ -300,7 +300,7 @@ fn add(
             session.draft.clear();
             session.queue.clear();
         }
-        fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
+        fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
     }
     tabs::activate(state, key, now, fx);
     history::init_history(state, key, fx);
@@ -331,10 +331,10 @@ pub(in crate::app) fn reopen_tabs(
 ) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for OtherTab { kept, is_before } in tabs {
-        let key = state.add_session_in(kept.head.place.cwd.clone());
+        let key = state.add_session_in(kept.head.workspace.cwd.clone());
         if let Some(session) = state.sessions.get_mut(&key) {
             restore::restore(session, *kept, now);
-            fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
+            fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
         }
         history::init_history(state, key, fx);
         start_known(state, key, now, fx);
@@ -402,7 +402,7 @@ pub(in crate::app) fn drop_unused(state: &mut State, former: SessionKey, now: In
             && lookup::is_fresh(session)
             && session.draft.trim().is_empty()
             && session.queue.is_empty()
-            && session.asks.is_empty()
+            && session.requests.is_empty()
             && session.recorder.kept_as().is_none()
     });
     if is_unused {
@@ -429,7 +429,7 @@ fn on_taken(
     };
     let is_whole_end = reading.later.is_none() && kept.end_seq == reading.end_seq;
     session.read_only = None;
-    let (title, folder) = (session.title.clone(), session.place.cwd.clone());
+    let (title, folder) = (session.title.clone(), session.workspace.cwd.clone());
     let draft = std::mem::take(&mut session.draft);
     let queue = std::mem::take(&mut session.queue);
     if is_whole_end {
@@ -441,12 +441,12 @@ fn on_taken(
     } else {
         // Another parlor has continued it meanwhile, or another part of it is shown.
         drop(session.transcript.take());
-        session.forget_places();
+        session.forget_positions();
         session.turn_count = 0;
         restore::restore(session, kept, now);
     }
     session.title = title.or(session.title.take());
-    session.place.cwd = folder;
+    session.workspace.cwd = folder;
     // Text typed while it was read-only takes precedence.
     if !draft.is_empty() {
         session.draft = draft;
@@ -462,7 +462,7 @@ pub(in crate::app) fn offer_folders(
     offers: &[FolderOffer],
     now: Instant,
 ) {
-    let Some(missing) = state.sessions.get(&key).map(|session| session.place.cwd.clone()) else { return };
+    let Some(missing) = state.sessions.get(&key).map(|session| session.workspace.cwd.clone()) else { return };
     let label = |offer: &FolderOffer| {
         let why = match offer.why {
             FolderReason::Moved => "same folder, moved or renamed",

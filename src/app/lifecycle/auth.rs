@@ -248,7 +248,7 @@ pub fn cancel_sign_in(state: &mut State, conn: ConnId, fx: &mut Vec<Effect>) {
 
 fn folder_of(state: &State, conn: ConnId) -> Option<std::path::PathBuf> {
     let key = lookup::sessions_of(state, conn, false).first().copied()?;
-    state.sessions.get(&key).map(|session| session.place.folder().to_owned())
+    state.sessions.get(&key).map(|session| session.workspace.folder().to_owned())
 }
 
 fn with_env(mut spec: AgentSpec, vars: Vec<(String, String)>) -> AgentSpec {

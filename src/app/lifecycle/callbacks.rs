@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, AgentRequest, AllowedBy, AskId, AskedFile, Callbacks, CommandAccess,
-    ConnId, ExitInfo, Facts, FileJob, FileOp, Response, RpcError, ServedFile, SessionId, SessionKey,
-    TerminalCommand, TerminalId, TerminalJob, Verdict, decide, shell_line,
+    Access, AccessOutcome, AccessRecord, AgentRequest, AllowedBy, AskedFile, Callbacks, CommandAccess,
+    ConnId, ExitInfo, Facts, FileJob, FileOp, RequestId, Response, RpcError, ServedFile, SessionId,
+    SessionKey, TerminalCommand, TerminalId, TerminalJob, Verdict, decide, shell_line,
 };
 
 mod question;
@@ -20,7 +20,7 @@ mod question;
 use question::question;
 pub(in crate::app) use question::{note_refused, on_answered};
 
-use super::{asks, policy, shell};
+use super::{policy, requests, shell};
 use crate::app::session::{access, record, terminals};
 use crate::app::{AccessWork, Effect, RequestClass, Starting, State, TerminalView};
 
@@ -31,10 +31,10 @@ const MOST_RUNNING: usize = 32;
 const MOST_TERMINALS: usize = 256;
 
 /// A file or terminal request, already in `open_asks`.
-pub(in crate::app) fn on_ask(
+pub(in crate::app) fn on_request(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     request: AgentRequest,
     now: Instant,
     fx: &mut Vec<Effect>,
@@ -42,42 +42,42 @@ pub(in crate::app) fn on_ask(
     let offered = state.conns.get(&conn).map(|conn| conn.spec.callbacks).unwrap_or_default();
     if let Some(method) = missing_offer(&request, offered) {
         let error = RpcError::new(RpcError::METHOD_NOT_FOUND, format!("{method} is not offered"));
-        asks::answer(state, conn, ask, Response::Error(error), fx);
+        requests::answer(state, conn, request_id, Response::Error(error), fx);
         return;
     }
     match request {
         AgentRequest::ReadFile { session, path, line, limit } => {
             let op = FileOp::Read { line, limit };
-            on_file(state, conn, ask, session.as_ref(), &path, op, fx);
+            on_file(state, conn, request_id, session.as_ref(), &path, op, fx);
         }
         AgentRequest::WriteFile { session, path, content } => {
-            on_file(state, conn, ask, session.as_ref(), &path, FileOp::Write { content }, fx);
+            on_file(state, conn, request_id, session.as_ref(), &path, FileOp::Write { content }, fx);
         }
         AgentRequest::TerminalCreate { session, command } => {
-            on_create(state, conn, ask, session.as_ref(), command, now, fx);
+            on_create(state, conn, request_id, session.as_ref(), command, now, fx);
         }
         AgentRequest::TerminalOutput(id) => {
             if is_live(state, conn, &id) {
-                fx.push(Effect::Terminal(TerminalJob::Output { conn, ask, terminal: id }));
+                fx.push(Effect::Terminal(TerminalJob::Output { conn, request_id, terminal: id }));
             } else {
-                answer_unknown(state, conn, ask, &id, fx);
+                answer_unknown(state, conn, request_id, &id, fx);
             }
         }
-        AgentRequest::TerminalWait(id) => on_wait(state, conn, ask, id, fx),
+        AgentRequest::TerminalWait(id) => on_wait(state, conn, request_id, id, fx),
         AgentRequest::TerminalKill(id) => {
             if is_live(state, conn, &id) {
                 fx.push(Effect::Terminal(TerminalJob::Kill(id)));
-                asks::answer(state, conn, ask, Response::Done, fx);
+                requests::answer(state, conn, request_id, Response::Done, fx);
             } else {
-                answer_unknown(state, conn, ask, &id, fx);
+                answer_unknown(state, conn, request_id, &id, fx);
             }
         }
-        AgentRequest::TerminalRelease(id) => on_release(state, conn, ask, &id, now, fx),
+        AgentRequest::TerminalRelease(id) => on_release(state, conn, request_id, &id, now, fx),
         AgentRequest::Permission(_) => {
-            asks::answer(state, conn, ask, Response::PermissionCancelled, fx);
+            requests::answer(state, conn, request_id, Response::PermissionCancelled, fx);
         }
         AgentRequest::Elicitation(_) => {
-            asks::answer(state, conn, ask, Response::ElicitationCancelled, fx);
+            requests::answer(state, conn, request_id, Response::ElicitationCancelled, fx);
         }
     }
 }
@@ -103,29 +103,35 @@ fn missing_offer(request: &AgentRequest, offered: Callbacks) -> Option<&'static 
 fn on_file(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     session: Option<&SessionId>,
     path: &Path,
     op: FileOp,
     fx: &mut Vec<Effect>,
 ) {
-    let key = asks::route(state, conn, session);
+    let key = requests::route(state, conn, session);
     let Some(session) = key.and_then(|key| state.sessions.get(&key)) else {
-        answer_no_session(state, conn, ask, fx);
+        answer_no_session(state, conn, request_id, fx);
         return;
     };
     let roots = policy::roots(session);
-    let (key, path) = (session.key, session.place.folder().join(path));
+    let (key, path) = (session.key, session.workspace.folder().join(path));
     let policy = Arc::new(policy::of(state, conn, key));
     let Some(open) = state.conns.get_mut(&conn) else {
         return;
     };
-    open.open_asks.insert(ask, RequestClass::File(key));
+    open.open_requests.insert(request_id, RequestClass::File(key));
     let missing_reads_empty = open.capabilities().missing_file_reads_empty;
-    let job = FileJob { conn, ask, path, roots, policy, allowed: None, missing_reads_empty, op };
+    let job = FileJob { conn, request_id, path, roots, policy, allowed: None, missing_reads_empty, op };
     if !open.files.add(job, fx) {
         let words = "too many open file requests; wait for the responses";
-        asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+        requests::answer(
+            state,
+            conn,
+            request_id,
+            Response::Error(RpcError::new(RpcError::INTERNAL, words)),
+            fx,
+        );
     }
 }
 
@@ -137,11 +143,11 @@ pub(in crate::app) fn on_file_asks(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let (conn, ask) = (job.conn, job.ask);
+    let (conn, request_id) = (job.conn, job.request_id);
     if let Some(open) = state.conns.get_mut(&conn) {
         open.files.served(fx);
     }
-    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask));
+    let class = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id));
     let Some(RequestClass::File(key)) = class.cloned() else {
         return;
     };
@@ -154,43 +160,55 @@ pub(in crate::app) fn on_file_asks(
         return;
     }
     let open = question(state, conn, AccessWork::File(job), access, why, change, now);
-    asks::on_access(state, (conn, ask), key, open, now, fx);
+    requests::on_access(state, (conn, request_id), key, open, now, fx);
 }
 
 /// Passes an allowed job to the service again.
 fn add_file(state: &mut State, job: FileJob, fx: &mut Vec<Effect>) {
-    let (conn, ask) = (job.conn, job.ask);
+    let (conn, request_id) = (job.conn, job.request_id);
     let was_added = state.conns.get_mut(&conn).is_some_and(|open| open.files.add(job, fx));
     if !was_added {
         let words = "too many open file requests; wait for the responses";
-        asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+        requests::answer(
+            state,
+            conn,
+            request_id,
+            Response::Error(RpcError::new(RpcError::INTERNAL, words)),
+            fx,
+        );
     }
 }
 
 fn on_create(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     session: Option<&SessionId>,
     mut command: TerminalCommand,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let key = asks::route(state, conn, session);
+    let key = requests::route(state, conn, session);
     let Some(session) = key.and_then(|key| state.sessions.get(&key)) else {
-        answer_no_session(state, conn, ask, fx);
+        answer_no_session(state, conn, request_id, fx);
         return;
     };
     if let Some(words) = too_many_terminals(state, conn) {
-        asks::answer(state, conn, ask, Response::Error(RpcError::new(RpcError::INTERNAL, words)), fx);
+        requests::answer(
+            state,
+            conn,
+            request_id,
+            Response::Error(RpcError::new(RpcError::INTERNAL, words)),
+            fx,
+        );
         return;
     }
-    let folder = session.place.folder();
+    let folder = session.workspace.folder();
     let cwd: PathBuf = command.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd));
     let is_inside = policy::is_inside(session, &cwd);
     command.cwd = Some(cwd);
     let key = session.key;
-    judge(state, (conn, ask), key, command, is_inside, now, fx);
+    judge(state, (conn, request_id), key, command, is_inside, now, fx);
 }
 
 /// Why an agent gets no more terminals, if a limit is reached.
@@ -202,7 +220,7 @@ fn too_many_terminals(state: &State, conn: ConnId) -> Option<String> {
     };
     let running = open.terminals.iter().filter(is_running).count();
     let waiting =
-        open.open_asks.values().filter(|class| matches!(class, RequestClass::TerminalCreate(_))).count();
+        open.open_requests.values().filter(|class| matches!(class, RequestClass::TerminalCreate(_))).count();
     if running + waiting > MOST_RUNNING {
         return Some(format!(
             "limit of {MOST_RUNNING} running commands reached; wait for one to exit, or \
@@ -216,7 +234,7 @@ fn too_many_terminals(state: &State, conn: ConnId) -> Option<String> {
 /// Runs a command, or asks the user.
 fn judge(
     state: &mut State,
-    (conn, ask): (ConnId, AskId),
+    (conn, request_id): (ConnId, RequestId),
     key: SessionKey,
     command: TerminalCommand,
     is_inside: bool,
@@ -231,19 +249,19 @@ fn judge(
     let facts = Facts { is_inside: is_inside || shows_folder, protection: None, is_covered };
     let why = match decide(&policy::of(state, conn, key), &access, &facts) {
         Verdict::Allow(by) => {
-            if let Some((place, _)) = covering.filter(|_| by == AllowedBy::ApprovedCall) {
-                policy::use_approval(state, key, place);
+            if let Some((position, _)) = covering.filter(|_| by == AllowedBy::ApprovedCall) {
+                policy::use_approval(state, key, position);
             }
             // An approved command runs where it was shown. If a link leads out, it is checked again as outside.
-            start(state, (conn, ask), key, command, by, is_inside, fx);
+            start(state, (conn, request_id), key, command, by, is_inside, fx);
             return;
         }
         Verdict::Ask(why) => why,
         Verdict::Refuse(by) => {
-            asks::answer(
+            requests::answer(
                 state,
                 conn,
-                ask,
+                request_id,
                 Response::Error(RpcError::new(RpcError::INTERNAL, by.words())),
                 fx,
             );
@@ -251,7 +269,7 @@ fn judge(
         }
     };
     let open = question(state, conn, AccessWork::Run(key, command), access, why, None, now);
-    asks::on_access(state, (conn, ask), key, open, now, fx);
+    requests::on_access(state, (conn, request_id), key, open, now, fx);
 }
 
 fn access_of(command: &TerminalCommand) -> CommandAccess {
@@ -265,7 +283,7 @@ fn access_of(command: &TerminalCommand) -> CommandAccess {
 /// Starts an allowed command; `is_bound`: only within the session's folders.
 fn start(
     state: &mut State,
-    (conn, ask): (ConnId, AskId),
+    (conn, request_id): (ConnId, RequestId),
     key: SessionKey,
     command: TerminalCommand,
     by: AllowedBy,
@@ -273,47 +291,55 @@ fn start(
     fx: &mut Vec<Effect>,
 ) {
     let roots = state.sessions.get(&key).map(policy::roots).unwrap_or_default();
-    let Some(open) = state.conns.get_mut(&conn).filter(|conn| conn.open_asks.contains_key(&ask)) else {
+    let Some(open) = state.conns.get_mut(&conn).filter(|conn| conn.open_requests.contains_key(&request_id))
+    else {
         return;
     };
     let starting = Starting { command: access_of(&command), by };
-    open.open_asks.insert(ask, RequestClass::TerminalCreate(Box::new(Some(starting))));
+    open.open_requests.insert(request_id, RequestClass::TerminalCreate(Box::new(Some(starting))));
     let within = is_bound.then_some(roots);
     let has_input = state.setup.policy.command_input;
-    fx.push(Effect::Terminal(TerminalJob::Create { conn, ask, session: key, command, within, has_input }));
+    fx.push(Effect::Terminal(TerminalJob::Create {
+        conn,
+        request_id,
+        session: key,
+        command,
+        within,
+        has_input,
+    }));
 }
 
 /// The working directory of an allowed command is a link that leads out of the session's folders.
 pub(in crate::app) fn on_terminal_outside(
     state: &mut State,
-    (conn, ask): (ConnId, AskId),
+    (conn, request_id): (ConnId, RequestId),
     key: SessionKey,
     command: TerminalCommand,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    if state.conns.get(&conn).is_some_and(|conn| conn.open_asks.contains_key(&ask)) {
-        judge(state, (conn, ask), key, command, false, now, fx);
+    if state.conns.get(&conn).is_some_and(|conn| conn.open_requests.contains_key(&request_id)) {
+        judge(state, (conn, request_id), key, command, false, now, fx);
     }
 }
 
-fn on_wait(state: &mut State, conn: ConnId, ask: AskId, id: TerminalId, fx: &mut Vec<Effect>) {
+fn on_wait(state: &mut State, conn: ConnId, request_id: RequestId, id: TerminalId, fx: &mut Vec<Effect>) {
     let open = state.conns.get(&conn);
     if let Some(exit) = open.and_then(|conn| conn.terminal_exits.get(&id)).cloned() {
-        asks::answer(state, conn, ask, Response::TerminalExit(exit), fx);
+        requests::answer(state, conn, request_id, Response::TerminalExit(exit), fx);
         return;
     }
     let key = open.and_then(|conn| conn.terminals.get(&id)).copied();
     let Some(session) = key.and_then(|key| state.sessions.get_mut(&key)) else {
-        answer_unknown(state, conn, ask, &id, fx);
+        answer_unknown(state, conn, request_id, &id, fx);
         return;
     };
     match session.terminals.get(&id).map(|view| view.exit.clone()) {
         Some(Some(exit)) => {
-            asks::answer(state, conn, ask, Response::TerminalExit(exit), fx);
+            requests::answer(state, conn, request_id, Response::TerminalExit(exit), fx);
         }
-        Some(None) => session.terminal_waits.push((conn, ask, id)),
-        None => answer_unknown(state, conn, ask, &id, fx),
+        Some(None) => session.terminal_waits.push((conn, request_id, id)),
+        None => answer_unknown(state, conn, request_id, &id, fx),
     }
 }
 
@@ -321,20 +347,20 @@ fn on_wait(state: &mut State, conn: ConnId, ask: AskId, id: TerminalId, fx: &mut
 fn on_release(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     id: &TerminalId,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let Some(key) = state.conns.get_mut(&conn).and_then(|conn| conn.terminals.remove(id)) else {
-        answer_unknown(state, conn, ask, id, fx);
+        answer_unknown(state, conn, request_id, id, fx);
         return;
     };
     if let Some(open) = state.conns.get_mut(&conn) {
         open.terminal_exits.remove(id);
     }
     fx.push(Effect::Terminal(TerminalJob::Release(id.clone())));
-    asks::answer(state, conn, ask, Response::Done, fx);
+    requests::answer(state, conn, request_id, Response::Done, fx);
     let killed = ExitInfo { code: None, signal: Some("SIGKILL".to_owned()) };
     end_terminal(state, key, id, &killed, now, fx);
 }
@@ -355,8 +381,8 @@ fn end_terminal(
     let (ended, waiting): (Vec<_>, Vec<_>) =
         std::mem::take(&mut session.terminal_waits).into_iter().partition(|(_, _, of)| of == id);
     session.terminal_waits = waiting;
-    for (conn, ask, _) in ended {
-        asks::answer(state, conn, ask, Response::TerminalExit(exit.clone()), fx);
+    for (conn, request_id, _) in ended {
+        requests::answer(state, conn, request_id, Response::TerminalExit(exit.clone()), fx);
     }
 }
 
@@ -364,26 +390,32 @@ fn is_live(state: &State, conn: ConnId, id: &TerminalId) -> bool {
     state.conns.get(&conn).is_some_and(|conn| conn.terminals.contains_key(id))
 }
 
-fn answer_unknown(state: &mut State, conn: ConnId, ask: AskId, id: &TerminalId, fx: &mut Vec<Effect>) {
+fn answer_unknown(
+    state: &mut State,
+    conn: ConnId,
+    request_id: RequestId,
+    id: &TerminalId,
+    fx: &mut Vec<Effect>,
+) {
     let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("unknown or released terminal {id}"));
-    asks::answer(state, conn, ask, Response::Error(error), fx);
+    requests::answer(state, conn, request_id, Response::Error(error), fx);
 }
 
-fn answer_no_session(state: &mut State, conn: ConnId, ask: AskId, fx: &mut Vec<Effect>) {
+fn answer_no_session(state: &mut State, conn: ConnId, request_id: RequestId, fx: &mut Vec<Effect>) {
     let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, "no session for this request");
-    asks::answer(state, conn, ask, Response::Error(error), fx);
+    requests::answer(state, conn, request_id, Response::Error(error), fx);
 }
 
 /// A file request was served.
 pub(in crate::app) fn on_file_done(
     state: &mut State,
-    (conn, ask): (ConnId, AskId),
+    (conn, request_id): (ConnId, RequestId),
     result: Result<Option<String>, RpcError>,
     served: Option<ServedFile>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned();
+    let class = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id)).cloned();
     if let Some(open) = state.conns.get_mut(&conn) {
         open.files.served(fx);
     }
@@ -401,7 +433,7 @@ pub(in crate::app) fn on_file_done(
         Ok(None) => Response::Done,
         Err(error) => Response::Error(error),
     };
-    asks::answer(state, conn, ask, reply, fx);
+    requests::answer(state, conn, request_id, reply, fx);
 }
 
 /// A command was started, or failed to start. If the request was closed meanwhile, the command is released.
@@ -409,14 +441,14 @@ pub(in crate::app) fn on_file_done(
 pub(in crate::app) fn on_terminal_started(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     key: SessionKey,
     command: String,
     result: Result<TerminalId, RpcError>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let class = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned();
+    let class = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id)).cloned();
     let starting = match class {
         Some(RequestClass::TerminalCreate(starting)) => *starting,
         _ => None,
@@ -429,13 +461,13 @@ pub(in crate::app) fn on_terminal_started(
             if let Some((session, record)) = state.sessions.get_mut(&key).zip(record) {
                 access::add(session, AccessRecord { error: Some(error.message.clone()), ..record }, now);
             }
-            asks::answer(state, conn, ask, Response::Error(error), fx);
+            requests::answer(state, conn, request_id, Response::Error(error), fx);
             return;
         }
     };
     let (Some(record), true) = (record, state.sessions.contains_key(&key)) else {
         fx.push(Effect::Terminal(TerminalJob::Release(id)));
-        answer_no_session(state, conn, ask, fx);
+        answer_no_session(state, conn, request_id, fx);
         return;
     };
     if let Some(open) = state.conns.get_mut(&conn) {
@@ -447,7 +479,7 @@ pub(in crate::app) fn on_terminal_started(
         session.terminals.insert(id.clone(), view);
         access::add(session, AccessRecord { terminal: Some(id.clone()), ..record }, now);
     }
-    asks::answer(state, conn, ask, Response::TerminalCreated(id), fx);
+    requests::answer(state, conn, request_id, Response::TerminalCreated(id), fx);
 }
 
 /// A command run by parlor wrote output.
@@ -486,7 +518,7 @@ pub(in crate::app) fn on_terminal_ended(
 pub(in crate::app) fn on_terminal_read(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     result: Result<(String, bool, Option<ExitInfo>), RpcError>,
     fx: &mut Vec<Effect>,
 ) {
@@ -494,7 +526,7 @@ pub(in crate::app) fn on_terminal_read(
         Ok((output, is_truncated, exit)) => Response::TerminalOutput { output, is_truncated, exit },
         Err(error) => Response::Error(error),
     };
-    asks::answer(state, conn, ask, reply, fx);
+    requests::answer(state, conn, request_id, reply, fx);
 }
 
 fn owner(state: &State, id: &TerminalId) -> Option<SessionKey> {

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::model::{Call, CallError, ConnId, Purpose, Reply, SessionId, SessionKey, TerminalJob};
 
-use super::{asks, call, conn, shell, tabs, turn};
+use super::{call, conn, requests, shell, tabs, turn};
 use crate::app::recording::recorder;
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{ConnPhase, Effect, State};
@@ -32,7 +32,7 @@ pub fn close_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut 
     turn::abandon(state, key, now, fx);
     let agent = state.sessions.get(&key).and_then(|session| session.conn);
     for member in &family {
-        asks::clear_session(state, *member, now, fx);
+        requests::clear_session(state, *member, now, fx);
         if let Some(agent) = agent {
             release_commands(state, agent, *member, fx);
         }

@@ -9,11 +9,11 @@ use crate::app::UiRequest;
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, FarPlace, SessionKey,
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, ExitInfo, RemoteFolder, SessionKey,
     Severity, TerminalJob,
 };
 
-use super::{archive, asks, call, open, ssh_sign_in, tabs, turn, unstable, unsupported};
+use super::{archive, call, open, requests, ssh_sign_in, tabs, turn, unstable, unsupported};
 use crate::app::session::terminals;
 use crate::app::state::{lookup, tab, texts};
 use crate::app::{
@@ -68,7 +68,7 @@ pub(in crate::app) fn join_or_connect(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let folder = state.sessions.get(&key).map(|session| session.place.cwd.clone()).unwrap_or_default();
+    let folder = state.sessions.get(&key).map(|session| session.workspace.cwd.clone()).unwrap_or_default();
     let Some(shared) = tab::to_share(state, &spec, &folder, Some(key)) else {
         connect(state, &[key], spec, Duration::ZERO, Vec::new(), now, fx);
         return;
@@ -89,11 +89,11 @@ pub(in crate::app) fn take_conn(session: &mut Session, conn: ConnId) {
 /// Lets a session wait for its connection. A session from a list has no transcript yet.
 fn begin_with(session: &mut Session, conn: ConnId, spec: &AgentSpec, now: Instant) {
     take_conn(session, conn);
-    let here = spec.far_place(&session.place.cwd);
+    let here = spec.remote_folder(&session.workspace.cwd);
     // A session listed by the agent keeps the reported folder.
-    let is_there = |far: &FarPlace| here.as_ref().is_some_and(|here| here.host == far.host);
-    session.place.far = session.place.far.take().filter(is_there).or(here);
-    session.git = session.git.take().filter(|_| session.place.far.is_none());
+    let is_there = |far: &RemoteFolder| here.as_ref().is_some_and(|here| here.host == far.host);
+    session.workspace.far = session.workspace.far.take().filter(is_there).or(here);
+    session.git = session.git.take().filter(|_| session.workspace.far.is_none());
     session.phase = SessionPhase::Starting { since: now };
     session.settings.begin_connecting();
     session.resume.begin_connecting(session.id.is_some() || session.turn_count > 0);
@@ -155,7 +155,7 @@ fn connect(
         return;
     }
     let Some(cwd) =
-        keys.first().and_then(|key| state.sessions.get(key)).map(|session| session.place.cwd.clone())
+        keys.first().and_then(|key| state.sessions.get(key)).map(|session| session.workspace.cwd.clone())
     else {
         return;
     };
@@ -199,7 +199,7 @@ pub(in crate::app) fn retire(
     for key in lookup::sessions_of(state, conn, false) {
         turn::abandon(state, key, now, fx);
     }
-    asks::answer_all(state, conn, fx);
+    requests::answer_all(state, conn, fx);
     for key in lookup::sessions_of(state, conn, true) {
         let is_child = state.sessions.get(&key).is_some_and(|session| session.parent.is_some());
         if is_child {
@@ -245,7 +245,7 @@ pub(in crate::app) fn on_ready(
     let is_first = open_conn.crashes.is_empty() && !agent.is_empty();
     let keys = lookup::sessions_of(state, conn, false);
     if let Some(session) = keys.first().and_then(|key| state.sessions.get(key)).filter(|_| is_first) {
-        fx.push(Effect::SaveAgentChoice { folder: session.place.cwd.clone(), agent });
+        fx.push(Effect::SaveAgentChoice { folder: session.workspace.cwd.clone(), agent });
     }
     if let (Some(id), Some(session)) = (hint, keys.first().and_then(|key| state.sessions.get_mut(key)))
         && session.id.is_none()
@@ -306,7 +306,7 @@ pub(in crate::app) fn on_closed(
     }
     let before = std::mem::replace(&mut closing.phase, ConnPhase::Closed(reason.clone()));
     closing.open_calls.clear();
-    closing.open_asks.clear();
+    closing.open_requests.clear();
     closing.early = crate::app::Early::default();
     let spec = closing.spec.clone();
     let mut crashes = std::mem::take(&mut closing.crashes);
@@ -314,7 +314,7 @@ pub(in crate::app) fn on_closed(
     let noise = std::mem::take(&mut closing.noise);
     end_terminals(state, conn, now, fx);
     for session in state.sessions.values_mut() {
-        session.asks.retain(|ask| ask.conn != conn);
+        session.requests.retain(|request_id| request_id.conn != conn);
         session.terminal_waits.retain(|(of, _, _)| *of != conn);
     }
     tabs::close_dialogs_of(state, conn);

@@ -114,16 +114,17 @@ fn open_from_list(
 /// The question before a session opens in folders reported by the agent; `None` if it works only in a folder that the
 /// user already has a session in.
 fn question_of_folders(state: &State, root: SessionKey, info: &SessionInfo, now: Instant) -> Option<Modal> {
-    let place = &state.sessions.get(&root)?.place;
+    let workspace = &state.sessions.get(&root)?.workspace;
     let is_known = !info.cwd.is_absolute()
-        || if place.far.is_some() {
-            place.folder() == info.cwd
+        || if workspace.far.is_some() {
+            workspace.folder() == info.cwd
         } else {
-            info.cwd == state.setup.folder || tab::tabs(state).any(|tab| tab.place.cwd == info.cwd)
+            info.cwd == state.setup.folder || tab::tabs(state).any(|tab| tab.workspace.cwd == info.cwd)
         };
     let new: Vec<&PathBuf> = {
-        let is_new = |folder: &&PathBuf| !place.additional_directories.iter().any(|root| **root == ***folder);
-        info.additional_directories.iter().filter(|_| place.far.is_none()).filter(is_new).collect()
+        let is_new =
+            |folder: &&PathBuf| !workspace.additional_directories.iter().any(|root| **root == ***folder);
+        info.additional_directories.iter().filter(|_| workspace.far.is_none()).filter(is_new).collect()
     };
     if is_known && new.is_empty() {
         return None;
@@ -166,17 +167,17 @@ pub(in crate::app) fn take_listed(session: &mut Session, info: SessionInfo, with
     session.is_archived = info.is_archived;
     session.resume.begin_listed();
     // ACP v1 session-setup: a loaded session needs all its folders again.
-    if with_folders && session.place.far.is_none() {
+    if with_folders && session.workspace.far.is_none() {
         for folder in info.additional_directories {
             let root = UserRoot::given(folder);
-            if !session.place.additional_directories.contains(&root) {
-                session.place.additional_directories.push(root);
+            if !session.workspace.additional_directories.contains(&root) {
+                session.workspace.additional_directories.push(root);
             }
         }
     }
-    match &mut session.place.far {
+    match &mut session.workspace.far {
         _ if !info.cwd.is_absolute() => {}
         Some(far) => far.folder = info.cwd,
-        None => session.place.cwd = info.cwd,
+        None => session.workspace.cwd = info.cwd,
     }
 }

@@ -103,10 +103,10 @@ fn begin_beside(
     let agent = agent_name(state, from);
     let key = state.add_session();
     let Some(source) = state.sessions.get(&from) else { return };
-    let (place, name) = (source.place.clone(), session_title(source));
+    let (workspace, name) = (source.workspace.clone(), session_title(source));
     if let Some(session) = state.sessions.get_mut(&key) {
-        fx.push(Effect::ReadGit { session: key, folder: place.cwd.clone() });
-        session.place = place;
+        fx.push(Effect::ReadGit { session: key, folder: workspace.cwd.clone() });
+        session.workspace = workspace;
         session.settings.set_chosen(chosen);
         let detail = text.as_ref().map(|text| {
             format!(
@@ -239,7 +239,7 @@ fn write_document(session: &Session, items: &[Item], agent: &str, max_bytes: usi
     let head = format!(
         "# Conversation so far\n\nThe user worked with {agent} in {}. You have not seen this \
             conversation. Tool output is omitted; read files again before you rely on them.\n\n",
-        session.place.cwd.display()
+        session.workspace.cwd.display()
     );
     let room = max_bytes.saturating_sub(head.len() + 200);
     let most_piece = room / MESSAGE_PART;

@@ -70,7 +70,7 @@ pub(in crate::app) fn on_quiet(state: &mut State, key: SessionKey, now: Instant,
         return;
     };
     let quiet = now.saturating_duration_since(last_news);
-    if !session.asks.is_empty() {
+    if !session.requests.is_empty() {
         // The agent waits for the user.
         fx.push(Effect::Timer(TimerId::TurnQuiet(key), QUIET_LIMIT));
     } else if quiet >= QUIET_LIMIT {

@@ -23,7 +23,7 @@ const MOST_PAGES: usize = 500;
 /// Requests the agent's sessions; the dialog is filled with the response.
 pub fn list_sessions(state: &mut State, _now: Instant, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, state.active);
-    let folder = state.sessions.get(&root).map(|session| session.place.folder().to_owned());
+    let folder = state.sessions.get(&root).map(|session| session.workspace.folder().to_owned());
     let conn = state.conn_of(root).filter(|conn| conn.phase == ConnPhase::Ready).map(|conn| conn.id);
     let Some(conn) = conn.and_then(|conn| state.conns.get_mut(&conn)) else {
         call::flash(state, crate::app::state::texts::NOT_READY, fx);
@@ -85,7 +85,7 @@ pub(in crate::app) fn on_list(
 }
 
 /// Asks the agent whether it has a listed session in memory, if supported; one request at a time.
-pub fn ask_status(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
+pub fn request_status(state: &mut State, id: SessionId, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, state.active);
     let is_asking =
         |conn: &Conn| conn.open_calls.values().any(|tag| matches!(tag.purpose, Purpose::SessionStatus(_)));

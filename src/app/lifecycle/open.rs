@@ -15,7 +15,7 @@ use crate::model::{
 
 use super::chosen::ReportedSettings;
 use super::{
-    asks, auth, call, chosen, close, conn, handover, history, servers, tabs, titles, turn, unstable,
+    auth, call, chosen, close, conn, handover, history, requests, servers, tabs, titles, turn, unstable,
     unsupported, updates,
 };
 use crate::app::recording::recorder;
@@ -57,14 +57,14 @@ pub fn start_over(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec
         return;
     }
     let title = session_title(former);
-    let fresh = state.add_session_in(former.place.cwd.clone());
+    let fresh = state.add_session_in(former.workspace.cwd.clone());
     let Some(former) = state.sessions.get_mut(&key) else { return };
-    let (place, rank, folds) = (former.place.clone(), former.rank, former.folds);
+    let (workspace, rank, folds) = (former.workspace.clone(), former.rank, former.folds);
     let (history, git) = (former.history.clone(), former.git.clone());
     let (draft, queue) = (std::mem::take(&mut former.draft), std::mem::take(&mut former.queue));
     let chosen = former.settings.chosen().to_vec();
     if let Some(session) = state.sessions.get_mut(&fresh) {
-        (session.place, session.rank, session.folds) = (place, rank, folds);
+        (session.workspace, session.rank, session.folds) = (workspace, rank, folds);
         (session.history, session.git) = (history, git);
         session.prompts.send_when_ready(!queue.is_empty());
         (session.draft, session.queue) = (draft, queue);
@@ -98,7 +98,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
         return;
     };
     let turns = at.map_or(source.turn_count, |at| at.clamp(1, source.turn_count.max(1)));
-    let place = source.place.clone();
+    let workspace = source.workspace.clone();
     let mut copy = crate::app::Session {
         transcript: source.transcript.up_to_turn(turns),
         turn_count: turns,
@@ -107,14 +107,14 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
         commands: source.commands.clone(),
         git: source.git.clone(),
         folds: source.folds,
-        ..crate::app::Session::new(key, place.clone())
+        ..crate::app::Session::new(key, workspace.clone())
     };
     copy.resume = ResumeState::copy_of(key);
     copy.start.add_conn(conn);
     copy.pages.limit_bytes = source.pages.limit_bytes;
     paging::on_copied(&mut copy, source);
     let source_title = session_title(source);
-    let forked = add_beside(state, conn, place.cwd.clone(), now, fx);
+    let forked = add_beside(state, conn, workspace.cwd.clone(), now, fx);
     state.sessions.insert(
         forked,
         crate::app::Session {
@@ -130,7 +130,7 @@ pub fn fork_session(state: &mut State, key: SessionKey, at: Option<u32>, now: In
     if let Some(copy) = state.sessions.get_mut(&forked) {
         record::say(copy, format!("Forked from: {source_title}"), None);
     }
-    call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, place, turns), fx);
+    call::call(state, conn, Purpose::ForkSession(forked), Call::ForkSession(id, workspace, turns), fx);
 }
 
 /// Adds a session with an open connection, and activates it.
@@ -145,10 +145,10 @@ pub(in crate::app) fn add_beside(
     tabs::activate(state, key, now, fx);
     let spec = state.conns.get(&conn).map(|conn| &conn.spec);
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.place.far = spec.and_then(|spec| spec.far_place(&session.place.cwd));
+        session.workspace.far = spec.and_then(|spec| spec.remote_folder(&session.workspace.cwd));
         conn::take_conn(session, conn);
         session.phase = SessionPhase::Starting { since: now };
-        fx.push(Effect::ReadGit { session: key, folder: session.place.cwd.clone() });
+        fx.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
     }
     key
 }
@@ -219,7 +219,7 @@ fn unarchive(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
 
 fn create(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     call_open(state, key, false, now, fx, |session| {
-        Some((Purpose::NewSession(key), Call::NewSession(session.place.clone())))
+        Some((Purpose::NewSession(key), Call::NewSession(session.workspace.clone())))
     });
 }
 
@@ -230,7 +230,7 @@ fn resume(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>
     }
     call_open(state, key, false, now, fx, |session| {
         let id = session.id.clone()?;
-        Some((Purpose::ResumeSession(key), Call::ResumeSession(id, session.place.clone())))
+        Some((Purpose::ResumeSession(key), Call::ResumeSession(id, session.workspace.clone())))
     });
 }
 
@@ -241,7 +241,7 @@ fn load(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) 
     }
     call_open(state, key, true, now, fx, |session| {
         let id = session.id.clone()?;
-        Some((Purpose::LoadSession(key), Call::LoadSession(id, session.place.clone())))
+        Some((Purpose::LoadSession(key), Call::LoadSession(id, session.workspace.clone())))
     });
 }
 
@@ -340,7 +340,7 @@ pub(in crate::app) fn drop_replay(state: &mut State, key: SessionKey) {
         let Former { transcript, book } = *former;
         session.turn_count = transcript.items().last().map_or(0, |item| item.turn);
         session.transcript.restore(transcript);
-        session.forget_places();
+        session.forget_positions();
         session.pages.book = book;
         record::release(session, false);
     }
@@ -435,7 +435,7 @@ fn finish(
     }
     session.phase = SessionPhase::Ready;
     settings::agree(session);
-    let folder = session.place.cwd.clone();
+    let folder = session.workspace.cwd.clone();
     if let Some(id) = session.id.clone() {
         updates::replay_early(state, conn, key, &id, now, fx);
     }
@@ -499,7 +499,7 @@ fn on_open_failed(
 
 /// Removes a copy that failed; text typed in it is moved to the source session.
 fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &mut Vec<Effect>) {
-    asks::clear_session(state, key, now, fx);
+    requests::clear_session(state, key, now, fx);
     let cause = format!("Fork failed: {text}");
     let Some(copy) = state.sessions.remove(&key) else {
         return;

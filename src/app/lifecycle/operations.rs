@@ -4,7 +4,6 @@
 //! shows a message in the status line. Each is implemented in its own module and re-exported here.
 
 pub use super::archive::{continue_last, go_on_in, list_kept, open_kept, start_reading};
-pub use super::asks::{answer_ask, answer_elicitation, answer_first_ask};
 pub(in crate::app) use super::auth::report_refusal;
 pub use super::auth::{cancel_sign_in, run_login, running_sign_in, sign_in, sign_out, variables_refused};
 pub use super::choices::{set_mode, set_model, set_option};
@@ -12,13 +11,14 @@ pub use super::close::{close_session, delete_session, show_session};
 pub use super::conn::{force_stop, quit, restart_agent, start_agent};
 pub use super::from_list::{open_listed, open_session};
 pub use super::handover::{agent_of, hand_over, hand_over_before, tell_agent};
-pub use super::listing::{ask_status, list_sessions};
+pub use super::listing::{list_sessions, request_status};
 pub use super::new_tab::open_tab;
 pub use super::open::{fork_session, new_session, start_over};
 pub use super::policy::revoke;
 pub use super::project::answer_project;
 pub use super::prompt::remember;
 pub use super::providers::change as change_provider;
+pub use super::requests::{answer_elicitation, answer_first_request, answer_request};
 pub use super::servers::answer_servers;
 pub use super::shell::{
     obstacle as shell_obstacle, run as run_command, stop as stop_command, toggle_typing, type_in,

@@ -36,7 +36,7 @@ pub(in crate::app) fn of(state: &State, conn: ConnId, key: SessionKey) -> Policy
     if let Some(root) = state.sessions.get(&lookup::root_of(state, key)) {
         let own = root.permissions.grants().iter().filter(|(of, _)| *of == agent);
         grants.extend(own.map(|(_, grant)| (grant.clone(), GrantScope::Session)));
-        let is_its = |stored: &&StoredGrant| stored.agent == agent && stored.folder == root.place.cwd;
+        let is_its = |stored: &&StoredGrant| stored.agent == agent && stored.folder == root.workspace.cwd;
         let stored = state.grants.iter().filter(is_its);
         grants.extend(stored.map(|stored| (stored.grant.clone(), GrantScope::Folder)));
     }
@@ -51,7 +51,7 @@ pub(in crate::app) fn of(state: &State, conn: ConnId, key: SessionKey) -> Policy
 
 /// The folders that the user gave for a session.
 pub(in crate::app) fn roots(session: &Session) -> Vec<PathBuf> {
-    session.place.roots()
+    session.workspace.roots()
 }
 
 /// Whether a folder is lexically inside of the session's roots.
@@ -65,7 +65,7 @@ pub(in crate::app) fn is_inside(session: &Session, folder: &Path) -> bool {
 pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec<(PathBuf, Protection)> {
     let (home, own_folders) = (state.setup.home.clone(), state.setup.own_folders.clone());
     let policy = Policy { home, own_folders, ..Policy::default() };
-    let folder = session.place.folder();
+    let folder = session.workspace.folder();
     let reported = call.reported_diffs().map(|diff| plain(&folder.join(&diff.path)));
     let is_change = matches!(call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
     let named = if is_change { access::named_paths(folder, call) } else { Vec::new() };
@@ -93,7 +93,7 @@ pub(in crate::app) fn note_approval(
     is_always: bool,
 ) {
     let Some(session) = state.sessions.get(&key) else { return };
-    let folder = session.place.folder();
+    let folder = session.workspace.folder();
     let approval = Approval {
         conn,
         turn: session.turn_count,
@@ -123,20 +123,20 @@ pub(in crate::app) fn covering(
         return None;
     }
     let mut approvals = session.permissions.approvals().iter().enumerate();
-    let (place, approval) = approvals.find(|(_, approval)| {
+    let (position, approval) = approvals.find(|(_, approval)| {
         approval.conn == conn
             && (approval.is_always || approval.turn == session.turn_count)
             && approval.cwd == plain(&command.cwd)
             && approval.lines.contains(&command.line)
     })?;
-    Some((place, approval.shows_cwd))
+    Some((position, approval.shows_cwd))
 }
 
 /// An approval was used: unless it is permanent, it covers no other command.
-pub(in crate::app) fn use_approval(state: &mut State, key: SessionKey, place: usize) {
+pub(in crate::app) fn use_approval(state: &mut State, key: SessionKey, position: usize) {
     let root = lookup::root_of(state, key);
     if let Some(session) = state.sessions.get_mut(&root) {
-        session.permissions.use_up(place);
+        session.permissions.use_up(position);
     }
 }
 
@@ -148,7 +148,7 @@ pub(in crate::app) fn covers_write(state: &State, conn: ConnId, key: SessionKey,
         return false;
     };
     let Some(diff) = &change.diff else { return false };
-    let folder = session.place.folder();
+    let folder = session.workspace.folder();
     let is_ordinary = asked.facts.protection.is_none_or(|why| why == Protection::WideRoot);
     session.permissions.approvals().iter().any(|approval| {
         approval.conn == conn
@@ -210,7 +210,7 @@ pub(in crate::app) fn add_grant(
     match scope {
         GrantScope::Session => session.permissions.grant(agent, grant),
         GrantScope::Folder => {
-            let stored = StoredGrant { agent, folder: session.place.cwd.clone(), grant };
+            let stored = StoredGrant { agent, folder: session.workspace.cwd.clone(), grant };
             if !state.grants.contains(&stored) {
                 state.grants.push(stored.clone());
             }

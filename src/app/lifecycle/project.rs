@@ -34,7 +34,7 @@ pub fn answer_project(state: &mut State, answer: TrustAnswer, now: Instant, fx: 
     let Some(request) = state.project.take() else { return };
     let ProjectRequest { question, session, held } = *request;
     let ProjectQuestion { file, theme, agent: chosen, templates, answer_file, .. } = *question;
-    let keep = |allows| Effect::KeepTrust { place: answer_file, allows, about: file };
+    let keep = |allows| Effect::KeepTrust { location: answer_file, allows, about: file };
     let mut agent = None;
     match answer {
         TrustAnswer::Use => {

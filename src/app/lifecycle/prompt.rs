@@ -29,12 +29,12 @@ pub(super) fn prepare(
     let can = state.conn_of(key).map(Conn::capabilities).unwrap_or_default();
     let Some(session) = state.sessions.get_mut(&key) else { return Err(preparing) };
     let outputs = shell::outputs(session, &preparing.text);
-    let place = &session.place;
+    let workspace = &session.workspace;
     fx.push(Effect::PreparePrompt(PromptJob {
         session: key,
         text: preparing.text.clone(),
-        folder: place.far.is_none().then(|| place.cwd.clone()),
-        roots: place.roots(),
+        folder: workspace.far.is_none().then(|| workspace.cwd.clone()),
+        roots: workspace.roots(),
         template,
         takes: PromptTakes {
             images: can.prompt_image,
@@ -72,5 +72,5 @@ pub fn remember(session: &mut Session, text: &str, fx: &mut Vec<Effect>) {
             session.history.remove(0);
         }
     }
-    fx.push(Effect::SavePrompt { folder: session.place.cwd.clone(), text: text.to_owned() });
+    fx.push(Effect::SavePrompt { folder: session.workspace.cwd.clone(), text: text.to_owned() });
 }

@@ -50,18 +50,18 @@ pub(in crate::app) fn must_wait(
     let gets_servers = state.conn_of(key).is_some_and(|conn| conn.spec.gets_servers());
     let configured = if gets_servers { state.setup.mcp_servers.clone() } else { Vec::new() };
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.place.mcp_servers = configured;
+        session.workspace.mcp_servers = configured;
     }
     // The folder of a remote agent is not a local one.
     let is_here = state.conn_of(key).is_some_and(|conn| !conn.spec.is_elsewhere());
     let Some(session) = state.sessions.get_mut(&key).filter(|_| is_here) else { return false };
-    let folder = session.place.cwd.clone();
+    let folder = session.workspace.cwd.clone();
     match state.folder_servers.get(&folder) {
         Some(FolderRequest::Settled(servers)) => {
             let known: Vec<String> =
-                session.place.mcp_servers.iter().map(|server| server.name().to_owned()).collect();
+                session.workspace.mcp_servers.iter().map(|server| server.name().to_owned()).collect();
             let new = servers.iter().filter(|server| !known.iter().any(|name| name == server.name()));
-            session.place.mcp_servers.extend(new.cloned());
+            session.workspace.mcp_servers.extend(new.cloned());
             session.start.wait_for_servers(false);
             return false;
         }
@@ -112,7 +112,7 @@ pub(in crate::app) fn on_found(
 /// Sessions of a folder that wait for its servers.
 fn waiting(state: &State, folder: &Path) -> Vec<SessionKey> {
     let sessions = state.sessions.values();
-    let waits = |session: &&Session| session.start.waits_for_servers() && session.place.cwd == folder;
+    let waits = |session: &&Session| session.start.waits_for_servers() && session.workspace.cwd == folder;
     sessions.filter(waits).map(|session| session.key).collect()
 }
 
@@ -191,7 +191,7 @@ pub(in crate::app) fn settle(state: &mut State, now: Instant, fx: &mut Vec<Effec
 }
 
 fn keep(found: &FolderServers, allows: bool) -> Effect {
-    Effect::KeepTrust { place: found.answer_file.clone(), allows, about: found.file.clone() }
+    Effect::KeepTrust { location: found.answer_file.clone(), allows, about: found.file.clone() }
 }
 
 fn report_notes(state: &mut State, key: SessionKey, found: &FolderServers) {

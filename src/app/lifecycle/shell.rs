@@ -49,7 +49,7 @@ pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, fx:
     let known = session.terminals.values().filter_map(|view| view.number).max();
     let number = known.unwrap_or(0).max(session.shell.last_number).saturating_add(1);
     session.shell.last_number = number;
-    let folder = session.place.cwd.clone();
+    let folder = session.workspace.cwd.clone();
     fx.push(Effect::Terminal(TerminalJob::Shell { session: key, number, line, folder, cols }));
     if attaches && is_active {
         session.draft = mention_of(number);

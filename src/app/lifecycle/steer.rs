@@ -15,10 +15,10 @@ use crate::app::state::texts;
 use crate::app::{Conn, Effect, Preparing, Session, State, Turn, UiRequest};
 
 /// Adds a queued prompt to the running turn.
-pub fn steer(state: &mut State, key: SessionKey, place: usize, fx: &mut Vec<Effect>) {
+pub fn steer(state: &mut State, key: SessionKey, position: usize, fx: &mut Vec<Effect>) {
     let can_steer = state.conn_of(key).map(Conn::capabilities).is_some_and(|can| can.can_steer);
     let Some(session) = state.sessions.get(&key) else { return };
-    let Some(text) = session.queue.get(place).cloned() else { return };
+    let Some(text) = session.queue.get(position).cloned() else { return };
     let is_running = matches!(session.turn, Turn::Running { .. });
     let is_busy = session.prompts.is_preparing() || session.prompts.steering().is_some();
     if !can_steer || !is_running || is_busy || clear::is_own(session, &text) {
@@ -97,10 +97,10 @@ pub(super) fn on_steered(
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let place = session.steered_prompt();
+    let position = session.steered_prompt();
     let Some((_, blocks)) = session.prompts.take_steering(number) else { return };
     if matches!(result, Ok(Reply::Steered { is_accepted: true })) {
-        drop(place.and_then(|place| session.unqueue(place)));
+        drop(position.and_then(|position| session.unqueue(position)));
         messages::close(session, now);
         if !session.turn.is_running() {
             turns::next_turn(session, now);

@@ -34,8 +34,8 @@ pub(in crate::app) fn note_unseen(state: &mut State, key: SessionKey, what: Unse
 /// The name of a tab in messages of other tabs: `Tab 2`.
 pub(in crate::app) fn tab_name(state: &State, key: SessionKey) -> String {
     let root = lookup::root_of(state, key);
-    let place = tab::tabs(state).position(|session| session.key == root).unwrap_or(0);
-    format!("Tab {}", place + 1)
+    let workspace = tab::tabs(state).position(|session| session.key == root).unwrap_or(0);
+    format!("Tab {}", workspace + 1)
 }
 
 /// Shows a short message about a session, prefixed with the tab's name if it is inactive.
@@ -86,11 +86,13 @@ fn mark_seen(state: &mut State, key: SessionKey) {
 pub fn move_front(state: &mut State, is_right: bool) {
     let order: Vec<(SessionKey, u64)> = tab::tabs(state).map(|session| (session.key, session.rank)).collect();
     let front = tab::front(state);
-    let place = order.iter().position(|(key, _)| *key == front);
-    let other = place.and_then(|place| if is_right { place.checked_add(1) } else { place.checked_sub(1) });
-    if let (Some(one), Some(other)) =
-        (place.and_then(|place| order.get(place)), other.and_then(|place| order.get(place)))
-    {
+    let workspace = order.iter().position(|(key, _)| *key == front);
+    let other = workspace
+        .and_then(|workspace| if is_right { workspace.checked_add(1) } else { workspace.checked_sub(1) });
+    if let (Some(one), Some(other)) = (
+        workspace.and_then(|workspace| order.get(workspace)),
+        other.and_then(|workspace| order.get(workspace)),
+    ) {
         for (key, rank) in [(one.0, other.1), (other.0, one.1)] {
             if let Some(session) = state.sessions.get_mut(&key) {
                 session.rank = rank;

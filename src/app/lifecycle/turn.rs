@@ -14,7 +14,7 @@ use crate::model::{
     StopReason, ToolStatus, TurnUsage,
 };
 
-use super::{archive, asks, auth, call, conn, handover, late, open, prompt, shell, tabs};
+use super::{archive, auth, call, conn, handover, late, open, prompt, requests, shell, tabs};
 use crate::app::session::{clear, messages, paging, play, record, replay_reconcile, tools, turns};
 use crate::app::state::{lookup, texts};
 use crate::app::{
@@ -154,9 +154,9 @@ pub(in crate::app) fn go_on(state: &mut State, key: SessionKey, now: Instant, fx
 }
 
 /// Sends a queued prompt next, and cancels the running turn. The others keep their order.
-pub fn send_now(state: &mut State, key: SessionKey, place: usize, now: Instant, fx: &mut Vec<Effect>) {
+pub fn send_now(state: &mut State, key: SessionKey, position: usize, now: Instant, fx: &mut Vec<Effect>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(text) = session.unqueue(place) else { return };
+    let Some(text) = session.unqueue(position) else { return };
     session.queue.push_front(text);
     match session.turn {
         Turn::Idle if session.can_prompt() => send_next(state, key, now, fx),
@@ -332,7 +332,7 @@ pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Ve
 
 fn break_off(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     conn::send_cancel(state, key, fx);
-    asks::cancel_all(state, key, now, fx);
+    requests::cancel_all(state, key, now, fx);
     let family: Vec<SessionKey> =
         state.sessions.keys().copied().filter(|other| lookup::root_of(state, *other) == key).collect();
     for member in family {
@@ -346,7 +346,7 @@ fn break_off(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effe
 pub(in crate::app) fn abandon(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     match state.sessions.get(&key).map(|session| &session.turn) {
         Some(Turn::Running { .. }) => break_off(state, key, now, fx),
-        Some(_) => asks::cancel_all(state, key, now, fx),
+        Some(_) => requests::cancel_all(state, key, now, fx),
         None => return,
     }
     end(state, key, Ending::Abandoned, now, fx);
@@ -539,8 +539,8 @@ pub(in crate::app) fn end(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    let (folder, waiting, agent) = (session.place.cwd.clone(), session.queue.len(), session.conn);
-    let is_far = session.place.far.is_some();
+    let (folder, waiting, agent) = (session.workspace.cwd.clone(), session.queue.len(), session.conn);
+    let is_far = session.workspace.far.is_some();
     if let Some(agent) = agent {
         tabs::close_dialogs_of(state, agent);
     }

@@ -14,8 +14,8 @@ pub(in crate::app) fn report_folders(state: &mut State, key: SessionKey) {
     let Some(session) = state.sessions.get(&key).filter(|session| !session.resume.is_reopening()) else {
         return;
     };
-    let folders = &session.place.additional_directories;
-    let is_far = session.place.far.is_some();
+    let folders = &session.workspace.additional_directories;
+    let is_far = session.workspace.far.is_some();
     if folders.is_empty() || (can.additional_directories && !is_far) {
         return;
     }
@@ -43,7 +43,7 @@ pub(in crate::app) fn report_servers(state: &mut State, key: SessionKey) {
         return;
     };
     let left_out: Vec<String> = session
-        .place
+        .workspace
         .mcp_servers
         .iter()
         .filter_map(|server| match server {

@@ -206,7 +206,7 @@ pub(in crate::app) fn on_history_timer(
 fn begin_replay(session: &mut Session, may_fail: bool) {
     let transcript = session.transcript.take();
     let former = Former { transcript, book: session.pages.forget() };
-    session.forget_places();
+    session.forget_positions();
     session.terminals.retain(|_, view| view.is_ours);
     session.turn_count = 0;
     // The record is replaced, which the store must know before the new history.
@@ -242,8 +242,8 @@ fn on_subagent(
     };
     apply::note_part(session, Part::Child(id.clone()), &patch.can_cancel);
     let new_title = patch.title.clone();
-    let place = apply::on_subagent(session, patch, now);
-    session.transcript.edit(place, |item| {
+    let position = apply::on_subagent(session, patch, now);
+    session.transcript.edit(position, |item| {
         if let ItemBody::Subagent { key, .. } = &mut item.body {
             *key = Some(child);
         }
@@ -262,14 +262,14 @@ fn adopt(state: &mut State, conn: ConnId, parent: SessionKey, id: &SessionId) ->
         .values()
         .find(|session| session.parent == Some(parent) && session.id.as_ref() == Some(id))
         .map(|session| session.key);
-    let place = state.sessions.get(&parent).map(|session| session.place.clone());
+    let position = state.sessions.get(&parent).map(|session| session.workspace.clone());
     let key = known.unwrap_or_else(|| state.add_session());
     if let Some(session) = state.sessions.get_mut(&key) {
         session.parent = Some(parent);
         session.conn = Some(conn);
         session.id = Some(id.clone());
         session.phase = SessionPhase::Ready;
-        session.place = place.unwrap_or_else(|| session.place.clone());
+        session.workspace = position.unwrap_or_else(|| session.workspace.clone());
     }
     key
 }

@@ -9,14 +9,16 @@ use crate::app::session::{paging, record};
 use crate::app::state::pages::edge::Things;
 use crate::app::state::pages::{Page, PageIndex, Request, index_range, weight};
 use crate::app::{Earlier, Effect, ItemBody, Replay, Session, State, UiRequest};
-use crate::model::{Action, EventPage, EventPlace, ItemId, MarkPlace, NoticeKind, SessionKey, StoreJob};
+use crate::model::{
+    Action, EventPage, EventPosition, ItemId, MarkPosition, NoticeKind, SessionKey, StoreJob,
+};
 
 /// The store has written everything up to `serial`.
 pub(in crate::app) fn on_written(
     state: &mut State,
     key: SessionKey,
     upto: u64,
-    marks: &[MarkPlace],
+    marks: &[MarkPosition],
     fx: &mut Vec<Effect>,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -42,8 +44,8 @@ pub(in crate::app) fn redo(state: &mut State, key: SessionKey) {
         .collect();
     let Some(session) = state.sessions.get_mut(&key) else { return };
     for (id, child) in children {
-        if let Some(place) = session.index.subagent(&id) {
-            session.transcript.edit(place, |item| {
+        if let Some(position) = session.index.subagent(&id) {
+            session.transcript.edit(position, |item| {
                 if let ItemBody::Subagent { key, .. } = &mut item.body {
                     *key = key.or(Some(child));
                 }
@@ -175,7 +177,7 @@ pub(in crate::app) fn insert(session: &mut Session, page: EventPage, now: Instan
         goes_on: is_end && later.is_some(),
         is_continued: false,
     };
-    let mut part = Session::new(session.key, session.place.clone());
+    let mut part = Session::new(session.key, session.workspace.clone());
     let played = play::play_to(&mut part, events, None, bounds, now);
     let replaced = if is_own { 0 } else { pages.end };
     if !is_own && let Some(count) = dependent_pages(session, &part, &played.things, left == 0, replaced) {
@@ -274,7 +276,7 @@ fn put(session: &mut Session, part: Part, replaced: usize) {
     }
     let first = first.map_or(behind, here);
     let weight = weight::of_items(session, first, behind);
-    let begin = Some(EventPlace::Seq(first_seq));
+    let begin = Some(EventPosition::Seq(first_seq));
     let page = Page { begin, first, weight, is_end, needs, ..Page::default() };
     let book = &mut session.pages.book;
     book.closed.insert(book.unloaded, page);
@@ -285,9 +287,9 @@ fn put(session: &mut Session, part: Part, replaced: usize) {
 }
 
 /// Merges an item with a later one of the same subject, which was loaded first.
-fn join(session: &mut Session, place: ItemId, later: ItemId) {
+fn join(session: &mut Session, position: ItemId, later: ItemId) {
     let Some(body) = session.transcript.get(later).map(|later| later.body.clone()) else { return };
-    session.transcript.edit(place, |item| match (&mut item.body, body) {
+    session.transcript.edit(position, |item| match (&mut item.body, body) {
         (
             ItemBody::Compaction { status, summary, error, .. },
             ItemBody::Compaction { status: new_status, summary: new_summary, error: new_error, .. },

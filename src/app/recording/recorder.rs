@@ -47,7 +47,7 @@ fn is_current(head: &SessionHead, session: &Session, conn: &Conn, is_front: bool
         && head.has_own_title == session.title_state.is_own()
         && head.owes_title == session.title_state.is_owed()
         && head.goes_on == session.resume.is_continued()
-        && head.place == session.place
+        && head.workspace == session.workspace
         && head.chosen == session.settings.chosen()
         && (head.tab, head.is_front) == (tab_of(session), is_front)
         && head.branch.as_ref() == session.git.as_ref().map(|git| &git.branch)
@@ -70,7 +70,7 @@ fn head_of(session: &Session, conn: &Conn, is_front: bool) -> SessionHead {
         args,
         agent_pid: pid_of(conn),
         session: known_as(session).cloned(),
-        place: session.place.clone(),
+        workspace: session.workspace.clone(),
         branch: session.git.as_ref().map(|git| git.branch.clone()),
         title: session.title.clone(),
         has_own_title: session.title_state.is_own(),

@@ -18,10 +18,10 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
     } = kept;
     session.id.clone_from(&head.session);
     session.title.clone_from(&head.title);
-    if head.place.cwd.is_absolute() {
-        session.place.cwd.clone_from(&head.place.cwd);
+    if head.workspace.cwd.is_absolute() {
+        session.workspace.cwd.clone_from(&head.workspace.cwd);
     }
-    session.place.additional_directories.clone_from(&head.place.additional_directories);
+    session.workspace.additional_directories.clone_from(&head.workspace.additional_directories);
     session.usage = usage;
     session.draft = draft;
     session.queue = queue.into();
@@ -73,8 +73,8 @@ pub(in crate::app) fn append(session: &mut Session, window: EventPage, now: Inst
 }
 
 /// The item that shows the requested event, found by its content: items of a live session have no event numbers.
-pub(in crate::app) fn place_of(session: &Session, window: EventPage, now: Instant) -> Option<ItemId> {
-    let mut part = Session::new(session.key, session.place.clone());
+pub(in crate::app) fn position_of(session: &Session, window: EventPage, now: Instant) -> Option<ItemId> {
+    let mut part = Session::new(session.key, session.workspace.clone());
     let mark = play::play_to(&mut part, window.events, window.mark, Bounds::default(), now).mark?;
     let wanted = part.transcript.get(mark)?;
     let of_turn = || session.transcript.items().iter().filter(|item| item.turn == wanted.turn);

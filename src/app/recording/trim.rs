@@ -93,9 +93,9 @@ fn is_busy(session: &Session, range: std::ops::Range<usize>) -> bool {
     let is_in = |id: ItemId| session.transcript.index_of(id).is_some_and(|index| range.contains(&index));
     let is_marked = session.selected.is_some_and(is_in);
     let is_asked_about = session
-        .asks
+        .requests
         .iter()
-        .any(|ask| matches!(ask.kind, OpenRequestKind::Permission { tool, .. } if is_in(tool)));
+        .any(|request_id| matches!(request_id.kind, OpenRequestKind::Permission { tool, .. } if is_in(tool)));
     is_marked
         || is_asked_about
         || session.open_message.is_some_and(is_in)

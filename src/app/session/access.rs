@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::model::{
-    Access, AccessRecord, DiffPlace, ExitInfo, ItemId, LocatedDiff, PieceStart, Record, TerminalId,
+    Access, AccessRecord, DiffPosition, ExitInfo, ItemId, LocatedDiff, PieceStart, Record, TerminalId,
     ToolCallId, ToolContent, ToolKind, ToolStatus,
 };
 
@@ -107,19 +107,19 @@ pub(in crate::app) fn call_of(record: AccessRecord, now: Instant) -> ToolCall {
         }
     }
     call.content.extend(record.terminal.clone().map(ToolContent::Terminal));
-    call.places.extend(place_in_file(&record));
+    call.positions.extend(position_in_file(&record));
     call.accesses.push(record);
     call
 }
 
 /// The position of a write's change, which is known because parlor wrote the file.
-fn place_in_file(record: &AccessRecord) -> Option<LocatedDiff> {
+fn position_in_file(record: &AccessRecord) -> Option<LocatedDiff> {
     let change = record.change.as_ref()?;
-    let place = match change.line {
-        None => DiffPlace::Whole,
-        Some(line) => DiffPlace::Lines(vec![Some(PieceStart { line, is_new: !record.is_refused() })]),
+    let position = match change.line {
+        None => DiffPosition::Whole,
+        Some(line) => DiffPosition::Lines(vec![Some(PieceStart { line, is_new: !record.is_refused() })]),
     };
-    Some(LocatedDiff { diff: change.diff.clone()?, place, is_done: true })
+    Some(LocatedDiff { diff: change.diff.clone()?, position, is_done: true })
 }
 
 /// The agent's call that an access belongs to.
@@ -139,7 +139,7 @@ fn owner_of(session: &Session, record: &AccessRecord) -> Option<ItemId> {
 
 /// Whether an access belongs to a call: the call shows the same, or works on that file without another change of it.
 fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: bool) -> bool {
-    let folder = session.place.folder();
+    let folder = session.workspace.folder();
     match &record.access {
         Access::Run(_) | Access::SignIn { .. } => record.terminal.as_ref().is_some_and(|terminal| {
             call.content.iter().any(|piece| matches!(piece, ToolContent::Terminal(id) if id == terminal))
@@ -173,19 +173,19 @@ fn fits(session: &Session, call: &ToolCall, record: &AccessRecord, is_at_work: b
 
 /// The files named by a call.
 pub(in crate::app) fn named_paths(folder: &Path, call: &ToolCall) -> Vec<PathBuf> {
-    let places = call.locations.iter().map(|place| &place.path);
-    places.chain(&call.input.path).map(|path| plain(&folder.join(path))).collect()
+    let positions = call.locations.iter().map(|position| &position.path);
+    positions.chain(&call.input.path).map(|path| plain(&folder.join(path))).collect()
 }
 
 /// Adds an access to a call.
 fn take_over(session: &mut Session, id: ItemId, record: AccessRecord) {
-    let folder = session.place.folder().to_owned();
-    let located = place_in_file(&record);
+    let folder = session.workspace.folder().to_owned();
+    let located = position_in_file(&record);
     session.transcript.edit(id, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             call.accesses.push(record);
             update_reported(call, &folder);
-            call.places.extend(located);
+            call.positions.extend(located);
         }
     });
 }
@@ -201,7 +201,7 @@ fn update_reported(call: &mut ToolCall, folder: &Path) {
 
 /// Adds accesses shown separately to the reported call that they belong to.
 pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
-    let folder = session.place.folder().to_owned();
+    let folder = session.workspace.folder().to_owned();
     let own = session.loose.own();
     let from = own.len().saturating_sub(MOST_CLAIMED);
     let candidates: Vec<ItemId> = own.get(from..).unwrap_or_default().to_vec();
@@ -220,7 +220,7 @@ pub(in crate::app) fn claim(session: &mut Session, id: ItemId) {
             if let ItemBody::Tool(call) = &mut item.body {
                 call.accesses.clear();
                 call.content.clear();
-                call.places.clear();
+                call.positions.clear();
                 call.status = ToolStatus::Completed;
             }
         });
@@ -262,8 +262,8 @@ fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
     }
     let Some(approved) = session.tool_call(asked) else { return };
     let diffs: Vec<_> = approved.reported_diffs().cloned().collect();
-    let (decision, places) = (approved.decision.clone(), approved.places.clone());
-    let folder = session.place.folder().to_owned();
+    let (decision, positions) = (approved.decision.clone(), approved.positions.clone());
+    let folder = session.workspace.folder().to_owned();
     session.transcript.edit(asked, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             call.is_joined = true;
@@ -273,7 +273,7 @@ fn join_asked(session: &mut Session, asked: ItemId, id: ItemId) {
     session.transcript.edit(id, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             call.approved = diffs;
-            call.places.extend(places);
+            call.positions.extend(positions);
             if call.decision.is_none() {
                 call.decision = decision;
             }
@@ -300,7 +300,7 @@ fn is_same_work(session: &Session, asked: ItemId, id: ItemId) -> bool {
     if approved.input.command.is_some() && approved.input.command == call.input.command {
         return true;
     }
-    let folder = session.place.folder();
+    let folder = session.workspace.folder();
     let path_of = |path: &Path| plain(&folder.join(path));
     let named = named_paths(folder, call);
     let mut approved_diffs = approved.reported_diffs().peekable();

@@ -37,9 +37,9 @@ pub(in crate::app) fn apply_here(
         }
         SessionUpdate::Tool(patch) => {
             note_part(session, Part::Tool(patch.id.clone()), &patch.can_cancel);
-            let wants_places = diffs::may_change_diffs(&patch);
+            let wants_positions = diffs::may_change_diffs(&patch);
             let item = tools::upsert(session, *patch, tools::Origin::Update, now);
-            if wants_places {
+            if wants_positions {
                 diffs::locate(session, item, fx);
             }
         }
@@ -116,8 +116,8 @@ pub(in crate::app) fn on_compaction(
     new_summary: Patch<String>,
     new_error: Patch<String>,
 ) {
-    let place = compaction_place(session, id);
-    session.transcript.edit(place, |item| {
+    let position = compaction_position(session, id);
+    session.transcript.edit(position, |item| {
         if let ItemBody::Compaction { status, summary, error, .. } = &mut item.body {
             if let Some(new_status) = new_status {
                 *status = new_status;
@@ -129,8 +129,8 @@ pub(in crate::app) fn on_compaction(
 }
 
 pub(in crate::app) fn on_compaction_chunk(session: &mut Session, id: &str, text: &str) {
-    let place = compaction_place(session, id);
-    session.transcript.edit(place, |item| {
+    let position = compaction_position(session, id);
+    session.transcript.edit(position, |item| {
         if let ItemBody::Compaction { summary, .. } = &mut item.body {
             summary.push_str(text);
         }
@@ -138,9 +138,9 @@ pub(in crate::app) fn on_compaction_chunk(session: &mut Session, id: &str, text:
 }
 
 /// The item stays where it first appeared. Source: ACP v1 `compaction_update`.
-pub(in crate::app) fn compaction_place(session: &mut Session, id: &str) -> crate::model::ItemId {
-    if let Some(place) = session.index.compaction(id) {
-        return place;
+pub(in crate::app) fn compaction_position(session: &mut Session, id: &str) -> crate::model::ItemId {
+    if let Some(position) = session.index.compaction(id) {
+        return position;
     }
     let body = ItemBody::Compaction {
         id: id.to_owned(),
@@ -148,15 +148,15 @@ pub(in crate::app) fn compaction_place(session: &mut Session, id: &str) -> crate
         summary: String::new(),
         error: None,
     };
-    let place = session.transcript.push(session.turn_count, body);
-    session.index.add_compaction(id.to_owned(), place);
-    place
+    let position = session.transcript.push(session.turn_count, body);
+    session.index.add_compaction(id.to_owned(), position);
+    position
 }
 
 /// Shows a child session, but does not open it. Returns its item.
 pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, now: Instant) -> ItemId {
-    let place = if let Some(place) = session.index.subagent(&patch.session) {
-        place
+    let position = if let Some(position) = session.index.subagent(&patch.session) {
+        position
     } else {
         messages::close(session, now);
         let body = ItemBody::Subagent {
@@ -166,18 +166,18 @@ pub(in crate::app) fn on_subagent(session: &mut Session, patch: SubagentPatch, n
             description: None,
             state: None,
         };
-        let place = session.transcript.push(session.turn_count, body);
-        session.index.add_subagent(patch.session.clone(), place);
-        place
+        let position = session.transcript.push(session.turn_count, body);
+        session.index.add_subagent(patch.session.clone(), position);
+        position
     };
-    session.transcript.edit(place, |item| {
+    session.transcript.edit(position, |item| {
         if let ItemBody::Subagent { title, description, state, .. } = &mut item.body {
             patch.title.apply_or_default(title);
             patch.description.apply(description);
             patch.state.apply(state);
         }
     });
-    place
+    position
 }
 
 /// Notes whether a part can be cancelled, if reported.

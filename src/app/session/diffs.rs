@@ -5,8 +5,8 @@
 //! call still has the same change.
 
 use crate::model::{
-    FileDiff, ItemId, LocateJob, LocateRequest, LocatedDiff, Record, RecordPlace, ToolCallId, ToolCallPatch,
-    ToolStatus,
+    FileDiff, ItemId, LocateJob, LocateRequest, LocatedDiff, Record, RecordPosition, ToolCallId,
+    ToolCallPatch, ToolStatus,
 };
 
 use super::record;
@@ -29,25 +29,25 @@ pub(in crate::app) fn may_change_diffs(patch: &ToolCallPatch) -> bool {
 /// again.
 pub(in crate::app) fn locate(session: &Session, item: ItemId, fx: &mut Vec<Effect>) {
     // The files of another machine are not here, and a local file of the same name is a different one.
-    if session.place.far.is_some() {
+    if session.workspace.far.is_some() {
         return;
     }
     let Some(call) = session.tool_call(item) else { return };
     let is_done = call.status == ToolStatus::Completed;
-    let wanted = call.diffs().filter(|diff| needs_place(call, diff, is_done));
-    let asks: Vec<LocateRequest> =
+    let wanted = call.diffs().filter(|diff| needs_position(call, diff, is_done));
+    let requests: Vec<LocateRequest> =
         wanted.take(MOST_ASKS).filter_map(|diff| ask(session, call, diff)).collect();
-    if asks.is_empty() {
+    if requests.is_empty() {
         return;
     }
-    let roots = session.place.roots();
-    fx.push(Effect::LocateDiffs(LocateJob { session: session.key, item, roots, is_done, asks }));
+    let roots = session.workspace.roots();
+    fx.push(Effect::LocateDiffs(LocateJob { session: session.key, item, roots, is_done, requests }));
 }
 
-fn needs_place(call: &ToolCall, diff: &FileDiff, is_done: bool) -> bool {
-    use crate::model::DiffPlace::{Gone, Lines, Unreadable, Whole};
-    call.places.iter().find(|known| known.diff == *diff).is_none_or(|known| {
-        let is_found = match &known.place {
+fn needs_position(call: &ToolCall, diff: &FileDiff, is_done: bool) -> bool {
+    use crate::model::DiffPosition::{Gone, Lines, Unreadable, Whole};
+    call.positions.iter().find(|known| known.diff == *diff).is_none_or(|known| {
+        let is_found = match &known.position {
             Whole => true,
             Gone | Unreadable => false,
             Lines(lines) => lines.iter().all(Option::is_some),
@@ -63,7 +63,7 @@ fn ask(session: &Session, call: &ToolCall, diff: &FileDiff) -> Option<LocateRequ
     }
     Some(LocateRequest {
         diff: diff.clone(),
-        path: session.place.cwd.join(&diff.path),
+        path: session.workspace.cwd.join(&diff.path),
         pieces,
         near: line_near(call, diff),
     })
@@ -75,13 +75,13 @@ fn line_near(call: &ToolCall, diff: &FileDiff) -> Option<u32> {
     let lines: Vec<u32> = call
         .locations
         .iter()
-        .filter(|place| place.path == diff.path)
-        .filter_map(|place| place.line)
+        .filter(|position| position.path == diff.path)
+        .filter_map(|position| position.line)
         .collect();
     let alike: Vec<&FileDiff> = call.diffs().filter(|other| other.path == diff.path).collect();
     if lines.len() == alike.len() {
-        let place = alike.iter().position(|other| *other == diff)?;
-        return lines.get(place).copied();
+        let position = alike.iter().position(|other| *other == diff)?;
+        return lines.get(position).copied();
     }
     match lines.as_slice() {
         [only] => Some(*only),
@@ -114,30 +114,38 @@ pub(in crate::app) fn on_located(session: &mut Session, item: ItemId, found: Vec
             let is_stale = |known: &LocatedDiff| {
                 !told.contains(&known.diff) || found.iter().any(|new| new.diff == known.diff)
             };
-            call.places.retain(|known| !is_stale(known));
-            call.places.extend(found.iter().cloned());
+            call.positions.retain(|known| !is_stale(known));
+            call.positions.extend(found.iter().cloned());
         }
     });
     if let Some(tool) = session.tool_call(item).map(|call| call.id.clone()) {
         let nth = |found: &LocatedDiff| told.iter().position(|diff| *diff == found.diff);
         let kept = found.iter().filter_map(|found| {
-            Some(RecordPlace { nth: nth(found)?, place: found.place.clone(), is_done: found.is_done })
+            Some(RecordPosition {
+                nth: nth(found)?,
+                position: found.position.clone(),
+                is_done: found.is_done,
+            })
         });
-        let places = kept.collect();
-        record::note_of(session, Some(item), Record::Located { tool, places });
+        let positions = kept.collect();
+        record::note_of(session, Some(item), Record::Located { tool, positions });
     }
 }
 
 /// Restores recorded positions.
-pub(in crate::app) fn put_places(session: &mut Session, tool: &ToolCallId, places: Vec<RecordPlace>) {
+pub(in crate::app) fn put_positions(
+    session: &mut Session,
+    tool: &ToolCallId,
+    positions: Vec<RecordPosition>,
+) {
     let Some(item) = session.tool_by_id(tool) else { return };
     session.transcript.edit(item, |item| {
         if let ItemBody::Tool(call) = &mut item.body {
             let told: Vec<FileDiff> = call.diffs().cloned().collect();
-            for RecordPlace { nth, place, is_done } in places {
+            for RecordPosition { nth, position, is_done } in positions {
                 if let Some(diff) = told.get(nth) {
-                    call.places.retain(|known| known.diff != *diff);
-                    call.places.push(LocatedDiff { diff: diff.clone(), place, is_done });
+                    call.positions.retain(|known| known.diff != *diff);
+                    call.positions.push(LocatedDiff { diff: diff.clone(), position, is_done });
                 }
             }
         }

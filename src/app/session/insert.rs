@@ -187,7 +187,7 @@ pub(in crate::app) fn play(session: &mut Session, back: u32, updates: Vec<Sessio
 
 /// Creates items and inserts them before this one, or at the end. They do not start a turn.
 fn put(session: &mut Session, before: Option<ItemId>, turn: u32, updates: Vec<SessionUpdate>, now: Instant) {
-    let mut made = Session::new(session.key, session.place.clone());
+    let mut made = Session::new(session.key, session.workspace.clone());
     // Times in a replay are meaningless.
     made.replay = Replay::Running(Box::default());
     for update in updates {

@@ -13,7 +13,7 @@ use crate::app::state::pages::edge::Needs;
 use crate::app::state::pages::{Page, PageIndex, weight};
 use crate::app::state::session::index::Key;
 use crate::app::{Earlier, ItemBody, Session};
-use crate::model::{EventPlace, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
+use crate::model::{EventPosition, ItemId, Note, Record, SessionUpdate, ToolCallPatch};
 
 pub(in crate::app) use crate::app::state::pages::weight::of_update as weight_of;
 
@@ -32,7 +32,7 @@ pub(in crate::app) fn on_restored(
 ) {
     let open = open_at(session, Some(end_seq));
     let weight = weight::of_items(session, first, open.first);
-    let begin = Some(EventPlace::Seq(first_seq));
+    let begin = Some(EventPosition::Seq(first_seq));
     let page = Page { begin, first, weight, is_end: true, needs, ..Page::default() };
     session.pages.book = PageIndex::of(page, open, earlier);
 }
@@ -56,7 +56,7 @@ pub(in crate::app) fn on_copied(session: &mut Session, source: &Session) {
 
 /// The page that begins after the last item.
 fn open_at(session: &Session, seq: Option<i64>) -> Page {
-    Page { begin: seq.map(EventPlace::Seq), first: session.transcript.next_id(), ..Page::default() }
+    Page { begin: seq.map(EventPosition::Seq), first: session.transcript.next_id(), ..Page::default() }
 }
 
 /// Records an event of an item on an earlier page with that page; otherwise returns the record, to be recorded at the
@@ -71,7 +71,7 @@ pub(in crate::app) fn divert(
     }
     if session.pages.book.open.begin.is_none() {
         let mark = session.pages.next_serial();
-        session.pages.book.open.begin = Some(EventPlace::Mark(mark));
+        session.pages.book.open.begin = Some(EventPosition::Mark(mark));
         session.recorder.note(Note::Mark(mark));
     }
     if let Record::Update(SessionUpdate::Tool(patch)) = &mut record {
@@ -120,7 +120,7 @@ pub(in crate::app) fn keep_late(session: &mut Session, item: ItemId, record: Rec
 }
 
 /// Records an event with this page, which ends there.
-fn note_late(session: &mut Session, at: usize, before: EventPlace, turn: u32, record: Record) {
+fn note_late(session: &mut Session, at: usize, before: EventPosition, turn: u32, record: Record) {
     let serial = session.pages.next_serial();
     if let Some(page) = session.pages.book.closed.get_mut(at) {
         page.late = serial;
@@ -159,7 +159,7 @@ pub(in crate::app) fn on_pushed(session: &mut Session, item: ItemId) {
     let is_within = session.open_message.is_some_and(|open| open < item);
     if weight >= session.pages.page_bytes() && !is_within && item > first {
         let mark = session.pages.next_serial();
-        let next = Page { begin: Some(EventPlace::Mark(mark)), first: item, ..Page::default() };
+        let next = Page { begin: Some(EventPosition::Mark(mark)), first: item, ..Page::default() };
         let full = std::mem::replace(&mut session.pages.book.open, next);
         let weight = weight::of_items(session, first, item);
         session.pages.book.closed.push_back(Page { weight, ..full });

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AskId, ConnId, ContentBlock, ItemId, NoticeKind, PermissionRequest, Record, RecordedEvent, Role,
+    ConnId, ContentBlock, ItemId, NoticeKind, PermissionRequest, Record, RecordedEvent, RequestId, Role,
     SessionUpdate, Severity, StopReason, ToolCallId, ToolCallPatch, ToolStatus, TurnOutcome,
 };
 
@@ -65,14 +65,14 @@ pub(in crate::app) fn play_to(
     if begins_within_turn(&events) {
         session.turn = Turn::Running { since: now, last_news: now };
     }
-    for (place, event) in events.into_iter().enumerate() {
+    for (position, event) in events.into_iter().enumerate() {
         let since = Duration::from_millis(u64::try_from(event.at_ms - began_ms).unwrap_or(0));
         last = now.checked_add(since).unwrap_or(last);
         if needs.note(session, &event) && bounds.is_cut {
             needs.hides = true;
             continue;
         }
-        let is_marked = mark == Some(place);
+        let is_marked = mark == Some(position);
         if is_marked {
             session.transcript.watch(true);
         }
@@ -94,7 +94,7 @@ pub(in crate::app) fn play_to(
     } else {
         session.prompts.stop_echo();
         // Calls without a decision were not executed.
-        let asked: Vec<OpenRequest> = session.asks.drain(..).collect();
+        let asked: Vec<OpenRequest> = session.requests.drain(..).collect();
         for open in asked {
             if let OpenRequestKind::Permission { tool, .. } = open.kind {
                 tools::cancel(session, tool, last);
@@ -170,15 +170,20 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
             let tool = tools::upsert(session, *patch, tools::Origin::Ask, now);
             // As long as it is undecided, the end of the turn does not close it.
             let kind = OpenRequestKind::Permission { request, tool };
-            session.asks.push_back(OpenRequest { conn: ConnId(0), ask: AskId(0), kind, since: now });
+            session.requests.push_back(OpenRequest {
+                conn: ConnId(0),
+                request_id: RequestId(0),
+                kind,
+                since: now,
+            });
         }
         Record::Decided { tool, option, is_allow } => {
             let decision = option.map_or(Decision::Cancelled, |name| Decision::Chosen { name, is_allow });
-            if let Some(place) = take_asked(session, &tool).or_else(|| session.tool_by_id(&tool)) {
-                tools::decide(session, place, &decision, now);
+            if let Some(position) = take_asked(session, &tool).or_else(|| session.tool_by_id(&tool)) {
+                tools::decide(session, position, &decision, now);
             }
         }
-        Record::Located { tool, places } => diffs::put_places(session, &tool, places),
+        Record::Located { tool, positions } => diffs::put_positions(session, &tool, positions),
         Record::Answered { question, answer } => {
             session.transcript.push(session.turn_count, ItemBody::Answered { question, answer });
         }
@@ -208,7 +213,7 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
         Record::TurnEnded(outcome) => on_turn_ended(session, outcome, now),
         Record::Replaced => {
             session.transcript.clear();
-            session.forget_places();
+            session.forget_positions();
             session.turn = Turn::Idle;
             session.turn_count = 0;
         }
@@ -223,10 +228,10 @@ pub(in crate::app) fn apply(session: &mut Session, record: Record, now: Instant)
 
 /// The call of the first open permission request with this id.
 pub(in crate::app) fn take_asked(session: &mut Session, id: &ToolCallId) -> Option<ItemId> {
-    let asked = session.asks.iter().position(
+    let asked = session.requests.iter().position(
         |open| matches!(&open.kind, OpenRequestKind::Permission { request, .. } if request.tool.id == *id),
     );
-    match session.asks.remove(asked?)?.kind {
+    match session.requests.remove(asked?)?.kind {
         OpenRequestKind::Permission { tool, .. } => Some(tool),
         _ => None,
     }

@@ -129,8 +129,8 @@ fn not_replayed(item: &Item) -> Option<usize> {
 /// Whether the last turn that the agent can be expected to have was replayed completely.
 fn has_end(turns: &[turns::Turn<'_>], groups: &[turns::Group], matcher: &items::Matcher<'_>) -> bool {
     for group in groups.iter().rev() {
-        for place in group.ours.clone().rev() {
-            let Some(turn) = turns.get(place).filter(|turn| turn.prompt.is_some()) else { continue };
+        for position in group.ours.clone().rev() {
+            let Some(turn) = turns.get(position).filter(|turn| turn.prompt.is_some()) else { continue };
             if !group.theirs.is_empty() {
                 return matcher.has_end(turn.items.clone());
             }

@@ -32,7 +32,7 @@ const LATEST_BEGIN: Duration = Duration::from_secs(5);
 
 /// Creates the separate session of a replay. Prompts wait for one that is expected.
 pub(in crate::app) fn begin(session: &Session, is_expected: bool) -> Replay {
-    let mut shadow = Session::new(session.key, session.place.clone());
+    let mut shadow = Session::new(session.key, session.workspace.clone());
     // Times in a replay are meaningless.
     shadow.replay = Replay::Running(Box::default());
     Replay::Separate(Box::new(SeparateReplay {
@@ -193,7 +193,7 @@ fn unread(session: &mut Session, shadow: &Session, found: &reconcile::Reconciled
     let rest = Session {
         transcript: shadow.transcript.up_to_turn(last),
         terminals: shadow.terminals.clone(),
-        ..Session::new(session.key, session.place.clone())
+        ..Session::new(session.key, session.workspace.clone())
     };
     let limit = session.pages.limit_bytes;
     if limit > 0 && paging::weight_of_items(&rest) > limit / 2 {

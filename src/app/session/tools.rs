@@ -131,7 +131,10 @@ pub(in crate::app) fn close_open(session: &mut Session, status: ToolStatus, now:
 }
 
 fn awaits_user(session: &Session, id: ItemId) -> bool {
-    session.asks.iter().any(|ask| matches!(ask.kind, OpenRequestKind::Permission { tool, .. } if tool == id))
+    session
+        .requests
+        .iter()
+        .any(|request_id| matches!(request_id.kind, OpenRequestKind::Permission { tool, .. } if tool == id))
 }
 
 /// Cancels a call, unless it has ended.

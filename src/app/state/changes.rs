@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::{DiffChange, DiffPlace, FileDiff, ItemId, PieceStart, SessionKey, ToolStatus};
+use crate::model::{DiffChange, DiffPosition, FileDiff, ItemId, PieceStart, SessionKey, ToolStatus};
 
 use super::{duplicate_diffs, lookup};
 use crate::app::{Item, ItemBody, Session, State, ToolCall};
@@ -26,7 +26,7 @@ pub struct ChangedFile {
 pub struct ChangePart {
     pub diff: FileDiff,
     /// Where the change is in the file.
-    pub place: Option<DiffPlace>,
+    pub position: Option<DiffPosition>,
     /// The last call that reported it.
     pub item: (SessionKey, ItemId),
 }
@@ -45,9 +45,9 @@ pub fn changed_files(state: &State, root: SessionKey) -> Vec<ChangedFile> {
     for (key, item, _, call) in calls(state, root) {
         let Some(session) = state.sessions.get(&key) else { continue };
         for diff in call.diffs() {
-            let path = plain(&session.place.folder().join(&diff.path));
-            let place = call.place_of(diff).cloned();
-            let part = ChangePart { diff: diff.clone(), place, item: (key, item) };
+            let path = plain(&session.workspace.folder().join(&diff.path));
+            let position = call.position_of(diff).cloned();
+            let part = ChangePart { diff: diff.clone(), position, item: (key, item) };
             merge(files.entry(path).or_default(), part);
         }
     }
@@ -71,7 +71,7 @@ pub fn changed_since(state: &State, root: SessionKey, item: ItemId) -> Vec<PathB
     let mut files = Vec::new();
     for (_, _, _, call) in calls(state, root).filter(|(key, id, ..)| is_later(*key, *id)) {
         for diff in call.diffs() {
-            let path = plain(&session.place.folder().join(&diff.path));
+            let path = plain(&session.workspace.folder().join(&diff.path));
             if !files.contains(&path) {
                 files.push(path);
             }
@@ -193,13 +193,13 @@ fn merge(parts: &mut Vec<ChangePart>, mut next: ChangePart) {
         let all = || joined.iter().filter_map(|at| parts.get(*at));
         let was_told =
             |part: &ChangePart| matches!(&part.diff.change, DiffChange::Texts { old: Some(_), .. });
-        let is_whole = |part: &ChangePart| part.place == Some(DiffPlace::Whole);
+        let is_whole = |part: &ChangePart| part.position == Some(DiffPosition::Whole);
         let old = (all().all(was_told) || !span.base.is_empty()).then(|| span.base.into());
         next.diff.change = DiffChange::Texts { old, new: span.new.into() };
-        next.place = Some(if is_whole(&next) || all().any(is_whole) {
-            DiffPlace::Whole
+        next.position = Some(if is_whole(&next) || all().any(is_whole) {
+            DiffPosition::Whole
         } else {
-            DiffPlace::Lines(vec![Some(PieceStart { line: span.line, is_new: true })])
+            DiffPosition::Lines(vec![Some(PieceStart { line: span.line, is_new: true })])
         });
         let mut at = 0;
         parts.retain(|_| {
@@ -230,7 +230,7 @@ impl Span {
     fn join(&self, first: u32, old: &str, new: &str) -> Option<Self> {
         let Self { line, base, mid, new: now } = self;
         if first <= *line
-            && let Some(at) = place_of(new, mid, line - first)
+            && let Some(at) = position_of(new, mid, line - first)
         {
             // It lies within the text that the earlier one wrote.
             let (before, behind) = (new.get(..at)?, new.get(at + mid.len()..)?);
@@ -244,7 +244,7 @@ impl Span {
             });
         }
         if first >= *line
-            && let Some(at) = place_of(mid, new, first - line)
+            && let Some(at) = position_of(mid, new, first - line)
         {
             // It covers the earlier one.
             let (before, behind) = (base.get(..at)?, base.get(at + new.len()..)?);
@@ -299,17 +299,17 @@ fn touches(part: &ChangePart, line: u32, old: &str) -> bool {
 }
 
 /// The position of a text in another one, `line` lines below its start; `None` if it is missing or ambiguous.
-fn place_of(text: &str, part: &str, line: u32) -> Option<usize> {
+fn position_of(text: &str, part: &str, line: u32) -> Option<usize> {
     let from = line_start(text, line)?;
     if part.is_empty() {
         return Some(from);
     }
     let line_end = text.get(from..)?.find('\n').map_or(text.len(), |at| from + at + 1);
-    let mut places = text.get(from..)?.match_indices(part).map(|(at, _)| from + at);
-    let at = places.next().filter(|at| *at < line_end)?;
+    let mut positions = text.get(from..)?.match_indices(part).map(|(at, _)| from + at);
+    let at = positions.next().filter(|at| *at < line_end)?;
     // Complete lines must start at their line.
     let is_whole = at == from && part.ends_with('\n');
-    (is_whole || places.next().is_none_or(|other| other >= line_end)).then_some(at)
+    (is_whole || positions.next().is_none_or(|other| other >= line_end)).then_some(at)
 }
 
 /// The byte at which the line starts that is `line` lines below the first.
@@ -333,7 +333,7 @@ fn texts(part: &ChangePart) -> Option<(Arc<str>, Arc<str>)> {
 /// Moves the changes below by the number of lines that were added or removed.
 fn move_down(parts: &mut [ChangePart], line: u32, by: i64, but: &[usize]) {
     for (_, part) in parts.iter_mut().enumerate().filter(|(at, _)| !but.contains(at)) {
-        if let Some(DiffPlace::Lines(starts)) = &mut part.place {
+        if let Some(DiffPosition::Lines(starts)) = &mut part.position {
             for start in starts.iter_mut().flatten().filter(|start| start.line > line) {
                 start.line = u32::try_from((i64::from(start.line) + by).max(1)).unwrap_or(start.line);
             }
@@ -343,9 +343,9 @@ fn move_down(parts: &mut [ChangePart], line: u32, by: i64, but: &[usize]) {
 
 /// Replaces the only occurrence of `from`; `None` if there is none, or more than one.
 pub(in crate::app) fn replaced(text: &str, from: &str, to: &str) -> Option<Arc<str>> {
-    let mut places = text.match_indices(from);
-    let (at, _) = places.next()?;
-    if from.is_empty() || places.next().is_some() {
+    let mut positions = text.match_indices(from);
+    let (at, _) = positions.next()?;
+    if from.is_empty() || positions.next().is_some() {
         return None;
     }
     let (before, behind) = (text.get(..at)?, text.get(at + from.len()..)?);
@@ -354,10 +354,10 @@ pub(in crate::app) fn replaced(text: &str, from: &str, to: &str) -> Option<Arc<s
 
 /// The line on which a change begins, if known.
 pub fn first_line(part: &ChangePart) -> Option<u32> {
-    match part.place.as_ref()? {
-        DiffPlace::Whole => Some(1),
-        DiffPlace::Lines(starts) => starts.iter().flatten().map(|PieceStart { line, .. }| *line).min(),
-        DiffPlace::Gone | DiffPlace::Unreadable => None,
+    match part.position.as_ref()? {
+        DiffPosition::Whole => Some(1),
+        DiffPosition::Lines(starts) => starts.iter().flatten().map(|PieceStart { line, .. }| *line).min(),
+        DiffPosition::Gone | DiffPosition::Unreadable => None,
     }
 }
 
@@ -372,7 +372,7 @@ pub(in crate::app) fn is_reported_elsewhere(
     item: &crate::app::Item,
     call: &ToolCall,
 ) -> bool {
-    let folder = session.place.folder();
+    let folder = session.workspace.folder();
     let paths: Vec<PathBuf> = call.reported_diffs().map(|diff| plain(&folder.join(&diff.path))).collect();
     session.transcript.items().iter().any(|other| match &other.body {
         ItemBody::Tool(reported) => {

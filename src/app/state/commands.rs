@@ -126,7 +126,7 @@ pub fn template_call(state: &State, session: &Session, prompt: &str) -> Option<T
 
 /// The folder whose templates a session may use. Files of another machine cannot be read.
 pub fn project_of(state: &State, session: &Session) -> Option<std::path::PathBuf> {
-    let cwd = &session.place.cwd;
+    let cwd = &session.workspace.cwd;
     let is_off = state.setup.without_templates.as_ref() == Some(cwd);
-    (session.place.far.is_none() && !is_off).then(|| cwd.clone())
+    (session.workspace.far.is_none() && !is_off).then(|| cwd.clone())
 }

@@ -89,7 +89,7 @@ pub enum Effect {
     /// Saves the user's decision about a file of a folder.
     KeepTrust {
         /// The file in which the answer is saved.
-        place: PathBuf,
+        location: PathBuf,
         allows: bool,
         /// The file that the answer is about.
         about: PathBuf,
@@ -135,7 +135,7 @@ pub enum Effect {
     /// `ServiceEvent::EditorDone`.
     OpenFile {
         /// The path is absolute.
-        place: Location,
+        location: Location,
         /// The working directory of the editor.
         folder: PathBuf,
         /// The editor of a remote agent, whose files may not be on this machine.

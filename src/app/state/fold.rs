@@ -134,13 +134,13 @@ mod tests {
 
     use super::*;
     use crate::app::{ItemBody, TerminalView};
-    use crate::model::{FileDiff, Plan, PlanBody, SessionKey, SessionPlace};
+    use crate::model::{FileDiff, Plan, PlanBody, SessionKey, SessionWorkspace};
 
     fn fold(rules: &FoldRules, change: impl FnOnce(&mut ToolCall)) -> Fold {
         let mut call = ToolCall::new("t".into(), Instant::now());
         call.status = ToolStatus::Completed;
         change(&mut call);
-        let mut session = Session::new(SessionKey(1), SessionPlace::default());
+        let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
         session.folds = *rules;
         let output = "x\r\n".repeat(20).into_bytes();
         let view = TerminalView { output, ..TerminalView::new(true, Instant::now()) };
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn calls_that_only_update_the_plan_are_closed() {
-        let mut session = Session::new(SessionKey(1), SessionPlace::default());
+        let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
         let mut fold = |title: &str, has_plan: bool| {
             session.plans.clear();
             if has_plan {

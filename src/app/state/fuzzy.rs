@@ -45,19 +45,19 @@ pub fn rank_texts<'a>(filter: &str, rows: impl Iterator<Item = Texts<'a>>) -> Ve
     }
     let mut finder = Finder::default();
     let mut found = Vec::new();
-    for (place, texts) in rows.enumerate() {
+    for (position, texts) in rows.enumerate() {
         let ratings: Option<Vec<_>> = words.iter().map(|word| finder.rate(word, texts)).collect();
         let Some(ratings) = ratings else { continue };
         let worst = ratings.iter().map(|(class, _)| *class).max();
         let sum: usize = ratings.iter().map(|(class, at)| *class as usize * LONGEST_CHARS + at).sum();
-        found.push((worst, sum, place));
+        found.push((worst, sum, position));
     }
     found.sort_unstable();
     // Scattered letters match much that is not meant.
     if found.first().is_some_and(|(worst, ..)| *worst < Some(Class::Letters)) {
         found.retain(|(worst, ..)| *worst != Some(Class::Letters));
     }
-    found.into_iter().map(|(_, _, place)| place).collect()
+    found.into_iter().map(|(_, _, position)| position).collect()
 }
 
 /// The synonyms through which a filter finds a row, for the words that its label does not contain.
@@ -103,12 +103,12 @@ impl Word {
 struct Finder {
     matcher: Matcher,
     letters: Vec<char>,
-    places: Vec<u32>,
+    positions: Vec<u32>,
 }
 
 impl Default for Finder {
     fn default() -> Self {
-        Self { matcher: Matcher::new(Config::DEFAULT), letters: Vec::new(), places: Vec::new() }
+        Self { matcher: Matcher::new(Config::DEFAULT), letters: Vec::new(), positions: Vec::new() }
     }
 }
 
@@ -125,9 +125,9 @@ impl Finder {
     /// The word as a part of a text.
     fn part(&mut self, word: &Word, text: &str) -> Option<(Class, usize)> {
         let text = Utf32Str::new(head(text), &mut self.letters);
-        self.places.clear();
-        word.part.indices(text, &mut self.matcher, &mut self.places)?;
-        let (first, last) = (*self.places.first()?, *self.places.last()?);
+        self.positions.clear();
+        word.part.indices(text, &mut self.matcher, &mut self.positions)?;
+        let (first, last) = (*self.positions.first()?, *self.positions.last()?);
         let is_end = (last as usize + 1) >= text.len() || !text.get(last + 1).is_alphanumeric();
         let class = match (is_word_start(text, first), is_end) {
             (true, true) => Class::Whole,
@@ -141,9 +141,9 @@ impl Finder {
     /// The letters of the word in order, from the start of a word of the text.
     fn letters(&mut self, word: &Word, text: &str) -> Option<(Class, usize)> {
         let text = Utf32Str::new(head(text), &mut self.letters);
-        self.places.clear();
-        word.letters.indices(text, &mut self.matcher, &mut self.places)?;
-        let (first, last) = (*self.places.first()?, *self.places.last()?);
+        self.positions.clear();
+        word.letters.indices(text, &mut self.matcher, &mut self.positions)?;
+        let (first, last) = (*self.positions.first()?, *self.positions.last()?);
         is_word_start(text, first).then_some((Class::Letters, last as usize))
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn ranked<'a>(filter: &str, rows: &[(&'a str, &'a str)]) -> Vec<&'a str> {
-        rank(filter, rows.iter().copied()).into_iter().map(|place| rows[place].0).collect()
+        rank(filter, rows.iter().copied()).into_iter().map(|position| rows[position].0).collect()
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use crate::model::{AskId, ConnId, SessionKey};
+use crate::model::{ConnId, RequestId, SessionKey};
 
 use super::tab;
 use crate::app::{SessionPhase, State, UnseenKind};
@@ -23,7 +23,7 @@ pub struct Waiting {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitingFor {
     /// A request of the agent.
-    Ask(ConnId, AskId),
+    Ask(ConnId, RequestId),
     SignIn,
     /// A question of parlor, with its heading.
     Question(String),
@@ -47,8 +47,8 @@ pub fn waiting(state: &State) -> Vec<Waiting> {
     let mut all = Vec::new();
     for session in tab::tabs(state) {
         let mut add = |since, what| all.push(Waiting { key: session.key, since, what });
-        for open in &session.asks {
-            add(open.since, WaitingFor::Ask(open.conn, open.ask));
+        for open in &session.requests {
+            add(open.since, WaitingFor::Ask(open.conn, open.request_id));
         }
         if let Some(since) =
             session.start.sign_in_since().filter(|_| session.phase == SessionPhase::NeedsSignIn)

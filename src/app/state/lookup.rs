@@ -62,11 +62,14 @@ pub(in crate::app) fn reading_of(state: &State, key: SessionKey) -> Option<&Read
 pub fn last_session(state: &State) -> Option<&ArchiveRow> {
     let row = state.last_kept.as_deref()?;
     let session = state.active_session()?;
-    let is_here = session.place.cwd == state.setup.folder && is_fresh(session);
+    let is_here = session.workspace.cwd == state.setup.folder && is_fresh(session);
     (is_here && open_as(state, &row.uid).is_none()).then_some(row)
 }
 
 /// The folder of a session, otherwise the one parlor was started in.
 pub(in crate::app) fn folder_of(state: &State, key: SessionKey) -> std::path::PathBuf {
-    state.sessions.get(&key).map_or_else(|| state.setup.folder.clone(), |session| session.place.cwd.clone())
+    state
+        .sessions
+        .get(&key)
+        .map_or_else(|| state.setup.folder.clone(), |session| session.workspace.cwd.clone())
 }

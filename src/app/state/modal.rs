@@ -19,8 +19,8 @@ use super::inbox::WaitingFor;
 use super::outline::Only;
 use crate::app::{AccessRequest, ToolCall};
 use crate::model::{
-    Action, AgentSpec, AskId, AuthVar, BindingRow, ConfigJob, ConnId, ExportForm, FoundFile, FoundPrompt,
-    Grant, GrantScope, ItemId, Location, ProviderRequest, SessionId, SessionInfo, SessionKey, Target,
+    Action, AgentSpec, AuthVar, BindingRow, ConfigJob, ConnId, ExportForm, FoundFile, FoundPrompt, Grant,
+    GrantScope, ItemId, Location, ProviderRequest, RequestId, SessionId, SessionInfo, SessionKey, Target,
 };
 
 /// A dialog opened by the user, or by parlor to report something.
@@ -56,7 +56,7 @@ impl Modal {
     /// Whether it refers to items of the transcript by id.
     pub fn names_items(&self) -> bool {
         let Self::Picker(picker) = self else { return false };
-        matches!(picker.kind, PickerKind::Outline | PickerKind::Copy | PickerKind::Place)
+        matches!(picker.kind, PickerKind::Outline | PickerKind::Copy | PickerKind::Location)
     }
 }
 
@@ -74,7 +74,7 @@ pub struct InboxDialog {
     /// The selected entry, by identity because the list changes; `None`: the list is empty.
     pub marked: Option<(SessionKey, WaitingFor)>,
     /// Its index in the list.
-    pub place: usize,
+    pub position: usize,
     /// Whether the selected request is shown completely.
     pub is_whole: bool,
 }
@@ -161,7 +161,7 @@ pub enum PickerKind {
     /// A permission that can be revoked; the row's value is its place.
     Grant,
     /// A file or an address.
-    Place,
+    Location,
     /// An agent for a new tab in this folder.
     TabAgent(PathBuf),
     /// A folder for a new tab; the row's value is its path.
@@ -384,7 +384,7 @@ pub struct RequestView {
     /// Whether the call changed while it was shown.
     pub has_changed: bool,
     /// The request of this view; `dialogs::settle` resets it for another one.
-    pub ask: Option<AskId>,
+    pub request_id: Option<RequestId>,
 }
 
 /// A tool call as shown with its permission request.

@@ -8,7 +8,7 @@ pub(in crate::app) mod weight;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::model::{Action, EventPlace, ItemId, MarkPlace};
+use crate::model::{Action, EventPosition, ItemId, MarkPosition};
 
 use crate::app::state::session::index::Key;
 use crate::app::{Earlier, Transcript};
@@ -70,7 +70,7 @@ pub struct Former {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::app) struct Page {
     /// Its start in the record; `None`: not known.
-    pub(in crate::app) begin: Option<EventPlace>,
+    pub(in crate::app) begin: Option<EventPosition>,
     /// Its first item; if it has none, the next item when it began; `HEAD` while it is only on disk.
     pub(in crate::app) first: ItemId,
     pub(in crate::app) weight: usize,
@@ -105,8 +105,8 @@ impl Page {
     /// The number of its first event, if known.
     pub(in crate::app) fn seq(&self) -> Option<i64> {
         match self.begin? {
-            EventPlace::Seq(seq) => Some(seq),
-            EventPlace::Mark(_) => None,
+            EventPosition::Seq(seq) => Some(seq),
+            EventPosition::Mark(_) => None,
         }
     }
 
@@ -154,14 +154,14 @@ impl PageIndex {
     }
 
     /// Sets the numbers of marks that were written.
-    pub(in crate::app) fn place_marks(&mut self, marks: &[MarkPlace]) {
-        for place in marks {
+    pub(in crate::app) fn place_marks(&mut self, marks: &[MarkPosition]) {
+        for position in marks {
             let mut before: Option<&mut Page> = None;
             for page in self.closed.range_mut(self.unloaded..).chain([&mut self.open]) {
-                if page.begin == Some(EventPlace::Mark(place.mark)) {
-                    page.begin = Some(EventPlace::Seq(place.seq));
+                if page.begin == Some(EventPosition::Mark(position.mark)) {
+                    page.begin = Some(EventPosition::Seq(position.seq));
                     if let Some(before) = before {
-                        before.is_cut |= !place.is_whole;
+                        before.is_cut |= !position.is_whole;
                     }
                     break;
                 }

@@ -18,10 +18,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
 use crate::model::{
-    Access, AskId, AskReason, CallError, ConfigOption, ConnId, Cost, ElicitationRequest, FileJob, FoldRules,
+    Access, AskReason, CallError, ConfigOption, ConnId, Cost, ElicitationRequest, FileJob, FoldRules,
     GitInfo, Grant, ItemId, MessageId, Models, Modes, PermissionRequest, Plan, PlanBody, PlanStatus,
-    SessionId, SessionKey, SessionPlace, SlashCommand, TemplateList, TerminalCommand, TerminalId, ToolCallId,
-    TurnUsage, Usage, WriteChange,
+    RequestId, SessionId, SessionKey, SessionWorkspace, SlashCommand, TemplateList, TerminalCommand,
+    TerminalId, ToolCallId, TurnUsage, Usage, WriteChange,
 };
 
 use super::outline::Only;
@@ -57,7 +57,7 @@ pub struct Session {
     pub id: Option<SessionId>,
     /// The connection to its agent, if any.
     pub conn: Option<ConnId>,
-    pub place: SessionPlace,
+    pub workspace: SessionWorkspace,
     /// The title, if there is one.
     pub title: Option<String>,
     /// The parent of a subagent's session.
@@ -74,7 +74,7 @@ pub struct Session {
     /// The user's own commands.
     pub shell: UserShell,
     /// Requests of the agent that wait for the end of a terminal.
-    pub terminal_waits: Vec<(ConnId, AskId, TerminalId)>,
+    pub terminal_waits: Vec<(ConnId, RequestId, TerminalId)>,
     /// Usually at most one.
     pub plans: Vec<Plan>,
     /// The user's choice whether the plan panel is folded to one line; `None`: see [`Session::is_plan_folded`].
@@ -93,7 +93,7 @@ pub struct Session {
     /// Tokens of the last turn.
     pub turn_usage: Option<TurnUsage>,
     /// Requests that wait for the user, oldest first; the first is shown.
-    pub asks: VecDeque<OpenRequest>,
+    pub requests: VecDeque<OpenRequest>,
     /// Prompts that wait for the end of the turn, oldest first.
     pub queue: VecDeque<String>,
     /// The prompt of the last turn, if that failed temporarily: it can be resent.
@@ -160,12 +160,12 @@ pub struct Session {
 
 impl Session {
     /// An empty session.
-    pub fn new(key: SessionKey, place: SessionPlace) -> Self {
+    pub fn new(key: SessionKey, workspace: SessionWorkspace) -> Self {
         Self {
             key,
             id: None,
             conn: None,
-            place,
+            workspace,
             title: None,
             parent: None,
             phase: SessionPhase::NoAgent,
@@ -186,7 +186,7 @@ impl Session {
             usage: None,
             cost_before: None,
             turn_usage: None,
-            asks: VecDeque::new(),
+            requests: VecDeque::new(),
             queue: VecDeque::new(),
             failed_prompt: None,
             draft: String::new(),
@@ -224,7 +224,7 @@ impl Session {
     }
 
     /// Clears all references to items, after the transcript was replaced.
-    pub(in crate::app) fn forget_places(&mut self) {
+    pub(in crate::app) fn forget_positions(&mut self) {
         self.index.clear();
         self.selected = None;
         self.reading = None;
@@ -321,11 +321,11 @@ impl Session {
     }
 
     /// Removes a prompt from the queue.
-    pub(in crate::app) fn unqueue(&mut self, place: usize) -> Option<String> {
-        let from_end = self.queue.len().checked_sub(place)?;
-        let text = self.queue.remove(place)?;
+    pub(in crate::app) fn unqueue(&mut self, position: usize) -> Option<String> {
+        let from_end = self.queue.len().checked_sub(position)?;
+        let text = self.queue.remove(position)?;
         self.prompts.unqueued(from_end);
-        if place == 0 {
+        if position == 0 {
             self.prompts.first_removed();
         }
         Some(text)
@@ -334,7 +334,7 @@ impl Session {
     /// The index of the queued prompt that is being edited.
     pub fn edited_prompt(&self) -> Option<usize> {
         let edit = self.prompts.editing()?;
-        self.queued_at(&edit.text, edit.place)
+        self.queued_at(&edit.text, edit.position)
     }
 
     /// The index of the queued prompt that is being added to the running turn.
@@ -344,8 +344,8 @@ impl Session {
 
     /// The index of a queued prompt, near the one where it was: the queue may have advanced or been reordered.
     fn queued_at(&self, text: &str, near: usize) -> Option<usize> {
-        let places = self.queue.iter().enumerate().filter(|(_, queued)| *queued == text).map(|(at, _)| at);
-        places.min_by_key(|at| at.abs_diff(near))
+        let positions = self.queue.iter().enumerate().filter(|(_, queued)| *queued == text).map(|(at, _)| at);
+        positions.min_by_key(|at| at.abs_diff(near))
     }
 
     /// Whether the first queued prompt can be sent: it is not being edited or added to the running turn.
@@ -423,7 +423,7 @@ impl Turn {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenRequest {
     pub conn: ConnId,
-    pub ask: AskId,
+    pub request_id: RequestId,
     pub kind: OpenRequestKind,
     pub since: Instant,
 }

@@ -57,7 +57,7 @@ pub fn mark(state: &State, session: &Session) -> TabMark {
     let is_front = session.key == front(state);
     let unseen = session.unseen.as_ref().map(|unseen| &unseen.what);
     match &session.phase {
-        _ if !session.asks.is_empty() || shelved_dialog(session).is_some() => TabMark::Waits,
+        _ if !session.requests.is_empty() || shelved_dialog(session).is_some() => TabMark::Waits,
         SessionPhase::NeedsSignIn => TabMark::Waits,
         SessionPhase::Starting { .. } | SessionPhase::Opening { .. } => TabMark::Working,
         _ if session.turn.is_running() => TabMark::Working,
@@ -138,7 +138,9 @@ pub(in crate::app) fn to_share(
         conn.is_alive()
             && is_same_program(&conn.spec, spec)
             && tabs(state).any(|session| {
-                session.conn == Some(conn.id) && session.place.cwd == folder && Some(session.key) != except
+                session.conn == Some(conn.id)
+                    && session.workspace.cwd == folder
+                    && Some(session.key) != except
             })
     };
     state.conns.values().find(is_it).map(|conn| conn.id)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::duplicate_diffs;
 use crate::model::{
-    AccessRecord, ContentBlock, Cost, DiffChange, DiffPlace, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
+    AccessRecord, ContentBlock, Cost, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff, Gap, ItemId,
     LocatedDiff, Location, MessageId, NoticeKind, Patch, Raw, Role, SessionId, SessionKey, Severity,
     StopReason, ToolCallId, ToolContent, ToolInput, ToolKind, ToolStatus, TurnUsage,
 };
@@ -181,7 +181,7 @@ pub struct ToolCall {
     pub status: ToolStatus,
     pub content: Vec<ToolContent>,
     /// The positions of its changes in their files, where known.
-    pub places: Vec<LocatedDiff>,
+    pub positions: Vec<LocatedDiff>,
     pub locations: Vec<Location>,
     /// Input as received.
     pub raw_input: Option<Raw>,
@@ -292,7 +292,7 @@ impl ToolCall {
             kind: ToolKind::default(),
             status: ToolStatus::default(),
             content: Vec::new(),
-            places: Vec::new(),
+            positions: Vec::new(),
             locations: Vec::new(),
             raw_input: None,
             input: ToolInput::default(),
@@ -361,8 +361,8 @@ impl ToolCall {
     }
 
     /// The position of one of its changes in its file, if known.
-    pub fn place_of(&self, diff: &FileDiff) -> Option<&DiffPlace> {
-        self.places.iter().find(|known| known.diff == *diff).map(|known| &known.place)
+    pub fn position_of(&self, diff: &FileDiff) -> Option<&DiffPosition> {
+        self.positions.iter().find(|known| known.diff == *diff).map(|known| &known.position)
     }
 
     /// The changes of files that it shows: reported ones, and other writes through parlor.

@@ -25,7 +25,7 @@ fn kept(uid: &str) -> RecordedSession {
             agent: "fake".into(),
             command: "fake".into(),
             session: Some("old".into()),
-            place: SessionPlace { cwd: "/code/shop".into(), ..SessionPlace::default() },
+            workspace: SessionWorkspace { cwd: "/code/shop".into(), ..SessionWorkspace::default() },
             title: Some("The till".into()),
             ..SessionHead::default()
         },
@@ -332,7 +332,7 @@ fn a_session_with_a_missing_folder_is_read_only_until_the_user_selects_one() {
     app.wait(2).play(Event::Input).play(Event::Act(Action::Choose(1)));
     assert_eq!(jobs(&mut app), [StoreJob::Take { key, uid: "k1".into() }]);
     tell(&mut app, StoreNews::Taken { key, kept: Ok(Box::new(kept("k1"))) });
-    assert_eq!(shown(&app).place.cwd, std::path::Path::new("/code/new till"));
+    assert_eq!(shown(&app).workspace.cwd, std::path::Path::new("/code/new till"));
 }
 
 #[test]
@@ -368,7 +368,7 @@ fn a_listed_session_with_a_record_is_opened_from_the_store() {
         app.state.setup.keeps_sessions = true;
         let info = SessionInfo {
             id: "old".into(),
-            cwd: app.session().place.cwd.clone(),
+            cwd: app.session().workspace.cwd.clone(),
             title: None,
             updated_at: None,
             additional_directories: Vec::new(),

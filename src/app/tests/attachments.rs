@@ -79,7 +79,7 @@ fn the_agent_gets_the_pasted_text_and_the_history_its_label() {
     });
     assert_eq!(sent, Some(&[ContentBlock::Text("see one\ntwo\nthree.".into())][..]));
     assert_eq!(app.session().history, std::slice::from_ref(&text));
-    let folder = app.session().place.cwd.clone();
+    let folder = app.session().workspace.cwd.clone();
     assert!(app.fx.contains(&Effect::SavePrompt { folder, text: text.clone() }));
     app.submit(&text);
     assert_eq!(app.session().queue, [text], "the queue contains the label");
@@ -102,7 +102,7 @@ fn the_record_restores_the_folded_text() {
         pasted: ranges(&[(4, 17)]),
     };
     assert_eq!(record, expected);
-    let mut restored = Session::new(KEY, SessionPlace::default());
+    let mut restored = Session::new(KEY, SessionWorkspace::default());
     play::apply(&mut restored, record, app.now);
     let shown = |session: &Session| match session.transcript.items().last().map(|item| item.body.clone()) {
         Some(ItemBody::Message(message)) => (message.parts, message.pasted),

@@ -39,7 +39,12 @@ fn a_file_is_served_within_the_roots_and_relative_to_the_folder() {
     assert_eq!(job.op, FileOp::Read { line: Some(2), limit: None });
     assert!(!job.missing_reads_empty && job.allowed.is_none());
     app.expect_sent("file 1 /code/shop/src/a.rs\nfile 2 /etc/hosts");
-    let done = |ask, result| ServiceEvent::FileDone { conn: CONN, ask: AskId(ask), result, served: None };
+    let done = |request_id, result| ServiceEvent::FileDone {
+        conn: CONN,
+        request_id: RequestId(request_id),
+        result,
+        served: None,
+    };
     app.service(done(1, Ok(Some("text".into()))));
     app.service(done(2, Err(RpcError::new(RpcError::RESOURCE_NOT_FOUND, "gone"))));
     app.service(done(1, Ok(Some("again".into()))));
@@ -75,8 +80,8 @@ fn asks_about(app: &mut TestApp, job: FileJob, real: &str) {
     app.service(ServiceEvent::FileAsks { job, asked: Box::new(asked) });
 }
 
-fn outside(app: &mut TestApp, ask: u64) {
-    app.ask(ask, read("/etc/hosts"));
+fn outside(app: &mut TestApp, request_id: u64) {
+    app.ask(request_id, read("/etc/hosts"));
     let Some(Effect::File(job)) = app.fx.pop() else {
         panic!("a job");
     };
@@ -87,11 +92,16 @@ fn outside(app: &mut TestApp, ask: u64) {
 fn a_file_outside_of_the_roots_is_asked_about() {
     let mut app = TestApp::running();
     outside(&mut app, 1);
-    assert_eq!(app.session().asks.len(), 1);
+    assert_eq!(app.session().requests.len(), 1);
     app.choose(Some(0));
     assert!(matches!(app.fx.as_slice(), [Effect::File(job)] if job.allowed == Some(AllowedBy::You)));
     app.fx.clear();
-    app.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(1), result: Ok(None), served: None });
+    app.service(ServiceEvent::FileDone {
+        conn: CONN,
+        request_id: RequestId(1),
+        result: Ok(None),
+        served: None,
+    });
     app.expect_sent("answer 1: done");
     outside(&mut app, 2);
     app.choose(Some(3));
@@ -116,10 +126,12 @@ fn a_cancel_answers_a_file_that_waits_for_the_user() {
 #[test]
 fn a_cancelled_file_request_is_answered_with_its_result() {
     let mut app = TestApp::running();
-    app.ask(1, read("a")).agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("file 1 /code/shop/a");
+    app.ask(1, read("a"))
+        .agent(AgentEvent::RequestWithdrawn(RequestId(1)))
+        .expect_sent("file 1 /code/shop/a");
     app.service(ServiceEvent::FileDone {
         conn: CONN,
-        ask: AskId(1),
+        request_id: RequestId(1),
         result: Ok(Some(String::new())),
         served: None,
     });
@@ -144,7 +156,7 @@ fn output_is_shown_and_read() {
     app.ask(2, AgentRequest::TerminalOutput("x".into())).expect_sent("terminal read 2 x");
     app.service(ServiceEvent::TerminalRead {
         conn: CONN,
-        ask: AskId(2),
+        request_id: RequestId(2),
         result: Ok(("hi\n".into(), false, None)),
     });
     app.expect_sent("answer 2: output \"hi\\n\" false");
@@ -167,13 +179,13 @@ fn acp_v1_a_killed_terminal_keeps_its_id_and_a_released_one_does_not() {
     app.ask(2, AgentRequest::TerminalKill("x".into())).expect_sent("terminal kill x\nanswer 2: done");
     app.ask(3, AgentRequest::TerminalWait("x".into())).ask(4, AgentRequest::TerminalRelease("x".into()));
     app.expect_sent("terminal release x\nanswer 4: done\nanswer 3: exit None Some(\"SIGKILL\")");
-    for (ask, request) in [
+    for (request_id, request) in [
         (5, AgentRequest::TerminalOutput("x".into())),
         (6, AgentRequest::TerminalWait("x".into())),
         (7, AgentRequest::TerminalKill("x".into())),
         (8, AgentRequest::TerminalRelease("x".into())),
     ] {
-        app.ask(ask, request).expect_sent(&format!("answer {ask}: error -32002"));
+        app.ask(request_id, request).expect_sent(&format!("answer {request_id}: error -32002"));
     }
     assert!(app.session().terminals.contains_key(&TerminalId::from("x")), "the output stays");
 }
@@ -181,7 +193,7 @@ fn acp_v1_a_killed_terminal_keeps_its_id_and_a_released_one_does_not() {
 #[test]
 fn a_cancelled_wait_is_answered() {
     let mut app = with_command();
-    app.ask(2, AgentRequest::TerminalWait("x".into())).agent(AgentEvent::AskWithdrawn(AskId(2)));
+    app.ask(2, AgentRequest::TerminalWait("x".into())).agent(AgentEvent::RequestWithdrawn(RequestId(2)));
     app.expect_sent("answer 2: error -32800");
     ended(&mut app, "x", 0);
     app.expect_sent("");

@@ -57,7 +57,7 @@ fn clear_of_the_agent_is_sent_and_marked() {
     app.end_turn(StopReason::EndTurn);
     app.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent returned an empty response.\nuser* \"/clear\"\nnotice Info: Context cleared");
     // It is recorded.
-    let mut again = Session::new(KEY, SessionPlace::default());
+    let mut again = Session::new(KEY, SessionWorkspace::default());
     restore(&mut again, kept_session(&mut app), app.now);
     assert_eq!(items(&again).last().map(String::as_str), Some("notice Info: Context cleared"));
     // A failed command has cleared nothing.

@@ -28,13 +28,13 @@ fn jobs(app: &mut TestApp) -> Vec<LocateJob> {
     jobs.collect()
 }
 
-fn answer(app: &mut TestApp, found: Vec<(FileDiff, DiffPlace)>, is_done: bool) {
-    let found = found.into_iter().map(|(diff, place)| LocatedDiff { diff, place, is_done }).collect();
+fn answer(app: &mut TestApp, found: Vec<(FileDiff, DiffPosition)>, is_done: bool) {
+    let found = found.into_iter().map(|(diff, position)| LocatedDiff { diff, position, is_done }).collect();
     app.service(ServiceEvent::DiffsLocated { session: KEY, item: ItemId(1), found });
 }
 
-fn at(line: u32) -> DiffPlace {
-    DiffPlace::Lines(vec![Some(PieceStart { line, is_new: true })])
+fn at(line: u32) -> DiffPosition {
+    DiffPosition::Lines(vec![Some(PieceStart { line, is_new: true })])
 }
 
 fn call_of(app: &TestApp) -> &ToolCall {
@@ -51,24 +51,25 @@ fn changes_are_located_once_and_saved_with_the_call() {
     app.update(edit(ToolStatus::Pending, vec![one.clone(), two.clone()], &[10, 20]));
     let asked = jobs(&mut app);
     assert_eq!(asked.len(), 1);
-    let facts: Vec<_> = asked[0].asks.iter().map(|ask| (ask.diff.clone(), ask.near)).collect();
+    let facts: Vec<_> =
+        asked[0].requests.iter().map(|request_id| (request_id.diff.clone(), request_id.near)).collect();
     assert_eq!(facts, [(one.clone(), Some(10)), (two.clone(), Some(20))]);
     assert_eq!((asked[0].item, asked[0].is_done), (ItemId(1), false));
     assert_eq!(asked[0].roots, [std::path::PathBuf::from("/code/shop")]);
 
     let rev = app.session().transcript.items()[1].rev;
-    answer(&mut app, vec![(one.clone(), at(11)), (two.clone(), DiffPlace::Lines(vec![None]))], false);
-    assert_eq!(call_of(&app).place_of(&one), Some(&at(11)));
+    answer(&mut app, vec![(one.clone(), at(11)), (two.clone(), DiffPosition::Lines(vec![None]))], false);
+    assert_eq!(call_of(&app).position_of(&one), Some(&at(11)));
     assert_ne!(app.session().transcript.items()[1].rev, rev, "it must be redrawn");
 
     // When the call has ended, changes not found are located once more.
     app.update(news("t", ToolStatus::Completed));
     let asked = jobs(&mut app);
-    assert_eq!(asked.iter().map(|job| (job.is_done, job.asks.len())).collect::<Vec<_>>(), [(true, 1)]);
-    answer(&mut app, vec![(two.clone(), DiffPlace::Lines(vec![None]))], true);
+    assert_eq!(asked.iter().map(|job| (job.is_done, job.requests.len())).collect::<Vec<_>>(), [(true, 1)]);
+    answer(&mut app, vec![(two.clone(), DiffPosition::Lines(vec![None]))], true);
     app.update(news("t", ToolStatus::Completed));
     assert_eq!(jobs(&mut app), []);
-    assert_eq!(call_of(&app).places.len(), 2);
+    assert_eq!(call_of(&app).positions.len(), 2);
 }
 
 #[test]
@@ -88,9 +89,9 @@ fn a_late_result_for_another_change_is_dropped() {
     app.update(edit(ToolStatus::Pending, vec![diff("a", "b")], &[]));
     app.update(edit(ToolStatus::Pending, vec![diff("c", "d")], &[]));
     answer(&mut app, vec![(diff("a", "b"), at(3))], false);
-    assert_eq!(call_of(&app).places, []);
+    assert_eq!(call_of(&app).positions, []);
     answer(&mut app, vec![(diff("c", "d"), at(4))], false);
-    assert_eq!(call_of(&app).place_of(&diff("c", "d")), Some(&at(4)));
+    assert_eq!(call_of(&app).position_of(&diff("c", "d")), Some(&at(4)));
     app.service(ServiceEvent::DiffsLocated { session: SessionKey(9), item: ItemId(1), found: Vec::new() });
     app.service(ServiceEvent::DiffsLocated { session: KEY, item: ItemId(0), found: Vec::new() });
 }

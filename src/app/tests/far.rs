@@ -35,8 +35,8 @@ fn edit() -> SessionUpdate {
 #[test]
 fn the_remote_agent_gets_its_folder_and_the_session_is_stored_under_the_local_one() {
     let app = ready();
-    let place = &app.session().place;
-    assert_eq!((place.folder(), place.cwd.as_path()), ("/srv/shop".as_ref(), "/code/shop".as_ref()));
+    let location = &app.session().workspace;
+    assert_eq!((location.folder(), location.cwd.as_path()), ("/srv/shop".as_ref(), "/code/shop".as_ref()));
     let connect = app.fx.iter().find_map(|effect| match effect {
         Effect::Connect { cwd, .. } => Some(cwd.clone()),
         _ => None,
@@ -52,7 +52,7 @@ fn the_remote_agent_gets_its_folder_and_the_session_is_stored_under_the_local_on
         ("far", ""),
         "it must not be started here by mistake"
     );
-    assert_eq!(head.place.cwd.as_path(), "/code/shop".as_ref() as &std::path::Path);
+    assert_eq!(head.workspace.cwd.as_path(), "/code/shop".as_ref() as &std::path::Path);
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn a_remote_file_is_opened_only_by_the_editor_configured_for_it() {
     let mut app = TestApp::with_spec(AgentSpec { editor: editor.clone(), ..far_spec() });
     app.handshake(all_capabilities()).open(ID);
     app.play(Event::Open(target()));
-    let place = Location { path: "/srv/shop/src/a.rs".into(), line: Some(3) };
-    assert!(app.fx.contains(&Effect::OpenFile { place, folder: "/code/shop".into(), editor }));
+    let location = Location { path: "/srv/shop/src/a.rs".into(), line: Some(3) };
+    assert!(app.fx.contains(&Effect::OpenFile { location, folder: "/code/shop".into(), editor }));
 }
 
 #[test]
@@ -133,6 +133,6 @@ fn a_local_agent_makes_the_session_local_again() {
     let mut app = ready();
     let near = AgentSpec { name: "near".into(), command: "near".into(), ..AgentSpec::default() };
     app.flow(|state, now, fx| operations::start_agent(state, KEY, near, now, fx));
-    assert_eq!(app.session().place.far, None);
+    assert_eq!(app.session().workspace.far, None);
     assert_eq!(app.session().id, None, "another agent does not have the old id");
 }

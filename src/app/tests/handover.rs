@@ -229,7 +229,7 @@ fn kept_with(more: Vec<Record>) -> RecordedSession {
             agent: "fake".into(),
             command: "fake".into(),
             session: Some("n".into()),
-            place: SessionPlace { cwd: "/code/shop".into(), ..SessionPlace::default() },
+            workspace: SessionWorkspace { cwd: "/code/shop".into(), ..SessionWorkspace::default() },
             ..SessionHead::default()
         },
         draft: "go on with".into(),
@@ -252,7 +252,7 @@ fn a_handover_is_recorded_until_it_was_sent() {
     assert!(app.kept.iter().any(is_document), "{:?}", app.kept);
 
     let reopened = |more| {
-        let mut session = Session::new(SessionKey(9), SessionPlace::default());
+        let mut session = Session::new(SessionKey(9), SessionWorkspace::default());
         restore(&mut session, kept_with(more), app.now);
         session.resume.handover().cloned()
     };

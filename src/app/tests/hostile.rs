@@ -165,8 +165,8 @@ fn play(app: &mut TestApp, step: Step, nth: u64) {
                 app.play(Event::Agent(conn, AgentEvent::Replied(tag, result)));
             }
         }
-        Step::Ask(ask) => {
-            app.play(Event::Agent(conn, AgentEvent::Request(AskId(nth), Box::new(ask))));
+        Step::Ask(request_id) => {
+            app.play(Event::Agent(conn, AgentEvent::Request(RequestId(nth), Box::new(request_id))));
         }
         Step::Update(session, update) => {
             app.play(Event::Agent(conn, AgentEvent::Update(session.as_str().into(), update)));
@@ -202,8 +202,8 @@ fn check(app: &mut TestApp, is_remote: bool) {
     let root = UserRoot::given("/code/lib");
     assert!(app.state.grants.is_empty());
     for session in app.state.sessions.values() {
-        assert_eq!(session.place.cwd.to_str(), Some("/code/shop"));
-        assert!(session.place.additional_directories.iter().all(|given| *given == root));
+        assert_eq!(session.workspace.cwd.to_str(), Some("/code/shop"));
+        assert!(session.workspace.additional_directories.iter().all(|given| *given == root));
         assert!(session.permissions.grants().is_empty() && session.permissions.approvals().is_empty());
     }
     for conn in app.state.conns.values() {

@@ -21,8 +21,8 @@ fn app() -> (TestApp, SessionKey, ConnId) {
 }
 
 impl TestApp {
-    fn other_asks(&mut self, conn: ConnId, ask: u64, request: AgentRequest) -> &mut Self {
-        self.wait(1).play(Event::Agent(conn, AgentEvent::Request(AskId(ask), Box::new(request))))
+    fn other_requests(&mut self, conn: ConnId, request_id: u64, request: AgentRequest) -> &mut Self {
+        self.wait(1).play(Event::Agent(conn, AgentEvent::Request(RequestId(request_id), Box::new(request))))
     }
 
     /// A key after a pause.
@@ -45,9 +45,9 @@ impl TestApp {
 #[test]
 fn all_tabs_are_listed_with_the_oldest_first() {
     let (mut app, key, conn) = app();
-    app.other_asks(conn, 1, of_two("a"));
+    app.other_requests(conn, 1, of_two("a"));
     app.wait(1).ask(2, permission("b"));
-    app.other_asks(conn, 3, of_two("c"));
+    app.other_requests(conn, 3, of_two("c"));
     app.wait(1).flow(|state, now, fx| operations::submit(state, key, "go".into(), now, fx));
     let tag = app.state.conns[&conn].open_calls.values().next().cloned().unwrap();
     let failed = Err(CallError::Agent(RpcError::new(-32603, "out of tokens")));
@@ -56,9 +56,9 @@ fn all_tabs_are_listed_with_the_oldest_first() {
     assert_eq!(
         listed,
         [
-            (key, WaitingFor::Ask(conn, AskId(1))),
-            (KEY, WaitingFor::Ask(CONN, AskId(2))),
-            (key, WaitingFor::Ask(conn, AskId(3))),
+            (key, WaitingFor::Ask(conn, RequestId(1))),
+            (KEY, WaitingFor::Ask(CONN, RequestId(2))),
+            (key, WaitingFor::Ask(conn, RequestId(3))),
             (key, WaitingFor::Failure("out of tokens".into())),
         ]
     );
@@ -90,16 +90,16 @@ fn a_turn_that_stopped_early_is_listed_with_its_reason() {
 #[test]
 fn a_permission_of_an_inactive_tab_is_answered_in_place_and_once() {
     let (mut app, key, conn) = app();
-    app.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));
+    app.other_requests(conn, 1, of_two("a")).other_requests(conn, 2, of_two("b"));
     app.key(Action::OpenAttention);
     // The list was opened by a key, but its content has not been read yet.
     app.quick_key(Action::Choose(1)).expect_sent("");
     app.key(Action::Choose(1)).expect_sent("answer 1: selected yes");
-    assert_eq!((app.state.active, app.marked()), (KEY, Some(&WaitingFor::Ask(conn, AskId(2)))));
+    assert_eq!((app.state.active, app.marked()), (KEY, Some(&WaitingFor::Ask(conn, RequestId(2)))));
     // The same key again too soon: the entry that moved under the selection is not answered.
     app.quick_key(Action::Choose(1)).expect_sent("");
     app.key(Action::Choose(2)).expect_sent("answer 2: selected no");
-    assert_eq!((app.marked(), app.state.sessions[&key].asks.len()), (None, 0));
+    assert_eq!((app.marked(), app.state.sessions[&key].requests.len()), (None, 0));
     app.key(Action::Choose(1)).key(Action::Accept).expect_sent("");
     assert_eq!((app.state.modals.len(), app.state.active), (0, KEY), "an empty inbox closes");
 }
@@ -107,42 +107,42 @@ fn a_permission_of_an_inactive_tab_is_answered_in_place_and_once() {
 #[test]
 fn a_key_for_a_cancelled_request_answers_no_other() {
     let (mut app, _, conn) = app();
-    app.other_asks(conn, 1, of_two("a")).other_asks(conn, 2, of_two("b"));
+    app.other_requests(conn, 1, of_two("a")).other_requests(conn, 2, of_two("b"));
     app.key(Action::OpenAttention).wait(2);
-    app.play(Event::Agent(conn, AgentEvent::AskWithdrawn(AskId(1))));
+    app.play(Event::Agent(conn, AgentEvent::RequestWithdrawn(RequestId(1))));
     app.fx.clear();
     app.quick_key(Action::Choose(1)).expect_sent("");
-    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, AskId(2))));
+    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, RequestId(2))));
 }
 
 #[test]
 fn new_entries_do_not_move_the_selection() {
     let (mut app, _, conn) = app();
-    app.other_asks(conn, 1, of_two("a"));
+    app.other_requests(conn, 1, of_two("a"));
     app.key(Action::OpenAttention).wait(2);
-    app.ask(2, permission("b")).other_asks(conn, 3, of_two("c"));
-    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, AskId(1))));
+    app.ask(2, permission("b")).other_requests(conn, 3, of_two("c"));
+    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, RequestId(1))));
     app.quick_key(Action::Choose(1)).expect_sent("answer 1: selected yes");
 }
 
 #[test]
 fn arrow_keys_move_the_selection_and_enter_activates_the_tab() {
     let (mut app, key, conn) = app();
-    app.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
+    app.ask(1, permission("a")).other_requests(conn, 2, of_two("b"));
     app.key(Action::OpenAttention).key(Action::Down);
-    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, AskId(2))));
+    assert_eq!(app.marked(), Some(&WaitingFor::Ask(conn, RequestId(2))));
     app.quick_key(Action::Accept).expect_sent("draft \"\"");
     assert_eq!((app.state.active, app.state.modals.len()), (key, 0));
     // There it is the dialog of the tab, with a new grace period.
     app.quick_key(Action::Choose(1)).expect_sent("");
     app.key(Action::Choose(1)).expect_sent("answer 2: selected yes");
-    assert_eq!(app.session().asks.len(), 1);
+    assert_eq!(app.session().requests.len(), 1);
 }
 
 #[test]
 fn an_expanded_request_has_the_keys_of_its_dialog_and_escape_returns() {
     let (mut app, _, conn) = app();
-    app.other_asks(conn, 1, of_two("a"));
+    app.other_requests(conn, 1, of_two("a"));
     app.key(Action::OpenAttention).key(Action::FullScreen);
     assert!(dialogs::is_attention_whole(&app.state));
     app.key(Action::Escape).expect_sent("");
@@ -156,7 +156,7 @@ fn a_question_is_answered_in_its_tab_only() {
     let (mut app, key, conn) = app();
     let AgentRequest::Elicitation(asked) = question() else { panic!("it is a question") };
     let asked = AgentRequest::Elicitation(ElicitationRequest { session: Some("two".into()), ..asked });
-    app.other_asks(conn, 1, asked).key(Action::OpenAttention);
+    app.other_requests(conn, 1, asked).key(Action::OpenAttention);
     app.key(Action::Choose(1)).key(Action::FullScreen).key(Action::Choose(1)).expect_sent("");
     app.key(Action::Accept);
     assert_eq!((app.state.active, dialogs::focus(&app.state)), (key, dialogs::Focus::Form));
@@ -165,7 +165,7 @@ fn a_question_is_answered_in_its_tab_only() {
 #[test]
 fn the_dialog_of_the_active_tab_is_unchanged_after_the_inbox_was_open() {
     let (mut app, _, conn) = app();
-    app.ask(1, permission("a")).other_asks(conn, 2, of_two("b"));
+    app.ask(1, permission("a")).other_requests(conn, 2, of_two("b"));
     app.key(Action::Down).key(Action::OpenAttention).key(Action::Down).key(Action::Choose(2));
     app.expect_sent("answer 2: selected no").key(Action::Escape);
     assert_eq!((app.state.modals.len(), dialogs::focus(&app.state)), (0, dialogs::Focus::Permission));

@@ -23,7 +23,7 @@ fn acp_v1_the_handshake_comes_before_the_session() {
     let folder = app.state.setup.folder.clone();
     app.open(ID).expect("ready · idle");
     assert!(app.fx.iter().any(|effect| matches!(effect, Effect::ReadGit { .. })));
-    assert_eq!(app.session().place.cwd, folder);
+    assert_eq!(app.session().workspace.cwd, folder);
     assert_eq!(app.state.conns[&CONN].pid, Some(7));
 }
 

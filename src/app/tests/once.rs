@@ -115,7 +115,7 @@ struct Request {
 struct World {
     state: State,
     now: Instant,
-    requests: BTreeMap<AskId, Request>,
+    requests: BTreeMap<RequestId, Request>,
     jobs: Vec<Effect>,
     running: Vec<TerminalId>,
     calls: Vec<(ConnId, CallTag)>,
@@ -169,7 +169,9 @@ impl World {
                 Effect::Send(conn, command) => {
                     assert!(!self.closed.contains(&conn), "{command:?} to a closed connection");
                     match command {
-                        AgentCommand::Respond(ask, answer) => self.on_answer(conn, ask, &answer),
+                        AgentCommand::Respond(request_id, answer) => {
+                            self.on_answer(conn, request_id, &answer);
+                        }
                         AgentCommand::Call(tag, _) => self.calls.push((conn, tag)),
                         AgentCommand::Cancel(_) | AgentCommand::CancelCall(_) => {}
                     }
@@ -184,11 +186,11 @@ impl World {
         }
     }
 
-    fn on_answer(&mut self, conn: ConnId, ask: AskId, answer: &Response) {
-        let request = self.requests.get_mut(&ask).expect("only what was asked is answered");
+    fn on_answer(&mut self, conn: ConnId, request_id: RequestId, answer: &Response) {
+        let request = self.requests.get_mut(&request_id).expect("only what was asked is answered");
         assert_eq!(request.conn, conn, "the response goes to the right connection");
         request.answers += 1;
-        assert_eq!(request.answers, 1, "{ask} was answered twice");
+        assert_eq!(request.answers, 1, "{request_id} was answered twice");
         assert!(fits(request.form, answer), "{answer:?} for a {:?}", request.form);
     }
 
@@ -204,17 +206,17 @@ impl World {
         match step {
             Step::Ask { conn, session, request } => {
                 let conn = self.conn(conn)?;
-                let ask = AskId(self.requests.len() as u64 + 1);
+                let request_id = RequestId(self.requests.len() as u64 + 1);
                 let (request, form) = self.request(session, request);
-                self.requests.insert(ask, Request { conn, form, answers: 0 });
-                self.play(Event::Agent(conn, AgentEvent::Request(ask, Box::new(request))));
+                self.requests.insert(request_id, Request { conn, form, answers: 0 });
+                self.play(Event::Agent(conn, AgentEvent::Request(request_id, Box::new(request))));
             }
             Step::Withdraw(index) => {
                 // One of the latest: most of the others are answered.
-                let ask = pick(self.requests.keys().rev().copied().take(6), index)?;
-                let conn = self.requests[&ask].conn;
+                let request_id = pick(self.requests.keys().rev().copied().take(6), index)?;
+                let conn = self.requests[&request_id].conn;
                 if !self.closed.contains(&conn) {
-                    self.play(Event::Agent(conn, AgentEvent::AskWithdrawn(ask)));
+                    self.play(Event::Agent(conn, AgentEvent::RequestWithdrawn(request_id)));
                 }
             }
             Step::Update { conn, session, update } => {
@@ -256,7 +258,7 @@ impl World {
         match step {
             Step::Choose { session, option } => {
                 let key = self.session(session)?;
-                self.flow(|state, now, fx| operations::answer_first_ask(state, key, option, now, fx));
+                self.flow(|state, now, fx| operations::answer_first_request(state, key, option, now, fx));
             }
             Step::Say { session, outcome } => {
                 use crate::app::ElicitationOutcome::{Accept, Cancel, Decline};
@@ -344,8 +346,8 @@ impl World {
             }
             2 => {
                 let mode = ElicitationMode::Form { title: None, description: None, fields: Vec::new() };
-                let ask = ElicitationRequest { session: id, tool: None, message: "?".into(), mode };
-                (AgentRequest::Elicitation(ask), Form::Elicitation)
+                let request_id = ElicitationRequest { session: id, tool: None, message: "?".into(), mode };
+                (AgentRequest::Elicitation(request_id), Form::Elicitation)
             }
             3 => (
                 AgentRequest::ReadFile { session: id, path: "a".into(), line: None, limit: None },
@@ -378,13 +380,13 @@ impl World {
                     AskedFile { access, facts: Facts::default(), why: AskReason::Outside, change: None };
                 ServiceEvent::FileAsks { job, asked: Box::new(asked) }
             }
-            Effect::File(FileJob { conn, ask, op, .. }) => {
+            Effect::File(FileJob { conn, request_id, op, .. }) => {
                 let text = matches!(op, FileOp::Read { .. }).then(|| "text".to_owned());
                 let error = RpcError::new(RpcError::INTERNAL, "disk full");
                 let result = if outcome == 1 { Err(error) } else { Ok(text) };
-                ServiceEvent::FileDone { conn, ask, result, served: None }
+                ServiceEvent::FileDone { conn, request_id, result, served: None }
             }
-            Effect::Terminal(TerminalJob::Create { conn, ask, session, .. }) => {
+            Effect::Terminal(TerminalJob::Create { conn, request_id, session, .. }) => {
                 self.terminal_count += 1;
                 let id = TerminalId::from(format!("term{}", self.terminal_count));
                 let result = if outcome == 1 {
@@ -393,10 +395,10 @@ impl World {
                     self.running.push(id.clone());
                     Ok(id)
                 };
-                ServiceEvent::TerminalStarted { conn, ask, session, command: String::new(), result }
+                ServiceEvent::TerminalStarted { conn, request_id, session, command: String::new(), result }
             }
-            Effect::Terminal(TerminalJob::Output { conn, ask, .. }) => {
-                ServiceEvent::TerminalRead { conn, ask, result: Ok((String::new(), false, None)) }
+            Effect::Terminal(TerminalJob::Output { conn, request_id, .. }) => {
+                ServiceEvent::TerminalRead { conn, request_id, result: Ok((String::new(), false, None)) }
             }
             _ => return None,
         };
@@ -411,7 +413,7 @@ impl World {
             while self.step(Step::EndTerminal(0)).is_some() {}
             let keys: Vec<SessionKey> = self.state.sessions.keys().copied().collect();
             for key in keys {
-                while let Some(open) = self.state.sessions[&key].asks.front() {
+                while let Some(open) = self.state.sessions[&key].requests.front() {
                     if matches!(open.kind, OpenRequestKind::Elicitation(_)) {
                         let outcome = ElicitationOutcome::Decline;
                         self.flow(|state, now, fx| {
@@ -419,7 +421,7 @@ impl World {
                         });
                     } else {
                         self.flow(|state, now, fx| {
-                            operations::answer_first_ask(state, key, Some(0), now, fx);
+                            operations::answer_first_request(state, key, Some(0), now, fx);
                         });
                     }
                 }
@@ -433,13 +435,13 @@ impl World {
             if session.turn.is_running() {
                 assert_eq!(phase, Some(&ConnPhase::Ready), "a turn needs an open connection");
             }
-            for open in &session.asks {
+            for open in &session.requests {
                 let conn = self.state.conns.get(&open.conn).expect("who asks is known");
-                assert!(conn.open_asks.contains_key(&open.ask), "shown requests are open");
+                assert!(conn.open_requests.contains_key(&open.request_id), "shown requests are open");
             }
-            for (conn, ask, _) in &session.terminal_waits {
+            for (conn, request_id, _) in &session.terminal_waits {
                 let conn = self.state.conns.get(conn).expect("who waits is known");
-                assert!(conn.open_asks.contains_key(ask), "waiting requests are open");
+                assert!(conn.open_requests.contains_key(request_id), "waiting requests are open");
             }
         }
         assert!(self.state.sessions.contains_key(&self.state.active), "the shown session exists");
@@ -514,13 +516,13 @@ proptest! {
             world.check();
         }
         world.finish();
-        for (ask, request) in &world.requests {
+        for (request_id, request) in &world.requests {
             if !world.closed.contains(&request.conn) {
-                prop_assert_eq!(request.answers, 1, "{} of connection {}", ask, request.conn);
+                prop_assert_eq!(request.answers, 1, "{} of connection {}", request_id, request.conn);
             }
         }
         for conn in world.state.conns.values() {
-            prop_assert!(conn.open_asks.is_empty(), "nothing is left open: {:?}", conn.open_asks);
+            prop_assert!(conn.open_requests.is_empty(), "nothing is left open: {:?}", conn.open_requests);
         }
     }
 
@@ -536,9 +538,9 @@ proptest! {
             world.step(step);
             world.check();
         }
-        for (ask, request) in &world.requests {
+        for (request_id, request) in &world.requests {
             if !world.closed.contains(&request.conn) {
-                prop_assert_eq!(request.answers, 1, "{} of connection {}", ask, request.conn);
+                prop_assert_eq!(request.answers, 1, "{} of connection {}", request_id, request.conn);
             }
         }
         prop_assert!(world.state.sessions.values().all(|session| !session.turn.is_running()));

@@ -202,7 +202,7 @@ fn step_of(app: &TestApp, step: &Step, nth: usize) -> Option<Step> {
     };
     let call = session.current_tool(&id).and_then(|at| session.tool_call(at));
     let is_about_it = call.is_some_and(|call| !call.status.is_final() && call.decision.is_none());
-    let is_asked = session.asks.iter().any(
+    let is_asked = session.requests.iter().any(
         |open| matches!(&open.kind, OpenRequestKind::Permission { request, .. } if request.tool.id == id),
     );
     let id = if is_about_it { id.to_string() } else { format!("asked{nth}") };
@@ -210,7 +210,7 @@ fn step_of(app: &TestApp, step: &Step, nth: usize) -> Option<Step> {
 }
 
 fn answer_all(app: &mut TestApp) {
-    while !app.session().asks.is_empty() {
+    while !app.session().requests.is_empty() {
         play(app, &Step::Answers(true), 0);
         play(app, &Step::Replies(true), 0);
     }
@@ -306,7 +306,7 @@ proptest! {
             };
             restore(session, kept, app.now);
         };
-        let fresh = || Session::new(KEY, SessionPlace::default());
+        let fresh = || Session::new(KEY, SessionWorkspace::default());
         let mut by_parts = fresh();
         let mut all = fresh();
         read(&mut all, &events, 0, 0);
@@ -370,7 +370,7 @@ fn only_dependent_parts_are_read_again() {
         }
     }
     let begin = |turn: u32| events.iter().position(|event| event.turn == turn).unwrap();
-    let mut session = Session::new(KEY, SessionPlace::default());
+    let mut session = Session::new(KEY, SessionWorkspace::default());
     let kept = RecordedSession {
         head: SessionHead { kept_as: Some("k".into()), ..SessionHead::default() },
         events: events[begin(7)..].to_vec(),
@@ -410,7 +410,7 @@ fn only_dependent_parts_are_read_again() {
     assert_eq!(read, expected);
     assert_eq!(session.pages.book.earlier, None);
     assert_eq!(session.transcript.items().last().map(|item| item.id), end, "items keep their ids");
-    let mut all = Session::new(KEY, SessionPlace::default());
+    let mut all = Session::new(KEY, SessionWorkspace::default());
     crate::app::play(&mut all, events, app.now);
     assert_eq!(whole(&session), whole(&all));
 }
@@ -445,7 +445,7 @@ fn the_exit_of_a_command_is_known_until_its_release_also_if_its_call_is_on_disk(
     app.ask(1, AgentRequest::TerminalCreate { session: Some(ID.into()), command }).choose(Some(0));
     let started = ServiceEvent::TerminalStarted {
         conn,
-        ask: AskId(1),
+        request_id: RequestId(1),
         session: KEY,
         command: "make".into(),
         result: Ok("t".into()),

@@ -38,8 +38,8 @@ impl Disk {
                 }
                 Note::Late { serial, before, turn, record } => {
                     let seq = match before {
-                        EventPlace::Seq(seq) => seq,
-                        EventPlace::Mark(mark) => self.marks[&mark],
+                        EventPosition::Seq(seq) => seq,
+                        EventPosition::Mark(mark) => self.marks[&mark],
                     };
                     let event = kept(turn, record);
                     self.late.push((seq - 1, event));
@@ -53,7 +53,7 @@ impl Disk {
                 }
                 Note::Mark(mark) => {
                     self.marks.insert(mark, self.next);
-                    marks.push(MarkPlace { mark, seq: self.next, is_whole: true });
+                    marks.push(MarkPosition { mark, seq: self.next, is_whole: true });
                     upto = Some(mark);
                 }
                 Note::Hold => self.held_from = Some(self.next),

@@ -23,7 +23,7 @@ fn create(command: TerminalCommand) -> AgentRequest {
 }
 
 /// Requests a permission for a call, and answers with the option at this index.
-fn approve(app: &mut TestApp, ask: u64, option: usize, change: impl FnOnce(&mut ToolCallPatch)) {
+fn approve(app: &mut TestApp, request_id: u64, option: usize, change: impl FnOnce(&mut ToolCallPatch)) {
     let mut tool = ToolCallPatch::new("t".into());
     change(&mut tool);
     let options = vec![
@@ -31,7 +31,10 @@ fn approve(app: &mut TestApp, ask: u64, option: usize, change: impl FnOnce(&mut 
         super::support::option("always", PermissionKind::AllowAlways),
         super::support::option("no", PermissionKind::RejectOnce),
     ];
-    app.ask(ask, AgentRequest::Permission(PermissionRequest { session: Some(ID.into()), tool, options }));
+    app.ask(
+        request_id,
+        AgentRequest::Permission(PermissionRequest { session: Some(ID.into()), tool, options }),
+    );
     app.choose(Some(option));
     app.fx.clear();
 }
@@ -56,26 +59,35 @@ fn edits(diffs: Vec<FileDiff>) -> impl FnOnce(&mut ToolCallPatch) {
 }
 
 /// Whether the requested command was started without a question.
-fn is_started(app: &mut TestApp, ask: u64, command: TerminalCommand) -> bool {
-    let asks = app.session().asks.len();
-    app.ask(ask, create(command));
+fn is_started(app: &mut TestApp, request_id: u64, command: TerminalCommand) -> bool {
+    let requests = app.session().requests.len();
+    app.ask(request_id, create(command));
     let started = app.fx.iter().any(|effect| matches!(effect, Effect::Terminal(TerminalJob::Create { .. })));
-    assert_eq!(app.session().asks.len(), asks + usize::from(!started), "it either runs or is asked about");
+    assert_eq!(
+        app.session().requests.len(),
+        requests + usize::from(!started),
+        "it either runs or is asked about"
+    );
     app.fx.clear();
     started
 }
 
 /// The service has written a file.
-fn wrote(app: &mut TestApp, ask: u64, path: &str, old: &str, new: &str) {
+fn wrote(app: &mut TestApp, request_id: u64, path: &str, old: &str, new: &str) {
     app.ask(
-        ask,
+        request_id,
         AgentRequest::WriteFile { session: Some(ID.into()), path: path.into(), content: new.into() },
     );
     let diff = Some(diff(path, old, new));
     let change = Some(WriteChange { diff, line: None, size_bytes: new.len() as u64 });
     let access = Access::Write { path: path.into() };
     let served = Some(Box::new(ServedFile { access, by: AllowedBy::InsideRoots, change }));
-    app.service(ServiceEvent::FileDone { conn: CONN, ask: AskId(ask), result: Ok(None), served });
+    app.service(ServiceEvent::FileDone {
+        conn: CONN,
+        request_id: RequestId(request_id),
+        result: Ok(None),
+        served,
+    });
     app.fx.clear();
 }
 
@@ -117,8 +129,8 @@ fn restored(app: &mut TestApp) -> Session {
         _ => None,
     });
     let kept = RecordedSession { events: events.collect(), ..RecordedSession::default() };
-    let place = app.session().place.clone();
-    let mut again = Session::new(KEY, place);
+    let position = app.session().workspace.clone();
+    let mut again = Session::new(KEY, position);
     restore(&mut again, kept, app.now);
     again
 }
@@ -295,12 +307,12 @@ fn grants_apply_to_one_agent_in_one_folder_until_revoked() {
 #[test]
 fn a_grant_covers_waiting_requests() {
     let mut app = TestApp::running();
-    for ask in 1..4 {
-        assert!(!is_started(&mut app, ask, command(if ask == 2 { "other" } else { "make" })));
+    for request_id in 1..4 {
+        assert!(!is_started(&mut app, request_id, command(if request_id == 2 { "other" } else { "make" })));
     }
     app.choose(Some(1));
     app.expect_sent("terminal create 1 \"make\" in /code/shop\nterminal create 3 \"make\" in /code/shop");
-    assert_eq!((app.session().asks.len(), granted(&app.state).len()), (1, 1));
+    assert_eq!((app.session().requests.len(), granted(&app.state).len()), (1, 1));
 }
 
 #[test]
@@ -414,14 +426,14 @@ fn an_approved_edit_without_a_call_stays_and_a_differently_reported_one_counts_o
 fn terminals_per_agent_are_limited() {
     let mut app = TestApp::running();
     app.state.setup.policy.ask_commands = false;
-    for ask in 0..300 {
-        app.ask(ask, create(command("sleep 300")));
+    for request_id in 0..300 {
+        app.ask(request_id, create(command("sleep 300")));
     }
     let sent = app.sent();
     let count = |word: &str| sent.lines().filter(|line| line.contains(word)).count();
     assert_eq!((count("terminal create"), count("error -32603")), (32, 268));
-    for ask in 0..32 {
-        app.terminal_started(ask, &format!("t{ask}"), "echo");
+    for request_id in 0..32 {
+        app.terminal_started(request_id, &format!("t{request_id}"), "echo");
     }
     app.fx.clear();
     app.ask(1000, create(command("sleep 300"))).expect_sent("answer 1000: error -32603");
@@ -432,26 +444,27 @@ fn terminals_per_agent_are_limited() {
 #[test]
 fn concurrent_and_waiting_file_requests_are_limited() {
     let mut app = TestApp::running();
-    let write = |ask: u64| AgentRequest::WriteFile {
+    let write = |request_id: u64| AgentRequest::WriteFile {
         session: Some(ID.into()),
-        path: format!("f{ask}").into(),
+        path: format!("f{request_id}").into(),
         content: "x".repeat(8 << 20),
     };
-    for ask in 0..20 {
-        app.ask(ask, write(ask));
+    for request_id in 0..20 {
+        app.ask(request_id, write(request_id));
     }
     let sent = app.sent();
     assert_eq!(sent.lines().filter(|line| line.starts_with("file")).count(), 4);
     assert_eq!(sent.lines().filter(|line| line.contains("error")).count(), 20 - 4 - 8);
-    let done = ServiceEvent::FileDone { conn: CONN, ask: AskId(0), result: Ok(None), served: None };
+    let done =
+        ServiceEvent::FileDone { conn: CONN, request_id: RequestId(0), result: Ok(None), served: None };
     app.service(done).expect_sent("file 4 /code/shop/f4\nanswer 0: done");
 }
 
 #[test]
 fn saved_changes_of_many_writes_are_limited() {
     let mut app = TestApp::running();
-    for ask in 0..100 {
-        wrote(&mut app, ask, &format!("/code/shop/f{ask}"), "", &"x".repeat(1 << 20));
+    for request_id in 0..100 {
+        wrote(&mut app, request_id, &format!("/code/shop/f{request_id}"), "", &"x".repeat(1 << 20));
     }
     let kept: usize = app
         .session()
@@ -494,27 +507,27 @@ proptest! {
         let mut app = TestApp::running();
         let (mut once, mut always) = ([0usize; 4], [false; 4]);
         let policy = app.state.setup.policy;
-        let roots = app.session().place.clone();
-        for (ask, step) in steps.into_iter().enumerate() {
-            let ask = ask as u64;
+        let roots = app.session().workspace.clone();
+        for (request_id, step) in steps.into_iter().enumerate() {
+            let request_id = request_id as u64;
             match step {
                 Step::Approve(line, option) => {
                     if matches!(app.session().turn, Turn::Cancelling { .. }) { continue }
-                    approve(&mut app, ask, option, runs(LINES[line]));
+                    approve(&mut app, request_id, option, runs(LINES[line]));
                     once[line] += usize::from(option == 0);
                     always[line] |= option == 1;
                     // The command line of a shell is shown with it.
                     if line == 3 { once[1] += usize::from(option == 0); always[1] |= option == 1; }
                 }
                 Step::Run(line) => {
-                    let fx_before = app.session().asks.len();
-                    app.ask(ask, create(command(LINES[line])));
+                    let fx_before = app.session().requests.len();
+                    app.ask(request_id, create(command(LINES[line])));
                     let ran = app.fx.iter().any(|effect| matches!(effect, Effect::Terminal(TerminalJob::Create { .. })));
                     app.fx.clear();
                     if ran {
                         prop_assert!(always[line] || once[line] > 0, "{} ran", LINES[line]);
                         once[line] = once[line].saturating_sub(1);
-                    } else if app.session().asks.len() > fx_before {
+                    } else if app.session().requests.len() > fx_before {
                         app.choose(None);
                         app.fx.clear();
                     }
@@ -529,7 +542,7 @@ proptest! {
             }
         }
         prop_assert_eq!(app.state.setup.policy, policy);
-        prop_assert_eq!(&app.session().place, &roots);
+        prop_assert_eq!(&app.session().workspace, &roots);
         prop_assert!(app.state.grants.is_empty());
     }
 }

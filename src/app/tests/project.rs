@@ -52,7 +52,7 @@ fn answer(app: &mut TestApp, answer: TrustAnswer) {
 
 fn kept(app: &TestApp) -> Option<bool> {
     app.fx.iter().find_map(|effect| match effect {
-        Effect::KeepTrust { place, allows, .. } if place.starts_with("/data/project") => Some(*allows),
+        Effect::KeepTrust { location, allows, .. } if location.starts_with("/data/project") => Some(*allows),
         _ => None,
     })
 }

@@ -5,8 +5,8 @@ use crate::app::lifecycle::operations;
 use crate::app::*;
 use crate::model::*;
 
-fn send_now(app: &mut TestApp, place: usize) -> &mut TestApp {
-    app.flow(|state, now, fx| operations::send_now(state, KEY, place, now, fx))
+fn send_now(app: &mut TestApp, position: usize) -> &mut TestApp {
+    app.flow(|state, now, fx| operations::send_now(state, KEY, position, now, fx))
 }
 
 fn steering() -> TestApp {

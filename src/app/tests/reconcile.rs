@@ -261,7 +261,7 @@ proptest! {
         let replay: Vec<SessionUpdate> =
             turns.iter().enumerate().flat_map(|(nth, turn)| replayed(nth, turn, Fate::Same)).collect();
         let app = resumed(&kept, &replay, replay.len());
-        let mut before = Session::new(KEY, SessionPlace::default());
+        let mut before = Session::new(KEY, SessionWorkspace::default());
         restore(&mut before, kept, app.now);
         prop_assert_eq!(items(app.session()), items(&before));
     }

@@ -79,7 +79,7 @@ fn a_restored_session_looks_the_same() {
     assert_eq!(kept.head.session, Some(ID.into()));
     assert_eq!((kept.draft.as_str(), kept.queue.as_slice()), ("a tho", &["and then".to_owned()][..]));
 
-    let mut again = Session::new(KEY, SessionPlace::default());
+    let mut again = Session::new(KEY, SessionWorkspace::default());
     restore(&mut again, kept, app.now);
     assert_eq!(items(&again), items(app.session()));
     assert_eq!((again.turn_count, again.id.clone()), (2, Some(ID.into())));
@@ -111,7 +111,7 @@ fn an_interrupted_turn_is_marked_and_its_calls_are_closed() {
     let mut kept = kept_session(&mut app);
     kept.events.push(RecordedEvent { at_ms: 0, turn: 1, record: Record::TurnEnded(TurnOutcome::Cut) });
     kept.left_out_count = 7;
-    let mut again = Session::new(KEY, SessionPlace::default());
+    let mut again = Session::new(KEY, SessionWorkspace::default());
     restore(&mut again, kept, app.now);
     assert_eq!(
         items(&again),
@@ -142,7 +142,7 @@ fn an_archived_session_is_unarchived_before_it_continues() {
     app.handshake(archiving).expect_sent("call archive s false");
     app.reply(Ok(Reply::Done)).expect_sent("call resume s");
     assert!(!app.session().is_archived);
-    let mut again = Session::new(KEY, SessionPlace::default());
+    let mut again = Session::new(KEY, SessionWorkspace::default());
     restore(&mut again, kept_session(&mut app), app.now);
     assert!(!again.is_archived, "that is recorded too");
 
@@ -499,7 +499,7 @@ fn another_history_is_added_to_the_record() {
         "ready · idle\n{shown}\nnotice Warning: Not in the agent's history: the turn above\n\
          notice Info: Only in the agent's history: the next 2 items\nuser \"something else\"\nagent \"other\""
     ));
-    let mut from_disk = Session::new(KEY, SessionPlace::default());
+    let mut from_disk = Session::new(KEY, SessionWorkspace::default());
     restore(&mut from_disk, again(kept, &mut app), app.now);
     assert_eq!(items(&from_disk), items(app.session()));
 }

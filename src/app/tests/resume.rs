@@ -53,7 +53,7 @@ pub fn resumed(kept: &RecordedSession, replay: &[SessionUpdate], before: usize) 
 }
 
 fn shown(kept: &RecordedSession) -> Vec<String> {
-    let mut session = Session::new(KEY, SessionPlace::default());
+    let mut session = Session::new(KEY, SessionWorkspace::default());
     restore(&mut session, kept.clone(), std::time::Instant::now());
     items(&session)
 }
@@ -342,7 +342,7 @@ fn replaying_any_kind_of_item_changes_nothing() {
     let app = resumed(&kept, &replay, replay.len());
     let output = app.session().terminals.get(&TerminalId::from("t")).map(|view| view.output.clone());
     let live = {
-        let mut session = Session::new(KEY, SessionPlace::default());
+        let mut session = Session::new(KEY, SessionWorkspace::default());
         restore(&mut session, kept, app.now);
         session.terminals.remove(&TerminalId::from("t")).unwrap().output
     };
@@ -418,11 +418,11 @@ fn replayed_items_of_unloaded_pages_are_compared_once_these_are_loaded() {
     let all = items(app.session());
     let expected = added(&whole, &replay.concat());
     assert_eq!(expected.len(), 4, "{expected:?}");
-    let place = |line: &str| all.iter().position(|item| item == line).unwrap();
-    let elsewhere = place("user \"said elsewhere\"");
+    let position = |line: &str| all.iter().position(|item| item == line).unwrap();
+    let elsewhere = position("user \"said elsewhere\"");
     assert_eq!(all[elsewhere - 2], "agent \"Reply to prompt number 1\"");
     assert_eq!(all[elsewhere + 1], "agent \"Reply from elsewhere\"");
-    assert_eq!(place(UNTOLD), place("agent \"Reply to prompt number 4\"") + 1);
+    assert_eq!(position(UNTOLD), position("agent \"Reply to prompt number 4\"") + 1);
     let kept = again(whole, &mut app);
     assert_eq!(shown(&kept), all[1..], "the record equals the shown items");
     assert_eq!(added(&kept, &replay.concat()), Vec::<String>::new());
@@ -567,8 +567,8 @@ fn a_decision_about_a_subagents_call_is_not_recorded_for_a_call_with_the_same_id
     let mut app = TestApp::running();
     app.updates(vec![call("a", ToolStatus::InProgress), helper()]);
     app.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
-    let AgentRequest::Permission(ask) = permission("a") else { panic!() };
-    app.ask(1, AgentRequest::Permission(PermissionRequest { session: Some("child".into()), ..ask }))
+    let AgentRequest::Permission(request_id) = permission("a") else { panic!() };
+    app.ask(1, AgentRequest::Permission(PermissionRequest { session: Some("child".into()), ..request_id }))
         .choose(Some(1));
     app.update(news("a", ToolStatus::Completed)).end_turn(StopReason::EndTurn);
     let own = "tool a Completed \"do a\"".to_owned();

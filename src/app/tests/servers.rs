@@ -42,7 +42,7 @@ fn spec() -> AgentSpec {
 }
 
 fn names(app: &TestApp) -> Vec<&str> {
-    app.session().place.mcp_servers.iter().map(McpServer::name).collect()
+    app.session().workspace.mcp_servers.iter().map(McpServer::name).collect()
 }
 
 fn answer(app: &mut TestApp, answer: TrustAnswer) {
@@ -76,7 +76,7 @@ fn a_session_waits_for_the_decision_and_then_has_the_servers() {
     assert_eq!(names(&app), ["mine", "files"], "the configured one takes precedence");
     app.flow(operations::new_session).expect_sent("call new");
     let next = app.state.active_session().unwrap();
-    assert_eq!(next.place.mcp_servers.len(), 2, "also for the next session there");
+    assert_eq!(next.workspace.mcp_servers.len(), 2, "also for the next session there");
     let told = app.session().transcript.items().iter().any(|item| {
         matches!(&item.body, ItemBody::Notice { detail: Some(detail), .. }
             if detail.contains("odd is left out") && detail.contains("mine: skipped"))
@@ -137,8 +137,8 @@ fn a_remote_agent_gets_servers_only_if_enabled() {
         app.fx.clear();
         app.handshake(all_capabilities());
         let told = app.fx.iter().find_map(|effect| match effect {
-            Effect::Send(_, AgentCommand::Call(_, Call::NewSession(place))) => {
-                Some(place.mcp_servers.clone())
+            Effect::Send(_, AgentCommand::Call(_, Call::NewSession(position))) => {
+                Some(position.mcp_servers.clone())
             }
             _ => None,
         });
@@ -186,10 +186,10 @@ fn a_continued_session_has_its_recorded_and_the_current_folders() {
     let kept = RecordedSession {
         head: SessionHead {
             session: Some("old".into()),
-            place: SessionPlace {
+            workspace: SessionWorkspace {
                 cwd: "/code/shop".into(),
                 additional_directories: vec![UserRoot::given("/code/lib")],
-                ..SessionPlace::default()
+                ..SessionWorkspace::default()
             },
             ..SessionHead::default()
         },
@@ -203,8 +203,8 @@ fn a_continued_session_has_its_recorded_and_the_current_folders() {
         ..Setup::default()
     };
     let (state, _) = start(setup, now);
-    let place = &state.sessions[&state.active].place;
-    assert_eq!(place.additional_directories, ["/code/lib", "/code/new"].map(UserRoot::given));
+    let position = &state.sessions[&state.active].workspace;
+    assert_eq!(position.additional_directories, ["/code/lib", "/code/new"].map(UserRoot::given));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_tab_in_another_folder_has_only_the_servers_of_that_folder() {
     app.flow(|state, now, fx| operations::answer_servers(state, &folder, TrustAnswer::Use, now, fx));
     app.expect_sent("call new");
     let names =
-        |key| app.state.sessions[&key].place.mcp_servers.iter().map(McpServer::name).collect::<Vec<_>>();
+        |key| app.state.sessions[&key].workspace.mcp_servers.iter().map(McpServer::name).collect::<Vec<_>>();
     assert_eq!((names(key), names(KEY)), (vec!["mine", "lib"], vec!["mine", "files"]));
 }
 

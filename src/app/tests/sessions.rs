@@ -192,7 +192,7 @@ fn a_listed_session_is_loaded_into_a_new_tab() {
     app.reply(Ok(Reply::Session(SessionReply::default())));
     let session = &app.state.sessions[&app.state.active];
     assert_eq!(digest(session), "ready · idle\nuser \"fix it\"\nagent \"fixed\"");
-    assert_eq!((session.title.as_deref(), session.place.cwd.to_str()), (Some("Skew"), Some("/code/lib")));
+    assert_eq!((session.title.as_deref(), session.workspace.cwd.to_str()), (Some("Skew"), Some("/code/lib")));
     app.expect("ready · idle\nuser* \"hello\"\nnotice Info: The agent returned an empty response.");
     app.state.active = KEY;
     app.open_listed("old").expect_sent("");
@@ -221,21 +221,21 @@ fn folders_reported_by_an_agent_need_a_confirmation_to_become_roots() {
         app.wait(5);
         app.play(Event::Act(if choose == 0 { Action::Accept } else { Action::Choose(choose) }));
         let session = &app.state.sessions[&app.state.active];
-        (dialog.body, session.id.clone(), session.place.clone())
+        (dialog.body, session.id.clone(), session.workspace.clone())
     };
     let roots = |folders: &[&str]| folders.iter().map(UserRoot::given).collect::<Vec<_>>();
     // In the user's own folder it opens, without the others unless the user includes them.
-    let (body, id, place) = opened(listed("/code/shop", &["/", "/etc\u{202e}"]), 0);
+    let (body, id, position) = opened(listed("/code/shop", &["/", "/etc\u{202e}"]), 0);
     assert!(body.contains(&"/".to_owned()) && body.contains(&"/etc⟨U+202E⟩".to_owned()), "{body:?}");
-    assert_eq!((id, place.additional_directories), (Some("old".into()), roots(&[])));
-    let (_, id, place) = opened(listed("/code/shop", &["/code/lib"]), 2);
-    assert_eq!((id, place.additional_directories), (Some("old".into()), roots(&["/code/lib"])));
+    assert_eq!((id, position.additional_directories), (Some("old".into()), roots(&[])));
+    let (_, id, position) = opened(listed("/code/shop", &["/code/lib"]), 2);
+    assert_eq!((id, position.additional_directories), (Some("old".into()), roots(&["/code/lib"])));
     // Another folder is not the default.
-    let (_, id, place) = opened(listed("/home", &[]), 0);
-    assert_eq!((id, place.cwd.to_str()), (Some("s".into()), Some("/code/shop")));
-    let (_, id, place) = opened(listed("/home", &["/"]), 1);
+    let (_, id, position) = opened(listed("/home", &[]), 0);
+    assert_eq!((id, position.cwd.to_str()), (Some("s".into()), Some("/code/shop")));
+    let (_, id, position) = opened(listed("/home", &["/"]), 1);
     assert_eq!(
-        (id, place.cwd.to_str(), place.additional_directories),
+        (id, position.cwd.to_str(), position.additional_directories),
         (Some("old".into()), Some("/home"), roots(&[]))
     );
 }
@@ -265,7 +265,7 @@ fn each_folder_has_a_separate_prompt_history() {
     app.flow(operations::new_session);
     let fresh = &app.state.sessions[&app.state.active];
     assert_eq!(
-        (fresh.place.cwd.to_str(), fresh.history.as_slice()),
+        (fresh.workspace.cwd.to_str(), fresh.history.as_slice()),
         (Some("/code/lib"), ["there".to_owned()].as_slice()),
         "it works where the tab in front does"
     );
@@ -361,7 +361,7 @@ fn a_failed_copy_answers_its_open_requests() {
     let mut app = TestApp::ready();
     app.flow(|state, now, fx| operations::fork_session(state, KEY, None, now, fx));
     app.agent(AgentEvent::Request(
-        AskId(1),
+        RequestId(1),
         Box::new(AgentRequest::Permission(PermissionRequest {
             session: Some("copy".into()),
             tool: ToolCallPatch::new("t".into()),

@@ -280,10 +280,10 @@ fn a_message_of_the_agent_continues_after_a_command() {
 #[test]
 fn the_folder_is_that_of_the_next_command_and_no_root() {
     let (mut app, _) = with_output(false);
-    let roots = app.session().place.roots();
+    let roots = app.session().workspace.roots();
     app.service(ServiceEvent::ShellFolder(KEY, "/etc".into()));
     assert_eq!(app.session().shell.folder, Some("/etc".into()));
-    assert_eq!(app.session().place.roots(), roots);
+    assert_eq!(app.session().workspace.roots(), roots);
     app.service(ServiceEvent::ShellFolder(KEY, "/code/shop".into()));
     assert_eq!(app.session().shell.folder, None);
 }

@@ -33,10 +33,10 @@ impl State {
 
 impl TestApp {
     /// A requested command was started in a terminal with this id.
-    pub fn terminal_started(&mut self, ask: u64, id: &str, command: &str) {
+    pub fn terminal_started(&mut self, request_id: u64, id: &str, command: &str) {
         self.service(ServiceEvent::TerminalStarted {
             conn: CONN,
-            ask: AskId(ask),
+            request_id: RequestId(request_id),
             session: KEY,
             command: command.into(),
             result: Ok(id.into()),
@@ -128,8 +128,8 @@ impl TestApp {
         self
     }
 
-    pub fn ask(&mut self, ask: u64, request: AgentRequest) -> &mut Self {
-        self.agent(AgentEvent::Request(AskId(ask), Box::new(request)))
+    pub fn ask(&mut self, request_id: u64, request: AgentRequest) -> &mut Self {
+        self.agent(AgentEvent::Request(RequestId(request_id), Box::new(request)))
     }
 
     pub fn handshake(&mut self, capabilities: AgentCapabilities) -> &mut Self {
@@ -189,7 +189,7 @@ impl TestApp {
 
     /// Answers the first request with this option; `None` rejects.
     pub fn choose(&mut self, option: Option<usize>) -> &mut Self {
-        self.flow(|state, now, fx| operations::answer_first_ask(state, KEY, option, now, fx))
+        self.flow(|state, now, fx| operations::answer_first_request(state, KEY, option, now, fx))
     }
 
     pub fn flow(&mut self, change: impl FnOnce(&mut State, Instant, &mut Vec<Effect>)) -> &mut Self {
@@ -327,8 +327,8 @@ pub fn digest(session: &Session) -> String {
         Turn::Cancelling { is_overdue: true, .. } => "overdue",
     };
     let mut out = format!("{} · {turn}", phase_word(&session.phase));
-    if !session.asks.is_empty() {
-        let _ = write!(out, " · {} asks", session.asks.len());
+    if !session.requests.is_empty() {
+        let _ = write!(out, " · {} asks", session.requests.len());
     }
     if !session.queue.is_empty() {
         let _ = write!(out, " · queue {:?}", session.queue);
@@ -412,10 +412,10 @@ fn effect_line(effect: &Effect) -> Option<String> {
         Effect::Send(_, AgentCommand::Call(_, call)) => format!("call {}", call_words(call)),
         Effect::Send(_, AgentCommand::Cancel(id)) => format!("cancel {id}"),
         Effect::Send(_, AgentCommand::CancelCall(_)) => "cancel call".into(),
-        Effect::Send(_, AgentCommand::Respond(ask, answer)) => {
-            format!("answer {ask}: {}", answer_words(answer))
+        Effect::Send(_, AgentCommand::Respond(request_id, answer)) => {
+            format!("answer {request_id}: {}", answer_words(answer))
         }
-        Effect::File(job) => format!("file {} {}", job.ask, job.path.display()),
+        Effect::File(job) => format!("file {} {}", job.request_id, job.path.display()),
         Effect::Terminal(job) => format!("terminal {}", job_words(job)),
         Effect::OpenUrl(url) => format!("url {url}"),
         Effect::RunLogin { spec, .. } => format!("login {}", spec.command_line()),
@@ -429,11 +429,11 @@ fn effect_line(effect: &Effect) -> Option<String> {
 
 fn job_words(job: &TerminalJob) -> String {
     match job {
-        TerminalJob::Create { ask, command, .. } => {
+        TerminalJob::Create { request_id, command, .. } => {
             let cwd = command.cwd.clone().unwrap_or_default();
-            format!("create {ask} {:?} in {}", command.command, cwd.display())
+            format!("create {request_id} {:?} in {}", command.command, cwd.display())
         }
-        TerminalJob::Output { ask, terminal, .. } => format!("read {ask} {terminal}"),
+        TerminalJob::Output { request_id, terminal, .. } => format!("read {request_id} {terminal}"),
         TerminalJob::Kill(id) => format!("kill {id}"),
         TerminalJob::Release(id) => format!("release {id}"),
         TerminalJob::ReleaseAll(conn) => format!("release all of {conn}"),

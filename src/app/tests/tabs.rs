@@ -44,7 +44,7 @@ fn a_tab_in_another_folder_starts_a_separate_agent() {
     let (app, key, conn) = TestApp::two_tabs();
     assert_ne!(conn, CONN);
     assert_eq!(app.state.active, key);
-    assert_eq!(app.state.sessions[&key].place.cwd, PathBuf::from("/code/lib"));
+    assert_eq!(app.state.sessions[&key].workspace.cwd, PathBuf::from("/code/lib"));
     assert_eq!(tabs(&app.state).count(), 2);
 }
 
@@ -215,7 +215,7 @@ fn a_new_tab_is_chosen_by_agent_and_by_folder() {
     app.play(Event::Act(Action::Down)).play(Event::Act(Action::Accept));
     app.expect_sent("connect 2 after 0 ms\ndraft \"\"");
     let front = app.state.active_session().unwrap();
-    assert_eq!((front.place.cwd.to_str(), tabs(&app.state).count()), (Some("/code/lib"), 2));
+    assert_eq!((front.workspace.cwd.to_str(), tabs(&app.state).count()), (Some("/code/lib"), 2));
 }
 
 #[test]
@@ -266,12 +266,12 @@ fn a_request_of_an_inactive_tab_notifies_once_and_receives_no_keys() {
     app.fx.clear();
     let AgentRequest::Permission(request) = permission("t") else { panic!("it is a permission") };
     let request = AgentRequest::Permission(PermissionRequest { session: Some("two".into()), ..request });
-    app.play(Event::Agent(conn, AgentEvent::Request(AskId(9), Box::new(request))));
+    app.play(Event::Agent(conn, AgentEvent::Request(RequestId(9), Box::new(request))));
     let calls = app.fx.iter().filter(|effect| matches!(effect, Effect::Announce { .. })).count();
     assert_eq!((calls, app.state.flash.as_deref()), (1, Some("Tab 2: permission required.")));
     assert_eq!(dialogs::focus(&app.state), dialogs::Focus::Main);
     app.wait(10).play(Event::Input).play(Event::Act(Action::Choose(1)));
-    assert_eq!(app.state.sessions[&key].asks.len(), 1, "a digit typed into the prompt is not an answer");
+    assert_eq!(app.state.sessions[&key].requests.len(), 1, "a digit typed into the prompt is not an answer");
     assert_eq!(app.session().draft, "half a wo");
 }
 
@@ -362,13 +362,13 @@ fn an_anomaly_is_counted_in_the_tab_of_its_agent() {
 #[test]
 fn the_tabs_of_the_last_run_are_reopened_in_order() {
     let kept = |uid: &str, folder: &str| {
-        let place = SessionPlace { cwd: folder.into(), ..SessionPlace::default() };
+        let workspace = SessionWorkspace { cwd: folder.into(), ..SessionWorkspace::default() };
         let head = SessionHead {
             kept_as: Some(uid.into()),
             agent: "fake".into(),
             command: "fake".into(),
             session: Some(uid.into()),
-            place,
+            workspace,
             ..SessionHead::default()
         };
         let record = Record::Prompt {

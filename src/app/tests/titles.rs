@@ -13,7 +13,7 @@ fn kept(owes_title: bool) -> RecordedSession {
             agent: "fake".into(),
             command: "fake".into(),
             session: Some("old".into()),
-            place: SessionPlace { cwd: "/code/shop".into(), ..SessionPlace::default() },
+            workspace: SessionWorkspace { cwd: "/code/shop".into(), ..SessionWorkspace::default() },
             title: Some("Mine".into()),
             has_own_title: true,
             owes_title,

@@ -184,7 +184,7 @@ fn a_bare_call_in_a_permission_is_merged_with_the_known_call() {
         tool t Pending "do t"
         "#,
     );
-    let OpenRequestKind::Permission { tool, .. } = &app.session().asks[0].kind else {
+    let OpenRequestKind::Permission { tool, .. } = &app.session().requests[0].kind else {
         panic!("a permission was asked");
     };
     assert_eq!(*tool, ItemId(1));

@@ -322,7 +322,7 @@ fn the_summary_of_a_turn_is_restored_from_its_records() {
         },
     ];
     for outcome in outcomes {
-        let mut session = Session::new(KEY, SessionPlace::default());
+        let mut session = Session::new(KEY, SessionWorkspace::default());
         let records = [
             Record::Prompt { text: "go".into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
             Record::Update(says("ok")),

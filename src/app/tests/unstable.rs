@@ -200,14 +200,16 @@ fn the_status_of_one_session_is_requested_at_a_time() {
     app.handshake(AgentCapabilities { tells_status: true, ..all_capabilities() }).open(ID);
     app.fx.clear();
     *app.state.listed_mut() = vec![old(false)];
-    app.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).expect_sent("call status old");
-    app.flow(|state, _, fx| operations::ask_status(state, "other".into(), fx)).expect_sent("");
+    app.flow(|state, _, fx| operations::request_status(state, "old".into(), fx))
+        .expect_sent("call status old");
+    app.flow(|state, _, fx| operations::request_status(state, "other".into(), fx)).expect_sent("");
     app.reply(Ok(Reply::SessionStatus { is_live: true }));
     assert_eq!(app.state.listed()[0].is_live, Some(true));
-    app.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).fail(-32002, "no such session");
+    app.flow(|state, _, fx| operations::request_status(state, "old".into(), fx))
+        .fail(-32002, "no such session");
     assert_eq!(app.state.listed()[0].is_live, Some(false));
     let mut app = TestApp::ready();
-    app.flow(|state, _, fx| operations::ask_status(state, "old".into(), fx)).expect_sent("");
+    app.flow(|state, _, fx| operations::request_status(state, "old".into(), fx)).expect_sent("");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn an_imported_session_names_no_program_and_no_folder() {
         let (agent, message) = agent_for(&found.kept, &[], Some(default), Callbacks::default());
         assert_eq!(agent, None, "the picker opens, regardless of the default agent");
         assert!(message.unwrap().contains("\"gemini-pro\", is not configured"));
-        assert!(found.kept.head.place.additional_directories.is_empty());
+        assert!(found.kept.head.workspace.additional_directories.is_empty());
         let known =
             AgentSpec { name: "gemini-pro".to_owned(), command: "gemini".to_owned(), ..AgentSpec::default() };
         let choice = AgentChoice { spec: known.clone(), title: String::new(), source: String::new() };

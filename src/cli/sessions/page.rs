@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::app::{Item, ItemBody, Message, MessagePart, Session, ToolCall, TurnEnd};
 use crate::model::{
-    AccessRecord, ContentBlock, DiffChange, FileDiff, RecordedEvent, Role, SessionKey, SessionPlace,
+    AccessRecord, ContentBlock, DiffChange, FileDiff, RecordedEvent, Role, SessionKey, SessionWorkspace,
     Severity, ToolContent, ToolStatus,
 };
 
@@ -64,7 +64,7 @@ pub struct Call {
 
 /// The sections of a session's events.
 pub fn pieces(events: Vec<RecordedEvent>) -> Vec<Section> {
-    let mut session = Session::new(SessionKey(0), SessionPlace::default());
+    let mut session = Session::new(SessionKey(0), SessionWorkspace::default());
     crate::app::play(&mut session, events, Instant::now());
     session
         .transcript

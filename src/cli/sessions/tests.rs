@@ -22,7 +22,7 @@ impl Fixture {
             agent: "fake".to_owned(),
             command: "fake".to_owned(),
             session: Some("s".into()),
-            place: SessionPlace { cwd: folder.into(), ..SessionPlace::default() },
+            workspace: SessionWorkspace { cwd: folder.into(), ..SessionWorkspace::default() },
             ..SessionHead::default()
         };
         let mut run = ToolCallPatch::new("t1".into());
@@ -163,8 +163,8 @@ fn html_export_embeds_images_only() {
     assert_eq!(recorder.finish(), None);
     let page = fixture.run(&["export", "s", "--format", "html"]);
     let picture = "<img alt=\"[image, image/png]\" src=\"data:image/png;base64,iVBORw0KGgo=\">";
-    let places = ["before it", picture, "after it", "[image, image/svg+xml]"].map(|part| page.find(part));
-    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {page}");
+    let locations = ["before it", picture, "after it", "[image, image/svg+xml]"].map(|part| page.find(part));
+    assert!(locations.iter().all(Option::is_some) && locations.is_sorted(), "{locations:?} in {page}");
     assert_eq!((page.matches("<img").count(), page.matches("<script").count()), (1, 0), "{page}");
     // The page loads nothing.
     assert!(page.contains("default-src 'none'") && !page.contains("://"), "{page}");
@@ -302,10 +302,10 @@ fn imported_sessions_are_complete() {
         command: "fake".to_owned(),
         args: vec!["--acp".to_owned()],
         session: Some("theirs".into()),
-        place: SessionPlace {
+        workspace: SessionWorkspace {
             cwd: "/here".into(),
             additional_directories: vec![crate::model::UserRoot::given("/lib")],
-            ..SessionPlace::default()
+            ..SessionWorkspace::default()
         },
         branch: Some("main".to_owned()),
         title: Some("Mine".to_owned()),
@@ -356,7 +356,7 @@ fn imported_sessions_are_complete() {
     };
     assert_eq!(same, mine);
     for words in ["look", "words"] {
-        let found = [&here, &there].map(|place| place.run(&["search", words, "--json"]));
+        let found = [&here, &there].map(|location| location.run(&["search", words, "--json"]));
         assert_eq!(found[0], found[1]);
     }
 }

@@ -22,7 +22,7 @@ const TOKEN_KEYS: &[&str] = &["token_env", "token_file", "token_command"];
 /// Parses the agent behind the table's `url`; `None` if the URL is invalid, which is reported.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     table: &DeTable<'_>,
     around: &Surroundings,
 ) -> Option<Remote> {
@@ -33,26 +33,26 @@ pub(super) fn read(
         }
     }
     let value = table.get("url")?;
-    let url = reader.string(&format!("{place}.url"), value)?;
+    let url = reader.string(&format!("{location}.url"), value)?;
     if let Err(why) = check_url(&url, &["https", "http", "wss", "ws"]) {
-        reader.problem(&value.span(), format!("the URL of `{place}` {}", why.0), why.1);
+        reader.problem(&value.span(), format!("the URL of `{location}` {}", why.0), why.1);
         return None;
     }
-    let token = read_token(reader, place, table, around);
-    let headers = read_pairs(reader, place, "headers", table);
+    let token = read_token(reader, location, table, around);
+    let headers = read_pairs(reader, location, "headers", table);
     let has_secret = token.is_some() || headers.iter().any(|(name, _)| super::super::show::is_secret(name));
     if has_secret && !is_private(&url) {
         reader.problem(
             &value.span(),
-            format!("`{place}` sends secrets over an unencrypted connection"),
+            format!("`{location}` sends secrets over an unencrypted connection"),
             "use https:// or wss:// if the server supports it",
         );
     }
     Some(Remote {
-        carrier: table.get("transport").and_then(|value| read_carrier(reader, place, value)),
-        events_url: read_events_url(reader, place, table),
-        ca_file: read_string(reader, place, "ca_file", table).map(|path| expand_home(&path, around)),
-        gets_servers: reads_servers(reader, place, table),
+        carrier: table.get("transport").and_then(|value| read_carrier(reader, location, value)),
+        events_url: read_events_url(reader, location, table),
+        ca_file: read_string(reader, location, "ca_file", table).map(|path| expand_home(&path, around)),
+        gets_servers: reads_servers(reader, location, table),
         headers,
         token,
         url,
@@ -60,24 +60,24 @@ pub(super) fn read(
 }
 
 /// Whether MCP servers are passed to this agent on another machine.
-pub(super) fn reads_servers(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) -> bool {
+pub(super) fn reads_servers(reader: &mut Reader<'_>, location: &str, table: &DeTable<'_>) -> bool {
     let value = table.get(SERVERS_KEY);
-    value.and_then(|value| reader.boolean(&format!("{place}.{SERVERS_KEY}"), value)).unwrap_or_default()
+    value.and_then(|value| reader.boolean(&format!("{location}.{SERVERS_KEY}"), value)).unwrap_or_default()
 }
 
 /// Reports `mcp` in the table of a local agent.
-pub(super) fn tell_stray_servers(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
+pub(super) fn tell_stray_servers(reader: &mut Reader<'_>, location: &str, table: &DeTable<'_>) {
     if let Some((found, _)) = table.get_key_value(SERVERS_KEY) {
-        let text = format!("`{SERVERS_KEY}` of `{place}` applies only to an agent on another machine");
+        let text = format!("`{SERVERS_KEY}` of `{location}` applies only to an agent on another machine");
         reader.problem(&found.span(), text, "remove it: local agents always receive the MCP servers");
     }
 }
 
 /// Reports keys that have no effect without a `url`.
-pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
+pub(super) fn tell_strays(reader: &mut Reader<'_>, location: &str, table: &DeTable<'_>) {
     for key in REMOTE_KEYS {
         if let Some((found, _)) = table.get_key_value(*key) {
-            let text = format!("`{key}` of `{place}` applies only to an agent with a URL");
+            let text = format!("`{key}` of `{location}` applies only to an agent with a URL");
             reader.problem(&found.span(), text, format!("remove `{key}`, or add url = \"https://…\""));
         }
     }
@@ -117,8 +117,8 @@ pub fn is_private(url: &str) -> bool {
     matches!(scheme, "https" | "wss") || is_here
 }
 
-fn read_carrier(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Option<Carrier> {
-    let name = format!("{place}.transport");
+fn read_carrier(reader: &mut Reader<'_>, location: &str, value: &Value<'_>) -> Option<Carrier> {
+    let name = format!("{location}.transport");
     let word = reader.string(&name, value)?;
     if word == "auto" {
         return None;
@@ -133,14 +133,14 @@ fn read_carrier(reader: &mut Reader<'_>, place: &str, value: &Value<'_>) -> Opti
     carrier
 }
 
-fn read_events_url(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) -> Option<String> {
-    let url = read_string(reader, place, "events_url", table)?;
+fn read_events_url(reader: &mut Reader<'_>, location: &str, table: &DeTable<'_>) -> Option<String> {
+    let url = read_string(reader, location, "events_url", table)?;
     let value = table.get("events_url")?;
     match check_url(&url, &["https", "http"]) {
         Ok(()) => Some(url),
         Err((what, fix)) => {
-            reader.problem(&value.span(), format!("`{place}.events_url` {what}"), fix);
-            reader.lines.remove(&format!("{place}.events_url"));
+            reader.problem(&value.span(), format!("`{location}.events_url` {what}"), fix);
+            reader.lines.remove(&format!("{location}.events_url"));
             None
         }
     }
@@ -149,7 +149,7 @@ fn read_events_url(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) ->
 /// The source of the token. If several keys are set, the first one is used.
 fn read_token(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     table: &DeTable<'_>,
     around: &Surroundings,
 ) -> Option<TokenSource> {
@@ -157,16 +157,16 @@ fn read_token(
     for key in TOKEN_KEYS {
         let Some((name, value)) = table.get_key_value(*key) else { continue };
         if source.is_some() {
-            let text = format!("`{place}` has more than one token source");
+            let text = format!("`{location}` has more than one token source");
             reader.problem(&name.span(), text, format!("remove `{key}`; the other one is used"));
             continue;
         }
         source = match *key {
-            "token_env" => reader.string(&format!("{place}.{key}"), value).map(TokenSource::Env),
+            "token_env" => reader.string(&format!("{location}.{key}"), value).map(TokenSource::Env),
             "token_file" => reader
-                .string(&format!("{place}.{key}"), value)
+                .string(&format!("{location}.{key}"), value)
                 .map(|path| TokenSource::File(expand_home(&path, around))),
-            _ => read_token_command(reader, &format!("{place}.{key}"), value, around),
+            _ => read_token_command(reader, &format!("{location}.{key}"), value, around),
         };
     }
     source

@@ -14,11 +14,11 @@ use crate::model::{AgentSpec, Ssh};
 /// Parses the agent on the table's `ssh` host; `None` if it is invalid, which is reported.
 pub(super) fn read(
     reader: &mut Reader<'_>,
-    place: &str,
+    location: &str,
     table: &DeTable<'_>,
     span: &Range<usize>,
 ) -> Option<AgentSpec> {
-    let host = read_string(reader, place, "ssh", table)?;
+    let host = read_string(reader, location, "ssh", table)?;
     let at = table.get("ssh").map_or(span.clone(), toml::Spanned::span);
     if let Some(fix) = Ssh::problem_of(&host) {
         reader.problem(&at, format!("invalid SSH host `{host}`"), fix);
@@ -26,42 +26,42 @@ pub(super) fn read(
     }
     let args = table
         .get("ssh_args")
-        .and_then(|value| reader.strings(&format!("{place}.ssh_args"), value))
+        .and_then(|value| reader.strings(&format!("{location}.ssh_args"), value))
         .unwrap_or_default();
     let fix = format!("add command = \"…\", the program to start on {host}");
     // The program is on the other machine, so it is not looked up.
-    let (command, args_of_agent) = read_command_line(reader, place, table, span, &fix, |_| false)?;
+    let (command, args_of_agent) = read_command_line(reader, location, table, span, &fix, |_| false)?;
     Some(AgentSpec {
         command,
         args: args_of_agent,
-        env: read_pairs(reader, place, "env", table),
-        cwd: read_cwd(reader, place, table, &host),
+        env: read_pairs(reader, location, "env", table),
+        cwd: read_cwd(reader, location, table, &host),
         ssh: Some(Ssh {
             host,
             args,
-            program: read_string(reader, place, "ssh_program", table),
-            gets_servers: super::remote::reads_servers(reader, place, table),
+            program: read_string(reader, location, "ssh_program", table),
+            gets_servers: super::remote::reads_servers(reader, location, table),
         }),
         ..AgentSpec::default()
     })
 }
 
 /// Reports keys that have no effect without `ssh`.
-pub(super) fn tell_strays(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>) {
+pub(super) fn tell_strays(reader: &mut Reader<'_>, location: &str, table: &DeTable<'_>) {
     for key in ["ssh_args", "ssh_program"] {
         if let Some((found, _)) = table.get_key_value(key) {
-            let text = format!("`{key}` of `{place}` applies only to an agent on another machine");
+            let text = format!("`{key}` of `{location}` applies only to an agent on another machine");
             reader.problem(&found.span(), text, "remove it, or add ssh = \"host\"");
         }
     }
 }
 
-fn read_cwd(reader: &mut Reader<'_>, place: &str, table: &DeTable<'_>, host: &str) -> Option<PathBuf> {
+fn read_cwd(reader: &mut Reader<'_>, location: &str, table: &DeTable<'_>, host: &str) -> Option<PathBuf> {
     let fix = format!(
         "use a path that starts with /; the home folder on {host} is unknown. Without `cwd`, the agent uses \
          the local path"
     );
-    read_absolute(reader, place, table, |text| PathBuf::from(text), &fix)
+    read_absolute(reader, location, table, |text| PathBuf::from(text), &fix)
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ impl ActionInfo {
             Action::OpenPalette => CommandGroup::Application,
             _ => CommandGroup::Transcript,
         });
-        let place = match group {
+        let location = match group {
             CommandGroup::Prompt => 0,
             CommandGroup::Transcript => 1,
             CommandGroup::Copy => 2,
@@ -44,7 +44,7 @@ impl ActionInfo {
             CommandGroup::Tabs => 5,
             CommandGroup::Application => 6,
         };
-        (place, group.title())
+        (location, group.title())
     }
 }
 
@@ -73,8 +73,8 @@ macro_rules! actions {
             // No wildcard, so that a new action does not compile without a row.
             match action {
                 $(Action::$variant => Some($name),)+
-                Action::Choose(place) => CHOOSE.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
-                Action::ShowTab(place) => SHOW_TAB.get(usize::from(place).checked_sub(1)?).map(|info| info.name),
+                Action::Choose(location) => CHOOSE.get(usize::from(location).checked_sub(1)?).map(|info| info.name),
+                Action::ShowTab(location) => SHOW_TAB.get(usize::from(location).checked_sub(1)?).map(|info| info.name),
                 Action::Scroll(_)
                 | Action::ToggleItem(_)
                 | Action::OpenThisGap(..)
@@ -255,9 +255,9 @@ actions! {
 }
 
 macro_rules! numbered {
-    ($table:ident, $variant:ident, $text:literal, $($place:literal, $name:literal;)+) => {
+    ($table:ident, $variant:ident, $text:literal, $($location:literal, $name:literal;)+) => {
         const $table: &[ActionInfo] = &[$(ActionInfo {
-            action: Action::$variant($place),
+            action: Action::$variant($location),
             name: $name,
             text: $text,
             group: None,

@@ -39,17 +39,17 @@ impl Keymap {
         keys: &DeTable<'_>,
         origin: impl Fn(usize) -> Origin,
     ) {
-        let mut places: Vec<&str> = Context::ALL.iter().map(|context| context.name()).collect();
-        places.extend(["edit", "preset"]);
+        let mut locations: Vec<&str> = Context::ALL.iter().map(|context| context.name()).collect();
+        locations.extend(["edit", "preset"]);
         for (key, _) in keys.iter().filter(|(_, value)| !matches!(value.get_ref(), DeValue::Table(_))) {
             let name = key.get_ref().as_ref();
-            if !places.contains(&name) {
+            if !locations.contains(&name) {
                 let text = format!("`{name}` is not in a key section");
                 reader.problem(&key.span(), text, "move it to [keys.main] or another section");
-                places.push(name);
+                locations.push(name);
             }
         }
-        reader.unknown_keys(keys, "[keys]", &places);
+        reader.unknown_keys(keys, "[keys]", &locations);
         if let Some(value) = keys.get("preset")
             && let Some(name) = reader.string("keys.preset", value)
         {
@@ -59,7 +59,7 @@ impl Keymap {
         for context in Context::ALL {
             let Some(value) = keys.get(context.name()) else { continue };
             if let Some(table) = reader.table(&format!("keys.{}", context.name()), value) {
-                self.read_place(reader, *context, table, &mut wishes);
+                self.read_position(reader, *context, table, &mut wishes);
             }
         }
         // Unbound keys are applied first, wherever they are in the file; the rest is applied in the order of
@@ -86,7 +86,7 @@ impl Keymap {
         reader.problem(span, format!("unknown preset `{name}`"), fix);
     }
 
-    fn read_place(
+    fn read_position(
         &mut self,
         reader: &mut Reader<'_>,
         context: Context,
@@ -184,19 +184,19 @@ impl Keymap {
     /// Why a binding is invalid, and the fix.
     fn objection(&self, wish: &WrittenBinding, line: usize, written: &Written) -> Option<(String, String)> {
         let (context, keys) = (wish.context, &wish.keys);
-        let (key, place) = (keys.syntax(), context.name());
+        let (key, location) = (keys.syntax(), context.name());
         let action = wish.action?;
         let new = name_of(action).unwrap_or_default();
         let is_kept_for_text =
             if keys.has_prefix() { !context.allows_text_prefix() } else { context.is_for_typing() };
         if keys.starts_with_text() && is_kept_for_text {
             return Some((
-                format!("`{key}` types text in [keys.{place}] and cannot be bound to `{new}`"),
+                format!("`{key}` types text in [keys.{location}] and cannot be bound to `{new}`"),
                 format!("add a modifier, for example alt+{key}"),
             ));
         }
         if keys.has_prefix() && context == Context::Selection {
-            let text = format!("`{key}` is a sequence, which [keys.{place}] does not support");
+            let text = format!("`{key}` is a sequence, which [keys.{location}] does not support");
             return Some((text, "use a single key".to_owned()));
         }
         if let Some((Some(old), first)) = written.get(&(context, keys.clone()))
@@ -205,7 +205,7 @@ impl Keymap {
             let old = name_of(*old).unwrap_or_default();
             return Some((
                 format!(
-                    "`{key}` in [keys.{place}] is bound to both `{old}` (line {first}) and `{new}` (line {line})"
+                    "`{key}` in [keys.{location}] is bound to both `{old}` (line {first}) and `{new}` (line {line})"
                 ),
                 format!("remove one of them; `{old}` is used"),
             ));
@@ -219,7 +219,7 @@ impl Keymap {
             };
             return Some((
                 format!(
-                    "`{}` in [keys.{place}] is bound and also starts `{}` (lines {first} and {line})",
+                    "`{}` in [keys.{location}] is bound and also starts `{}` (lines {first} and {line})",
                     short.syntax(),
                     long.syntax()
                 ),
@@ -233,21 +233,23 @@ impl Keymap {
         if let Some(shorter) = shorter {
             let (short, old) = (shorter.keys.syntax(), shorter.action.and_then(name_of).unwrap_or_default());
             return Some((
-                format!("`{short}` in [keys.{place}] is bound to `{old}` and cannot start `{key}`"),
+                format!("`{short}` in [keys.{location}] is bound to `{old}` and cannot start `{key}`"),
                 format!("use another key, or set \"{short}\" = \"none\" to unbind it"),
             ));
         }
         let is_unbound_in_file = written.contains_key(&(context, keys.clone()));
         // Keys that edit the prompt have the lowest precedence, so that any key can be listed.
-        let places =
-            context.chain().iter().filter(|place| **place != Context::Composer || context == **place);
-        let mut found = places.filter_map(|place| self.resolve_in(*place, keys.chords()));
+        let locations = context
+            .chain()
+            .iter()
+            .filter(|location| **location != Context::Composer || context == **location);
+        let mut found = locations.filter_map(|location| self.resolve_in(*location, keys.chords()));
         match found.next() {
             Some(Lookup::Action(taken)) if wish.is_list && !is_unbound_in_file && taken != action => {
                 let old = name_of(taken).unwrap_or_default();
                 Some((
                     format!(
-                        "`{key}` in [keys.{place}] is already bound to `{old}` and cannot be bound to `{new}`"
+                        "`{key}` in [keys.{location}] is already bound to `{old}` and cannot be bound to `{new}`"
                     ),
                     format!("use another key, or set \"{key}\" = \"{new}\" to rebind it"),
                 ))

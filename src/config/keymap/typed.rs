@@ -33,12 +33,12 @@ pub fn encode(key: &KeyEvent) -> Option<TerminalInput> {
         KeyCode::Delete => tilde(3),
         KeyCode::PageUp => tilde(5),
         KeyCode::PageDown => tilde(6),
-        KeyCode::F(place @ 1..=4) => {
-            let last = char::from(b'P' + place - 1);
+        KeyCode::F(location @ 1..=4) => {
+            let last = char::from(b'P' + location - 1);
             if number == 1 { code(&format!("\x1bO{last}")) } else { cursor(last) }
         }
-        KeyCode::F(place) => {
-            let first = [15, 17, 18, 19, 20, 21, 23, 24].get(usize::from(place).checked_sub(5)?)?;
+        KeyCode::F(location) => {
+            let first = [15, 17, 18, 19, 20, 21, 23, 24].get(usize::from(location).checked_sub(5)?)?;
             tilde(*first)
         }
         KeyCode::Enter => Some(alt(modifiers, "\r")),

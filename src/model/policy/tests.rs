@@ -148,17 +148,17 @@ fn a_bare_repository_is_detected_while_it_is_created() {
 fn writes_inside_are_allowed_unless_configured_otherwise() {
     assert_eq!(decide(&policy(), &write("/code/a"), &INSIDE), Verdict::Allow(AllowedBy::InsideRoots));
     let rules = PolicyRules { ask_writes: true, ..PolicyRules::default() };
-    let asks = Policy { rules, ..policy() };
-    assert_eq!(decide(&asks, &write("/code/a"), &INSIDE), Verdict::Ask(AskReason::Write));
-    assert_eq!(decide(&asks, &write("/code/a"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
-    let outside = decide(&asks, &write("/etc/x"), &Facts { is_inside: false, ..COVERED });
+    let requests = Policy { rules, ..policy() };
+    assert_eq!(decide(&requests, &write("/code/a"), &INSIDE), Verdict::Ask(AskReason::Write));
+    assert_eq!(decide(&requests, &write("/code/a"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
+    let outside = decide(&requests, &write("/etc/x"), &Facts { is_inside: false, ..COVERED });
     assert_eq!(outside, Verdict::Ask(AskReason::Outside), "an approved call does not extend the folders");
 }
 
 #[test]
 fn commands_need_confirmation_unless_covered_or_configured() {
-    let ask = Verdict::Ask(AskReason::Command);
-    assert_eq!(decide(&policy(), &run("ls"), &INSIDE), ask);
+    let request_id = Verdict::Ask(AskReason::Command);
+    assert_eq!(decide(&policy(), &run("ls"), &INSIDE), request_id);
     assert_eq!(decide(&policy(), &run("ls"), &COVERED), Verdict::Allow(AllowedBy::ApprovedCall));
     let outside = Facts { is_inside: false, ..COVERED };
     assert_eq!(decide(&policy(), &run("ls"), &outside), Verdict::Ask(AskReason::CommandOutside));
@@ -166,7 +166,7 @@ fn commands_need_confirmation_unless_covered_or_configured() {
     let open = Policy { rules, ..policy() };
     assert_eq!(decide(&open, &run("ls"), &INSIDE), Verdict::Allow(AllowedBy::Configuration));
     let remote = Policy { is_remote: true, ..open };
-    assert_eq!(decide(&remote, &run("ls"), &INSIDE), ask);
+    assert_eq!(decide(&remote, &run("ls"), &INSIDE), request_id);
 }
 
 #[test]

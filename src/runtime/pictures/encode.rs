@@ -203,7 +203,7 @@ fn transmission(kitty: Kitty, size: Size) -> Result<String, String> {
 /// A row of placeholders, which the terminal replaces by its picture. Each cell encodes its own position, because its
 /// neighbours may be hidden.
 fn placeholders(number: u32, row: u16, cols: u16) -> Line<'static> {
-    let mark = |place: u16| counting_marks().get(usize::from(place)).copied();
+    let mark = |position: u16| counting_marks().get(usize::from(position)).copied();
     let mut text = String::new();
     for col in 0..cols {
         text.push(PLACEHOLDER);

@@ -123,7 +123,7 @@ impl Around {
 
     /// Selects the protocol. Protocols that send pixels row by row need the cell size.
     pub(super) fn choose(&self, answers: &Answers, cell: Option<(u16, u16)>) -> Way {
-        let knows_symbols = places_by_symbols(&answers.name);
+        let knows_symbols = positions_by_symbols(&answers.name);
         let kitty = Way::Kitty { is_in_tmux: self.is_in_tmux, compressed: answers.compressed };
         let blocks = if self.has_rich_glyphs { Way::Blocks } else { Way::Off };
         let is = |names: &[&str]| {
@@ -161,7 +161,7 @@ impl Around {
 /// Whether a terminal with kitty graphics also supports Unicode placeholders. An older kitty shows them as unknown
 /// characters; it reports its version as `kitty(0.26.5)`. Source: kitty graphics protocol, Unicode placeholders (since
 /// 0.28.0).
-fn places_by_symbols(name: &str) -> bool {
+fn positions_by_symbols(name: &str) -> bool {
     let version = name.strip_prefix("kitty(").and_then(|rest| rest.split(')').next());
     let Some(version) = version else { return true };
     let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));

@@ -7,16 +7,16 @@ use crate::acp::replay::LoggedAnswer;
 use crate::app::lifecycle::operations::{self, ElicitationOutcome};
 use crate::app::{AccessChoice, Event, OpenRequest, OpenRequestKind};
 use crate::model::{
-    Access, AllowedBy, AskId, ExitInfo, FileOp, ServedFile, ServiceEvent, SessionKey, TerminalId,
+    Access, AllowedBy, ExitInfo, FileOp, RequestId, ServedFile, ServiceEvent, SessionKey, TerminalId,
     TerminalJob, WriteChange, shell_line,
 };
 
 impl Replay {
     /// Responds to a request of the agent as the log does.
-    pub(super) fn answer(&mut self, ask: AskId, answer: LoggedAnswer, now: Instant) {
+    pub(super) fn answer(&mut self, request_id: RequestId, answer: LoggedAnswer, now: Instant) {
         let mut all = self.state.sessions.values();
         let open = all.find_map(|session| {
-            let open = session.asks.iter().find(|open| open.ask == ask)?;
+            let open = session.requests.iter().find(|open| open.request_id == request_id)?;
             Some((session.key, open.clone()))
         });
         if let Some((key, open)) = open {
@@ -24,12 +24,13 @@ impl Replay {
         }
         if let LoggedAnswer::Exit(exit) = &answer {
             let mut waits = self.state.sessions.values().flat_map(|session| &session.terminal_waits);
-            let terminal = waits.find(|(_, own, _)| *own == ask).map(|(_, _, terminal)| terminal.clone());
+            let terminal =
+                waits.find(|(_, own, _)| *own == request_id).map(|(_, _, terminal)| terminal.clone());
             if let Some(terminal) = terminal {
                 self.end_terminal(terminal, exit.clone(), now);
             }
         }
-        match self.jobs.remove(&ask) {
+        match self.jobs.remove(&request_id) {
             Some(Job::File(job)) => {
                 let path = job.path;
                 let served = match &job.op {
@@ -48,7 +49,7 @@ impl Replay {
                     LoggedAnswer::Error(error) => Err(error),
                     _ => return,
                 };
-                self.serve(ServiceEvent::FileDone { conn: job.conn, ask, result, served }, now);
+                self.serve(ServiceEvent::FileDone { conn: job.conn, request_id, result, served }, now);
             }
             Some(Job::Terminal(TerminalJob::Create { conn, session, command, .. })) => {
                 let result = match answer {
@@ -57,7 +58,7 @@ impl Replay {
                     _ => return,
                 };
                 let command = shell_line(&command);
-                self.serve(ServiceEvent::TerminalStarted { conn, ask, session, command, result }, now);
+                self.serve(ServiceEvent::TerminalStarted { conn, request_id, session, command, result }, now);
             }
             Some(Job::Terminal(TerminalJob::Output { conn, terminal, .. })) => {
                 let result = match answer {
@@ -71,7 +72,7 @@ impl Replay {
                     LoggedAnswer::Error(error) => Err(error),
                     _ => return,
                 };
-                self.serve(ServiceEvent::TerminalRead { conn, ask, result }, now);
+                self.serve(ServiceEvent::TerminalRead { conn, request_id, result }, now);
             }
             Some(Job::Terminal(_)) | None => {}
         }
@@ -79,19 +80,23 @@ impl Replay {
 
     /// Answers a dialog as the user did.
     fn decide(&mut self, key: SessionKey, open: &OpenRequest, answer: &LoggedAnswer, now: Instant) {
-        let ask = open.ask;
+        let request_id = open.request_id;
         match (&open.kind, answer) {
             (OpenRequestKind::Permission { request, .. }, LoggedAnswer::Permission(option)) => {
                 let is_it = |id: &String| request.options.iter().position(|option| option.id == *id);
-                let place = option.as_ref().and_then(is_it);
-                self.act(now, |state, fx| operations::answer_ask(state, key, ask, place, now, fx));
+                let position = option.as_ref().and_then(is_it);
+                self.act(now, |state, fx| {
+                    operations::answer_request(state, key, request_id, position, now, fx);
+                });
             }
             // parlor's own dialog about a command: it was allowed if the command was started.
             (OpenRequestKind::Access(access), answer) => {
                 let is_refused = matches!(answer, LoggedAnswer::Error(_));
                 let choice = if is_refused { AccessChoice::Refuse } else { AccessChoice::Once };
-                let place = access.choices().iter().position(|known| *known == choice);
-                self.act(now, |state, fx| operations::answer_ask(state, key, ask, place, now, fx));
+                let position = access.choices().iter().position(|known| *known == choice);
+                self.act(now, |state, fx| {
+                    operations::answer_request(state, key, request_id, position, now, fx);
+                });
             }
             (OpenRequestKind::Elicitation(_), answer) => {
                 let outcome = match answer {
@@ -99,8 +104,8 @@ impl Replay {
                     LoggedAnswer::Declined => ElicitationOutcome::Decline,
                     _ => ElicitationOutcome::Cancel,
                 };
-                let front = self.state.sessions.get(&key).and_then(|session| session.asks.front());
-                if front.is_some_and(|front| front.ask == ask) {
+                let front = self.state.sessions.get(&key).and_then(|session| session.requests.front());
+                if front.is_some_and(|front| front.request_id == request_id) {
                     self.act(now, |state, fx| operations::answer_elicitation(state, key, outcome, now, fx));
                 }
             }

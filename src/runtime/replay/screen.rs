@@ -174,11 +174,11 @@ impl Player {
     fn draw(&mut self) {
         let (upcoming, played) = self.replay.upcoming();
         let keys = "n next · q quit";
-        let place = format!("message {played} of {}", self.replay.log.entries.len());
+        let position = format!("message {played} of {}", self.replay.log.entries.len());
         let status = match upcoming {
-            None => format!("Replay finished · {place} · q quit"),
-            Some(_) if self.is_playing => format!("Replay · {place} · Space pause · {keys}"),
-            Some(_) => format!("Replay paused · {place} · Space play · {keys}"),
+            None => format!("Replay finished · {position} · q quit"),
+            Some(_) if self.is_playing => format!("Replay · {position} · Space pause · {keys}"),
+            Some(_) => format!("Replay paused · {position} · Space play · {keys}"),
         };
         let Some(canvas) = self.tty.begin() else { return };
         // The status line shows the replay, because there is no prompt to type.

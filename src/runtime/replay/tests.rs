@@ -75,7 +75,7 @@ fn prompts_decisions_and_commands_are_replayed() {
     }
     let replay = played(log(&turn()));
     let session = replay.state().active_session().unwrap();
-    assert!(session.asks.is_empty() && !session.turn.is_running());
+    assert!(session.requests.is_empty() && !session.turn.is_running());
     let output: Vec<&[u8]> = session.terminals.values().map(|view| &*view.output).collect();
     assert_eq!(output, [b"all green"]);
 }
@@ -114,7 +114,7 @@ fn a_cancelled_turn_is_shown_as_cancelled() {
     ]);
     let (text, _) = all_frames(log(&lines));
     assert!(text.contains("cancelled"), "{text}");
-    assert!(played(log(&lines)).state().active_session().unwrap().asks.is_empty());
+    assert!(played(log(&lines)).state().active_session().unwrap().requests.is_empty());
 }
 
 #[test]
@@ -175,15 +175,15 @@ proptest! {
     /// frames.
     #[test]
     fn a_mutated_log_is_played_to_its_end(
-        places in prop::collection::vec(0_usize..14, 0..24),
+        positions in prop::collection::vec(0_usize..14, 0..24),
         conns in prop::collection::vec(0_u64..3, 24),
         junk in ".{0,40}",
         ms in any::<f64>(),
     ) {
         let lines = turn();
         let mut text = String::new();
-        for ((n, place), conn) in (1..).zip(&places).zip(&conns) {
-            let (dir, line) = lines[*place];
+        for ((n, position), conn) in (1..).zip(&positions).zip(&conns) {
+            let (dir, line) = lines[*position];
             text += &json!({"n": n, "ms": if n == 3 { ms } else { 7.0 }, "conn": conn, "dir": dir, "text": line}).to_string();
             text += "\n";
         }

@@ -7,13 +7,17 @@ use cap_std::fs::{File, Metadata};
 use super::MAX_READ_BYTES;
 use super::fs_error::FsError;
 use super::lines::{Window, read_window};
-use super::place::Place;
+use super::rooted_path::RootedPath;
 use super::seen::Seen;
 use crate::services::unix;
 
 /// Reads the requested lines; also returns the state of the file.
-pub(super) fn read(place: &Place, line: Option<u32>, limit: Option<u32>) -> Result<(String, Seen), FsError> {
-    let (file, meta) = open(place)?;
+pub(super) fn read(
+    rooted: &RootedPath,
+    line: Option<u32>,
+    limit: Option<u32>,
+) -> Result<(String, Seen), FsError> {
+    let (file, meta) = open(rooted)?;
     let window = Window::new(line, limit);
     let max_bytes = usize::try_from(MAX_READ_BYTES).unwrap_or(usize::MAX);
     let too_large = || FsError::TooLarge { size_bytes: meta.len() };
@@ -42,8 +46,8 @@ pub(super) fn content(file: File) -> Result<Option<Vec<u8>>, FsError> {
 
 /// Opens a regular file. The kind is checked before, because opening a device can have effects, and after, because the
 /// name may refer to another file by then.
-pub(super) fn open(place: &Place) -> Result<(File, Metadata), FsError> {
-    let (folder, name) = place.parent()?;
+pub(super) fn open(rooted: &RootedPath) -> Result<(File, Metadata), FsError> {
+    let (folder, name) = rooted.parent()?;
     let meta = folder.symlink_metadata(name)?;
     if meta.is_symlink() {
         return Err(FsError::Escaped);

@@ -28,7 +28,7 @@ impl Rig {
     fn job(&self, path: impl AsRef<Path>, op: FileOp) -> FileJob {
         FileJob {
             conn: ConnId(1),
-            ask: AskId(7),
+            request_id: RequestId(7),
             path: self.root.join(path),
             roots: vec![self.root.clone()],
             policy: std::sync::Arc::default(),
@@ -50,7 +50,7 @@ impl Rig {
 
     fn done(&self, job: FileJob) -> Result<Option<String>, RpcError> {
         match self.files.serve(job) {
-            ServiceEvent::FileDone { conn: ConnId(1), ask: AskId(7), result, .. } => result,
+            ServiceEvent::FileDone { conn: ConnId(1), request_id: RequestId(7), result, .. } => result,
             other => panic!("{other:?}"),
         }
     }
@@ -217,7 +217,7 @@ fn a_permission_without_a_shown_path_is_not_accepted() {
         FileJob { path: rig.outside.join("secret"), ..rig.job("f", FileOp::Write { content: "x".into() }) };
     job.allowed = Some(AllowedBy::You);
     assert!(matches!(rig.files.serve(job.clone()), ServiceEvent::FileAsks { .. }));
-    let other = FileJob { ask: AskId(job.ask.0 + 1), ..job.clone() };
+    let other = FileJob { request_id: RequestId(job.request_id.0 + 1), ..job.clone() };
     assert!(matches!(rig.files.serve(other), ServiceEvent::FileAsks { .. }));
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
     rig.done(job).unwrap();
@@ -256,12 +256,12 @@ fn a_folder_replaced_by_a_link_after_the_check_is_an_error() {
     let rig = rig();
     fs::create_dir(rig.root.join("sub")).unwrap();
     fs::write(rig.root.join("sub/secret"), "mine").unwrap();
-    let place = place::locate(&rig.root.join("sub/secret"), std::slice::from_ref(&rig.root)).unwrap();
+    let rooted = rooted_path::locate(&rig.root.join("sub/secret"), std::slice::from_ref(&rig.root)).unwrap();
     fs::rename(rig.root.join("sub"), rig.root.join("moved")).unwrap();
     symlink(&rig.outside, rig.root.join("sub")).unwrap();
-    assert!(matches!(read::read(&place, None, None), Err(FsError::Escaped)));
-    assert!(matches!(write::write(&place, "x", None), Err(FsError::Escaped)));
-    assert!(matches!(place.make_parent(), Err(FsError::Escaped)));
+    assert!(matches!(read::read(&rooted, None, None), Err(FsError::Escaped)));
+    assert!(matches!(write::write(&rooted, "x", None), Err(FsError::Escaped)));
+    assert!(matches!(rooted.make_parent(), Err(FsError::Escaped)));
     assert_eq!(fs::read_to_string(rig.outside.join("secret")).unwrap(), "secret");
 }
 
@@ -441,12 +441,12 @@ fn protected_files_are_recognized_under_any_path() {
 #[test]
 fn bare_repositories_are_protected_while_they_are_created() {
     let rig = rig();
-    let mut asks = Vec::new();
+    let mut requests = Vec::new();
     for path in ["bare/config", "bare/objects/a", "bare/refs/a", "bare/HEAD", "bare/config"] {
         let event = rig.files.serve(write_of(&rig, path));
-        asks.push(matches!(event, ServiceEvent::FileAsks { .. }));
+        requests.push(matches!(event, ServiceEvent::FileAsks { .. }));
     }
-    assert_eq!(asks, [false, false, false, true, true]);
+    assert_eq!(requests, [false, false, false, true, true]);
     assert!(!rig.root.join("bare/HEAD").exists());
 }
 

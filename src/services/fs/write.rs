@@ -7,14 +7,14 @@ use cap_std::fs::{Dir, File, Metadata};
 use cap_tempfile::TempFile;
 
 use super::fs_error::FsError;
-use super::place::Place;
 use super::read::{check_kind, content, open};
+use super::rooted_path::RootedPath;
 use super::seen::Seen;
 use crate::services::unix;
 
 /// Writes the file unless it changed since `seen`; returns its new state.
-pub(super) fn write(place: &Place, text: &str, seen: Option<Seen>) -> Result<Seen, FsError> {
-    let old = match open(place) {
+pub(super) fn write(rooted: &RootedPath, text: &str, seen: Option<Seen>) -> Result<Seen, FsError> {
+    let old = match open(rooted) {
         Ok((file, meta)) => {
             refuse_changed(seen, file, &meta)?;
             Some(meta)
@@ -23,7 +23,7 @@ pub(super) fn write(place: &Place, text: &str, seen: Option<Seen>) -> Result<See
         Err(FsError::Missing) => None,
         Err(trouble) => return Err(trouble),
     };
-    let (folder, name) = place.make_parent()?;
+    let (folder, name) = rooted.make_parent()?;
     if old.is_some() {
         refuse_protected(&folder, name)?;
     }

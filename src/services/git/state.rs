@@ -171,8 +171,8 @@ impl Looking<'_> {
             return false;
         }
         let mut plain = Vec::with_capacity(content.len());
-        for (place, byte) in content.iter().enumerate() {
-            if *byte != b'\r' || content.get(place + 1) != Some(&b'\n') {
+        for (position, byte) in content.iter().enumerate() {
+            if *byte != b'\r' || content.get(position + 1) != Some(&b'\n') {
                 plain.push(*byte);
             }
         }

@@ -14,23 +14,23 @@ fn ask(diff: FileDiff, near: Option<u32>) -> LocateRequest {
     LocateRequest { path: diff.path.clone(), pieces: diff.pieces(), diff, near }
 }
 
-fn job(root: &Path, is_done: bool, asks: Vec<LocateRequest>) -> LocateJob {
-    LocateJob { session: SessionKey(1), item: ItemId(2), roots: vec![root.into()], is_done, asks }
+fn job(root: &Path, is_done: bool, requests: Vec<LocateRequest>) -> LocateJob {
+    LocateJob { session: SessionKey(1), item: ItemId(2), roots: vec![root.into()], is_done, requests }
 }
 
 /// The result for a change in a file with this text.
-fn place(file: &str, old: &str, new: &str, near: Option<u32>, is_done: bool) -> DiffPlace {
+fn place(file: &str, old: &str, new: &str, near: Option<u32>, is_done: bool) -> DiffPosition {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.txt");
     fs::write(&path, file).unwrap();
-    serve(job(dir.path(), is_done, vec![ask(texts(&path, old, new), near)])).remove(0).place
+    serve(job(dir.path(), is_done, vec![ask(texts(&path, old, new), near)])).remove(0).position
 }
 
-fn line(line: u32, is_new: bool) -> DiffPlace {
-    DiffPlace::Lines(vec![Some(PieceStart { line, is_new })])
+fn line(line: u32, is_new: bool) -> DiffPosition {
+    DiffPosition::Lines(vec![Some(PieceStart { line, is_new })])
 }
 
-const NOWHERE: fn() -> DiffPlace = || DiffPlace::Lines(vec![None]);
+const NOWHERE: fn() -> DiffPosition = || DiffPosition::Lines(vec![None]);
 
 const FILE: &str = "one\ntwo\nthree\nfour\ntwo\nfive\n";
 
@@ -45,8 +45,8 @@ fn texts_are_found_before_and_after_the_change() {
 
 #[test]
 fn complete_files_are_recognized() {
-    assert_eq!(place(FILE, FILE, "gone", None, false), DiffPlace::Whole);
-    assert_eq!(place(FILE, "was", FILE.trim_end(), None, true), DiffPlace::Whole);
+    assert_eq!(place(FILE, FILE, "gone", None, false), DiffPosition::Whole);
+    assert_eq!(place(FILE, "was", FILE.trim_end(), None, true), DiffPosition::Whole);
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn hunks_are_found_in_order() {
     fs::write(&path, FILE).unwrap();
     let hunks = "@@\n three\n-four\n+vier\n@@\n-two\n+zwei\n";
     let diff = FileDiff { path: path.clone(), change: DiffChange::Patch(hunks.into()) };
-    let found = serve(job(dir.path(), false, vec![ask(diff, None)])).remove(0).place;
+    let found = serve(job(dir.path(), false, vec![ask(diff, None)])).remove(0).position;
     let start = |line| Some(PieceStart { line, is_new: false });
-    assert_eq!(found, DiffPlace::Lines(vec![start(3), start(5)]));
+    assert_eq!(found, DiffPosition::Lines(vec![start(3), start(5)]));
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn only_regular_files_in_the_folders_are_read() {
     fs::write(&large, vec![b'\n'; usize::try_from(MAX_FILE_BYTES).unwrap() + 1]).unwrap();
     for path in [&secret, &link, &large, &inside, Path::new("/dev/zero")].map(Path::to_path_buf) {
         let found = serve(job(&inside, true, vec![ask(texts(&path, "three", "drei"), None)]));
-        assert_eq!(found[0].place, DiffPlace::Unreadable, "{}", path.display());
+        assert_eq!(found[0].position, DiffPosition::Unreadable, "{}", path.display());
     }
     let found = serve(job(&inside, true, vec![ask(texts(&inside.join("none"), "three", "drei"), None)]));
-    assert_eq!(found[0].place, DiffPlace::Gone);
+    assert_eq!(found[0].position, DiffPosition::Gone);
     // Line 1 does not depend on the content of the file.
     let found = serve(job(&inside, true, vec![ask(texts(&secret, "three", "drei"), Some(1))]));
-    assert_eq!(found[0].place, line(1, false));
+    assert_eq!(found[0].position, line(1, false));
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn results_are_sent_as_events_and_obsolete_jobs_are_skipped() {
     let diff = texts(&path, "three", "drei");
     locator.look(job(dir.path(), false, vec![ask(diff.clone(), None)]));
     let event = receiver.recv().await.unwrap();
-    let found = vec![LocatedDiff { diff: diff.clone(), place: line(3, false), is_done: false }];
+    let found = vec![LocatedDiff { diff: diff.clone(), position: line(3, false), is_done: false }];
     assert_eq!(event, ServiceEvent::DiffsLocated { session: SessionKey(1), item: ItemId(2), found });
 
     let of = |item, is_done| LocateJob { item: ItemId(item), ..job(dir.path(), is_done, Vec::new()) };

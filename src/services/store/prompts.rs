@@ -111,8 +111,8 @@ impl PromptIndex {
         at_ms: i64,
         source: Option<(i64, i64)>,
     ) {
-        let place = *known.entry((Arc::clone(&folder), Arc::clone(&text))).or_insert(self.prompts.len());
-        match self.prompts.get_mut(place) {
+        let position = *known.entry((Arc::clone(&folder), Arc::clone(&text))).or_insert(self.prompts.len());
+        match self.prompts.get_mut(position) {
             Some(prompt) => prompt.at_ms = prompt.at_ms.max(at_ms),
             None => self.prompts.push(Prompt { text, folder, at_ms, source }),
         }
@@ -122,7 +122,7 @@ impl PromptIndex {
         let folder = query.folder.as_ref().map(|folder| folder.to_string_lossy());
         let is_wanted = |prompt: &&Prompt| folder.as_ref().is_none_or(|folder| **folder == *prompt.folder);
         let mut matcher = Matcher::new(Config::DEFAULT);
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         let mut found: Vec<(u32, &Prompt)> = Vec::new();
         for kind in [AtomKind::Substring, AtomKind::Fuzzy] {
             let pattern = Pattern::new(&query.words, CaseMatching::Ignore, Normalization::Smart, kind);
@@ -131,7 +131,7 @@ impl PromptIndex {
                 .iter()
                 .filter(is_wanted)
                 .filter_map(|prompt| {
-                    let text = Utf32Str::new(head(&prompt.text), &mut places);
+                    let text = Utf32Str::new(head(&prompt.text), &mut positions);
                     Some((pattern.score(text, &mut matcher)?, prompt))
                 })
                 .collect();

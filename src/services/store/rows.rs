@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 
 use super::Fault;
-use crate::model::{RecordedSession, SessionHead, SessionPlace, Setting, Usage, UserRoot};
+use crate::model::{RecordedSession, SessionHead, SessionWorkspace, Setting, Usage, UserRoot};
 use crate::services::folder_relocation::FolderMark;
 
 /// State of a session.
@@ -124,7 +124,7 @@ impl SessionRow {
                 args: self.args.clone(),
                 agent_pid: None,
                 session: self.agent_session.as_deref().map(Into::into),
-                place: SessionPlace {
+                workspace: SessionWorkspace {
                     cwd: self.folder.clone(),
                     far: None,
                     additional_directories: self.roots.iter().cloned().map(UserRoot::given).collect(),

@@ -302,7 +302,7 @@ fn cut(mut text: String, max_bytes: usize) -> String {
 /// The last character boundary that is not after `max_bytes`.
 fn boundary(text: &str, max_bytes: usize) -> usize {
     let end = max_bytes.min(text.len());
-    (0..=end).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0)
+    (0..=end).rev().find(|position| text.is_char_boundary(*position)).unwrap_or(0)
 }
 
 /// Removes escape sequences, as far as the search requires it.

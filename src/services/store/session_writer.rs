@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{EventPlace, MarkPlace, Note, Patch, Record, SessionHead, SessionUpdate, TurnOutcome};
+use crate::model::{
+    EventPosition, MarkPosition, Note, Patch, Record, SessionHead, SessionUpdate, TurnOutcome,
+};
 
 use super::rows::{SessionRow, SessionState};
 use super::search::{self, Docs};
@@ -47,7 +49,7 @@ pub(super) struct Track {
 pub(super) struct Passed {
     /// The last mark, or the serial of the late event after it.
     pub upto: Option<u64>,
-    pub marks: Vec<MarkPlace>,
+    pub marks: Vec<MarkPosition>,
 }
 
 impl Track {
@@ -238,14 +240,14 @@ impl Track {
         let seq = self.row.next_seq;
         self.marks.insert(mark, seq);
         let is_whole = std::mem::replace(&mut self.is_whole, true);
-        self.passed.marks.push(MarkPlace { mark, seq, is_whole });
+        self.passed.marks.push(MarkPosition { mark, seq, is_whole });
         self.passed.upto = Some(mark);
     }
 
-    fn add_late(&mut self, before: EventPlace, turn: u32, record: &Record, at_ms: i64, batch: &mut Batch) {
+    fn add_late(&mut self, before: EventPosition, turn: u32, record: &Record, at_ms: i64, batch: &mut Batch) {
         let before = match before {
-            EventPlace::Seq(seq) => seq,
-            EventPlace::Mark(mark) => self.marks.get(&mark).copied().unwrap_or(self.row.next_seq),
+            EventPosition::Seq(seq) => seq,
+            EventPosition::Mark(mark) => self.marks.get(&mark).copied().unwrap_or(self.row.next_seq),
         };
         let (body, is_whole) = format::encode(record);
         self.is_whole &= is_whole;
@@ -301,8 +303,8 @@ impl Track {
         row.args = head.args;
         row.agent_pid = head.agent_pid;
         row.agent_session = head.session.map(|id| id.as_str().to_owned()).or(row.agent_session.take());
-        row.folder = head.place.cwd;
-        row.roots = head.place.additional_directories.iter().map(|root| root.to_path_buf()).collect();
+        row.folder = head.workspace.cwd;
+        row.roots = head.workspace.additional_directories.iter().map(|root| root.to_path_buf()).collect();
         // The user chose the agent and the folder to continue it.
         row.is_imported = false;
         row.branch = head.branch;

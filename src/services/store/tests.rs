@@ -35,7 +35,7 @@ pub fn head(session: &str) -> Note {
         command: "fake-agent".to_owned(),
         args: vec!["--acp".to_owned()],
         session: Some(session.into()),
-        place: SessionPlace { cwd: "/code/shop".into(), ..SessionPlace::default() },
+        workspace: SessionWorkspace { cwd: "/code/shop".into(), ..SessionWorkspace::default() },
         branch: Some("main".to_owned()),
         ..SessionHead::default()
     }))

@@ -62,7 +62,7 @@ impl Rig {
         command.cwd.get_or_insert_with(|| self.dir.path().to_path_buf());
         self.terminals.run(TerminalJob::Create {
             conn: CONN,
-            ask: AskId(1),
+            request_id: RequestId(1),
             session: SessionKey(1),
             command,
             within: None,
@@ -89,7 +89,11 @@ impl Rig {
     }
 
     fn read(&mut self, id: &TerminalId) -> Result<(String, bool, Option<ExitInfo>), RpcError> {
-        self.terminals.run(TerminalJob::Output { conn: CONN, ask: AskId(2), terminal: id.clone() });
+        self.terminals.run(TerminalJob::Output {
+            conn: CONN,
+            request_id: RequestId(2),
+            terminal: id.clone(),
+        });
         loop {
             if let ServiceEvent::TerminalRead { result, .. } = self.next(PATIENCE).unwrap() {
                 return result;
@@ -391,7 +395,7 @@ fn a_command_bound_to_folders_does_not_start_outside_through_a_link() {
     };
     let job = |cwd| TerminalJob::Create {
         conn: CONN,
-        ask: AskId(1),
+        request_id: RequestId(1),
         session: SessionKey(1),
         command: command(cwd),
         within: Some(vec![root.clone()]),

@@ -82,20 +82,20 @@ pub(crate) enum Source {
     /// A part of a plain text, ending after a line break or at the end of the text.
     Plain {
         /// Part of the message.
-        place: usize,
+        position: usize,
         bytes: Range<usize>,
     },
     /// A part of output or file text.
     Text {
         /// Index into the tool's content, or part of the message; `None`: the tool's output.
-        place: Option<usize>,
+        position: Option<usize>,
         bytes: Range<usize>,
         role: Role,
     },
     /// Non-text content.
     Block {
         /// Part of the message, or index into the tool's content.
-        place: usize,
+        position: usize,
     },
     /// Rows of a diff.
     Diff { diff: usize, rows: Range<usize>, columns: DiffColumns },
@@ -107,7 +107,7 @@ pub(crate) enum Source {
 pub(crate) struct TextPart {
     pub markdown: Markdown,
     /// Part of the message, or index into the tool's content.
-    pub place: usize,
+    pub position: usize,
     /// The style of plain text; `None`: that of the agent's messages.
     pub style: Option<Style>,
 }
@@ -209,7 +209,7 @@ impl Layout {
             Source::Ready => Vec::new(),
             Source::Markdown { text, block } => match self.texts.get_mut(*text) {
                 Some(part) => {
-                    let mut lines = part.markdown.draw(*block, text_at(item, part.place), look, cols);
+                    let mut lines = part.markdown.draw(*block, text_at(item, part.position), look, cols);
                     if let Some(style) = part.style {
                         restyle(&mut lines, look.theme.style(Role::Agent), style);
                     }
@@ -217,12 +217,12 @@ impl Layout {
                 }
                 None => Vec::new(),
             },
-            Source::Plain { place, bytes } => {
-                let text = text_at(item, *place).get(bytes.clone()).unwrap_or_default();
+            Source::Plain { position, bytes } => {
+                let text = text_at(item, *position).get(bytes.clone()).unwrap_or_default();
                 exact_lines(text.strip_suffix('\n').unwrap_or(text), Role::User, look, cols)
             }
-            Source::Text { place, bytes, role } => {
-                let text = output_at(item, *place);
+            Source::Text { position, bytes, role } => {
+                let text = output_at(item, *position);
                 let part = text.get(bytes.clone()).unwrap_or_default();
                 let mut lines = match role {
                     Role::Terminal => output::rows(output::text_lines(part), look, cols),
@@ -234,8 +234,8 @@ impl Layout {
                 }
                 lines
             }
-            Source::Block { place } => {
-                match block_at(item, *place) {
+            Source::Block { position } => {
+                match block_at(item, *position) {
                     // Its text has separate pieces.
                     Some(ContentBlock::Resource { uri, mime_type, body: ResourceBody::Text(text) }) => {
                         vec![resource_line(uri, mime_type.as_deref(), text, look, cols)]
@@ -283,9 +283,9 @@ impl Layout {
         let piece = self.pieces.get(piece)?;
         let lines = piece.lines.as_deref()?;
         let Source::Diff { diff, rows, columns } = &piece.source else { return None };
-        let place = lines.get(..line)?.iter().filter(|line| is_gap(line)).count();
+        let position = lines.get(..line)?.iter().filter(|line| is_gap(line)).count();
         let gaps = self.diffs.get(*diff)?.gaps(rows.clone(), *columns);
-        let line = lines.get(line).filter(|line| is_gap(line)).and(gaps.get(place))?;
+        let line = lines.get(line).filter(|line| is_gap(line)).and(gaps.get(position))?;
         Some(Gap { change: u32::try_from(*diff).ok()?, line: *line })
     }
 
@@ -315,13 +315,13 @@ impl Layout {
 }
 
 /// The source of a Markdown text of an item.
-fn text_at(item: &Item, place: usize) -> &str {
+fn text_at(item: &Item, position: usize) -> &str {
     match &item.body {
-        ItemBody::Message(message) => match message.parts.get(place) {
+        ItemBody::Message(message) => match message.parts.get(position) {
             Some(MessagePart::Text(text)) => text,
             _ => "",
         },
-        ItemBody::Tool(tool) => match tool.content.get(place) {
+        ItemBody::Tool(tool) => match tool.content.get(position) {
             Some(ToolContent::Block(ContentBlock::Text(text))) => text,
             _ => "",
         },
@@ -331,10 +331,10 @@ fn text_at(item: &Item, place: usize) -> &str {
 }
 
 /// Output or file text of an item.
-fn output_at(item: &Item, place: Option<usize>) -> &str {
-    let text = match (&item.body, place) {
+fn output_at(item: &Item, position: Option<usize>) -> &str {
+    let text = match (&item.body, position) {
         (ItemBody::Tool(tool), None) => tool.output_text.as_deref(),
-        (_, Some(place)) => match block_at(item, place) {
+        (_, Some(position)) => match block_at(item, position) {
             Some(
                 ContentBlock::Text(text) | ContentBlock::Resource { body: ResourceBody::Text(text), .. },
             ) => Some(text.as_str()),
@@ -349,7 +349,7 @@ fn output_at(item: &Item, place: Option<usize>) -> &str {
 pub(super) fn text_pieces(
     text: &str,
     from: usize,
-    place: Option<usize>,
+    position: Option<usize>,
     role: Role,
     indent: u16,
 ) -> Vec<LineRun> {
@@ -357,7 +357,7 @@ pub(super) fn text_pieces(
     let mut at = 0;
     while at < text.len() {
         let to = message::behind_lines(text, at, TEXT_PIECE_LINES);
-        let source = Source::Text { place, bytes: from + at..from + to, role };
+        let source = Source::Text { position, bytes: from + at..from + to, role };
         pieces.push(LineRun::lazy(source, indent, false));
         at = to;
     }
@@ -365,9 +365,9 @@ pub(super) fn text_pieces(
 }
 
 /// Pieces for the text of a resource, below its description.
-pub(super) fn resource_pieces(block: &ContentBlock, place: usize, indent: u16) -> Vec<LineRun> {
+pub(super) fn resource_pieces(block: &ContentBlock, position: usize, indent: u16) -> Vec<LineRun> {
     let ContentBlock::Resource { body: ResourceBody::Text(text), .. } = block else { return Vec::new() };
-    text_pieces(text.trim_end_matches(['\n', '\r']), 0, Some(place), Role::TextDim, indent)
+    text_pieces(text.trim_end_matches(['\n', '\r']), 0, Some(position), Role::TextDim, indent)
 }
 
 fn is_gap(line: &Line<'_>) -> bool {
@@ -380,13 +380,13 @@ fn is_thumbnail(item: &Item) -> bool {
 }
 
 /// Non-Markdown content of an item.
-fn block_at(item: &Item, place: usize) -> Option<&ContentBlock> {
+fn block_at(item: &Item, position: usize) -> Option<&ContentBlock> {
     match &item.body {
-        ItemBody::Message(message) => match message.parts.get(place) {
+        ItemBody::Message(message) => match message.parts.get(position) {
             Some(MessagePart::Block(block)) => Some(block),
             _ => None,
         },
-        ItemBody::Tool(tool) => match tool.content.get(place) {
+        ItemBody::Tool(tool) => match tool.content.get(position) {
             Some(ToolContent::Block(block)) => Some(block),
             _ => None,
         },

@@ -42,19 +42,19 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
     layout.pieces.clear();
     let cols = context.cols;
     let is_long = is_long_prompt(message);
-    for (place, part) in message.parts.iter().enumerate() {
+    for (position, part) in message.parts.iter().enumerate() {
         match part {
             MessagePart::Text(text) if is_long && item.is_open == Some(true) => {
                 let mut from = 0;
                 while from < text.len() {
                     let to = behind_lines(text, from, PROMPT_PIECE_LINES);
-                    layout.pieces.push(LineRun::lazy(Source::Plain { place, bytes: from..to }, 0, false));
+                    layout.pieces.push(LineRun::lazy(Source::Plain { position, bytes: from..to }, 0, false));
                     from = to;
                 }
             }
-            MessagePart::Text(text) if place == 0 && !message.pasted.is_empty() => {
+            MessagePart::Text(text) if position == 0 && !message.pasted.is_empty() => {
                 let label = |text: &str| format!("[{}: {}]", AttachmentKind::Text.name(), text_size(text));
-                let text = message.with_labels(place, text, label);
+                let text = message.with_labels(position, text, label);
                 let lines = if are_long([text.as_str()]) {
                     ends_of(&text, context.look, cols)
                 } else {
@@ -71,10 +71,10 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
                 layout.pieces.push(LineRun::ready(plain_lines(text, Role::User, context.look, cols), 0));
             }
             MessagePart::Block(block) => {
-                layout.pieces.push(LineRun::lazy(Source::Block { place }, 0, false));
+                layout.pieces.push(LineRun::lazy(Source::Block { position }, 0, false));
                 // Files that the user attached are shown without their content.
                 if !message.is_local {
-                    layout.pieces.extend(resource_pieces(block, place, 0));
+                    layout.pieces.extend(resource_pieces(block, position, 0));
                 }
             }
         }
@@ -129,15 +129,15 @@ pub(super) fn behind_lines(text: &str, from: usize, count: usize) -> usize {
 fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u16) {
     let mut at = first;
     let mut texts = 0;
-    for (place, part) in message.parts.iter().enumerate() {
+    for (position, part) in message.parts.iter().enumerate() {
         match part {
             MessagePart::Text(source) => {
-                if layout.texts.get(texts).is_none_or(|text| text.place != place) {
+                if layout.texts.get(texts).is_none_or(|text| text.position != position) {
                     layout.texts.truncate(texts);
-                    layout.texts.push(TextPart { markdown: Markdown::default(), place, style: None });
+                    layout.texts.push(TextPart { markdown: Markdown::default(), position, style: None });
                     layout.pieces.truncate(at);
                 }
-                let is_last = place + 1 == message.parts.len();
+                let is_last = position + 1 == message.parts.len();
                 let Some(text) = layout.texts.get_mut(texts) else { break };
                 let kept = text.markdown.update(source, !is_last || !message.is_open);
                 let blocks = text.markdown.blocks();
@@ -154,14 +154,13 @@ fn lay_out_parts(layout: &mut Layout, message: &Message, first: usize, indent: u
                 texts += 1;
             }
             MessagePart::Block(block) => {
-                let is_there =
-                    |piece: &LineRun| matches!(piece.source, Source::Block { place: at } if at == place);
+                let is_there = |piece: &LineRun| matches!(piece.source, Source::Block { position: at } if at == position);
                 if !layout.pieces.get(at).is_some_and(is_there) {
                     layout.pieces.truncate(at);
-                    layout.pieces.push(LineRun::lazy(Source::Block { place }, indent, at > first));
-                    layout.pieces.extend(resource_pieces(block, place, indent));
+                    layout.pieces.push(LineRun::lazy(Source::Block { position }, indent, at > first));
+                    layout.pieces.extend(resource_pieces(block, position, indent));
                 }
-                let is_of_it = |piece: &&LineRun| matches!(piece.source, Source::Text { place: Some(of), .. } if of == place);
+                let is_of_it = |piece: &&LineRun| matches!(piece.source, Source::Text { position: Some(of), .. } if of == position);
                 at += 1;
                 at += layout.pieces.iter().skip(at).take_while(is_of_it).count();
             }

@@ -69,7 +69,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
                     let source = Source::Markdown { text: 0, block };
                     layout.pieces.push(LineRun::lazy(source, 2, facts.has_gap));
                 }
-                layout.texts = vec![TextPart { markdown, place: 0, style: None }];
+                layout.texts = vec![TextPart { markdown, position: 0, style: None }];
             }
         }
         ItemBody::Subagent { description, .. } => {

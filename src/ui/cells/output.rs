@@ -130,15 +130,15 @@ pub(super) fn text_lines(text: &str) -> Vec<Line<'static>> {
 }
 
 /// The text of a call that contains `part` (`None`: its output), and the position in it.
-pub(super) fn place_of(tool: &ToolCall, part: &str) -> Option<(Option<usize>, usize)> {
-    let texts = tool.content.iter().enumerate().filter_map(|(place, content)| match content {
-        ToolContent::Block(ContentBlock::Text(text)) => Some((Some(place), text)),
+pub(super) fn position_of(tool: &ToolCall, part: &str) -> Option<(Option<usize>, usize)> {
+    let texts = tool.content.iter().enumerate().filter_map(|(position, content)| match content {
+        ToolContent::Block(ContentBlock::Text(text)) => Some((Some(position), text)),
         _ => None,
     });
     let mut texts = texts.chain(tool.output_text.as_ref().map(|text| (None, text)));
-    texts.find_map(|(place, text)| {
+    texts.find_map(|(position, text)| {
         let at = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
-        (at + part.len() <= text.len()).then_some((place, at))
+        (at + part.len() <= text.len()).then_some((position, at))
     })
 }
 

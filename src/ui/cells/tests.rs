@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::layout::{Context, Layout};
 use super::*;
 use crate::app::{ItemBody, Session};
-use crate::model::{DiffChange, Raw, ResourceLink, SessionKey, SessionPlace, ToolContent, ToolStatus};
+use crate::model::{DiffChange, Raw, ResourceLink, SessionKey, SessionWorkspace, ToolContent, ToolStatus};
 use crate::ui::theme::Theme;
 
 fn look(theme: &Theme) -> RenderContext<'_> {
@@ -13,8 +13,8 @@ fn look(theme: &Theme) -> RenderContext<'_> {
 }
 
 fn session() -> Session {
-    let place = SessionPlace { cwd: "/home/ada".into(), ..SessionPlace::default() };
-    Session::new(SessionKey(1), place)
+    let position = SessionWorkspace { cwd: "/home/ada".into(), ..SessionWorkspace::default() };
+    Session::new(SessionKey(1), position)
 }
 
 fn body(tool: &ToolCall, cols: u16) -> Vec<String> {

@@ -80,7 +80,7 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, tool: &ToolCall, context
 
 /// Whether the first open request is the permission for a call.
 pub(crate) fn is_asked_first(session: &Session, call: ItemId) -> bool {
-    let first = session.asks.front().map(|open| &open.kind);
+    let first = session.requests.front().map(|open| &open.kind);
     matches!(first, Some(OpenRequestKind::Permission { tool, .. }) if *tool == call)
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn indent(session: &Session, item: &Item, tool: &ToolCall) -> u16 {
 fn is_asked(session: &Session, call: ItemId) -> bool {
     let is_it =
         |kind: &OpenRequestKind| matches!(kind, OpenRequestKind::Permission { tool, .. } if *tool == call);
-    session.asks.iter().any(|open| is_it(&open.kind))
+    session.requests.iter().any(|open| is_it(&open.kind))
 }
 
 /// The status to show: a call that waits for its permission does not run, even if the agent says so.
@@ -202,16 +202,16 @@ fn title_spans(tool: &ToolCall, look: &RenderContext<'_>, room: usize) -> Vec<Sp
     let first =
         first.or_else(|| tool.diffs().next().map(|diff| Location { path: diff.path.clone(), line: None }));
     let first = first.or_else(|| tool.input.path.clone().map(|path| Location { path, line: None }));
-    match first.filter(|place| is_of_files && !place.path.as_os_str().is_empty()) {
+    match first.filter(|location| is_of_files && !location.path.as_os_str().is_empty()) {
         // The path may be truncated, so it is not parsed from the text.
-        Some(place) => vec![span.linked(link::number_of(&Target::File(place), look.folder))],
+        Some(location) => vec![span.linked(link::number_of(&Target::File(location), look.folder))],
         None => link::linkify(vec![span], look.folder),
     }
 }
 
 /// The subject of a call: the agent's title where it says more than a path.
 pub(crate) fn title(tool: &ToolCall, look: &RenderContext<'_>, cols: usize) -> String {
-    let place = |location: &Location| {
+    let location = |location: &Location| {
         let path = look.path(&location.path);
         location.line.map_or(path.clone(), |line| format!("{path}:{line}"))
     };
@@ -220,7 +220,7 @@ pub(crate) fn title(tool: &ToolCall, look: &RenderContext<'_>, cols: usize) -> S
         _ => Vec::new(),
     };
     if matches!(tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete) && paths.is_empty() {
-        paths = tool.locations.iter().map(place).collect();
+        paths = tool.locations.iter().map(location).collect();
         if paths.is_empty() {
             paths.extend(tool.input.path.as_ref().map(|path| look.path(path)));
         }
@@ -281,10 +281,16 @@ impl<'a> Body<'a, '_> {
     /// Adds output or file text, in parts that are laid out on demand. Text with cursor movements is processed by the
     /// terminal emulator, a very long one from its end only.
     fn push_text(&mut self, text: &str) {
-        let Some((place, from)) = output::place_of(self.tool, text) else { return };
+        let Some((position, from)) = output::position_of(self.tool, text) else { return };
         if output::is_plain(text) {
             let text = text.trim_end_matches('\n');
-            self.layout.pieces.extend(text_pieces(text, from, place, Role::Terminal, self.output_indent()));
+            self.layout.pieces.extend(text_pieces(
+                text,
+                from,
+                position,
+                Role::Terminal,
+                self.output_indent(),
+            ));
             return;
         }
         let start = text.len().saturating_sub(EMULATED_BYTES);
@@ -346,9 +352,9 @@ impl<'a> Body<'a, '_> {
         }
         let text = output::without_fence(text);
         if self.fold == Fold::Open {
-            if let Some((place, from)) = output::place_of(self.tool, text) {
+            if let Some((position, from)) = output::position_of(self.tool, text) {
                 let text = text.trim_end_matches(['\n', '\r']);
-                self.layout.pieces.extend(text_pieces(text, from, place, Role::Error, BODY_INDENT));
+                self.layout.pieces.extend(text_pieces(text, from, position, Role::Error, BODY_INDENT));
             }
             return;
         }
@@ -379,7 +385,7 @@ impl<'a> Body<'a, '_> {
         }
         self.add_diffs();
         let mut has_output = false;
-        for (place, content) in self.tool.content.iter().enumerate() {
+        for (position, content) in self.tool.content.iter().enumerate() {
             match content {
                 ToolContent::Terminal(id) => {
                     has_output = true;
@@ -387,8 +393,8 @@ impl<'a> Body<'a, '_> {
                 }
                 ToolContent::Block(ContentBlock::Text(_)) | ToolContent::Diff(_) => {}
                 ToolContent::Block(block) => {
-                    self.layout.pieces.push(LineRun::lazy(Source::Block { place }, BODY_INDENT, false));
-                    self.layout.pieces.extend(resource_pieces(block, place, BODY_INDENT));
+                    self.layout.pieces.push(LineRun::lazy(Source::Block { position }, BODY_INDENT, false));
+                    self.layout.pieces.extend(resource_pieces(block, position, BODY_INDENT));
                 }
                 ToolContent::Unknown(raw) => {
                     let lines = raw_lines(&raw.0, look, self.cols);
@@ -502,7 +508,7 @@ impl<'a> Body<'a, '_> {
         let mut texts = 0;
         let mut is_shown = false;
         let is_of_file = matches!(self.tool.kind, ToolKind::Read | ToolKind::Search);
-        for (place, content) in self.tool.content.iter().enumerate() {
+        for (position, content) in self.tool.content.iter().enumerate() {
             let ToolContent::Block(ContentBlock::Text(source)) = content else { continue };
             if repeats(source, self.tool.diffs()) {
                 continue;
@@ -513,10 +519,10 @@ impl<'a> Body<'a, '_> {
                 self.push_text(source);
                 continue;
             }
-            if self.layout.texts.get(texts).is_none_or(|text| text.place != place) {
+            if self.layout.texts.get(texts).is_none_or(|text| text.position != position) {
                 self.layout.texts.truncate(texts);
                 let markdown = Markdown::default();
-                self.layout.texts.push(TextPart { markdown, place, style: None });
+                self.layout.texts.push(TextPart { markdown, position, style: None });
             }
             if let Some(text) = self.layout.texts.get_mut(texts) {
                 // Content replaces content, so it is parsed again; it rarely changes.

@@ -45,7 +45,7 @@ pub(crate) fn named_paths(tool: &ToolCall) -> Vec<&Path> {
         paths.retain(|path| !path.as_os_str().is_empty());
     }
     if paths.is_empty() {
-        let first = tool.locations.first().map(|place| place.path.as_path());
+        let first = tool.locations.first().map(|position| position.path.as_path());
         paths.extend(tool.input.path.as_deref().or(first));
     }
     paths

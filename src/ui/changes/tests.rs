@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::app::{ItemBody, Modal, ToolCall, ViewCommand};
-use crate::model::{DiffPlace, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus};
+use crate::model::{DiffPosition, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus};
 use crate::ui::render_context::Glyphs;
 use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
 
@@ -29,8 +29,8 @@ fn edit(stage: &mut Stage, path: &str, old: &str, new: &str, line: u32) {
     let mut call = ToolCall::new("t".into(), stage.now);
     (call.kind, call.status) = (ToolKind::Edit, ToolStatus::Completed);
     call.content = vec![ToolContent::Diff(diff.clone())];
-    let place = DiffPlace::Lines(vec![Some(PieceStart { line, is_new: true })]);
-    call.places = vec![LocatedDiff { diff, place, is_done: true }];
+    let position = DiffPosition::Lines(vec![Some(PieceStart { line, is_new: true })]);
+    call.positions = vec![LocatedDiff { diff, position, is_done: true }];
     stage.session(|session| {
         session.transcript.push(1, ItemBody::Tool(Box::new(call)));
     });

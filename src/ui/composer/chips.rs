@@ -104,10 +104,10 @@ impl Composer {
 
     /// Styles labels and mentions in the drawn cells.
     pub(super) fn style_parts(&self, cells: &mut Buffer, style: Style) {
-        let place = cells.area;
+        let position = cells.area;
         let (top, _) = self.area.scroll_offset();
         let mut former = None;
-        for y in 0..place.height {
+        for y in 0..position.height {
             let start = self.area.screen_to_data(usize::from(top + y), 0);
             // Below the text, the last line is returned again.
             if former.is_some_and(|former| start <= former) {
@@ -131,8 +131,8 @@ impl Composer {
                 }
                 let number = |cols: usize| u16::try_from(cols).unwrap_or(u16::MAX);
                 let area = Rect {
-                    x: place.x.saturating_add(number(text::width(before))),
-                    y: place.y + y,
+                    x: position.x.saturating_add(number(text::width(before))),
+                    y: position.y + y,
                     width: number(text::width(words)),
                     height: 1,
                 };

@@ -51,14 +51,14 @@ struct Label {
 }
 
 impl Label {
-    fn new(scene: &FrameContext, role: Role, text: &str, action: Option<Action>, rank: u8) -> Self {
-        Self { line: scene.span(role, format!(" {text} ")).into(), action, rank }
+    fn new(ctx: &FrameContext, role: Role, text: &str, action: Option<Action>, rank: u8) -> Self {
+        Self { line: ctx.span(role, format!(" {text} ")).into(), action, rank }
     }
 }
 
 /// Draws the edges. Without a bottom edge, its labels are on the top edge.
 pub(in crate::ui) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     facts: &EdgeFacts<'_>,
     top: Rect,
     bottom: Rect,
@@ -66,41 +66,41 @@ pub(in crate::ui) fn draw(
     hits: &mut HitMap,
 ) {
     let role = match facts.focus {
-        Focus::Main if is_command(scene) => Role::Warning,
+        Focus::Main if is_command(ctx) => Role::Warning,
         Focus::Main => Role::Accent,
         _ => Role::Rule,
     };
-    let rule = scene.look.glyphs.rule.repeat(usize::from(top.width).saturating_sub(2));
-    text::put_text(buf, top.x + 1, top.y, &rule, top.width, scene.style(role));
+    let rule = ctx.look.glyphs.rule.repeat(usize::from(top.width).saturating_sub(2));
+    text::put_text(buf, top.x + 1, top.y, &rule, top.width, ctx.style(role));
 
-    let mut left: Vec<Label> = focus_chip(scene, facts.focus, top.width).into_iter().collect();
-    left.extend(shell(scene, top.width));
+    let mut left: Vec<Label> = focus_chip(ctx, facts.focus, top.width).into_iter().collect();
+    left.extend(shell(ctx, top.width));
     if let Some((mode, is_inserting)) = &facts.mode {
         let role = if *is_inserting { Role::TextDim } else { Role::Accent };
-        left.push(Label::new(scene, role, &text::truncate(mode, MOST_NAME), None, 8));
+        left.push(Label::new(ctx, role, &text::truncate(mode, MOST_NAME), None, 8));
     }
-    let settings = settings(scene, bottom.is_empty() && !left.is_empty(), top.width);
+    let settings = settings(ctx, bottom.is_empty() && !left.is_empty(), top.width);
     if bottom.is_empty() {
         left.extend(settings);
     } else {
         place(settings, Vec::new(), bottom, buf, hits);
     }
-    if let Some(count) = plan::count(scene.session).filter(|_| facts.has_plan_count) {
+    if let Some(count) = plan::count(ctx.session).filter(|_| facts.has_plan_count) {
         let text = format!("plan {count}");
-        left.push(Label::new(scene, Role::TextDim, &text, Some(Action::TogglePlan), 4));
+        left.push(Label::new(ctx, Role::TextDim, &text, Some(Action::TogglePlan), 4));
     }
-    left.extend(scene.session.only.map(|only| filter(scene, only.words(), top.width)));
+    left.extend(ctx.session.only.map(|only| filter(ctx, only.words(), top.width)));
     let mut right = Vec::new();
     if let Some(text) = hidden_rows(facts.hidden_rows) {
-        right.push(Label::new(scene, Role::Accent, &text, None, 7));
+        right.push(Label::new(ctx, Role::Accent, &text, None, 7));
     }
-    if !scene.session.stash.is_empty() {
-        let text = format!("{} stashed", with_commas(scene.session.stash.len()));
-        right.push(Label::new(scene, Role::TextDim, &text, Some(Action::StashDraft), 5));
+    if !ctx.session.stash.is_empty() {
+        let text = format!("{} stashed", with_commas(ctx.session.stash.len()));
+        right.push(Label::new(ctx, Role::TextDim, &text, Some(Action::StashDraft), 5));
     }
     if let Some(view) = facts.transcript.filter(|view| !view.is_following()) {
-        let text = news(view.news(), scene.marks.down);
-        right.push(Label::new(scene, Role::Accent, &text, Some(Action::ScrollEnd), 6));
+        let text = news(view.news(), ctx.marks.down);
+        right.push(Label::new(ctx, Role::Accent, &text, Some(Action::ScrollEnd), 6));
     }
     place(left, right, top, buf, hits);
 }
@@ -129,7 +129,7 @@ fn place(mut left: Vec<Label>, mut right: Vec<Label>, area: Rect, buf: &mut Canv
 }
 
 /// The layer that has the keys instead of the composer, and the key that returns them.
-fn focus_chip(scene: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
+fn focus_chip(ctx: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
     let (name, context, action, does) = match focus {
         Focus::Main => return None,
         Focus::Browse => ("transcript", Context::Browse, Action::Browse, "to return"),
@@ -142,9 +142,9 @@ fn focus_chip(scene: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
         _ => ("dialog", Context::Text, Action::Escape, "to close"),
     };
     let does = if width < FULL_COLS { String::new() } else { format!(" {does}") };
-    let key = scene.key(context, action);
-    let key = key.map(|key| format!(" {} {key}{does}", scene.look.glyphs.dot)).unwrap_or_default();
-    let mut label = Label::new(scene, Role::Accent, &format!("Focus: {name}{key}"), Some(action), 9);
+    let key = ctx.key(context, action);
+    let key = key.map(|key| format!(" {} {key}{does}", ctx.look.glyphs.dot)).unwrap_or_default();
+    let mut label = Label::new(ctx, Role::Accent, &format!("Focus: {name}{key}"), Some(action), 9);
     for span in &mut label.line.spans {
         span.style = span.style.add_modifier(Modifier::REVERSED);
     }
@@ -152,23 +152,23 @@ fn focus_chip(scene: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
 }
 
 /// Whether the draft is a command for the user's shell.
-fn is_command(scene: &FrameContext) -> bool {
-    scene.session.draft.starts_with('!') && scene.session.prompts.editing().is_none()
+fn is_command(ctx: &FrameContext) -> bool {
+    ctx.session.draft.starts_with('!') && ctx.session.prompts.editing().is_none()
 }
 
 /// The labels of the user's shell: that the draft is a command and where it runs, the folder if it is not that of the
 /// session, and the outputs that go into the prompt.
-fn shell(scene: &FrameContext, width: u16) -> Vec<Label> {
-    let (session, is_narrow) = (scene.session, width < FULL_COLS);
+fn shell(ctx: &FrameContext, width: u16) -> Vec<Label> {
+    let (session, is_narrow) = (ctx.session, width < FULL_COLS);
     let folder = session.shell.folder.as_deref().map(|folder| {
         let name = folder
-            .strip_prefix(&session.place.cwd)
-            .map_or_else(|_| scene.path(folder), |below| below.display().to_string());
+            .strip_prefix(&session.workspace.cwd)
+            .map_or_else(|_| ctx.path(folder), |below| below.display().to_string());
         text::truncate_path(&text::one_line(&name), usize::from(width / 3).max(8))
     });
-    if is_command(scene) {
+    if is_command(ctx) {
         let mut words = "Shell".to_owned();
-        if session.place.far.is_some() {
+        if session.workspace.far.is_some() {
             words.push_str(" on this machine");
         }
         if let Some(folder) = folder {
@@ -177,7 +177,7 @@ fn shell(scene: &FrameContext, width: u16) -> Vec<Label> {
         if session.draft.starts_with("!!") {
             words.push_str(if is_narrow { ", attached" } else { ", output goes into the next prompt" });
         }
-        let mut label = Label::new(scene, Role::Warning, &words, None, 9);
+        let mut label = Label::new(ctx, Role::Warning, &words, None, 9);
         for span in &mut label.line.spans {
             span.style = span.style.add_modifier(Modifier::REVERSED);
         }
@@ -190,26 +190,25 @@ fn shell(scene: &FrameContext, width: u16) -> Vec<Label> {
         let command = text::truncate(&text::one_line(known.command), usize::from(width / 4).max(8));
         let of = if is_narrow { "" } else { "output of " };
         let words = format!("@{}: {of}{command}{state}", mention.path);
-        Some(Label::new(scene, Role::Accent, &words, None, 9))
+        Some(Label::new(ctx, Role::Accent, &words, None, 9))
     });
-    let folder =
-        folder.map(|folder| Label::new(scene, Role::TextDim, &format!("shell in {folder}"), None, 2));
+    let folder = folder.map(|folder| Label::new(ctx, Role::TextDim, &format!("shell in {folder}"), None, 2));
     attached.take(MOST_OUTPUTS).chain(folder).collect()
 }
 
 /// The labels of mode and model.
-fn settings(scene: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
+fn settings(ctx: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
     let is_narrow = width < FULL_COLS;
     let label = |what: &str, name: &str, role: Role, action: Action, rank: u8| {
         let most = if is_narrow && is_crowded { SHORT_NAME } else { MOST_NAME };
         let name = text::truncate(name, most);
         let what = if is_narrow { String::new() } else { format!("{what} ") };
         let spans = [(Role::TextDim, format!(" {what}")), (role, format!("{name} "))];
-        let line = Line::from(spans.map(|(role, text)| scene.span(role, text)).to_vec());
+        let line = Line::from(spans.map(|(role, text)| ctx.span(role, text)).to_vec());
         Label { line, action: Some(action), rank }
     };
-    let mode = scene.mode().map(|mode| label("mode", &mode, mode_role(&mode), Action::OpenModes, 8));
-    let model = scene.model().map(|model| label("model", &model, Role::Composer, Action::OpenModels, 3));
+    let mode = ctx.mode().map(|mode| label("mode", &mode, mode_role(&mode), Action::OpenModes, 8));
+    let model = ctx.model().map(|model| label("model", &model, Role::Composer, Action::OpenModels, 3));
     mode.into_iter().chain(model).collect()
 }
 
@@ -229,14 +228,14 @@ fn mode_role(name: &str) -> Role {
 }
 
 /// The label of an active filter, with the key that clears it.
-fn filter(scene: &FrameContext, words: &str, width: u16) -> Label {
-    let key = scene
+fn filter(ctx: &FrameContext, words: &str, width: u16) -> Label {
+    let key = ctx
         .key(Context::Main, Action::Escape)
         .filter(|_| width >= FULL_COLS)
-        .map(|key| format!(" {} {key} show all", scene.look.glyphs.dot));
+        .map(|key| format!(" {} {key} show all", ctx.look.glyphs.dot));
     let most = usize::from(width / 2).saturating_sub(6).max(8);
     let text = format!("only {}{}", text::truncate(words, most), key.unwrap_or_default());
-    Label::new(scene, Role::Accent, &text, Some(Action::OpenFilter), 5)
+    Label::new(ctx, Role::Accent, &text, Some(Action::OpenFilter), 5)
 }
 
 /// The label for rows of the draft that are not visible.

@@ -25,7 +25,7 @@ struct Yanked {
     rev: u64,
     range: Range<usize>,
     /// The number of its deletion.
-    place: usize,
+    position: usize,
 }
 
 impl Composer {
@@ -67,23 +67,23 @@ impl Composer {
         self.area.insert_str(&text);
         let end = self.offset();
         let range = end.saturating_sub(text.len())..end;
-        self.kills.yanked = Some(Yanked { rev: self.rev + 1, range, place: 0 });
+        self.kills.yanked = Some(Yanked { rev: self.rev + 1, range, position: 0 });
         true
     }
 
     /// Replaces the inserted text by that of the deletion before.
     pub(super) fn yank_pop(&mut self) -> bool {
-        let Some(Yanked { range, place, .. }) = self.kills.yanked.clone().filter(|_| self.has_yanked())
+        let Some(Yanked { range, position, .. }) = self.kills.yanked.clone().filter(|_| self.has_yanked())
         else {
             return false;
         };
-        let place = (place + 1) % self.kills.texts.len().max(1);
-        let Some(text) = self.kills.texts.get(place).cloned() else { return false };
+        let position = (position + 1) % self.kills.texts.len().max(1);
+        let Some(text) = self.kills.texts.get(position).cloned() else { return false };
         let range_after = range.start..range.start + text.len();
         let mut all = self.text();
         all.replace_range(range, &text);
         self.show(&all, range_after.end);
-        self.kills.yanked = Some(Yanked { rev: self.rev + 1, range: range_after, place });
+        self.kills.yanked = Some(Yanked { rev: self.rev + 1, range: range_after, position });
         true
     }
 

@@ -167,9 +167,9 @@ impl Composer {
                 let at = start + begin + offset;
                 let cols = width(grapheme);
                 if selected.contains(&at) {
-                    let place = Position::new(cells.area.x.saturating_add(x), cells.area.y + y);
+                    let position = Position::new(cells.area.x.saturating_add(x), cells.area.y + y);
                     let cols = u16::try_from(cols).unwrap_or(1);
-                    cells.set_style(Rect { x: place.x, y: place.y, width: cols, height: 1 }, style);
+                    cells.set_style(Rect { x: position.x, y: position.y, width: cols, height: 1 }, style);
                 }
                 x = x.saturating_add(u16::try_from(cols).unwrap_or(1));
             }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::app::Item;
-use crate::model::{DiffChange, DiffPlace, FileDiff, Gap};
+use crate::model::{DiffChange, DiffPosition, FileDiff, Gap};
 
 use super::Diff;
 
@@ -26,7 +26,7 @@ const ORDERS_MAX: usize = 64;
 pub(crate) type Diffs = Arc<Vec<Diff>>;
 
 /// A change and its position in its file.
-pub(crate) type Placed<'a> = (&'a FileDiff, Option<&'a DiffPlace>);
+pub(crate) type Placed<'a> = (&'a FileDiff, Option<&'a DiffPosition>);
 
 /// Which unchanged lines are shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -47,17 +47,17 @@ impl Shown {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Key {
     shown: Shown,
-    texts: Vec<([usize; 4], Option<DiffPlace>)>,
+    texts: Vec<([usize; 4], Option<DiffPosition>)>,
 }
 
 impl Key {
     /// The key of these changes with these settings.
     pub fn of(changes: &[Placed<'_>], shown: &Shown) -> Self {
-        let place = |text: &str| (text.as_ptr() as usize, text.len());
+        let position = |text: &str| (text.as_ptr() as usize, text.len());
         let of = |(change, at): &Placed<'_>| {
             let (a, b) = match &change.change {
-                DiffChange::Texts { old, new } => (old.as_deref().map_or((0, 0), place), place(new)),
-                DiffChange::Patch(text) => (place(text), (0, 0)),
+                DiffChange::Texts { old, new } => (old.as_deref().map_or((0, 0), position), position(new)),
+                DiffChange::Patch(text) => (position(text), (0, 0)),
             };
             ([a.0, a.1, b.0, b.1], at.cloned())
         };
@@ -69,7 +69,7 @@ impl Key {
 #[derive(Debug, Clone)]
 pub struct Wanted {
     key: Key,
-    changes: Vec<(FileDiff, Option<DiffPlace>)>,
+    changes: Vec<(FileDiff, Option<DiffPosition>)>,
 }
 
 impl Wanted {
@@ -77,7 +77,7 @@ impl Wanted {
     #[must_use]
     pub fn compare(self) -> Compared {
         let changes: Vec<Placed<'_>> =
-            self.changes.iter().map(|(change, place)| (change, place.as_ref())).collect();
+            self.changes.iter().map(|(change, position)| (change, position.as_ref())).collect();
         let diffs = compute(&changes, &self.key.shown);
         Compared { wanted: self, diffs }
     }
@@ -139,7 +139,8 @@ fn find(changes: &[Placed<'_>], shown: &Shown, at_once: bool) -> Option<Diffs> {
             if cache.orders.len() >= ORDERS_MAX {
                 cache.orders.remove(0);
             }
-            let changes = changes.iter().map(|(change, place)| ((*change).clone(), place.cloned())).collect();
+            let changes =
+                changes.iter().map(|(change, position)| ((*change).clone(), position.cloned())).collect();
             cache.orders.push(Wanted { key, changes });
         }
         None
@@ -182,14 +183,14 @@ impl DiffCache {
 
 fn compute(changes: &[Placed<'_>], shown: &Shown) -> Vec<Diff> {
     let mut out: Vec<Diff> = Vec::new();
-    for (change, place) in changes {
+    for (change, position) in changes {
         let index = u32::try_from(out.len()).unwrap_or(u32::MAX);
         let of_this = shown.gaps.iter().filter(|gap| gap.change == index);
         let open: Vec<u32> = of_this.map(|gap| gap.line).collect();
         out.extend(if shown.is_whole {
-            Diff::of_whole(change, *place)
+            Diff::of_whole(change, *position)
         } else {
-            Diff::of_open(change, *place, &open)
+            Diff::of_open(change, *position, &open)
         });
     }
     out

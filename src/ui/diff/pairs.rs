@@ -24,7 +24,7 @@ pub(super) fn alike(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     let width = new.len() + 1;
     let mut best = vec![0_u32; (old.len() + 1) * width];
     let mut shared = vec![0_u32; old.len() * new.len()];
-    let at = |table: &[u32], place: usize| table.get(place).copied().unwrap_or(0);
+    let at = |table: &[u32], position: usize| table.get(position).copied().unwrap_or(0);
     for (i, a) in old_words.iter().enumerate().rev() {
         for (j, b) in new_words.iter().enumerate().rev() {
             let share = share(a, b);
@@ -33,8 +33,8 @@ pub(super) fn alike(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
                 *known = share;
             }
             let most = pair.max(at(&best, (i + 1) * width + j)).max(at(&best, i * width + j + 1));
-            if let Some(place) = best.get_mut(i * width + j) {
-                *place = most;
+            if let Some(position) = best.get_mut(i * width + j) {
+                *position = most;
             }
         }
     }

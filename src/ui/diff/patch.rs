@@ -81,8 +81,8 @@ impl Reader<'_> {
         }
         let shown = self.text.get(range.clone()).unwrap_or_default();
         let cut = usize::from(self.is_bare && shown.ends_with('\r'));
-        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        let (start, end) = (place(range.start + skip), place(range.end.saturating_sub(cut)));
+        let position = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let (start, end) = (position(range.start + skip), position(range.end.saturating_sub(cut)));
         let mut row = Row { kind, old_line: 0, new_line: 0, start, end: end.max(start), pair: None };
         self.grown += match kind {
             RowKind::Plus => 1,

@@ -20,9 +20,9 @@ fn patch(text: &str) -> Vec<Diff> {
     patch_at(text, None)
 }
 
-fn patch_at(text: &str, place: Option<&DiffPlace>) -> Vec<Diff> {
+fn patch_at(text: &str, position: Option<&DiffPosition>) -> Vec<Diff> {
     let change = DiffChange::Patch(Arc::from(text));
-    Diff::of(&FileDiff { path: PathBuf::from("given.txt"), change }, place)
+    Diff::of(&FileDiff { path: PathBuf::from("given.txt"), change }, position)
 }
 
 fn look(theme: &Theme) -> RenderContext<'_> {
@@ -110,8 +110,8 @@ fn excerpts_have_no_line_numbers() {
 
 #[test]
 fn located_excerpts_have_line_numbers() {
-    let place = DiffPlace::Lines(vec![Some(PieceStart { line: 98, is_new: true })]);
-    let diff = &Diff::of(&change(Some("a\nb\nc\n"), "a\nB\nB2\nc\n"), Some(&place))[0];
+    let position = DiffPosition::Lines(vec![Some(PieceStart { line: 98, is_new: true })]);
+    let diff = &Diff::of(&change(Some("a\nb\nc\n"), "a\nB\nB2\nc\n"), Some(&position))[0];
     assert_eq!(draw(diff, Layout::Unified, 20), [" 98   a", " 99 − b", " 99 + B", "100 + B2", "101   c"]);
     assert_eq!(
         draw(diff, Layout::SideBySide, 31),
@@ -122,31 +122,34 @@ fn located_excerpts_have_line_numbers() {
             "100   c        │ 101   c",
         ]
     );
-    let unknown = DiffPlace::Lines(vec![None]);
+    let unknown = DiffPosition::Lines(vec![None]);
     let diff = &Diff::of(&change(Some("a\n"), "b\n"), Some(&unknown))[0];
     assert_eq!(draw(diff, Layout::Unified, 20), ["− a", "+ b"]);
 }
 
 #[test]
 fn short_entire_files_have_line_numbers() {
-    let diff = &Diff::of(&change(Some("a\nb\n"), "a\nc\n"), Some(&DiffPlace::Whole))[0];
+    let diff = &Diff::of(&change(Some("a\nb\n"), "a\nc\n"), Some(&DiffPosition::Whole))[0];
     assert_eq!(draw(diff, Layout::Unified, 20), ["  1   a", "  2 − b", "  2 + c"]);
 }
 
 #[test]
 fn removing_an_excerpt_does_not_delete_the_file() {
-    let place = DiffPlace::Lines(vec![Some(PieceStart { line: 7, is_new: false })]);
-    let cut = &Diff::of(&change(Some("gone\n"), ""), Some(&place))[0];
+    let position = DiffPosition::Lines(vec![Some(PieceStart { line: 7, is_new: false })]);
+    let cut = &Diff::of(&change(Some("gone\n"), ""), Some(&position))[0];
     assert_eq!(
         (cut.status, draw(cut, Layout::Unified, 20)),
         (FileStatus::Changed, vec!["  7 − gone".to_owned()])
     );
-    let put = &Diff::of(&change(Some(""), "more\n"), Some(&place))[0];
+    let put = &Diff::of(&change(Some(""), "more\n"), Some(&position))[0];
     assert_eq!(
         (put.status, draw(put, Layout::Unified, 20)),
         (FileStatus::Changed, vec!["  7 + more".to_owned()])
     );
-    assert_eq!(Diff::of(&change(Some("gone\n"), ""), Some(&DiffPlace::Gone))[0].status, FileStatus::Deleted);
+    assert_eq!(
+        Diff::of(&change(Some("gone\n"), ""), Some(&DiffPosition::Gone))[0].status,
+        FileStatus::Deleted
+    );
 }
 
 #[test]
@@ -156,11 +159,11 @@ fn located_hunks_have_line_numbers() {
     let drawn =
         [" 10   ctx", " 11 − x", " 11 + y", " 12 + z", "    … 7 unchanged lines", " 20   end", " 20 − w"];
     // Found before and after the change.
-    for place in [vec![at(10, false), at(19, false)], vec![at(10, true), at(20, true)]] {
-        let diff = &patch_at(text, Some(&DiffPlace::Lines(place)))[0];
+    for position in [vec![at(10, false), at(19, false)], vec![at(10, true), at(20, true)]] {
+        let diff = &patch_at(text, Some(&DiffPosition::Lines(position)))[0];
         assert_eq!(draw(diff, Layout::Unified, 40), drawn);
     }
-    let diff = &patch_at(text, Some(&DiffPlace::Lines(vec![None, at(20, true)])))[0];
+    let diff = &patch_at(text, Some(&DiffPosition::Lines(vec![None, at(20, true)])))[0];
     assert_eq!(
         draw(diff, Layout::Unified, 40),
         ["      ctx", "    − x", "    + y", "    + z", "    …", " 20   end", " 20 − w"]

@@ -79,7 +79,7 @@ fn on_click(at: Position, state: &State, view: &mut ViewState, now: Instant) -> 
     }
     match hit {
         Hit::Act(action) => vec![action],
-        Hit::MarkAnd(place, action) => vec![Action::Mark(place), action],
+        Hit::MarkAnd(position, action) => vec![Action::Mark(position), action],
         Hit::Nothing => Vec::new(),
         Hit::Composer => {
             view.composer.click(at);

@@ -48,14 +48,14 @@ impl Rig {
         let row = self.shown.lines().position(|line| line.contains(words)).expect(words);
         let line = self.shown.lines().nth(row).expect("a row");
         let before = &line[..line.find(words).expect(words)];
-        let place = Position::new(
+        let position = Position::new(
             u16::try_from(crate::ui::text::width(before)).unwrap(),
             u16::try_from(row).unwrap(),
         );
         let mouse = MouseEvent {
             kind: MouseEventKind::Down(MouseButton::Left),
-            column: place.x,
-            row: place.y,
+            column: position.x,
+            row: position.y,
             modifiers: KeyModifiers::NONE,
         };
         let mut events = meaning(self.send(&Terminal::Mouse(mouse)));
@@ -73,14 +73,14 @@ impl Rig {
 
     /// Drags from one text on the screen to the end of another.
     fn drag(&mut self, from: &str, to: &str) -> Vec<Event> {
-        let place = |words: &str, is_end: bool| {
+        let position = |words: &str, is_end: bool| {
             let row = self.shown.lines().position(|line| line.contains(words)).expect(words);
             let line = self.shown.lines().nth(row).expect("a row");
             let at = line.find(words).expect(words) + if is_end { words.len() } else { 0 };
             let col = crate::ui::text::width(&line[..at]) - usize::from(is_end);
             (u16::try_from(col).unwrap(), u16::try_from(row).unwrap())
         };
-        let (from, to) = (place(from, false), place(to, true));
+        let (from, to) = (position(from, false), position(to, true));
         self.mouse(MouseEventKind::Down(MouseButton::Left), from.0, from.1);
         self.mouse(MouseEventKind::Drag(MouseButton::Left), to.0, to.1);
         self.mouse(MouseEventKind::Up(MouseButton::Left), to.0, to.1)
@@ -274,7 +274,7 @@ fn a_paste_is_one_edit_with_line_breaks() {
 fn digits_answer_only_after_the_grace_period() {
     let mut stage = fixture::permission();
     let shown = stage.now.checked_sub(Duration::from_millis(100)).unwrap();
-    stage.state.ask_view.shown_at = Some(shown);
+    stage.state.request_view.shown_at = Some(shown);
     stage.state.last_input = stage.now.checked_sub(Duration::from_millis(50));
     let mut rig = Rig::new(stage);
     let before = rig.view.draft();
@@ -331,7 +331,7 @@ fn space_and_arrows_edit_text_fields() {
     assert_eq!(rig.key(KeyCode::Char(' ')), [Event::Line(LineEdit::Insert(" ".into()))]);
     assert_eq!(rig.key(KeyCode::Left), [Event::Line(LineEdit::Left)]);
     assert_eq!(rig.key(KeyCode::Tab), act(Action::NextField));
-    rig.stage.state.ask_view.selected = 1;
+    rig.stage.state.request_view.selected = 1;
     assert_eq!(rig.key(KeyCode::Char(' ')), act(Action::ToggleChoice));
     assert_eq!(rig.key(KeyCode::Left), act(Action::Left));
     assert_eq!(rig.key(KeyCode::Char('x')), []);

@@ -30,7 +30,7 @@ const NESTED_MAX_BYTES: usize = 16 * 1024;
 
 /// The position of a code part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CodePosition {
     pub fence: u32,
     pub part: u32,
     /// Start offset in the source.
@@ -70,7 +70,7 @@ impl CodeState {
     #[allow(clippy::too_many_arguments, reason = "called from one place")]
     pub fn draw<'t>(
         &mut self,
-        place: Place,
+        position: CodePosition,
         text: &str,
         language: &str,
         before: impl Fn(u32) -> Option<&'t str>,
@@ -80,25 +80,25 @@ impl CodeState {
     ) -> Vec<Line<'static>> {
         let is_warm = highlight::is_warm(language);
         let live = self.live.take().filter(|live| {
-            live.start == place.start
+            live.start == position.start
                 && live.is_warm == is_warm
                 && (live.cols, live.wraps) == (cols, look.wraps)
                 && live.theme == look.theme.name
                 && live.upto <= text.len()
         });
         let mut live = live.unwrap_or_else(|| Live {
-            start: place.start,
+            start: position.start,
             is_warm,
             cols,
             wraps: look.wraps,
             theme: look.theme.name.clone(),
             upto: 0,
-            next: place.line,
-            lines: if place.part == 0 { label(language, look, cols) } else { Vec::new() },
-            state: self.state_at(place, text, language, before, is_warm),
+            next: position.line,
+            lines: if position.part == 0 { label(language, look, cols) } else { Vec::new() },
+            state: self.state_at(position, text, language, before, is_warm),
         });
         // Only the start of a line is numbered.
-        let number = |live: &Live| (live.upto > 0 || !place.is_joined).then_some(live.next);
+        let number = |live: &Live| (live.upto > 0 || !position.is_joined).then_some(live.next);
         let mut rest = text.get(live.upto..).unwrap_or_default();
         while let Some(at) = rest.find('\n') {
             let code = rest.get(..at).unwrap_or_default();
@@ -108,12 +108,12 @@ impl CodeState {
             live.next += 1;
             rest = rest.get(at + 1..).unwrap_or_default();
         }
-        if place.is_final {
+        if position.is_final {
             if !rest.is_empty() {
                 draw_line((number(&live), rest), language, live.state.as_mut(), look, cols, &mut live.lines);
                 *counter += 1;
             }
-            self.keep((place.fence, place.part + 1), is_warm, live.state);
+            self.keep((position.fence, position.part + 1), is_warm, live.state);
             return live.lines;
         }
         let mut lines = live.lines.clone();
@@ -129,25 +129,25 @@ impl CodeState {
     /// The highlighter's state at the start of a part.
     fn state_at<'t>(
         &mut self,
-        place: Place,
+        position: CodePosition,
         text: &str,
         language: &str,
         before: impl Fn(u32) -> Option<&'t str>,
         is_warm: bool,
     ) -> Option<Highlighter> {
-        let first = place.part - place.part % RESTART_PARTS;
-        if first < place.part
-            && let Some((known, state)) = self.states.get(&(place.fence, place.part))
+        let first = position.part - position.part % RESTART_PARTS;
+        if first < position.part
+            && let Some((known, state)) = self.states.get(&(position.fence, position.part))
             && *known == is_warm
         {
             return state.clone();
         }
         let mut state = highlight::start(language, text)?;
-        for part in first..place.part {
+        for part in first..position.part {
             for line in before(part).unwrap_or_default().lines() {
                 state.line(&clean(line));
             }
-            self.keep((place.fence, part + 1), is_warm, Some(state.clone()));
+            self.keep((position.fence, part + 1), is_warm, Some(state.clone()));
         }
         Some(state)
     }

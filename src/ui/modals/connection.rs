@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, Size, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, words};
 use crate::app::{Conn, ConnPhase};
 use crate::config::keymap::Context;
 use crate::model::{
@@ -18,43 +18,43 @@ use crate::ui::view_state::ViewState;
 const NAMES: usize = 14;
 
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     id: ConnId,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, Size::Large, false);
-    let cols = place.cols();
+    let position = DialogPosition::new(area, Size::Large, false);
+    let cols = position.cols();
     let mut sheet = DialogFrame { title: "Connection".to_owned(), ..DialogFrame::default() };
-    match scene.state.conns.get(&id) {
+    match ctx.state.conns.get(&id) {
         Some(conn) => {
-            for (name, value) in facts(scene, conn) {
-                sheet.body.extend(fact(scene, name, &value, cols));
+            for (name, value) in facts(ctx, conn) {
+                sheet.body.extend(fact(ctx, name, &value, cols));
             }
         }
-        None => sheet.body = words(scene, Role::TextDim, "Connection closed.", cols),
+        None => sheet.body = words(ctx, Role::TextDim, "Connection closed.", cols),
     }
     let hints = [
-        Some((scene.marks.updown.to_owned(), "scroll".to_owned())),
-        scene.hint(Context::Text, Action::OpenLog, "show log"),
-        scene.hint(Context::Text, Action::Escape, "close"),
+        Some((ctx.marks.updown.to_owned(), "scroll".to_owned())),
+        ctx.hint(Context::Text, Action::OpenLog, "show log"),
+        ctx.hint(Context::Text, Action::Escape, "close"),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
-    sheet.draw(scene, place, view, buf)
+    sheet.draw(ctx, position, view, buf)
 }
 
-fn fact(scene: &FrameContext, name: &str, value: &str, cols: u16) -> Vec<Row> {
+fn fact(ctx: &FrameContext, name: &str, value: &str, cols: u16) -> Vec<Row> {
     let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
-    let mut rows = words(scene, Role::Modal, value, room);
+    let mut rows = words(ctx, Role::Modal, value, room);
     for (index, row) in rows.iter_mut().enumerate() {
         let name = if index == 0 { name } else { "" };
-        row.line.spans.insert(0, scene.span(Role::TextDim, format!("{name:<NAMES$}")));
+        row.line.spans.insert(0, ctx.span(Role::TextDim, format!("{name:<NAMES$}")));
     }
     rows
 }
 
-fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
+fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     let mut facts: Vec<(&'static str, String)> = Vec::new();
     if let Some(info) = &conn.info {
         let name = info.title.as_deref().or(info.name.as_deref()).unwrap_or(&conn.spec.name);
@@ -71,12 +71,12 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
         Some(profile) => facts.push(("compatibility", format!("profile {}", profile.name()))),
         None => {}
     }
-    facts.push(("state", phase(scene, &conn.phase)));
-    let place = if conn.spec.remote.is_some() { "address" } else { "command" };
-    facts.push((place, conn.spec.command_line()));
-    match (&conn.spec.cwd, &scene.session.place.far) {
-        (_, Some(_)) => facts.push(("folder", scene.folder())),
-        (Some(cwd), None) => facts.push(("started in", scene.path(cwd))),
+    facts.push(("state", phase(ctx, &conn.phase)));
+    let position = if conn.spec.remote.is_some() { "address" } else { "command" };
+    facts.push((position, conn.spec.command_line()));
+    match (&conn.spec.cwd, &ctx.session.workspace.far) {
+        (_, Some(_)) => facts.push(("folder", ctx.folder())),
+        (Some(cwd), None) => facts.push(("started in", ctx.path(cwd))),
         (None, None) => {}
     }
     // Values of variables may be secrets.
@@ -87,20 +87,21 @@ fn facts(scene: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     if let Some(pid) = conn.pid {
         facts.push(("process", pid.to_string()));
     }
-    if let Some(id) = &scene.session.id {
+    if let Some(id) = &ctx.session.id {
         facts.push(("session", id.to_string()));
     }
-    let place = &scene.session.place;
-    for (index, folder) in place.additional_directories.iter().enumerate() {
-        facts.push((if index == 0 { "more folders" } else { "" }, scene.path(folder)));
+    let position = &ctx.session.workspace;
+    for (index, folder) in position.additional_directories.iter().enumerate() {
+        facts.push((if index == 0 { "more folders" } else { "" }, ctx.path(folder)));
     }
-    let servers: Vec<String> = place.mcp_servers.iter().map(|server| text::one_line(server.name())).collect();
+    let servers: Vec<String> =
+        position.mcp_servers.iter().map(|server| text::one_line(server.name())).collect();
     if !servers.is_empty() {
         facts.push(("MCP servers", servers.join(", ")));
     } else if !conn.spec.gets_servers() {
         facts.push(("MCP servers", "not passed to remote agents unless mcp = true".to_owned()));
     }
-    if let Some(words) = scene.protocol_warnings() {
+    if let Some(words) = ctx.protocol_warnings() {
         facts.push(("warnings", format!("{words}, see the protocol log")));
     }
     let calls = conn.open_calls.len();
@@ -156,12 +157,12 @@ fn account(auth: &AuthStatus) -> String {
 }
 
 fn provider_words(provider: &Provider) -> String {
-    let place = match (&provider.api_type, &provider.base_url) {
+    let position = match (&provider.api_type, &provider.base_url) {
         (Some(api), Some(url)) => format!("{url} ({api})"),
         (Some(only), None) | (None, Some(only)) => only.clone(),
         (None, None) => "off".to_owned(),
     };
-    text::one_line(&format!("{}: {place}", provider.id))
+    text::one_line(&format!("{}: {position}", provider.id))
 }
 
 fn list(flags: &[(bool, &str)]) -> String {
@@ -192,9 +193,9 @@ fn capabilities(can: &AgentCapabilities) -> String {
     ])
 }
 
-fn phase(scene: &FrameContext, phase: &ConnPhase) -> String {
+fn phase(ctx: &FrameContext, phase: &ConnPhase) -> String {
     match phase {
-        ConnPhase::Starting { since } => format!("starting, {}", scene.since(*since)),
+        ConnPhase::Starting { since } => format!("starting, {}", ctx.since(*since)),
         ConnPhase::Ready => "ready".to_owned(),
         ConnPhase::Stopping => "stopping".to_owned(),
         ConnPhase::Closed(CloseReason::NotStarted { error, .. }) => format!("could not be started: {error}"),

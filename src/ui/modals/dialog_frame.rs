@@ -109,7 +109,7 @@ pub(super) struct DialogFrame<'a> {
 
 /// The position and width of a dialog.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct DialogPosition {
     screen: Rect,
     width: u16,
     has_frame: bool,
@@ -118,7 +118,7 @@ pub(super) struct Place {
     is_anchored: bool,
 }
 
-impl Place {
+impl DialogPosition {
     /// The position of a dialog of this size.
     pub fn new(screen: Rect, size: Size, is_full: bool) -> Self {
         let is_small = screen.width < SMALL_COLS || screen.height < SMALL_ROWS;
@@ -174,13 +174,13 @@ impl DialogFrame<'_> {
     }
 
     /// The height of the dialog in rows.
-    pub fn height(&self, place: Place) -> u16 {
-        self.layout(place).height
+    pub fn height(&self, position: DialogPosition) -> u16 {
+        self.layout(position).height
     }
 
-    fn layout(&self, place: Place) -> Layout {
-        let edge: usize = if place.has_frame { 2 } else { 1 };
-        let room = usize::from(place.most_rows()).saturating_sub(edge);
+    fn layout(&self, position: DialogPosition) -> Layout {
+        let edge: usize = if position.has_frame { 2 } else { 1 };
+        let room = usize::from(position.most_rows()).saturating_sub(edge);
         let hint_rows = usize::from(!self.hints.is_empty());
         let most_body = if self.most_body == 0 { usize::MAX } else { self.most_body };
         let wanted_body = self.body_len().max(self.body_rows).min(most_body);
@@ -189,11 +189,11 @@ impl DialogFrame<'_> {
         let sections = [self.head.len(), wanted_body, self.foot.len(), hint_rows];
         let gaps = sections.iter().filter(|rows| **rows > 0).count().saturating_sub(1);
         let content: usize = sections.iter().sum();
-        let air = usize::from(content + gaps + usize::from(place.has_frame) * 2 <= room);
+        let air = usize::from(content + gaps + usize::from(position.has_frame) * 2 <= room);
         let has_gaps = content + gaps <= room
-            || (place.has_frame || place.is_anchored && room >= AIRY_ROWS) && wanted_body > room / 2;
+            || (position.has_frame || position.is_anchored && room >= AIRY_ROWS) && wanted_body > room / 2;
         let gaps = if has_gaps { gaps } else { 0 };
-        let pad = if place.has_frame { air } else { 0 };
+        let pad = if position.has_frame { air } else { 0 };
         let room = room.saturating_sub(gaps + pad * 2 + hint_rows);
 
         let least_body = LEAST_BODY.min(wanted_body);
@@ -202,8 +202,8 @@ impl DialogFrame<'_> {
         let head = self.head.len().min(room.saturating_sub(foot + least_body));
         let body = wanted_body.min(room.saturating_sub(foot + head));
         let used = edge + head + body + foot + hint_rows + gaps + pad * 2;
-        let whole = place.screen.height;
-        let height = if place.is_whole { whole } else { u16::try_from(used).unwrap_or(whole) };
+        let whole = position.screen.height;
+        let height = if position.is_whole { whole } else { u16::try_from(used).unwrap_or(whole) };
         // In full screen, the body uses the remaining rows, so that the choices are at the bottom.
         let spare = if wanted_body > 0 { usize::from(height).saturating_sub(used) } else { 0 };
         let gap = u16::from(gaps > 0);
@@ -213,13 +213,13 @@ impl DialogFrame<'_> {
     /// Draws the dialog and returns the cursor position.
     pub fn draw(
         mut self,
-        scene: &FrameContext,
-        place: Place,
+        ctx: &FrameContext,
+        position: DialogPosition,
         view: &mut ViewState,
         buf: &mut Canvas,
     ) -> Option<Position> {
-        let screen = place.screen;
-        let layout = self.layout(place);
+        let screen = position.screen;
+        let layout = self.layout(position);
         let Layout {
             height, head: head_rows, body: body_rows, foot: foot_rows, wanted_body, gap, pad, ..
         } = layout;
@@ -231,30 +231,30 @@ impl DialogFrame<'_> {
 
         let below = screen.height.saturating_sub(height);
         let outer = Rect {
-            x: screen.x + (screen.width - place.width) / 2,
-            y: screen.y + if place.is_anchored { below } else { below / 2 },
-            width: place.width,
+            x: screen.x + (screen.width - position.width) / 2,
+            y: screen.y + if position.is_anchored { below } else { below / 2 },
+            width: position.width,
             height,
         };
-        if place.is_anchored {
+        if position.is_anchored {
             view.hits.add(outer, Hit::Nothing);
         } else {
             view.hits.add(screen, Hit::Nothing);
             if self.is_alone {
-                buf.blank(screen, scene.style(Role::Text));
+                buf.blank(screen, ctx.style(Role::Text));
             } else {
-                recede(scene, screen, buf);
+                recede(ctx, screen, buf);
             }
         }
-        buf.blank(outer, scene.style(Role::Modal));
-        self.draw_frame(scene, place, outer, buf);
+        buf.blank(outer, ctx.style(Role::Modal));
+        self.draw_frame(ctx, position, outer, buf);
 
-        let side = if place.has_frame || place.is_anchored { 3 } else { 2 };
-        let inner = Rect { x: outer.x + side, width: place.cols(), ..outer };
+        let side = if position.has_frame || position.is_anchored { 3 } else { 2 };
+        let inner = Rect { x: outer.x + side, width: position.cols(), ..outer };
         let mut cursor = None;
         let mut y = outer.y + 1 + u16::try_from(pad).unwrap_or(0);
         if head_rows > 0 {
-            draw_rows(scene, self.head.iter().take(head_rows), inner, &mut y, view, buf, &mut cursor);
+            draw_rows(ctx, self.head.iter().take(head_rows), inner, &mut y, view, buf, &mut cursor);
             y += gap;
         }
         if wanted_body > 0 {
@@ -275,22 +275,22 @@ impl DialogFrame<'_> {
                 Some(window) => (window.make)(skip..(skip + body_rows).min(window.rows)),
                 None => self.body.iter().skip(skip).take(body_rows).cloned().collect(),
             };
-            draw_rows(scene, made.iter(), inner, &mut y, view, buf, &mut cursor);
+            draw_rows(ctx, made.iter(), inner, &mut y, view, buf, &mut cursor);
             let area = Rect { x: inner.x, y: top, width: inner.width, height: end - top };
-            lift(scene, area, buf);
+            lift(ctx, area, buf);
             let bar = Rect { x: outer.right() - 1, width: 1, ..area };
-            draw_bar(scene, bar, skip, body_rows, body_len, buf);
+            draw_bar(ctx, bar, skip, body_rows, body_len, buf);
             y = end + gap;
         }
         if foot_rows > 0 {
             let rows = self.foot_rows(foot_rows);
-            draw_rows(scene, rows.into_iter(), inner, &mut y, view, buf, &mut cursor);
+            draw_rows(ctx, rows.into_iter(), inner, &mut y, view, buf, &mut cursor);
         }
         if hint_rows > 0 {
             let last = outer
                 .bottom()
-                .saturating_sub(1 + u16::from(place.has_frame) + u16::try_from(pad).unwrap_or(0));
-            let line = scene.hints(&self.hints, usize::from(inner.width));
+                .saturating_sub(1 + u16::from(position.has_frame) + u16::try_from(pad).unwrap_or(0));
+            let line = ctx.hints(&self.hints, usize::from(inner.width));
             buf.put_line(inner.x, last, &line, inner.width);
         }
         cursor
@@ -317,17 +317,17 @@ impl DialogFrame<'_> {
     }
 
     /// Draws border and heading; on a small screen only the heading with a rule.
-    fn draw_frame(&self, scene: &FrameContext, place: Place, outer: Rect, buf: &mut Canvas) {
-        let border = scene.style(Role::ModalBorder);
-        let [top_left, top_right, bottom_left, bottom_right, across, down] = scene.marks.frame;
+    fn draw_frame(&self, ctx: &FrameContext, position: DialogPosition, outer: Rect, buf: &mut Canvas) {
+        let border = ctx.style(Role::ModalBorder);
+        let [top_left, top_right, bottom_left, bottom_right, across, down] = ctx.marks.frame;
         let width = usize::from(outer.width);
         let last = outer.bottom().saturating_sub(1);
-        if place.is_anchored {
-            let warning = scene.style(Role::Warning);
+        if position.is_anchored {
+            let warning = ctx.style(Role::Warning);
             for y in outer.y..outer.bottom() {
-                buf.set_string(outer.x, y, scene.look.glyphs.bar, warning);
+                buf.set_string(outer.x, y, ctx.look.glyphs.bar, warning);
             }
-        } else if place.has_frame {
+        } else if position.has_frame {
             let bar = across.repeat(width.saturating_sub(2));
             buf.set_string(outer.x, outer.y, format!("{top_left}{bar}{top_right}"), border);
             buf.set_string(outer.x, last, format!("{bottom_left}{bar}{bottom_right}"), border);
@@ -341,18 +341,18 @@ impl DialogFrame<'_> {
         let tag = if self.tag.is_empty() { String::new() } else { format!(" {} ", self.tag) };
         let room = width.saturating_sub(text::width(&tag) + 6);
         let title = format!(" {} ", text::truncate(&self.title, room));
-        let lead = if place.has_frame || place.is_anchored { 2 } else { 1 };
-        text::put_text(buf, outer.x + lead, outer.y, &title, outer.width, scene.style(Role::ModalTitle));
+        let lead = if position.has_frame || position.is_anchored { 2 } else { 1 };
+        text::put_text(buf, outer.x + lead, outer.y, &title, outer.width, ctx.style(Role::ModalTitle));
         if !tag.is_empty() {
             let x = outer.right().saturating_sub(u16::try_from(text::width(&tag)).unwrap_or(0) + 2);
-            text::put_text(buf, x, outer.y, &tag, outer.width, scene.style(Role::TextDim));
+            text::put_text(buf, x, outer.y, &tag, outer.width, ctx.style(Role::TextDim));
         }
     }
 }
 
 /// Draws rows starting at `y`.
 fn draw_rows<'r>(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     rows: impl Iterator<Item = &'r Row>,
     inner: Rect,
     y: &mut u16,
@@ -367,10 +367,10 @@ fn draw_rows<'r>(
         if row.is_selected {
             // The selection style replaces the styles of the row, so that it is readable.
             let wide = Rect { x: area.x.saturating_sub(2), width: area.width + 3, ..area };
-            buf.set_style(wide, scene.style(Role::Selection));
+            buf.set_style(wide, ctx.style(Role::Selection));
             // The selection is not shown by colour alone.
             if !was_selected {
-                buf.set_string(wide.x, *y, scene.look.glyphs.arrow, scene.style(Role::Selection));
+                buf.set_string(wide.x, *y, ctx.look.glyphs.arrow, ctx.style(Role::Selection));
             }
         }
         was_selected = row.is_selected;
@@ -411,17 +411,17 @@ fn scroll(marked: Option<usize>, body: usize, rows: usize, view: &mut ViewState)
 
 /// Fades the content behind a dialog to half of its contrast with the background. Colours that the terminal
 /// configures are dimmed by the terminal.
-fn recede(scene: &FrameContext, screen: Rect, buf: &mut Canvas) {
-    let ground = scene.look.theme.screen_bg();
+fn recede(ctx: &FrameContext, screen: Rect, buf: &mut Canvas) {
+    let ground = ctx.look.theme.screen_bg();
     let mut faded: HashMap<Color, Option<Color>> = HashMap::new();
     let mut fade = |color| *faded.entry(color).or_insert_with(|| colour::halfway(color, ground));
     buf.remove_pictures(screen.top()..screen.bottom());
-    for place in screen.positions() {
-        let Some(cell) = buf.cell_mut(place) else { continue };
+    for position in screen.positions() {
+        let Some(cell) = buf.cell_mut(position) else { continue };
         if strip::is_part(cell) {
             // Its cells are too coarse to be recognisable without contrast.
             cell.reset();
-            cell.set_style(scene.style(Role::Text));
+            cell.set_style(ctx.style(Role::Text));
         }
         cell.modifier.remove(Modifier::REVERSED);
         if let Some(fg) = fade(cell.fg) {
@@ -435,13 +435,13 @@ fn recede(scene: &FrameContext, screen: Rect, buf: &mut Canvas) {
 }
 
 /// Replaces the screen background by the dialog's, because rows are drawn for both.
-fn lift(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
-    let (screen, modal) = (scene.look.theme.screen_bg(), scene.look.theme.modal_bg());
+fn lift(ctx: &FrameContext, area: Rect, buf: &mut Canvas) {
+    let (screen, modal) = (ctx.look.theme.screen_bg(), ctx.look.theme.modal_bg());
     if screen == modal {
         return;
     }
-    for place in area.positions() {
-        if let Some(cell) = buf.cell_mut(place)
+    for position in area.positions() {
+        if let Some(cell) = buf.cell_mut(position)
             && cell.bg == screen
         {
             cell.bg = modal;
@@ -451,7 +451,7 @@ fn lift(scene: &FrameContext, area: Rect, buf: &mut Canvas) {
 
 /// Draws a scroll bar if there are more rows than fit.
 pub(in crate::ui) fn draw_bar(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     bar: Rect,
     skip: usize,
     rows: usize,
@@ -466,17 +466,17 @@ pub(in crate::ui) fn draw_bar(
     let top = (skip * free).div_ceil(all - rows).min(free);
     for (index, y) in (bar.y..bar.bottom()).enumerate() {
         if index >= top && index < top + size {
-            buf.set_string(bar.x, y, scene.marks.thumb, scene.style(Role::ScrollThumb));
+            buf.set_string(bar.x, y, ctx.marks.thumb, ctx.style(Role::ScrollThumb));
         }
     }
 }
 
 /// Sanitises and wraps text into rows.
-pub(super) fn words(scene: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
+pub(super) fn words(ctx: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
     let clean = text::sanitize(source);
     clean
         .lines()
-        .flat_map(|line| text::wrap_line(&Line::from(scene.span(role, text::expand_tabs(line, 0))), cols))
+        .flat_map(|line| text::wrap_line(&Line::from(ctx.span(role, text::expand_tabs(line, 0))), cols))
         .map(Row::from)
         .collect()
 }
@@ -500,7 +500,7 @@ pub(super) fn spread(left: Vec<Span<'static>>, right: Line<'static>, cols: u16) 
 
 /// A numbered choice.
 pub(super) fn choice(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     index: usize,
     label: &str,
     is_selected: bool,
@@ -508,12 +508,12 @@ pub(super) fn choice(
 ) -> Vec<Row> {
     let number = index + 1;
     let hit = u8::try_from(number).ok().map(Action::Choose).map(Hit::Act);
-    let mark = if number < 10 { number.to_string() } else { scene.look.glyphs.dot.to_owned() };
-    let line = Line::from(scene.span(Role::Modal, text::one_line(label)));
+    let mark = if number < 10 { number.to_string() } else { ctx.look.glyphs.dot.to_owned() };
+    let line = Line::from(ctx.span(Role::Modal, text::one_line(label)));
     let wrapped = text::wrap_line(&line, cols.saturating_sub(3).max(4));
     let rows = wrapped.into_iter().enumerate().map(|(row, mut line)| {
         let lead = if row == 0 { format!("{mark:<3}") } else { "   ".to_owned() };
-        line.spans.insert(0, scene.span(Role::Accent, lead));
+        line.spans.insert(0, ctx.span(Role::Accent, lead));
         Row { line, hit, is_selected, ..Row::default() }
     });
     rows.collect()
@@ -521,7 +521,7 @@ pub(super) fn choice(
 
 /// All choices in one row, if they fit.
 pub(super) fn choices_in_a_row(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     labels: &[String],
     selected: Option<usize>,
     cols: u16,
@@ -534,13 +534,13 @@ pub(super) fn choices_in_a_row(
     for (index, label) in labels.iter().enumerate() {
         let is_selected = selected == Some(index);
         let number = u8::try_from(index + 1).ok()?;
-        let mark = if is_selected { scene.look.glyphs.arrow } else { " " };
+        let mark = if is_selected { ctx.look.glyphs.arrow } else { " " };
         let text = format!("{} ", text::one_line(label));
         let width = u16::try_from(text::width(&text)).ok()?.checked_add(4)?;
         let (lead, words) =
             if is_selected { (Role::Selection, Role::Selection) } else { (Role::Accent, Role::Modal) };
-        row.line.push_span(scene.span(lead, format!("{mark} {number} ")));
-        row.line.push_span(scene.span(words, text));
+        row.line.push_span(ctx.span(lead, format!("{mark} {number} ")));
+        row.line.push_span(ctx.span(words, text));
         row.parts.push((col, width, Action::Choose(number)));
         col = col.checked_add(width)?;
     }
@@ -548,12 +548,12 @@ pub(super) fn choices_in_a_row(
 }
 
 /// A text input: `› text`, scrolled so that the cursor is visible.
-pub(super) fn input(scene: &FrameContext, input: &LineInput, hint: &str, mask: bool, cols: u16) -> Row {
-    let lead = format!("{} ", scene.marks.prompt);
+pub(super) fn input(ctx: &FrameContext, input: &LineInput, hint: &str, mask: bool, cols: u16) -> Row {
+    let lead = format!("{} ", ctx.marks.prompt);
     let room = usize::from(cols).saturating_sub(text::width(&lead) + 1);
     let show = |part: &str| {
         let clean = text::sanitize(part).replace(['\n', '\t'], " ");
-        if mask { scene.marks.mask.repeat(part.chars().count()) } else { clean }
+        if mask { ctx.marks.mask.repeat(part.chars().count()) } else { clean }
     };
     let cursor = input.cursor.min(input.text.len());
     let before = show(input.text.get(..cursor).unwrap_or(&input.text));
@@ -561,11 +561,11 @@ pub(super) fn input(scene: &FrameContext, input: &LineInput, hint: &str, mask: b
     let head = text::truncate_start(&before, room);
     let at = text::width(&head);
     let tail = text::truncate(&behind, room.saturating_sub(at));
-    let mut line = Line::from(scene.span(Role::Accent, lead.clone()));
+    let mut line = Line::from(ctx.span(Role::Accent, lead.clone()));
     if input.text.is_empty() {
-        line.push_span(scene.span(Role::TextDim, text::truncate(hint, room)));
+        line.push_span(ctx.span(Role::TextDim, text::truncate(hint, room)));
     } else {
-        line.push_span(scene.span(Role::Modal, format!("{head}{tail}")));
+        line.push_span(ctx.span(Role::Modal, format!("{head}{tail}")));
     }
     Row { line, cursor: Some(text::width(&lead) + at), ..Row::default() }
 }

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, Size, input, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, words};
 use super::place_in_queue;
 use crate::app::dialogs::{field_hint, shown_value};
 use crate::app::{FieldState, FormState};
@@ -21,7 +21,7 @@ const INDENT: u16 = 2;
 /// Draws the form. `about` contains the agent's explanations.
 #[allow(clippy::too_many_arguments, reason = "the parts of a form are separate fields of the protocol")]
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     title: Option<&str>,
     about: &[Option<&str>],
     fields: &[FormField],
@@ -29,36 +29,36 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let is_full = scene.state.ask_view.is_full_screen;
-    let place = Place::new(area, Size::Small, is_full);
-    let cols = place.cols();
+    let is_full = ctx.state.request_view.is_full_screen;
+    let position = DialogPosition::new(area, Size::Small, is_full);
+    let cols = position.cols();
     let heading = title.map(text::one_line).filter(|title| !title.is_empty());
     let mut sheet = DialogFrame {
-        title: heading.unwrap_or_else(|| format!("Question from {}", scene.agent())),
-        tag: place_in_queue(scene),
+        title: heading.unwrap_or_else(|| format!("Question from {}", ctx.agent())),
+        tag: place_in_queue(ctx),
         ..DialogFrame::default()
     };
     // A long message scrolls with the fields, so that they remain reachable.
     for words_of_agent in about.iter().flatten().filter(|words| !words.trim().is_empty()) {
-        sheet.body.extend(words(scene, Role::Modal, words_of_agent, cols));
+        sheet.body.extend(words(ctx, Role::Modal, words_of_agent, cols));
     }
     let fresh;
-    let form = if let Some(form) = &scene.state.ask_view.form {
+    let form = if let Some(form) = &ctx.state.request_view.form {
         form
     } else {
         fresh = FormState::new(fields);
         &fresh
     };
-    let selected = scene.state.ask_view.selected;
+    let selected = ctx.state.request_view.selected;
     for (index, field) in form.fields.iter().enumerate() {
         if !sheet.body.is_empty() {
             sheet.body.push(Row::default());
         }
         if form.is_review {
-            sheet.body.extend(reviewed(scene, field, cols));
+            sheet.body.extend(reviewed(ctx, field, cols));
         } else {
             let has_numbers = form.fields.len() == 1 && form.is_one_question();
-            let mut shown = rows(scene, field, index == selected, has_numbers, cols);
+            let mut shown = rows(ctx, field, index == selected, has_numbers, cols);
             let mark = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
             shown.iter_mut().filter(|row| row.hit.is_none()).for_each(|row| row.hit = mark);
             sheet.body.extend(shown);
@@ -66,47 +66,40 @@ pub(super) fn draw(
     }
     let accepts = if form.sends_from(selected) { "send" } else { "continue" };
     if form.is_review {
-        sheet.foot = words(scene, Role::TextStrong, &format!("Sent to {}.", scene.agent()), cols);
+        sheet.foot = words(ctx, Role::TextStrong, &format!("Sent to {}.", ctx.agent()), cols);
     }
     let hints = [
-        scene.hint(Context::Form, Action::Accept, accepts),
-        scene.hint(Context::Form, Action::Escape, "cancel"),
-        scene.hint(Context::Form, Action::PreviousField, "back").filter(|_| form.is_review),
-        scene
-            .hint(Context::Form, Action::NextField, "next field")
+        ctx.hint(Context::Form, Action::Accept, accepts),
+        ctx.hint(Context::Form, Action::Escape, "cancel"),
+        ctx.hint(Context::Form, Action::PreviousField, "back").filter(|_| form.is_review),
+        ctx.hint(Context::Form, Action::NextField, "next field")
             .filter(|_| form.fields.len() > 1 && !form.is_review),
-        scene.hint(Context::Form, Action::ToggleChoice, "select").filter(|_| {
+        ctx.hint(Context::Form, Action::ToggleChoice, "select").filter(|_| {
             let takes_marks = form.fields.get(selected).is_some_and(|field| !field.takes_text());
             takes_marks && !form.is_review && !form.is_one_question()
         }),
-        scene.hint(Context::Form, Action::Decline, "decline"),
+        ctx.hint(Context::Form, Action::Decline, "decline"),
         form.fields.iter().find(|field| field.is_secret).and_then(|field| {
             let does = if field.is_revealed { "hide secrets" } else { "show secrets" };
-            scene.hint(Context::Form, Action::ToggleSecret, does)
+            ctx.hint(Context::Form, Action::ToggleSecret, does)
         }),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     // Otherwise the body follows the selected field.
-    sheet.scroll_hint = scene.hint(Context::Form, Action::PageDown, "scroll").filter(|_| form.is_review);
-    sheet.draw(scene, place, view, buf)
+    sheet.scroll_hint = ctx.hint(Context::Form, Action::PageDown, "scroll").filter(|_| form.is_review);
+    sheet.draw(ctx, position, view, buf)
 }
 
 /// A field: name, value, help text or error.
-fn rows(
-    scene: &FrameContext,
-    state: &FieldState,
-    is_focused: bool,
-    has_numbers: bool,
-    cols: u16,
-) -> Vec<Row> {
+fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, has_numbers: bool, cols: u16) -> Vec<Row> {
     let field = &state.field;
     let mut name = vec![
-        scene.span(Role::Accent, if is_focused { scene.look.glyphs.arrow } else { " " }),
+        ctx.span(Role::Accent, if is_focused { ctx.look.glyphs.arrow } else { " " }),
         Span::raw(" "),
-        scene.span(if is_focused { Role::TextStrong } else { Role::Modal }, text::one_line(&field.title)),
+        ctx.span(if is_focused { Role::TextStrong } else { Role::Modal }, text::one_line(&field.title)),
     ];
     if !field.is_required {
-        name.push(scene.span(Role::TextDim, "  optional"));
+        name.push(ctx.span(Role::TextDim, "  optional"));
     }
     let mut rows: Vec<Row> = text::wrap_line(&Line::from(name), cols).into_iter().map(Row::from).collect();
     let room = cols.saturating_sub(INDENT).max(8);
@@ -114,7 +107,7 @@ fn rows(
     match &field.kind {
         FieldKind::Text { .. } | FieldKind::Number { .. } => {
             let mut row =
-                input(scene, &state.input, &field_hint(field).unwrap_or_default(), state.is_masked(), room);
+                input(ctx, &state.input, &field_hint(field).unwrap_or_default(), state.is_masked(), room);
             row.cursor = row.cursor.filter(|_| is_focused);
             inside.push(row);
         }
@@ -125,14 +118,14 @@ fn rows(
                 // A number is shown only if it can be used to answer, as in permission requests.
                 let mark = match index + 1 {
                     number @ 1..10 if has_numbers => number.to_string(),
-                    _ => check(scene, is_checked, is_single).to_owned(),
+                    _ => check(ctx, is_checked, is_single).to_owned(),
                 };
                 let detail = one.description.as_deref().map(text::one_line).unwrap_or_default();
                 let label = text::one_line(&one.title);
                 let mut spans =
-                    vec![scene.span(Role::Accent, format!("{mark} ")), scene.span(Role::Modal, label)];
+                    vec![ctx.span(Role::Accent, format!("{mark} ")), ctx.span(Role::Modal, label)];
                 if !detail.is_empty() {
-                    spans.push(scene.span(Role::TextDim, format!("  {detail}")));
+                    spans.push(ctx.span(Role::TextDim, format!("  {detail}")));
                 }
                 let is_selected = is_focused && index == state.choice;
                 let act = u8::try_from(index + 1).ok().map(Action::Choose).filter(|_| is_focused);
@@ -149,17 +142,17 @@ fn rows(
                 Some(false) => "no",
                 None => "not set",
             };
-            let mark = check(scene, is_on == Some(true), false);
-            let spans = vec![scene.span(Role::Accent, format!("{mark} ")), scene.span(Role::Modal, label)];
+            let mark = check(ctx, is_on == Some(true), false);
+            let spans = vec![ctx.span(Role::Accent, format!("{mark} ")), ctx.span(Role::Modal, label)];
             let hit = is_focused.then_some(Hit::Act(Action::ToggleChoice));
             inside.push(Row { line: Line::from(spans), hit, is_selected: is_focused, ..Row::default() });
         }
     }
     if let Some(help) = field.description.as_deref().filter(|_| is_focused) {
-        inside.extend(words(scene, Role::TextDim, help, room));
+        inside.extend(words(ctx, Role::TextDim, help, room));
     }
     if let Some(problem) = &state.problem {
-        inside.extend(words(scene, Role::Error, problem, room));
+        inside.extend(words(ctx, Role::Error, problem, room));
     }
     for row in &mut inside {
         row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(INDENT))));
@@ -170,24 +163,24 @@ fn rows(
 }
 
 /// A field in the review.
-fn reviewed(scene: &FrameContext, state: &FieldState, cols: u16) -> Vec<Row> {
+fn reviewed(ctx: &FrameContext, state: &FieldState, cols: u16) -> Vec<Row> {
     let value = shown_value(state);
-    let mut rows = words(scene, Role::TextDim, &text::one_line(&state.field.title), cols);
+    let mut rows = words(ctx, Role::TextDim, &text::one_line(&state.field.title), cols);
     if value.is_empty() {
-        rows.extend(words(scene, Role::TextDim, "empty", cols));
+        rows.extend(words(ctx, Role::TextDim, "empty", cols));
     } else {
-        rows.extend(words(scene, Role::Modal, &value, cols));
+        rows.extend(words(ctx, Role::Modal, &value, cols));
     }
     if let Some(problem) = &state.problem {
-        rows.extend(words(scene, Role::Error, problem, cols));
+        rows.extend(words(ctx, Role::Error, problem, cols));
     }
     rows
 }
 
-fn check(scene: &FrameContext, is_on: bool, is_single: bool) -> &'static str {
-    let glyphs = scene.look.glyphs;
+fn check(ctx: &FrameContext, is_on: bool, is_single: bool) -> &'static str {
+    let glyphs = ctx.look.glyphs;
     match (is_on, is_single) {
-        (true, true) => scene.marks.current,
+        (true, true) => ctx.marks.current,
         (false, true) => glyphs.pending,
         (true, false) => glyphs.task_done,
         (false, false) => glyphs.task_open,

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, Size, input, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, words};
 use crate::app::LineInput;
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
@@ -42,41 +42,41 @@ struct Group {
 }
 
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     filter: &LineInput,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, Size::Large, false);
-    let cols = place.cols();
+    let position = DialogPosition::new(area, Size::Large, false);
+    let cols = position.cols();
     let mut sheet = DialogFrame { title: "Key bindings".to_owned(), ..DialogFrame::default() };
-    sheet.head.push(input(scene, filter, "type to filter", false, cols));
+    sheet.head.push(input(ctx, filter, "type to filter", false, cols));
     let lay = |filter: &str| {
-        let groups = groups(scene, filter, cols);
-        if cols >= TWO_COLS { two(scene, &groups, cols) } else { one(scene, &groups, cols) }
+        let groups = groups(ctx, filter, cols);
+        if cols >= TWO_COLS { two(ctx, &groups, cols) } else { one(ctx, &groups, cols) }
     };
     sheet.body = lay(&filter.text);
     // Uses the height without a filter, so that the dialog does not resize.
     sheet.body_rows = lay("").len().min(usize::from(area.height) * 3 / 4);
     if sheet.body.is_empty() {
-        sheet.body = words(scene, Role::TextDim, "No matching keys.", cols);
+        sheet.body = words(ctx, Role::TextDim, "No matching keys.", cols);
     }
     if filter.text.trim().is_empty() {
         let note = "Type to search all keys, also those of lists and dialogs.";
-        sheet.foot = words(scene, Role::TextDim, note, cols);
+        sheet.foot = words(ctx, Role::TextDim, note, cols);
     }
     let hints = [
-        Some((scene.marks.updown.to_owned(), "scroll".to_owned())),
-        scene.hint(Context::Text, Action::Escape, "close"),
+        Some((ctx.marks.updown.to_owned(), "scroll".to_owned())),
+        ctx.hint(Context::Text, Action::Escape, "close"),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
-    sheet.draw(scene, place, view, buf)
+    sheet.draw(ctx, position, view, buf)
 }
 
 /// The keys that match the filter. Without one, those of lists and dialogs, which show their own, are omitted, and each action has
 /// only the keys that fit on its line.
-fn groups(scene: &FrameContext, filter: &str, cols: u16) -> Vec<Group> {
+fn groups(ctx: &FrameContext, filter: &str, cols: u16) -> Vec<Group> {
     let is_shown =
         |title: &str| !filter.trim().is_empty() || IN_DIALOGS.iter().all(|other| other.title() != title);
     let room = keys_room(if cols >= TWO_COLS { (cols - GAP) / 2 } else { cols });
@@ -85,7 +85,7 @@ fn groups(scene: &FrameContext, filter: &str, cols: u16) -> Vec<Group> {
         wanted.is_empty() || keys.to_lowercase().contains(&wanted) || does.to_lowercase().contains(&wanted)
     };
     let mut groups: Vec<Group> = Vec::new();
-    for HelpRow { title, mut keys, text, .. } in scene.keymap.help() {
+    for HelpRow { title, mut keys, text, .. } in ctx.keymap.help() {
         if !is_shown(title) || !fits(&keys.join("  "), text) {
             continue;
         }
@@ -102,19 +102,19 @@ fn groups(scene: &FrameContext, filter: &str, cols: u16) -> Vec<Group> {
     groups
 }
 
-fn one(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
+fn one(ctx: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for group in groups {
         if !rows.is_empty() {
             rows.push(Row::default());
         }
-        rows.extend(lines(scene, group, cols).into_iter().map(Row::from));
+        rows.extend(lines(ctx, group, cols).into_iter().map(Row::from));
     }
     rows
 }
 
 /// Two columns; groups are not split, and the first column gets the first half.
-fn two(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
+fn two(ctx: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
     let half = (cols - GAP) / 2;
     let height: usize = groups.iter().map(|group| group.rows.len() + 2).sum();
     let (mut left, mut right): (Vec<Line<'static>>, Vec<Line<'static>>) = (Vec::new(), Vec::new());
@@ -124,7 +124,7 @@ fn two(scene: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
         if !column.is_empty() {
             column.push(Line::default());
         }
-        column.extend(lines(scene, group, half));
+        column.extend(lines(ctx, group, half));
     }
     let count = left.len().max(right.len());
     let mut left = left.into_iter();
@@ -146,14 +146,14 @@ fn keys_room(cols: u16) -> usize {
 }
 
 /// A heading and its keys, with the actions in a second column.
-fn lines(scene: &FrameContext, group: &Group, cols: u16) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::from(scene.span(Role::Heading, group.title))];
+fn lines(ctx: &FrameContext, group: &Group, cols: u16) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::from(ctx.span(Role::Heading, group.title))];
     let most = keys_room(cols);
     let room = u16::try_from(usize::from(cols).saturating_sub(most + 1)).unwrap_or(u16::MAX).max(4);
     let key_room = u16::try_from(most).unwrap_or(u16::MAX).max(4);
     for (keys, does) in &group.rows {
-        let keys = text::wrap_line(&Line::from(scene.span(Role::KeyHint, keys.clone())), key_room);
-        let does = text::wrap_line(&Line::from(scene.span(Role::TextDim, does.clone())), room);
+        let keys = text::wrap_line(&Line::from(ctx.span(Role::KeyHint, keys.clone())), key_room);
+        let does = text::wrap_line(&Line::from(ctx.span(Role::TextDim, does.clone())), room);
         let count = keys.len().max(does.len());
         let (mut keys, mut does) = (keys.into_iter(), does.into_iter());
         for _ in 0..count {

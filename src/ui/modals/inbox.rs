@@ -8,7 +8,7 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, Size, choice, spread, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, spread, words};
 use super::{options, permission};
 use crate::app::state::inbox::{Waiting, WaitingFor};
 use crate::app::state::tab::TabMark;
@@ -29,110 +29,110 @@ pub(super) const TITLE: &str = "Inbox";
 const SAID_ROWS: usize = 3;
 
 /// Formats `tab 2`.
-pub(super) fn tab_of(scene: &FrameContext, key: SessionKey) -> String {
-    let place = tab::tabs(scene.state).position(|session| session.key == key).unwrap_or(0);
-    format!("tab {}", place + 1)
+pub(super) fn tab_of(ctx: &FrameContext, key: SessionKey) -> String {
+    let position = tab::tabs(ctx.state).position(|session| session.key == key).unwrap_or(0);
+    format!("tab {}", position + 1)
 }
 
 /// Draws the list, or the selected request in full.
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    if dialogs::is_attention_whole(scene.state)
-        && let Some((key, open)) = dialogs::marked_ask(scene.state)
-        && let Some(session) = scene.state.sessions.get(&key)
+    if dialogs::is_attention_whole(ctx.state)
+        && let Some((key, open)) = dialogs::marked_request(ctx.state)
+        && let Some(session) = ctx.state.sessions.get(&key)
     {
-        draw_whole(&scene.of(session), open, view, area, buf);
+        draw_whole(&ctx.of(session), open, view, area, buf);
         return None;
     }
-    let place = Place::new(area, Size::Large, false);
-    let cols = place.cols();
-    let (rows, marked) = dialogs::attention_rows(scene.state);
+    let position = DialogPosition::new(area, Size::Large, false);
+    let cols = position.cols();
+    let (rows, marked) = dialogs::attention_rows(ctx.state);
     let mut sheet =
         DialogFrame { title: TITLE.to_owned(), tag: rows.len().to_string(), ..DialogFrame::default() };
     for (index, row) in rows.iter().enumerate() {
         let is_selected = index == marked;
         let hit = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
-        sheet.body.push(Row { line: line(scene, row, cols), hit, is_selected, ..Row::default() });
+        sheet.body.push(Row { line: line(ctx, row, cols), hit, is_selected, ..Row::default() });
         if is_selected {
             let most = usize::from(area.height / 3).clamp(2, 10);
-            sheet.body.extend(detail(scene, row, most, cols));
+            sheet.body.extend(detail(ctx, row, most, cols));
         }
     }
     if rows.is_empty() {
-        sheet.body = words(scene, Role::TextDim, "Inbox is empty.", cols);
+        sheet.body = words(ctx, Role::TextDim, "Inbox is empty.", cols);
     }
-    let mut hints = vec![scene.hint(Context::Permission, Action::Accept, "open")];
-    if let Some((_, open)) = dialogs::marked_ask(scene.state) {
+    let mut hints = vec![ctx.hint(Context::Permission, Action::Accept, "open")];
+    if let Some((_, open)) = dialogs::marked_request(ctx.state) {
         let count = if let OpenRequestKind::Permission { request, .. } = &open.kind {
-            (sheet.foot, sheet.pinned) = options::rows(scene, request, None, cols);
+            (sheet.foot, sheet.pinned) = options::rows(ctx, request, None, cols);
             request.options.len()
         } else {
             let labels = answers(open);
             for (index, label) in labels.iter().enumerate() {
-                sheet.foot.extend(choice(scene, index, label, false, cols));
+                sheet.foot.extend(choice(ctx, index, label, false, cols));
             }
             labels.len()
         };
         let last = u8::try_from(count.min(9)).ok().map(Action::Choose);
-        let first = scene.key(Context::Permission, Action::Choose(1));
-        hints.push(first.zip(last.and_then(|last| scene.key(Context::Permission, last))).map(
+        let first = ctx.key(Context::Permission, Action::Choose(1));
+        hints.push(first.zip(last.and_then(|last| ctx.key(Context::Permission, last))).map(
             |(first, last)| {
-                let keys = if first == last {
-                    first
-                } else {
-                    format!("{first}{}{last}", scene.look.glyphs.ellipsis)
-                };
+                let keys =
+                    if first == last { first } else { format!("{first}{}{last}", ctx.look.glyphs.ellipsis) };
                 (keys, "answer".to_owned())
             },
         ));
-        hints.push(scene.hint(Context::Permission, Action::FullScreen, "show all"));
+        hints.push(ctx.hint(Context::Permission, Action::FullScreen, "show all"));
     }
-    hints.push(scene.hint(Context::Permission, Action::Escape, "close"));
+    hints.push(ctx.hint(Context::Permission, Action::Escape, "close"));
     sheet.hints = hints.into_iter().flatten().collect();
-    if dialogs::marked_ask(scene.state).is_some() {
-        permission::note_quiet(scene, &mut sheet);
+    if dialogs::marked_request(ctx.state).is_some() {
+        permission::note_quiet(ctx, &mut sheet);
     }
-    sheet.draw(scene, place, view, buf)
+    sheet.draw(ctx, position, view, buf)
 }
 
-fn draw_whole(scene: &FrameContext, open: &OpenRequest, view: &mut ViewState, area: Rect, buf: &mut Canvas) {
-    view.show_dialog(DialogId::Ask(open.ask));
+fn draw_whole(ctx: &FrameContext, open: &OpenRequest, view: &mut ViewState, area: Rect, buf: &mut Canvas) {
+    view.show_dialog(DialogId::Ask(open.request_id));
     if !matches!(open.kind, OpenRequestKind::Elicitation(_)) {
-        permission::draw(scene, open, view, area, buf);
+        permission::draw(ctx, open, view, area, buf);
     }
 }
 
 fn answers(open: &OpenRequest) -> Vec<String> {
     match &open.kind {
-        OpenRequestKind::Access(ask) => ask.labels(),
+        OpenRequestKind::Access(request_id) => request_id.labels(),
         OpenRequestKind::Permission { .. } | OpenRequestKind::Elicitation(_) => Vec::new(),
     }
 }
 
-fn ask_of<'a>(scene: &FrameContext<'a>, row: &Waiting) -> Option<(&'a Session, &'a OpenRequest)> {
-    let session = scene.state.sessions.get(&row.key)?;
-    let WaitingFor::Ask(conn, ask) = &row.what else { return None };
-    Some((session, session.asks.iter().find(|open| open.conn == *conn && open.ask == *ask)?))
+fn ask_of<'a>(ctx: &FrameContext<'a>, row: &Waiting) -> Option<(&'a Session, &'a OpenRequest)> {
+    let session = ctx.state.sessions.get(&row.key)?;
+    let WaitingFor::Ask(conn, request_id) = &row.what else { return None };
+    Some((
+        session,
+        session.requests.iter().find(|open| open.conn == *conn && open.request_id == *request_id)?,
+    ))
 }
 
 /// Formats `! 2 Clock skew   Allow this edit?`.
-fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
-    let Some(session) = scene.state.sessions.get(&row.key) else { return Line::default() };
-    let place = tab::tabs(scene.state).position(|session| session.key == row.key).unwrap_or(0);
+fn line(ctx: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
+    let Some(session) = ctx.state.sessions.get(&row.key) else { return Line::default() };
+    let position = tab::tabs(ctx.state).position(|session| session.key == row.key).unwrap_or(0);
     let mark = match row.what {
         WaitingFor::Ask(..) | WaitingFor::SignIn | WaitingFor::Question(_) => TabMark::Waits,
         WaitingFor::Failure(_) | WaitingFor::Stopped(_) => TabMark::Failed,
         WaitingFor::Result => TabMark::Done,
     };
-    let (mark, role) = bar::mark(&scene.look.glyphs, mark);
+    let (mark, role) = bar::mark(&ctx.look.glyphs, mark);
     let what = match &row.what {
-        WaitingFor::Ask(..) => match ask_of(scene, row).map(|(_, open)| &open.kind) {
+        WaitingFor::Ask(..) => match ask_of(ctx, row).map(|(_, open)| &open.kind) {
             Some(OpenRequestKind::Permission { tool, .. }) => kind_of(session, *tool),
-            Some(OpenRequestKind::Access(ask)) => ask.why.heading(&ask.access),
+            Some(OpenRequestKind::Access(request_id)) => request_id.why.heading(&request_id.access),
             Some(OpenRequestKind::Elicitation(_)) | None => "Question",
         }
         .to_owned(),
@@ -143,14 +143,14 @@ fn line(scene: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
         WaitingFor::Result => "Turn finished".to_owned(),
     };
     let name_cols = usize::from(cols) / 3;
-    let name = text::truncate(&bar::name(scene.state, session), name_cols);
+    let name = text::truncate(&bar::name(ctx.state, session), name_cols);
     let pad = " ".repeat(name_cols.saturating_sub(text::width(&name)) + 2);
     let left = vec![
-        scene.span(role, mark),
-        scene.span(Role::Accent, format!(" {:<3}", place + 1)),
-        scene.span(Role::Modal, name),
+        ctx.span(role, mark),
+        ctx.span(Role::Accent, format!(" {:<3}", position + 1)),
+        ctx.span(Role::Modal, name),
         Span::raw(pad),
-        scene.span(Role::Modal, what),
+        ctx.span(Role::Modal, what),
     ];
     spread(left, Line::default(), cols)
 }
@@ -163,25 +163,25 @@ fn kind_of(session: &Session, tool: ItemId) -> &'static str {
 }
 
 /// The preview of the selected entry, with a maximum number of rows.
-fn detail(scene: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
+fn detail(ctx: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Row> {
     const INDENT: u16 = 5;
     let mut all = 0;
     let cols = cols.saturating_sub(INDENT).max(8);
-    let plain = |role, source: &str| words(scene, role, source, cols);
+    let plain = |role, source: &str| words(ctx, role, source, cols);
     let mut rows = match &row.what {
         WaitingFor::Failure(why) => plain(Role::Error, why),
         WaitingFor::SignIn => plain(Role::TextDim, "Sign in to continue."),
         WaitingFor::Question(_) => Vec::new(),
         WaitingFor::Result | WaitingFor::Stopped(_) => {
-            let session = scene.state.sessions.get(&row.key);
+            let session = ctx.state.sessions.get(&row.key);
             let said = session.and_then(last_words).unwrap_or_default();
             let mut rows = plain(Role::TextDim, &said);
             rows.drain(..rows.len().saturating_sub(SAID_ROWS));
             rows
         }
-        WaitingFor::Ask(..) => match ask_of(scene, row) {
+        WaitingFor::Ask(..) => match ask_of(ctx, row) {
             Some((session, open)) => {
-                let (rows, left_out) = about(&scene.of(session), open, most, cols);
+                let (rows, left_out) = about(&ctx.of(session), open, most, cols);
                 all += left_out;
                 rows
             }
@@ -192,8 +192,8 @@ fn detail(scene: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Ro
     if all > most {
         let rest = all + 1 - most;
         rows.truncate(most.saturating_sub(1));
-        let more = format!("{} {rest} more lines", scene.look.glyphs.fold);
-        rows.push(Line::from(scene.span(Role::TextDim, more)).into());
+        let more = format!("{} {rest} more lines", ctx.look.glyphs.fold);
+        rows.push(Line::from(ctx.span(Role::TextDim, more)).into());
     }
     for row in &mut rows {
         row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(INDENT))));
@@ -203,34 +203,33 @@ fn detail(scene: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Ro
 
 /// The preview of a request: agent and action, then the first lines of the change, the command or the
 /// question. Also returns the number of omitted rows.
-fn about(scene: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec<Row>, usize) {
+fn about(ctx: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec<Row>, usize) {
     let mut left_out = 0;
     let rows = match &open.kind {
         OpenRequestKind::Permission { tool, .. } => {
-            let tool = scene.session.transcript.get(*tool).and_then(|item| match &item.body {
+            let tool = ctx.session.transcript.get(*tool).and_then(|item| match &item.body {
                 ItemBody::Tool(tool) => Some(tool.as_ref()),
                 _ => None,
             });
-            let (wants, what) = permission::requested_action(scene, tool);
-            let mut rows =
-                words(scene, Role::Modal, &format!("{} asks to {wants} {what}", scene.agent()), cols);
+            let (wants, what) = permission::requested_action(ctx, tool);
+            let mut rows = words(ctx, Role::Modal, &format!("{} asks to {wants} {what}", ctx.agent()), cols);
             if let Some(tool) = tool {
-                let mut body = ToolBody::of(tool, scene.session, &scene.look, cols);
-                let lines = body.lines(0..most, &scene.look);
+                let mut body = ToolBody::of(tool, ctx.session, &ctx.look, cols);
+                let lines = body.lines(0..most, &ctx.look);
                 left_out = body.len() - lines.len();
                 rows.extend(lines.into_iter().map(Row::from));
             }
             rows
         }
-        OpenRequestKind::Access(ask) => {
-            let mut rows = permission::access_head(scene, ask, cols);
-            let mut body = ToolBody::of(&ask.call, scene.session, &scene.look, cols);
-            let lines = body.lines(0..most, &scene.look);
+        OpenRequestKind::Access(request_id) => {
+            let mut rows = permission::access_head(ctx, request_id, cols);
+            let mut body = ToolBody::of(&request_id.call, ctx.session, &ctx.look, cols);
+            let lines = body.lines(0..most, &ctx.look);
             left_out = body.len() - lines.len();
             rows.extend(lines.into_iter().map(Row::from));
             rows
         }
-        OpenRequestKind::Elicitation(ask) => words(scene, Role::Modal, &ask.message, cols),
+        OpenRequestKind::Elicitation(request_id) => words(ctx, Role::Modal, &request_id.message, cols),
     };
     (rows, left_out)
 }

@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect};
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::dialog_frame::{DialogFrame, Place, Row, Size, Window, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, words};
 use crate::app::{Decision, ItemBody, ToolCall};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Raw, ToolStatus};
@@ -41,32 +41,32 @@ const TAB_COLS_MAX: u16 = 8;
 const KEPT: usize = 4;
 
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     item: ItemId,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, Size::Large, false);
-    let cols = place.cols();
+    let position = DialogPosition::new(area, Size::Large, false);
+    let cols = position.cols();
     let mut sheet = DialogFrame { title: "Raw tool call".to_owned(), ..DialogFrame::default() };
     let mut parts = Vec::new();
-    match scene.session.transcript.get(item).map(|item| &item.body) {
+    match ctx.session.transcript.get(item).map(|item| &item.body) {
         Some(ItemBody::Tool(call)) => {
-            parts.push(Part::Rows(facts(scene, call, cols)));
+            parts.push(Part::Rows(facts(ctx, call, cols)));
             for (name, raw) in
                 [("Input", &call.raw_input), ("Output", &call.raw_output), ("Metadata", &call.extra)]
             {
-                parts.extend(part(scene, name, raw.as_ref(), cols));
+                parts.extend(part(ctx, name, raw.as_ref(), cols));
             }
         }
-        Some(ItemBody::Raw { name, raw }) => parts.extend(part(scene, name, Some(raw), cols)),
-        _ => parts.push(Part::Rows(words(scene, Role::TextDim, "Item no longer available.", cols))),
+        Some(ItemBody::Raw { name, raw }) => parts.extend(part(ctx, name, Some(raw), cols)),
+        _ => parts.push(Part::Rows(words(ctx, Role::TextDim, "Item no longer available.", cols))),
     }
     let hints = [
-        Some((scene.marks.updown.to_owned(), "scroll".to_owned())),
-        scene.hint(Context::Text, Action::OpenLog, "show log"),
-        scene.hint(Context::Text, Action::Escape, "close"),
+        Some((ctx.marks.updown.to_owned(), "scroll".to_owned())),
+        ctx.hint(Context::Text, Action::OpenLog, "show log"),
+        ctx.hint(Context::Text, Action::Escape, "close"),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
     let rows = parts.iter().map(Part::len).sum();
@@ -77,14 +77,14 @@ pub(super) fn draw(
             let end = begin + part.len();
             let (from, to) = (range.start.max(begin), range.end.min(end));
             if from < to {
-                out.extend(part.rows(scene, from - begin..to - begin));
+                out.extend(part.rows(ctx, from - begin..to - begin));
             }
             begin = end;
         }
         out
     };
     sheet.window = Some(Window { rows, marked: None, first: None, make: Box::new(make) });
-    sheet.draw(scene, place, view, buf)
+    sheet.draw(ctx, position, view, buf)
 }
 
 /// Rows that are created on demand.
@@ -101,15 +101,15 @@ impl Part {
         }
     }
 
-    fn rows(&self, scene: &FrameContext, range: Range<usize>) -> Vec<Row> {
+    fn rows(&self, ctx: &FrameContext, range: Range<usize>) -> Vec<Row> {
         match self {
             Self::Rows(rows) => rows.get(range).unwrap_or_default().to_vec(),
-            Self::Lines(laid) => laid.lines(scene, range).into_iter().map(Row::from).collect(),
+            Self::Lines(laid) => laid.lines(ctx, range).into_iter().map(Row::from).collect(),
         }
     }
 }
 
-fn facts(scene: &FrameContext, call: &ToolCall, cols: u16) -> Vec<Row> {
+fn facts(ctx: &FrameContext, call: &ToolCall, cols: u16) -> Vec<Row> {
     let mut facts: Vec<(&str, String)> = vec![("title", call.title.clone())];
     facts.push(("id", call.id.to_string()));
     facts.extend(call.name.iter().map(|name| ("tool", name.clone())));
@@ -130,17 +130,17 @@ fn facts(scene: &FrameContext, call: &ToolCall, cols: u16) -> Vec<Row> {
         Decision::Cancelled => ("answer", "cancelled".to_owned()),
     }));
     facts.extend(call.parent.as_ref().map(|parent| ("parent", parent.to_string())));
-    for place in &call.locations {
-        let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
-        facts.push(("location", format!("{}{line}", scene.path(&place.path))));
+    for position in &call.locations {
+        let line = position.line.map(|line| format!(":{line}")).unwrap_or_default();
+        facts.push(("location", format!("{}{line}", ctx.path(&position.path))));
     }
     let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
     let mut rows = Vec::new();
     for (name, value) in facts.into_iter().filter(|(_, value)| !value.is_empty()) {
-        let mut lines = words(scene, Role::Modal, &fact(&value), room);
+        let mut lines = words(ctx, Role::Modal, &fact(&value), room);
         for (index, row) in lines.iter_mut().enumerate() {
             let name = if index == 0 { name } else { "" };
-            row.line.spans.insert(0, scene.span(Role::TextDim, format!("{name:<NAMES$}")));
+            row.line.spans.insert(0, ctx.span(Role::TextDim, format!("{name:<NAMES$}")));
         }
         rows.extend(lines);
     }
@@ -156,11 +156,11 @@ fn fact(value: &str) -> String {
     )
 }
 
-fn part(scene: &FrameContext, name: &str, raw: Option<&Raw>, cols: u16) -> [Part; 2] {
-    let head = vec![Row::default(), Row::from(Line::from(scene.span(Role::TextStrong, one_line(name))))];
+fn part(ctx: &FrameContext, name: &str, raw: Option<&Raw>, cols: u16) -> [Part; 2] {
+    let head = vec![Row::default(), Row::from(Line::from(ctx.span(Role::TextStrong, one_line(name))))];
     let body = match raw {
-        Some(raw) => Part::Lines(laid(scene, raw, cols)),
-        None => Part::Rows(words(scene, Role::TextDim, "None.", cols)),
+        Some(raw) => Part::Lines(laid(ctx, raw, cols)),
+        None => Part::Rows(words(ctx, Role::TextDim, "None.", cols)),
     };
     [Part::Rows(head), body]
 }
@@ -184,16 +184,16 @@ impl Laid {
         }
     }
 
-    fn lines(&self, scene: &FrameContext, range: Range<usize>) -> Vec<Line<'static>> {
+    fn lines(&self, ctx: &FrameContext, range: Range<usize>) -> Vec<Line<'static>> {
         match self {
             Self::Lines(lines) => lines.get(range).unwrap_or_default().to_vec(),
             Self::Long { text, rows, note } => {
                 let row = |at: usize| match (rows.get(at), note) {
                     (Some(row), _) => {
                         let row = text.get(row.start as usize..row.end as usize).unwrap_or_default();
-                        Line::from(scene.span(Role::Modal, expand_tabs(row, 0).into_owned()))
+                        Line::from(ctx.span(Role::Modal, expand_tabs(row, 0).into_owned()))
                     }
-                    (None, note) => Line::from(scene.span(Role::TextDim, note.clone().unwrap_or_default())),
+                    (None, note) => Line::from(ctx.span(Role::TextDim, note.clone().unwrap_or_default())),
                 };
                 range.map(row).collect()
             }
@@ -206,14 +206,14 @@ thread_local! {
 }
 
 /// The layout of a text. A cache entry holds the text of its key, so that the address remains valid.
-fn laid(scene: &FrameContext, raw: &Raw, cols: u16) -> Rc<Laid> {
-    let place = raw.0.as_ptr() as usize;
-    let key = (place, raw.0.len(), cols, scene.look.theme.name.clone(), highlight::epoch());
+fn laid(ctx: &FrameContext, raw: &Raw, cols: u16) -> Rc<Laid> {
+    let position = raw.0.as_ptr() as usize;
+    let key = (position, raw.0.len(), cols, ctx.look.theme.name.clone(), highlight::epoch());
     DRAWN.with_borrow_mut(|drawn| {
         if let Some((_, _, laid)) = drawn.iter().find(|(known, _, _)| *known == key) {
             return Rc::clone(laid);
         }
-        let laid = Rc::new(lay_out(scene, &raw.0, cols));
+        let laid = Rc::new(lay_out(ctx, &raw.0, cols));
         if drawn.len() >= KEPT {
             drawn.remove(0);
         }
@@ -222,7 +222,7 @@ fn laid(scene: &FrameContext, raw: &Raw, cols: u16) -> Rc<Laid> {
     })
 }
 
-fn lay_out(scene: &FrameContext, raw: &str, cols: u16) -> Laid {
+fn lay_out(ctx: &FrameContext, raw: &str, cols: u16) -> Laid {
     let end = (0..=PART_BYTES.min(raw.len())).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
     let text = json::lay_out(raw.get(..end).unwrap_or_default());
     let text = reveal(&text);
@@ -230,7 +230,7 @@ fn lay_out(scene: &FrameContext, raw: &str, cols: u16) -> Laid {
         let rows = rows_of(&text, cols);
         let note = (end < raw.len()).then(|| {
             let all = size(raw.len() as u64);
-            format!("{} truncated; {all} in total, see the protocol log", scene.look.glyphs.fold)
+            format!("{} truncated; {all} in total, see the protocol log", ctx.look.glyphs.fold)
         });
         return Laid::Long { text: text.into_owned(), rows, note };
     }
@@ -242,7 +242,7 @@ fn lay_out(scene: &FrameContext, raw: &str, cols: u16) -> Laid {
         let spans: Vec<Span<'static>> = runs
             .into_iter()
             .filter_map(|(range, role)| Some((line.get(range)?.to_owned(), role.unwrap_or(Role::Modal))))
-            .map(|(text, role)| scene.span(role, text))
+            .map(|(text, role)| ctx.span(role, text))
             .collect();
         out.extend(hard_wrap(&Line::from(spans), cols));
     }
@@ -251,7 +251,7 @@ fn lay_out(scene: &FrameContext, raw: &str, cols: u16) -> Laid {
 
 /// Splits a text into rows of the full width.
 fn rows_of(text: &str, cols: u16) -> Vec<Range<u32>> {
-    let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let position = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     let room = usize::from(cols.max(TAB_COLS_MAX));
     let mut out = Vec::new();
     let mut start = 0;
@@ -261,12 +261,12 @@ fn rows_of(text: &str, cols: u16) -> Vec<Range<u32>> {
         for (at, grapheme) in body.grapheme_indices(true) {
             let cols = if grapheme == "\t" { TAB_COLS } else { grapheme_width(grapheme) };
             if used + cols > room {
-                out.push(place(from)..place(start + at));
+                out.push(position(from)..position(start + at));
                 (from, used) = (start + at, 0);
             }
             used += cols;
         }
-        out.push(place(from)..place(start + body.len()));
+        out.push(position(from)..position(start + body.len()));
         start += line.len();
     }
     out

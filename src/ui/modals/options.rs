@@ -46,8 +46,8 @@ const ALWAYS: [&str; 12] = [
 ];
 
 /// The label of an option, with its kind if the name does not contain it.
-pub(in crate::ui) fn label(request: &PermissionRequest, place: usize) -> String {
-    let Some(option) = request.options.get(place) else { return String::new() };
+pub(in crate::ui) fn label(request: &PermissionRequest, position: usize) -> String {
+    let Some(option) = request.options.get(position) else { return String::new() };
     let name = name_of(&option.name);
     let is_alone = request.options.iter().filter(|other| name_of(&other.name) == name).take(2).count() == 1;
     let mut notes = Vec::new();
@@ -59,7 +59,7 @@ pub(in crate::ui) fn label(request: &PermissionRequest, place: usize) -> String 
             PermissionKind::RejectAlways => "reject always",
         });
     }
-    if request.is_ambiguous(place) {
+    if request.is_ambiguous(position) {
         notes.push("cannot be sent: duplicate id");
     }
     let name = if name.is_empty() { "unnamed".to_owned() } else { name };
@@ -95,7 +95,7 @@ fn says(name: &str, kind: PermissionKind) -> bool {
 
 /// The options as rows of the foot, and the range that must remain visible.
 pub(super) fn rows(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     request: &PermissionRequest,
     selected: Option<usize>,
     cols: u16,
@@ -103,8 +103,8 @@ pub(super) fn rows(
     let count = request.options.len();
     let refusal = request.refusal();
     if refusal.is_some() && count <= MOST_IN_A_ROW {
-        let labels: Vec<String> = (0..count).map(|place| label(request, place)).collect();
-        if let Some(row) = choices_in_a_row(scene, &labels, selected, cols) {
+        let labels: Vec<String> = (0..count).map(|position| label(request, position)).collect();
+        if let Some(row) = choices_in_a_row(ctx, &labels, selected, cols) {
             return (vec![row], 0..1);
         }
     }
@@ -113,37 +113,37 @@ pub(super) fn rows(
     let drawn = first..(first + DRAWN_MAX).min(count);
     let mut out = Vec::new();
     let mut pinned = 0..0;
-    let mut add = |place: usize, out: &mut Vec<Row>| {
+    let mut add = |position: usize, out: &mut Vec<Row>| {
         let begin = out.len();
-        out.extend(choice(scene, place, &label(request, place), selected == Some(place), cols));
-        if refusal == Some(place) {
+        out.extend(choice(ctx, position, &label(request, position), selected == Some(position), cols));
+        if refusal == Some(position) {
             pinned = begin..out.len();
         }
     };
     let fold = |count: usize| -> Row {
-        Line::from(scene.span(Role::TextDim, format!("{} {count} more", scene.look.glyphs.fold))).into()
+        Line::from(ctx.span(Role::TextDim, format!("{} {count} more", ctx.look.glyphs.fold))).into()
     };
-    if let Some(place) = refusal.filter(|place| *place < drawn.start) {
-        add(place, &mut out);
+    if let Some(position) = refusal.filter(|position| *position < drawn.start) {
+        add(position, &mut out);
     }
-    let before = drawn.start - usize::from(refusal.is_some_and(|place| place < drawn.start));
+    let before = drawn.start - usize::from(refusal.is_some_and(|position| position < drawn.start));
     if before > 0 {
         out.push(fold(before));
     }
-    for place in drawn.clone() {
-        add(place, &mut out);
+    for position in drawn.clone() {
+        add(position, &mut out);
     }
-    let behind = count - drawn.end - usize::from(refusal.is_some_and(|place| place >= drawn.end));
+    let behind = count - drawn.end - usize::from(refusal.is_some_and(|position| position >= drawn.end));
     if behind > 0 {
         out.push(fold(behind));
     }
-    if let Some(place) = refusal.filter(|place| *place >= drawn.end) {
-        add(place, &mut out);
+    if let Some(position) = refusal.filter(|position| *position >= drawn.end) {
+        add(position, &mut out);
     }
     if refusal.is_none() {
         let begin = out.len();
-        let key = scene.key(Context::Permission, Action::Escape).unwrap_or_default();
-        let line = vec![scene.span(Role::Accent, format!("{key:<3}")), scene.span(Role::Modal, " Reject")];
+        let key = ctx.key(Context::Permission, Action::Escape).unwrap_or_default();
+        let line = vec![ctx.span(Role::Accent, format!("{key:<3}")), ctx.span(Role::Modal, " Reject")];
         out.push(Line::from(line).into());
         pinned = begin..out.len();
     }
@@ -163,7 +163,7 @@ mod tests {
         };
         let options: Vec<PermissionOption> = options.iter().map(option).collect();
         let request = PermissionRequest { session: None, tool: ToolCallPatch::new("t".into()), options };
-        (0..request.options.len()).map(|place| label(&request, place)).collect()
+        (0..request.options.len()).map(|position| label(&request, position)).collect()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, Size, Window, choice, spread, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, choice, spread, words};
 use super::{options, other_layout, place_in_queue};
 use crate::app::dialogs::{self, inspect_url};
 use crate::app::{
@@ -42,49 +42,49 @@ const LOW_ROWS: u16 = 13;
 
 /// Draws a request over the screen.
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     open: &OpenRequest,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
     let has_diff = match &open.kind {
-        OpenRequestKind::Permission { tool, .. } => has_diff(scene, *tool),
-        OpenRequestKind::Access(ask) => ask.call.diffs().next().is_some(),
+        OpenRequestKind::Permission { tool, .. } => has_diff(ctx, *tool),
+        OpenRequestKind::Access(request_id) => request_id.call.diffs().next().is_some(),
         OpenRequestKind::Elicitation(_) => false,
     };
     let size = if has_diff { Size::Large } else { Size::Small };
-    let place = Place::new(area, size, scene.state.ask_view.is_full_screen);
-    frame(scene, open, view, place)?.draw(scene, place, view, buf)
+    let position = DialogPosition::new(area, size, ctx.state.request_view.is_full_screen);
+    frame(ctx, open, view, position)?.draw(ctx, position, view, buf)
 }
 
 /// The contents of the dialog of a request; `None` for a form.
 pub(super) fn frame<'s>(
-    scene: &'s FrameContext,
+    ctx: &'s FrameContext,
     open: &OpenRequest,
     view: &mut ViewState,
-    place: Place,
+    position: DialogPosition,
 ) -> Option<DialogFrame<'s>> {
     match &open.kind {
         OpenRequestKind::Permission { request, tool } => {
-            Some(permission_frame(scene, request, *tool, view, place))
+            Some(permission_frame(ctx, request, *tool, view, position))
         }
-        OpenRequestKind::Access(ask) => Some(access_frame(scene, ask, view, place)),
-        OpenRequestKind::Elicitation(ask) => match &ask.mode {
+        OpenRequestKind::Access(request_id) => Some(access_frame(ctx, request_id, view, position)),
+        OpenRequestKind::Elicitation(request_id) => match &request_id.mode {
             ElicitationMode::Form { .. } => None,
-            ElicitationMode::Url { url, .. } => Some(url_frame(scene, &ask.message, url, place)),
+            ElicitationMode::Url { url, .. } => Some(url_frame(ctx, &request_id.message, url, position)),
         },
     }
 }
 
 /// Whether a permission request shows a diff, which may still be computed.
-fn has_diff(scene: &FrameContext, item: ItemId) -> bool {
-    let diffs = tool_of(scene, item).map(diffs_of);
+fn has_diff(ctx: &FrameContext, item: ItemId) -> bool {
+    let diffs = tool_of(ctx, item).map(diffs_of);
     matches!(diffs, Some(None)) || diffs.flatten().is_some_and(|diffs| counts_of(&diffs) != (0, 0))
 }
 
-fn tool_of<'s>(scene: &FrameContext<'s>, item: ItemId) -> Option<&'s ToolCall> {
-    scene.session.transcript.get(item).and_then(|item| match &item.body {
+fn tool_of<'s>(ctx: &FrameContext<'s>, item: ItemId) -> Option<&'s ToolCall> {
+    ctx.session.transcript.get(item).and_then(|item| match &item.body {
         ItemBody::Tool(tool) => Some(tool.as_ref()),
         _ => None,
     })
@@ -92,40 +92,40 @@ fn tool_of<'s>(scene: &FrameContext<'s>, item: ItemId) -> Option<&'s ToolCall> {
 
 /// The contents of a permission request.
 fn permission_frame<'s>(
-    scene: &'s FrameContext,
+    ctx: &'s FrameContext,
     request: &PermissionRequest,
     item: ItemId,
     view: &mut ViewState,
-    place: Place,
+    position: DialogPosition,
 ) -> DialogFrame<'s> {
-    let tool = tool_of(scene, item);
+    let tool = tool_of(ctx, item);
     let counts = tool.and_then(diffs_of).map(|diffs| counts_of(&diffs)).unwrap_or_default();
-    let is_full = scene.state.ask_view.is_full_screen;
-    let cols = place.cols();
+    let is_full = ctx.state.request_view.is_full_screen;
+    let cols = position.cols();
     let kind = tool.map_or(ToolKind::Other, |tool| tool.kind);
-    let protected = tool.map(|tool| protected_files(scene.state, scene.session, tool)).unwrap_or_default();
+    let protected = tool.map(|tool| protected_files(ctx.state, ctx.session, tool)).unwrap_or_default();
     // The heading is visible on any screen.
     let title = if protected.is_empty() { question(kind) } else { question_of_protected(kind) };
     let mut sheet =
-        DialogFrame { title: title.to_owned(), tag: place_in_queue(scene), ..DialogFrame::default() };
+        DialogFrame { title: title.to_owned(), tag: place_in_queue(ctx), ..DialogFrame::default() };
 
-    let agent = scene.agent();
-    let (wants, what) = requested_action(scene, tool);
-    let mut left = vec![scene.span(Role::Modal, format!("{agent} asks to {wants} "))];
+    let agent = ctx.agent();
+    let (wants, what) = requested_action(ctx, tool);
+    let mut left = vec![ctx.span(Role::Modal, format!("{agent} asks to {wants} "))];
     let mut right = Line::default();
     if counts != (0, 0) {
-        right.push_span(scene.span(Role::Success, format!("+{}", counts.0)));
-        right.push_span(scene.span(Role::Error, format!(" {}{}", scene.look.glyphs.minus, counts.1)));
+        right.push_span(ctx.span(Role::Success, format!("+{}", counts.0)));
+        right.push_span(ctx.span(Role::Error, format!(" {}{}", ctx.look.glyphs.minus, counts.1)));
     }
-    if scene.state.ask_view.has_changed {
-        let text = format!("{} The request has changed; review it again.", scene.look.glyphs.warn);
-        sheet.head.extend(words(scene, Role::Warning, &text, cols));
+    if ctx.state.request_view.has_changed {
+        let text = format!("{} The request has changed; review it again.", ctx.look.glyphs.warn);
+        sheet.head.extend(words(ctx, Role::Warning, &text, cols));
     }
-    let is_low = place.rows() < LOW_ROWS && !is_full;
+    let is_low = position.rows() < LOW_ROWS && !is_full;
     for (path, why) in protected {
-        let path = text::reveal_path(&path, scene.look.folder);
-        let text = format!("{} Protected file: {path}. {}", scene.look.glyphs.warn, why.words());
-        sheet.head.extend(few(words(scene, Role::Warning, &text, cols), is_low));
+        let path = text::reveal_path(&path, ctx.look.folder);
+        let text = format!("{} Protected file: {path}. {}", ctx.look.glyphs.warn, why.words());
+        sheet.head.extend(few(words(ctx, Role::Warning, &text, cols), is_low));
     }
     let lead_cols = left.iter().map(Span::width).sum::<usize>() + right.width() + 1;
     let room = usize::from(cols).saturating_sub(lead_cols);
@@ -133,65 +133,64 @@ fn permission_frame<'s>(
     // small.
     let is_apart = text::width(&what) > room && !is_low;
     if !is_apart {
-        left.push(scene.span(Role::TextStrong, text::truncate_path(&what, room)));
+        left.push(ctx.span(Role::TextStrong, text::truncate_path(&what, room)));
     }
     sheet.head.push(spread(left, right, cols).into());
     if is_apart {
-        sheet.head.extend(words(scene, Role::TextStrong, &what, cols));
+        sheet.head.extend(words(ctx, Role::TextStrong, &what, cols));
     }
     if let Some(tool) = tool {
-        if let Some(key) = body_key(scene, Some((tool, item)), cols) {
-            view.asked.follow(key, || ToolBody::of(tool, scene.session, &scene.look, cols));
+        if let Some(key) = body_key(ctx, Some((tool, item)), cols) {
+            view.asked.follow(key, || ToolBody::of(tool, ctx.session, &ctx.look, cols));
         }
         // Names files that are listed further down.
         let body = view.asked.body.borrow();
-        if !body.names.is_empty() && body.len() > usize::from(place.rows() / 3) {
+        if !body.names.is_empty() && body.len() > usize::from(position.rows() / 3) {
             let names = text::truncate(&format!("More input: {}", body.names), usize::from(cols));
-            sheet.head.push(Line::from(scene.span(Role::Warning, names)).into());
+            sheet.head.push(Line::from(ctx.span(Role::Warning, names)).into());
         }
         // The agent's title, unless it repeats the line above.
         let title = short(&tool.title);
         if !title.is_empty() && !says_the_same(&title, &what) {
-            sheet.head.extend(few(words(scene, Role::TextDim, &title, cols), is_low));
+            sheet.head.extend(few(words(ctx, Role::TextDim, &title, cols), is_low));
         }
     }
 
     if let Some(note) = &request.tool.note {
-        sheet.head.extend(few(words(scene, Role::TextDim, &short(note), cols), is_low));
+        sheet.head.extend(few(words(ctx, Role::TextDim, &short(note), cols), is_low));
     }
 
-    let selected = scene.state.ask_view.selected;
-    (sheet.foot, sheet.pinned) = options::rows(scene, request, Some(selected), cols);
-    if let Some(left) = time_left(scene) {
-        sheet.foot.extend(words(scene, Role::TextDim, &left, cols));
+    let selected = ctx.state.request_view.selected;
+    (sheet.foot, sheet.pinned) = options::rows(ctx, request, Some(selected), cols);
+    if let Some(left) = time_left(ctx) {
+        sheet.foot.extend(words(ctx, Role::TextDim, &left, cols));
     }
     if request.options.is_empty() {
         let text = "The agent offers no options; the request can only be cancelled.";
-        sheet.foot.extend(words(scene, Role::TextDim, text, cols));
+        sheet.foot.extend(words(ctx, Role::TextDim, text, cols));
     }
     let full = if is_full { "exit full screen" } else { "full screen" };
     let hints = [
-        scene.hint(Context::Permission, Action::Accept, "answer"),
-        scene.hint(Context::Permission, Action::Escape, escape_means(scene)),
-        scene.hint(Context::Main, Action::Complete, "prompt").filter(|_| scene.state.modals.is_empty()),
-        scene.hint(Context::Permission, Action::FullScreen, full),
-        scene
-            .hint(Context::Permission, Action::ToggleDiffLayout, other_layout(scene, cols))
-            .filter(|_| has_diff(scene, item)),
-        scene.hint(Context::Permission, Action::InspectItem, "show all input").filter(|_| tool.is_some()),
+        ctx.hint(Context::Permission, Action::Accept, "answer"),
+        ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
+        ctx.hint(Context::Main, Action::Complete, "prompt").filter(|_| ctx.state.modals.is_empty()),
+        ctx.hint(Context::Permission, Action::FullScreen, full),
+        ctx.hint(Context::Permission, Action::ToggleDiffLayout, other_layout(ctx, cols))
+            .filter(|_| has_diff(ctx, item)),
+        ctx.hint(Context::Permission, Action::InspectItem, "show all input").filter(|_| tool.is_some()),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
-    sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scroll");
-    note_quiet(scene, &mut sheet);
-    with_body(scene, sheet, view)
+    sheet.scroll_hint = ctx.hint(Context::Permission, Action::PageDown, "scroll");
+    note_quiet(ctx, &mut sheet);
+    with_body(ctx, sheet, view)
 }
 
 /// Adds the cached body to a dialog.
-fn with_body<'s>(scene: &'s FrameContext, mut sheet: DialogFrame<'s>, view: &ViewState) -> DialogFrame<'s> {
+fn with_body<'s>(ctx: &'s FrameContext, mut sheet: DialogFrame<'s>, view: &ViewState) -> DialogFrame<'s> {
     let kept = Rc::clone(&view.asked.body);
     let (rows, first) = (kept.borrow().len(), kept.borrow().first_change);
     let make = move |range: Range<usize>| {
-        let lines = kept.borrow_mut().lines(range, &scene.look);
+        let lines = kept.borrow_mut().lines(range, &ctx.look);
         lines.into_iter().map(Row::from).collect()
     };
     sheet.window = Some(Window { rows, marked: None, first, make: Box::new(make) });
@@ -199,16 +198,16 @@ fn with_body<'s>(scene: &'s FrameContext, mut sheet: DialogFrame<'s>, view: &Vie
 }
 
 /// Shows a hint while the composer has the keys: during the grace period, or because there is a draft.
-pub(super) fn note_quiet(scene: &FrameContext, sheet: &mut DialogFrame<'_>) {
-    if dialogs::is_beside_draft(scene.state) {
+pub(super) fn note_quiet(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
+    if dialogs::is_beside_draft(ctx.state) {
         let keys = [
-            scene.hint(Context::Main, Action::Complete, "answer this request"),
-            scene.hint(Context::Permission, Action::Escape, escape_means(scene)),
+            ctx.hint(Context::Main, Action::Complete, "answer this request"),
+            ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
         ];
         sheet.hints = keys.into_iter().flatten().collect();
         sheet.scroll_hint = None;
-    } else if !dialogs::takes_answers(scene.state, scene.look.now) {
-        let wait = (scene.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
+    } else if !dialogs::takes_answers(ctx.state, ctx.look.now) {
+        let wait = (ctx.look.glyphs.ellipsis.to_owned(), "waiting for a pause in typing".to_owned());
         sheet.hints = vec![wait];
         sheet.scroll_hint = None;
     }
@@ -239,10 +238,10 @@ fn counts_of(diffs: &[Diff]) -> (usize, usize) {
 }
 
 /// In the inbox, Escape returns to the list.
-fn escape_means(scene: &FrameContext) -> &'static str {
-    if matches!(scene.state.modals.last(), Some(Modal::Attention(_))) {
+fn escape_means(ctx: &FrameContext) -> &'static str {
+    if matches!(ctx.state.modals.last(), Some(Modal::Attention(_))) {
         "back"
-    } else if scene.session.prompts.editing().is_some() && dialogs::is_beside_draft(scene.state) {
+    } else if ctx.session.prompts.editing().is_some() && dialogs::is_beside_draft(ctx.state) {
         "discard edit"
     } else {
         "reject"
@@ -250,34 +249,34 @@ fn escape_means(scene: &FrameContext) -> &'static str {
 }
 
 /// The cache key of the body.
-fn body_key(scene: &FrameContext, call: Option<(&ToolCall, ItemId)>, cols: u16) -> Option<BodyKey> {
-    let ask = scene.session.asks.front()?;
-    let rev = call.and_then(|(_, item)| scene.session.transcript.get(item)).map_or(0, |item| item.rev);
+fn body_key(ctx: &FrameContext, call: Option<(&ToolCall, ItemId)>, cols: u16) -> Option<BodyKey> {
+    let request_id = ctx.session.requests.front()?;
+    let rev = call.and_then(|(_, item)| ctx.session.transcript.get(item)).map_or(0, |item| item.rev);
     let output = call.iter().flat_map(|(call, _)| &call.content).map(|content| match content {
         ToolContent::Terminal(id) => {
-            scene.session.terminals.get(id).map_or(0, |view| view.dropped_bytes + view.output.len() as u64)
+            ctx.session.terminals.get(id).map_or(0, |view| view.dropped_bytes + view.output.len() as u64)
         }
         _ => 0,
     });
     Some(BodyKey {
-        conn: ask.conn,
-        ask: ask.ask,
+        conn: request_id.conn,
+        request_id: request_id.request_id,
         rev,
         output_bytes: output.sum(),
         cols,
-        layout: scene.look.diff_layout,
-        theme: scene.look.theme.name.clone(),
+        layout: ctx.look.diff_layout,
+        theme: ctx.look.theme.name.clone(),
         epochs: (highlight::epoch(), picture::rev()),
     })
 }
 
 /// The remaining time before the agent's timeout, if it has one.
-fn time_left(scene: &FrameContext) -> Option<String> {
-    let shown = scene.state.ask_view.ask;
-    let ask = scene.session.asks.iter().find(|open| Some(open.ask) == shown)?;
-    let limit = scene.state.conns.get(&ask.conn)?.capabilities().permission_limit_secs?;
-    let waited = scene.look.now.saturating_duration_since(ask.since).as_secs();
-    if scene.state.conns.get(&ask.conn)?.capabilities().deaf_in_turn {
+fn time_left(ctx: &FrameContext) -> Option<String> {
+    let shown = ctx.state.request_view.request_id;
+    let request_id = ctx.session.requests.iter().find(|open| Some(open.request_id) == shown)?;
+    let limit = ctx.state.conns.get(&request_id.conn)?.capabilities().permission_limit_secs?;
+    let waited = ctx.look.now.saturating_duration_since(request_id.since).as_secs();
+    if ctx.state.conns.get(&request_id.conn)?.capabilities().deaf_in_turn {
         return Some(format!(
             "The agent cannot receive answers during a turn and rejects the request after {limit} s."
         ));
@@ -289,99 +288,99 @@ fn time_left(scene: &FrameContext) -> Option<String> {
 }
 
 /// The description of a file or command that needs confirmation, with the reason.
-pub(super) fn access_head(scene: &FrameContext, ask: &AccessRequest, cols: u16) -> Vec<Row> {
-    let agent = scene.agent();
+pub(super) fn access_head(ctx: &FrameContext, request_id: &AccessRequest, cols: u16) -> Vec<Row> {
+    let agent = ctx.agent();
     let mut rows = Vec::new();
-    let mut file = |asks: &str, path: &Path| {
-        let asked = match &ask.work {
+    let mut file = |requests: &str, path: &Path| {
+        let asked = match &request_id.work {
             AccessWork::File(job) => job.path.as_path(),
             AccessWork::Run(..) => path,
         };
-        rows.extend(words(scene, Role::Modal, &format!("{agent} asks to {asks}"), cols));
-        let shown = |path: &Path| text::reveal_path(path, scene.look.folder);
-        rows.extend(words(scene, Role::TextStrong, &shown(asked), cols));
+        rows.extend(words(ctx, Role::Modal, &format!("{agent} asks to {requests}"), cols));
+        let shown = |path: &Path| text::reveal_path(path, ctx.look.folder);
+        rows.extend(words(ctx, Role::TextStrong, &shown(asked), cols));
         if asked != path {
             let real = format!("resolves to {}", shown(path));
-            rows.extend(words(scene, Role::Warning, &real, cols));
+            rows.extend(words(ctx, Role::Warning, &real, cols));
         }
     };
-    match &ask.access {
+    match &request_id.access {
         Access::Read { path } => file("read", path),
         Access::Write { path } => file("write", path),
         Access::Run(_) | Access::SignIn { .. } => {
-            rows.extend(words(scene, Role::Modal, &format!("{agent} asks to run this command:"), cols));
+            rows.extend(words(ctx, Role::Modal, &format!("{agent} asks to run this command:"), cols));
         }
     }
-    rows.extend(words(scene, Role::Warning, ask.why.words(), cols));
+    rows.extend(words(ctx, Role::Warning, request_id.why.words(), cols));
     rows
 }
 
 /// The contents of the confirmation of a file or command, with all details and the reason.
 fn access_frame<'s>(
-    scene: &'s FrameContext,
-    ask: &AccessRequest,
+    ctx: &'s FrameContext,
+    request_id: &AccessRequest,
     view: &mut ViewState,
-    place: Place,
+    position: DialogPosition,
 ) -> DialogFrame<'s> {
-    let cols = place.cols();
-    let title = ask.why.heading(&ask.access);
+    let cols = position.cols();
+    let title = request_id.why.heading(&request_id.access);
     let mut sheet =
-        DialogFrame { title: title.to_owned(), tag: place_in_queue(scene), ..DialogFrame::default() };
-    sheet.head = access_head(scene, ask, cols);
-    if let Some(key) = body_key(scene, None, cols) {
-        view.asked.follow(key, || ToolBody::of(&ask.call, scene.session, &scene.look, cols));
+        DialogFrame { title: title.to_owned(), tag: place_in_queue(ctx), ..DialogFrame::default() };
+    sheet.head = access_head(ctx, request_id, cols);
+    if let Some(key) = body_key(ctx, None, cols) {
+        view.asked.follow(key, || ToolBody::of(&request_id.call, ctx.session, &ctx.look, cols));
     }
-    for (index, label) in ask.labels().iter().enumerate() {
-        let is_selected = index == scene.state.ask_view.selected;
+    for (index, label) in request_id.labels().iter().enumerate() {
+        let is_selected = index == ctx.state.request_view.selected;
         let begin = sheet.foot.len();
-        sheet.foot.extend(choice(scene, index, label, is_selected, cols));
+        sheet.foot.extend(choice(ctx, index, label, is_selected, cols));
         // The answer that rejects comes last.
         sheet.pinned = begin..sheet.foot.len();
     }
     let hints = [
-        scene.hint(Context::Permission, Action::Accept, "answer"),
-        scene.hint(Context::Permission, Action::Escape, escape_means(scene)),
+        ctx.hint(Context::Permission, Action::Accept, "answer"),
+        ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
     ];
-    sheet.scroll_hint = scene.hint(Context::Permission, Action::PageDown, "scroll");
+    sheet.scroll_hint = ctx.hint(Context::Permission, Action::PageDown, "scroll");
     sheet.hints = hints.into_iter().flatten().collect();
-    note_quiet(scene, &mut sheet);
-    with_body(scene, sheet, view)
+    note_quiet(ctx, &mut sheet);
+    with_body(ctx, sheet, view)
 }
 
 /// The contents of the confirmation of a URL: the complete URL, its host first.
-fn url_frame<'s>(scene: &'s FrameContext, message: &str, url: &str, place: Place) -> DialogFrame<'s> {
-    let cols = place.cols();
+fn url_frame<'s>(
+    ctx: &'s FrameContext,
+    message: &str,
+    url: &str,
+    position: DialogPosition,
+) -> DialogFrame<'s> {
+    let cols = position.cols();
     let mut sheet =
-        DialogFrame { title: "Open link?".to_owned(), tag: place_in_queue(scene), ..DialogFrame::default() };
-    let line = format!("{} asks to open a page on ", scene.agent());
+        DialogFrame { title: "Open link?".to_owned(), tag: place_in_queue(ctx), ..DialogFrame::default() };
+    let line = format!("{} asks to open a page on ", ctx.agent());
     let facts = inspect_url(url);
-    let left = vec![scene.span(Role::Modal, line), scene.span(Role::TextStrong, text::one_line(&facts.host))];
+    let left = vec![ctx.span(Role::Modal, line), ctx.span(Role::TextStrong, text::one_line(&facts.host))];
     sheet.head.push(Row::from(spread(left, Line::default(), cols)));
-    sheet.body = words(scene, Role::Modal, message, cols);
+    sheet.body = words(ctx, Role::Modal, message, cols);
     if !sheet.body.is_empty() {
         sheet.body.push(Row::default());
     }
-    let address = Line::from(scene.span(Role::Link, text::reveal_line(url)));
+    let address = Line::from(ctx.span(Role::Link, text::reveal_line(url)));
     sheet.body.extend(text::hard_wrap(&address, cols).into_iter().map(Row::from));
     for warning in &facts.warnings {
-        sheet.body.extend(words(
-            scene,
-            Role::Warning,
-            &format!("{} {warning}", scene.look.glyphs.warn),
-            cols,
-        ));
+        sheet.body.extend(words(ctx, Role::Warning, &format!("{} {warning}", ctx.look.glyphs.warn), cols));
     }
     for (index, label) in URL_OPTIONS.iter().enumerate() {
-        let is_selected = index == scene.state.ask_view.selected;
-        sheet.foot.extend(choice(scene, index, label, is_selected, cols));
+        let is_selected = index == ctx.state.request_view.selected;
+        sheet.foot.extend(choice(ctx, index, label, is_selected, cols));
     }
     let hints = [
-        scene.hint(Context::Choice, Action::Accept, "answer"),
-        scene.hint(Context::Choice, Action::Escape, "cancel"),
+        ctx.hint(Context::Choice, Action::Accept, "answer"),
+        ctx.hint(Context::Choice, Action::Escape, "cancel"),
     ];
-    sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scroll");
+    sheet.scroll_hint = ctx.hint(Context::Choice, Action::PageDown, "scroll");
     sheet.hints = hints.into_iter().flatten().collect();
-    note_quiet(scene, &mut sheet);
+    note_quiet(ctx, &mut sheet);
     sheet
 }
 
@@ -437,10 +436,10 @@ fn short_path(path: &str) -> String {
 }
 
 /// The action that the agent requests, and its target.
-pub(super) fn requested_action(scene: &FrameContext, tool: Option<&ToolCall>) -> (&'static str, String) {
+pub(super) fn requested_action(ctx: &FrameContext, tool: Option<&ToolCall>) -> (&'static str, String) {
     let Some(tool) = tool else { return ("perform an unspecified action", String::new()) };
     let title = short(&tool.title);
-    let name = || names(tool, scene.look.folder).unwrap_or_else(|| title.clone());
+    let name = || names(tool, ctx.look.folder).unwrap_or_else(|| title.clone());
     let named =
         || named_text(tool).map_or_else(|| title.clone(), |text| short_path(&text::reveal_line(text)));
     match tool.kind {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, Size, Window, input, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, input, words};
 use crate::app::dialogs;
 use crate::app::{Picker, PickerKind, PickerRow, PickerValue, SessionPhase};
 use crate::config::keymap::Context;
@@ -20,7 +20,7 @@ use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ListShape, ViewState};
 
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     picker: &Picker,
     view: &mut ViewState,
     area: Rect,
@@ -29,29 +29,29 @@ pub(super) fn draw(
     measure(&picker.rows, &mut view.dialog.shape);
     let shape = &view.dialog.shape;
     let size = if shape.cols <= Size::Small.cols() { Size::Small } else { Size::Large };
-    let place = Place::new(area, size, false);
-    let cols = place.cols();
+    let position = DialogPosition::new(area, size, false);
+    let cols = position.cols();
     let mut sheet = DialogFrame { title: text::one_line(&picker.title), ..DialogFrame::default() };
-    let is_first = picker.kind == PickerKind::Agent && scene.session.phase == SessionPhase::NoAgent;
+    let is_first = picker.kind == PickerKind::Agent && ctx.session.phase == SessionPhase::NoAgent;
     sheet.is_alone = picker.is_by_itself || is_first;
     sheet.tag = if picker.matches.len() < picker.rows.len() {
         format!("{} of {}", picker.matches.len(), picker.rows.len())
     } else {
         picker.rows.len().to_string()
     };
-    sheet.head.push(input(scene, &picker.filter, "type to filter", false, cols));
+    sheet.head.push(input(ctx, &picker.filter, "type to filter", false, cols));
     let is_filtered = !picker.filter.text.trim().is_empty();
     let labels = shape.label_cols.min(usize::from(cols) / 2);
     // Filtered rows are sorted by rank, so that headings of groups would be misleading.
     let groups: Rc<[usize]> = if is_filtered { Rc::default() } else { shape.groups.as_slice().into() };
     if picker.matches.is_empty() {
         let why = if is_filtered { "No matches." } else { "No entries." };
-        sheet.body.extend(words(scene, Role::TextDim, why, cols));
+        sheet.body.extend(words(ctx, Role::TextDim, why, cols));
     } else {
         let rows = picker.matches.len() + group_rows(&groups);
         let marked = Some(row_of(&groups, picker.selected));
         let make = move |range: Range<usize>| {
-            range.map(|at| row(scene, picker, what_is_at(&groups, at), labels, cols)).collect()
+            range.map(|at| row(ctx, picker, what_is_at(&groups, at), labels, cols)).collect()
         };
         sheet.window = Some(Window { rows, marked, first: None, make: Box::new(make) });
     }
@@ -59,17 +59,17 @@ pub(super) fn draw(
     sheet.body_rows = (picker.rows.len() + group_rows(&shape.groups)).min(most).max(1);
     sheet.most_body = most.max(1);
     // On a low screen, the dialog covers the notice that a command was copied.
-    let notice = scene.state.flash.as_ref().filter(|_| is_install(picker));
+    let notice = ctx.state.flash.as_ref().filter(|_| is_install(picker));
     if let Some(note) = notice.or(picker.note.as_ref()) {
         let role = if notice.is_some() { Role::Text } else { Role::TextDim };
-        sheet.foot = words(scene, role, note, cols);
+        sheet.foot = words(ctx, role, note, cols);
     }
     if picker.kind == PickerKind::Setting {
         // The height for most descriptions, so that the dialog does not resize with each step.
         sheet.foot = Vec::from([Row::default(), Row::default()]);
         let row = picker.matches.get(picker.selected).and_then(|at| picker.rows.get(*at));
-        if let Some(setting) = row.and_then(|row| dialogs::settings::setting_of(scene.state, row)) {
-            let about = words(scene, Role::TextDim, &dialogs::settings::description(setting), cols);
+        if let Some(setting) = row.and_then(|row| dialogs::settings::setting_of(ctx.state, row)) {
+            let about = words(ctx, Role::TextDim, &dialogs::settings::description(setting), cols);
             sheet.foot.splice(..about.len().min(2), about);
         }
     }
@@ -84,21 +84,21 @@ pub(super) fn draw(
         _ => "select",
     };
     let hints = [
-        scene.hint(Context::List, Action::Accept, takes),
-        scene.hint(Context::List, Action::Escape, "close"),
-        Some((scene.marks.updown.to_owned(), "choose".to_owned())),
+        ctx.hint(Context::List, Action::Accept, takes),
+        ctx.hint(Context::List, Action::Escape, "close"),
+        Some((ctx.marks.updown.to_owned(), "choose".to_owned())),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
-    sheet.hints.splice(1..1, of_history(scene, picker));
-    sheet.draw(scene, place, view, buf)
+    sheet.hints.splice(1..1, of_history(ctx, picker));
+    sheet.draw(ctx, position, view, buf)
 }
 
 /// The keys of the list of earlier prompts.
-fn of_history(scene: &FrameContext, picker: &Picker) -> Vec<(String, String)> {
+fn of_history(ctx: &FrameContext, picker: &Picker) -> Vec<(String, String)> {
     let PickerKind::History { is_everywhere, .. } = picker.kind else { return Vec::new() };
     let other = if is_everywhere { "this folder" } else { "all folders" };
-    let scope = scene.hint(Context::List, Action::NextScope, other);
-    let session = scene.hint(Context::List, Action::ReadSession, "open session");
+    let scope = ctx.hint(Context::List, Action::NextScope, other);
+    let session = ctx.hint(Context::List, Action::ReadSession, "open session");
     scope.into_iter().chain(session).collect()
 }
 
@@ -155,19 +155,19 @@ fn what_is_at(groups: &[usize], at: usize) -> At {
     }
 }
 
-fn row(scene: &FrameContext, picker: &Picker, place: At, labels: usize, cols: u16) -> Row {
+fn row(ctx: &FrameContext, picker: &Picker, position: At, labels: usize, cols: u16) -> Row {
     let of = |index: usize| picker.matches.get(index).and_then(|at| picker.rows.get(*at));
-    match place {
+    match position {
         At::Blank => Row::default(),
         At::Heading(index) => {
             let group = of(index).and_then(|row| row.group.as_deref()).unwrap_or_default();
             let heading = text::truncate(&text::one_line(group), usize::from(cols));
-            Line::from(scene.span(Role::Heading, heading)).into()
+            Line::from(ctx.span(Role::Heading, heading)).into()
         }
         At::Row(index) => {
             let Some(found) = of(index) else { return Row::default() };
-            let hit = u16::try_from(index).ok().map(|place| Hit::MarkAnd(place, Action::Accept));
-            let line = line(scene, found, &picker.filter.text, labels, cols);
+            let hit = u16::try_from(index).ok().map(|position| Hit::MarkAnd(position, Action::Accept));
+            let line = line(ctx, found, &picker.filter.text, labels, cols);
             Row { line, hit, is_selected: index == picker.selected, ..Row::default() }
         }
     }
@@ -200,34 +200,34 @@ fn measure(rows: &[PickerRow], shape: &mut ListShape) {
 }
 
 /// Formats `• label   detail            right`.
-fn line(scene: &FrameContext, row: &PickerRow, filter: &str, labels: usize, cols: u16) -> Line<'static> {
+fn line(ctx: &FrameContext, row: &PickerRow, filter: &str, labels: usize, cols: u16) -> Line<'static> {
     let cols = usize::from(cols);
     let mut right = text::one_line(&row.right);
     if text::width(&right) > cols / 4 {
         right.clear();
     }
     let detail = match row.detail.as_str() {
-        "" => dialogs::used_synonyms(scene.state, row, filter),
+        "" => dialogs::used_synonyms(ctx.state, row, filter),
         detail => text::one_line(detail),
     };
-    let mark = if row.is_current { scene.marks.current } else { " " };
-    let mut line = Line::from(scene.span(Role::Accent, format!("{mark} ")));
+    let mark = if row.is_current { ctx.marks.current } else { " " };
+    let mut line = Line::from(ctx.span(Role::Accent, format!("{mark} ")));
     let right_cols = text::width(&right) + usize::from(!right.is_empty()) * 2;
     let all = cols.saturating_sub(2 + right_cols);
     let label_room = if row.detail.is_empty() { all } else { labels.min(all) };
     let label = shorten(&text::one_line(&row.label), label_room);
     let mut used = 2 + text::width(&label);
-    line.spans.extend(marked(scene, &label, filter));
+    line.spans.extend(marked(ctx, &label, filter));
     let pad = labels.saturating_sub(text::width(&label)) + 2;
     let room = cols.saturating_sub(used + pad + right_cols);
     if !detail.is_empty() && room > 4 {
         let detail = shorten(&detail, room);
         used += pad + text::width(&detail);
-        line.push_span(scene.span(Role::TextDim, format!("{}{detail}", " ".repeat(pad))));
+        line.push_span(ctx.span(Role::TextDim, format!("{}{detail}", " ".repeat(pad))));
     }
     if !right.is_empty() {
         let gap = cols.saturating_sub(used + text::width(&right));
-        line.push_span(scene.span(Role::TextDim, format!("{}{right}", " ".repeat(gap))));
+        line.push_span(ctx.span(Role::TextDim, format!("{}{right}", " ".repeat(gap))));
     }
     line
 }
@@ -244,10 +244,10 @@ fn shorten(text: &str, cols: usize) -> String {
 }
 
 /// The label with the matched letters highlighted.
-fn marked(scene: &FrameContext, label: &str, filter: &str) -> Vec<Span<'static>> {
+fn marked(ctx: &FrameContext, label: &str, filter: &str) -> Vec<Span<'static>> {
     let found = matched(label, filter);
     let mut spans: Vec<Span<'static>> = Vec::new();
-    let (plain, hit) = (scene.style(Role::Modal), scene.style(Role::Match));
+    let (plain, hit) = (ctx.style(Role::Modal), ctx.style(Role::Match));
     for (index, letter) in label.char_indices() {
         let style = if found.contains(&index) { hit } else { plain };
         match spans.last_mut() {
@@ -309,8 +309,8 @@ mod tests {
             let found: Vec<At> = (0..rows.len()).map(|at| what_is_at(groups, at)).collect();
             assert_eq!(found, rows, "{groups:?}");
             for index in 0..6 {
-                let place = rows.iter().position(|place| *place == At::Row(index));
-                assert_eq!(Some(row_of(groups, index)), place, "{groups:?}");
+                let position = rows.iter().position(|position| *position == At::Row(index));
+                assert_eq!(Some(row_of(groups, index)), position, "{groups:?}");
             }
         }
     }

@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
-use super::dialog_frame::{DialogFrame, Place, Row, Size, input, spread, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, spread, words};
 use crate::app::{Scope, SessionEntry, SessionsDialog, Sort, TextSearch};
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveHit};
@@ -36,14 +36,14 @@ const REPLY_COLS: usize = 16;
 const GROUP_ROWS: u16 = 18;
 
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     dialog: &SessionsDialog,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, Size::Large, false);
-    let cols = place.cols();
+    let position = DialogPosition::new(area, Size::Large, false);
+    let cols = position.cols();
     let mut sheet =
         DialogFrame { title: title(dialog).to_owned(), tag: tag(dialog), ..DialogFrame::default() };
     let hint = if dialog.text.is_some() {
@@ -51,9 +51,9 @@ pub(super) fn draw(
     } else {
         "type to filter"
     };
-    sheet.head.push(input(scene, &dialog.filter, hint, false, cols));
+    sheet.head.push(input(ctx, &dialog.filter, hint, false, cols));
     let preview_rows = if area.height >= PREVIEW_ROWS && dialog.text.is_none() { area.height / 4 } else { 0 };
-    sheet.foot = words(scene, Role::TextDim, &note(scene, dialog), cols);
+    sheet.foot = words(ctx, Role::TextDim, &note(ctx, dialog), cols);
     // The rest of the dialog: heading, filter, note, hints, and the blank rows between them.
     let around = if area.height < 18 { 4 } else { 12 };
     let room = usize::from(area.height.saturating_sub(around + preview_rows))
@@ -63,42 +63,42 @@ pub(super) fn draw(
         Some(text) => (text.hits.len(), text.selected),
         None => (dialog.matches.len(), dialog.selected),
     };
-    let group = |place: usize| {
+    let group = |position: usize| {
         let is_grouped = area.height >= GROUP_ROWS && dialog.is_grouped();
-        let row = dialog.matches.get(place).and_then(|row| dialog.rows.get(*row));
+        let row = dialog.matches.get(position).and_then(|row| dialog.rows.get(*row));
         row.filter(|_| is_grouped).map(|row| row.group(dialog.today_ms))
     };
     let shown = visible(&group, count, marked, room);
     let name_cols = name_cols(dialog, shown.clone(), cols);
-    for place in shown.clone() {
+    for position in shown.clone() {
         if let Some(heading) =
-            group(place).filter(|_| place == shown.start || group(place - 1) != group(place))
+            group(position).filter(|_| position == shown.start || group(position - 1) != group(position))
         {
             let heading = text::one_line(heading);
-            sheet.body.push(Row::from(Line::from(scene.span(Role::Heading, heading))));
+            sheet.body.push(Row::from(Line::from(ctx.span(Role::Heading, heading))));
         }
         let line = match &dialog.text {
-            Some(text) => text.hits.get(place).map(|hit| hit_line(scene, hit, cols)),
+            Some(text) => text.hits.get(position).map(|hit| hit_line(ctx, hit, cols)),
             None => dialog
                 .matches
-                .get(place)
+                .get(position)
                 .and_then(|row| dialog.rows.get(*row))
-                .map(|row| row_line(scene, dialog, row, name_cols, cols)),
+                .map(|row| row_line(ctx, dialog, row, name_cols, cols)),
         };
-        let hit = u16::try_from(place).ok().map(|place| Hit::MarkAnd(place, Action::Accept));
-        let is_selected = place == marked;
+        let hit = u16::try_from(position).ok().map(|position| Hit::MarkAnd(position, Action::Accept));
+        let is_selected = position == marked;
         sheet.body.push(Row { line: line.unwrap_or_default(), hit, is_selected, ..Row::default() });
     }
     if count == 0 {
-        sheet.body.extend(words(scene, Role::TextDim, &nothing(dialog), cols));
+        sheet.body.extend(words(ctx, Role::TextDim, &nothing(dialog), cols));
     }
     sheet.body_rows = if preview_rows > 0 { room } else { sheet.body.len().clamp(3, room.max(3)) };
     sheet.most_body = room;
     if preview_rows > 0 {
-        sheet.foot.extend(preview(scene, dialog, view, cols, preview_rows, area));
+        sheet.foot.extend(preview(ctx, dialog, view, cols, preview_rows, area));
     }
-    sheet.hints = hints(scene, dialog);
-    sheet.draw(scene, place, view, buf)
+    sheet.hints = hints(ctx, dialog);
+    sheet.draw(ctx, position, view, buf)
 }
 
 fn title(dialog: &SessionsDialog) -> &'static str {
@@ -115,7 +115,7 @@ fn tag(dialog: &SessionsDialog) -> String {
 }
 
 /// The scope, the sort order, and the number of hidden sessions.
-fn note(scene: &FrameContext, dialog: &SessionsDialog) -> String {
+fn note(ctx: &FrameContext, dialog: &SessionsDialog) -> String {
     if let Some(problem) = &dialog.problem {
         return problem.clone();
     }
@@ -136,7 +136,7 @@ fn note(scene: &FrameContext, dialog: &SessionsDialog) -> String {
     let mut note = format!("{scope}, {order}");
     if dialog.hidden_count > 0 {
         let _ = write!(note, ". {} hidden", dialog.hidden_count);
-        if let Some(key) = scene.key(Context::Sessions, Action::NextScope) {
+        if let Some(key) = ctx.key(Context::Sessions, Action::NextScope) {
             let _ = write!(note, " ({key})");
         }
     }
@@ -165,8 +165,8 @@ fn nothing(dialog: &SessionsDialog) -> String {
     }
 }
 
-fn hints(scene: &FrameContext, dialog: &SessionsDialog) -> Vec<(String, String)> {
-    let hint = |action, does| scene.hint(Context::Sessions, action, does);
+fn hints(ctx: &FrameContext, dialog: &SessionsDialog) -> Vec<(String, String)> {
+    let hint = |action, does| ctx.hint(Context::Sessions, action, does);
     let hints = match (&dialog.text, dialog.marked()) {
         (Some(_), _) => vec![
             hint(Action::Accept, "show"),
@@ -219,7 +219,7 @@ fn visible<'a>(
     // The first visible row has a heading too.
     let mut used = 1 + usize::from(group(selected).is_some());
     let (mut first, mut end) = (selected, selected + 1);
-    let cost = |place: usize| 1 + usize::from(group(place) != group(place + 1));
+    let cost = |position: usize| 1 + usize::from(group(position) != group(position + 1));
     while first > 0 && used + cost(first - 1) <= room / 2 + 1 {
         used += cost(first - 1);
         first -= 1;
@@ -244,14 +244,14 @@ fn name_cols(dialog: &SessionsDialog, shown: Range<usize>, cols: u16) -> usize {
 
 /// Formats `• name   agent · folder   last reply      2 h ago`; columns that are the same in each row are omitted.
 fn row_line(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     dialog: &SessionsDialog,
     row: &SessionEntry,
     name_cols: usize,
     cols: u16,
 ) -> Line<'static> {
-    let is_shown = row.open.as_ref().is_some_and(|open| open.key == scene.session.key);
-    let mark = if is_shown { scene.marks.current } else { " " };
+    let is_shown = row.open.as_ref().is_some_and(|open| open.key == ctx.session.key);
+    let mark = if is_shown { ctx.marks.current } else { " " };
     let indent = if row.open.as_ref().is_some_and(|open| open.is_child) { "  subagent " } else { "" };
     // The heading of the group has the date already.
     let is_dated = dialog.is_grouped() && row.when() == row.group(dialog.today_ms);
@@ -280,13 +280,13 @@ fn row_line(
         about.push(text::one_line(row.agent()));
     }
     if cols >= FOLDER_COLS && dialog.columns.folder {
-        about.push(scene.path(row.folder()));
+        about.push(ctx.path(row.folder()));
     }
     if cols >= FOLDER_COLS && dialog.columns.branch {
         about.push(text::one_line(row.branch()));
     }
     about.retain(|part| !part.is_empty());
-    let about = about.join(&format!(" {} ", scene.look.glyphs.dot));
+    let about = about.join(&format!(" {} ", ctx.look.glyphs.dot));
     let room = usize::from(cols).saturating_sub(text::width(&right) + 4);
     let about = text::truncate(&about, room * 2 / 5);
     let reply = text::one_line(row.last_reply());
@@ -299,41 +299,40 @@ fn row_line(
     } else {
         text::truncate(&name, room.saturating_sub(text::width(&about) + 2))
     };
-    let mut left = vec![scene.span(Role::Accent, format!("{mark} ")), scene.span(Role::Modal, name)];
+    let mut left = vec![ctx.span(Role::Accent, format!("{mark} ")), ctx.span(Role::Modal, name)];
     for part in [about, if has_reply { text::truncate(&reply, rest) } else { String::new() }] {
         if !part.is_empty() {
-            left.push(scene.span(Role::TextDim, format!("  {part}")));
+            left.push(ctx.span(Role::TextDim, format!("  {part}")));
         }
     }
-    spread(left, Line::from(scene.span(Role::TextDim, right)), cols)
+    spread(left, Line::from(ctx.span(Role::TextDim, right)), cols)
 }
 
 /// Formats `kind  the matches with their context      name`.
-fn hit_line(scene: &FrameContext, hit: &ArchiveHit, cols: u16) -> Line<'static> {
+fn hit_line(ctx: &FrameContext, hit: &ArchiveHit, cols: u16) -> Line<'static> {
     let name = text::truncate(&text::one_line(&format!("{}, {}", hit.name, hit.when)), usize::from(cols) / 3);
     let kind_role = if hit.is_error { Role::Error } else { Role::Accent };
-    let mut left =
-        vec![scene.span(kind_role, format!("{:<8}", text::truncate(&text::one_line(&hit.kind), 7)))];
+    let mut left = vec![ctx.span(kind_role, format!("{:<8}", text::truncate(&text::one_line(&hit.kind), 7)))];
     for (index, part) in hit.snippet.split(['\u{2}', '\u{3}']).enumerate() {
         let role = if index % 2 == 1 { Role::Match } else { Role::Modal };
         // Spaces next to a match are preserved; line breaks become spaces.
         let words = text::sanitize(part).replace(['\n', '\t'], " ");
-        left.push(scene.span(role, words));
+        left.push(ctx.span(role, words));
     }
-    spread(left, Line::from(scene.span(Role::TextDim, format!(" {name}"))), cols)
+    spread(left, Line::from(ctx.span(Role::TextDim, format!(" {name}"))), cols)
 }
 
 /// The preview of the selected session: the end of its transcript.
 fn preview(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     dialog: &SessionsDialog,
     view: &mut ViewState,
     cols: u16,
     rows: u16,
     area: Rect,
 ) -> Vec<Row> {
-    let rule = scene.look.glyphs.rule.repeat(usize::from(cols));
-    let mut lines = vec![Row::from(Line::from(scene.span(Role::Rule, rule)))];
+    let rule = ctx.look.glyphs.rule.repeat(usize::from(cols));
+    let mut lines = vec![Row::from(Line::from(ctx.span(Role::Rule, rule)))];
     let session = dialog.marked_preview();
     let height = rows.saturating_sub(1).min(area.height);
     let Some(session) = session else {
@@ -345,24 +344,24 @@ fn preview(
             Some(SessionEntry { kept: None, listed: Some(_), .. }) => "Stored by the agent only.",
             _ => "",
         };
-        lines.extend(words(scene, Role::TextDim, words_of, cols));
+        lines.extend(words(ctx, Role::TextDim, words_of, cols));
         lines.resize(usize::from(rows), Row::default());
         return lines;
     };
     let turns = dialog.marked().and_then(|row| row.kept.as_ref()).map_or(0, |row| row.turn_count as usize);
-    let place = Rect { x: 0, y: 0, width: cols, height };
+    let position = Rect { x: 0, y: 0, width: cols, height };
     let mut page = Canvas::new(cols, height);
-    page.set_style(place, scene.style(Role::Modal));
-    transcript::draw(session, &mut view.preview, &scene.look, place, &mut page);
+    page.set_style(position, ctx.style(Role::Modal));
+    transcript::draw(session, &mut view.preview, &ctx.look, position, &mut page);
     lines.extend((0..height).map(|y| Row::from(line_of(&page, y))));
     if let Some(first) = lines.first_mut() {
         let label = format!(" end of session, {} ", counted(turns, "turn", "turns"));
         let rest = usize::from(cols).saturating_sub(text::width(&label) + 2);
-        let rule = scene.look.glyphs.rule;
+        let rule = ctx.look.glyphs.rule;
         *first = Row::from(Line::from(vec![
-            scene.span(Role::Rule, rule.repeat(2)),
-            scene.span(Role::TextDim, label),
-            scene.span(Role::Rule, rule.repeat(rest)),
+            ctx.span(Role::Rule, rule.repeat(2)),
+            ctx.span(Role::TextDim, label),
+            ctx.span(Role::Rule, rule.repeat(rest)),
         ]));
     }
     lines

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, Place, Row, Size, choice, input, spread, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, input, spread, words};
 use crate::app::{ChoiceDialog, KeyCapture, LineDialog, dialogs};
 use crate::config::keymap::Context;
 use crate::model::Action;
@@ -15,68 +15,68 @@ use crate::ui::view_state::{Hit, ViewState};
 
 /// Draws a question.
 pub(super) fn draw_choice(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     dialog: &ChoiceDialog,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, Size::Small, false);
-    let cols = place.cols();
+    let position = DialogPosition::new(area, Size::Small, false);
+    let cols = position.cols();
     let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
     sheet.is_alone = dialog.opened_by_itself.is_some();
     for paragraph in &dialog.body {
         if paragraph.trim().is_empty() {
             sheet.body.push(Row::default());
         }
-        sheet.body.extend(words(scene, Role::Modal, paragraph, cols));
+        sheet.body.extend(words(ctx, Role::Modal, paragraph, cols));
     }
     for (index, way) in dialog.choices.iter().enumerate() {
-        sheet.foot.extend(choice(scene, index, &way.label, index == dialog.selected, cols));
+        sheet.foot.extend(choice(ctx, index, &way.label, index == dialog.selected, cols));
     }
     let hints = [
-        scene.hint(Context::Choice, Action::Accept, "select"),
-        scene.hint(Context::Choice, Action::Escape, "close"),
-        Some((scene.marks.updown.to_owned(), "choose".to_owned())),
+        ctx.hint(Context::Choice, Action::Accept, "select"),
+        ctx.hint(Context::Choice, Action::Escape, "close"),
+        Some((ctx.marks.updown.to_owned(), "choose".to_owned())),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
-    sheet.scroll_hint = scene.hint(Context::Choice, Action::PageDown, "scroll");
-    sheet.draw(scene, place, view, buf)
+    sheet.scroll_hint = ctx.hint(Context::Choice, Action::PageDown, "scroll");
+    sheet.draw(ctx, position, view, buf)
 }
 
 /// Draws the dialog that waits for a key to bind.
 pub(super) fn draw_capture(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     capture: &KeyCapture,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, Size::Small, false);
-    let cols = place.cols();
+    let position = DialogPosition::new(area, Size::Small, false);
+    let cols = position.cols();
     let mut sheet = DialogFrame { title: "Press a key".to_owned(), ..DialogFrame::default() };
     let binding = &capture.binding;
-    sheet.body = words(scene, Role::Modal, &format!("{}: {}", binding.title, binding.text), cols);
+    sheet.body = words(ctx, Role::Modal, &format!("{}: {}", binding.title, binding.text), cols);
     if !binding.labels.is_empty() {
         let keys = binding.labels.join(", ");
         let fate = if capture.keeps.is_empty() { "Replaces" } else { "In addition to" };
-        sheet.body.extend(words(scene, Role::TextDim, &format!("{fate}: {keys}"), cols));
+        sheet.body.extend(words(ctx, Role::TextDim, &format!("{fate}: {keys}"), cols));
     }
-    sheet.hints = scene.hint(Context::Choice, Action::Escape, "cancel").into_iter().collect();
-    sheet.draw(scene, place, view, buf)
+    sheet.hints = ctx.hint(Context::Choice, Action::Escape, "cancel").into_iter().collect();
+    sheet.draw(ctx, position, view, buf)
 }
 
 /// Draws the queued prompts.
 pub(super) fn draw_queue(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     selected: usize,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, Size::Small, false);
-    let cols = place.cols();
-    let queue = &scene.session.queue;
+    let position = DialogPosition::new(area, Size::Small, false);
+    let cols = position.cols();
+    let queue = &ctx.session.queue;
     let mut sheet = DialogFrame {
         title: "Queued prompts".to_owned(),
         tag: queue.len().to_string(),
@@ -89,49 +89,47 @@ pub(super) fn draw_queue(
             0 => String::new(),
             rest => format!(" {}", counted(rest, "more line", "more lines")),
         };
-        let number = scene.span(Role::Accent, format!("{:<3}", index + 1));
-        let left = vec![number, scene.span(Role::Modal, first)];
-        let line = spread(left, Line::from(scene.span(Role::TextDim, more)), cols);
+        let number = ctx.span(Role::Accent, format!("{:<3}", index + 1));
+        let left = vec![number, ctx.span(Role::Modal, first)];
+        let line = spread(left, Line::from(ctx.span(Role::TextDim, more)), cols);
         let hit = u16::try_from(index).ok().map(Action::Mark).map(Hit::Act);
         sheet.body.push(Row { line, hit, is_selected: index == selected, ..Row::default() });
     }
     if queue.is_empty() {
         let why = "No queued prompts. Prompts sent during a turn are queued here.";
-        sheet.body = words(scene, Role::TextDim, why, cols);
+        sheet.body = words(ctx, Role::TextDim, why, cols);
     }
-    let can_steer = dialogs::obstacle(scene.state, Action::Steer).is_none();
+    let can_steer = dialogs::obstacle(ctx.state, Action::Steer).is_none();
     let hints = [
-        scene.hint(Context::Queue, Action::Edit, "edit"),
-        scene.hint(Context::Queue, Action::SendNow, "send now"),
-        scene.hint(Context::Queue, Action::Steer, "send into the turn").filter(|_| can_steer),
-        scene.hint(Context::Queue, Action::Remove, "remove"),
-        scene.hint(Context::Queue, Action::Escape, "close"),
-        scene.hint(Context::Queue, Action::MoveUp, "move up").filter(|_| queue.len() > 1),
+        ctx.hint(Context::Queue, Action::Edit, "edit"),
+        ctx.hint(Context::Queue, Action::SendNow, "send now"),
+        ctx.hint(Context::Queue, Action::Steer, "send into the turn").filter(|_| can_steer),
+        ctx.hint(Context::Queue, Action::Remove, "remove"),
+        ctx.hint(Context::Queue, Action::Escape, "close"),
+        ctx.hint(Context::Queue, Action::MoveUp, "move up").filter(|_| queue.len() > 1),
     ];
     sheet.hints = hints.into_iter().flatten().collect();
-    sheet.draw(scene, place, view, buf)
+    sheet.draw(ctx, position, view, buf)
 }
 
 /// Draws a text input; a secret shows only its length.
 pub(super) fn draw_line(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     dialog: &LineDialog,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let place = Place::new(area, Size::Small, false);
-    let cols = place.cols();
+    let position = DialogPosition::new(area, Size::Small, false);
+    let cols = position.cols();
     let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
-    sheet.head = words(scene, Role::Modal, &dialog.help, cols);
-    sheet.foot.push(input(scene, &dialog.input, "", dialog.is_secret, cols));
+    sheet.head = words(ctx, Role::Modal, &dialog.help, cols);
+    sheet.foot.push(input(ctx, &dialog.input, "", dialog.is_secret, cols));
     if let Some(problem) = &dialog.problem {
-        sheet.foot.extend(words(scene, Role::Error, problem, cols));
+        sheet.foot.extend(words(ctx, Role::Error, problem, cols));
     }
-    let hints = [
-        scene.hint(Context::Line, Action::Accept, "select"),
-        scene.hint(Context::Line, Action::Escape, "close"),
-    ];
+    let hints =
+        [ctx.hint(Context::Line, Action::Accept, "select"), ctx.hint(Context::Line, Action::Escape, "close")];
     sheet.hints = hints.into_iter().flatten().collect();
-    sheet.draw(scene, place, view, buf)
+    sheet.draw(ctx, position, view, buf)
 }

@@ -8,7 +8,7 @@ use ratatui::layout::{Position, Rect};
 use super::picker;
 use crate::app::{ItemBody, Message, MessagePart, Picker, Session, ToolCall};
 use crate::model::{
-    DiffChange, FileDiff, Role as Speaker, SessionKey, SessionPlace, ToolContent, ToolKind, ToolStatus,
+    DiffChange, FileDiff, Role as Speaker, SessionKey, SessionWorkspace, ToolContent, ToolKind, ToolStatus,
 };
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
@@ -44,7 +44,7 @@ const OLD: &str = "pub struct Item {\n    pub name: String,\n    pub price: f64,
 const NEW: &str = "pub struct Item {\n    pub name: String,\n    pub price_cents: u64,\n}\n";
 
 pub(super) fn draw(
-    scene: &FrameContext,
+    ctx: &FrameContext,
     themes: &Picker,
     view: &mut ViewState,
     area: Rect,
@@ -57,24 +57,24 @@ pub(super) fn draw(
         let list = Rect { height: LIST_ROWS.min(area.height), ..area };
         (list, Rect { y: list.bottom(), height: area.height - list.height, ..area })
     };
-    let cursor = picker::draw(scene, themes, view, list, buf);
+    let cursor = picker::draw(ctx, themes, view, list, buf);
     view.hits.add(sample, Hit::Nothing);
-    buf.blank(sample, scene.style(Role::Text));
+    buf.blank(sample, ctx.style(Role::Text));
     if sample.x > area.x {
         for y in sample.y..sample.bottom() {
-            buf.set_string(sample.x, y, scene.look.glyphs.pipe, scene.style(Role::Rule));
+            buf.set_string(sample.x, y, ctx.look.glyphs.pipe, ctx.style(Role::Rule));
         }
     }
     let inner = Rect { x: sample.x + 1, width: sample.width.saturating_sub(1), ..sample };
-    let look = RenderContext { folder: Path::new(FOLDER), ..scene.look };
-    let session = view.dialog.sample.get_or_insert_with(|| Box::new(session(scene.look.now)));
+    let look = RenderContext { folder: Path::new(FOLDER), ..ctx.look };
+    let session = view.dialog.sample.get_or_insert_with(|| Box::new(session(ctx.look.now)));
     transcript::draw(session, &mut view.preview, &look, inner, buf);
     cursor
 }
 
 /// A session with a prompt, prose, code and a diff.
 fn session(now: std::time::Instant) -> Session {
-    let mut session = Session::new(SessionKey(u64::MAX), SessionPlace::default());
+    let mut session = Session::new(SessionKey(u64::MAX), SessionWorkspace::default());
     let message = |role, text: &str| {
         ItemBody::Message(Message {
             role,

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use super::ask::{Reply, reply};
+use super::question::{Reply, reply};
 use super::*;
 use crate::app::{Decision, Event, ToolCall};
 use crate::model::{
-    Action, ContentBlock, DiffChange, DiffPlace, FileDiff, ItemId, LineEdit, LocatedDiff, ToolContent,
+    Action, ContentBlock, DiffChange, DiffPosition, FileDiff, ItemId, LineEdit, LocatedDiff, ToolContent,
     ToolKind, ToolStatus,
 };
 use crate::ui::tests::fixture::{self, Stage};
@@ -178,7 +178,7 @@ fn questions_are_not_repeated_when_line_numbers_become_known() {
         session.transcript.edit(last, |item| {
             let ItemBody::Tool(tool) = &mut item.body else { panic!("no call") };
             let diff = tool.diffs().next().cloned().unwrap();
-            tool.places.push(LocatedDiff { diff, place: DiffPlace::Whole, is_done: false });
+            tool.positions.push(LocatedDiff { diff, position: DiffPosition::Whole, is_done: false });
         });
     });
     let numbered = output(&stage);
@@ -187,7 +187,7 @@ fn questions_are_not_repeated_when_line_numbers_become_known() {
     assert_eq!(plain.advance(&stage.state, stage.now), "");
     // The next request has the same text but is a new question.
     stage.session(|session| {
-        session.asks.pop_front();
+        session.requests.pop_front();
     });
     let second = plain.advance(&stage.state, stage.now);
     assert!(second.contains("asks: Allow this edit?"), "{second}");

@@ -27,9 +27,9 @@ fn all_states() -> Stage {
     let mut stage = streaming();
     let now = stage.now;
     let state = permission().state;
-    let asks = state.active_session().unwrap().asks.clone();
+    let requests = state.active_session().unwrap().requests.clone();
     stage.session(|session| session.title = Some("Clock skew".into()));
-    add(&mut stage, "asks", |session| session.asks = asks);
+    add(&mut stage, "asks", |session| session.requests = requests);
     add(&mut stage, "works", |session| session.turn = Turn::Running { since: now, last_news: now });
     add(&mut stage, "done", |session| {
         session.unseen = Some(Unseen { what: UnseenKind::Finished, since: now });

@@ -64,7 +64,7 @@ fn content_behind_a_dialog_keeps_its_hues() {
     let mut stage = streaming();
     let before = stage.draw(&mut stage.view(), &theme("dark"), (120, 40));
     let ansi = stage.draw(&mut stage.view(), &theme("ansi"), (120, 40));
-    let bar = before.area.positions().find(|place| before[*place].symbol() == "▌").unwrap();
+    let bar = before.area.positions().find(|position| before[*position].symbol() == "▌").unwrap();
     stage.state.modals = choice().state.modals;
     let after = stage.draw(&mut stage.view(), &theme("dark"), (120, 40));
     let ground = theme("dark").screen_bg();

@@ -161,16 +161,21 @@ pub fn permission() -> Stage {
             option("c", "No", PermissionKind::RejectOnce),
         ],
     };
-    let mut asks = Vec::new();
+    let mut requests = Vec::new();
     stage.session(|session| {
         let item = session.transcript.push(1, ItemBody::Tool(Box::new(tool)));
-        for ask in 1..=2 {
+        for request_id in 1..=2 {
             let kind = OpenRequestKind::Permission { request: request.clone(), tool: item };
-            asks.push(OpenRequest { conn: ConnId(1), ask: AskId(ask), kind, since: now });
+            requests.push(OpenRequest {
+                conn: ConnId(1),
+                request_id: RequestId(request_id),
+                kind,
+                since: now,
+            });
         }
-        session.asks.extend(asks);
+        session.requests.extend(requests);
     });
-    stage.state.ask_view.shown_at = Some(ago(now, 5));
+    stage.state.request_view.shown_at = Some(ago(now, 5));
     stage
 }
 
@@ -223,21 +228,21 @@ pub fn form() -> Stage {
     ];
     let form = FormState::new(&fields);
     stage.session(|session| {
-        let ask = ElicitationRequest {
+        let request_id = ElicitationRequest {
             session: None,
             tool: None,
             message: "I need a few facts before I can order the parts.".into(),
             mode: ElicitationMode::Form { title: Some("Order".into()), description: None, fields },
         };
-        session.asks.push_back(OpenRequest {
+        session.requests.push_back(OpenRequest {
             conn: ConnId(1),
-            ask: AskId(7),
-            kind: OpenRequestKind::Elicitation(ask),
+            request_id: RequestId(7),
+            kind: OpenRequestKind::Elicitation(request_id),
             since: now,
         });
     });
-    stage.state.ask_view.form = Some(form);
-    stage.state.ask_view.shown_at = Some(ago(now, 5));
+    stage.state.request_view.form = Some(form);
+    stage.state.request_view.shown_at = Some(ago(now, 5));
     stage
 }
 

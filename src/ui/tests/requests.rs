@@ -55,9 +55,10 @@ fn requests_with_long_changes_appear_immediately_and_completely() {
     let lines = |word: &str| (0..10_000).map(|at| format!("{word} {at}\n")).collect::<Vec<_>>().concat();
     let change = DiffChange::Texts { old: Some(lines("old").into()), new: lines("new").into() };
     stage.session(|session| {
-        let Some(OpenRequestKind::Permission { tool, .. }) = session.asks.front().map(|ask| ask.kind.clone())
+        let Some(OpenRequestKind::Permission { tool, .. }) =
+            session.requests.front().map(|request_id| request_id.kind.clone())
         else {
-            panic!("{:?}", session.asks)
+            panic!("{:?}", session.requests)
         };
         session.transcript.edit(tool, |item| {
             if let ItemBody::Tool(call) = &mut item.body {
@@ -108,8 +109,8 @@ fn long_targets_of_requests_are_not_truncated() {
 /// A session with this request of its agent.
 fn stage_with(request: crate::model::AgentRequest) -> Stage {
     let mut stage = streaming();
-    let ask = crate::model::AgentEvent::Request(crate::model::AskId(7), Box::new(request));
-    let event = crate::app::Event::Agent(crate::model::ConnId(1), ask);
+    let request_id = crate::model::AgentEvent::Request(crate::model::RequestId(7), Box::new(request));
+    let event = crate::app::Event::Agent(crate::model::ConnId(1), request_id);
     crate::app::update(&mut stage.state, event, stage.now);
     stage
 }
@@ -172,7 +173,7 @@ fn always_is_offered_however_long_the_path_of_a_file_is() {
     });
     let job = crate::model::FileJob {
         conn: crate::model::ConnId(1),
-        ask: crate::model::AskId(7),
+        request_id: crate::model::RequestId(7),
         path: path.clone(),
         roots: Vec::new(),
         policy: std::sync::Arc::default(),
@@ -206,7 +207,7 @@ fn write_confirmation_shows_the_change_and_the_resolved_path() {
     let policy = std::sync::Arc::default();
     let job = crate::model::FileJob {
         conn: crate::model::ConnId(1),
-        ask: crate::model::AskId(7),
+        request_id: crate::model::RequestId(7),
         path: "/home/ada/code/shop/notes.txt".into(),
         roots: Vec::new(),
         policy,

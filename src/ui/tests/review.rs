@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::acp::codec::Codec;
 use crate::app::{Event, ViewCommand, update};
-use crate::model::{Action, AgentEvent, AgentSpec, AskId, ConnId};
+use crate::model::{Action, AgentEvent, AgentSpec, ConnId, RequestId};
 use crate::ui::text::{Shown, reveal_line, reveal_lines};
 
 /// A request from the protocol, after its grace period.
@@ -14,10 +14,10 @@ fn stage_with(params: &Value) -> Stage {
     let mut stage = ready();
     let mut codec = Codec::new(&AgentSpec { command: "agent".into(), ..AgentSpec::default() });
     let mut events = Vec::new();
-    let (ask, _) =
+    let (request_id, _) =
         codec.request("session/request_permission", Some(&params.to_string()), &mut events).unwrap();
     let now = ago(stage.now, 5);
-    for event in events.into_iter().chain([AgentEvent::Request(AskId(1), Box::new(ask))]) {
+    for event in events.into_iter().chain([AgentEvent::Request(RequestId(1), Box::new(request_id))]) {
         update(&mut stage.state, Event::Agent(ConnId(1), event), now);
     }
     stage

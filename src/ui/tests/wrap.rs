@@ -12,7 +12,7 @@ fn long_lines() -> Stage {
     let now = stage.now;
     let long = format!("start {} END", "word ".repeat(40));
     stage.session(|session| {
-        let edited = session.asks.front().and_then(|ask| match &ask.kind {
+        let edited = session.requests.front().and_then(|request_id| match &request_id.kind {
             OpenRequestKind::Permission { tool, .. } => Some(*tool),
             _ => None,
         });
@@ -43,7 +43,7 @@ fn long_lines() -> Stage {
 #[test]
 fn the_wrap_toggle_cuts_long_lines_of_diffs_and_code_at_any_width() {
     let mut stage = long_lines();
-    stage.session(|session| session.asks.clear());
+    stage.session(|session| session.requests.clear());
     let mut view = stage.view();
     let shown = |view: &mut _, size| text(&stage.draw(view, &theme("dark"), size));
     let wrapped = shown(&mut view, (80, 40));

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-use crate::app::state::places;
+use crate::app::state::locations;
 use crate::model::{Location, Target};
 use crate::ui::text::Span;
 
@@ -92,14 +92,14 @@ fn has_version(version: &str, least: (u32, u32)) -> bool {
 /// The number of the link to a target. A relative path is resolved in `folder`.
 pub fn number_of(target: &Target, folder: &Path) -> u32 {
     let target = match target {
-        Target::File(place) => {
-            let path = folder.join(&place.path).components().collect();
-            Target::File(Location { path, line: place.line })
+        Target::File(location) => {
+            let path = folder.join(&location.path).components().collect();
+            Target::File(Location { path, line: location.line })
         }
         Target::Url(url) => Target::Url(url.clone()),
     };
     let key = match &target {
-        Target::File(place) => format!("{}:{}", place.path.display(), place.line.unwrap_or(0)),
+        Target::File(location) => format!("{}:{}", location.path.display(), location.line.unwrap_or(0)),
         Target::Url(url) => url.clone(),
     };
     TABLE.with_borrow_mut(|table| {
@@ -109,13 +109,13 @@ pub fn number_of(target: &Target, folder: &Path) -> u32 {
         // The painter has 24 bits for it; 0 is reserved for no link.
         table.last = table.last % 0x00ff_ffff + 1;
         let number = table.last;
-        let place = (number % MOST_LINKS) as usize;
-        if place < table.targets.len() {
+        let location = (number % MOST_LINKS) as usize;
+        if location < table.targets.len() {
             table.numbers.retain(|_, known| *known % MOST_LINKS != number % MOST_LINKS);
         } else {
-            table.targets.resize(place + 1, (0, Target::Url(String::new())));
+            table.targets.resize(location + 1, (0, Target::Url(String::new())));
         }
-        if let Some(slot) = table.targets.get_mut(place) {
+        if let Some(slot) = table.targets.get_mut(location) {
             *slot = (number, target);
         }
         table.numbers.insert(key, number);
@@ -140,18 +140,18 @@ pub fn address(number: u32) -> Option<String> {
 /// Links the URLs and paths in a line, except in existing links.
 pub fn linkify(spans: Vec<Span<'static>>, folder: &Path) -> Vec<Span<'static>> {
     let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
-    let places = places::find(&text);
-    if places.is_empty() {
+    let locations = locations::find(&text);
+    if locations.is_empty() {
         return spans;
     }
-    let mut out = Vec::with_capacity(spans.len() + 2 * places.len());
+    let mut out = Vec::with_capacity(spans.len() + 2 * locations.len());
     let mut start = 0;
     for span in spans {
         let end = start + span.content.len();
         let mut at = start;
         let is_free = span.tag.link == 0;
         for (range, target) in
-            places.iter().filter(|(range, _)| is_free && range.start < end && range.end > start)
+            locations.iter().filter(|(range, _)| is_free && range.start < end && range.end > start)
         {
             let (from, to) = (range.start.max(start), range.end.min(end));
             push(&mut out, &text, at..from, &span, 0);

@@ -202,13 +202,17 @@ pub fn wrap_whole(line: &Line<'_>, cols: u16) -> Vec<Line<'static>> {
     cut_whole(line, cols, |clusters, index| {
         let last_third = clusters.len() - clusters.len() / 3;
         let blank = clusters.iter().skip(last_third).rposition(|cluster| cluster.is_space);
-        index - blank.map_or(0, |place| clusters.len() - last_third - place - 1)
+        index - blank.map_or(0, |position| clusters.len() - last_third - position - 1)
     })
 }
 
 /// Splits a line into full or shorter rows: `place` returns the end of a row from its graphemes and the
 /// maximum end.
-fn cut_whole(line: &Line<'_>, cols: u16, place: impl Fn(&[Cluster], usize) -> usize) -> Vec<Line<'static>> {
+fn cut_whole(
+    line: &Line<'_>,
+    cols: u16,
+    position: impl Fn(&[Cluster], usize) -> usize,
+) -> Vec<Line<'static>> {
     let graphemes = Graphemes::new(line);
     let room = usize::from(cols.max(2));
     let mut out = Vec::new();
@@ -216,7 +220,7 @@ fn cut_whole(line: &Line<'_>, cols: u16, place: impl Fn(&[Cluster], usize) -> us
     for (index, cluster) in graphemes.clusters.iter().enumerate() {
         let w = usize::from(cluster.cols);
         if used + w > room {
-            let end = place(graphemes.clusters.get(from..index).unwrap_or_default(), index);
+            let end = position(graphemes.clusters.get(from..index).unwrap_or_default(), index);
             let mut spans = Vec::new();
             graphemes.spans(from..end, &mut spans);
             out.push(goes_on(from, styled(line, spans)));

@@ -149,8 +149,8 @@ fn palette_rgb(index: u8) -> [u8; 3] {
         let grey = 8 + (index - 232) * 10;
         return [grey, grey, grey];
     }
-    let place = index.saturating_sub(16);
-    [place / 36, place / 6 % 6, place % 6].map(|level| if level == 0 { 0 } else { 55 + level * 40 })
+    let position = index.saturating_sub(16);
+    [position / 36, position / 6 % 6, position % 6].map(|level| if level == 0 { 0 } else { 55 + level * 40 })
 }
 
 fn to_256(color: Color) -> Color {

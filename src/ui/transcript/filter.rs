@@ -51,8 +51,8 @@ impl Filter {
     fn look_at(&mut self, index: usize, items: &[Item]) {
         let is_shown = items.get(index).is_some_and(|item| self.only.shows(item));
         match (self.shown.binary_search(&index), is_shown && index < self.seen) {
-            (Err(place), true) => self.shown.insert(place, index),
-            (Ok(place), false) => drop(self.shown.remove(place)),
+            (Err(position), true) => self.shown.insert(position, index),
+            (Ok(position), false) => drop(self.shown.remove(position)),
             _ => {}
         }
     }
@@ -76,8 +76,8 @@ impl Filter {
 
     /// The previous matching item.
     pub fn before(&self, item: usize) -> Option<usize> {
-        let place = self.shown.partition_point(|shown| *shown < item);
-        self.shown.get(place.checked_sub(1)?).copied()
+        let position = self.shown.partition_point(|shown| *shown < item);
+        self.shown.get(position.checked_sub(1)?).copied()
     }
 }
 

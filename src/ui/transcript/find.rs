@@ -23,7 +23,7 @@ use crate::ui::text::copy_hint::{self, Join};
 use crate::ui::theme::Role;
 
 use super::list::List;
-use super::{Place, group};
+use super::{RowPosition, group};
 
 /// Rows above and below the screen that may contain a part of a match.
 const AROUND_ROWS: usize = 6;
@@ -37,7 +37,7 @@ const CALL_HEAD_COLS: usize = 10;
 pub(super) struct Spot {
     hit: Hit,
     look_rev: u64,
-    place: Place,
+    position: RowPosition,
     /// Row and column in the piece.
     row: usize,
     col: usize,
@@ -47,7 +47,7 @@ pub(super) struct Spot {
 impl Spot {
     /// A sort key from top to bottom.
     pub fn order(&self) -> (usize, usize, usize, usize) {
-        (self.place.item, self.place.piece, self.row, self.col)
+        (self.position.item, self.position.piece, self.row, self.col)
     }
 }
 
@@ -82,7 +82,8 @@ pub(super) fn mark(list: &List<'_>, frame: &Frame, buf: &mut Canvas) {
     let from = frame.first.saturating_sub(AROUND_ROWS);
     let window = lines.get(from..(end + AROUND_ROWS).min(lines.len())).unwrap_or_default();
     let spot = list.view.spot.filter(|spot| {
-        search.current() == Some(spot.hit) && (spot.place.item, spot.place.piece) == (frame.item, frame.piece)
+        search.current() == Some(spot.hit)
+            && (spot.position.item, spot.position.piece) == (frame.item, frame.piece)
     });
     for found in matches(window, pattern, None) {
         let Some((row, cols)) = found.runs.first() else { continue };
@@ -126,7 +127,7 @@ fn style(look: &RenderContext<'_>, is_current: bool) -> Style {
 }
 
 /// The row of the current match; draws pieces as needed to find it. `None` if there is no match.
-pub(super) fn locate(list: &mut List<'_>) -> Option<Place> {
+pub(super) fn locate(list: &mut List<'_>) -> Option<RowPosition> {
     let session = list.session;
     let search = session.search.as_deref()?;
     let hit = search.current()?;
@@ -135,15 +136,15 @@ pub(super) fn locate(list: &mut List<'_>) -> Option<Place> {
         && (spot.hit, spot.look_rev) == (hit, look_rev)
         && !list.view.wants_hit
     {
-        return Some(spot.place);
+        return Some(spot.position);
     }
     let index = session.transcript.index_of(hit.item)?;
     let item = group::leader(list.session, list.items, index);
-    let (place, row, col) = find(list, search, hit, index, item).unwrap_or((0, 0, 0));
-    let gap = list.lines_before(item, place);
-    let place = Place { item, piece: place, row: gap + row };
-    list.view.spot = Some(Spot { hit, look_rev, place, row, col });
-    Some(place)
+    let (position, row, col) = find(list, search, hit, index, item).unwrap_or((0, 0, 0));
+    let gap = list.lines_before(item, position);
+    let position = RowPosition { item, piece: position, row: gap + row };
+    list.view.spot = Some(Spot { hit, look_rev, position, row, col });
+    Some(position)
 }
 
 /// Piece, row and column of a match.
@@ -161,7 +162,7 @@ fn find(
     let texts = texts(item, session);
     let text = texts.get(part)?;
     let count = list.pieces(leader);
-    let block = block_of(list, leader, text.place, wanted.start);
+    let block = block_of(list, leader, text.position, wanted.start);
     let context = (text.text.as_ref(), wanted.clone());
     // The index among matches with the same context.
     let whole = agreement(&context, &context);
@@ -197,13 +198,13 @@ fn find(
 }
 
 /// The piece of a Markdown text with a byte offset, and the start offset of the piece.
-fn block_of(list: &List<'_>, item: usize, place: Option<usize>, byte: usize) -> Option<(usize, usize)> {
+fn block_of(list: &List<'_>, item: usize, position: Option<usize>, byte: usize) -> Option<(usize, usize)> {
     let layout = &list.view.cells.get(&item)?.layout;
-    let place = place?;
+    let position = position?;
     let mut best = None;
     for (index, piece) in layout.pieces.iter().enumerate() {
         if let Source::Markdown { text, block } = piece.source
-            && let Some(part) = layout.text(text).filter(|part| part.place == place)
+            && let Some(part) = layout.text(text).filter(|part| part.position == position)
             && let Some(block) = part.markdown.blocks().get(block)
             && block.start <= byte
         {

@@ -216,7 +216,11 @@ fn guess_call(call: &ToolCall, fold: Fold) -> (usize, usize) {
 
 /// Rows of an item before a position, and in total, as far as known without drawing; `None` if it has too
 /// many pieces to count.
-pub(super) fn counted(layout: &Layout, place: (usize, usize), gap: usize) -> Option<(usize, Option<usize>)> {
+pub(super) fn counted(
+    layout: &Layout,
+    position: (usize, usize),
+    gap: usize,
+) -> Option<(usize, Option<usize>)> {
     if layout.pieces.len() > COUNTED_PIECES {
         return None;
     }
@@ -225,14 +229,14 @@ pub(super) fn counted(layout: &Layout, place: (usize, usize), gap: usize) -> Opt
         Some(piece.height? + usize::from(piece.has_gap) + if index == 0 { gap } else { 0 })
     };
     let mut before = 0;
-    for index in 0..place.0 {
+    for index in 0..position.0 {
         before += rows(index)?;
     }
     let mut all = Some(before);
-    for index in place.0..layout.pieces.len() {
+    for index in position.0..layout.pieces.len() {
         all = all.zip(rows(index)).map(|(all, rows)| all + rows);
     }
-    Some((before + place.1, all))
+    Some((before + position.1, all))
 }
 
 /// The position of a row in its item as a fraction, by the source offset of its piece.

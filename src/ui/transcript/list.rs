@@ -7,7 +7,7 @@ use crate::ui::cells::layout::{Context, Layout};
 use crate::ui::picture;
 use crate::ui::render_context::RenderContext;
 
-use super::{Anchor, Cell, Place, ScrollRequest, TranscriptView, find, group, heights};
+use super::{Anchor, Cell, RowPosition, ScrollRequest, TranscriptView, find, group, heights};
 
 /// The items as the view shows them.
 pub(super) struct List<'a> {
@@ -30,15 +30,15 @@ impl<'a> List<'a> {
     }
 
     /// Applies the scroll requests and returns the first row of the screen.
-    pub fn place_top(&mut self) -> Place {
+    pub fn place_top(&mut self) -> RowPosition {
         let height = self.view.height;
         let mut top = match self.view.anchor {
             Anchor::Follow => None,
-            Anchor::At(place) => Some(self.clamp(place)),
+            Anchor::At(position) => Some(self.clamp(position)),
         };
         for wish in std::mem::take(&mut self.view.wishes) {
             let from = match top {
-                Some(place) => place,
+                Some(position) => position,
                 None => self.up(self.end(), height),
             };
             let page = i32::try_from(height.saturating_sub(2).max(1)).unwrap_or(i32::MAX);
@@ -46,7 +46,7 @@ impl<'a> List<'a> {
                 ScrollRequest::Lines(lines) => self.moved(from, lines),
                 ScrollRequest::Pages(pages) => self.moved(from, pages.saturating_mul(page)),
                 ScrollRequest::Sideways(_) => top,
-                ScrollRequest::Top => Some(Place::default()),
+                ScrollRequest::Top => Some(RowPosition::default()),
                 ScrollRequest::Show(id) => self.shown(from, self.index_of(id)).or(top),
                 ScrollRequest::ShowAtTop(id) => self.head_of(self.index_of(id)).or(top),
             };
@@ -55,7 +55,7 @@ impl<'a> List<'a> {
             && std::mem::take(&mut self.view.wants_hit)
         {
             let from = match top {
-                Some(place) => place,
+                Some(position) => position,
                 None => self.up(self.end(), height),
             };
             if !self.is_on_screen(from, hit) {
@@ -63,11 +63,11 @@ impl<'a> List<'a> {
             }
         }
         // If the rest does not fill the screen, the position is the end.
-        if let Some(place) = top
-            && self.rows_from(place, height + 1) > height
+        if let Some(position) = top
+            && self.rows_from(position, height + 1) > height
         {
-            self.view.anchor = Anchor::At(place);
-            return place;
+            self.view.anchor = Anchor::At(position);
+            return position;
         }
         self.view.anchor = Anchor::Follow;
         let end = self.end();
@@ -79,7 +79,7 @@ impl<'a> List<'a> {
     }
 
     /// The position this number of lines away; `None` below the end.
-    fn moved(&mut self, from: Place, lines: i32) -> Option<Place> {
+    fn moved(&mut self, from: RowPosition, lines: i32) -> Option<RowPosition> {
         let count = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
         if lines < 0 {
             return Some(self.up(from, count));
@@ -89,7 +89,7 @@ impl<'a> List<'a> {
     }
 
     /// The first row that shows an item; `None` if it is visible.
-    fn shown(&mut self, top: Place, item: usize) -> Option<Place> {
+    fn shown(&mut self, top: RowPosition, item: usize) -> Option<RowPosition> {
         let head = self.head_of(item)?;
         if self.is_on_screen(top, head) {
             return None;
@@ -98,22 +98,22 @@ impl<'a> List<'a> {
     }
 
     /// The row of an item's header.
-    fn head_of(&self, item: usize) -> Option<Place> {
+    fn head_of(&self, item: usize) -> Option<RowPosition> {
         if item >= self.items.len() {
             return None;
         }
         let item = group::leader(self.session, self.items, item);
-        Some(Place { item, piece: 0, row: self.gap_before(item) })
+        Some(RowPosition { item, piece: 0, row: self.gap_before(item) })
     }
 
     /// Whether a position is visible with this first row.
-    fn is_on_screen(&mut self, top: Place, place: Place) -> bool {
-        let key = |place: Place| (place.item, place.piece, place.row);
-        if key(place) < key(top) {
+    fn is_on_screen(&mut self, top: RowPosition, position: RowPosition) -> bool {
+        let key = |position: RowPosition| (position.item, position.piece, position.row);
+        if key(position) < key(top) {
             return false;
         }
         let bottom = self.down(top, self.view.height.saturating_sub(1));
-        key(place) <= key(bottom)
+        key(position) <= key(bottom)
     }
 
     /// Number of blank rows before the first line of a piece.
@@ -126,46 +126,46 @@ impl<'a> List<'a> {
     }
 
     /// The position after the last row.
-    fn end(&self) -> Place {
-        Place { item: self.items.len(), piece: 0, row: 0 }
+    fn end(&self) -> RowPosition {
+        RowPosition { item: self.items.len(), piece: 0, row: 0 }
     }
 
     /// The position, or the closest one that exists.
-    fn clamp(&mut self, place: Place) -> Place {
-        if place.item >= self.items.len() {
+    fn clamp(&mut self, position: RowPosition) -> RowPosition {
+        if position.item >= self.items.len() {
             return self.end();
         }
-        let pieces = self.pieces(place.item);
-        if place.piece >= pieces {
+        let pieces = self.pieces(position.item);
+        if position.piece >= pieces {
             let last = pieces.saturating_sub(1);
-            return Place { item: place.item, piece: last, row: 0 };
+            return RowPosition { item: position.item, piece: last, row: 0 };
         }
-        let rows = self.rows(place.item, place.piece);
-        Place { row: place.row.min(rows.saturating_sub(1)), ..place }
+        let rows = self.rows(position.item, position.piece);
+        RowPosition { row: position.row.min(rows.saturating_sub(1)), ..position }
     }
 
     /// Number of rows from a position on, counted up to `most`.
-    fn rows_from(&mut self, from: Place, most: usize) -> usize {
+    fn rows_from(&mut self, from: RowPosition, most: usize) -> usize {
         let mut at = from;
         let mut rows = 0;
         while rows < most && at.item < self.items.len() {
             if at.piece < self.pieces(at.item) {
                 rows += self.rows(at.item, at.piece).saturating_sub(at.row);
-                at = Place { piece: at.piece + 1, row: 0, ..at };
+                at = RowPosition { piece: at.piece + 1, row: 0, ..at };
             } else {
-                at = Place { item: self.after(at.item), piece: 0, row: 0 };
+                at = RowPosition { item: self.after(at.item), piece: 0, row: 0 };
             }
         }
         rows
     }
 
     /// The position this number of rows above, or the start.
-    pub fn up(&mut self, from: Place, count: usize) -> Place {
+    pub fn up(&mut self, from: RowPosition, count: usize) -> RowPosition {
         let mut at = from;
         let mut left = count;
         loop {
             if at.row >= left {
-                return Place { row: at.row - left, ..at };
+                return RowPosition { row: at.row - left, ..at };
             }
             left -= at.row;
             if at.piece > 0 {
@@ -179,27 +179,27 @@ impl<'a> List<'a> {
                 }
                 at.piece = pieces - 1;
             } else {
-                return Place::default();
+                return RowPosition::default();
             }
             at.row = self.rows(at.item, at.piece);
         }
     }
 
     /// The position this number of rows below, or the end.
-    fn down(&mut self, from: Place, count: usize) -> Place {
+    fn down(&mut self, from: RowPosition, count: usize) -> RowPosition {
         let mut at = from;
         let mut left = count;
         while at.item < self.items.len() {
             if at.piece >= self.pieces(at.item) {
-                at = Place { item: self.after(at.item), piece: 0, row: 0 };
+                at = RowPosition { item: self.after(at.item), piece: 0, row: 0 };
                 continue;
             }
             let rows = self.rows(at.item, at.piece).saturating_sub(at.row);
             if left < rows {
-                return Place { row: at.row + left, ..at };
+                return RowPosition { row: at.row + left, ..at };
             }
             left -= rows;
-            at = Place { piece: at.piece + 1, row: 0, ..at };
+            at = RowPosition { piece: at.piece + 1, row: 0, ..at };
         }
         at
     }
@@ -386,8 +386,8 @@ impl<'a> List<'a> {
                 mix(u64::from(view.exit.is_some()));
             }
         }
-        let is_asked = |ask: &OpenRequestKind| matches!(ask, OpenRequestKind::Permission { tool, .. } if *tool == item.id);
-        mix(u64::from(self.session.asks.iter().any(|ask| is_asked(&ask.kind))));
+        let is_asked = |request_id: &OpenRequestKind| matches!(request_id, OpenRequestKind::Permission { tool, .. } if *tool == item.id);
+        mix(u64::from(self.session.requests.iter().any(|request_id| is_asked(&request_id.kind))));
         mix(u64::from(is_asked_first(self.session, item.id)));
         let members = group::members(self.session, self.items, index);
         if members.len() > 1 {

@@ -16,11 +16,11 @@ use crate::ui::theme::Role;
 use super::find::{self, Frame};
 use super::list::List;
 use super::select::SeenRow;
-use super::{FULL_COLS, LEFT_COLS, Place, group, heights};
+use super::{FULL_COLS, LEFT_COLS, RowPosition, group, heights};
 
 /// A visible piece.
 struct Shown {
-    at: Place,
+    at: RowPosition,
     /// Its first row on the screen, and its number of rows.
     y: u16,
     rows: u16,
@@ -81,7 +81,7 @@ enum Mark {
 }
 
 /// Draws the rows from `top` on that are not on the screen already.
-pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Canvas) {
+pub(super) fn draw(list: &mut List<'_>, top: RowPosition, area: Rect, buf: &mut Canvas) {
     let selected = list.session.selected.and_then(|id| list.session.transcript.index_of(id));
     let selected = selected.map(|index| group::leader(list.session, list.items, index));
     let mut all = Vec::new();
@@ -89,7 +89,7 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Canvas
     let mut at = top;
     while y < area.bottom() && at.item < list.items.len() {
         if at.piece >= list.pieces(at.item) {
-            at = Place { item: list.after(at.item), piece: 0, row: 0 };
+            at = RowPosition { item: list.after(at.item), piece: 0, row: 0 };
             continue;
         }
         list.draw_piece(at.item, at.piece);
@@ -97,7 +97,7 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Canvas
             y += shown.rows;
             all.push(shown);
         }
-        at = Place { piece: at.piece + 1, row: 0, ..at };
+        at = RowPosition { piece: at.piece + 1, row: 0, ..at };
     }
     let thumb = place_thumb(list, top, at, y, area);
     let bar = |y: u16| thumb.as_ref().map(|thumb| thumb.contains(&(y - area.y)));
@@ -150,7 +150,13 @@ pub(super) fn draw(list: &mut List<'_>, top: Place, area: Rect, buf: &mut Canvas
 }
 
 /// Determines the position of a piece on the screen, and records its rows.
-fn place_piece(list: &mut List<'_>, at: Place, selected: Option<usize>, y: u16, area: Rect) -> Option<Shown> {
+fn place_piece(
+    list: &mut List<'_>,
+    at: RowPosition,
+    selected: Option<usize>,
+    y: u16,
+    area: Rect,
+) -> Option<Shown> {
     let outer_gap = if at.piece == 0 { list.gap_before(at.item) } else { 0 };
     let item = list.items.get(at.item)?;
     let cell = list.view.cells.get(&at.item)?;
@@ -186,9 +192,15 @@ fn place_piece(list: &mut List<'_>, at: Place, selected: Option<usize>, y: u16, 
 /// The rows of the scroll bar's thumb, from the top of the area; `None` if everything is visible. Uses
 /// measured rows, and estimates for the others.
 #[allow(clippy::cast_precision_loss, reason = "a scroll bar has few rows")]
-fn place_thumb(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area: Rect) -> Option<Range<u16>> {
+fn place_thumb(
+    list: &mut List<'_>,
+    top: RowPosition,
+    bottom: RowPosition,
+    y: u16,
+    area: Rect,
+) -> Option<Range<u16>> {
     let count = list.items.len();
-    let is_whole = top == Place::default() && bottom.item >= count && y <= area.bottom();
+    let is_whole = top == RowPosition::default() && bottom.item >= count && y <= area.bottom();
     if is_whole || count == 0 {
         return None;
     }
@@ -204,11 +216,11 @@ fn place_thumb(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area: Rec
     let part = if list.view.is_following() { 1.0 } else { (from as f64 / scrolled.max(1) as f64).min(1.0) };
     let first = row((part * room).round(), area.height.saturating_sub(1));
     // The thumb is at an end only if the view is.
-    let first = if top != Place::default() && first == 0 && room >= 1.0 { 1 } else { first };
+    let first = if top != RowPosition::default() && first == 0 && room >= 1.0 { 1 } else { first };
     let is_at_end = list.view.is_following() || bottom.item >= count;
     let thumb = row(thumb.round(), area.height).max(1);
     let most = area.height.saturating_sub(thumb + u16::from(!is_at_end));
-    let first = first.min(most.max(u16::from(top != Place::default() && room >= 1.0)));
+    let first = first.min(most.max(u16::from(top != RowPosition::default() && room >= 1.0)));
     Some(first..first + thumb)
 }
 
@@ -219,16 +231,16 @@ fn place_thumb(list: &mut List<'_>, top: Place, bottom: Place, y: u16, area: Rec
     clippy::cast_sign_loss,
     reason = "a fraction of a count of rows"
 )]
-fn rows_before(list: &List<'_>, place: Place) -> usize {
-    let above = list.view.heights.before(place.item);
-    let Some(cell) = list.view.cells.get(&place.item) else { return above };
-    let gap = list.gap_before(place.item);
-    let at = (place.piece, place.row);
+fn rows_before(list: &List<'_>, position: RowPosition) -> usize {
+    let above = list.view.heights.before(position.item);
+    let Some(cell) = list.view.cells.get(&position.item) else { return above };
+    let gap = list.gap_before(position.item);
+    let at = (position.piece, position.row);
     let inside = if let Some((rows, _)) = heights::counted(&cell.layout, at, gap) {
         rows
     } else {
-        let bytes = list.items.get(place.item).map_or(0, text_bytes);
-        (heights::fraction(&cell.layout, at, bytes) * list.view.heights.of(place.item) as f64) as usize
+        let bytes = list.items.get(position.item).map_or(0, text_bytes);
+        (heights::fraction(&cell.layout, at, bytes) * list.view.heights.of(position.item) as f64) as usize
     };
     above + inside
 }

@@ -12,7 +12,7 @@ use crate::ui::text::Line;
 use crate::ui::text::copy_hint;
 
 use super::list::List;
-use super::{Anchor, Place, TranscriptView, text_cols};
+use super::{Anchor, RowPosition, TranscriptView, text_cols};
 
 /// The reading position and the number of letters before it, if the next frame has another width. Called
 /// before that frame, while the rows of the last one are cached.
@@ -21,35 +21,37 @@ pub(super) fn before(
     view: &mut TranscriptView,
     look: &RenderContext<'_>,
     area: Rect,
-) -> Option<(Place, usize)> {
-    let Anchor::At(place) = view.anchor else { return None };
+) -> Option<(RowPosition, usize)> {
+    let Anchor::At(position) = view.anchor else { return None };
     let cols = view.look.as_ref()?.cols;
     // The cached rows are outdated if items were inserted or removed before them.
-    if text_cols(area) == cols || !view.cells.contains_key(&place.item) {
+    if text_cols(area) == cols || !view.cells.contains_key(&position.item) {
         return None;
     }
     match view.reading {
-        Some((known, letters)) if known == place => Some((place, letters)),
-        _ => List::new(session, view, look, cols).letters_before(place).map(|letters| (place, letters)),
+        Some((known, letters)) if known == position => Some((position, letters)),
+        _ => List::new(session, view, look, cols).letters_before(position).map(|letters| (position, letters)),
     }
 }
 
 impl List<'_> {
     /// Number of letters in a piece above a row; `None` if the row is blank space before the piece.
-    fn letters_before(&mut self, place: Place) -> Option<usize> {
-        let row = place.row.checked_sub(self.lines_before(place.item, place.piece))?;
-        let lines = self.view.cells.get(&place.item)?.layout.pieces.get(place.piece)?.lines.as_deref()?;
+    fn letters_before(&mut self, position: RowPosition) -> Option<usize> {
+        let row = position.row.checked_sub(self.lines_before(position.item, position.piece))?;
+        let lines =
+            self.view.cells.get(&position.item)?.layout.pieces.get(position.piece)?.lines.as_deref()?;
         Some(lines.iter().take(row).map(letters).sum())
     }
 
     /// Scrolls to the row after this number of letters.
-    pub(super) fn find_again(&mut self, (place, before): (Place, usize)) {
-        if place.item >= self.items.len() || place.piece >= self.pieces(place.item) {
+    pub(super) fn find_again(&mut self, (position, before): (RowPosition, usize)) {
+        if position.item >= self.items.len() || position.piece >= self.pieces(position.item) {
             return;
         }
-        self.draw_piece(place.item, place.piece);
-        let blank = self.lines_before(place.item, place.piece);
-        let piece = self.view.cells.get(&place.item).and_then(|cell| cell.layout.pieces.get(place.piece));
+        self.draw_piece(position.item, position.piece);
+        let blank = self.lines_before(position.item, position.piece);
+        let piece =
+            self.view.cells.get(&position.item).and_then(|cell| cell.layout.pieces.get(position.piece));
         let lines = piece.and_then(|piece| piece.lines.as_deref()).unwrap_or_default();
         let mut sum = 0;
         let row = lines.iter().position(|line| {
@@ -57,9 +59,9 @@ impl List<'_> {
             sum > before
         });
         let row = row.unwrap_or(lines.len().saturating_sub(1));
-        let place = Place { row: blank + row, ..place };
-        self.view.anchor = Anchor::At(place);
-        self.view.reading = Some((place, before));
+        let position = RowPosition { row: blank + row, ..position };
+        self.view.anchor = Anchor::At(position);
+        self.view.reading = Some((position, before));
     }
 }
 

@@ -19,7 +19,7 @@ use crate::ui::text::copy_hint::{self, Glyph, Join, Lines};
 use crate::ui::theme::Role;
 
 use super::list::List;
-use super::{Anchor, Place, ScrollRequest, TranscriptView};
+use super::{Anchor, RowPosition, ScrollRequest, TranscriptView};
 
 /// Maximum interval of a double click.
 const CLICK_TIME: Duration = Duration::from_millis(400);
@@ -82,7 +82,7 @@ struct Selected {
 #[derive(Debug, Clone, Copy)]
 struct Held {
     at: Position,
-    place: Touched,
+    position: Touched,
     unit: Unit,
     head: Option<ItemId>,
     gap: Option<(ItemId, Gap)>,
@@ -134,29 +134,29 @@ impl TranscriptView {
     pub fn press(&mut self, at: Position, now: Instant) {
         self.clear_selection();
         let count = match self.select.last_click {
-            Some((place, when, count))
-                if place == at && now.saturating_duration_since(when) <= CLICK_TIME =>
+            Some((position, when, count))
+                if position == at && now.saturating_duration_since(when) <= CLICK_TIME =>
             {
                 count % 3 + 1
             }
             _ => 1,
         };
         self.select.last_click = Some((at, now, count));
-        let Some(place) = self.touched(at) else { return };
+        let Some(position) = self.touched(at) else { return };
         let unit = match count {
             2 => Unit::Word,
             3 => Unit::Line,
             _ => Unit::Cell,
         };
         let head = self.item_at(at.y.saturating_sub(self.select.area.y));
-        let head = head.or_else(|| self.more_of(place)).filter(|_| count == 1);
-        let spot = place.spot;
+        let head = head.or_else(|| self.more_of(position)).filter(|_| count == 1);
+        let spot = position.spot;
         let gap =
-            if count == 1 && !place.is_gap { self.gap_at(spot.item, spot.piece, spot.row) } else { None };
-        let gap = gap.map(|gap| (place.id, gap));
-        self.select.held = Some(Held { at, place, unit, head, gap, followed: self.is_following() });
+            if count == 1 && !position.is_gap { self.gap_at(spot.item, spot.piece, spot.row) } else { None };
+        let gap = gap.map(|gap| (position.id, gap));
+        self.select.held = Some(Held { at, position, unit, head, gap, followed: self.is_following() });
         if unit != Unit::Cell {
-            self.extend(place);
+            self.extend(position);
         }
     }
 
@@ -173,8 +173,8 @@ impl TranscriptView {
             None if is_beyond => Some(Edge { at, last: now }),
             _ => None,
         };
-        if let Some(place) = self.touched(at) {
-            self.extend(place);
+        if let Some(position) = self.touched(at) {
+            self.extend(position);
         }
     }
 
@@ -252,14 +252,14 @@ impl TranscriptView {
     }
 
     /// Called after a frame's rows are known: extends the selection to the mouse.
-    pub(super) fn follow_edge(&mut self, top: Place) {
+    pub(super) fn follow_edge(&mut self, top: RowPosition) {
         if let Some(edge) = self.select.edge {
-            if let Some(place) = self.touched(edge.at) {
-                self.extend(place);
+            if let Some(position) = self.touched(edge.at) {
+                self.extend(position);
             }
             // At the start or the end, there is nothing left to scroll.
             let is_up = edge.at.y < self.select.area.y;
-            if (is_up && top == Place::default()) || (!is_up && self.anchor == Anchor::Follow) {
+            if (is_up && top == RowPosition::default()) || (!is_up && self.anchor == Anchor::Follow) {
                 self.select.edge = None;
             }
         }
@@ -288,10 +288,10 @@ impl TranscriptView {
         let Some(held) = self.select.held else { return };
         let begun = self.select.selected.map(|selected| (selected.origin, selected.is_second));
         let (origin, is_second) = begun.unwrap_or_else(|| {
-            let spot = held.place.spot;
+            let spot = held.position.spot;
             let line = self.rows(spot).get(spot.row);
             let is_second = line.is_some_and(|line| copy_hint::is_second(line, spot.col));
-            (self.unit(held.place, held.unit, is_second), is_second)
+            (self.unit(held.position, held.unit, is_second), is_second)
         });
         let (from, end) = self.unit(to, held.unit, is_second);
         self.select.selected =
@@ -445,9 +445,9 @@ pub fn selected_text(
         }
         let mut list = List::new(session, view, look, cols);
         for piece in 0..list.pieces(item) {
-            let place = (item, piece);
-            if place < (selected.from.item, selected.from.piece)
-                || place > (selected.to.item, selected.to.piece)
+            let position = (item, piece);
+            if position < (selected.from.item, selected.from.piece)
+                || position > (selected.to.item, selected.to.piece)
             {
                 continue;
             }

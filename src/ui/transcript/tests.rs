@@ -21,8 +21,8 @@ mod scroll;
 mod turns;
 
 fn session() -> Session {
-    let place = SessionPlace { cwd: "/home/ada/shop".into(), ..SessionPlace::default() };
-    Session::new(SessionKey(1), place)
+    let position = SessionWorkspace { cwd: "/home/ada/shop".into(), ..SessionWorkspace::default() };
+    Session::new(SessionKey(1), position)
 }
 
 /// The start time that all items of a test share.

@@ -172,7 +172,7 @@ fn choices(writer: &dyn ScriptWriter) -> String {
 
 /// The turn with two questions. An agent that reads nothing during a turn assumes that they were declined.
 fn asking(writer: &dyn ScriptWriter, line: Line) -> String {
-    if !writer.can().asks {
+    if !writer.can().requests {
         return String::new();
     }
     let mut script = writer.prompt("two") + &writer.ask(7, "t2");
@@ -201,7 +201,7 @@ fn cancelled(writer: &dyn ScriptWriter, line: Line) -> String {
         return script + &writer.cancel() + &writer.say(&["Working"]) + &writer.end("cancelled");
     }
     script += &writer.say(&["Working"]);
-    if writer.can().asks {
+    if writer.can().requests {
         script += &writer.ask(8, "t4");
     }
     if line.is_deaf() {
@@ -267,7 +267,7 @@ pub fn play(writer: &dyn ScriptWriter, line: Line) -> Played {
     seen.insert(Ability::NewSession, "yes");
     rig.ask_and_allow("one");
     look_at_the_first_turn(&rig, can, &mut seen);
-    if can.asks {
+    if can.requests {
         answer_questions(&mut rig, line, &root, &mut seen);
     }
     rig.prompt("three");
@@ -276,7 +276,7 @@ pub fn play(writer: &dyn ScriptWriter, line: Line) -> Played {
     } else {
         rig.wait("the turn to begin", |state| state.sessions[&state.active].turn.is_running());
     }
-    if can.asks {
+    if can.requests {
         rig.wait_ask();
     }
     rig.act(Action::ClearOrQuit);
@@ -286,9 +286,9 @@ pub fn play(writer: &dyn ScriptWriter, line: Line) -> Played {
     }
     rig.wait_idle();
     assert!(rig.text().contains("agent: Working"), "{}", rig.text());
-    assert!(rig.session().asks.is_empty());
+    assert!(rig.session().requests.is_empty());
     seen.insert(Ability::CancelTurn, if line.is_deaf() { "at the end of the turn" } else { "yes" });
-    if can.asks {
+    if can.requests {
         seen.insert(Ability::CancelPermission, "yes");
     }
     rig.wait_ready();
@@ -449,7 +449,7 @@ fn summary(state: &State) -> String {
         let plans: Vec<_> = session.plans.iter().map(|plan| &plan.body).collect();
         writeln!(summary, "plans {plans:?}").unwrap();
         writeln!(summary, "commands {:?}", session.commands).unwrap();
-        writeln!(summary, "{:?} {:?} asks {}", session.phase, session.turn, session.asks.len()).unwrap();
+        writeln!(summary, "{:?} {:?} asks {}", session.phase, session.turn, session.requests.len()).unwrap();
     }
     writeln!(summary, "listed {:?}", state.listed()).unwrap();
     summary

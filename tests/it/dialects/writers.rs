@@ -31,7 +31,7 @@ pub struct Can {
     pub thinks: bool,
     pub tools: bool,
     pub plans: bool,
-    pub asks: bool,
+    pub requests: bool,
     /// Id, name and description of each; the user selects the second.
     pub modes: &'static [Mode],
     /// Id and name of the options that allow and reject.
@@ -55,7 +55,7 @@ impl Can {
         thinks: false,
         tools: false,
         plans: false,
-        asks: false,
+        requests: false,
         modes: &[],
         choices: [("yes", "Yes"), ("no", "No")],
         streams: true,
@@ -249,7 +249,7 @@ pub trait ScriptWriter {
         let asked = "? \"result\":{\"outcome\":{\"outcome\":\"cancelled\"}}\n";
         format!(
             "? \"session/cancel\",\"params\":{{\"sessionId\":\"s1\"}}\n{}",
-            if self.can().asks { asked } else { "" }
+            if self.can().requests { asked } else { "" }
         )
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{
-    ConfigValue, ExitInfo, FieldValue, McpServer, Raw, ResourceBody, ResourceLink, SessionPlace,
+    ConfigValue, ExitInfo, FieldValue, McpServer, Raw, ResourceBody, ResourceLink, SessionWorkspace,
 };
 
 /// Decodes as the official type, encodes again, and compares, so that no field is unknown.
@@ -26,9 +26,9 @@ fn able(codec: &mut Codec) {
     codec.on_initialize(&all.to_string()).unwrap();
 }
 
-fn place() -> SessionPlace {
+fn place() -> SessionWorkspace {
     let headers = vec![("X-Key".to_owned(), "v".to_owned())];
-    SessionPlace {
+    SessionWorkspace {
         cwd: "/w".into(),
         far: None,
         additional_directories: vec![crate::model::UserRoot::given("/more")],
@@ -200,7 +200,7 @@ fn acp_v1_servers_and_folders_are_sent_only_if_supported() {
     assert_eq!(sent.get("additionalDirectories"), None);
     assert_eq!(sent["mcpServers"].as_array().unwrap().len(), 1);
     let (_, text) =
-        codec().call(&Call::NewSession(SessionPlace { cwd: "/w".into(), ..SessionPlace::default() }));
+        codec().call(&Call::NewSession(SessionWorkspace { cwd: "/w".into(), ..SessionWorkspace::default() }));
     assert_eq!(check::<schema::NewSessionRequest>(&text), json!({"cwd": "/w", "mcpServers": []}));
 }
 

@@ -117,7 +117,7 @@ fn acp_v2_calls_match_the_official_types() {
         args: vec!["-v".to_owned()],
         env: vec![("A".to_owned(), "1".to_owned())],
     };
-    let place = SessionPlace {
+    let workspace = SessionWorkspace {
         cwd: "/w".into(),
         far: None,
         additional_directories: vec![crate::model::UserRoot::given("/more")],
@@ -130,17 +130,17 @@ fn acp_v2_calls_match_the_official_types() {
         ("auth/login", json!({"methodId": "key"}))
     );
     assert_eq!(sent(Call::LogOut), ("auth/logout", "{}".to_owned()));
-    let (method, text) = sent(Call::NewSession(place.clone()));
+    let (method, text) = sent(Call::NewSession(workspace.clone()));
     let result = check::<schema::NewSessionRequest>(&text);
     assert_eq!((method, &result["mcpServers"][0]["type"]), ("session/new", &json!("stdio")));
     assert_eq!(result["additionalDirectories"], json!(["/more"]));
-    let (method, text) = sent(Call::LoadSession(session.clone(), place.clone()));
+    let (method, text) = sent(Call::LoadSession(session.clone(), workspace.clone()));
     let result = check::<schema::ResumeSessionRequest>(&text);
     assert_eq!((method, &result["replayFrom"]), ("session/resume", &json!({"type": "start"})));
-    let (method, text) = sent(Call::ResumeSession(session.clone(), place.clone()));
+    let (method, text) = sent(Call::ResumeSession(session.clone(), workspace.clone()));
     let result = check::<schema::ResumeSessionRequest>(&text);
     assert_eq!((method, result.get("replayFrom")), ("session/resume", None));
-    let (method, text) = sent(Call::ForkSession(session.clone(), place, 3));
+    let (method, text) = sent(Call::ForkSession(session.clone(), workspace, 3));
     check::<schema::ForkSessionRequest>(&text);
     assert_eq!(method, "session/fork");
     let (method, text) = sent(Call::ListSessions { cwd: Some("/w".into()), cursor: Some("c".to_owned()) });
@@ -339,9 +339,9 @@ fn permission(request: &schema::RequestPermissionRequest) -> PermissionRequest {
     let text = serde_json::to_string(request).unwrap();
     let mut out = Vec::new();
     match able().request("session/request_permission", Some(&text), &mut out).unwrap() {
-        (AgentRequest::Permission(ask), form) => {
+        (AgentRequest::Permission(request), form) => {
             assert!(!form.is_flat);
-            ask
+            request
         }
         other => panic!("{other:?}"),
     }
@@ -355,17 +355,20 @@ fn acp_v2_permissions_have_a_title_and_a_subject() {
         .subject(schema::RequestPermissionSubject::from(
             schema::ToolCallUpdate::new("t1").kind(schema::ToolKind::Edit),
         ));
-    let ask = permission(&about_tool);
-    assert_eq!((ask.tool.id.as_str(), &ask.tool.title), ("t1", &Patch::Set("Write a file".to_owned())));
-    assert_eq!(ask.tool.note.as_deref(), Some("It changes one line."));
-    assert_eq!(ask.options.len(), 1);
+    let request = permission(&about_tool);
+    assert_eq!(
+        (request.tool.id.as_str(), &request.tool.title),
+        ("t1", &Patch::Set("Write a file".to_owned()))
+    );
+    assert_eq!(request.tool.note.as_deref(), Some("It changes one line."));
+    assert_eq!(request.options.len(), 1);
     let about_command =
         schema::RequestPermissionRequest::new("s1", "Run the tests", vec![option.clone()]).subject(
             schema::RequestPermissionSubject::from(schema::CommandPermissionSubject::new("cargo test", "/w")),
         );
-    let ask = permission(&about_command);
-    assert_eq!(ask.tool.kind, Patch::Set(ToolKind::Execute));
-    let input = ask.tool.input.as_set().unwrap();
+    let request = permission(&about_command);
+    assert_eq!(request.tool.kind, Patch::Set(ToolKind::Execute));
+    let input = request.tool.input.as_set().unwrap();
     assert_eq!((input.command.as_deref(), &input.cwd), (Some("cargo test"), &Some("/w".into())));
     let bare = permission(&schema::RequestPermissionRequest::new("s1", "Go on?", vec![option]));
     assert_eq!(bare.tool.title, Patch::Set("Go on?".to_owned()));

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{Asked, Peer, Phase};
 use crate::acp::codec::{Quirk, RequestKind};
-use crate::model::{AgentEvent, AskId, Call, SessionId};
+use crate::model::{AgentEvent, Call, RequestId, SessionId};
 
 /// Ids above this belong to requests that are not matched with a logged one yet.
 const FIRST_TEMPORARY_ID: u64 = 1 << 40;
@@ -56,8 +56,8 @@ impl Peer {
     }
 
     /// The open request of the agent with this id.
-    pub fn open_ask(&self, wire_id: &str) -> Option<(AskId, RequestKind)> {
-        self.asks.find(wire_id)
+    pub fn open_request(&self, wire_id: &str) -> Option<(RequestId, RequestKind)> {
+        self.requests.find(wire_id)
     }
 
     /// The session of the running prompt with this id.

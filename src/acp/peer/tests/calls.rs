@@ -40,14 +40,14 @@ async fn commands_wait_for_the_handshake_and_responses_do_not() {
 #[tokio::test]
 async fn each_request_gets_one_response_with_its_id_unchanged() {
     let (mut app, mut agent) = ready().await;
-    let mut asks = Vec::new();
+    let mut requests = Vec::new();
     // Two open requests with the same id, and ids that are equal to those of parlor.
     for id in ["0", "1", "1", "1.50e0", "\"a\\u0041/:\""] {
         let message = permission(&json!("ID")).to_string().replace("\"ID\"", id);
         agent.write(&format!("{message}\n")).await;
-        asks.push((app.ask().await.0, id));
+        requests.push((app.ask().await.0, id));
     }
-    for (id, wire_id) in &asks {
+    for (id, wire_id) in &requests {
         for _ in 0..2 {
             app.send(AgentCommand::Respond(*id, Response::Selected("yes".into())));
         }
@@ -80,9 +80,9 @@ async fn cancelled_requests_are_reported_and_still_get_a_response() {
         ids.push(app.ask().await.0);
     }
     agent.say(json!({"method": "$/cancel_request", "params": {"requestId": 5}})).await;
-    assert_eq!(app.next().await, AgentEvent::AskWithdrawn(ids[0]));
+    assert_eq!(app.next().await, AgentEvent::RequestWithdrawn(ids[0]));
     agent.say(json!({"method": "$/cancelRequest", "params": {"id": 5}})).await;
-    assert_eq!(app.next().await, AgentEvent::AskWithdrawn(ids[1]));
+    assert_eq!(app.next().await, AgentEvent::RequestWithdrawn(ids[1]));
     app.send(AgentCommand::Respond(ids[0], Response::PermissionCancelled));
     assert_eq!(agent.hear().await["result"]["outcome"]["outcome"], "cancelled");
 }

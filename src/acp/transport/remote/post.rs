@@ -22,7 +22,7 @@ use super::events::{EventReader, EventStream, Hook, Opening, StreamEnd};
 use super::http_context::{HttpContext, is_events};
 use super::http_error::{HttpError, host_of};
 use super::outbox::{Inbox, Message, Outbox, Requests, Taken, fail, take};
-use super::places::Places;
+use super::stream_urls::StreamUrls;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile};
 
@@ -48,12 +48,12 @@ pub struct Post {
 
 impl Post {
     /// Creates a connection without an event stream; nothing is sent yet.
-    pub fn new(context: HttpContext, places: Places, profile: Option<Profile>) -> Self {
+    pub fn new(context: HttpContext, urls: StreamUrls, profile: Option<Profile>) -> Self {
         let requests: Arc<Requests> = Arc::default();
         let inbox = PostInbox {
             context: context.clone(),
             requests: Arc::clone(&requests),
-            places,
+            urls,
             stream: Arc::default(),
             is_small: Arc::new(AtomicBool::new(profile == Some(Profile::ZeptoClaw))),
         };
@@ -65,18 +65,18 @@ impl Post {
     /// GET that already opened the stream.
     pub fn with_stream(
         context: HttpContext,
-        places: Places,
+        urls: StreamUrls,
         carrier: Carrier,
         first: Option<Response>,
     ) -> Self {
-        let mut this = Self::new(context, places, None);
+        let mut this = Self::new(context, urls, None);
         let has_client_id = carrier == Carrier::RpcSse;
         if has_client_id {
             this.max_body_bytes = CLIENT_ID_BODY_BYTES;
         }
         let inbox = &mut this.outbox.inbox;
         let hook = hook(&inbox.context, &inbox.requests);
-        let opening = start_stream(&inbox.context, &inbox.places.events, hook, has_client_id, first);
+        let opening = start_stream(&inbox.context, &inbox.urls.events, hook, has_client_id, first);
         inbox.stream = Arc::new(OnceCell::new_with(Some(opening)));
         this
     }
@@ -94,7 +94,7 @@ impl Post {
             return Ok(self.context.unsent(&envelope, &text).await?);
         }
         let message = Message {
-            url: self.outbox.inbox.places.post.clone(),
+            url: self.outbox.inbox.urls.post.clone(),
             headers: HeaderMap::new(),
             frame: frame.clone(),
             envelope,
@@ -106,7 +106,7 @@ impl Post {
 
     /// The error for a message over the limit of the server.
     fn too_large(&self, frame: &Bytes, envelope: &Envelope, text: &str) -> Option<String> {
-        let host = host_of(self.outbox.inbox.places.post.as_str());
+        let host = host_of(self.outbox.inbox.urls.post.as_str());
         let is_small = self.outbox.inbox.is_small.load(Ordering::Relaxed);
         if is_small && envelope.method == "session/prompt" {
             let bytes = envelope::prompt_text_bytes(text);
@@ -136,7 +136,7 @@ impl Post {
 pub struct PostInbox {
     context: HttpContext,
     requests: Arc<Requests>,
-    places: Places,
+    urls: StreamUrls,
     stream: Stream,
     /// Whether the server has the small limits of `ZeptoClaw`.
     is_small: Arc<AtomicBool>,
@@ -144,7 +144,7 @@ pub struct PostInbox {
 
 impl Inbox for PostInbox {
     async fn read(&self, response: Response, envelope: Envelope) {
-        let url = &self.places.post;
+        let url = &self.urls.post;
         if response.status() == StatusCode::NOT_FOUND {
             let token = self.context.client.token_origin();
             let trouble = HttpError::of_status(response, url.as_str(), token).await;
@@ -185,9 +185,9 @@ impl PostInbox {
     /// Tries to open an event stream at the same URL, to which the server may send the response.
     async fn open_stream(&self) -> bool {
         let open = || async {
-            let response = events_at(&self.context, &self.places.events).await.ok_or(())?;
+            let response = events_at(&self.context, &self.urls.events).await.ok_or(())?;
             let hook = hook(&self.context, &self.requests);
-            Ok::<_, ()>(start_stream(&self.context, &self.places.events, hook, false, Some(response)))
+            Ok::<_, ()>(start_stream(&self.context, &self.urls.events, hook, false, Some(response)))
         };
         self.stream.get_or_try_init(open).await.is_ok()
     }

@@ -16,10 +16,10 @@ use super::envelope::{self, Envelope, Kind};
 use super::http::{CONNECTION_ID, Streamable};
 use super::http_context::{HttpContext, body, is_events, is_of_type};
 use super::http_error::{HttpError, host_of};
-use super::places::Places;
 use super::post::{Post, events_at};
 use super::route::Route;
 use super::socket::Socket;
+use super::stream_urls::StreamUrls;
 use crate::acp::codec::speaks_events;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
@@ -65,9 +65,9 @@ impl Probe {
         let urls = self.urls();
         if self.profile == Some(Profile::OpenOxide) && self.remote.carrier.is_none() {
             for url in &urls {
-                let places = Places::at_one_url(url, &self.remote);
-                if let Some(events) = events_at(&self.context, &places.events).await {
-                    return self.with_stream(places, Carrier::PostSse, events, frame).await;
+                let urls = StreamUrls::at_one_url(url, &self.remote);
+                if let Some(events) = events_at(&self.context, &urls.events).await {
+                    return self.with_stream(urls, Carrier::PostSse, events, frame).await;
                 }
             }
         }
@@ -85,12 +85,12 @@ impl Probe {
         if self.remote.carrier.is_none() {
             let url = self.url.clone();
             // The server may reject a POST before a stream is open.
-            for (places, carrier) in [
-                (Places::with_client_id(&url, &self.remote), Carrier::RpcSse),
-                (Places::at_one_url(&url, &self.remote), Carrier::PostSse),
+            for (urls, carrier) in [
+                (StreamUrls::with_client_id(&url, &self.remote), Carrier::RpcSse),
+                (StreamUrls::at_one_url(&url, &self.remote), Carrier::PostSse),
             ] {
-                if let Some(events) = events_at(&self.context, &places.events).await {
-                    return self.with_stream(places, carrier, events, frame).await;
+                if let Some(events) = events_at(&self.context, &urls.events).await {
+                    return self.with_stream(urls, carrier, events, frame).await;
                 }
             }
             if let Some(socket) = self.socket(&url).await {
@@ -141,7 +141,7 @@ impl Probe {
                 return Ok(Some(Route::Streamable(Box::new(route))));
             }
             self.not_instead_of_streams()?;
-            let route = Post::new(context, Places::at_one_url(&url, &self.remote), self.profile);
+            let route = Post::new(context, StreamUrls::at_one_url(&url, &self.remote), self.profile);
             route.outbox.expect(envelope);
             route.outbox.take(response, envelope.clone());
             self.say(Carrier::Post);
@@ -159,9 +159,9 @@ impl Probe {
             }
             // Accepted without a response, which is then sent on a stream.
             self.not_instead_of_streams()?;
-            let places = Places::at_one_url(&url, &self.remote);
+            let urls = StreamUrls::at_one_url(&url, &self.remote);
             self.say(Carrier::PostSse);
-            let route = Post::with_stream(context, places, Carrier::PostSse, None);
+            let route = Post::with_stream(context, urls, Carrier::PostSse, None);
             route.outbox.expect(envelope);
             return Ok(Some(Route::Post(Box::new(route))));
         }
@@ -188,16 +188,16 @@ impl Probe {
             context.inlet.message(&body).await?;
             return Ok(None);
         }
-        let places = Places::at_one_url(&url, &self.remote);
-        if let Some(events) = self.stream_beside(&places, &text).await {
+        let urls = StreamUrls::at_one_url(&url, &self.remote);
+        if let Some(events) = self.stream_beside(&urls, &text).await {
             self.say(Carrier::PostSse);
-            let route = Post::with_stream(context.clone(), places, Carrier::PostSse, Some(events));
+            let route = Post::with_stream(context.clone(), urls, Carrier::PostSse, Some(events));
             context.inlet.message(&body).await?;
             return Ok(Some(Route::Post(Box::new(route))));
         }
         context.inlet.message(&body).await?;
         self.not_instead_of_streams()?;
-        let route = Post::new(context.clone(), places, self.profile);
+        let route = Post::new(context.clone(), urls, self.profile);
         route.learn(&text);
         self.say(Carrier::Post);
         let text = "This server only responds to requests: agent activity between turns is not shown.";
@@ -207,13 +207,13 @@ impl Probe {
 
     /// Opens the event stream of a server that responded to `initialize` in the POST. Servers that send updates as
     /// events have one, `ZeptoClaw` has none, and others are tried with a short timeout.
-    async fn stream_beside(&self, places: &Places, answer: &str) -> Option<Response> {
+    async fn stream_beside(&self, urls: &StreamUrls, answer: &str) -> Option<Response> {
         let name = envelope::agent_name(answer).unwrap_or_default().to_lowercase();
         let has_none = self.profile == Some(Profile::ZeptoClaw) || name.contains("zeptoclaw");
         if has_none || self.remote.carrier.is_some() {
             return None;
         }
-        let found = events_at(&self.context, &places.events);
+        let found = events_at(&self.context, &urls.events);
         if speaks_events(answer) {
             return found.await;
         }
@@ -239,12 +239,12 @@ impl Probe {
 
     async fn with_stream(
         &self,
-        places: Places,
+        urls: StreamUrls,
         carrier: Carrier,
         events: Response,
         frame: &Bytes,
     ) -> Result<Option<Route>, LinkEnd> {
-        let route = Post::with_stream(self.context.clone(), places, carrier, Some(events));
+        let route = Post::with_stream(self.context.clone(), urls, carrier, Some(events));
         self.chosen(Route::Post(Box::new(route)), carrier, frame).await
     }
 

@@ -6,10 +6,10 @@ use super::client::Client;
 use super::http::Streamable;
 use super::http_context::HttpContext;
 use super::http_error::HttpError;
-use super::places::Places;
 use super::post::Post;
 use super::probe::{Probe, with_path};
 use super::socket::Socket;
+use super::stream_urls::StreamUrls;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
 
@@ -46,16 +46,16 @@ impl Route {
                 }
             }
             Some(carrier @ Carrier::RpcSse) => {
-                let places = Places::with_client_id(&url, remote);
-                Self::Post(Box::new(Post::with_stream(context, places, carrier, None)))
+                let urls = StreamUrls::with_client_id(&url, remote);
+                Self::Post(Box::new(Post::with_stream(context, urls, carrier, None)))
             }
             Some(carrier @ Carrier::PostSse) => {
-                let places = Places::at_one_url(&url, remote);
-                Self::Post(Box::new(Post::with_stream(context, places, carrier, None)))
+                let urls = StreamUrls::at_one_url(&url, remote);
+                Self::Post(Box::new(Post::with_stream(context, urls, carrier, None)))
             }
             Some(Carrier::Post) => {
-                let places = Places::at_one_url(&with_path(&url).0, remote);
-                Self::Post(Box::new(Post::new(context, places, profile)))
+                let urls = StreamUrls::at_one_url(&with_path(&url).0, remote);
+                Self::Post(Box::new(Post::new(context, urls, profile)))
             }
             Some(Carrier::StreamableHttp) | None => {
                 Self::Probe(Box::new(Probe::new(context, remote.clone(), profile)))

@@ -78,6 +78,6 @@ fn the_shown_file_opens_in_the_editor() {
     let mut rig = rig();
     rig.act(Action::NextField);
     let opened = rig.act(Action::Accept);
-    let [Effect::OpenFile { place, .. }] = opened.as_slice() else { panic!("{opened:?}") };
-    assert_eq!((place.path.to_str(), place.line), (Some("/home/u/shop/src/a.rs"), None));
+    let [Effect::OpenFile { location, .. }] = opened.as_slice() else { panic!("{opened:?}") };
+    assert_eq!((location.path.to_str(), location.line), (Some("/home/u/shop/src/a.rs"), None));
 }

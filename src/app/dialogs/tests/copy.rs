@@ -122,7 +122,7 @@ fn the_list_is_filtered_by_its_headings_too() {
     rig.act(Action::OpenCopy);
     rig.type_line("last command");
     let Some(Modal::Picker(list)) = rig.state.modals.last() else { panic!("no list") };
-    let groups = list.matches.iter().map(|place| list.rows[*place].group.as_deref());
+    let groups = list.matches.iter().map(|position| list.rows[*position].group.as_deref());
     let groups: Vec<Option<&str>> = groups.collect();
     assert!(!groups.is_empty() && groups.iter().all(|group| *group == Some("Last command")), "{groups:?}");
 }

@@ -36,12 +36,12 @@ fn text(value: &str) -> FieldValue {
 }
 
 fn form(rig: &Rig) -> &FormState {
-    rig.state.ask_view.form.as_ref().expect("a form is open")
+    rig.state.request_view.form.as_ref().expect("a form is open")
 }
 
 fn rig(fields: Vec<FormField>) -> Rig {
     let mut rig = Rig::new();
-    rig.ask_form(fields);
+    rig.request_form(fields);
     rig
 }
 
@@ -65,9 +65,9 @@ fn defaults_are_filled_in_and_sent_after_a_review() {
     ]);
     let shown: Vec<_> = form(&rig).fields.iter().map(shown_value).collect();
     assert_eq!(shown, ["Ada", "3", "BLUE", "yes", "A, C"]);
-    for place in 1..=4 {
+    for position in 1..=4 {
         assert!(answers(&rig.act(Action::Accept)).is_empty());
-        assert_eq!(rig.state.ask_view.selected, place);
+        assert_eq!(rig.state.request_view.selected, position);
     }
     assert!(answers(&rig.act(Action::Accept)).is_empty());
     assert!(form(&rig).is_review);
@@ -79,7 +79,7 @@ fn defaults_are_filled_in_and_sent_after_a_review() {
         ("tags", FieldValue::Texts(vec!["a".to_owned(), "c".to_owned()])),
     ]);
     assert_eq!(answers(&rig.act(Action::Accept)), expected);
-    assert!(rig.open_asks().is_empty());
+    assert!(rig.open_requests().is_empty());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_problem_stops_the_form_and_is_shown_at_its_field() {
     let mut rig = rig(vec![field("name", true, text_kind(None)), field("n", true, number(true, None))]);
     assert!(answers(&rig.act(Action::Accept)).is_empty());
     assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Required."));
-    assert_eq!(rig.state.ask_view.selected, 0);
+    assert_eq!(rig.state.request_view.selected, 0);
     rig.type_line("Ada");
     assert_eq!(form(&rig).fields[0].problem, None);
     rig.act(Action::Accept);
@@ -156,7 +156,7 @@ fn sending_moves_the_focus_to_the_first_invalid_field() {
     rig.act(Action::NextField);
     assert!(form(&rig).fields[0].problem.is_some());
     assert!(answers(&rig.act(Action::Accept)).is_empty());
-    assert_eq!((rig.state.ask_view.selected, form(&rig).is_review), (0, false));
+    assert_eq!((rig.state.request_view.selected, form(&rig).is_review), (0, false));
 }
 
 #[test]
@@ -184,11 +184,11 @@ fn keys_move_between_fields_and_choices() {
         field("d", false, FieldKind::Boolean { default: None }),
     ]);
     rig.act(Action::Down);
-    assert_eq!(rig.state.ask_view.selected, 1);
+    assert_eq!(rig.state.request_view.selected, 1);
     rig.act(Action::Down);
     assert_eq!(shown_value(&form(&rig).fields[1]), "Y");
     rig.act(Action::Down);
-    assert_eq!(rig.state.ask_view.selected, 2);
+    assert_eq!(rig.state.request_view.selected, 2);
     rig.act(Action::Down);
     rig.act(Action::ToggleChoice);
     assert_eq!(shown_value(&form(&rig).fields[2]), "Q");
@@ -200,7 +200,7 @@ fn keys_move_between_fields_and_choices() {
     rig.act(Action::Choose(2));
     assert_eq!(shown_value(&form(&rig).fields[3]), "no");
     rig.act(Action::NextField);
-    assert_eq!(rig.state.ask_view.selected, 3);
+    assert_eq!(rig.state.request_view.selected, 3);
     rig.act(Action::Up);
     rig.act(Action::Mark(1));
     rig.act(Action::ToggleChoice);
@@ -228,8 +228,8 @@ fn counts_of_choices_are_checked() {
     let mut rig = rig(vec![field("c", true, some_of(&["p", "q", "r"], Some(1), Some(2)))]);
     assert!(answers(&rig.act(Action::Accept)).is_empty());
     assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Select at least 1."));
-    for place in 1..=3 {
-        rig.act(Action::Choose(place));
+    for position in 1..=3 {
+        rig.act(Action::Choose(position));
     }
     assert!(answers(&rig.act(Action::Accept)).is_empty());
     assert_eq!(form(&rig).fields[0].problem.as_deref(), Some("Select at most 2."));
@@ -270,7 +270,7 @@ fn typed_text_stays_while_another_session_is_active() {
     rig.act(Action::Escape);
     rig.act(Action::NewSession);
     assert_ne!(rig.state.active, asked);
-    assert_eq!(rig.state.ask_view.form, None);
+    assert_eq!(rig.state.request_view.form, None);
     rig.act(Action::OpenSessions);
     rig.act(Action::First);
     rig.act(Action::Accept);

@@ -24,8 +24,8 @@ fn a_key_within_the_quiet_time_does_nothing_at_all() {
         let before = rig.state.clone();
         let fx = rig.act_now(action);
         assert_eq!(fx, Vec::new(), "{action:?}");
-        assert_eq!(rig.state.ask_view, before.ask_view, "{action:?}");
-        assert_eq!(rig.open_asks(), [1], "{action:?}");
+        assert_eq!(rig.state.request_view, before.request_view, "{action:?}");
+        assert_eq!(rig.open_requests(), [1], "{action:?}");
         assert!(!rig.is_cancelling());
     }
 }
@@ -119,15 +119,15 @@ fn a_change_of_the_call_begins_the_quiet_time_anew_and_is_marked() {
     let mut rig = rig();
     let item = ask_about_a_call(&mut rig);
     rig.wait(600).act_now(Action::Down);
-    assert!(rig.takes_input() && !rig.state.ask_view.has_changed);
+    assert!(rig.takes_input() && !rig.state.request_view.has_changed);
     rig.wait(300);
     edit_call(&mut rig, item, |call| call.input.command = Some("rm -rf ~".to_owned()));
-    assert!(rig.state.ask_view.has_changed);
-    assert_eq!(rig.state.ask_view.selected, 0, "the mark is where it was at first");
+    assert!(rig.state.request_view.has_changed);
+    assert_eq!(rig.state.request_view.selected, 0, "the mark is where it was at first");
     assert!(answers(&rig.wait(300).act_now(Action::Accept)).is_empty());
     assert!(answers(&rig.wait(300).act_now(Action::Choose(1))).is_empty(), "each key begins it anew");
     assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(3))), [(1, selected("option-2"))]);
-    assert!(!rig.state.ask_view.has_changed, "the next request has a view of its own");
+    assert!(!rig.state.request_view.has_changed, "the next request has a view of its own");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn every_part_of_a_call_that_is_judged_counts_as_a_change_and_its_progress_does_
     rig.wait(600);
     edit_call(&mut rig, item, |call| call.status = crate::model::ToolStatus::InProgress);
     edit_call(&mut rig, item, |call| call.output_text = Some("half".to_owned()));
-    assert!(rig.takes_input() && !rig.state.ask_view.has_changed);
+    assert!(rig.takes_input() && !rig.state.request_view.has_changed);
 }
 
 #[test]
@@ -172,16 +172,16 @@ fn an_option_whose_id_is_not_its_own_is_never_sent() {
     let mut rig = rig();
     rig.ask_permission(1, &[AllowAlways, AllowOnce, RejectOnce]);
     let now = rig.now;
-    for open in &mut rig.session().asks {
+    for open in &mut rig.session().requests {
         if let crate::app::OpenRequestKind::Permission { request, .. } = &mut open.kind {
             request.options[2].id = request.options[1].id.clone();
         }
     }
-    rig.state.ask_view = crate::app::RequestView::default();
+    rig.state.request_view = crate::app::RequestView::default();
     settle(&mut rig.state, now);
-    assert_eq!(rig.state.ask_view.selected, 3, "nothing is marked");
-    for place in [2, 3] {
-        assert!(answers(&rig.act(Action::Choose(place))).is_empty());
+    assert_eq!(rig.state.request_view.selected, 3, "nothing is marked");
+    for position in [2, 3] {
+        assert!(answers(&rig.act(Action::Choose(position))).is_empty());
         assert!(rig.state.flash.as_deref().is_some_and(|text| text.contains("duplicate id")));
     }
     assert!(answers(&rig.act(Action::Accept)).is_empty());
@@ -214,7 +214,7 @@ fn once_open_to_keys_it_stays_open_however_fast_they_come() {
     rig.ask_permission(1, &[AllowOnce, RejectOnce, RejectOnce]);
     rig.wait(500).act_now(Action::Down);
     rig.wait(20).act_now(Action::Down);
-    assert_eq!(rig.state.ask_view.selected, 2);
+    assert_eq!(rig.state.request_view.selected, 2);
     assert!(takes_input(&rig.state, rig.now));
     assert_eq!(answers(&rig.wait(20).act_now(Action::Accept)), [(1, selected("option-2"))]);
 }
@@ -226,7 +226,7 @@ fn the_next_request_has_a_quiet_time_of_its_own() {
     rig.ask_permission(2, &[AllowOnce]);
     assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))).len(), 1);
     assert!(answers(&rig.wait(100).act_now(Action::Choose(1))).is_empty());
-    assert_eq!(rig.open_asks(), [2]);
+    assert_eq!(rig.open_requests(), [2]);
     assert_eq!(answers(&rig.wait(500).act_now(Action::Choose(1))), [(2, selected("option-0"))]);
 }
 
@@ -315,7 +315,7 @@ fn a_command_from_the_list_is_obeyed_although_the_list_hid_a_request() {
         assert_eq!(focus(&rig.state), expected, "{typed}");
         let of = |modal: &Modal| matches!(modal, Modal::Picker(list) if list.kind == PickerKind::Palette);
         assert!(!rig.state.modals.iter().any(of), "{typed}: the list has gone");
-        assert_eq!(rig.open_asks(), [1], "{typed}: nothing was answered");
+        assert_eq!(rig.open_requests(), [1], "{typed}: nothing was answered");
         rig.act(Action::Escape);
         assert_eq!(focus(&rig.state), Focus::Permission);
     }
@@ -370,7 +370,7 @@ fn enter_beside_a_request_queues_the_draft_and_answers_nothing() {
     rig.type_draft("then run 1 test");
     let fx = rig.wait(2_000).act_now(Action::Submit);
     assert!(answers(&fx).is_empty());
-    assert_eq!((rig.session().queue.len(), rig.open_asks()), (1, vec![1]));
+    assert_eq!((rig.session().queue.len(), rig.open_requests()), (1, vec![1]));
     assert!(!rig.wait(499).takes_input() && rig.wait(1).takes_input());
 }
 

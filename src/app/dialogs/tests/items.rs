@@ -4,7 +4,7 @@ use crate::app::dialogs::testkit::Rig;
 use crate::app::dialogs::{Focus, focus};
 use crate::app::{Effect, ItemBody, Modal, ToolCall};
 use crate::model::{
-    Action, DiffChange, DiffPlace, FileDiff, ItemId, LocatedDiff, Location, PieceStart, Raw, ToolContent,
+    Action, DiffChange, DiffPosition, FileDiff, ItemId, LocatedDiff, Location, PieceStart, Raw, ToolContent,
 };
 
 fn push(rig: &mut Rig, change: impl FnOnce(&mut ToolCall)) {
@@ -19,7 +19,7 @@ fn at(path: &str, line: Option<u32>) -> Location {
 
 fn opened(fx: &[Effect]) -> Option<(String, Option<u32>)> {
     fx.iter().find_map(|effect| match effect {
-        Effect::OpenFile { place, .. } => Some((place.path.display().to_string(), place.line)),
+        Effect::OpenFile { location, .. } => Some((location.path.display().to_string(), location.line)),
         _ => None,
     })
 }
@@ -61,22 +61,22 @@ fn the_location_of_a_call_opens_in_the_editor() {
 
 #[test]
 fn a_change_opens_at_its_first_changed_line() {
-    let opened_with = |old: Option<&str>, place: DiffPlace| {
+    let opened_with = |old: Option<&str>, position: DiffPosition| {
         let mut rig = Rig::new();
         push(&mut rig, |call| {
             let change = DiffChange::Texts { old: old.map(Into::into), new: "a\nb\nnew\nd\n".into() };
             let diff = FileDiff { path: "/home/u/shop/a.rs".into(), change };
             call.content = vec![ToolContent::Diff(diff.clone())];
-            call.places = vec![LocatedDiff { diff, place, is_done: true }];
+            call.positions = vec![LocatedDiff { diff, position, is_done: true }];
         });
         opened(&rig.act(Action::OpenLocation)).and_then(|(_, line)| line)
     };
-    let snippet = || DiffPlace::Lines(vec![Some(PieceStart { line: 12, is_new: true })]);
+    let snippet = || DiffPosition::Lines(vec![Some(PieceStart { line: 12, is_new: true })]);
     assert_eq!(opened_with(Some("a\nb\nold\nd\n"), snippet()), Some(14));
-    assert_eq!(opened_with(Some("a\nb\nold\nd\n"), DiffPlace::Whole), Some(3));
-    assert_eq!(opened_with(Some("a\nb\nnew\nd\n"), DiffPlace::Whole), Some(1), "nothing changed");
-    assert_eq!(opened_with(None, DiffPlace::Whole), Some(1), "a new file");
-    assert_eq!(opened_with(Some("a\n"), DiffPlace::Gone), None);
+    assert_eq!(opened_with(Some("a\nb\nold\nd\n"), DiffPosition::Whole), Some(3));
+    assert_eq!(opened_with(Some("a\nb\nnew\nd\n"), DiffPosition::Whole), Some(1), "nothing changed");
+    assert_eq!(opened_with(None, DiffPosition::Whole), Some(1), "a new file");
+    assert_eq!(opened_with(Some("a\n"), DiffPosition::Gone), None);
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn the_user_selects_one_of_several_locations() {
         let change = DiffChange::Texts { old: Some("x".into()), new: "y".into() };
         let diff = FileDiff { path: "/home/u/shop/a.rs".into(), change };
         call.content = vec![ToolContent::Diff(diff.clone())];
-        let place = DiffPlace::Lines(vec![Some(PieceStart { line: 12, is_new: true })]);
-        call.places = vec![LocatedDiff { diff, place, is_done: true }];
+        let position = DiffPosition::Lines(vec![Some(PieceStart { line: 12, is_new: true })]);
+        call.positions = vec![LocatedDiff { diff, position, is_done: true }];
         call.locations = vec![at("/home/u/shop/a.rs", None), at("/etc/hosts", Some(2))];
     });
     assert_eq!(opened(&rig.act(Action::OpenLocation)), None);

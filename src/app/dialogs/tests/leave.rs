@@ -83,7 +83,7 @@ fn escape_takes_back_a_question_and_a_file_outside() {
     let mut rig = Rig::new();
     rig.ask_url("https://example.org/");
     assert_eq!(answers(&rig.act(Action::Escape)), [(1, Response::ElicitationCancelled)]);
-    rig.ask_form(Vec::new());
+    rig.request_form(Vec::new());
     assert_eq!(answers(&rig.act(Action::Escape)), [(1, Response::ElicitationCancelled)]);
     rig.ask(9, outside_file(9));
     let sent = answers(&rig.act(Action::Escape));
@@ -278,7 +278,7 @@ fn ctrl_q_asks_also_above_a_request() {
     rig.ask_permission(1, &[AllowOnce]);
     rig.wait(10).act_now(Action::Quit);
     assert_eq!(focus(&rig.state), Focus::Choice);
-    assert_eq!(rig.open_asks(), [1]);
+    assert_eq!(rig.open_requests(), [1]);
 }
 
 #[test]

@@ -114,9 +114,9 @@ fn escape_beside_a_request_discards_the_edit_and_rejects_nothing() {
     rig.act(Action::Edit);
     rig.ask_permission(1, &[crate::model::PermissionKind::RejectOnce]);
     rig.act(Action::Escape);
-    assert_eq!((rig.session().edited_prompt(), rig.open_asks()), (None, vec![1]));
+    assert_eq!((rig.session().edited_prompt(), rig.open_requests()), (None, vec![1]));
     rig.act(Action::Escape);
-    assert_eq!(rig.open_asks(), [0; 0]);
+    assert_eq!(rig.open_requests(), [0; 0]);
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn display_options_are_toggled_from_anywhere() {
     rig.session().plans.push(Plan { id: None, body: PlanBody::Markdown("one".to_owned()) });
     rig.act(Action::TogglePlan);
     assert!(rig.session().is_plan_folded());
-    assert_eq!(rig.open_asks(), [1]);
+    assert_eq!(rig.open_requests(), [1]);
     assert_eq!(rig.act(Action::Suspend), [Effect::Suspend]);
 }
 

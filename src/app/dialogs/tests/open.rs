@@ -15,9 +15,9 @@ fn open(rig: &mut Rig, target: Target) -> Vec<Effect> {
 fn a_path_is_relative_to_the_folder_of_the_session() {
     let mut rig = Rig::new();
     let mut opened = |path: &str| {
-        let place = Location { path: path.into(), line: Some(7) };
-        match open(&mut rig, Target::File(place)).as_slice() {
-            [Effect::OpenFile { place, .. }] => (place.path.display().to_string(), place.line),
+        let location = Location { path: path.into(), line: Some(7) };
+        match open(&mut rig, Target::File(location)).as_slice() {
+            [Effect::OpenFile { location, .. }] => (location.path.display().to_string(), location.line),
             other => panic!("a file is opened, not {other:?}"),
         }
     };
@@ -62,7 +62,7 @@ fn say(rig: &mut Rig, text: &str) -> ItemId {
 #[test]
 fn places_of_the_selected_item_or_of_the_last_ones_are_listed() {
     let mut rig = Rig::new();
-    rig.session().place.cwd = "/home/u/shop".into();
+    rig.session().workspace.cwd = "/home/u/shop".into();
     let first = say(&mut rig, "In `src/a.rs:3` and [there](https://a.org); again src/a.rs:3.");
     say(&mut rig, "In src/b.rs");
     say(&mut rig, "Nothing");
@@ -74,8 +74,8 @@ fn places_of_the_selected_item_or_of_the_last_ones_are_listed() {
     assert_eq!(rig.shown(), ["https://a.org", "src/a.rs:3"]);
     rig.act(Action::Down);
     let fx = rig.act(Action::Accept);
-    let place = Location { path: "/home/u/shop/src/a.rs".into(), line: Some(3) };
-    assert_eq!(fx, [Effect::OpenFile { place, folder: "/home/u/shop".into(), editor: None }]);
+    let location = Location { path: "/home/u/shop/src/a.rs".into(), line: Some(3) };
+    assert_eq!(fx, [Effect::OpenFile { location, folder: "/home/u/shop".into(), editor: None }]);
     rig.session().selected = Some(ItemId(2));
     rig.act(Action::OpenPlaces);
     assert_eq!(rig.state.flash.as_deref(), Some("The selected item has no file or link."));
@@ -84,7 +84,7 @@ fn places_of_the_selected_item_or_of_the_last_ones_are_listed() {
 #[test]
 fn places_are_listed_from_the_bottom_of_the_screen_upwards() {
     let mut rig = Rig::new();
-    rig.session().place.cwd = "/home/u/shop".into();
+    rig.session().workspace.cwd = "/home/u/shop".into();
     let first = say(&mut rig, "In src/a.rs");
     let second = say(&mut rig, "In src/b.rs");
     say(&mut rig, "In src/c.rs");

@@ -44,7 +44,7 @@ fn dialog(rig: &Rig) -> &SessionsDialog {
 
 fn shown(rig: &Rig) -> Vec<&str> {
     let dialog = dialog(rig);
-    dialog.matches.iter().map(|place| dialog.rows[*place].name()).collect()
+    dialog.matches.iter().map(|position| dialog.rows[*position].name()).collect()
 }
 
 fn marked(rig: &Rig) -> &str {

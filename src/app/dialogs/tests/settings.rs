@@ -147,9 +147,9 @@ fn permissions_are_widened_only_after_a_confirmation() {
 fn values_with_parts_open_the_file_at_their_line() {
     let mut rig = rig("theme = 'nord'\n[agents.mine]\ncommand = 'x'\n");
     select(&mut rig, "agents.mine");
-    let place = Location { path: "/etc/parlor/config.toml".into(), line: Some(3) };
+    let location = Location { path: "/etc/parlor/config.toml".into(), line: Some(3) };
     let folder = PathBuf::from("/etc/parlor");
-    assert_eq!(rig.act(Action::Accept), [Effect::OpenFile { place, folder, editor: None }]);
+    assert_eq!(rig.act(Action::Accept), [Effect::OpenFile { location, folder, editor: None }]);
 }
 
 #[test]

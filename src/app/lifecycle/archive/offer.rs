@@ -42,8 +42,8 @@ pub(super) fn on_agent(state: &mut State, agent: String) {
     }
     picker.rows = rows;
     let marked = picker.rows.iter().position(|row| !row.right.is_empty());
-    if let Some(place) = marked.filter(|_| is_untouched) {
-        picker.selected = place;
+    if let Some(position) = marked.filter(|_| is_untouched) {
+        picker.selected = position;
     }
 }
 
@@ -55,15 +55,15 @@ pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
         let marked = picker.matches.get(picker.selected).copied();
         let is_filtered = !picker.filter.text.is_empty();
         picker.rows.insert(0, offer);
-        for place in &mut picker.matches {
-            *place += 1;
+        for position in &mut picker.matches {
+            *position += 1;
         }
         if !is_filtered {
             picker.matches.insert(0, 0);
         }
         // The selection stays on its row.
-        let place = marked.and_then(|row| picker.matches.iter().position(|place| *place == row + 1));
-        picker.selected = place.unwrap_or(0);
+        let position = marked.and_then(|row| picker.matches.iter().position(|position| *position == row + 1));
+        picker.selected = position.unwrap_or(0);
     }
 }
 

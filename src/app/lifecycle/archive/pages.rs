@@ -17,7 +17,7 @@ pub(super) fn on_around(
     fx: &mut Vec<Effect>,
 ) {
     let found = match page {
-        Ok(page) => state.sessions.get(&key).and_then(|session| restore::place_of(session, page, now)),
+        Ok(page) => state.sessions.get(&key).and_then(|session| restore::position_of(session, page, now)),
         Err(why) => return call::flash(state, why, fx),
     };
     let searched = state.user.searched.take().unwrap_or_default();

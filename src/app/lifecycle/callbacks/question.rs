@@ -5,11 +5,11 @@
 use std::time::Instant;
 
 use crate::model::{
-    Access, AccessOutcome, AccessRecord, AllowedBy, AskId, AskReason, ConnId, Facts, FileJob, Grant,
-    GrantScope, RefusedBy, Response, RpcError, WriteChange,
+    Access, AccessOutcome, AccessRecord, AllowedBy, AskReason, ConnId, Facts, FileJob, Grant, GrantScope,
+    RefusedBy, RequestId, Response, RpcError, WriteChange,
 };
 
-use super::super::{asks, policy};
+use super::super::{policy, requests};
 use super::{add_file, start};
 use crate::app::session::access;
 use crate::app::{AccessChoice, AccessRequest, AccessWork, Effect, RequestClass, State};
@@ -39,7 +39,7 @@ pub(super) fn question(
 /// Applies the user's answer about a file or command.
 pub(in crate::app) fn on_answered(
     state: &mut State,
-    (conn, ask): (ConnId, AskId),
+    (conn, request_id): (ConnId, RequestId),
     open: &AccessRequest,
     choice: AccessChoice,
     now: Instant,
@@ -47,10 +47,12 @@ pub(in crate::app) fn on_answered(
 ) {
     let key = match &open.work {
         AccessWork::Run(key, _) => Some(*key),
-        AccessWork::File(_) => match state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)) {
-            Some(RequestClass::File(key)) => Some(*key),
-            _ => None,
-        },
+        AccessWork::File(_) => {
+            match state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id)) {
+                Some(RequestClass::File(key)) => Some(*key),
+                _ => None,
+            }
+        }
     };
     let Some(key) = key else { return };
     let by = match choice {
@@ -73,7 +75,7 @@ pub(in crate::app) fn on_answered(
                 Access::Run(_) | Access::SignIn { .. } => "this command".to_owned(),
             };
             let error = RpcError::new(RpcError::INTERNAL, format!("the user did not allow {what}"));
-            asks::answer(state, conn, ask, Response::Error(error), fx);
+            requests::answer(state, conn, request_id, Response::Error(error), fx);
             return;
         }
     };
@@ -82,7 +84,7 @@ pub(in crate::app) fn on_answered(
         AccessWork::Run(key, command) => {
             // All commands in the session's folders, except where a link leads out of them.
             let is_bound = choice == AccessChoice::AllCommands;
-            start(state, (conn, ask), *key, command.clone(), by, is_bound, fx);
+            start(state, (conn, request_id), *key, command.clone(), by, is_bound, fx);
         }
     }
 }
@@ -92,7 +94,7 @@ pub(in crate::app) fn note_refused(state: &mut State, open: &AccessRequest, by: 
     let key = match &open.work {
         AccessWork::Run(key, _) => Some(*key),
         AccessWork::File(job) => {
-            match state.conns.get(&job.conn).and_then(|conn| conn.open_asks.get(&job.ask)) {
+            match state.conns.get(&job.conn).and_then(|conn| conn.open_requests.get(&job.request_id)) {
                 Some(RequestClass::File(key)) => Some(*key),
                 _ => None,
             }

@@ -103,12 +103,15 @@ impl<'a> Matcher<'a> {
 
     /// Whether the last message of the agent among these items was replayed completely.
     pub fn has_end(&self, range: Range<usize>) -> bool {
-        let of_agent = |place: &usize| {
-            let message = self.ours.get(*place).and_then(message_of);
+        let of_agent = |position: &usize| {
+            let message = self.ours.get(*position).and_then(message_of);
             message.is_some_and(|message| message.role == Role::Agent)
         };
-        let last = range.rev().filter(of_agent).find_map(|place| Some((place, *self.lengths.get(&place)?)));
-        last.is_none_or(|(place, length)| self.matched_bytes.get(&place).copied().unwrap_or(0) >= length)
+        let last =
+            range.rev().filter(of_agent).find_map(|position| Some((position, *self.lengths.get(&position)?)));
+        last.is_none_or(|(position, length)| {
+            self.matched_bytes.get(&position).copied().unwrap_or(0) >= length
+        })
     }
 
     fn match_messages(
@@ -236,45 +239,45 @@ impl Stream {
     }
 
     /// The unmatched rest of a recorded message.
-    fn rest(&self, place: usize) -> Option<(usize, &str)> {
-        let (index, text) = self.texts.get(place)?;
-        let from = if place == self.next.0 { self.next.1 } else { 0 };
+    fn rest(&self, position: usize) -> Option<(usize, &str)> {
+        let (index, text) = self.texts.get(position)?;
+        let from = if position == self.next.0 { self.next.1 } else { 0 };
         Some((*index, text.get(from..).unwrap_or_default()))
     }
 
     /// Advances by this number of bytes of a message.
-    fn go_behind(&mut self, place: usize, bytes: usize) {
-        let from = if place == self.next.0 { self.next.1 } else { 0 };
-        self.next = (place, from + bytes);
+    fn go_behind(&mut self, position: usize, bytes: usize) {
+        let from = if position == self.next.0 { self.next.1 } else { 0 };
+        self.next = (position, from + bytes);
     }
 
     /// An unmatched message with exactly this text.
     fn take_equal(&mut self, text: &str) -> Option<usize> {
-        let place = self.by_text.get_mut(text).and_then(VecDeque::pop_front)?;
-        self.texts.get(place).map(|(index, _)| *index)
+        let position = self.by_text.get_mut(text).and_then(VecDeque::pop_front)?;
+        self.texts.get(position).map(|(index, _)| *index)
     }
 
     /// Matches a replayed text.
     fn find(&mut self, text: &str, budget: &mut usize) -> Vec<Found> {
         let is_long = text.len() >= MIN_PART_BYTES;
         // The usual case: the next message, or a part of it.
-        for place in [self.next.0, self.next.0 + 1] {
-            if let Some((index, rest)) = self.rest(place)
+        for position in [self.next.0, self.next.0 + 1] {
+            if let Some((index, rest)) = self.rest(position)
                 && rest.starts_with(text)
             {
                 if rest.len() == text.len() {
-                    self.forget(place);
+                    self.forget(position);
                 }
-                self.go_behind(place, text.len());
+                self.go_behind(position, text.len());
                 return vec![Found::Same(index, text.len())];
             }
         }
-        if let Some(place) = self.by_text.get_mut(text).and_then(VecDeque::pop_front)
-            && let Some((index, _)) = self.texts.get(place)
+        if let Some(position) = self.by_text.get_mut(text).and_then(VecDeque::pop_front)
+            && let Some((index, _)) = self.texts.get(position)
         {
             let index = *index;
-            if place >= self.next.0 {
-                self.go_behind(place, text.len());
+            if position >= self.next.0 {
+                self.go_behind(position, text.len());
             }
             return vec![Found::Same(index, text.len())];
         }
@@ -293,21 +296,21 @@ impl Stream {
         found.into_iter().map(known).collect()
     }
 
-    fn forget(&mut self, place: usize) {
-        if let Some((_, text)) = self.texts.get(place)
-            && let Some(places) = self.by_text.get_mut(text)
+    fn forget(&mut self, position: usize) {
+        if let Some((_, text)) = self.texts.get(position)
+            && let Some(positions) = self.by_text.get_mut(text)
         {
-            places.retain(|known| *known != place);
+            positions.retain(|known| *known != position);
         }
     }
 
     /// Finds a text within a recorded message.
     fn find_within(&mut self, text: &str, budget: &mut usize) -> Option<Found> {
-        for place in self.next.0..self.texts.len() {
-            let (index, rest) = self.rest(place)?;
+        for position in self.next.0..self.texts.len() {
+            let (index, rest) = self.rest(position)?;
             *budget = budget.checked_sub(rest.len())?;
             if let Some(at) = rest.find(text) {
-                self.go_behind(place, at + text.len());
+                self.go_behind(position, at + text.len());
                 return Some(Found::Same(index, text.len()));
             }
         }
@@ -318,9 +321,9 @@ impl Stream {
     fn find_joined(&mut self, text: &str, budget: &mut usize) -> Vec<Found> {
         let mut found = Vec::new();
         let mut at = 0;
-        for place in self.next.0..self.texts.len() {
+        for position in self.next.0..self.texts.len() {
             let rest = text.get(at..).unwrap_or_default();
-            let Some((index, ours)) = self.rest(place) else { break };
+            let Some((index, ours)) = self.rest(position) else { break };
             if rest.is_empty() || ours.is_empty() {
                 continue;
             }
@@ -344,9 +347,9 @@ impl Stream {
             found.push(Found::Same(index, taken));
             at += skipped + taken;
             if taken == ours.len() {
-                self.forget(place);
+                self.forget(position);
             }
-            self.go_behind(place, taken);
+            self.go_behind(position, taken);
         }
         if at < text.len() {
             found.push(Found::New(at..text.len()));
@@ -392,25 +395,25 @@ fn match_calls(ours: &[(usize, &Item)], theirs: &[(usize, &Item)], bits: &mut [V
     let mut left: Vec<(usize, &ToolCall)> = theirs
         .iter()
         .enumerate()
-        .filter_map(|(place, (_, item))| match &item.body {
-            ItemBody::Tool(call) => Some((place, &**call)),
+        .filter_map(|(position, (_, item))| match &item.body {
+            ItemBody::Tool(call) => Some((position, &**call)),
             _ => None,
         })
         .collect();
 
     // Each pass visits calls in order, and matches each recorded one once.
-    let mut take = |places: Option<&mut VecDeque<usize>>| -> Option<usize> {
-        let places = places?;
-        while let Some(place) = places.pop_front() {
-            if let Some(taken) = is_taken.get_mut(place).filter(|taken| !**taken) {
+    let mut take = |positions: Option<&mut VecDeque<usize>>| -> Option<usize> {
+        let positions = positions?;
+        while let Some(position) = positions.pop_front() {
+            if let Some(taken) = is_taken.get_mut(position).filter(|taken| !**taken) {
                 *taken = true;
-                return Some(place);
+                return Some(position);
             }
         }
         None
     };
-    let mut same = |place: usize, our: usize| {
-        if let (Some(bits), Some((index, _))) = (bits.get_mut(place), ours.get(our)) {
+    let mut same = |position: usize, our: usize| {
+        if let (Some(bits), Some((index, _))) = (bits.get_mut(position), ours.get(our)) {
             bits.push(Bit::Same(*index));
         }
     };
@@ -418,27 +421,28 @@ fn match_calls(ours: &[(usize, &Item)], theirs: &[(usize, &Item)], bits: &mut [V
     let mut by_deed: HashMap<Deed<'_>, VecDeque<usize>> = HashMap::new();
     let mut by_id: HashMap<&ToolCallId, VecDeque<usize>> = HashMap::new();
     let mut by_title: HashMap<&str, VecDeque<usize>> = HashMap::new();
-    for (place, (_, call)) in ours.iter().enumerate() {
-        by_both.entry((&call.id, deed(call))).or_default().push_back(place);
-        by_deed.entry(deed(call)).or_default().push_back(place);
-        by_id.entry(&call.id).or_default().push_back(place);
-        by_title.entry(&call.title).or_default().push_back(place);
+    for (position, (_, call)) in ours.iter().enumerate() {
+        by_both.entry((&call.id, deed(call))).or_default().push_back(position);
+        by_deed.entry(deed(call)).or_default().push_back(position);
+        by_id.entry(&call.id).or_default().push_back(position);
+        by_title.entry(&call.title).or_default().push_back(position);
     }
     for way in 0..4 {
-        for (place, call) in std::mem::take(&mut left) {
-            let places = match way {
+        for (position, call) in std::mem::take(&mut left) {
+            let positions = match way {
                 0 => by_both.get_mut(&(&call.id, deed(call))),
                 1 => by_deed.get_mut(&deed(call)).filter(|_| !call.title.is_empty()),
                 2 => by_id.get_mut(&call.id),
                 _ => by_title.get_mut(call.title.as_str()).filter(|_| !call.title.is_empty()),
             };
-            match take(places) {
-                Some(our) => same(place, our),
-                None => left.push((place, call)),
+            match take(positions) {
+                Some(our) => same(position, our),
+                None => left.push((position, call)),
             }
         }
     }
-    let rest: Vec<usize> = (0..ours.len()).filter(|place| is_taken.get(*place) == Some(&false)).collect();
+    let rest: Vec<usize> =
+        (0..ours.len()).filter(|position| is_taken.get(*position) == Some(&false)).collect();
     let is_like = |our: usize, call: &ToolCall| {
         ours.get(our).is_some_and(|(_, ours)| {
             let has_other_input =
@@ -450,8 +454,8 @@ fn match_calls(ours: &[(usize, &Item)], theirs: &[(usize, &Item)], bits: &mut [V
     };
     let is_pair =
         rest.len() == left.len() && rest.iter().zip(&left).all(|(our, (_, call))| is_like(*our, call));
-    for (nth, (place, _)) in left.iter().enumerate() {
-        let Some(bits) = bits.get_mut(*place) else { continue };
+    for (nth, (position, _)) in left.iter().enumerate() {
+        let Some(bits) = bits.get_mut(*position) else { continue };
         let our = rest.get(nth).filter(|_| is_pair).and_then(|our| ours.get(*our));
         bits.push(our.map_or(Bit::New(None), |(index, _)| Bit::Same(*index)));
     }

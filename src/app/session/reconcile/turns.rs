@@ -162,13 +162,11 @@ pub(super) fn align(ours: &[Turn<'_>], theirs: &[Turn<'_>], is_whole: bool) -> V
     for group in matched.into_iter().chain([end]) {
         groups.push(Group { ours: our_next..group.ours.start, theirs: their_next..their_next });
         if is_known {
-            let only = (their_next..group.theirs.start).filter(|place| !is_repetition(theirs, *place));
-            groups.extend(
-                only.map(|place| Group {
-                    ours: group.ours.start..group.ours.start,
-                    theirs: place..place + 1,
-                }),
-            );
+            let only = (their_next..group.theirs.start).filter(|position| !is_repetition(theirs, *position));
+            groups.extend(only.map(|position| Group {
+                ours: group.ours.start..group.ours.start,
+                theirs: position..position + 1,
+            }));
         }
         is_known = true;
         (our_next, their_next) = (group.ours.end, group.theirs.end);
@@ -204,13 +202,14 @@ fn repeated(ours: &[Turn<'_>], theirs: &[Turn<'_>]) -> usize {
 }
 
 /// Whether a prompt was sent twice and one turn of it is recorded: the agent has nothing for this one.
-fn is_repetition(theirs: &[Turn<'_>], place: usize) -> bool {
+fn is_repetition(theirs: &[Turn<'_>], position: usize) -> bool {
     let is_empty = |turn: &&Turn<'_>| turn.messages.is_empty() && turn.deeds.is_empty();
-    let Some(turn) = theirs.get(place).filter(|turn| turn.prompt.is_some()).filter(is_empty) else {
+    let Some(turn) = theirs.get(position).filter(|turn| turn.prompt.is_some()).filter(is_empty) else {
         return false;
     };
     let is_same = |other: Option<&Turn<'_>>| other.is_some_and(|other| other.prompt == turn.prompt);
-    is_same(theirs.get(place + 1)) || is_same(place.checked_sub(1).and_then(|before| theirs.get(before)))
+    is_same(theirs.get(position + 1))
+        || is_same(position.checked_sub(1).and_then(|before| theirs.get(before)))
 }
 
 /// Assigns equal turns equal numbers, and turns that are not anchors a common one.
@@ -302,11 +301,11 @@ impl Search<'_> {
         // By key: number and last position on each side.
         let mut seen: HashMap<usize, [(u32, usize); 2]> = HashMap::new();
         for (side, (keys, range)) in [(our_keys, ours), (their_keys, theirs)].into_iter().enumerate() {
-            for place in range.clone() {
+            for position in range.clone() {
                 if let Some(seen) =
-                    keys.get(place).and_then(|key| seen.entry(*key).or_default().get_mut(side))
+                    keys.get(position).and_then(|key| seen.entry(*key).or_default().get_mut(side))
                 {
-                    *seen = (seen.0 + 1, place);
+                    *seen = (seen.0 + 1, position);
                 }
             }
         }
@@ -390,8 +389,8 @@ fn weigh(ours: &[Turn<'_>], theirs: &[Turn<'_>], gap: &Group, matched: &mut Vec<
             }
             offer(0, (1, 0));
             offer(0, (0, 1));
-            if let Some(place) = best.get_mut(at(one, other)) {
-                *place = found;
+            if let Some(position) = best.get_mut(at(one, other)) {
+                *position = found;
             }
         }
     }

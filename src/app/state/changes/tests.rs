@@ -25,8 +25,8 @@ impl TestApp {
         (call.status, call.kind) = (status, ToolKind::Edit);
         call.content = vec![ToolContent::Diff(diff.clone())];
         let start = line.map(|line| PieceStart { line, is_new: true });
-        let place = DiffPlace::Lines(vec![start]);
-        call.places = vec![crate::model::LocatedDiff { diff, place, is_done: true }];
+        let position = DiffPosition::Lines(vec![start]);
+        call.positions = vec![crate::model::LocatedDiff { diff, position, is_done: true }];
         self.session().transcript.push(1, ItemBody::Tool(Box::new(call)));
     }
 

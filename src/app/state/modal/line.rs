@@ -53,8 +53,8 @@ impl LineInput {
         }
     }
 
-    fn move_to(&mut self, place: usize) -> bool {
-        self.cursor = place;
+    fn move_to(&mut self, position: usize) -> bool {
+        self.cursor = position;
         false
     }
 
@@ -76,11 +76,11 @@ impl LineInput {
     }
 
     /// The nearest boundary at or after `place`; also corrects an invalid cursor.
-    fn boundary_at_or_after(&self, place: usize) -> usize {
+    fn boundary_at_or_after(&self, position: usize) -> usize {
         self.text
             .grapheme_indices(true)
             .map(|(start, _)| start)
-            .find(|start| *start >= place)
+            .find(|start| *start >= position)
             .unwrap_or(self.text.len())
     }
 

@@ -228,7 +228,7 @@ impl SessionEntry {
 impl SessionsDialog {
     /// The selected session.
     pub fn marked(&self) -> Option<&SessionEntry> {
-        self.matches.get(self.selected).and_then(|place| self.rows.get(*place))
+        self.matches.get(self.selected).and_then(|position| self.rows.get(*position))
     }
 
     /// Whether there are sessions of the same repository in other folders.
@@ -254,7 +254,8 @@ impl SessionsDialog {
         self.rows = joined(&self.kept, state, self.sort);
         self.refilter();
         if let Some(marked) = marked.filter(|_| self.is_chosen) {
-            let is_it = |place: &usize| self.rows.get(*place).is_some_and(|row| identity(row) == marked);
+            let is_it =
+                |position: &usize| self.rows.get(*position).is_some_and(|row| identity(row) == marked);
             self.selected = self.matches.iter().position(is_it).unwrap_or(0);
         }
     }
@@ -267,7 +268,7 @@ impl SessionsDialog {
     /// Filters again; selects the first session that is not active.
     pub fn refilter(&mut self) {
         self.filter_rows();
-        let shown = || self.matches.iter().filter_map(|place| self.rows.get(*place));
+        let shown = || self.matches.iter().filter_map(|position| self.rows.get(*position));
         self.columns = Columns {
             agent: differ(shown().map(SessionEntry::agent)),
             folder: differ(shown().map(|row| row.folder().to_str().unwrap_or_default())),
@@ -278,7 +279,7 @@ impl SessionsDialog {
     fn filter_rows(&mut self) {
         self.hidden_count = 0;
         let mut shown = Vec::with_capacity(self.rows.len());
-        for (place, row) in self.rows.iter().enumerate() {
+        for (position, row) in self.rows.iter().enumerate() {
             let is_near = match self.scope {
                 Scope::Folder => row.nearness == Nearness::Here,
                 Scope::Repository => row.nearness != Nearness::Elsewhere,
@@ -287,7 +288,7 @@ impl SessionsDialog {
             // Archived sessions are hidden except in the scope of all.
             let is_wanted = is_near && (self.scope == Scope::All || !row.is_archived());
             if is_wanted || row.open.is_some() {
-                shown.push(place);
+                shown.push(position);
             } else {
                 self.hidden_count += 1;
             }
@@ -295,8 +296,8 @@ impl SessionsDialog {
         self.selected = 0;
         if self.filter.text.trim().is_empty() || self.text.is_some() {
             self.matches = shown;
-            let is_other = |place: &usize| {
-                let open = self.rows.get(*place).and_then(|row| row.open.as_ref());
+            let is_other = |position: &usize| {
+                let open = self.rows.get(*position).and_then(|row| row.open.as_ref());
                 open.is_none_or(|open| open.key != self.active && !open.is_child)
             };
             self.selected = self.matches.iter().position(is_other).unwrap_or(0);
@@ -304,11 +305,11 @@ impl SessionsDialog {
         }
         let texts: Vec<(&str, String)> = shown
             .iter()
-            .filter_map(|place| self.rows.get(*place))
+            .filter_map(|position| self.rows.get(*position))
             .map(|row| (row.name(), row.detail()))
             .collect();
         let ranked = rank(&self.filter.text, texts.iter().map(|(name, detail)| (*name, detail.as_str())));
-        self.matches = ranked.into_iter().filter_map(|place| shown.get(place).copied()).collect();
+        self.matches = ranked.into_iter().filter_map(|position| shown.get(position).copied()).collect();
     }
 }
 
@@ -343,7 +344,7 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEnt
         shown_uids.extend(kept_row.map(|row| row.uid.as_str()));
         rows.push(SessionEntry {
             lister: Arc::clone(&lister),
-            folder: session.place.cwd.as_path().into(),
+            folder: session.workspace.cwd.as_path().into(),
             nearness: kept_row.map_or(Nearness::Here, |row| row.nearness),
             updated_ms: i64::MAX,
             kept: kept_row.cloned(),
@@ -364,7 +365,7 @@ fn joined(kept: &[Arc<ArchiveRow>], state: &State, sort: Sort) -> Vec<SessionEnt
             kept: Some(Arc::clone(row)),
         });
     }
-    let here = state.active_session().map(|session| session.place.cwd.as_path());
+    let here = state.active_session().map(|session| session.workspace.cwd.as_path());
     // In the agent's order, because it may not report times.
     for info in state.listed().iter().filter_map(|info| listed.remove(info.id.as_str())) {
         let is_here = info.cwd.as_os_str().is_empty() || Some(info.cwd.as_path()) == here;
@@ -447,7 +448,7 @@ pub fn title_of(session: &Session) -> Option<String> {
 }
 
 fn open_state(session: &Session) -> &'static str {
-    if !session.asks.is_empty() {
+    if !session.requests.is_empty() {
         "answer required"
     } else if session.turn.is_running() {
         "working"

@@ -63,7 +63,7 @@ fn of_call(session: &Session, call: &ToolCall) -> usize {
         + call.content.iter().map(of_content).sum::<usize>()
         + terminals.sum::<usize>()
         + raws.map(|raw| raw.0.len()).sum::<usize>()
-        + call.places.iter().map(|known| of_diff(&known.diff)).sum::<usize>()
+        + call.positions.iter().map(|known| of_diff(&known.diff)).sum::<usize>()
         + call.accesses.iter().map(of_access).sum::<usize>()
         + call.approved.iter().map(of_diff).sum::<usize>()
 }

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::app::{Message, MessagePart, ToolCall, Transcript};
-use crate::model::{Role, SessionKey, SessionPlace, ToolCallId, ToolKind, ToolStatus};
+use crate::model::{Role, SessionKey, SessionWorkspace, ToolCallId, ToolKind, ToolStatus};
 
 fn session() -> Session {
-    let mut session = Session::new(SessionKey(1), SessionPlace::default());
+    let mut session = Session::new(SessionKey(1), SessionWorkspace::default());
     session.transcript.watch(true);
     session
 }
@@ -194,7 +194,7 @@ fn a_replaced_transcript_is_searched_again() {
     finish(&mut open, &mut session, STEP_BYTES);
     session.search = Some(Box::new(open));
     session.transcript.clear();
-    session.forget_places();
+    session.forget_positions();
     session.transcript.push(0, message("hit"));
     let mut open = *session.search.take().unwrap();
     finish(&mut open, &mut session, STEP_BYTES);
@@ -293,8 +293,8 @@ proptest! {
             let wanted: usize =
                 texts(item, &session).iter().map(|text| naive(query, is_regex, &text.text)).sum();
             prop_assert_eq!(search.count_in(session.transcript.rank(item.id)), wanted);
-            let places = hits(search.pattern().unwrap(), item, &session);
-            prop_assert_eq!(places.len(), wanted);
+            let positions = hits(search.pattern().unwrap(), item, &session);
+            prop_assert_eq!(positions.len(), wanted);
             total += wanted;
         }
         prop_assert_eq!(search.total(), total);

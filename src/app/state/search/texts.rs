@@ -21,7 +21,7 @@ pub struct Text<'a> {
     /// Whether it is in the head line, which a folded item shows too.
     pub is_head: bool,
     /// The part of the message, or of the call's content.
-    pub place: Option<usize>,
+    pub position: Option<usize>,
 }
 
 /// All texts of an item; none if it is hidden.
@@ -32,9 +32,9 @@ pub fn texts<'a>(item: &'a Item, session: &'a Session) -> Vec<Text<'a>> {
     }
     match &item.body {
         ItemBody::Message(message) => {
-            for (place, part) in message.parts.iter().enumerate() {
+            for (position, part) in message.parts.iter().enumerate() {
                 match part {
-                    MessagePart::Text(text) => out.part(text, place),
+                    MessagePart::Text(text) => out.part(text, position),
                     MessagePart::Block(block) => out.block(block),
                 }
             }
@@ -77,13 +77,13 @@ struct Out<'a>(Vec<Text<'a>>);
 impl<'a> Out<'a> {
     fn push(&mut self, text: Cow<'a, str>, is_head: bool) {
         if !text.is_empty() {
-            self.0.push(Text { text, is_head, place: None });
+            self.0.push(Text { text, is_head, position: None });
         }
     }
 
-    fn part(&mut self, text: &'a str, place: usize) {
+    fn part(&mut self, text: &'a str, position: usize) {
         if !text.is_empty() {
-            self.0.push(Text { text: Cow::Borrowed(text), is_head: false, place: Some(place) });
+            self.0.push(Text { text: Cow::Borrowed(text), is_head: false, position: Some(position) });
         }
     }
 
@@ -118,7 +118,7 @@ fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
     match &tool.input.command {
         // The head line shows the command too, but shortened to one line.
         Some(command) => out.body(command),
-        None => out.head(title(tool, session.place.folder())),
+        None => out.head(title(tool, session.workspace.folder())),
     }
     for diff in tool.diffs() {
         let text = match &diff.change {
@@ -130,11 +130,11 @@ fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
         out.push(text, false);
     }
     let mut has_output = false;
-    for (place, content) in tool.content.iter().enumerate() {
+    for (position, content) in tool.content.iter().enumerate() {
         match content {
             ToolContent::Block(ContentBlock::Text(text)) => {
                 has_output |= !text.trim().is_empty();
-                out.part(text, place);
+                out.part(text, position);
             }
             ToolContent::Terminal(id) => {
                 if let Some(view) = session.terminals.get(id) {
@@ -164,9 +164,9 @@ pub fn title<'a>(tool: &'a ToolCall, folder: &Path) -> Cow<'a, str> {
             paths.extend(tool.diffs().map(|diff| shown(&diff.path)));
         }
         if paths.is_empty() {
-            paths.extend(tool.locations.iter().map(|place| match place.line {
-                Some(line) => format!("{}:{line}", shown(&place.path)),
-                None => shown(&place.path),
+            paths.extend(tool.locations.iter().map(|position| match position.line {
+                Some(line) => format!("{}:{line}", shown(&position.path)),
+                None => shown(&position.path),
             }));
         }
         if paths.is_empty() {

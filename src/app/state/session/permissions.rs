@@ -48,9 +48,9 @@ impl Permissions {
     }
 
     /// An approval was used: unless it is permanent, it is removed.
-    pub(in crate::app) fn use_up(&mut self, place: usize) {
-        if self.approvals.get(place).is_some_and(|approval| !approval.is_always) {
-            self.approvals.remove(place);
+    pub(in crate::app) fn use_up(&mut self, position: usize) {
+        if self.approvals.get(position).is_some_and(|approval| !approval.is_always) {
+            self.approvals.remove(position);
         }
     }
 

@@ -45,7 +45,7 @@ struct Steering {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueEdit {
     /// Its index when the edit began; see [`super::Session::edited_prompt`].
-    pub place: usize,
+    pub position: usize,
     /// Its text before the edit.
     pub text: String,
     /// The draft before the edit.

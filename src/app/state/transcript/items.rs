@@ -181,11 +181,11 @@ impl Transcript {
         let mut nth = before.map_or(0, |(_, nth)| nth + 1);
         self.inserted.insert(id, (anchor, nth));
         for item in self.items.iter().skip(index + 1) {
-            let Some((_, place)) = self.inserted.get_mut(&item.id).filter(|(at, _)| *at == anchor) else {
+            let Some((_, position)) = self.inserted.get_mut(&item.id).filter(|(at, _)| *at == anchor) else {
                 break;
             };
             nth += 1;
-            *place = nth;
+            *position = nth;
         }
         self.reorder();
         id

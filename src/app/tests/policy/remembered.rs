@@ -38,24 +38,26 @@ fn approvals_and_grants_cover_no_other_folder_or_environment() {
             app.choose(Some(way - 1));
             app.fx.clear();
         }
-        let mut ask = 2;
+        let mut request_id = 2;
         for name in LOADERS {
-            assert!(!is_started(&mut app, ask, with(name, "/code/shop/x")), "{name}, way {way}");
+            assert!(!is_started(&mut app, request_id, with(name, "/code/shop/x")), "{name}, way {way}");
             app.choose(None);
             app.fx.clear();
-            ask += 1;
+            request_id += 1;
         }
-        assert_eq!(is_started(&mut app, ask, sub()), way == 4, "way {way}");
+        assert_eq!(is_started(&mut app, request_id, sub()), way == 4, "way {way}");
         if way < 4 {
             app.choose(None);
             app.fx.clear();
         }
-        assert!(is_started(&mut app, ask + 1, command("make")), "way {way}: what was allowed runs");
+        assert!(is_started(&mut app, request_id + 1, command("make")), "way {way}: what was allowed runs");
     }
     // With its variables it is granted too, but for these values only.
     let mut app = TestApp::running();
     assert!(!is_started(&mut app, 1, with("PATH", "/opt/bin")));
-    let Some(OpenRequestKind::Access(asked)) = app.session().asks.front().map(|ask| &ask.kind) else {
+    let Some(OpenRequestKind::Access(asked)) =
+        app.session().requests.front().map(|request_id| &request_id.kind)
+    else {
         panic!()
     };
     assert!(!asked.offers_all_commands, "only this command is offered");
@@ -69,11 +71,13 @@ fn approvals_and_grants_cover_no_other_folder_or_environment() {
 #[test]
 fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
     let mut app = TestApp::running();
-    for (ask, line) in [(1, "make"), (2, "make test")] {
-        assert!(!is_started(&mut app, ask, command(line)));
+    for (request_id, line) in [(1, "make"), (2, "make test")] {
+        assert!(!is_started(&mut app, request_id, command(line)));
     }
     assert!(!is_started(&mut app, 3, TerminalCommand { cwd: Some("/etc".into()), ..command("ls") }));
-    let Some(OpenRequestKind::Access(asked)) = app.session().asks.front().map(|ask| &ask.kind) else {
+    let Some(OpenRequestKind::Access(asked)) =
+        app.session().requests.front().map(|request_id| &request_id.kind)
+    else {
         panic!()
     };
     assert_eq!(asked.labels()[3], "Allow all commands of fake for this session");
@@ -84,7 +88,7 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
     let is_bound = |effect: &Effect| matches!(effect, Effect::Terminal(TerminalJob::Create { within: Some(roots), .. }) if roots.len() == 1);
     assert!(app.fx.iter().all(is_bound), "a link does not lead out of the folders");
     app.fx.clear();
-    assert_eq!(app.session().asks.len(), 1, "commands outside of the folders still wait");
+    assert_eq!(app.session().requests.len(), 1, "commands outside of the folders still wait");
     app.choose(None).end_turn(StopReason::EndTurn).submit("more");
     app.fx.clear();
     assert!(is_started(&mut app, 4, command("rm -r build")), "in the next turn too");
@@ -101,7 +105,9 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
     let far = Some(Ssh { host: "build".into(), ..Ssh::default() });
     app.state.conns.get_mut(&conn).unwrap().spec.ssh = far;
     assert!(!is_started(&mut app, 1, command("ls")));
-    let Some(OpenRequestKind::Access(asked)) = app.session().asks.front().map(|ask| &ask.kind) else {
+    let Some(OpenRequestKind::Access(asked)) =
+        app.session().requests.front().map(|request_id| &request_id.kind)
+    else {
         panic!()
     };
     assert!(!asked.choices().contains(&AccessChoice::AllCommands));
@@ -110,7 +116,7 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
 /// Writes a file that the service found protected; returns whether the user is asked about it.
 fn is_asked_again(
     app: &mut TestApp,
-    ask: u64,
+    request_id: u64,
     (named, real): (&str, &str),
     old: Option<&str>,
     new: &str,
@@ -118,7 +124,7 @@ fn is_asked_again(
 ) -> bool {
     app.fx.clear();
     app.ask(
-        ask,
+        request_id,
         AgentRequest::WriteFile { session: Some(ID.into()), path: named.into(), content: new.into() },
     );
     let Some(job) = app.fx.iter().find_map(|effect| match effect {
@@ -136,13 +142,13 @@ fn is_asked_again(
         change: Some(WriteChange { diff, line: None, size_bytes: new.len() as u64 }),
     });
     app.fx.clear();
-    let waiting = app.session().asks.len();
+    let waiting = app.session().requests.len();
     app.service(ServiceEvent::FileAsks { job, asked });
     let is_allowed = app
         .fx
         .iter()
         .any(|effect| matches!(effect, Effect::File(job) if job.allowed == Some(AllowedBy::ApprovedCall)));
-    let is_asked = app.session().asks.len() > waiting;
+    let is_asked = app.session().requests.len() > waiting;
     assert!(is_asked != is_allowed, "{:?}", app.fx);
     if is_asked {
         app.choose(None);

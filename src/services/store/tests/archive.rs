@@ -422,7 +422,7 @@ fn the_session_of_a_renamed_folder_is_found() {
     let (before, after) = (root.join("before"), root.join("after"));
     fs::create_dir(&before).unwrap();
     let Note::Head(mut head) = head("s1") else { unreachable!() };
-    head.place.cwd.clone_from(&before);
+    head.workspace.cwd.clone_from(&before);
     let uid = record(&store, vec![Note::Head(head), prompt(1, "one"), ended(1)]);
     fs::create_dir(root.join("sibling")).unwrap();
     fs::rename(&before, &after).unwrap();

@@ -14,7 +14,7 @@ fn texts(events: &[RecordedEvent]) -> Vec<String> {
     events.iter().map(text).collect()
 }
 
-fn late(serial: u64, before: EventPlace, id: &str) -> Note {
+fn late(serial: u64, before: EventPosition, id: &str) -> Note {
     let mut patch = ToolCallPatch::new(id.into());
     patch.status = Patch::Set(ToolStatus::Completed);
     let record = Box::new(Record::Update(SessionUpdate::Tool(Box::new(patch))));
@@ -26,7 +26,9 @@ fn call(id: &str) -> Note {
 }
 
 /// The reported marks.
-fn written(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> Vec<(u64, Vec<MarkPlace>)> {
+fn written(
+    received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>,
+) -> Vec<(u64, Vec<MarkPosition>)> {
     let received = std::iter::from_fn(|| received.try_recv().ok());
     let written = received.filter_map(|event| match event {
         ServiceEvent::Store(news) => match *news {
@@ -38,8 +40,8 @@ fn written(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) ->
     written.collect()
 }
 
-fn place(mark: u64, seq: i64) -> MarkPlace {
-    MarkPlace { mark, seq, is_whole: true }
+fn place(mark: u64, seq: i64) -> MarkPosition {
+    MarkPosition { mark, seq, is_whole: true }
 }
 
 fn count(store: &Store, table: &str) -> i64 {
@@ -62,7 +64,7 @@ fn marks_are_reported_once_they_are_on_the_disk() {
     assert_eq!(written(&mut received), [(2, vec![place(1, 0), place(2, 2)])]);
     writer.keep_now(vec![says(1, "c")]);
     assert_eq!(written(&mut received), []);
-    writer.keep_now(vec![late(3, EventPlace::Mark(2), "t")]);
+    writer.keep_now(vec![late(3, EventPosition::Mark(2), "t")]);
     assert_eq!(written(&mut received), [(3, vec![])]);
     let page = store.between(&uid(&store), 0, 2).unwrap();
     assert_eq!(texts(&page.events), ["go", "a", "t Some(Completed)"]);
@@ -83,7 +85,7 @@ fn unwritten_marks_are_not_reported() {
     assert_eq!(written(&mut received), [(3, vec![place(2, 2), place(3, 3)])]);
     // A record that was replaced by a notice is not reported as complete.
     writer.keep_now(vec![says(1, &"x".repeat(65 << 20)), Note::Mark(4), says(1, "c"), Note::Mark(5)]);
-    let marks = vec![MarkPlace { is_whole: false, ..place(4, 4) }, place(5, 5)];
+    let marks = vec![MarkPosition { is_whole: false, ..place(4, 4) }, place(5, 5)];
     assert_eq!(written(&mut received), [(5, marks)]);
 }
 
@@ -92,7 +94,7 @@ fn late_events_are_read_with_their_items() {
     let (_dir, store) = store();
     let (mut writer, _received) = writer(&store);
     writer.keep_now(vec![head("s"), Note::Mark(1), prompt(1, "go"), call("a"), Note::Mark(2), says(1, "x")]);
-    writer.keep_now(vec![Note::Mark(3), says(1, "y"), late(4, EventPlace::Seq(2), "a"), says(1, "z")]);
+    writer.keep_now(vec![Note::Mark(3), says(1, "y"), late(4, EventPosition::Seq(2), "a"), says(1, "z")]);
     let uid = uid(&store);
     let all = ["go", "a None", "a Some(Completed)", "x", "y", "z"];
     assert_eq!(texts(&store.events(&uid).unwrap().0), all);
@@ -138,7 +140,11 @@ fn a_history_applies_once_it_is_complete() {
             ["new", "one"],
             "it can be read in this session"
         );
-        writer.keep_now(vec![late(9, EventPlace::Mark(8), "t"), says(1, " two"), Note::Release { is_whole }]);
+        writer.keep_now(vec![
+            late(9, EventPosition::Mark(8), "t"),
+            says(1, " two"),
+            Note::Release { is_whole },
+        ]);
         writer.keep_now(vec![prompt(2, "next")]);
         let expected: &[&str] = if is_whole {
             &["new", "one", "t Some(Completed)", " two", "next"]

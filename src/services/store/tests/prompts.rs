@@ -7,7 +7,7 @@ use super::*;
 
 fn head_in(folder: &str) -> Note {
     let Note::Head(mut head) = head("s1") else { unreachable!("a head") };
-    head.place.cwd = folder.into();
+    head.workspace.cwd = folder.into();
     head.title = Some(format!("Session in {folder}"));
     Note::Head(head)
 }

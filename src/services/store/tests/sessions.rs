@@ -44,7 +44,7 @@ fn a_session_is_saved_and_restored() {
     assert_eq!(head.title.as_deref(), Some("Fixing"));
     assert_eq!((head.agent.as_str(), head.command.as_str(), head.args.len()), ("fake", "fake-agent", 1));
     assert_eq!(head.session, Some("s1".into()));
-    assert_eq!(head.place.cwd, Path::new("/code/shop"));
+    assert_eq!(head.workspace.cwd, Path::new("/code/shop"));
     assert_eq!(head.branch.as_deref(), Some("main"));
 }
 

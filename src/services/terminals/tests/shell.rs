@@ -224,8 +224,15 @@ fn commands_of_agents_read_input_only_if_enabled() {
         let mut rig = rig();
         let mut command = line("if read -r word; then echo \"<$word>\"; else echo none; fi");
         command.cwd = Some(rig.dir.path().to_path_buf());
-        let (conn, ask, session) = (CONN, AskId(1), SessionKey(1));
-        rig.terminals.run(TerminalJob::Create { conn, ask, session, command, within: None, has_input });
+        let (conn, request_id, session) = (CONN, RequestId(1), SessionKey(1));
+        rig.terminals.run(TerminalJob::Create {
+            conn,
+            request_id,
+            session,
+            command,
+            within: None,
+            has_input,
+        });
         let id = loop {
             if let ServiceEvent::TerminalStarted { result, .. } = rig.next(PATIENCE).unwrap() {
                 break result.unwrap();

@@ -140,7 +140,7 @@ fn a_command_in_the_composer_is_marked_with_its_folder() {
         let mut stage = ready();
         stage.session(|session| {
             session.draft = draft.to_owned();
-            session.shell.folder = folder.map(|folder| session.place.cwd.join(folder));
+            session.shell.folder = folder.map(|folder| session.workspace.cwd.join(folder));
         });
         let mut view = stage.view();
         view.apply(crate::app::ViewCommand::SetDraft(draft.to_owned()));

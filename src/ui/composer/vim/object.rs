@@ -143,8 +143,8 @@ fn quoted(text: &Text, quote: char, is_around: bool) -> Option<Range<usize>> {
     // At a quote, its place in the line decides whether it opens; elsewhere the quotes on both sides count.
     let at = text.at;
     let (open, close) = match quotes.iter().position(|found| *found == at) {
-        Some(place) => {
-            let open = place - place % 2;
+        Some(position) => {
+            let open = position - position % 2;
             (*quotes.get(open)?, *quotes.get(open + 1)?)
         }
         None => match quotes.iter().rposition(|found| *found < at) {

@@ -13,7 +13,7 @@ fn inbox() -> Stage {
     let key = stage.state.add_session_in("/home/ada/code/shop".into());
     let session = stage.state.sessions.get_mut(&key).unwrap();
     *session = crate::app::Session { key, title: Some("Clock skew".into()), ..original };
-    session.asks.iter_mut().for_each(|open| open.since = ago(now, 9));
+    session.requests.iter_mut().for_each(|open| open.since = ago(now, 9));
     let key = stage.state.add_session_in("/home/ada/code/lib".into());
     let session = stage.state.sessions.get_mut(&key).unwrap();
     session.phase = SessionPhase::Ready;
@@ -60,7 +60,7 @@ fn status_line_counts_requests_of_other_tabs() {
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
     assert!(shown.contains("! 2 pending Alt+A"), "{shown}");
     let key = *stage.state.sessions.keys().nth(1).unwrap();
-    stage.state.sessions.get_mut(&key).unwrap().asks.clear();
+    stage.state.sessions.get_mut(&key).unwrap().requests.clear();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
     assert!(shown.contains("1 unread Alt+A"), "{shown}");
 }

@@ -4,7 +4,7 @@ use crate::app::restore;
 use crate::app::{Modal, Preview, Scope, Session, SessionsDialog, TextSearch};
 use crate::model::{
     ArchiveHit, ArchiveRow, Nearness, Record, RecordedEvent, RecordedSession, SessionInfo, SessionKey,
-    SessionPlace,
+    SessionWorkspace,
 };
 use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
 
@@ -96,7 +96,7 @@ fn preview_shows_the_end_of_the_selected_session() {
         record: Record::Prompt { text: text.into(), is_again: false, blocks: Vec::new(), pasted: Vec::new() },
     };
     let kept = RecordedSession { events: vec![event("mend the 日本 till")], ..RecordedSession::default() };
-    let mut session = Session::new(SessionKey(77), SessionPlace::default());
+    let mut session = Session::new(SessionKey(77), SessionWorkspace::default());
     restore(&mut session, kept, now);
     dialog(&mut stage).preview = Some(Preview { uid: "k1".into(), session: Some(Box::new(session)) });
     let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 36)));

@@ -175,7 +175,7 @@ proptest! {
         loop {
             check(&render(&session, &mut view, cols, 90))?;
             rows += 90;
-            if view.last_top == Place::default() || rows > 9000 {
+            if view.last_top == RowPosition::default() || rows > 9000 {
                 break;
             }
             view.scroll_pages(-1);

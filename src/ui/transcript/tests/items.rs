@@ -263,9 +263,9 @@ fn patches() {
 #[test]
 fn other_calls() {
     let mut session = session();
-    let place = |path: &str| Location { path: format!("/home/ada/shop/{path}").into(), line: None };
+    let position = |path: &str| Location { path: format!("/home/ada/shop/{path}").into(), line: None };
     let mut delete = tool(ToolKind::Delete, ToolStatus::Completed, "Delete old.rs");
-    delete.locations = vec![place("src/old.rs")];
+    delete.locations = vec![position("src/old.rs")];
     push_tool(&mut session, delete);
     push_tool(&mut session, tool(ToolKind::Move, ToolStatus::Completed, "Move a.rs to b.rs"));
     let mut think = tool(ToolKind::Think, ToolStatus::Completed, "Weigh both ways");
@@ -281,7 +281,7 @@ fn other_calls() {
     {
         let mut child = tool(ToolKind::Read, status, "Read a file");
         (child.id, child.parent) = (name.into(), Some("task".into()));
-        child.locations = vec![place(&format!("src/{name}.rs"))];
+        child.locations = vec![position(&format!("src/{name}.rs"))];
         if status == ToolStatus::Failed {
             child.content = vec![ToolContent::Block(ContentBlock::Text("There is no such file.".into()))];
         }
@@ -424,9 +424,9 @@ fn selection_and_open_requests_are_marked() {
     session.selected = Some(id);
     let request =
         PermissionRequest { session: None, tool: ToolCallPatch::new("call".into()), options: Vec::new() };
-    session.asks.push_back(crate::app::OpenRequest {
+    session.requests.push_back(crate::app::OpenRequest {
         conn: ConnId(1),
-        ask: AskId(1),
+        request_id: RequestId(1),
         kind: crate::app::OpenRequestKind::Permission { request, tool: id },
         since: start(),
     });

@@ -39,7 +39,7 @@ fn a_wrapped_url_is_opened_and_copied_as_a_whole() {
     let shown: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].contains("part-of")).collect();
     assert!(shown.len() > 2, "{rows:#?}");
     for y in &shown {
-        let place = Position::new(8, u16::try_from(*y).unwrap());
-        assert_eq!(view.target_at(place), Some(Target::Url(url.clone())), "row {y}: {rows:#?}");
+        let position = Position::new(8, u16::try_from(*y).unwrap());
+        assert_eq!(view.target_at(position), Some(Target::Url(url.clone())), "row {y}: {rows:#?}");
     }
 }

@@ -16,7 +16,7 @@ const CAN: Can = Can {
     thinks: true,
     tools: true,
     plans: true,
-    asks: true,
+    requests: true,
     modes: MODES,
     models: true,
     options: true,

@@ -14,7 +14,7 @@ const MODES: &[Mode] = &[
 const CAN: Can = Can {
     tools: true,
     plans: true,
-    asks: true,
+    requests: true,
     modes: MODES,
     choices: [("allow_once", "Allow"), ("reject_once", "Reject")],
     reopens: Reopen::Loads,

@@ -21,7 +21,7 @@ impl ScriptWriter for Version2 {
             thinks: true,
             tools: true,
             plans: true,
-            asks: true,
+            requests: true,
             options: true,
             lists: true,
             forks: true,

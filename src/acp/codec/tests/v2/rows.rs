@@ -6,7 +6,7 @@ use super::{able, opted_in};
 use crate::acp::codec::Codec;
 use crate::model::{
     AgentEvent, AgentTerminal, AuthKind, Call, ConfigValue, ExitInfo, McpServer, Patch, SessionId,
-    SessionPlace, SessionUpdate, SignInCommand,
+    SessionUpdate, SessionWorkspace, SignInCommand,
 };
 
 fn hello(codec: &mut Codec, capabilities: &Value, methods: &Value) -> crate::model::AgentInfo {
@@ -89,7 +89,7 @@ fn acp_v2_options_and_cancellations_use_the_official_keys() {
 #[test]
 fn acp_v2_folders_and_servers_are_sent_only_if_supported() {
     let pair = |name: &str| vec![(name.to_owned(), "1".to_owned())];
-    let place = SessionPlace {
+    let workspace = SessionWorkspace {
         cwd: "/w".into(),
         additional_directories: vec![crate::model::UserRoot::given("/more")],
         mcp_servers: vec![
@@ -102,9 +102,9 @@ fn acp_v2_folders_and_servers_are_sent_only_if_supported() {
             McpServer::Http { name: "docs".into(), url: "https://d.example".into(), headers: pair("X-Key") },
             McpServer::Sse { name: "old".into(), url: "https://o.example".into(), headers: Vec::new() },
         ],
-        ..SessionPlace::default()
+        ..SessionWorkspace::default()
     };
-    let result = sent(&mut able(), &Call::NewSession(place.clone())).1;
+    let result = sent(&mut able(), &Call::NewSession(workspace.clone())).1;
     assert_eq!(result["additionalDirectories"], json!(["/more"]));
     assert_eq!(
         result["mcpServers"],
@@ -118,7 +118,7 @@ fn acp_v2_folders_and_servers_are_sent_only_if_supported() {
     );
     let mut codec = opted_in();
     hello(&mut codec, &json!({"session": {}}), &json!([]));
-    let result = sent(&mut codec, &Call::NewSession(place)).1;
+    let result = sent(&mut codec, &Call::NewSession(workspace)).1;
     let is_empty = |key: &str| result.get(key).is_none_or(|list| list == &json!([]));
     assert!(is_empty("additionalDirectories") && is_empty("mcpServers"), "{result}");
 }

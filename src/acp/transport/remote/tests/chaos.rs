@@ -104,25 +104,27 @@ impl Chaos {
         let mut stream = exchange.stream;
         let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n";
         let is_repeated = self.world().rng.one_in(3);
-        let mut place = if is_repeated { last.saturating_sub(2) } else { last };
+        let mut position = if is_repeated { last.saturating_sub(2) } else { last };
         if stream.write_all(head.as_bytes()).await.is_err() {
             return;
         }
         loop {
             let changed = self.changed.notified();
-            let message = self.world().logs.entry(name.clone()).or_default().get(place).cloned();
+            let message = self.world().logs.entry(name.clone()).or_default().get(position).cloned();
             let Some(message) = message else {
                 changed.await;
                 continue;
             };
-            place += 1;
+            position += 1;
             let (text, cut) = {
                 let mut world = self.world();
                 let end = ["\n", "\r", "\r\n"][usize::try_from(world.rng.below(3)).unwrap()];
                 let text = match world.rng.below(3) {
-                    0 => format!("id: {place}{end}data: {message}{end}{end}"),
-                    1 => format!(": comment{end}data:{message}{end}id:{place}{end}{end}"),
-                    _ => format!("event: message{end}id: {place}{end}retry: 1{end}data: {message}{end}{end}"),
+                    0 => format!("id: {position}{end}data: {message}{end}{end}"),
+                    1 => format!(": comment{end}data:{message}{end}id:{position}{end}{end}"),
+                    _ => format!(
+                        "event: message{end}id: {position}{end}retry: 1{end}data: {message}{end}{end}"
+                    ),
                 };
                 let cut = usize::try_from(world.rng.below(text.len() as u64)).unwrap();
                 (text, world.rng.one_in(5).then_some(cut))
@@ -212,8 +214,8 @@ impl Chaos {
             let count = world.rng.below(4);
             let first = world.updates;
             // Without a stream, updates are sent in the POST.
-            let has_place = has_stream || way == Way::Events;
-            let end = if has_place { first + count } else { first };
+            let has_position = has_stream || way == Way::Events;
+            let end = if has_position { first + count } else { first };
             world.updates = end;
             (way, world.rng.one_in(2), first..end)
         };

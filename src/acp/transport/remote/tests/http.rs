@@ -53,11 +53,11 @@ async fn a_turn_with_a_request_of_the_agent() {
     let post = server.expect("POST", "/acp").await;
     assert_eq!(post.header("acp-session-id"), Some("s1"));
     post.answer(202, &[], "").await;
-    let ask = request(77, "session/request_permission", r#"{"sessionId":"s1","options":[]}"#);
+    let request = request(77, "session/request_permission", r#"{"sessionId":"s1","options":[]}"#);
     session.say(&update("s1", 1)).await;
     assert_eq!(peer.hear().await, update("s1", 1));
-    session.say(&ask).await;
-    assert_eq!(peer.hear().await, ask);
+    session.say(&request).await;
+    assert_eq!(peer.hear().await, request);
     // The response has the session of the request.
     peer.say(&answer(77, r#"{"outcome":{"outcome":"cancelled"}}"#));
     let post = server.expect("POST", "/acp").await;
@@ -171,9 +171,9 @@ async fn open_posts_do_not_delay_other_messages() {
     let (mut peer, _connection, mut session) = in_session(&mut server).await;
     peer.say(&request(3, "session/prompt", r#"{"sessionId":"s1","prompt":[]}"#));
     let turn = server.expect("POST", "/acp").await;
-    let ask = request(77, "session/request_permission", r#"{"sessionId":"s1","options":[]}"#);
-    session.say(&ask).await;
-    assert_eq!(peer.hear().await, ask);
+    let request = request(77, "session/request_permission", r#"{"sessionId":"s1","options":[]}"#);
+    session.say(&request).await;
+    assert_eq!(peer.hear().await, request);
     peer.say(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}"#);
     let cancel = server.expect("POST", "/acp").await;
     assert!(cancel.says("session/cancel"));

@@ -172,8 +172,8 @@ fn replaced_items_get_ids_counted_from_the_end() {
     let mut before = Transcript::default();
     before.push(0, body(20));
     transcript.prepend(before);
-    let places: Vec<_> = transcript.items().iter().map(|item| transcript.index_of(item.id)).collect();
-    assert_eq!(places, (0..9).map(Some).collect::<Vec<_>>());
+    let positions: Vec<_> = transcript.items().iter().map(|item| transcript.index_of(item.id)).collect();
+    assert_eq!(positions, (0..9).map(Some).collect::<Vec<_>>());
 }
 
 #[test]

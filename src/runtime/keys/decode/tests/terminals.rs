@@ -235,7 +235,7 @@ fn unreachable(keymap: &Keymap, terminal: &Terminal) -> Vec<String> {
         rows.iter().filter(|(context, _, name, _)| *context != "edit" && *name != "none")
     {
         let same = rows.iter().filter(|(_, _, other, _)| other == name);
-        let mut same = same.filter(|(place, ..)| place == context || !terminal.is_complete);
+        let mut same = same.filter(|(position, ..)| position == context || !terminal.is_complete);
         let action = crate::config::keymap::actions::by_name(name).unwrap();
         let has_other_way = palette.iter().any(|command| command.action == action);
         if !has_other_way && !same.any(|(_, keys, ..)| is_reachable(keys)) {

@@ -62,16 +62,16 @@ pub struct PermissionRequest {
 impl PermissionRequest {
     /// Whether another option has the same id, which makes the response ambiguous. Such an option is never
     /// sent.
-    pub fn is_ambiguous(&self, place: usize) -> bool {
+    pub fn is_ambiguous(&self, position: usize) -> bool {
         let same = |id: &str| self.options.iter().filter(|option| option.id == id).take(2).count();
-        self.options.get(place).is_some_and(|option| same(&option.id) > 1)
+        self.options.get(position).is_some_and(|option| same(&option.id) > 1)
     }
 
     /// The index of the option that rejects only this request; `None` if only a cancel rejects it.
     pub fn refusal(&self) -> Option<usize> {
         let is_it = |(_, option): &(usize, &PermissionOption)| option.kind == PermissionKind::RejectOnce;
         let mut all = self.options.iter().enumerate().filter(is_it);
-        all.find(|(place, _)| !self.is_ambiguous(*place)).map(|(place, _)| place)
+        all.find(|(position, _)| !self.is_ambiguous(*position)).map(|(position, _)| position)
     }
 
     /// The index of the option that is selected initially: never one with a permanent effect.
@@ -79,8 +79,9 @@ impl PermissionRequest {
         let is_once = |option: &PermissionOption| {
             matches!(option.kind, PermissionKind::AllowOnce | PermissionKind::RejectOnce)
         };
-        (0..self.options.len())
-            .find(|place| self.options.get(*place).is_some_and(is_once) && !self.is_ambiguous(*place))
+        (0..self.options.len()).find(|position| {
+            self.options.get(*position).is_some_and(is_once) && !self.is_ambiguous(*position)
+        })
     }
 }
 
@@ -389,7 +390,7 @@ mod tests {
             option("b", PermissionKind::RejectOnce),
         ]);
         assert_eq!((shared.refusal(), shared.first_marked()), (None, None));
-        assert_eq!([0, 1, 2, 3].map(|place| shared.is_ambiguous(place)), [false, true, true, false]);
+        assert_eq!([0, 1, 2, 3].map(|position| shared.is_ambiguous(position)), [false, true, true, false]);
         let plain =
             request(vec![option("a", PermissionKind::AllowAlways), option("c", PermissionKind::RejectOnce)]);
         assert_eq!((plain.refusal(), plain.first_marked()), (Some(1), Some(1)));

@@ -58,10 +58,10 @@ fn a_rejection_uses_the_agents_reject_option_or_cancels() {
 fn acp_v1_a_cancelled_request_leaves_the_queue_and_is_still_answered() {
     let mut app = TestApp::running();
     app.ask(1, permission("a")).ask(2, question()).ask(3, permission("c"));
-    app.agent(AgentEvent::AskWithdrawn(AskId(1))).agent(AgentEvent::AskWithdrawn(AskId(2)));
+    app.agent(AgentEvent::RequestWithdrawn(RequestId(1))).agent(AgentEvent::RequestWithdrawn(RequestId(2)));
     app.expect_sent("answer 1: permission cancelled\nanswer 2: elicitation cancelled");
-    assert_eq!(app.session().asks.len(), 1);
-    app.agent(AgentEvent::AskWithdrawn(AskId(1))).expect_sent("");
+    assert_eq!(app.session().requests.len(), 1);
+    app.agent(AgentEvent::RequestWithdrawn(RequestId(1))).expect_sent("");
     app.choose(Some(0)).expect_sent("answer 3: selected yes");
 }
 
@@ -74,7 +74,7 @@ fn nothing_is_answered_after_the_connection_closed() {
         operations::answer_elicitation(state, KEY, ElicitationOutcome::Decline, now, fx);
     });
     app.expect_sent("connect 2 after 500 ms");
-    assert!(app.session().asks.is_empty());
+    assert!(app.session().requests.is_empty());
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_request_without_a_session_goes_to_the_one_with_a_running_turn() {
         options: vec![option("yes", PermissionKind::AllowOnce)],
     };
     app.ask(1, AgentRequest::Permission(request));
-    assert_eq!(app.session().asks.len(), 1);
+    assert_eq!(app.session().requests.len(), 1);
     assert_eq!(app.state.flash.as_deref(), Some("Tab 1: permission required."));
 }
 
@@ -167,7 +167,7 @@ fn an_address_handled_elsewhere_closes_its_question() {
     app.ask(1, page()).agent(AgentEvent::ElicitationComplete("other".into())).expect_sent("");
     app.agent(AgentEvent::ElicitationComplete("p".into()));
     app.expect_sent("answer 1: elicitation cancelled");
-    assert!(app.session().asks.is_empty());
+    assert!(app.session().requests.is_empty());
 }
 
 #[test]
@@ -209,5 +209,5 @@ fn a_subagents_question_is_queued_in_its_top_level_session() {
 fn a_request_id_is_answered_once() {
     let mut app = TestApp::running();
     app.ask(1, permission("a")).ask(1, permission("a"));
-    assert_eq!(app.session().asks.len(), 1);
+    assert_eq!(app.session().requests.len(), 1);
 }

@@ -10,7 +10,7 @@ use crate::app::{
     protected_files,
 };
 use crate::config::keymap::actions;
-use crate::model::{Access, Action, AskId, ConnId, ElicitationMode, FieldKind, LineEdit};
+use crate::model::{Access, Action, ConnId, ElicitationMode, FieldKind, LineEdit, RequestId};
 use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::modals::{option_label, question_of};
 use crate::ui::render_context::RenderContext;
@@ -33,7 +33,7 @@ pub struct Question {
     /// The lines with the numbered answers.
     pub text: String,
     /// The agent's request; `None` for a dialog of parlor.
-    ask: Option<(ConnId, AskId)>,
+    request_id: Option<(ConnId, RequestId)>,
 }
 
 /// Ignores line numbers of a change, which are added after the file was read. Two requests with the same text
@@ -41,7 +41,8 @@ pub struct Question {
 impl PartialEq for Question {
     fn eq(&self, other: &Self) -> bool {
         let is_same_text = || self.text.lines().map(unnumbered).eq(other.text.lines().map(unnumbered));
-        self.ask == other.ask && (self.text == other.text || self.ask.is_some() && is_same_text())
+        self.request_id == other.request_id
+            && (self.text == other.text || self.request_id.is_some() && is_same_text())
     }
 }
 
@@ -82,10 +83,10 @@ pub fn question(state: &State, look: &RenderContext<'_>) -> Option<Question> {
         Some(_) => return None,
         None => {
             ask_request(state, look, &mut out)?;
-            asked = state.active_session().and_then(|session| session.asks.front());
+            asked = state.active_session().and_then(|session| session.requests.front());
         }
     }
-    Some(Question { text: out, ask: asked.map(|ask| (ask.conn, ask.ask)) })
+    Some(Question { text: out, request_id: asked.map(|request_id| (request_id.conn, request_id.request_id)) })
 }
 
 /// Maximum number of listed sessions; others are found with the filter.
@@ -103,7 +104,7 @@ fn ask_sessions(dialog: &SessionsDialog, out: &mut String) {
         out.push_str("\nType text to search.");
         return;
     }
-    let shown = dialog.matches.iter().take(MOST_SESSIONS).filter_map(|place| dialog.rows.get(*place));
+    let shown = dialog.matches.iter().take(MOST_SESSIONS).filter_map(|position| dialog.rows.get(*position));
     let rows: Vec<String> = shown
         .map(|row| {
             let state = row.open.as_ref().map_or_else(|| row.when(), |open| open.state.to_owned());
@@ -127,8 +128,8 @@ fn ask_picker(picker: &Picker, out: &mut String) {
     if !picker.filter.text.is_empty() {
         let _ = writeln!(out, "Matching \"{}\":", picker.filter.text);
     }
-    for (place, row) in picker.matches.iter().filter_map(|row| picker.rows.get(*row)).enumerate() {
-        let _ = write!(out, "{}. {}", place + 1, one_line(&row.label));
+    for (position, row) in picker.matches.iter().filter_map(|row| picker.rows.get(*row)).enumerate() {
+        let _ = write!(out, "{}. {}", position + 1, one_line(&row.label));
         for more in [&row.detail, &row.right].into_iter().filter(|more| !more.is_empty()) {
             let _ = write!(out, ", {}", one_line(more));
         }
@@ -143,7 +144,7 @@ fn ask_picker(picker: &Picker, out: &mut String) {
 fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Option<()> {
     let session = state.active_session()?;
     let agent = agent_name(state);
-    match &session.asks.front()?.kind {
+    match &session.requests.front()?.kind {
         OpenRequestKind::Permission { request, tool } => {
             let tool = session.transcript.get(*tool).and_then(|item| match &item.body {
                 ItemBody::Tool(tool) => Some(tool.as_ref()),
@@ -168,34 +169,34 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
                 out.push_str("No options. Type :cancel to reject.");
             } else {
                 let labels: Vec<String> =
-                    (0..request.options.len()).map(|place| option_label(request, place)).collect();
+                    (0..request.options.len()).map(|position| option_label(request, position)).collect();
                 number(out, labels.iter().map(String::as_str));
             }
         }
-        OpenRequestKind::Access(ask) => {
-            let _ = writeln!(out, "{agent} asks: {}", ask.why.heading(&ask.access));
-            if let Access::Read { path } | Access::Write { path } = &ask.access {
+        OpenRequestKind::Access(request_id) => {
+            let _ = writeln!(out, "{agent} asks: {}", request_id.why.heading(&request_id.access));
+            if let Access::Read { path } | Access::Write { path } = &request_id.access {
                 let _ = writeln!(out, "File: {}", reveal_line(&path.to_string_lossy()));
             }
-            let _ = writeln!(out, "{}", ask.why.words());
-            let mut body = ToolBody::whole(&ask.call, session, look, COLS);
+            let _ = writeln!(out, "{}", request_id.why.words());
+            let mut body = ToolBody::whole(&request_id.call, session, look, COLS);
             for line in body.lines(0..body.len(), look) {
                 let _ = writeln!(out, "  {}", line.to_string().trim_end());
             }
-            let labels = ask.labels();
+            let labels = request_id.labels();
             number(out, labels.iter().map(String::as_str));
         }
-        OpenRequestKind::Elicitation(ask) => {
-            if let ElicitationMode::Url { url, .. } = &ask.mode {
+        OpenRequestKind::Elicitation(request_id) => {
+            if let ElicitationMode::Url { url, .. } = &request_id.mode {
                 let facts = inspect_url(url);
                 let _ = writeln!(out, "{agent} asks to open a page: {}", one_line(url));
-                let _ = writeln!(out, "{}", sanitize(ask.message.trim()));
+                let _ = writeln!(out, "{}", sanitize(request_id.message.trim()));
                 for warning in &facts.warnings {
                     let _ = writeln!(out, "Warning: {warning}");
                 }
                 number(out, URL_OPTIONS);
             } else {
-                let message = ask.message.trim();
+                let message = request_id.message.trim();
                 let _ = writeln!(out, "{agent} asks: {}", sanitize(message));
                 ask_field(state, out);
             }
@@ -206,7 +207,7 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
 
 /// The current field of a form, or the review of all fields.
 fn ask_field(state: &State, out: &mut String) {
-    let Some(form) = &state.ask_view.form else { return };
+    let Some(form) = &state.request_view.form else { return };
     if form.is_review {
         for field in &form.fields {
             let _ = writeln!(out, "{}: {}", one_line(&field.field.title), one_line(&shown_value(field)));
@@ -214,7 +215,7 @@ fn ask_field(state: &State, out: &mut String) {
         out.push_str("1. Send\n2. Edit\nType a number and press Enter, or :decline, or :cancel.");
         return;
     }
-    let Some(state) = form.fields.get(state.ask_view.selected) else {
+    let Some(state) = form.fields.get(state.request_view.selected) else {
         out.push_str("Press Enter to send, or type :decline or :cancel.");
         return;
     };
@@ -226,9 +227,9 @@ fn ask_field(state: &State, out: &mut String) {
     }
     match &field.kind {
         FieldKind::Choice { choices, .. } | FieldKind::Choices { choices, .. } => {
-            for (place, choice) in choices.iter().enumerate() {
-                let mark = if state.checked.get(place) == Some(&true) { ", selected" } else { "" };
-                let _ = writeln!(out, "{}. {}{mark}", place + 1, one_line(&choice.title));
+            for (position, choice) in choices.iter().enumerate() {
+                let mark = if state.checked.get(position) == Some(&true) { ", selected" } else { "" };
+                let _ = writeln!(out, "{}. {}{mark}", position + 1, one_line(&choice.title));
             }
         }
         FieldKind::Boolean { .. } => out.push_str("1. Yes\n2. No\n"),
@@ -259,8 +260,8 @@ fn ask_field(state: &State, out: &mut String) {
 }
 
 fn number<'a>(out: &mut String, options: impl IntoIterator<Item = &'a str>) {
-    for (place, option) in options.into_iter().enumerate() {
-        let _ = writeln!(out, "{}. {}", place + 1, one_line(option));
+    for (position, option) in options.into_iter().enumerate() {
+        let _ = writeln!(out, "{}. {}", position + 1, one_line(option));
     }
     out.push_str("Type a number and press Enter, or :cancel.");
 }
@@ -286,9 +287,9 @@ pub fn reply(state: &State, line: &str) -> Reply {
                 let filter = [LineEdit::Clear, LineEdit::Insert(line.to_owned())];
                 return Reply::Do(filter.into_iter().map(Event::Line).collect());
             }
-            match place_of(line, count) {
-                Some(place) => {
-                    Reply::Do(vec![Event::Act(Action::Mark(place - 1)), Event::Act(Action::Accept)])
+            match position_of(line, count) {
+                Some(position) => {
+                    Reply::Do(vec![Event::Act(Action::Mark(position - 1)), Event::Act(Action::Accept)])
                 }
                 None => no_number(count),
             }
@@ -299,10 +300,10 @@ pub fn reply(state: &State, line: &str) -> Reply {
         },
         Focus::Url => choose(line, URL_OPTIONS.len()),
         Focus::Permission | Focus::Access => {
-            let ask = state.active_session().and_then(|session| session.asks.front());
-            match ask.map(|ask| &ask.kind) {
+            let request_id = state.active_session().and_then(|session| session.requests.front());
+            match request_id.map(|request_id| &request_id.kind) {
                 Some(OpenRequestKind::Permission { request, .. }) => choose(line, request.options.len()),
-                Some(OpenRequestKind::Access(ask)) => choose(line, ask.choices().len()),
+                Some(OpenRequestKind::Access(request_id)) => choose(line, request_id.choices().len()),
                 _ => no_number(0),
             }
         }
@@ -326,9 +327,9 @@ pub fn reply(state: &State, line: &str) -> Reply {
     }
 }
 
-fn place_of(line: &str, count: usize) -> Option<u16> {
-    let place = line.trim_end_matches('.').parse::<u16>().ok()?;
-    (1..=count).contains(&usize::from(place)).then_some(place)
+fn position_of(line: &str, count: usize) -> Option<u16> {
+    let position = line.trim_end_matches('.').parse::<u16>().ok()?;
+    (1..=count).contains(&usize::from(position)).then_some(position)
 }
 
 fn no_number(count: usize) -> Reply {
@@ -341,10 +342,10 @@ fn no_number(count: usize) -> Reply {
 
 /// Chooses an answer by number. Numbers above nine are selected and accepted.
 fn choose(line: &str, count: usize) -> Reply {
-    match place_of(line, count) {
-        Some(place) => match u8::try_from(place) {
-            Ok(place @ 1..=9) => Reply::Do(vec![Event::Act(Action::Choose(place))]),
-            _ => Reply::Do(vec![Event::Act(Action::Mark(place - 1)), Event::Act(Action::Accept)]),
+    match position_of(line, count) {
+        Some(position) => match u8::try_from(position) {
+            Ok(position @ 1..=9) => Reply::Do(vec![Event::Act(Action::Choose(position))]),
+            _ => Reply::Do(vec![Event::Act(Action::Mark(position - 1)), Event::Act(Action::Accept)]),
         },
         None => no_number(count),
     }
@@ -352,37 +353,39 @@ fn choose(line: &str, count: usize) -> Reply {
 
 fn fill(state: &State, line: &str) -> Reply {
     let accept = Event::Act(Action::Accept);
-    let Some(form) = &state.ask_view.form else { return Reply::Do(vec![accept]) };
+    let Some(form) = &state.request_view.form else { return Reply::Do(vec![accept]) };
     if form.is_review {
-        return match place_of(line, 2) {
+        return match position_of(line, 2) {
             Some(1) => Reply::Do(vec![accept]),
             Some(_) => Reply::Do(vec![Event::Act(Action::Mark(0)), Event::Act(Action::Mark(0))]),
             None => no_number(2),
         };
     }
-    let Some(field) = form.fields.get(state.ask_view.selected) else { return Reply::Do(vec![accept]) };
+    let Some(field) = form.fields.get(state.request_view.selected) else { return Reply::Do(vec![accept]) };
     if line.is_empty() {
         return Reply::Do(vec![accept]);
     }
-    let places = match places_for(field, line) {
-        Ok(places) => places,
+    let positions = match positions_for(field, line) {
+        Ok(positions) => positions,
         Err(reply) => return reply,
     };
-    let mut events: Vec<Event> = match places {
+    let mut events: Vec<Event> = match positions {
         None => vec![Event::Line(LineEdit::Clear), Event::Line(LineEdit::Insert(line.to_owned()))],
-        Some(places) => places.into_iter().map(|place| Event::Act(Action::Choose(place))).collect(),
+        Some(positions) => {
+            positions.into_iter().map(|position| Event::Act(Action::Choose(position))).collect()
+        }
     };
     events.push(accept);
     Reply::Do(events)
 }
 
 /// The numbers that set a field to the value of the line; `None` if the line itself is the value.
-fn places_for(field: &FieldState, line: &str) -> Result<Option<Vec<u8>>, Reply> {
+fn positions_for(field: &FieldState, line: &str) -> Result<Option<Vec<u8>>, Reply> {
     let count = field.choice_count();
     let one = |count: usize| {
-        place_of(line, count)
-            .and_then(|place| u8::try_from(place).ok())
-            .map(|place| Some(vec![place]))
+        position_of(line, count)
+            .and_then(|position| u8::try_from(position).ok())
+            .map(|position| Some(vec![position]))
             .ok_or_else(|| no_number(count))
     };
     match field.field.kind {
@@ -396,14 +399,14 @@ fn places_for(field: &FieldState, line: &str) -> Result<Option<Vec<u8>>, Reply> 
         FieldKind::Choices { .. } => {
             let mut wanted = vec![false; count];
             for word in line.split([' ', ',']).filter(|word| !word.is_empty()) {
-                let place = place_of(word, count).ok_or_else(|| no_number(count))?;
-                if let Some(wanted) = wanted.get_mut(usize::from(place - 1)) {
+                let position = position_of(word, count).ok_or_else(|| no_number(count))?;
+                if let Some(wanted) = wanted.get_mut(usize::from(position - 1)) {
                     *wanted = true;
                 }
             }
             let differ =
                 wanted.iter().zip(&field.checked).enumerate().filter(|(_, (wanted, is))| wanted != is);
-            Ok(Some(differ.filter_map(|(place, _)| u8::try_from(place + 1).ok()).collect()))
+            Ok(Some(differ.filter_map(|(position, _)| u8::try_from(position + 1).ok()).collect()))
         }
     }
 }

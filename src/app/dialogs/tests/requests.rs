@@ -7,12 +7,12 @@ use crate::model::{Action, AllowedBy, Response};
 
 #[test]
 fn digits_choose_the_option_at_that_place() {
-    for place in 1..=4u8 {
+    for position in 1..=4u8 {
         let mut rig = Rig::new();
         rig.ask_permission(1, &[AllowOnce, AllowAlways, RejectOnce, RejectAlways]);
-        let fx = rig.act(Action::Choose(place));
-        assert_eq!(answers(&fx), [(1, selected(&format!("option-{}", place - 1)))]);
-        assert!(rig.open_asks().is_empty());
+        let fx = rig.act(Action::Choose(position));
+        assert_eq!(answers(&fx), [(1, selected(&format!("option-{}", position - 1)))]);
+        assert!(rig.open_requests().is_empty());
     }
 }
 
@@ -20,10 +20,10 @@ fn digits_choose_the_option_at_that_place() {
 fn a_digit_without_an_option_chooses_nothing() {
     let mut rig = Rig::new();
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
-    for place in [0, 3, 9] {
-        assert!(answers(&rig.act(Action::Choose(place))).is_empty());
+    for position in [0, 3, 9] {
+        assert!(answers(&rig.act(Action::Choose(position))).is_empty());
     }
-    assert_eq!(rig.open_asks(), [1]);
+    assert_eq!(rig.open_requests(), [1]);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn the_mark_never_begins_on_an_allow_always() {
     ] {
         let mut rig = Rig::new();
         rig.ask_permission(1, &kinds);
-        assert_eq!(rig.state.ask_view.selected, marked, "{kinds:?}");
+        assert_eq!(rig.state.request_view.selected, marked, "{kinds:?}");
     }
     let mut rig = Rig::new();
     rig.ask_permission(1, &[AllowAlways, AllowAlways]);
@@ -64,7 +64,7 @@ fn arrows_and_enter_choose_and_stop_at_both_ends() {
         (Action::HistoryNext, 1),
     ] {
         let _ = rig.act(action);
-        assert_eq!(rig.state.ask_view.selected, marked, "{action:?}");
+        assert_eq!(rig.state.request_view.selected, marked, "{action:?}");
     }
     assert_eq!(answers(&rig.act(Action::Submit)), [(1, selected("option-1"))]);
 }
@@ -88,9 +88,9 @@ fn the_body_scrolls_and_takes_the_whole_screen() {
     assert_eq!(views(&rig.act(Action::ScrollLineDown)), [ViewCommand::ScrollDialog(1)]);
     assert_eq!(views(&rig.act(Action::Scroll(-3))), [ViewCommand::ScrollDialog(-3)]);
     rig.act(Action::FullScreen);
-    assert!(rig.state.ask_view.is_full_screen);
+    assert!(rig.state.request_view.is_full_screen);
     rig.act(Action::FullScreen);
-    assert!(!rig.state.ask_view.is_full_screen);
+    assert!(!rig.state.request_view.is_full_screen);
 }
 
 #[test]
@@ -101,15 +101,15 @@ fn what_was_marked_does_not_carry_over_to_the_next_request() {
     rig.act(Action::Down);
     rig.act(Action::FullScreen);
     rig.act(Action::Accept);
-    assert_eq!(rig.open_asks(), [2]);
-    assert_eq!((rig.state.ask_view.selected, rig.state.ask_view.is_full_screen), (0, false));
+    assert_eq!(rig.open_requests(), [2]);
+    assert_eq!((rig.state.request_view.selected, rig.state.request_view.is_full_screen), (0, false));
 }
 
 #[test]
 fn a_file_outside_begins_on_reject_and_digits_answer() {
     let mut rig = Rig::new();
     rig.ask(4, outside_file(4));
-    assert_eq!(rig.state.ask_view.selected, 3);
+    assert_eq!(rig.state.request_view.selected, 3);
     let sent = answers(&rig.act(Action::Accept));
     assert!(matches!(sent.as_slice(), [(4, Response::Error(_))]), "{sent:?}");
     rig.ask(5, outside_file(5));
@@ -152,5 +152,5 @@ fn an_address_with_tricks_is_never_opened() {
     rig.ask_url("file:///etc/passwd");
     assert!(answers(&rig.act(Action::Accept)).is_empty());
     assert!(rig.state.flash.is_some());
-    assert_eq!(rig.open_asks(), [1]);
+    assert_eq!(rig.open_requests(), [1]);
 }

@@ -20,7 +20,7 @@ const MAX_LINKS: usize = 40;
 
 /// A canonical path, with a handle on the folder that bounds it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RootedPath {
     top: Dir,
     relative: PathBuf,
     real: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Place {
 }
 
 /// Resolves a path and finds its root. The path need not exist.
-pub(super) fn locate(path: &Path, roots: &[PathBuf]) -> Result<Place, FsError> {
+pub(super) fn locate(path: &Path, roots: &[PathBuf]) -> Result<RootedPath, FsError> {
     let real = resolve(path)?;
     let innermost = roots
         .iter()
@@ -45,10 +45,10 @@ pub(super) fn locate(path: &Path, roots: &[PathBuf]) -> Result<Place, FsError> {
     let named = innermost.as_ref().map(|(root, _)| root.join(&relative)).filter(|named| *named == path);
     let shown = named.unwrap_or_else(|| real.clone());
     let root = innermost.map(|(_, root)| root);
-    Ok(Place { top: Dir::open_ambient_dir(&top, ambient_authority())?, relative, real, shown, root })
+    Ok(RootedPath { top: Dir::open_ambient_dir(&top, ambient_authority())?, relative, real, shown, root })
 }
 
-impl Place {
+impl RootedPath {
     pub(super) fn real(&self) -> &Path {
         &self.real
     }

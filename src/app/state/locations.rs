@@ -14,7 +14,7 @@ use super::search::texts;
 use crate::app::{Item, ItemBody, Session};
 
 /// Maximum number of places in one item.
-const MOST_PLACES: usize = 200;
+const MOST_LOCATIONS: usize = 200;
 
 /// An address, up to a blank or a character that addresses do not contain.
 const URL: &str = r#"(?i:https?://|mailto:)[^\s<>"'`{}|\\^\[\]]+"#;
@@ -25,7 +25,7 @@ const LETTERS: &str = r"0-9A-Za-z_\u{AA}-\u{1FFF}\u{2C00}-\u{2DFF}\u{3005}-\u{30
 
 /// Addresses; folders, a name with an extension (letters, then digits), optionally line and column; a path without an
 /// extension but with a line: `/etc/hosts:3`, `src/Makefile:12`.
-fn places() -> Option<Regex> {
+fn locations() -> Option<Regex> {
     let name = format!("[{LETTERS}.@+-]");
     let (lead, folder) = (r"(?:\.{0,2}/)?", format!("(?:{name}+/)"));
     let line = r":[0-9]{1,7}(?::[0-9]{1,5})?";
@@ -34,7 +34,7 @@ fn places() -> Option<Regex> {
     Regex::new(&format!("(?P<url>{URL})|(?P<bare>{bare})|(?P<path>{path})")).ok()
 }
 
-static PLACES: LazyLock<Option<Regex>> = LazyLock::new(places);
+static PLACES: LazyLock<Option<Regex>> = LazyLock::new(locations);
 static LINKS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\]\(<?([^\s()<>]+)").ok());
 
 /// All places in a text, in order, without overlaps.
@@ -81,9 +81,9 @@ fn find_in_word(word: &str, start: usize, found: &mut Vec<(Range<usize>, Target)
 pub fn of_item(item: &Item, session: &Session) -> Vec<Target> {
     let mut all: Vec<Target> = Vec::new();
     if let ItemBody::Tool(tool) = &item.body {
-        let place = |path: &std::path::Path, line| Target::File(Location { path: path.to_owned(), line });
-        all.extend(tool.locations.iter().map(|at| place(&at.path, at.line)));
-        all.extend(tool.diffs().map(|diff| place(&diff.path, None)));
+        let location = |path: &std::path::Path, line| Target::File(Location { path: path.to_owned(), line });
+        all.extend(tool.locations.iter().map(|at| location(&at.path, at.line)));
+        all.extend(tool.diffs().map(|diff| location(&diff.path, None)));
         for content in &tool.content {
             if let ToolContent::Block(ContentBlock::ResourceLink(link)) = content {
                 all.extend(Target::of_link(&link.uri));
@@ -93,11 +93,11 @@ pub fn of_item(item: &Item, session: &Session) -> Vec<Target> {
     for text in texts(item, session) {
         if let (Some(links), ItemBody::Message(_)) = (LINKS.as_ref(), &item.body) {
             let targets = links.captures_iter(&text.text).filter_map(|found| found.get(1));
-            all.extend(targets.filter_map(|target| Target::of_link(target.as_str())).take(MOST_PLACES));
+            all.extend(targets.filter_map(|target| Target::of_link(target.as_str())).take(MOST_LOCATIONS));
         }
         for line in text.text.lines() {
             all.extend(find(line).into_iter().map(|(_, target)| target));
-            if all.len() > MOST_PLACES {
+            if all.len() > MOST_LOCATIONS {
                 break;
             }
         }
@@ -105,7 +105,7 @@ pub fn of_item(item: &Item, session: &Session) -> Vec<Target> {
     let mut once: Vec<Target> = Vec::new();
     for target in all {
         let target = absolute(target, session);
-        if !once.contains(&target) && once.len() < MOST_PLACES {
+        if !once.contains(&target) && once.len() < MOST_LOCATIONS {
             once.push(target);
         }
     }
@@ -115,10 +115,10 @@ pub fn of_item(item: &Item, session: &Session) -> Vec<Target> {
 /// Resolves a relative path against the session's folder.
 fn absolute(target: Target, session: &Session) -> Target {
     match target {
-        Target::File(place) => {
-            let path = session.place.folder().join(&place.path);
+        Target::File(location) => {
+            let path = session.workspace.folder().join(&location.path);
             // Drops `./` within the path.
-            Target::File(Location { path: path.components().collect(), line: place.line })
+            Target::File(Location { path: path.components().collect(), line: location.line })
         }
         url @ Target::Url(_) => url,
     }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_place_has_its_line() {
-        let place = Target::File(Location { path: "src/a.rs".into(), line: Some(12) });
-        assert_eq!(find("at src/a.rs:12:3"), [(3..16, place)]);
+        let location = Target::File(Location { path: "src/a.rs".into(), line: Some(12) });
+        assert_eq!(find("at src/a.rs:12:3"), [(3..16, location)]);
     }
 }

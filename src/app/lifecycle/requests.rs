@@ -7,9 +7,9 @@
 use std::time::Instant;
 
 use crate::model::{
-    AgentCommand, AgentRequest, AskId, ConnId, ElicitationMode, ElicitationRequest, FieldValue, FormField,
-    ItemId, PermissionKind, PermissionRequest, Record, RefusedBy, Response, RpcError, SessionId, SessionKey,
-    ToolCallId,
+    AgentCommand, AgentRequest, ConnId, ElicitationMode, ElicitationRequest, FieldValue, FormField, ItemId,
+    PermissionKind, PermissionRequest, Record, RefusedBy, RequestId, Response, RpcError, SessionId,
+    SessionKey, ToolCallId,
 };
 
 use super::{call, callbacks, late, policy, tabs};
@@ -25,22 +25,23 @@ use crate::app::{
 pub(in crate::app) fn answer(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     answer: Response,
     fx: &mut Vec<Effect>,
 ) -> bool {
-    let was_open = state.conns.get_mut(&conn).is_some_and(|conn| conn.open_asks.remove(&ask).is_some());
+    let was_open =
+        state.conns.get_mut(&conn).is_some_and(|conn| conn.open_requests.remove(&request_id).is_some());
     if was_open {
-        fx.push(Effect::Send(conn, AgentCommand::Respond(ask, answer)));
+        fx.push(Effect::Send(conn, AgentCommand::Respond(request_id, answer)));
     }
     was_open
 }
 
 /// Handles a new request.
-pub(in crate::app) fn on_ask(
+pub(in crate::app) fn on_request(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     request: AgentRequest,
     now: Instant,
     fx: &mut Vec<Effect>,
@@ -49,19 +50,19 @@ pub(in crate::app) fn on_ask(
     let Some(open) = state.conns.get_mut(&conn) else {
         return;
     };
-    if open.open_asks.contains_key(&ask) {
+    if open.open_requests.contains_key(&request_id) {
         return;
     }
-    open.open_asks.insert(ask, class_of(&request));
+    open.open_requests.insert(request_id, class_of(&request));
     if is_quitting || !open.is_alive() {
         let class = class_of(&request);
-        answer(state, conn, ask, unavailable_response(&class), fx);
+        answer(state, conn, request_id, unavailable_response(&class), fx);
         return;
     }
     match request {
-        AgentRequest::Permission(request) => on_permission(state, conn, ask, request, now, fx),
-        AgentRequest::Elicitation(request) => on_elicitation(state, conn, ask, request, now, fx),
-        other => callbacks::on_ask(state, conn, ask, other, now, fx),
+        AgentRequest::Permission(request) => on_permission(state, conn, request_id, request, now, fx),
+        AgentRequest::Elicitation(request) => on_elicitation(state, conn, request_id, request, now, fx),
+        other => callbacks::on_request(state, conn, request_id, other, now, fx),
     }
 }
 
@@ -124,28 +125,28 @@ fn is_cancelling(state: &State, key: SessionKey) -> bool {
 fn on_permission(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     request: PermissionRequest,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
     let Some(key) = route(state, conn, request.session.as_ref()) else {
-        answer(state, conn, ask, Response::PermissionCancelled, fx);
+        answer(state, conn, request_id, Response::PermissionCancelled, fx);
         return;
     };
     let is_cancelled = is_cancelling(state, key);
     let Some(tool) = place_call(state, key, &request, now, fx) else {
-        answer(state, conn, ask, Response::PermissionCancelled, fx);
+        answer(state, conn, request_id, Response::PermissionCancelled, fx);
         return;
     };
     let kind = OpenRequestKind::Permission { request, tool };
     if is_cancelled {
         // Source: ACP v1 prompt-turn, Cancellation. One agent sends requests 25 ms after the cancel.
         note_decision(state, lookup::root_of(state, key), &kind, &Decision::Cancelled, now);
-        answer(state, conn, ask, Response::PermissionCancelled, fx);
+        answer(state, conn, request_id, Response::PermissionCancelled, fx);
         return;
     }
-    enqueue(state, key, OpenRequest { conn, ask, kind, since: now }, fx);
+    enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
 }
 
 /// Merges the request's call with the known one. A subagent's call is copied to the transcript with the question; the
@@ -159,13 +160,13 @@ fn place_call(
 ) -> Option<ItemId> {
     let root = lookup::root_of(state, key);
     let session = state.sessions.get_mut(&key)?;
-    let place = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
-    diffs::locate(session, place, fx);
+    let position = tools::upsert(session, request.tool.clone(), tools::Origin::Ask, now);
+    diffs::locate(session, position, fx);
     record::note(session, Record::Asked(Box::new(request.tool.clone())));
     if root == key {
-        return Some(place);
+        return Some(position);
     }
-    let mut copy = session.tool_call(place)?.clone();
+    let mut copy = session.tool_call(position)?.clone();
     copy.from_ask_only = true;
     copy.decision = None;
     let session = state.sessions.get_mut(&root)?;
@@ -177,7 +178,7 @@ fn place_call(
 fn on_elicitation(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     request: ElicitationRequest,
     now: Instant,
     fx: &mut Vec<Effect>,
@@ -185,10 +186,10 @@ fn on_elicitation(
     match route(state, conn, request.session.as_ref()) {
         Some(key) if !is_cancelling(state, key) => {
             let kind = OpenRequestKind::Elicitation(request);
-            enqueue(state, key, OpenRequest { conn, ask, kind, since: now }, fx);
+            enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
         }
         _ => {
-            answer(state, conn, ask, Response::ElicitationCancelled, fx);
+            answer(state, conn, request_id, Response::ElicitationCancelled, fx);
         }
     }
 }
@@ -196,7 +197,7 @@ fn on_elicitation(
 /// The policy asks the user about a file or command.
 pub(in crate::app) fn on_access(
     state: &mut State,
-    (conn, ask): (ConnId, AskId),
+    (conn, request_id): (ConnId, RequestId),
     key: SessionKey,
     open: AccessRequest,
     now: Instant,
@@ -204,16 +205,16 @@ pub(in crate::app) fn on_access(
 ) {
     if is_cancelling(state, key) || !state.sessions.contains_key(&key) {
         let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
-        answer(state, conn, ask, Response::Error(error), fx);
+        answer(state, conn, request_id, Response::Error(error), fx);
         return;
     }
     let kind = OpenRequestKind::Access(Box::new(open));
-    enqueue(state, key, OpenRequest { conn, ask, kind, since: now }, fx);
+    enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
 }
 
-fn enqueue(state: &mut State, key: SessionKey, ask: OpenRequest, fx: &mut Vec<Effect>) {
+fn enqueue(state: &mut State, key: SessionKey, request_id: OpenRequest, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, key);
-    let text = match &ask.kind {
+    let text = match &request_id.kind {
         OpenRequestKind::Permission { .. } => "permission required.",
         OpenRequestKind::Elicitation(_) => "question to answer.",
         OpenRequestKind::Access(_) => "file or command permission required.",
@@ -222,7 +223,7 @@ fn enqueue(state: &mut State, key: SessionKey, ask: OpenRequest, fx: &mut Vec<Ef
     let Some(session) = state.sessions.get_mut(&root) else {
         return;
     };
-    session.asks.push_back(ask);
+    session.requests.push_back(request_id);
     if is_child_shown {
         let name = session.title.clone().unwrap_or_else(|| "The session".to_owned());
         call::flash(state, format!("{name}: answer required."), fx);
@@ -235,23 +236,24 @@ fn enqueue(state: &mut State, key: SessionKey, ask: OpenRequest, fx: &mut Vec<Ef
 pub(in crate::app) fn on_withdrawn(
     state: &mut State,
     conn: ConnId,
-    ask: AskId,
+    request_id: RequestId,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(class) = state.conns.get(&conn).and_then(|conn| conn.open_asks.get(&ask)).cloned() else {
+    let Some(class) = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id)).cloned()
+    else {
         return;
     };
-    let taken = take(state, conn, ask);
+    let taken = take(state, conn, request_id);
     let was_waiting = taken.is_some();
     if let Some((key, kind)) = taken {
         note_decision(state, key, &kind, &Decision::Cancelled, now);
     }
     for session in state.sessions.values_mut() {
-        session.terminal_waits.retain(|(of, waiting, _)| (*of, *waiting) != (conn, ask));
+        session.terminal_waits.retain(|(of, waiting, _)| (*of, *waiting) != (conn, request_id));
     }
     if was_waiting || class == RequestClass::TerminalWait {
-        answer(state, conn, ask, cancelled(&class), fx);
+        answer(state, conn, request_id, cancelled(&class), fx);
     }
 }
 
@@ -262,19 +264,21 @@ pub(in crate::app) fn on_page_done(state: &mut State, conn: ConnId, id: &str, fx
             && matches!(&open.kind, OpenRequestKind::Elicitation(request)
                 if matches!(&request.mode, ElicitationMode::Url { id: page, .. } if page == id))
     };
-    let waiting = state.sessions.values().flat_map(|session| &session.asks).find(is_it).map(|open| open.ask);
-    if let Some(ask) = waiting {
+    let waiting =
+        state.sessions.values().flat_map(|session| &session.requests).find(is_it).map(|open| open.request_id);
+    if let Some(request_id) = waiting {
         // It was not confirmed here, so the response is not `accept`.
-        take(state, conn, ask);
-        answer(state, conn, ask, Response::ElicitationCancelled, fx);
+        take(state, conn, request_id);
+        answer(state, conn, request_id, Response::ElicitationCancelled, fx);
         call::flash(state, "The page request was completed elsewhere.", fx);
     }
 }
 
-fn take(state: &mut State, conn: ConnId, ask: AskId) -> Option<(SessionKey, OpenRequestKind)> {
+fn take(state: &mut State, conn: ConnId, request_id: RequestId) -> Option<(SessionKey, OpenRequestKind)> {
     state.sessions.values_mut().find_map(|session| {
-        let place = session.asks.iter().position(|open| open.conn == conn && open.ask == ask)?;
-        session.asks.remove(place).map(|open| (session.key, open.kind))
+        let position =
+            session.requests.iter().position(|open| open.conn == conn && open.request_id == request_id)?;
+        session.requests.remove(position).map(|open| (session.key, open.kind))
     })
 }
 
@@ -283,8 +287,8 @@ pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, now: Instan
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    let open = std::mem::take(&mut session.asks);
-    for OpenRequest { conn, ask, kind, .. } in open {
+    let open = std::mem::take(&mut session.requests);
+    for OpenRequest { conn, request_id, kind, .. } in open {
         let class = match &kind {
             OpenRequestKind::Permission { .. } => RequestClass::Permission,
             OpenRequestKind::Elicitation(_) => RequestClass::Elicitation,
@@ -294,7 +298,7 @@ pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, now: Instan
             },
         };
         note_decision(state, key, &kind, &Decision::Cancelled, now);
-        answer(state, conn, ask, cancelled(&class), fx);
+        answer(state, conn, request_id, cancelled(&class), fx);
     }
 }
 
@@ -306,8 +310,8 @@ pub(in crate::app) fn clear_session(state: &mut State, key: SessionKey, now: Ins
         .get_mut(&key)
         .map(|session| std::mem::take(&mut session.terminal_waits))
         .unwrap_or_default();
-    for (conn, ask, _) in waits {
-        answer(state, conn, ask, cancelled(&RequestClass::TerminalWait), fx);
+    for (conn, request_id, _) in waits {
+        answer(state, conn, request_id, cancelled(&RequestClass::TerminalWait), fx);
     }
 }
 
@@ -317,16 +321,18 @@ pub(in crate::app) fn answer_all(state: &mut State, conn: ConnId, fx: &mut Vec<E
         open.files.clear();
     }
     for session in state.sessions.values_mut() {
-        session.asks.retain(|open| open.conn != conn);
+        session.requests.retain(|open| open.conn != conn);
         session.terminal_waits.retain(|(of, _, _)| *of != conn);
     }
-    let open: Vec<(AskId, RequestClass)> = state
+    let open: Vec<(RequestId, RequestClass)> = state
         .conns
         .get(&conn)
-        .map(|conn| conn.open_asks.iter().map(|(ask, class)| (*ask, class.clone())).collect())
+        .map(|conn| {
+            conn.open_requests.iter().map(|(request_id, class)| (*request_id, class.clone())).collect()
+        })
         .unwrap_or_default();
-    for (ask, class) in open {
-        answer(state, conn, ask, unavailable_response(&class), fx);
+    for (request_id, class) in open {
+        answer(state, conn, request_id, unavailable_response(&class), fx);
     }
 }
 
@@ -361,9 +367,9 @@ fn note_decision(
         }
     }
     if let Some(session) = child.and_then(|child| state.sessions.get_mut(&child))
-        && let Some(place) = session.tool_by_id(&request.tool.id)
+        && let Some(position) = session.tool_by_id(&request.tool.id)
     {
-        tools::decide(session, place, decision, now);
+        tools::decide(session, position, decision, now);
         record::note(session, decided(&request.tool.id, decision));
     }
 }
@@ -378,7 +384,7 @@ fn decided(tool: &ToolCallId, decision: &Decision) -> Record {
 
 /// Answers the first open request, a permission, file or command, with the option at this index; `None` rejects (the
 /// agent's `reject_once` option if there is one, otherwise `cancelled`).
-pub fn answer_first_ask(
+pub fn answer_first_request(
     state: &mut State,
     key: SessionKey,
     option: Option<usize>,
@@ -386,32 +392,37 @@ pub fn answer_first_ask(
     fx: &mut Vec<Effect>,
 ) {
     if let Some(first) =
-        state.sessions.get(&key).and_then(|session| session.asks.front()).map(|open| open.ask)
+        state.sessions.get(&key).and_then(|session| session.requests.front()).map(|open| open.request_id)
     {
-        answer_ask(state, key, first, option, now, fx);
+        answer_request(state, key, first, option, now, fx);
     }
 }
 
 /// Answers one of a session's open requests, at any position.
-pub fn answer_ask(
+pub fn answer_request(
     state: &mut State,
     key: SessionKey,
-    ask: AskId,
+    request_id: RequestId,
     option: Option<usize>,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let open = state.sessions.get(&key).and_then(|session| session.asks.iter().find(|open| open.ask == ask));
+    let open = state
+        .sessions
+        .get(&key)
+        .and_then(|session| session.requests.iter().find(|open| open.request_id == request_id));
     let Some(OpenRequest { conn, kind, .. }) = open.cloned() else { return };
     late::note_activity(state, key, now);
     match &kind {
         OpenRequestKind::Permission { request, tool } => {
             let chosen = match option {
-                Some(place) => match request.options.get(place).filter(|_| !request.is_ambiguous(place)) {
-                    Some(chosen) => Some(chosen),
-                    None => return,
-                },
-                None => request.refusal().and_then(|place| request.options.get(place)),
+                Some(position) => {
+                    match request.options.get(position).filter(|_| !request.is_ambiguous(position)) {
+                        Some(chosen) => Some(chosen),
+                        None => return,
+                    }
+                }
+                None => request.refusal().and_then(|position| request.options.get(position)),
             };
             let (decision, reply) = match chosen {
                 Some(chosen) => (
@@ -420,7 +431,7 @@ pub fn answer_ask(
                 ),
                 None => (Decision::Cancelled, Response::PermissionCancelled),
             };
-            take(state, conn, ask);
+            take(state, conn, request_id);
             if let Some(chosen) = chosen.filter(|chosen| chosen.kind.is_allow()) {
                 let is_always = chosen.kind == PermissionKind::AllowAlways;
                 let session = state.sessions.get(&key);
@@ -429,18 +440,18 @@ pub fn answer_ask(
                 }
             }
             note_decision(state, key, &kind, &decision, now);
-            answer(state, conn, ask, reply, fx);
+            answer(state, conn, request_id, reply, fx);
         }
         OpenRequestKind::Access(open) => {
             let choice = match option {
-                Some(place) => match open.choices().get(place) {
+                Some(position) => match open.choices().get(position) {
                     Some(choice) => *choice,
                     None => return,
                 },
                 None => AccessChoice::Refuse,
             };
-            take(state, conn, ask);
-            callbacks::on_answered(state, (conn, ask), open, choice, now, fx);
+            take(state, conn, request_id);
+            callbacks::on_answered(state, (conn, request_id), open, choice, now, fx);
             if matches!(choice, AccessChoice::Longer(_) | AccessChoice::AllCommands) {
                 answer_same(state, key, conn, open, choice, now, fx);
             }
@@ -467,11 +478,11 @@ fn answer_same(
         _ => false,
     };
     let Some(session) = state.sessions.get(&key) else { return };
-    let same: Vec<OpenRequest> = session.asks.iter().filter(is_same).cloned().collect();
-    for OpenRequest { ask, kind, .. } in same {
+    let same: Vec<OpenRequest> = session.requests.iter().filter(is_same).cloned().collect();
+    for OpenRequest { request_id, kind, .. } in same {
         if let OpenRequestKind::Access(open) = kind {
-            take(state, conn, ask);
-            callbacks::on_answered(state, (conn, ask), &open, choice, now, fx);
+            take(state, conn, request_id);
+            callbacks::on_answered(state, (conn, request_id), &open, choice, now, fx);
         }
     }
 }
@@ -488,12 +499,12 @@ pub fn answer_elicitation(
     let Some(session) = state.sessions.get_mut(&key) else {
         return;
     };
-    let Some(OpenRequest { conn, ask, kind: OpenRequestKind::Elicitation(request), .. }) =
-        session.asks.front().cloned()
+    let Some(OpenRequest { conn, request_id, kind: OpenRequestKind::Elicitation(request), .. }) =
+        session.requests.front().cloned()
     else {
         return;
     };
-    session.asks.pop_front();
+    session.requests.pop_front();
     let (reply, words) = match outcome {
         ElicitationOutcome::Accept(values) => match &request.mode {
             ElicitationMode::Url { url, .. } => {
@@ -512,7 +523,7 @@ pub fn answer_elicitation(
     record::note(session, Record::Answered { question: request.message.clone(), answer: words.clone() });
     let body = ItemBody::Answered { question: request.message, answer: words };
     session.transcript.push(session.turn_count, body);
-    answer(state, conn, ask, reply, fx);
+    answer(state, conn, request_id, reply, fx);
 }
 
 /// The submitted values for the transcript: a single value alone, several with their labels.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::acp::codec::{RequestForm, RequestKind};
-use crate::model::{AskId, Capacity};
+use crate::model::{Capacity, RequestId};
 
 /// Handles are unique across all connections of the process.
 static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
@@ -28,7 +28,7 @@ pub struct OpenRequest {
 /// The open requests, in order of arrival.
 #[derive(Debug, Default)]
 pub struct OpenRequests {
-    open: BTreeMap<AskId, OpenRequest>,
+    open: BTreeMap<RequestId, OpenRequest>,
     bytes: usize,
 }
 
@@ -41,32 +41,35 @@ impl OpenRequests {
     }
 
     /// Adds a request.
-    pub fn add(&mut self, wire_id: &str, form: RequestForm, params: Option<&str>) -> AskId {
+    pub fn add(&mut self, wire_id: &str, form: RequestForm, params: Option<&str>) -> RequestId {
         let bytes = params.map_or(0, str::len);
-        let id = AskId(NEXT_ASK.fetch_add(1, Ordering::Relaxed));
+        let id = RequestId(NEXT_ASK.fetch_add(1, Ordering::Relaxed));
         self.open.insert(id, OpenRequest { wire_id: wire_id.into(), form, bytes, is_withdrawn: false });
         self.bytes += bytes;
         id
     }
 
     /// Removes a request to respond to it; `None`: it was already answered.
-    pub fn take(&mut self, id: AskId) -> Option<OpenRequest> {
-        let ask = self.open.remove(&id)?;
-        self.bytes -= ask.bytes;
-        Some(ask)
+    pub fn take(&mut self, id: RequestId) -> Option<OpenRequest> {
+        let request = self.open.remove(&id)?;
+        self.bytes -= request.bytes;
+        Some(request)
     }
 
     /// Marks the oldest open request with an id as cancelled by the agent. It stays open.
-    pub fn withdraw(&mut self, wire_id: &str) -> Option<AskId> {
-        let is_same = |ask: &OpenRequest| !ask.is_withdrawn && *ask.wire_id == *wire_id;
-        let (id, ask) = self.open.iter_mut().find(|(_, ask)| is_same(ask))?;
-        ask.is_withdrawn = true;
+    pub fn withdraw(&mut self, wire_id: &str) -> Option<RequestId> {
+        let is_same = |request: &OpenRequest| !request.is_withdrawn && *request.wire_id == *wire_id;
+        let (id, request) = self.open.iter_mut().find(|(_, request)| is_same(request))?;
+        request.is_withdrawn = true;
         Some(*id)
     }
 
     /// The oldest open request with this id.
-    pub fn find(&self, wire_id: &str) -> Option<(AskId, RequestKind)> {
-        self.open.iter().find(|(_, ask)| *ask.wire_id == *wire_id).map(|(id, ask)| (*id, ask.form.kind))
+    pub fn find(&self, wire_id: &str) -> Option<(RequestId, RequestKind)> {
+        self.open
+            .iter()
+            .find(|(_, request)| *request.wire_id == *wire_id)
+            .map(|(id, request)| (*id, request.form.kind))
     }
 
     /// Removes all requests, oldest first.
@@ -82,20 +85,20 @@ mod tests {
 
     #[test]
     fn open_requests_are_bounded_by_count_and_by_bytes() {
-        let mut asks = OpenRequests::default();
-        let ids: Vec<AskId> = (0..MOST.items)
+        let mut requests = OpenRequests::default();
+        let ids: Vec<RequestId> = (0..MOST.items)
             .map(|number| {
-                assert!(asks.has_room(Some("{}")));
-                asks.add(&number.to_string(), RequestForm::official(RequestKind::Permission), Some("{}"))
+                assert!(requests.has_room(Some("{}")));
+                requests.add(&number.to_string(), RequestForm::official(RequestKind::Permission), Some("{}"))
             })
             .collect();
-        assert!(!asks.has_room(Some("{}")));
-        assert!(asks.take(ids[3]).is_some() && asks.has_room(Some("{}")));
+        assert!(!requests.has_room(Some("{}")));
+        assert!(requests.take(ids[3]).is_some() && requests.has_room(Some("{}")));
         let large = "x".repeat(MOST.bytes);
-        assert!(!asks.has_room(Some(&large)));
-        asks.take_all();
-        assert!(asks.has_room(Some(&large)), "a single request is always accepted");
-        asks.add("1", RequestForm::official(RequestKind::Permission), Some(&large));
-        assert!(!asks.has_room(Some("{}")));
+        assert!(!requests.has_room(Some(&large)));
+        requests.take_all();
+        assert!(requests.has_room(Some(&large)), "a single request is always accepted");
+        requests.add("1", RequestForm::official(RequestKind::Permission), Some(&large));
+        assert!(!requests.has_room(Some("{}")));
     }
 }

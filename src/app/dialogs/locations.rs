@@ -1,6 +1,6 @@
 //! The list of files and links to open, taken from the selected item, otherwise from the last items.
 
-use crate::app::state::places::of_item;
+use crate::app::state::locations::of_item;
 use crate::app::{Effect, PickerKind, PickerRow, PickerValue, Session, State};
 use crate::model::{Action, Target};
 
@@ -28,7 +28,7 @@ pub fn on_action(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> boo
         return true;
     }
     let title = if session.selected.is_some() { "Open from selected item" } else { "Open" };
-    let list = picker::new(PickerKind::Place, title, rows);
+    let list = picker::new(PickerKind::Location, title, rows);
     picker::push(state, list);
     true
 }
@@ -61,9 +61,10 @@ fn rows(session: &Session) -> Vec<PickerRow> {
 fn row(target: Target, session: &Session) -> PickerRow {
     let (label, right) = match &target {
         Target::Url(url) => (url.clone(), "link"),
-        Target::File(place) => {
-            let path = place.path.strip_prefix(session.place.folder()).unwrap_or(&place.path).display();
-            (place.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}")), "file")
+        Target::File(location) => {
+            let path =
+                location.path.strip_prefix(session.workspace.folder()).unwrap_or(&location.path).display();
+            (location.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}")), "file")
         }
     };
     PickerRow {

@@ -11,12 +11,12 @@ const SSE_PATH: &str = "/acp/sse";
 
 /// The URLs of such a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct StreamUrls {
     pub post: Url,
     pub events: Url,
 }
 
-impl Places {
+impl StreamUrls {
     /// The URLs of the dialect with client ids, derived from any URL of the server, with a new id.
     pub fn with_client_id(base: &Url, remote: &Remote) -> Self {
         let path = base.path().trim_end_matches('/');
@@ -51,23 +51,23 @@ mod tests {
     #[test]
     fn both_paths_are_derived_from_any_url() {
         for url in ["http://h:1/", "http://h:1/acp", "http://h:1/acp/rpc", "http://h:1/acp/sse"] {
-            let places = Places::with_client_id(&Url::parse(url).unwrap(), &Remote::default());
-            assert_eq!((places.post.path(), places.events.path()), ("/acp/rpc", "/acp/sse"), "{url}");
-            assert_eq!(places.post.query(), places.events.query());
-            assert_eq!(places.post.query().unwrap().len(), "client_id=".len() + 36);
+            let urls = StreamUrls::with_client_id(&Url::parse(url).unwrap(), &Remote::default());
+            assert_eq!((urls.post.path(), urls.events.path()), ("/acp/rpc", "/acp/sse"), "{url}");
+            assert_eq!(urls.post.query(), urls.events.query());
+            assert_eq!(urls.post.query().unwrap().len(), "client_id=".len() + 36);
         }
-        let places =
-            Places::with_client_id(&Url::parse("http://h/x/acp/rpc?k=1").unwrap(), &Remote::default());
-        assert_eq!(places.events.path(), "/x/acp/sse");
-        assert!(places.events.query().unwrap().starts_with("k=1&client_id="));
+        let urls =
+            StreamUrls::with_client_id(&Url::parse("http://h/x/acp/rpc?k=1").unwrap(), &Remote::default());
+        assert_eq!(urls.events.path(), "/x/acp/sse");
+        assert!(urls.events.query().unwrap().starts_with("k=1&client_id="));
     }
 
     #[test]
     fn the_url_of_the_stream_can_be_configured() {
         let remote = Remote { events_url: Some("http://h/events".to_owned()), ..Remote::default() };
         let base = Url::parse("http://h/prompt").unwrap();
-        let places = Places::at_one_url(&base, &remote);
-        assert_eq!((places.post.path(), places.events.path()), ("/prompt", "/events"));
-        assert_eq!(Places::at_one_url(&base, &Remote::default()).events, base);
+        let urls = StreamUrls::at_one_url(&base, &remote);
+        assert_eq!((urls.post.path(), urls.events.path()), ("/prompt", "/events"));
+        assert_eq!(StreamUrls::at_one_url(&base, &Remote::default()).events, base);
     }
 }
