@@ -44,6 +44,7 @@ struct Current {
 
 /// The fields of the setup that come from the configuration.
 pub fn setup_of(facts: &Facts, config: &Config, themes: &ThemeSet) -> Setup {
+    let bindings = config.keymap.binding_rows();
     Setup {
         agents: agent_choices(facts, config),
         mcp_servers: config.mcp_servers.clone(),
@@ -57,8 +58,8 @@ pub fn setup_of(facts: &Facts, config: &Config, themes: &ThemeSet) -> Setup {
         folds: config.folds,
         mouse: if config.mouse { MouseOwner::Parlor } else { MouseOwner::Terminal },
         palette: config.keymap.palette(),
-        settings: settings::rows(config, &facts.paths),
-        bindings: config.keymap.binding_rows(),
+        settings: settings::rows(config, &facts.paths, &bindings),
+        bindings,
         config_file: facts.paths.config_file.clone(),
         callbacks: config.callbacks,
         policy: config.policy,

@@ -16,6 +16,7 @@ pub mod typed;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use crossterm::event::KeyEvent;
 
@@ -276,9 +277,13 @@ const EDITS: &[(&str, LineEdit)] = &[
 impl Keymap {
     /// The default bindings of `keymap.toml`.
     pub fn defaults() -> Self {
-        let mut keymap = Self { preset: "default", ..Self::default() };
-        keymap.merge_embedded(DEFAULTS);
-        keymap
+        // Parsing the file takes longer than the rest of reading a configuration.
+        static PARSED: LazyLock<Keymap> = LazyLock::new(|| {
+            let mut keymap = Keymap { preset: "default", ..Keymap::default() };
+            keymap.merge_embedded(DEFAULTS);
+            keymap
+        });
+        PARSED.clone()
     }
 
     /// The bindings of a preset.
@@ -467,23 +472,30 @@ impl Keymap {
         text
     }
 
-    /// The keys of a context itself that are bound to an action.
-    fn own_keys(&self, context: Context, action: Action) -> Vec<&Sequence> {
-        let is_bound = |binding: &&Binding| binding.context == context && binding.action == Some(action);
-        self.bindings.iter().filter(is_bound).map(|binding| &binding.keys).collect()
+    /// The keys that each context itself binds to its actions.
+    fn own_keys(&self) -> HashMap<(Context, Action), Vec<&Sequence>> {
+        let mut own: HashMap<(Context, Action), Vec<&Sequence>> = HashMap::new();
+        for binding in &self.bindings {
+            if let Some(action) = binding.action {
+                own.entry((binding.context, action)).or_default().push(&binding.keys);
+            }
+        }
+        own
     }
 
     /// Actions with their keys, for the list of bindings: in each context those that it binds, and in the first one the
     /// commands without a key. Numbered actions are changed in the file only.
     pub fn binding_rows(&self) -> Vec<BindingRow> {
         let defaults = Self::of_preset(self.preset);
+        let (own, default_own) = (self.own_keys(), defaults.own_keys());
+        let bound: HashSet<Action> = own.keys().map(|(_, action)| *action).collect();
         let mut rows = Vec::new();
         for context in Context::ALL {
             for info in all().filter(|info| !matches!(info.action, Action::Choose(_) | Action::ShowTab(_))) {
-                let keys = self.own_keys(*context, info.action);
-                let default_keys = defaults.own_keys(*context, info.action);
-                let is_bound = || self.bindings.iter().any(|binding| binding.action == Some(info.action));
-                let is_command = *context == Context::Main && info.group.is_some() && !is_bound();
+                let keys = own.get(&(*context, info.action)).map_or(&[][..], Vec::as_slice);
+                let default_keys = default_own.get(&(*context, info.action)).map_or(&[][..], Vec::as_slice);
+                let is_command =
+                    *context == Context::Main && info.group.is_some() && !bound.contains(&info.action);
                 if keys.is_empty() && default_keys.is_empty() && !is_command {
                     continue;
                 }

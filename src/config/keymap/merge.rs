@@ -17,8 +17,8 @@ use crate::config::nearest::advice;
 use crate::config::read::{Reader, Value};
 use crate::model::Action;
 
-/// The bindings of the file so far, each with its line.
-type Written = HashMap<(Context, Sequence), (Option<Action>, usize)>;
+/// The bindings of the file so far, by context, each with its line.
+type Written = HashMap<Context, HashMap<Sequence, (Option<Action>, usize)>>;
 
 /// A binding in the configuration file.
 struct WrittenBinding {
@@ -59,7 +59,7 @@ impl Keymap {
         for context in Context::ALL {
             let Some(value) = keys.get(context.name()) else { continue };
             if let Some(table) = reader.table(&format!("keys.{}", context.name()), value) {
-                self.read_position(reader, *context, table, &mut wishes);
+                self.read_context(reader, *context, table, &mut wishes);
             }
         }
         // Unbound keys are applied first, wherever they are in the file; the rest is applied in the order of
@@ -86,7 +86,7 @@ impl Keymap {
         reader.problem(span, format!("unknown preset `{name}`"), fix);
     }
 
-    fn read_position(
+    fn read_context(
         &mut self,
         reader: &mut Reader<'_>,
         context: Context,
@@ -168,7 +168,7 @@ impl Keymap {
             return;
         }
         let (context, keys) = (wish.context, &wish.keys);
-        written.insert((context, keys.clone()), (wish.action, line));
+        written.entry(context).or_default().insert(keys.clone(), (wish.action, line));
         // A sequence replaces the unbound keys that it starts with, and a key the sequences that start with it.
         self.bindings.retain(|old| {
             let is_prefix = keys.continues(old.keys.chords());
@@ -199,7 +199,8 @@ impl Keymap {
             let text = format!("`{key}` is a sequence, which [keys.{location}] does not support");
             return Some((text, "use a single key".to_owned()));
         }
-        if let Some((Some(old), first)) = written.get(&(context, keys.clone()))
+        let in_file = written.get(&context);
+        if let Some((Some(old), first)) = in_file.and_then(|bindings| bindings.get(keys))
             && *old != action
         {
             let old = name_of(*old).unwrap_or_default();
@@ -210,8 +211,7 @@ impl Keymap {
                 format!("remove one of them; `{old}` is used"),
             ));
         }
-        let in_file = written.iter().filter(|((at, _), (action, _))| *at == context && action.is_some());
-        for ((_, other), (_, first)) in in_file {
+        for (other, (_, first)) in in_file.into_iter().flatten().filter(|(_, (action, _))| action.is_some()) {
             let (short, long) = match () {
                 () if other.continues(keys.chords()) => (keys, other),
                 () if keys.continues(other.chords()) => (other, keys),
@@ -237,7 +237,7 @@ impl Keymap {
                 format!("use another key, or set \"{short}\" = \"none\" to unbind it"),
             ));
         }
-        let is_unbound_in_file = written.contains_key(&(context, keys.clone()));
+        let is_unbound_in_file = in_file.is_some_and(|bindings| bindings.contains_key(keys));
         // Keys that edit the prompt have the lowest precedence, so that any key can be listed.
         let locations = context
             .chain()

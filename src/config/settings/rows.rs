@@ -2,10 +2,10 @@
 
 use super::{AGENTS, INPUT, SETTINGS};
 use crate::config::{Config, Origin, Paths};
-use crate::model::{Applies, McpServer, SettingKind, SettingRow, SettingValue};
+use crate::model::{Applies, BindingRow, McpServer, SettingKind, SettingRow, SettingValue};
 
-/// All settings with their values, for the screen.
-pub fn rows(config: &Config, paths: &Paths) -> Vec<SettingRow> {
+/// All settings with their values, for the screen. `bindings`: the rows of the keymap.
+pub fn rows(config: &Config, paths: &Paths, bindings: &[BindingRow]) -> Vec<SettingRow> {
     let defaults = Config::default();
     let mut rows: Vec<SettingRow> = Vec::new();
     for setting in SETTINGS {
@@ -26,7 +26,7 @@ pub fn rows(config: &Config, paths: &Paths) -> Vec<SettingRow> {
             ..by_hand(config, paths, setting.name, setting.group)
         });
         if setting.name == "keys.preset" {
-            let changed = config.keymap.binding_rows().iter().filter(|row| row.is_changed).count();
+            let changed = bindings.iter().filter(|row| row.is_changed).count();
             let entries = config.keymap.entries();
             let in_file =
                 entries.into_iter().map(|(.., origin)| origin).find(|origin| *origin != Origin::Default);

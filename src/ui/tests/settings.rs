@@ -15,8 +15,8 @@ fn stage() -> Stage {
     let (config, _): (Config, _) = read(&paths, file, &Surroundings::default());
     let mut stage = ready();
     let setup = &mut stage.state.setup;
-    setup.settings = settings::rows(&config, &paths);
     setup.bindings = config.keymap.binding_rows();
+    setup.settings = settings::rows(&config, &paths, &setup.bindings);
     setup.palette = config.keymap.palette();
     setup.config_file = paths.config_file;
     stage

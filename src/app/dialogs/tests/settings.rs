@@ -19,9 +19,10 @@ fn config(text: &str) -> Config {
 /// The fields of the setup that a configuration sets.
 fn setup(text: &str) -> Setup {
     let config = config(text);
+    let bindings = config.keymap.binding_rows();
     Setup {
-        settings: settings::rows(&config, &paths()),
-        bindings: config.keymap.binding_rows(),
+        settings: settings::rows(&config, &paths(), &bindings),
+        bindings,
         palette: config.keymap.palette(),
         config_file: "/etc/parlor/config.toml".into(),
         theme: config.theme.clone(),
