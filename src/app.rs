@@ -196,11 +196,11 @@ fn reopen_session(
     }
     let waiting = session.queue.len();
     if waiting > 0 {
-        let words = match waiting {
+        let message = match waiting {
             1 => "1 prompt left in the queue.".to_owned(),
             _ => format!("{waiting} prompts left in the queue."),
         };
-        lifecycle::call::flash(state, words, fx);
+        lifecycle::call::flash(state, message, fx);
     }
 }
 

@@ -295,7 +295,7 @@ impl Loop {
         self.tty.leave();
         resume_hint::print(&mut self.state, &mut self.services);
         match lost {
-            Some(words) => Err(anyhow::anyhow!(words)),
+            Some(message) => Err(anyhow::anyhow!(message)),
             None => Ok(()),
         }
     }

@@ -71,8 +71,8 @@ pub fn find(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Re
 }
 
 fn tell_wait() {
-    let words = "Waiting for the saved sessions: the disk is slow, or another process is writing.\n";
-    let _ = Printer::stderr().print(words);
+    let message = "Waiting for the saved sessions: the disk is slow, or another process is writing.\n";
+    let _ = Printer::stderr().print(message);
 }
 
 /// Runs a function that may block on the disk, and prints a notice if it is slow.

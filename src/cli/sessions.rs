@@ -144,7 +144,7 @@ fn search(store: &Store, args: &SearchArgs, world: &World<'_>) -> anyhow::Result
     let time =
         |text: &Option<String>| text.as_deref().map(|text| time::parse(text, world.now_ms)).transpose();
     let search = Search {
-        words: args.words.join(" "),
+        text: args.words.join(" "),
         agent: args.agent.clone(),
         folder: args.folder.as_deref().map(real),
         since_ms: time(&args.since)?,

@@ -447,7 +447,7 @@ impl Keymap {
                     text: info.text.to_owned(),
                     keys: keys.concat().first().cloned().unwrap_or_default(),
                     group: info.group?,
-                    words: info.words,
+                    synonyms: info.synonyms,
                 })
             })
             .collect()

@@ -421,7 +421,7 @@ fn read_value(reader: &mut Reader<'_>, setting: &Setting, value: &Value<'_>) -> 
     match setting.kind {
         SettingKind::Flag => reader.boolean(name, value).map(SettingValue::Flag),
         SettingKind::Number(least) => reader.number(name, value, least).map(SettingValue::Number),
-        SettingKind::Word(words) => read_word(reader, setting, words, value).map(SettingValue::Text),
+        SettingKind::Word(choices) => read_word(reader, setting, choices, value).map(SettingValue::Text),
         _ => reader.string(name, value).map(SettingValue::Text),
     }
 }
@@ -430,7 +430,7 @@ fn read_value(reader: &mut Reader<'_>, setting: &Setting, value: &Value<'_>) -> 
 fn read_word(
     reader: &mut Reader<'_>,
     setting: &Setting,
-    words: &[&'static str],
+    choices: &[&'static str],
     value: &Value<'_>,
 ) -> Option<String> {
     let found = match value.get_ref() {
@@ -439,17 +439,17 @@ fn read_word(
             reader.taken(setting.name, value);
             return Some(if *is_on { "terminal" } else { "off" }.to_owned());
         }
-        DeValue::Integer(number) if words.contains(&number.as_str()) => {
+        DeValue::Integer(number) if choices.contains(&number.as_str()) => {
             reader.taken(setting.name, value);
             number.as_str().to_owned()
         }
         _ => reader.string(setting.name, value)?,
     };
-    if words.contains(&found.as_str()) {
+    if choices.contains(&found.as_str()) {
         return Some(found);
     }
-    let otherwise = format!("use one of {}", words.join(", "));
-    let fix = advice(&found, words.iter().copied(), &otherwise);
+    let otherwise = format!("use one of {}", choices.join(", "));
+    let fix = advice(&found, choices.iter().copied(), &otherwise);
     let key = setting.place().1;
     reader.problem(&value.span(), format!("unknown value `{found}` for `{key}`"), fix);
     None

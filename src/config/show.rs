@@ -144,8 +144,8 @@ impl Out<'_> {
             Some(TokenSource::File(path)) => {
                 self.value(&format!("{location}.token_file"), "token_file", path.to_string_lossy().as_ref());
             }
-            Some(TokenSource::Command(words)) => {
-                self.value(&format!("{location}.token_command"), "token_command", shown_arguments(words));
+            Some(TokenSource::Command(parts)) => {
+                self.value(&format!("{location}.token_command"), "token_command", shown_arguments(parts));
             }
             None => {}
         }

@@ -353,7 +353,7 @@ pub struct PaletteCommand {
     pub keys: String,
     pub group: CommandGroup,
     /// Other words that find it.
-    pub words: &'static str,
+    pub synonyms: &'static str,
 }
 
 /// A group of commands in the palette, in the order of display.

@@ -388,8 +388,8 @@ impl EffectRunner {
     fn ask_store(&self, job: StoreJob) {
         let services = self.services.clone();
         let Some(store) = self.store.clone() else {
-            let words = "Not saved: the data folder cannot be used. `parlor config` shows its path.";
-            let _ = services.send(ServiceEvent::Problem(words.to_owned()));
+            let message = "Not saved: the data folder cannot be used. `parlor config` shows its path.";
+            let _ = services.send(ServiceEvent::Problem(message.to_owned()));
             return;
         };
         store.announce(&job);
@@ -490,8 +490,8 @@ impl EffectRunner {
         let attachments = self.attachments.clone();
         self.work(move || {
             let failed = attachments.save(&attachment).err()?;
-            let words = "The pasted text is available until you quit, but could not be saved";
-            Some(ServiceEvent::Problem(format!("{words}: {failed}.")))
+            let message = "The pasted text is available until you quit, but could not be saved";
+            Some(ServiceEvent::Problem(format!("{message}: {failed}.")))
         });
     }
 

@@ -408,8 +408,8 @@ fn draw_file(
     let cols = area.width.saturating_sub(3);
     let layout = Layout::choose(ctx.look.diff_layout, cols);
     let Some(diffs) = page.compare(file, true) else {
-        let words = comparing(&ctx.look);
-        buf.put_line(area.x + 1, area.y, &words, cols);
+        let note = comparing(&ctx.look);
+        buf.put_line(area.x + 1, area.y, &note, cols);
         return;
     };
     let look = RenderContext { wraps: view.wraps, ..ctx.look };

@@ -384,8 +384,8 @@ impl Update<'_> {
             return;
         }
         for mode in take_modes(text) {
-            let words = format!("Read the mode `{mode}` from the agent's text.");
-            self.out.push(anomaly(AnomalyKind::Dialect, words));
+            let message = format!("Read the mode `{mode}` from the agent's text.");
+            self.out.push(anomaly(AnomalyKind::Dialect, message));
             self.push(SessionUpdate::Mode(mode.as_str().into()));
         }
     }

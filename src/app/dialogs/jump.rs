@@ -178,7 +178,7 @@ fn open_filter(state: &mut State) {
     let mut rows = vec![row(None, "all items".to_owned(), seen().count())];
     for only in Only::ALL {
         let count = seen().filter(|item| only.shows(item)).count();
-        rows.push(row(Some(only), format!("only {}", only.words()), count));
+        rows.push(row(Some(only), format!("only {}", only.label()), count));
     }
     picker::push(state, picker::new(PickerKind::Only, "Show", rows));
 }

@@ -38,7 +38,7 @@ pub fn synonyms<'a>(setup: &'a Setup, kind: &PickerKind, row: &'a PickerRow) -> 
     match &row.value {
         PickerValue::Action(action) => {
             let command = setup.palette.iter().find(|command| command.action == *action);
-            command.map_or("", |command| command.words)
+            command.map_or("", |command| command.synonyms)
         }
         PickerValue::Id(name) if *kind == PickerKind::Setting => {
             let setting = setup.settings.iter().find(|setting| setting.name == *name);
@@ -60,7 +60,7 @@ pub fn used_synonyms(state: &State, row: &PickerRow, filter: &str) -> String {
 pub fn grants(state: &State) -> Vec<PickerRow> {
     let row = |granted: &ListedGrant<'_>| PickerRow {
         value: PickerValue::Id(granted.id()),
-        label: granted.grant.words(),
+        label: granted.grant.description(),
         detail: granted.agent.to_owned(),
         right: granted
             .folder

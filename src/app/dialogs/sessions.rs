@@ -152,7 +152,7 @@ fn search(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(text) = &mut dialog.text else { return };
     let search = read_search(&dialog.filter.text, &here);
     text.serial = serial;
-    text.is_running = !search.words.is_empty();
+    text.is_running = !search.text.is_empty();
     if text.is_running {
         fx.push(Effect::Store(StoreJob::Search { serial, search }));
     } else {

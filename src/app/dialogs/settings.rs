@@ -86,7 +86,7 @@ pub fn pick(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>) {
             };
             change_value(state, &setting, value, fx);
         }
-        SettingKind::Word(words) => open_words(state, &setting, words),
+        SettingKind::Word(choices) => open_choices(state, &setting, choices),
         SettingKind::Theme => super::on_action(state, crate::model::Action::OpenThemes, now, fx),
         SettingKind::Keys => {
             let mut keys = picker::new(PickerKind::Binding, "Key bindings", binding_rows(state));
@@ -113,7 +113,7 @@ fn push_line(state: &mut State, title: &str, help: String, text: &str, purpose: 
     }));
 }
 
-fn open_words(state: &mut State, setting: &SettingRow, words: &[&str]) {
+fn open_choices(state: &mut State, setting: &SettingRow, choices: &[&str]) {
     let current = setting.value.as_ref().map(SettingValue::text);
     let row = |word: &str, detail: &str| PickerRow {
         value: PickerValue::Id(word.to_owned()),
@@ -123,8 +123,8 @@ fn open_words(state: &mut State, setting: &SettingRow, words: &[&str]) {
         group: None,
         is_current: current.as_deref() == Some(word),
     };
-    let mut all: Vec<PickerRow> = words.iter().map(|word| row(word, "")).collect();
-    if !words.contains(&DEFAULT) {
+    let mut all: Vec<PickerRow> = choices.iter().map(|word| row(word, "")).collect();
+    if !choices.contains(&DEFAULT) {
         all.push(row(DEFAULT, "remove the setting from the file"));
     }
     let mut values = picker::new(PickerKind::SettingValue(setting.name.clone()), setting.name.clone(), all);
@@ -137,7 +137,7 @@ pub fn pick_value(state: &mut State, name: &str, word: &str, fx: &mut Vec<Effect
     let Some(setting) = state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
         return;
     };
-    let is_word = matches!(setting.kind, SettingKind::Word(words) if words.contains(&word));
+    let is_word = matches!(setting.kind, SettingKind::Word(choices) if choices.contains(&word));
     let value = is_word.then(|| match word.parse::<u64>() {
         Ok(number) => SettingValue::Number(number),
         Err(_) => SettingValue::Text(word.to_owned()),

@@ -124,12 +124,12 @@ fn on_file(
     let missing_reads_empty = open.capabilities().missing_file_reads_empty;
     let job = FileJob { conn, request_id, path, roots, policy, allowed: None, missing_reads_empty, op };
     if !open.files.add(job, fx) {
-        let words = "too many open file requests; wait for the responses";
+        let message = "too many open file requests; wait for the responses";
         requests::answer(
             state,
             conn,
             request_id,
-            Response::Error(RpcError::new(RpcError::INTERNAL, words)),
+            Response::Error(RpcError::new(RpcError::INTERNAL, message)),
             fx,
         );
     }
@@ -168,12 +168,12 @@ fn add_file(state: &mut State, job: FileJob, fx: &mut Vec<Effect>) {
     let (conn, request_id) = (job.conn, job.request_id);
     let was_added = state.conns.get_mut(&conn).is_some_and(|open| open.files.add(job, fx));
     if !was_added {
-        let words = "too many open file requests; wait for the responses";
+        let message = "too many open file requests; wait for the responses";
         requests::answer(
             state,
             conn,
             request_id,
-            Response::Error(RpcError::new(RpcError::INTERNAL, words)),
+            Response::Error(RpcError::new(RpcError::INTERNAL, message)),
             fx,
         );
     }
@@ -193,12 +193,12 @@ fn on_create(
         answer_no_session(state, conn, request_id, fx);
         return;
     };
-    if let Some(words) = too_many_terminals(state, conn) {
+    if let Some(message) = too_many_terminals(state, conn) {
         requests::answer(
             state,
             conn,
             request_id,
-            Response::Error(RpcError::new(RpcError::INTERNAL, words)),
+            Response::Error(RpcError::new(RpcError::INTERNAL, message)),
             fx,
         );
         return;
@@ -262,7 +262,7 @@ fn judge(
                 state,
                 conn,
                 request_id,
-                Response::Error(RpcError::new(RpcError::INTERNAL, by.words())),
+                Response::Error(RpcError::new(RpcError::INTERNAL, by.description())),
                 fx,
             );
             return;

@@ -505,7 +505,7 @@ pub fn answer_elicitation(
         return;
     };
     session.requests.pop_front();
-    let (reply, words) = match outcome {
+    let (reply, shown) = match outcome {
         ElicitationOutcome::Accept(values) => match &request.mode {
             ElicitationMode::Url { url, .. } => {
                 fx.push(Effect::OpenUrl(url.clone()));
@@ -513,15 +513,15 @@ pub fn answer_elicitation(
             }
             ElicitationMode::Form { .. } => {
                 let values = values.unwrap_or_default();
-                let words = values_text(&request, &values);
-                (Response::ElicitationAccepted(Some(values)), words)
+                let shown = values_text(&request, &values);
+                (Response::ElicitationAccepted(Some(values)), shown)
             }
         },
         ElicitationOutcome::Decline => (Response::ElicitationDeclined, "declined".to_owned()),
         ElicitationOutcome::Cancel => (Response::ElicitationCancelled, "cancelled".to_owned()),
     };
-    record::note(session, Record::Answered { question: request.message.clone(), answer: words.clone() });
-    let body = ItemBody::Answered { question: request.message, answer: words };
+    record::note(session, Record::Answered { question: request.message.clone(), answer: shown.clone() });
+    let body = ItemBody::Answered { question: request.message, answer: shown };
     session.transcript.push(session.turn_count, body);
     answer(state, conn, request_id, reply, fx);
 }

@@ -380,8 +380,8 @@ pub(in crate::app) fn on_reply(
         // Agents report their own abort as an error; after a cancel this is expected.
         _ if is_cancelled => end(state, key, Ending::Replied(StopReason::Cancelled, None), now, fx),
         Ok(_) => {
-            let words = "Invalid response to the prompt. See the protocol log.";
-            end(state, key, Ending::Failed(FaultKind::Protocol, words.to_owned()), now, fx);
+            let message = "Invalid response to the prompt. See the protocol log.";
+            end(state, key, Ending::Failed(FaultKind::Protocol, message.to_owned()), now, fx);
         }
         Err(error) if texts::is_auth_error(&error, info) => {
             on_auth_needed(state, conn, key, text, &texts::error_text(&error), now, fx);
@@ -408,7 +408,7 @@ fn on_session_gone(
     state: &mut State,
     key: SessionKey,
     text: String,
-    words: &str,
+    message: &str,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
@@ -420,11 +420,11 @@ fn on_session_gone(
     // It was just reopened, but does not exist.
     let is_doubtful = session.resume.doubt().is_some();
     if is_second {
-        let words = format!("The agent no longer has this session: {words}");
-        end(state, key, Ending::Failed(FaultKind::Agent, words), now, fx);
+        let message = format!("The agent no longer has this session: {message}");
+        end(state, key, Ending::Failed(FaultKind::Agent, message), now, fx);
         restore_draft(state, key, text, fx);
     } else {
-        end(state, key, Ending::Failed(FaultKind::Gone, words.to_owned()), now, fx);
+        end(state, key, Ending::Failed(FaultKind::Gone, message.to_owned()), now, fx);
         if let Some(session) = state.sessions.get_mut(&key) {
             session.prompts.set_unsent(Some(text));
         }
@@ -445,15 +445,15 @@ fn on_auth_needed(
     conn: ConnId,
     key: SessionKey,
     text: String,
-    words: &str,
+    message: &str,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    end(state, key, Ending::Failed(FaultKind::Agent, words.to_owned()), now, fx);
+    end(state, key, Ending::Failed(FaultKind::Agent, message.to_owned()), now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.prompts.set_unsent(Some(text));
     }
-    auth::need_sign_in(state, conn, key, words, now, fx);
+    auth::need_sign_in(state, conn, key, message, now, fx);
 }
 
 /// Restores a prompt that was not processed to an empty composer.
@@ -521,7 +521,7 @@ pub(in crate::app) fn end(
     let unseen = match &item {
         Some(TurnEnd::Stopped { reason: StopReason::Cancelled, .. }) => None,
         None => Some(UnseenKind::Finished),
-        Some(TurnEnd::Stopped { reason, .. }) => Some(UnseenKind::Stopped(reason.words())),
+        Some(TurnEnd::Stopped { reason, .. }) => Some(UnseenKind::Stopped(reason.description())),
         Some(TurnEnd::Failed { error, .. }) => Some(UnseenKind::Failed(error.clone())),
         Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
     };
@@ -550,7 +550,7 @@ pub(in crate::app) fn end(
         return;
     }
     if let Some(what) = unseen {
-        let words = match &what {
+        let message = match &what {
             UnseenKind::Finished => "turn finished.".to_owned(),
             UnseenKind::Stopped(why) => format!("turn stopped: {why}."),
             UnseenKind::Failed(_) => "turn failed.".to_owned(),
@@ -558,7 +558,7 @@ pub(in crate::app) fn end(
         tabs::note_unseen(state, key, what, now);
         // A successful end is not announced while the queue continues.
         if waiting == 0 || !is_good {
-            tabs::announce(state, key, &words, fx);
+            tabs::announce(state, key, &message, fx);
         }
     }
     if !is_far {

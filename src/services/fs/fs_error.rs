@@ -88,7 +88,7 @@ impl FsError {
             Self::Escaped | Self::Unsteady => {
                 (RpcError::INTERNAL, format!("Not written: a link in the path of {name} keeps changing."))
             }
-            Self::Refused(by) => (RpcError::INTERNAL, format!("{name}: {}.", by.words())),
+            Self::Refused(by) => (RpcError::INTERNAL, format!("{name}: {}.", by.description())),
             Self::Io(error) => (RpcError::INTERNAL, format!("{name}: {error}.")),
         };
         let data = (code == RpcError::RESOURCE_NOT_FOUND).then(|| {

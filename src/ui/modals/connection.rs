@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, wrapped};
 use crate::app::{Conn, ConnPhase};
 use crate::config::keymap::Context;
 use crate::model::{
@@ -33,7 +33,7 @@ pub(super) fn draw(
                 sheet.body.extend(fact(ctx, name, &value, cols));
             }
         }
-        None => sheet.body = words(ctx, Role::TextDim, "Connection closed.", cols),
+        None => sheet.body = wrapped(ctx, Role::TextDim, "Connection closed.", cols),
     }
     let hints = [
         Some((ctx.marks.updown.to_owned(), "scroll".to_owned())),
@@ -46,7 +46,7 @@ pub(super) fn draw(
 
 fn fact(ctx: &FrameContext, name: &str, value: &str, cols: u16) -> Vec<Row> {
     let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
-    let mut rows = words(ctx, Role::Modal, value, room);
+    let mut rows = wrapped(ctx, Role::Modal, value, room);
     for (index, row) in rows.iter_mut().enumerate() {
         let name = if index == 0 { name } else { "" };
         row.line.spans.insert(0, ctx.span(Role::TextDim, format!("{name:<NAMES$}")));
@@ -101,8 +101,8 @@ fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     } else if !conn.spec.gets_servers() {
         facts.push(("MCP servers", "not passed to remote agents unless mcp = true".to_owned()));
     }
-    if let Some(words) = ctx.protocol_warnings() {
-        facts.push(("warnings", format!("{words}, see the protocol log")));
+    if let Some(warnings) = ctx.protocol_warnings() {
+        facts.push(("warnings", format!("{warnings}, see the protocol log")));
     }
     let calls = conn.open_calls.len();
     if calls > 0 {
@@ -136,7 +136,7 @@ fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
             facts.push(("account", account(auth)));
         }
         for (index, provider) in conn.providers.iter().enumerate() {
-            facts.push((if index == 0 { "providers" } else { "" }, provider_words(provider)));
+            facts.push((if index == 0 { "providers" } else { "" }, provider_text(provider)));
         }
         for (index, quirk) in info.quirks.iter().enumerate() {
             facts.push((if index == 0 { "notes" } else { "" }, quirk.clone()));
@@ -156,7 +156,7 @@ fn account(auth: &AuthStatus) -> String {
     if names.is_empty() { state.to_owned() } else { format!("{state}: {}", names.join(", ")) }
 }
 
-fn provider_words(provider: &Provider) -> String {
+fn provider_text(provider: &Provider) -> String {
     let position = match (&provider.api_type, &provider.base_url) {
         (Some(api), Some(url)) => format!("{url} ({api})"),
         (Some(only), None) | (None, Some(only)) => only.clone(),

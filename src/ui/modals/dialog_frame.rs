@@ -472,7 +472,7 @@ pub(in crate::ui) fn draw_bar(
 }
 
 /// Sanitises and wraps text into rows.
-pub(super) fn words(ctx: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
+pub(super) fn wrapped(ctx: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
     let clean = text::sanitize(source);
     clean
         .lines()
@@ -537,10 +537,10 @@ pub(super) fn choices_in_a_row(
         let mark = if is_selected { ctx.look.glyphs.arrow } else { " " };
         let text = format!("{} ", text::one_line(label));
         let width = u16::try_from(text::width(&text)).ok()?.checked_add(4)?;
-        let (lead, words) =
+        let (lead, rest) =
             if is_selected { (Role::Selection, Role::Selection) } else { (Role::Accent, Role::Modal) };
         row.line.push_span(ctx.span(lead, format!("{mark} {number} ")));
-        row.line.push_span(ctx.span(words, text));
+        row.line.push_span(ctx.span(rest, text));
         row.parts.push((col, width, Action::Choose(number)));
         col = col.checked_add(width)?;
     }

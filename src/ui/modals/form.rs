@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, wrapped};
 use super::place_in_queue;
 use crate::app::dialogs::{field_hint, shown_value};
 use crate::app::{FieldState, FormState};
@@ -39,8 +39,8 @@ pub(super) fn draw(
         ..DialogFrame::default()
     };
     // A long message scrolls with the fields, so that they remain reachable.
-    for words_of_agent in about.iter().flatten().filter(|words| !words.trim().is_empty()) {
-        sheet.body.extend(words(ctx, Role::Modal, words_of_agent, cols));
+    for paragraph in about.iter().flatten().filter(|text| !text.trim().is_empty()) {
+        sheet.body.extend(wrapped(ctx, Role::Modal, paragraph, cols));
     }
     let fresh;
     let form = if let Some(form) = &ctx.state.request_view.form {
@@ -66,7 +66,7 @@ pub(super) fn draw(
     }
     let accepts = if form.sends_from(selected) { "send" } else { "continue" };
     if form.is_review {
-        sheet.foot = words(ctx, Role::TextStrong, &format!("Sent to {}.", ctx.agent()), cols);
+        sheet.foot = wrapped(ctx, Role::TextStrong, &format!("Sent to {}.", ctx.agent()), cols);
     }
     let hints = [
         ctx.hint(Context::Form, Action::Accept, accepts),
@@ -149,10 +149,10 @@ fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, has_numbers: b
         }
     }
     if let Some(help) = field.description.as_deref().filter(|_| is_focused) {
-        inside.extend(words(ctx, Role::TextDim, help, room));
+        inside.extend(wrapped(ctx, Role::TextDim, help, room));
     }
     if let Some(problem) = &state.problem {
-        inside.extend(words(ctx, Role::Error, problem, room));
+        inside.extend(wrapped(ctx, Role::Error, problem, room));
     }
     for row in &mut inside {
         row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(INDENT))));
@@ -165,14 +165,14 @@ fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, has_numbers: b
 /// A field in the review.
 fn reviewed(ctx: &FrameContext, state: &FieldState, cols: u16) -> Vec<Row> {
     let value = shown_value(state);
-    let mut rows = words(ctx, Role::TextDim, &text::one_line(&state.field.title), cols);
+    let mut rows = wrapped(ctx, Role::TextDim, &text::one_line(&state.field.title), cols);
     if value.is_empty() {
-        rows.extend(words(ctx, Role::TextDim, "empty", cols));
+        rows.extend(wrapped(ctx, Role::TextDim, "empty", cols));
     } else {
-        rows.extend(words(ctx, Role::Modal, &value, cols));
+        rows.extend(wrapped(ctx, Role::Modal, &value, cols));
     }
     if let Some(problem) = &state.problem {
-        rows.extend(words(ctx, Role::Error, problem, cols));
+        rows.extend(wrapped(ctx, Role::Error, problem, cols));
     }
     rows
 }

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, wrapped};
 use crate::app::LineInput;
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
@@ -60,11 +60,11 @@ pub(super) fn draw(
     // Uses the height without a filter, so that the dialog does not resize.
     sheet.body_rows = lay("").len().min(usize::from(area.height) * 3 / 4);
     if sheet.body.is_empty() {
-        sheet.body = words(ctx, Role::TextDim, "No matching keys.", cols);
+        sheet.body = wrapped(ctx, Role::TextDim, "No matching keys.", cols);
     }
     if filter.text.trim().is_empty() {
         let note = "Type to search all keys, also those of lists and dialogs.";
-        sheet.foot = words(ctx, Role::TextDim, note, cols);
+        sheet.foot = wrapped(ctx, Role::TextDim, note, cols);
     }
     let hints = [
         Some((ctx.marks.updown.to_owned(), "scroll".to_owned())),

@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect};
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, wrapped};
 use crate::app::{Decision, ItemBody, ToolCall};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Raw, ToolStatus};
@@ -61,7 +61,7 @@ pub(super) fn draw(
             }
         }
         Some(ItemBody::Raw { name, raw }) => parts.extend(part(ctx, name, Some(raw), cols)),
-        _ => parts.push(Part::Rows(words(ctx, Role::TextDim, "Item no longer available.", cols))),
+        _ => parts.push(Part::Rows(wrapped(ctx, Role::TextDim, "Item no longer available.", cols))),
     }
     let hints = [
         Some((ctx.marks.updown.to_owned(), "scroll".to_owned())),
@@ -137,7 +137,7 @@ fn facts(ctx: &FrameContext, call: &ToolCall, cols: u16) -> Vec<Row> {
     let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
     let mut rows = Vec::new();
     for (name, value) in facts.into_iter().filter(|(_, value)| !value.is_empty()) {
-        let mut lines = words(ctx, Role::Modal, &fact(&value), room);
+        let mut lines = wrapped(ctx, Role::Modal, &fact(&value), room);
         for (index, row) in lines.iter_mut().enumerate() {
             let name = if index == 0 { name } else { "" };
             row.line.spans.insert(0, ctx.span(Role::TextDim, format!("{name:<NAMES$}")));
@@ -160,7 +160,7 @@ fn part(ctx: &FrameContext, name: &str, raw: Option<&Raw>, cols: u16) -> [Part; 
     let head = vec![Row::default(), Row::from(Line::from(ctx.span(Role::TextStrong, one_line(name))))];
     let body = match raw {
         Some(raw) => Part::Lines(laid(ctx, raw, cols)),
-        None => Part::Rows(words(ctx, Role::TextDim, "None.", cols)),
+        None => Part::Rows(wrapped(ctx, Role::TextDim, "None.", cols)),
     };
     [Part::Rows(head), body]
 }

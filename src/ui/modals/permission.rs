@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, choice, spread, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, choice, spread, wrapped};
 use super::{options, other_layout, place_in_queue};
 use crate::app::dialogs::{self, inspect_url};
 use crate::app::{
@@ -119,13 +119,13 @@ fn permission_frame<'s>(
     }
     if ctx.state.request_view.has_changed {
         let text = format!("{} The request has changed; review it again.", ctx.look.glyphs.warn);
-        sheet.head.extend(words(ctx, Role::Warning, &text, cols));
+        sheet.head.extend(wrapped(ctx, Role::Warning, &text, cols));
     }
     let is_low = position.rows() < LOW_ROWS && !is_full;
     for (path, why) in protected {
         let path = text::reveal_path(&path, ctx.look.folder);
-        let text = format!("{} Protected file: {path}. {}", ctx.look.glyphs.warn, why.words());
-        sheet.head.extend(few(words(ctx, Role::Warning, &text, cols), is_low));
+        let text = format!("{} Protected file: {path}. {}", ctx.look.glyphs.warn, why.description());
+        sheet.head.extend(few(wrapped(ctx, Role::Warning, &text, cols), is_low));
     }
     let lead_cols = left.iter().map(Span::width).sum::<usize>() + right.width() + 1;
     let room = usize::from(cols).saturating_sub(lead_cols);
@@ -137,7 +137,7 @@ fn permission_frame<'s>(
     }
     sheet.head.push(spread(left, right, cols).into());
     if is_apart {
-        sheet.head.extend(words(ctx, Role::TextStrong, &what, cols));
+        sheet.head.extend(wrapped(ctx, Role::TextStrong, &what, cols));
     }
     if let Some(tool) = tool {
         if let Some(key) = body_key(ctx, Some((tool, item)), cols) {
@@ -152,22 +152,22 @@ fn permission_frame<'s>(
         // The agent's title, unless it repeats the line above.
         let title = short(&tool.title);
         if !title.is_empty() && !says_the_same(&title, &what) {
-            sheet.head.extend(few(words(ctx, Role::TextDim, &title, cols), is_low));
+            sheet.head.extend(few(wrapped(ctx, Role::TextDim, &title, cols), is_low));
         }
     }
 
     if let Some(note) = &request.tool.note {
-        sheet.head.extend(few(words(ctx, Role::TextDim, &short(note), cols), is_low));
+        sheet.head.extend(few(wrapped(ctx, Role::TextDim, &short(note), cols), is_low));
     }
 
     let selected = ctx.state.request_view.selected;
     (sheet.foot, sheet.pinned) = options::rows(ctx, request, Some(selected), cols);
     if let Some(left) = time_left(ctx) {
-        sheet.foot.extend(words(ctx, Role::TextDim, &left, cols));
+        sheet.foot.extend(wrapped(ctx, Role::TextDim, &left, cols));
     }
     if request.options.is_empty() {
         let text = "The agent offers no options; the request can only be cancelled.";
-        sheet.foot.extend(words(ctx, Role::TextDim, text, cols));
+        sheet.foot.extend(wrapped(ctx, Role::TextDim, text, cols));
     }
     let full = if is_full { "exit full screen" } else { "full screen" };
     let hints = [
@@ -216,8 +216,8 @@ pub(super) fn note_quiet(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
 /// Text of the agent on one line; long texts are shortened in the middle.
 fn short(text: &str) -> String {
     let (head, rest) = text::clip(text, WORDS_BYTES);
-    let head = text::reveal_words(head);
-    rest.map_or_else(|| head.clone(), |(_, tail)| format!("{head} … {}", text::reveal_words(tail)))
+    let head = text::reveal_one_line(head);
+    rest.map_or_else(|| head.clone(), |(_, tail)| format!("{head} … {}", text::reveal_one_line(tail)))
 }
 
 /// The first of these rows; full screen shows the rest.
@@ -296,22 +296,22 @@ pub(super) fn access_head(ctx: &FrameContext, request_id: &AccessRequest, cols: 
             AccessWork::File(job) => job.path.as_path(),
             AccessWork::Run(..) => path,
         };
-        rows.extend(words(ctx, Role::Modal, &format!("{agent} asks to {requests}"), cols));
+        rows.extend(wrapped(ctx, Role::Modal, &format!("{agent} asks to {requests}"), cols));
         let shown = |path: &Path| text::reveal_path(path, ctx.look.folder);
-        rows.extend(words(ctx, Role::TextStrong, &shown(asked), cols));
+        rows.extend(wrapped(ctx, Role::TextStrong, &shown(asked), cols));
         if asked != path {
             let real = format!("resolves to {}", shown(path));
-            rows.extend(words(ctx, Role::Warning, &real, cols));
+            rows.extend(wrapped(ctx, Role::Warning, &real, cols));
         }
     };
     match &request_id.access {
         Access::Read { path } => file("read", path),
         Access::Write { path } => file("write", path),
         Access::Run(_) | Access::SignIn { .. } => {
-            rows.extend(words(ctx, Role::Modal, &format!("{agent} asks to run this command:"), cols));
+            rows.extend(wrapped(ctx, Role::Modal, &format!("{agent} asks to run this command:"), cols));
         }
     }
-    rows.extend(words(ctx, Role::Warning, request_id.why.words(), cols));
+    rows.extend(wrapped(ctx, Role::Warning, request_id.why.description(), cols));
     rows
 }
 
@@ -361,14 +361,14 @@ fn url_frame<'s>(
     let facts = inspect_url(url);
     let left = vec![ctx.span(Role::Modal, line), ctx.span(Role::TextStrong, text::one_line(&facts.host))];
     sheet.head.push(Row::from(spread(left, Line::default(), cols)));
-    sheet.body = words(ctx, Role::Modal, message, cols);
+    sheet.body = wrapped(ctx, Role::Modal, message, cols);
     if !sheet.body.is_empty() {
         sheet.body.push(Row::default());
     }
     let address = Line::from(ctx.span(Role::Link, text::reveal_line(url)));
     sheet.body.extend(text::hard_wrap(&address, cols).into_iter().map(Row::from));
     for warning in &facts.warnings {
-        sheet.body.extend(words(ctx, Role::Warning, &format!("{} {warning}", ctx.look.glyphs.warn), cols));
+        sheet.body.extend(wrapped(ctx, Role::Warning, &format!("{} {warning}", ctx.look.glyphs.warn), cols));
     }
     for (index, label) in URL_OPTIONS.iter().enumerate() {
         let is_selected = index == ctx.state.request_view.selected;

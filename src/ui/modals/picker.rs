@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, input, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, input, wrapped};
 use crate::app::dialogs;
 use crate::app::{Picker, PickerKind, PickerRow, PickerValue, SessionPhase};
 use crate::config::keymap::Context;
@@ -46,7 +46,7 @@ pub(super) fn draw(
     let groups: Rc<[usize]> = if is_filtered { Rc::default() } else { shape.groups.as_slice().into() };
     if picker.matches.is_empty() {
         let why = if is_filtered { "No matches." } else { "No entries." };
-        sheet.body.extend(words(ctx, Role::TextDim, why, cols));
+        sheet.body.extend(wrapped(ctx, Role::TextDim, why, cols));
     } else {
         let rows = picker.matches.len() + group_rows(&groups);
         let marked = Some(row_of(&groups, picker.selected));
@@ -62,14 +62,14 @@ pub(super) fn draw(
     let notice = ctx.state.flash.as_ref().filter(|_| is_install(picker));
     if let Some(note) = notice.or(picker.note.as_ref()) {
         let role = if notice.is_some() { Role::Text } else { Role::TextDim };
-        sheet.foot = words(ctx, role, note, cols);
+        sheet.foot = wrapped(ctx, role, note, cols);
     }
     if picker.kind == PickerKind::Setting {
         // The height for most descriptions, so that the dialog does not resize with each step.
         sheet.foot = Vec::from([Row::default(), Row::default()]);
         let row = picker.matches.get(picker.selected).and_then(|at| picker.rows.get(*at));
         if let Some(setting) = row.and_then(|row| dialogs::settings::setting_of(ctx.state, row)) {
-            let about = words(ctx, Role::TextDim, &dialogs::settings::description(setting), cols);
+            let about = wrapped(ctx, Role::TextDim, &dialogs::settings::description(setting), cols);
             sheet.foot.splice(..about.len().min(2), about);
         }
     }

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, input, spread, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, input, spread, wrapped};
 use crate::app::{ChoiceDialog, KeyCapture, LineDialog, dialogs};
 use crate::config::keymap::Context;
 use crate::model::Action;
@@ -29,7 +29,7 @@ pub(super) fn draw_choice(
         if paragraph.trim().is_empty() {
             sheet.body.push(Row::default());
         }
-        sheet.body.extend(words(ctx, Role::Modal, paragraph, cols));
+        sheet.body.extend(wrapped(ctx, Role::Modal, paragraph, cols));
     }
     for (index, way) in dialog.choices.iter().enumerate() {
         sheet.foot.extend(choice(ctx, index, &way.label, index == dialog.selected, cols));
@@ -56,11 +56,11 @@ pub(super) fn draw_capture(
     let cols = position.cols();
     let mut sheet = DialogFrame { title: "Press a key".to_owned(), ..DialogFrame::default() };
     let binding = &capture.binding;
-    sheet.body = words(ctx, Role::Modal, &format!("{}: {}", binding.title, binding.text), cols);
+    sheet.body = wrapped(ctx, Role::Modal, &format!("{}: {}", binding.title, binding.text), cols);
     if !binding.labels.is_empty() {
         let keys = binding.labels.join(", ");
         let fate = if capture.keeps.is_empty() { "Replaces" } else { "In addition to" };
-        sheet.body.extend(words(ctx, Role::TextDim, &format!("{fate}: {keys}"), cols));
+        sheet.body.extend(wrapped(ctx, Role::TextDim, &format!("{fate}: {keys}"), cols));
     }
     sheet.hints = ctx.hint(Context::Choice, Action::Escape, "cancel").into_iter().collect();
     sheet.draw(ctx, position, view, buf)
@@ -97,7 +97,7 @@ pub(super) fn draw_queue(
     }
     if queue.is_empty() {
         let why = "No queued prompts. Prompts sent during a turn are queued here.";
-        sheet.body = words(ctx, Role::TextDim, why, cols);
+        sheet.body = wrapped(ctx, Role::TextDim, why, cols);
     }
     let can_steer = dialogs::obstacle(ctx.state, Action::Steer).is_none();
     let hints = [
@@ -123,10 +123,10 @@ pub(super) fn draw_line(
     let position = DialogPosition::new(area, Size::Small, false);
     let cols = position.cols();
     let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
-    sheet.head = words(ctx, Role::Modal, &dialog.help, cols);
+    sheet.head = wrapped(ctx, Role::Modal, &dialog.help, cols);
     sheet.foot.push(input(ctx, &dialog.input, "", dialog.is_secret, cols));
     if let Some(problem) = &dialog.problem {
-        sheet.foot.extend(words(ctx, Role::Error, problem, cols));
+        sheet.foot.extend(wrapped(ctx, Role::Error, problem, cols));
     }
     let hints =
         [ctx.hint(Context::Line, Action::Accept, "select"), ctx.hint(Context::Line, Action::Escape, "close")];

@@ -156,7 +156,7 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
                 let _ = writeln!(out, " {} {}", kind_word(kind), title(tool, look, usize::from(COLS)));
                 for (path, why) in protected_files(state, session, tool) {
                     let path = reveal_line(&path.to_string_lossy());
-                    let _ = writeln!(out, "Protected file: {path}. {}", why.words());
+                    let _ = writeln!(out, "Protected file: {path}. {}", why.description());
                 }
                 let mut body = ToolBody::whole(tool, session, look, COLS);
                 for line in body.lines(0..body.len(), look) {
@@ -178,7 +178,7 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
             if let Access::Read { path } | Access::Write { path } = &request_id.access {
                 let _ = writeln!(out, "File: {}", reveal_line(&path.to_string_lossy()));
             }
-            let _ = writeln!(out, "{}", request_id.why.words());
+            let _ = writeln!(out, "{}", request_id.why.description());
             let mut body = ToolBody::whole(&request_id.call, session, look, COLS);
             for line in body.lines(0..body.len(), look) {
                 let _ = writeln!(out, "  {}", line.to_string().trim_end());

@@ -266,8 +266,8 @@ fn permission_requests_mark_protected_files() {
         text(&stage.draw(&mut stage.view(), &theme("dark"), size))
     };
     let hook = shown(&[".git/hooks/pre-commit"], (120, 40));
-    let words = "Protected file: .git/hooks/pre-commit. Version control runs";
-    assert!(hook.contains(words), "{hook}");
+    let expected = "Protected file: .git/hooks/pre-commit. Version control runs";
+    assert!(hook.contains(expected), "{hook}");
     let both = shown(&["src/../.envrc", ".vscode/tasks.json", "src/a.rs"], (120, 40));
     assert!(both.contains("Protected file: .envrc.") && both.contains("Protected file: .vscode/tasks.json."));
     assert!(!shown(&["src/a.rs"], (120, 40)).contains("Protected"));

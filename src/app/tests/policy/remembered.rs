@@ -93,7 +93,7 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
     app.fx.clear();
     assert!(is_started(&mut app, 4, command("rm -r build")), "in the next turn too");
     // It is listed, can be revoked, and is not saved.
-    let listed: Vec<String> = granted(&app.state).iter().map(|grant| grant.grant.words()).collect();
+    let listed: Vec<String> = granted(&app.state).iter().map(|grant| grant.grant.description()).collect();
     assert_eq!(listed, ["run any command in the session's folders"]);
     assert!(app.state.grants.is_empty());
     let id = granted(&app.state)[0].id();
