@@ -128,11 +128,11 @@ fn row(prompt: FoundPrompt, is_everywhere: bool) -> PickerRow {
     let parts = [folder.filter(|_| is_everywhere), Some(agent), name];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     PickerRow {
-        label: label.chars().take(MOST_CHARS).collect(),
         detail: parts.join(" · "),
         right: prompt.when.clone(),
-        value: PickerValue::Prompt(Box::new(prompt)),
-        group: None,
-        is_current: false,
+        ..PickerRow::new(
+            PickerValue::Prompt(Box::new(prompt)),
+            label.chars().take(MOST_CHARS).collect::<String>(),
+        )
     }
 }

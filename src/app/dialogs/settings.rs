@@ -116,12 +116,9 @@ fn push_line(state: &mut State, title: &str, help: String, text: &str, purpose: 
 fn open_choices(state: &mut State, setting: &SettingRow, choices: &[&str]) {
     let current = setting.value.as_ref().map(SettingValue::text);
     let row = |word: &str, detail: &str| PickerRow {
-        value: PickerValue::Id(word.to_owned()),
-        label: word.to_owned(),
         detail: detail.to_owned(),
-        right: String::new(),
-        group: None,
         is_current: current.as_deref() == Some(word),
+        ..PickerRow::new(PickerValue::Id(word.to_owned()), word)
     };
     let mut all: Vec<PickerRow> = choices.iter().map(|word| row(word, "")).collect();
     if !choices.contains(&DEFAULT) {
@@ -188,7 +185,6 @@ fn change_value(state: &mut State, setting: &SettingRow, value: Option<SettingVa
     }));
 }
 
-/// Opens the configuration file in the editor.
 fn open_file(state: &mut State, line: Option<usize>, fx: &mut Vec<Effect>) {
     let path = state.setup.config_file.clone();
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
@@ -205,12 +201,8 @@ fn binding_of<'a>(state: &'a State, id: &str) -> Option<&'a BindingRow> {
 pub fn pick_binding(state: &mut State, id: &str) {
     let Some(binding) = binding_of(state, id).cloned() else { return };
     let row = |way: &str, label: &str, detail: &str| PickerRow {
-        value: PickerValue::Id(way.to_owned()),
-        label: label.to_owned(),
         detail: detail.to_owned(),
-        right: String::new(),
-        group: None,
-        is_current: false,
+        ..PickerRow::new(PickerValue::Id(way.to_owned()), label)
     };
     let mut ways = vec![
         row("replace", "Press a new key", "replaces the others"),
