@@ -410,8 +410,8 @@ fn forms_show_their_keys() {
     let mut stage = form();
     let mut shown_form = None;
     stage.session(|session| {
-        let OpenRequestKind::Elicitation(request_id) = &mut session.requests[0].kind else { return };
-        let ElicitationMode::Form { fields, .. } = &mut request_id.mode else { return };
+        let OpenRequestKind::Elicitation(request) = &mut session.requests[0].kind else { return };
+        let ElicitationMode::Form { fields, .. } = &mut request.mode else { return };
         fields.retain(|field| matches!(field.kind, FieldKind::Choice { .. }));
         shown_form = Some(FormState::new(fields));
     });

@@ -107,7 +107,6 @@ pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
     ])
 }
 
-/// The complete head.
 fn whole_head(body: &ItemBody, facts: &TurnFacts, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let head = mark_and_text(body, look);
     let mark = Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role));
@@ -119,7 +118,6 @@ fn whole_head(body: &ItemBody, facts: &TurnFacts, look: &RenderContext<'_>, cols
     wrap_prefixed(&line, cols, &[mark], &[Span::raw("  ")])
 }
 
-/// A mark and its text.
 struct Head {
     mark: &'static str,
     mark_role: Role,

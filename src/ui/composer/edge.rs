@@ -151,7 +151,6 @@ fn focus_chip(ctx: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
     Some(label)
 }
 
-/// Whether the draft is a command for the user's shell.
 fn is_command(ctx: &FrameContext) -> bool {
     ctx.session.draft.starts_with('!') && ctx.session.prompts.editing().is_none()
 }
@@ -196,7 +195,6 @@ fn shell(ctx: &FrameContext, width: u16) -> Vec<Label> {
     attached.take(MOST_OUTPUTS).chain(folder).collect()
 }
 
-/// The labels of mode and model.
 fn settings(ctx: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
     let is_narrow = width < FULL_COLS;
     let label = |what: &str, name: &str, role: Role, action: Action, rank: u8| {

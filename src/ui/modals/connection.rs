@@ -1,31 +1,18 @@
 //! The dialog with details of the connection: the agent, its capabilities, and how it was started.
 
-use ratatui::layout::{Position, Rect};
-
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, wrapped};
+use super::dialog_frame::{DialogFrame, Row, wrapped};
 use crate::app::{Conn, ConnPhase};
 use crate::config::keymap::Context;
 use crate::model::{
     Action, AgentCapabilities, AuthKind, AuthState, AuthStatus, CloseReason, ConnId, ExitInfo, Provider,
 };
-use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
 
-/// Width of the labels.
 const NAMES: usize = 14;
 
-pub(super) fn draw(
-    ctx: &FrameContext,
-    id: ConnId,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    let position = DialogPosition::new(area, Size::Large, false);
-    let cols = position.cols();
+pub(super) fn frame(ctx: &FrameContext, id: ConnId, cols: u16) -> DialogFrame<'static> {
     let mut sheet = DialogFrame { title: "Connection".to_owned(), ..DialogFrame::default() };
     match ctx.state.conns.get(&id) {
         Some(conn) => {
@@ -35,13 +22,12 @@ pub(super) fn draw(
         }
         None => sheet.body = wrapped(ctx, Role::TextDim, "Connection closed.", cols),
     }
-    let hints = [
-        Some((ctx.marks.updown.to_owned(), "scroll".to_owned())),
+    sheet.set_hints([
+        ctx.updown("scroll"),
         ctx.hint(Context::Text, Action::OpenLog, "show log"),
         ctx.hint(Context::Text, Action::Escape, "close"),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
-    sheet.draw(ctx, position, view, buf)
+    ]);
+    sheet
 }
 
 fn fact(ctx: &FrameContext, name: &str, value: &str, cols: u16) -> Vec<Row> {

@@ -139,7 +139,6 @@ impl DialogPosition {
         self.screen.height
     }
 
-    /// The maximum height.
     fn most_rows(self) -> u16 {
         match self.screen.height {
             // The last lines before the request explain it.
@@ -156,7 +155,6 @@ impl DialogPosition {
     }
 }
 
-/// How the rows of a dialog are distributed.
 struct Layout {
     height: u16,
     head: usize,
@@ -169,6 +167,10 @@ struct Layout {
 }
 
 impl DialogFrame<'_> {
+    pub fn set_hints(&mut self, hints: impl IntoIterator<Item = Option<(String, String)>>) {
+        self.hints = hints.into_iter().flatten().collect();
+    }
+
     fn body_len(&self) -> usize {
         self.window.as_ref().map_or(self.body.len(), |window| window.rows)
     }

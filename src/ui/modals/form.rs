@@ -15,7 +15,6 @@ use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
 
-/// Indentation of a field's lines.
 const INDENT: u16 = 2;
 
 /// Draws the form. `about` contains the agent's explanations.
@@ -68,7 +67,7 @@ pub(super) fn draw(
     if form.is_review {
         sheet.foot = wrapped(ctx, Role::TextStrong, &format!("Sent to {}.", ctx.agent()), cols);
     }
-    let hints = [
+    sheet.set_hints([
         ctx.hint(Context::Form, Action::Accept, accepts),
         ctx.hint(Context::Form, Action::Escape, "cancel"),
         ctx.hint(Context::Form, Action::PreviousField, "back").filter(|_| form.is_review),
@@ -83,8 +82,7 @@ pub(super) fn draw(
             let does = if field.is_revealed { "hide secrets" } else { "show secrets" };
             ctx.hint(Context::Form, Action::ToggleSecret, does)
         }),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
+    ]);
     // Otherwise the body follows the selected field.
     sheet.scroll_hint = ctx.hint(Context::Form, Action::PageDown, "scroll").filter(|_| form.is_review);
     sheet.draw(ctx, position, view, buf)
@@ -162,7 +160,6 @@ fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, has_numbers: b
     rows
 }
 
-/// A field in the review.
 fn reviewed(ctx: &FrameContext, state: &FieldState, cols: u16) -> Vec<Row> {
     let value = shown_value(state);
     let mut rows = wrapped(ctx, Role::TextDim, &text::one_line(&state.field.title), cols);

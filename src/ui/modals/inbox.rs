@@ -105,7 +105,7 @@ fn draw_whole(ctx: &FrameContext, open: &OpenRequest, view: &mut ViewState, area
 
 fn answers(open: &OpenRequest) -> Vec<String> {
     match &open.kind {
-        OpenRequestKind::Access(request_id) => request_id.labels(),
+        OpenRequestKind::Access(request) => request.labels(),
         OpenRequestKind::Permission { .. } | OpenRequestKind::Elicitation(_) => Vec::new(),
     }
 }
@@ -132,7 +132,7 @@ fn line(ctx: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
     let what = match &row.what {
         WaitingFor::Ask(..) => match ask_of(ctx, row).map(|(_, open)| &open.kind) {
             Some(OpenRequestKind::Permission { tool, .. }) => kind_of(session, *tool),
-            Some(OpenRequestKind::Access(request_id)) => request_id.why.heading(&request_id.access),
+            Some(OpenRequestKind::Access(request)) => request.why.heading(&request.access),
             Some(OpenRequestKind::Elicitation(_)) | None => "Question",
         }
         .to_owned(),
@@ -222,15 +222,15 @@ fn about(ctx: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec
             }
             rows
         }
-        OpenRequestKind::Access(request_id) => {
-            let mut rows = permission::access_head(ctx, request_id, cols);
-            let mut body = ToolBody::of(&request_id.call, ctx.session, &ctx.look, cols);
+        OpenRequestKind::Access(request) => {
+            let mut rows = permission::access_head(ctx, request, cols);
+            let mut body = ToolBody::of(&request.call, ctx.session, &ctx.look, cols);
             let lines = body.lines(0..most, &ctx.look);
             left_out = body.len() - lines.len();
             rows.extend(lines.into_iter().map(Row::from));
             rows
         }
-        OpenRequestKind::Elicitation(request_id) => wrapped(ctx, Role::Modal, &request_id.message, cols),
+        OpenRequestKind::Elicitation(request) => wrapped(ctx, Role::Modal, &request.message, cols),
     };
     (rows, left_out)
 }

@@ -83,17 +83,15 @@ pub(super) fn draw(
         PickerKind::Setting | PickerKind::Binding => "change",
         _ => "select",
     };
-    let hints = [
+    sheet.set_hints([
         ctx.hint(Context::List, Action::Accept, takes),
         ctx.hint(Context::List, Action::Escape, "close"),
-        Some((ctx.marks.updown.to_owned(), "choose".to_owned())),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
+        ctx.updown("choose"),
+    ]);
     sheet.hints.splice(1..1, of_history(ctx, picker));
     sheet.draw(ctx, position, view, buf)
 }
 
-/// The keys of the list of earlier prompts.
 fn of_history(ctx: &FrameContext, picker: &Picker) -> Vec<(String, String)> {
     let PickerKind::History { is_everywhere, .. } = picker.kind else { return Vec::new() };
     let other = if is_everywhere { "this folder" } else { "all folders" };
@@ -108,7 +106,6 @@ fn is_install(picker: &Picker) -> bool {
     row.is_some_and(|row| matches!(row.value, PickerValue::Install(_)))
 }
 
-/// The content of a list row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Blank,
@@ -134,7 +131,6 @@ fn row_of(groups: &[usize], index: usize) -> usize {
     index + rows_above(groups, groups.partition_point(|first| *first <= index))
 }
 
-/// The content of a row.
 fn what_is_at(groups: &[usize], at: usize) -> At {
     // Binary search for the number of groups that start at or above this row; a group starts with its blank
     // row.
@@ -318,12 +314,9 @@ mod tests {
     #[test]
     fn lists_are_measured_once() {
         let row = |label: &str, group: Option<&str>| PickerRow {
-            value: PickerValue::Id(label.to_owned()),
-            label: label.to_owned(),
             detail: "detail".to_owned(),
-            right: String::new(),
             group: group.map(str::to_owned),
-            is_current: false,
+            ..PickerRow::new(PickerValue::Id(label.to_owned()), label.to_owned())
         };
         let mut rows =
             vec![row("one", None), row("three", Some("g")), row("six", Some("g")), row("a", Some("h"))];

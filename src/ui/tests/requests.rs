@@ -56,7 +56,7 @@ fn requests_with_long_changes_appear_immediately_and_completely() {
     let change = DiffChange::Texts { old: Some(lines("old").into()), new: lines("new").into() };
     stage.session(|session| {
         let Some(OpenRequestKind::Permission { tool, .. }) =
-            session.requests.front().map(|request_id| request_id.kind.clone())
+            session.requests.front().map(|request| request.kind.clone())
         else {
             panic!("{:?}", session.requests)
         };
