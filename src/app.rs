@@ -204,7 +204,6 @@ fn reopen_session(
     }
 }
 
-/// Shows problems of the configuration at the top of the first session.
 fn show_problems(state: &mut State, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     for problem in &state.setup.problems {

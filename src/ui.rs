@@ -398,7 +398,6 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
     transcript::selected_text(session, view.transcript_mut()?, &look)
 }
 
-/// The areas of the screen.
 struct Panes {
     tabs: Rect,
     title: Rect,

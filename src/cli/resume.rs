@@ -18,7 +18,6 @@ use crate::runtime::print::Printer;
 use crate::services::folder_relocation::Kin;
 use crate::services::store::{ListFilter, SessionRow, Store};
 
-/// Number of sessions in the list.
 const MAX_OFFERED: u32 = 20;
 
 /// Number of sessions that are searched for a related folder.

@@ -67,7 +67,6 @@ pub fn run(job: &SessionsJob, paths: &Paths, out: &mut Printer<'_>) -> anyhow::R
     serve(job, &paths.data_dir, world)
 }
 
-/// Asks for confirmation on the terminal.
 fn ask(question: &str) -> bool {
     // Standard output is for the result of the command.
     let _ = Printer::stderr().print(&format!("{question} [y/N] "));
@@ -252,7 +251,6 @@ fn bytes(text: &str) -> anyhow::Result<u64> {
         .with_context(|| format!("invalid size {text:?}; use a size such as 500M or 2G"))
 }
 
-/// Deletes sessions after confirmation.
 fn remove(
     store: &Store,
     rows: &[SessionRow],

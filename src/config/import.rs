@@ -25,7 +25,6 @@ pub struct Import {
     pub notes: Vec<String>,
 }
 
-/// An agent in an editor's settings.
 struct Found {
     command: String,
     args: Vec<String>,

@@ -231,7 +231,6 @@ pub struct Continuation {
     pub action: Option<Action>,
 }
 
-/// A key for a line of text.
 #[derive(Debug, Clone, PartialEq)]
 struct EditBinding {
     chord: Chord,
@@ -296,7 +295,6 @@ impl Keymap {
         self.preset
     }
 
-    /// Merges an embedded file.
     fn merge_embedded(&mut self, text: &str) {
         let (mut reader, table) = Reader::parse(Path::new("keymap.toml"), text);
         if let Some(keys) = table.get_ref().get("keys").and_then(|keys| keys.get_ref().as_table()) {

@@ -163,7 +163,6 @@ fn start(spec: &AgentSpec, folder: &Path, env: &[(String, String)]) -> String {
     line
 }
 
-/// Quotes a word for any shell.
 fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -377,7 +377,6 @@ impl EffectRunner {
         });
     }
 
-    /// Loads the prompt history of a folder.
     fn load_history(&self, session: SessionKey, folder: &Path) {
         let Some(store) = self.store.clone() else { return };
         let folder = folder.to_owned();
@@ -507,7 +506,6 @@ impl EffectRunner {
     }
 }
 
-/// Opens an image in the system's viewer.
 fn open_attachment(attachments: &Attachments, label: &AttachmentLabel) -> Result<(), String> {
     let path = attachments.file_of(label).ok_or("The image is missing.")?;
     browser::open(&path.to_string_lossy()).map_err(|error| format!("Could not open the image: {error}."))

@@ -118,7 +118,6 @@ impl Launch {
     }
 }
 
-/// The name of a program without its folder and extension.
 fn stem(program: &str) -> String {
     Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use super::unix;
 use crate::program::{Start, StartedBy};
 
-/// Time limit of a helper.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// Maximum size of the output in bytes; the rest is discarded.

@@ -89,7 +89,6 @@ pub(crate) enum Quirk {
 }
 
 impl Quirk {
-    /// A description for the user.
     fn sentence(self) -> &'static str {
         match self {
             Self::MissingFileReadsEmpty => {

@@ -526,7 +526,6 @@ pub(in crate::app) fn mark_title(state: &mut State, uid: &str, title: Option<&st
     }
 }
 
-/// The user's folder.
 fn call_folder(state: &State) -> PathBuf {
     state.setup.folder.clone()
 }

@@ -273,9 +273,7 @@ pub(in crate::app) fn on_authenticated(
     }
     call::flash(state, "Signed in.", fx);
     for key in lookup::sessions_of(state, conn, false) {
-        let Some(session) = state.sessions.get_mut(&key) else {
-            continue;
-        };
+        let Some(session) = state.sessions.get_mut(&key) else { continue };
         if session.phase != SessionPhase::NeedsSignIn {
             continue;
         }

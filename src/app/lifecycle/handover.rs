@@ -327,7 +327,6 @@ fn message_text(message: &Message) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The start of a text, limited in bytes.
 fn cut(text: &str, most_bytes: usize) -> String {
     if text.len() <= most_bytes {
         return text.to_owned();

@@ -42,9 +42,7 @@ pub(in crate::app) enum Ending {
 /// Sends a prompt, or queues it while a turn is running or the session is not open yet. Adds it to the history. An
 /// empty prompt sends the next queued one.
 pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.parent.is_some() {
         call::flash(state, "Subagents do not accept prompts. Use the parent session.", fx);
         fx.push(Effect::View(ViewCommand::SetDraft(text)));
@@ -239,9 +237,7 @@ fn begin_prepared(
         }
         return;
     };
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     // A completed plan of earlier turns does not belong to this one.
     if session.is_plan_done() {
         session.plans.clear();
@@ -310,9 +306,7 @@ pub(in crate::app) fn settle(state: &mut State, key: SessionKey, now: Instant) {
 /// prompt-turn, Cancellation.
 pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let key = lookup::root_of(state, key);
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     match session.turn {
         Turn::Idle => {}
         Turn::Cancelling { is_overdue: true, .. } => late::offer_ways_out(state, key, None),
@@ -362,12 +356,8 @@ pub(in crate::app) fn on_reply(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(session) = state.sessions.get(&key).filter(|session| session.conn == Some(conn)) else {
-        return;
-    };
-    let Some(text) = session.prompts.running_as(number).map(str::to_owned) else {
-        return;
-    };
+    let Some(session) = state.sessions.get(&key).filter(|session| session.conn == Some(conn)) else { return };
+    let Some(text) = session.prompts.running_as(number).map(str::to_owned) else { return };
     let is_cancelled = matches!(session.turn, Turn::Cancelling { .. });
     let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     match result {
@@ -412,9 +402,7 @@ fn on_session_gone(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     // An agent that loses each session would cause an endless loop.
     let is_second = session.prompts.retry();
     // It was just reopened, but does not exist.
@@ -476,9 +464,7 @@ pub(in crate::app) fn end(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     let (since, was_cancelled) = match session.turn {
         Turn::Idle => return,
         Turn::Running { since, .. } => (since, false),
@@ -536,9 +522,7 @@ pub(in crate::app) fn end(
         let title = "The agent returned an empty response.";
         call::notice(state, key, Severity::Info, title, None);
     }
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     let (folder, waiting, agent) = (session.workspace.cwd.clone(), session.queue.len(), session.conn);
     let is_far = session.workspace.far.is_some();
     if let Some(agent) = agent {

@@ -88,7 +88,6 @@ pub struct File<'a> {
     pub tells_json: bool,
 }
 
-/// The result as JSON.
 #[derive(Serialize)]
 struct Written<'a> {
     session: &'a str,

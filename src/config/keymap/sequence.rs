@@ -2,7 +2,6 @@
 
 use super::chord::Chord;
 
-/// Maximum number of keys.
 const MOST_KEYS: usize = 4;
 
 /// One or more keys.

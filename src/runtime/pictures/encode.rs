@@ -183,7 +183,6 @@ fn flat(image: DynamicImage, ground: [u8; 3]) -> DynamicImage {
     DynamicImage::ImageRgba8(image)
 }
 
-/// The cells of a picture.
 fn cells_of(protocol: &Protocol, size: Size) -> Buffer {
     let area = Rect::new(0, 0, size.width, size.height);
     let mut buf = Buffer::empty(area);
