@@ -137,7 +137,7 @@ fn searching(c: &mut Criterion) {
         pasted: Vec::new(),
     };
     store.import(&row("rare"), &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
-    let search = |words: &str| Search { words: words.to_owned(), limit: 50, ..Search::default() };
+    let search = |text: &str| Search { text: text.to_owned(), limit: 50, ..Search::default() };
     c.bench_function("store/search a rare word in 1,000 sessions", |b| {
         b.iter(|| assert_eq!(store.search(&search("lighthouse")).unwrap().len(), 1));
     });

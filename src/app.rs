@@ -196,15 +196,14 @@ fn reopen_session(
     }
     let waiting = session.queue.len();
     if waiting > 0 {
-        let words = match waiting {
+        let message = match waiting {
             1 => "1 prompt left in the queue.".to_owned(),
             _ => format!("{waiting} prompts left in the queue."),
         };
-        lifecycle::call::flash(state, words, fx);
+        lifecycle::call::flash(state, message, fx);
     }
 }
 
-/// Shows problems of the configuration at the top of the first session.
 fn show_problems(state: &mut State, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     for problem in &state.setup.problems {

@@ -433,14 +433,14 @@ impl Cli {
             Some(Command::Demo { folder, prompt_text, .. }) => (folder, prompt_text),
             _ => (&self.folder, &self.prompt_text),
         };
-        let has_words = |folder: &Path| {
+        let is_prompt = |folder: &Path| {
             folder.to_str().is_some_and(|text| text.trim().contains(char::is_whitespace)) && !folder.exists()
         };
         match (folder.as_deref(), text.as_deref()) {
-            (Some(first), Some(_)) if has_words(first) => {
+            (Some(first), Some(_)) if is_prompt(first) => {
                 bail!("two prompts, or {} is not a folder; quote the prompt as one argument", first.display())
             }
-            (Some(first), None) if has_words(first) => Ok((None, first.to_str())),
+            (Some(first), None) if is_prompt(first) => Ok((None, first.to_str())),
             given => Ok(given),
         }
     }
@@ -510,8 +510,8 @@ fn permissions(grants: &[grants::GrantFile]) -> String {
     let mut text =
         "\n# Saved permissions (revoke one in the command palette, or delete its file):\n".to_owned();
     for (file, StoredGrant { agent, folder, grant }) in grants {
-        let words = format!("{agent} may {}, in sessions of {}", grant.words(), folder.display());
-        let _ = writeln!(text, "# {}\n#   {}", one_line(&words), one_line(&file.to_string_lossy()));
+        let permission = format!("{agent} may {}, in sessions of {}", grant.description(), folder.display());
+        let _ = writeln!(text, "# {}\n#   {}", one_line(&permission), one_line(&file.to_string_lossy()));
     }
     text
 }

@@ -171,7 +171,7 @@ impl Start {
     }
 
     /// Program and arguments.
-    pub fn words(&self) -> impl Iterator<Item = &OsStr> {
+    pub fn command_line(&self) -> impl Iterator<Item = &OsStr> {
         std::iter::once(self.program.as_os_str()).chain(self.args.iter().map(OsString::as_os_str))
     }
 
@@ -222,7 +222,7 @@ impl Start {
         let mut builder = CommandBuilder::new(PLAIN_SHELL);
         let line = format!("export {PARLOR_COMMAND}=$$; {line}");
         builder.args([OsStr::new("-c"), OsStr::new(&line), zero]);
-        builder.args(self.words());
+        builder.args(self.command_line());
         builder.set_controlling_tty(has_input);
         if let Some(folder) = &self.folder {
             builder.cwd(folder);
@@ -354,7 +354,7 @@ mod tests {
         }
         let absolute = [("PATH".to_owned(), format!(".:{}", folder.path().display()))];
         let start = Start::find(StartedBy::User, "helper", None, &absolute).unwrap();
-        assert_eq!(start.words().collect::<Vec<_>>(), [folder.path().join("helper")]);
+        assert_eq!(start.command_line().collect::<Vec<_>>(), [folder.path().join("helper")]);
     }
 
     #[test]

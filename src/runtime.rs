@@ -106,7 +106,6 @@ pub fn run(launch: Launch) -> anyhow::Result<()> {
     in_runtime(async { Loop::new(launch)?.run().await })
 }
 
-/// Runs a task to its end.
 fn in_runtime(task: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     // A single thread for the loop and all pipes: with more threads, wake-ups cost more than the work of an update.
     // Blocking work (files, git) runs on separate threads, which end soon.
@@ -121,7 +120,6 @@ fn in_runtime(task: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<
     outcome
 }
 
-/// The state of the event loop.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Loop {
     state: State,
@@ -295,7 +293,7 @@ impl Loop {
         self.tty.leave();
         resume_hint::print(&mut self.state, &mut self.services);
         match lost {
-            Some(words) => Err(anyhow::anyhow!(words)),
+            Some(message) => Err(anyhow::anyhow!(message)),
             None => Ok(()),
         }
     }

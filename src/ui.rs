@@ -182,8 +182,8 @@ fn draw_frame(state: &State, view: &mut ViewState, theme: &Theme, buf: &mut Canv
     if area.width < LEAST_COLS || area.height < LEAST_ROWS {
         view.hits.clear();
         buf.begin(blank, area, None);
-        let words = if area.width < 24 { "Too small." } else { "Window too small." };
-        buf.set_stringn(area.x, area.y, words, usize::from(area.width), theme.style(Role::Warning));
+        let message = if area.width < 24 { "Too small." } else { "Window too small." };
+        buf.set_stringn(area.x, area.y, message, usize::from(area.width), theme.style(Role::Warning));
         return None;
     }
     if area.width >= SIDE_COLS {
@@ -398,7 +398,6 @@ pub fn selected_text(state: &State, view: &mut ViewState, theme: &Theme) -> Opti
     transcript::selected_text(session, view.transcript_mut()?, &look)
 }
 
-/// The areas of the screen.
 struct Panes {
     tabs: Rect,
     title: Rect,

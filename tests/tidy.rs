@@ -137,7 +137,7 @@ fn sources() -> Vec<Source> {
 }
 
 /// Fails for each source outside of `homes` whose code contains one of `words`.
-fn assert_only_in(words: &[&str], homes: &[&str]) {
+fn assert_only_in(code_parts: &[&str], homes: &[&str]) {
     let mut strays = Vec::new();
     for source in sources() {
         if !source.path.starts_with("src/") || source.is_test() || source.is_in(homes) {
@@ -145,7 +145,10 @@ fn assert_only_in(words: &[&str], homes: &[&str]) {
         }
         let code = source.code();
         strays.extend(
-            words.iter().filter(|word| code.contains(**word)).map(|word| format!("{}: {word}", source.path)),
+            code_parts
+                .iter()
+                .filter(|word| code.contains(**word))
+                .map(|word| format!("{}: {word}", source.path)),
         );
     }
     assert!(strays.is_empty(), "these belong in {homes:?} only:\n{}", strays.join("\n"));
@@ -221,10 +224,10 @@ fn layers_use_only_lower_layers() {
 
 #[test]
 fn the_app_reads_no_clock_and_does_no_io() {
-    let words = ["Instant::now", "SystemTime", "std::fs", "std::env", "std::io", "std::process", "mpsc"];
+    let code_parts = ["Instant::now", "SystemTime", "std::fs", "std::env", "std::io", "std::process", "mpsc"];
     for source in sources().iter().filter(|source| source.is_in(&["app"]) && !source.is_test()) {
         let code = source.code();
-        for word in words {
+        for word in code_parts {
             assert!(!code.contains(word), "{} uses {word}: the reducer is pure", source.path);
         }
     }
@@ -249,8 +252,8 @@ fn the_environment_is_read_in_few_places() {
 #[test]
 fn programs_are_found_and_started_in_one_place() {
     // The URL opener of the system is started there too; the library only lists the candidates.
-    let words = ["Command::new(", "CommandBuilder::new(", "which::", "open::that", "open::with"];
-    assert_only_in(&words, &["program"]);
+    let code_parts = ["Command::new(", "CommandBuilder::new(", "which::", "open::that", "open::with"];
+    assert_only_in(&code_parts, &["program"]);
 }
 
 #[test]
@@ -278,10 +281,10 @@ fn printing_uses_the_printer_only() {
         ],
         &homes,
     );
-    let words = ["&mut dyn Write", "impl Write", "writeln!(out,", "write!(out,"];
+    let code_parts = ["&mut dyn Write", "impl Write", "writeln!(out,", "write!(out,"];
     for source in sources().iter().filter(|source| source.is_in(&["cli", "main"]) && !source.is_test()) {
         let code = source.code();
-        for word in words {
+        for word in code_parts {
             assert!(!code.contains(word), "{} names {word}: print through `runtime::print`", source.path);
         }
     }
@@ -313,10 +316,14 @@ fn keys_are_used_in_the_keymap_only() {
 
 #[test]
 fn colours_are_used_in_the_theme_only() {
-    let words = ["Color::Rgb", "Color::Red", "Color::Green", "Color::Blue", "Color::Yellow", "Color::Cyan"];
+    let code_parts =
+        ["Color::Rgb", "Color::Red", "Color::Green", "Color::Blue", "Color::Yellow", "Color::Cyan"];
     // Command output has colours from vt100, and the painter encodes all colours. Link and image row numbers are
     // encoded as colours that are not visible.
-    assert_only_in(&words, &["ui/theme", "ui/terminal", "runtime/paint", "ui/text/link", "ui/picture/strip"]);
+    assert_only_in(
+        &code_parts,
+        &["ui/theme", "ui/terminal", "runtime/paint", "ui/text/link", "ui/picture/strip"],
+    );
 }
 
 #[test]

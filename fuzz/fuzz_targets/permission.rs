@@ -60,9 +60,7 @@ fuzz_target!(|tool: &str| {
     let mut state = session(now);
     let mut codec = Codec::new(&AgentSpec { command: "fuzz".into(), ..AgentSpec::default() });
     let mut events = Vec::new();
-    let Ok((request_id, _)) = codec.request("session/request_permission", Some(&params.to_string()), &mut events) else {
-        return;
-    };
+    let Ok((request_id, _)) = codec.request("session/request_permission", Some(&params.to_string()), &mut events) else { return };
     events.push(AgentEvent::Request(RequestId(1), Box::new(request_id)));
     for event in events {
         update(&mut state, Event::Agent(CONN, event), now);

@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// Window in which bytes are counted.
 const WINDOW: Duration = Duration::from_millis(32);
 /// Maximum bytes per window. A faster agent would fill its pipe (64 KiB) before the next frame, and block.
 const MOST_BYTES: u128 = 24 << 10;

@@ -13,7 +13,6 @@ use super::codec::telling_names;
 use super::tap::{Direction, redact};
 use crate::model::{AgentSpec, Callbacks, CloseReason, ExitInfo, Profile, Remote, WireSpec};
 
-/// Version of the format.
 const FORMAT: u32 = 1;
 
 /// Largest accepted file, in bytes.

@@ -243,7 +243,6 @@ fn on_command(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effe
     }
 }
 
-/// Handles an action when no dialog has the focus.
 fn on_session(state: &mut State, action: Action, now: Instant, fx: &mut Vec<Effect>) {
     if !composer::on_action(state, action, now, fx)
         && !attachments::on_action(state, action, fx)

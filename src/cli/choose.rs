@@ -53,15 +53,15 @@ pub fn agent_from(
         return Ok(Some(demo.clone()));
     }
     if let Some((command, args)) = cli.command.split_first() {
-        return from_words(command, args, config.callbacks).map(Some);
+        return spec_of(command, args, config.callbacks).map(Some);
     }
     if let Some(line) = &cli.agent_command {
-        let words =
+        let parts =
             shell_words::split(line).with_context(|| format!("unclosed quote in --agent-command: {line}"))?;
-        let Some((command, args)) = words.split_first() else {
+        let Some((command, args)) = parts.split_first() else {
             bail!("--agent-command is empty; pass the command that starts the agent");
         };
-        return from_words(command, args, config.callbacks).map(Some);
+        return spec_of(command, args, config.callbacks).map(Some);
     }
     if let Some(url) = &cli.connect {
         return from_url(cli, url, config).map(Some);
@@ -94,9 +94,9 @@ pub fn theme_problems(config: &Config, paths: &Paths) -> Vec<Problem> {
     let mut themes = ThemeSet::built_in();
     let mut told = themes.add_folder(&paths.theme_dir);
     told.extend(themes.load(&config.theme, ColorSupport::TrueColor).1);
-    let problem = |words: &String| {
-        let words = words.trim_end_matches('.');
-        let (text, fix) = words.split_once("; ").unwrap_or((words, "select another theme"));
+    let problem = |problem_text: &String| {
+        let problem_text = problem_text.trim_end_matches('.');
+        let (text, fix) = problem_text.split_once("; ").unwrap_or((problem_text, "select another theme"));
         problem_of(config, paths, "theme", text, fix)
     };
     told.iter().map(problem).collect()
@@ -261,11 +261,11 @@ fn token_from(cli: &Cli) -> anyhow::Result<Option<TokenSource>> {
         return Ok(Some(TokenSource::File(whole)));
     }
     let Some(line) = &cli.token_command else { return Ok(None) };
-    let words = shell_words::split(line).context("unclosed quote in --token-command")?;
-    if words.first().is_none_or(|program| program.trim().is_empty()) {
+    let parts = shell_words::split(line).context("unclosed quote in --token-command")?;
+    if parts.first().is_none_or(|program| program.trim().is_empty()) {
         bail!("--token-command is empty; pass the command that prints the token");
     }
-    Ok(Some(TokenSource::Command(words)))
+    Ok(Some(TokenSource::Command(parts)))
 }
 
 /// A warning about an unencrypted connection of --connect.
@@ -281,7 +281,7 @@ pub fn connect_problem(cli: &Cli, agent: Option<&AgentSpec>) -> Option<Problem> 
 }
 
 /// The spec of a command. A path is made absolute, because the agent may run in another folder.
-fn from_words(command: &str, args: &[String], callbacks: Callbacks) -> anyhow::Result<AgentSpec> {
+fn spec_of(command: &str, args: &[String], callbacks: Callbacks) -> anyhow::Result<AgentSpec> {
     if command.trim().is_empty() {
         bail!("the agent command is empty; pass the program that starts the agent");
     }

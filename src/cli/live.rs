@@ -28,7 +28,6 @@ pub struct Facts {
     pub colors: ColorSupport,
 }
 
-/// The configuration in effect.
 struct Current {
     config: Config,
     /// The text of the file; `None`: it could not be read.

@@ -72,7 +72,6 @@ pub fn join(given: Option<String>, piped: Option<String>) -> Option<String> {
     }
 }
 
-/// Reads a text of limited size.
 fn read_text(input: impl Read, name: &str) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     input.take(MOST_BYTES + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;

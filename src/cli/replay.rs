@@ -13,7 +13,6 @@ use crate::runtime::print::Printer;
 use crate::runtime::replay::{self, Screen};
 use crate::ui::text::one_line;
 
-/// Bounds of `--size`.
 const COLS: std::ops::RangeInclusive<u16> = 20..=500;
 const ROWS: std::ops::RangeInclusive<u16> = 6..=200;
 
@@ -105,7 +104,6 @@ fn report(text: &str) {
     let _ = Printer::stderr().print(text);
 }
 
-/// The unreadable lines with their errors.
 fn broken(log: &Log) -> String {
     let reported = log.reported.iter();
     let mut lines: Vec<String> =

@@ -18,7 +18,6 @@ use crate::runtime::print::Printer;
 use crate::services::folder_relocation::Kin;
 use crate::services::store::{ListFilter, SessionRow, Store};
 
-/// Number of sessions in the list.
 const MAX_OFFERED: u32 = 20;
 
 /// Number of sessions that are searched for a related folder.
@@ -71,8 +70,8 @@ pub fn find(store: &Store, request: &ResumeRequest, folder: &Path) -> anyhow::Re
 }
 
 fn tell_wait() {
-    let words = "Waiting for the saved sessions: the disk is slow, or another process is writing.\n";
-    let _ = Printer::stderr().print(words);
+    let message = "Waiting for the saved sessions: the disk is slow, or another process is writing.\n";
+    let _ = Printer::stderr().print(message);
 }
 
 /// Runs a function that may block on the disk, and prints a notice if it is slow.

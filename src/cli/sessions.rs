@@ -67,7 +67,6 @@ pub fn run(job: &SessionsJob, paths: &Paths, out: &mut Printer<'_>) -> anyhow::R
     serve(job, &paths.data_dir, world)
 }
 
-/// Asks for confirmation on the terminal.
 fn ask(question: &str) -> bool {
     // Standard output is for the result of the command.
     let _ = Printer::stderr().print(&format!("{question} [y/N] "));
@@ -144,7 +143,7 @@ fn search(store: &Store, args: &SearchArgs, world: &World<'_>) -> anyhow::Result
     let time =
         |text: &Option<String>| text.as_deref().map(|text| time::parse(text, world.now_ms)).transpose();
     let search = Search {
-        words: args.words.join(" "),
+        text: args.words.join(" "),
         agent: args.agent.clone(),
         folder: args.folder.as_deref().map(real),
         since_ms: time(&args.since)?,
@@ -252,7 +251,6 @@ fn bytes(text: &str) -> anyhow::Result<u64> {
         .with_context(|| format!("invalid size {text:?}; use a size such as 500M or 2G"))
 }
 
-/// Deletes sessions after confirmation.
 fn remove(
     store: &Store,
     rows: &[SessionRow],

@@ -345,8 +345,8 @@ fn remote_agents_get_no_local_access() {
         .agent
         .unwrap();
     let remote = spec.remote.unwrap();
-    let words = ["pass", "my agent"].map(str::to_owned).to_vec();
-    assert_eq!(remote.token, Some(TokenSource::Command(words)));
+    let parts = ["pass", "my agent"].map(str::to_owned).to_vec();
+    assert_eq!(remote.token, Some(TokenSource::Command(parts)));
     assert!(remote.ca_file.is_some_and(|path| path.is_absolute() && path.ends_with("ca.pem")));
     assert!(fixture.error(&["--connect", "https://h", "--token-command", "'"]).contains("unclosed quote"));
     assert!(fixture.error(&["--connect", "https://h", "--token-command", ""]).contains("is empty"));

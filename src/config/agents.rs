@@ -286,8 +286,8 @@ fn read_command_line(
     if args.is_empty()
         && command.contains(char::is_whitespace)
         && !is_program(&command)
-        && let Ok(words) = shell_words::split(&command)
-        && let Some((first, rest)) = words.split_first()
+        && let Ok(parts) = shell_words::split(&command)
+        && let Some((first, rest)) = parts.split_first()
     {
         let list: Vec<String> = rest.iter().map(|word| format!("\"{word}\"")).collect();
         let fix = format!("use command = \"{first}\" and args = [{}]", list.join(", "));

@@ -25,7 +25,6 @@ pub struct Import {
     pub notes: Vec<String>,
 }
 
-/// An agent in an editor's settings.
 struct Found {
     command: String,
     args: Vec<String>,
@@ -170,8 +169,8 @@ fn checked(found: Found) -> Result<Found, String> {
 
 fn read_args(label: &str, entry: &Map<String, Value>, notes: &mut Vec<String>) -> Vec<String> {
     let Some(value) = entry.get("args") else { return Vec::new() };
-    let words = value.as_array().map(|items| items.iter().map(|item| item.as_str().map(str::to_owned)));
-    words.and_then(Iterator::collect).unwrap_or_else(|| {
+    let strings = value.as_array().map(|items| items.iter().map(|item| item.as_str().map(str::to_owned)));
+    strings.and_then(Iterator::collect).unwrap_or_else(|| {
         notes.push(format!("{label}: ignored args: not a list of strings; check the result"));
         Vec::new()
     })

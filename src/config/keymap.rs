@@ -232,7 +232,6 @@ pub struct Continuation {
     pub action: Option<Action>,
 }
 
-/// A key for a line of text.
 #[derive(Debug, Clone, PartialEq)]
 struct EditBinding {
     chord: Chord,
@@ -301,7 +300,6 @@ impl Keymap {
         self.preset
     }
 
-    /// Merges an embedded file.
     fn merge_embedded(&mut self, text: &str) {
         let (mut reader, table) = Reader::parse(Path::new("keymap.toml"), text);
         if let Some(keys) = table.get_ref().get("keys").and_then(|keys| keys.get_ref().as_table()) {
@@ -452,7 +450,7 @@ impl Keymap {
                     text: info.text.to_owned(),
                     keys: keys.concat().first().cloned().unwrap_or_default(),
                     group: info.group?,
-                    words: info.words,
+                    synonyms: info.synonyms,
                 })
             })
             .collect()

@@ -101,7 +101,7 @@ fn read_server(
             let command = text("command").ok_or("no command")?;
             let args = match table.get("args") {
                 None => Vec::new(),
-                Some(args) => words(args).ok_or("`args` is not a list of strings")?,
+                Some(args) => strings(args).ok_or("`args` is not a list of strings")?,
             };
             let env = pairs(table, "env")?;
             let mut lines = vec![format!("{}: runs {}", visible(&name), shown(command))];
@@ -139,7 +139,7 @@ fn read_server(
     }
 }
 
-fn words(value: &Value) -> Option<Vec<String>> {
+fn strings(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
 }
 

@@ -118,261 +118,123 @@ macro_rules! number_fields {
 
 number_fields! { u32 u64 usize }
 
-/// Makes a row of the table from the path of a field.
-macro_rules! setting {
-    ($name:literal, $group:ident, $kind:expr, $($field:ident).+ $([$index:literal])?, $about:expr) => {
-        Setting {
-            name: $name,
-            group: $group,
-            about: $about,
-            kind: $kind,
-            unset: "",
-            applies: Applies::Now,
-            widening: None,
-            is_plain: true,
-            get: |config| config.$($field).+ $([$index])?.save(),
-            set: |config, value| {
-                if let Some(value) = Field::load(value) {
-                    config.$($field).+ $([$index])? = value;
-                }
-            },
-        }
+/// Makes the table from rows of name, group, kind, field, description and, in braces, further fields.
+macro_rules! settings {
+    ($(
+        $name:literal, $group:ident, $kind:expr, $($field:ident).+ $([$index:literal])?, $about:literal
+        $({ $($other:tt)+ })?;
+    )+) => {
+        &[$({
+            let setting = Setting {
+                name: $name,
+                group: $group,
+                about: $about,
+                kind: $kind,
+                unset: "",
+                applies: Applies::Now,
+                widening: None,
+                is_plain: true,
+                get: |config| config.$($field).+ $([$index])?.save(),
+                set: |config, value| {
+                    if let Some(value) = Field::load(value) {
+                        config.$($field).+ $([$index])? = value;
+                    }
+                },
+            };
+            $(let setting = Setting { $($other)+, ..setting };)?
+            setting
+        }),+]
     };
 }
 
-/// A fold setting of a kind of tool calls.
-macro_rules! fold {
-    ($name:literal, $index:literal, $about:literal) => {
-        Setting {
-            unset: "depends on the tool call",
-            ..setting!($name, TOOL_CALLS, FOLD, folds.kinds[$index], $about)
-        }
-    };
-}
+const BY_CALL: &str = "depends on the tool call";
 
 use SettingKind::{Flag, Number, Text, Theme};
 
 /// All settings with a single value, in the order of the settings screen.
-pub const SETTINGS: &[Setting] = &[
-    setting!(
-        "theme",
-        APPEARANCE,
-        Theme,
-        theme,
-        "Theme; `auto` is `dark` or `light` like the background of the terminal"
-    ),
-    setting!(
-        "ui.images",
-        APPEARANCE,
-        IMAGES,
-        images,
-        "How images are shown: by a protocol of the terminal, as half blocks (`blocks`), or as a description (`off`)"
-    ),
-    setting!(
-        "ui.code_line_numbers",
-        APPEARANCE,
-        Flag,
-        code_line_numbers,
-        "Number the lines of code blocks; numbers are never copied"
-    ),
-    setting!("ui.reduced_motion", APPEARANCE, Flag, reduced_motion, "Disable animations"),
-    Setting {
-        unset: "if the terminal is known to support them",
-        ..setting!("ui.hyperlinks", APPEARANCE, Flag, hyperlinks, "Show links as terminal hyperlinks")
-    },
-    setting!(
-        "ui.ambiguous_width",
-        APPEARANCE,
-        WIDTHS,
-        ambiguous_width,
-        "Columns of characters such as `·` and `→`, which are wide in some East Asian terminals; `auto` measures them at the start"
-    ),
-    Setting {
-        applies: Applies::NextStart,
-        ..setting!("ui.plain", APPEARANCE, Flag, plain, "Plain-text mode instead of the screen")
-    },
-    Setting {
+pub const SETTINGS: &[Setting] = settings! {
+    "theme", APPEARANCE, Theme, theme,
+        "Theme; `auto` is `dark` or `light` like the background of the terminal";
+    "ui.images", APPEARANCE, IMAGES, images,
+        "How images are shown: by a protocol of the terminal, as half blocks (`blocks`), or as a description (`off`)";
+    "ui.code_line_numbers", APPEARANCE, Flag, code_line_numbers,
+        "Number the lines of code blocks; numbers are never copied";
+    "ui.reduced_motion", APPEARANCE, Flag, reduced_motion, "Disable animations";
+    "ui.hyperlinks", APPEARANCE, Flag, hyperlinks,
+        "Show links as terminal hyperlinks" { unset: "if the terminal is known to support them" };
+    "ui.ambiguous_width", APPEARANCE, WIDTHS, ambiguous_width,
+        "Columns of characters such as `·` and `→`, which are wide in some East Asian terminals; `auto` measures them at the start";
+    "ui.plain", APPEARANCE, Flag, plain,
+        "Plain-text mode instead of the screen" { applies: Applies::NextStart };
+    "keys.preset", INPUT, PRESET, theme, "Default key bindings, before your own are applied" {
         is_plain: false,
         get: |config| Some(SettingValue::Text(config.keymap.preset().to_owned())),
         // A keymap is read as a whole.
-        set: |_, _| {},
-        ..setting!("keys.preset", INPUT, PRESET, theme, "Default key bindings, before your own are applied")
-    },
-    setting!("ui.editing", INPUT, EDITING, editing, "Keys that edit the prompt"),
-    setting!(
-        "ui.which_key_delay_ms",
-        INPUT,
-        Number(0),
-        which_key_delay_ms,
-        "Delay in milliseconds after which the keys that continue a sequence are listed"
-    ),
-    setting!(
-        "ui.paste_lines",
-        INPUT,
-        Number(0),
-        paste_lines,
-        "Pasted texts of more lines, or of more than 2,000 characters, become a label; 0: never"
-    ),
-    setting!("ui.mouse", INPUT, Flag, mouse, "Capture the mouse; `false` leaves it to the terminal"),
-    setting!(
-        "ui.copy_on_select",
-        INPUT,
-        Flag,
-        copy_on_select,
-        "Copy text selected with the mouse when the button is released; otherwise a key copies it"
-    ),
-    Setting {
-        unset: "$VISUAL, then $EDITOR",
-        ..setting!("editor", INPUT, Text, editor, "Command that opens files, with `{path}` and `{line}`")
-    },
-    fold!("fold.read", 0, "Reads of files: how much is shown"),
-    fold!("fold.edit", 1, "Edits of files: how much is shown"),
-    fold!("fold.delete", 2, "Deletions of files: how much is shown"),
-    fold!("fold.move", 3, "Moved files: how much is shown"),
-    fold!("fold.search", 4, "Searches: how much is shown"),
-    fold!("fold.run", 5, "Commands: how much is shown"),
-    fold!("fold.think", 6, "Reasoning of the agent as a tool call: how much is shown"),
-    fold!("fold.fetch", 7, "Downloads: how much is shown"),
-    fold!("fold.mode", 8, "Changes of the mode: how much is shown"),
-    fold!("fold.tool", 9, "Other tool calls: how much is shown"),
-    setting!(
-        "fold.changes",
-        TOOL_CALLS,
-        FOLD,
-        folds.changes,
-        "Tool calls that change files, unless their kind has a rule"
-    ),
-    setting!("fold.failed", TOOL_CALLS, FOLD, folds.failed, "Failed tool calls of any kind"),
-    setting!(
-        "fold.open_up_to_lines",
-        TOOL_CALLS,
-        Number(0),
-        folds.open_up_to_lines,
-        "Open results of at most this many lines; 0: no rule"
-    ),
-    setting!(
-        "fold.closed_above_lines",
-        TOOL_CALLS,
-        Number(0),
-        folds.closed_above_lines,
-        "Close results of more than this many lines; 0: no rule"
-    ),
-    setting!("fold.groups", TOOL_CALLS, Flag, folds.groups, "Show a run of reads and searches in one line"),
-    setting!(
-        "ui.bell",
-        NOTIFICATIONS,
-        Flag,
-        bell,
-        "Ring the bell when another tab waits, or while the terminal does not have the focus"
-    ),
-    setting!(
-        "ui.notify",
-        NOTIFICATIONS,
-        NOTIFY,
-        notify,
-        "Desktop notifications of the terminal: `auto` if it is known to support them"
-    ),
-    setting!("ui.title", NOTIFICATIONS, Flag, title, "Set the window title"),
-    Setting {
-        unset: "if the terminal is known to support it",
-        ..setting!(
-            "ui.progress",
-            NOTIFICATIONS,
-            Flag,
-            progress,
-            "Show progress in the tab or taskbar (OSC 9;4)"
-        )
-    },
-    Setting {
-        widening: Some(false),
-        ..setting!(
-            "policy.ask_writes",
-            PERMISSIONS,
-            Flag,
-            policy.ask_writes,
-            "Ask about each write, also inside the folders of the session"
-        )
-    },
-    Setting {
-        widening: Some(false),
-        ..setting!(
-            "policy.ask_commands",
-            PERMISSIONS,
-            Flag,
-            policy.ask_commands,
-            "Ask before commands run inside the folders of the session; commands of remote agents are always asked about"
-        )
-    },
-    setting!(
-        "policy.command_input",
-        PERMISSIONS,
-        Flag,
-        policy.command_input,
-        "Allow typing into the commands of agents, whose input is empty otherwise"
-    ),
-    Setting {
-        is_plain: false,
-        applies: Applies::Later,
-        widening: Some(true),
-        ..setting!("callbacks.fs_read", PERMISSIONS, Flag, callbacks.fs_read, "Offer agents to read files")
-    },
-    Setting {
-        is_plain: false,
-        applies: Applies::Later,
-        widening: Some(true),
-        ..setting!("callbacks.fs_write", PERMISSIONS, Flag, callbacks.fs_write, "Offer agents to write files")
-    },
-    Setting {
-        is_plain: false,
-        applies: Applies::Later,
-        widening: Some(true),
-        ..setting!(
-            "callbacks.terminal",
-            PERMISSIONS,
-            Flag,
-            callbacks.terminal,
-            "Offer agents to run commands"
-        )
-    },
-    Setting {
-        unset: "chosen at the start",
-        applies: Applies::NextStart,
-        ..setting!(
-            "agent",
-            AGENTS,
-            Text,
-            default_agent,
-            "The agent to start with: configured, known, or `demo`"
-        )
-    },
-    setting!(
-        "handover.max_bytes",
-        AGENTS,
-        Number(1024),
-        handover_bytes,
-        "Maximum size of a conversation that is handed over to another agent, in bytes"
-    ),
-    Setting {
-        applies: Applies::NextStart,
-        ..setting!(
-            "sessions.warn_mib",
-            SESSIONS,
-            Number(0),
-            sessions_warn_mib,
-            "Size of all saved sessions in MiB from which parlor suggests pruning at startup; 0: never"
-        )
-    },
-    Setting {
-        applies: Applies::Later,
-        ..setting!(
-            "sessions.memory_mib",
-            SESSIONS,
-            Number(0),
-            sessions_memory_mib,
-            "Approximate size of a transcript in MiB that stays in memory, the rest is read from disk; 0: all of it"
-        )
-    },
-];
+        set: |_, _| {}
+    };
+    "ui.editing", INPUT, EDITING, editing, "Keys that edit the prompt";
+    "ui.which_key_delay_ms", INPUT, Number(0), which_key_delay_ms,
+        "Delay in milliseconds after which the keys that continue a sequence are listed";
+    "ui.paste_lines", INPUT, Number(0), paste_lines,
+        "Pasted texts of more lines, or of more than 2,000 characters, become a label; 0: never";
+    "ui.mouse", INPUT, Flag, mouse, "Capture the mouse; `false` leaves it to the terminal";
+    "ui.copy_on_select", INPUT, Flag, copy_on_select,
+        "Copy text selected with the mouse when the button is released; otherwise a key copies it";
+    "editor", INPUT, Text, editor,
+        "Command that opens files, with `{path}` and `{line}`" { unset: "$VISUAL, then $EDITOR" };
+    "fold.read", TOOL_CALLS, FOLD, folds.kinds[0], "Reads of files: how much is shown" { unset: BY_CALL };
+    "fold.edit", TOOL_CALLS, FOLD, folds.kinds[1], "Edits of files: how much is shown" { unset: BY_CALL };
+    "fold.delete", TOOL_CALLS, FOLD, folds.kinds[2],
+        "Deletions of files: how much is shown" { unset: BY_CALL };
+    "fold.move", TOOL_CALLS, FOLD, folds.kinds[3], "Moved files: how much is shown" { unset: BY_CALL };
+    "fold.search", TOOL_CALLS, FOLD, folds.kinds[4], "Searches: how much is shown" { unset: BY_CALL };
+    "fold.run", TOOL_CALLS, FOLD, folds.kinds[5], "Commands: how much is shown" { unset: BY_CALL };
+    "fold.think", TOOL_CALLS, FOLD, folds.kinds[6],
+        "Reasoning of the agent as a tool call: how much is shown" { unset: BY_CALL };
+    "fold.fetch", TOOL_CALLS, FOLD, folds.kinds[7], "Downloads: how much is shown" { unset: BY_CALL };
+    "fold.mode", TOOL_CALLS, FOLD, folds.kinds[8],
+        "Changes of the mode: how much is shown" { unset: BY_CALL };
+    "fold.tool", TOOL_CALLS, FOLD, folds.kinds[9], "Other tool calls: how much is shown" { unset: BY_CALL };
+    "fold.changes", TOOL_CALLS, FOLD, folds.changes,
+        "Tool calls that change files, unless their kind has a rule";
+    "fold.failed", TOOL_CALLS, FOLD, folds.failed, "Failed tool calls of any kind";
+    "fold.open_up_to_lines", TOOL_CALLS, Number(0), folds.open_up_to_lines,
+        "Open results of at most this many lines; 0: no rule";
+    "fold.closed_above_lines", TOOL_CALLS, Number(0), folds.closed_above_lines,
+        "Close results of more than this many lines; 0: no rule";
+    "fold.groups", TOOL_CALLS, Flag, folds.groups, "Show a run of reads and searches in one line";
+    "ui.bell", NOTIFICATIONS, Flag, bell,
+        "Ring the bell when another tab waits, or while the terminal does not have the focus";
+    "ui.notify", NOTIFICATIONS, NOTIFY, notify,
+        "Desktop notifications of the terminal: `auto` if it is known to support them";
+    "ui.title", NOTIFICATIONS, Flag, title, "Set the window title";
+    "ui.progress", NOTIFICATIONS, Flag, progress,
+        "Show progress in the tab or taskbar (OSC 9;4)" { unset: "if the terminal is known to support it" };
+    "policy.ask_writes", PERMISSIONS, Flag, policy.ask_writes,
+        "Ask about each write, also inside the folders of the session" { widening: Some(false) };
+    "policy.ask_commands", PERMISSIONS, Flag, policy.ask_commands,
+        "Ask before commands run inside the folders of the session; commands of remote agents are always asked about"
+        { widening: Some(false) };
+    "policy.command_input", PERMISSIONS, Flag, policy.command_input,
+        "Allow typing into the commands of agents, whose input is empty otherwise";
+    "callbacks.fs_read", PERMISSIONS, Flag, callbacks.fs_read,
+        "Offer agents to read files" { is_plain: false, applies: Applies::Later, widening: Some(true) };
+    "callbacks.fs_write", PERMISSIONS, Flag, callbacks.fs_write,
+        "Offer agents to write files" { is_plain: false, applies: Applies::Later, widening: Some(true) };
+    "callbacks.terminal", PERMISSIONS, Flag, callbacks.terminal,
+        "Offer agents to run commands" { is_plain: false, applies: Applies::Later, widening: Some(true) };
+    "agent", AGENTS, Text, default_agent,
+        "The agent to start with: configured, known, or `demo`"
+        { unset: "chosen at the start", applies: Applies::NextStart };
+    "handover.max_bytes", AGENTS, Number(1024), handover_bytes,
+        "Maximum size of a conversation that is handed over to another agent, in bytes";
+    "sessions.warn_mib", SESSIONS, Number(0), sessions_warn_mib,
+        "Size of all saved sessions in MiB from which parlor suggests pruning at startup; 0: never"
+        { applies: Applies::NextStart };
+    "sessions.memory_mib", SESSIONS, Number(0), sessions_memory_mib,
+        "Approximate size of a transcript in MiB that stays in memory, the rest is read from disk; 0: all of it"
+        { applies: Applies::Later };
+};
 
 /// The setting with this name.
 pub fn named(name: &str) -> Option<&'static Setting> {
@@ -421,7 +283,7 @@ fn read_value(reader: &mut Reader<'_>, setting: &Setting, value: &Value<'_>) -> 
     match setting.kind {
         SettingKind::Flag => reader.boolean(name, value).map(SettingValue::Flag),
         SettingKind::Number(least) => reader.number(name, value, least).map(SettingValue::Number),
-        SettingKind::Word(words) => read_word(reader, setting, words, value).map(SettingValue::Text),
+        SettingKind::Word(choices) => read_word(reader, setting, choices, value).map(SettingValue::Text),
         _ => reader.string(name, value).map(SettingValue::Text),
     }
 }
@@ -430,7 +292,7 @@ fn read_value(reader: &mut Reader<'_>, setting: &Setting, value: &Value<'_>) -> 
 fn read_word(
     reader: &mut Reader<'_>,
     setting: &Setting,
-    words: &[&'static str],
+    choices: &[&'static str],
     value: &Value<'_>,
 ) -> Option<String> {
     let found = match value.get_ref() {
@@ -439,17 +301,17 @@ fn read_word(
             reader.taken(setting.name, value);
             return Some(if *is_on { "terminal" } else { "off" }.to_owned());
         }
-        DeValue::Integer(number) if words.contains(&number.as_str()) => {
+        DeValue::Integer(number) if choices.contains(&number.as_str()) => {
             reader.taken(setting.name, value);
             number.as_str().to_owned()
         }
         _ => reader.string(setting.name, value)?,
     };
-    if words.contains(&found.as_str()) {
+    if choices.contains(&found.as_str()) {
         return Some(found);
     }
-    let otherwise = format!("use one of {}", words.join(", "));
-    let fix = advice(&found, words.iter().copied(), &otherwise);
+    let otherwise = format!("use one of {}", choices.join(", "));
+    let fix = advice(&found, choices.iter().copied(), &otherwise);
     let key = setting.place().1;
     reader.problem(&value.span(), format!("unknown value `{found}` for `{key}`"), fix);
     None

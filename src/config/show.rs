@@ -97,12 +97,8 @@ impl Out<'_> {
     fn agent(&mut self, name: &str, spec: &AgentSpec) {
         let location = format!("agents.{name}");
         self.head(&format!("[agents.{}]", key(name)));
-        if let Some(title) = self.config.agent_titles.get(name) {
-            self.value(&format!("{location}.title"), "title", title.as_str());
-        }
-        if let Some(editor) = &spec.editor {
-            self.value(&format!("{location}.editor"), "editor", editor.as_str());
-        }
+        self.optional(&location, "title", self.config.agent_titles.get(name).map(String::as_str));
+        self.optional(&location, "editor", spec.editor.as_deref());
         if let Some(remote) = &spec.remote {
             self.remote(&location, remote);
             self.callbacks(&location, spec.callbacks, true);
@@ -111,18 +107,14 @@ impl Out<'_> {
             return;
         }
         if let Some(ssh) = &spec.ssh {
-            self.value(&format!("{location}.ssh"), "ssh", ssh.host.as_str());
-            self.value(&format!("{location}.ssh_args"), "ssh_args", ssh.args.clone());
-            if let Some(program) = &ssh.program {
-                self.value(&format!("{location}.ssh_program"), "ssh_program", program.as_str());
-            }
-            self.value(&format!("{location}.mcp"), "mcp", ssh.gets_servers);
+            self.field(&location, "ssh", ssh.host.as_str());
+            self.field(&location, "ssh_args", ssh.args.clone());
+            self.optional(&location, "ssh_program", ssh.program.as_deref());
+            self.field(&location, "mcp", ssh.gets_servers);
         }
-        self.value(&format!("{location}.command"), "command", spec.command.as_str());
-        self.value(&format!("{location}.args"), "args", shown_arguments(&spec.args));
-        if let Some(cwd) = &spec.cwd {
-            self.value(&format!("{location}.cwd"), "cwd", cwd.to_string_lossy().as_ref());
-        }
+        self.field(&location, "command", spec.command.as_str());
+        self.field(&location, "args", shown_arguments(&spec.args));
+        self.optional(&location, "cwd", spec.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()));
         self.callbacks(&location, spec.callbacks, spec.ssh.is_some());
         self.wire(&location, &spec.wire);
         self.pairs(&location, "env", &spec.env);
@@ -131,29 +123,29 @@ impl Out<'_> {
 
     fn remote(&mut self, location: &str, remote: &Remote) {
         // The query of a URL may contain a secret.
-        self.value(&format!("{location}.url"), "url", remote.shown_url());
+        self.field(location, "url", remote.shown_url());
         let carrier = remote.carrier.map_or("auto", Carrier::word);
-        self.value(&format!("{location}.transport"), "transport", carrier);
-        if let Some(url) = &remote.events_url {
-            self.value(&format!("{location}.events_url"), "events_url", shown_url(url));
-        }
+        self.field(location, "transport", carrier);
+        self.optional(location, "events_url", remote.events_url.as_deref().map(shown_url));
         match &remote.token {
             Some(TokenSource::Env(name)) => {
-                self.value(&format!("{location}.token_env"), "token_env", name.as_str());
+                self.field(location, "token_env", name.as_str());
             }
             Some(TokenSource::File(path)) => {
-                self.value(&format!("{location}.token_file"), "token_file", path.to_string_lossy().as_ref());
+                self.field(location, "token_file", path.to_string_lossy().as_ref());
             }
-            Some(TokenSource::Command(words)) => {
-                self.value(&format!("{location}.token_command"), "token_command", shown_arguments(words));
+            Some(TokenSource::Command(parts)) => {
+                self.field(location, "token_command", shown_arguments(parts));
             }
             None => {}
         }
-        if let Some(path) = &remote.ca_file {
-            self.value(&format!("{location}.ca_file"), "ca_file", path.to_string_lossy().as_ref());
-        }
+        self.optional(
+            location,
+            "ca_file",
+            remote.ca_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        );
         self.pairs(location, "headers", &remote.headers);
-        self.value(&format!("{location}.mcp"), "mcp", remote.gets_servers);
+        self.field(location, "mcp", remote.gets_servers);
     }
 
     /// Formats only the values that are set, because most agents need none.
@@ -172,9 +164,7 @@ impl Out<'_> {
             ("first_turn", (wire.first_turn > 0).then(|| Value::from(i64::from(wire.first_turn)))),
         ];
         for (key, value) in rows {
-            if let Some(value) = value {
-                self.value(&format!("{location}.{key}"), key, value);
-            }
+            self.optional(location, key, value);
         }
     }
 
@@ -182,14 +172,14 @@ impl Out<'_> {
         for (index, wish) in wire.providers.iter().enumerate() {
             let location = format!("agents.{name}.providers.{}", index + 1);
             self.head(&format!("[[agents.{}.providers]]", key(name)));
-            self.value(&format!("{location}.id"), "id", wish.id.as_str());
+            self.field(&location, "id", wish.id.as_str());
             match &wish.target {
                 Some(target) => {
-                    self.value(&format!("{location}.api_type"), "api_type", target.api_type.as_str());
-                    self.value(&format!("{location}.base_url"), "base_url", target.base_url.as_str());
+                    self.field(&location, "api_type", target.api_type.as_str());
+                    self.field(&location, "base_url", target.base_url.as_str());
                     self.pairs(&location, "headers", &target.headers);
                 }
-                None => self.value(&format!("{location}.off"), "off", true),
+                None => self.field(&location, "off", true),
             }
         }
     }
@@ -199,16 +189,16 @@ impl Out<'_> {
         self.head("[[mcp_servers]]");
         match server {
             McpServer::Stdio { name, command, args, env } => {
-                self.value(&format!("{location}.name"), "name", name.as_str());
-                self.value(&format!("{location}.command"), "command", command.to_string_lossy().as_ref());
-                self.value(&format!("{location}.args"), "args", shown_arguments(args));
+                self.field(&location, "name", name.as_str());
+                self.field(&location, "command", command.to_string_lossy().as_ref());
+                self.field(&location, "args", shown_arguments(args));
                 self.pairs(&location, "env", env);
             }
             McpServer::Http { name, url, headers } | McpServer::Sse { name, url, headers } => {
                 let kind = if matches!(server, McpServer::Sse { .. }) { "sse" } else { "http" };
-                self.value(&format!("{location}.name"), "name", name.as_str());
-                self.value(&format!("{location}.type"), "type", kind);
-                self.value(&format!("{location}.url"), "url", url.as_str());
+                self.field(&location, "name", name.as_str());
+                self.field(&location, "type", kind);
+                self.field(&location, "url", url.as_str());
                 self.pairs(&location, "headers", headers);
             }
         }
@@ -275,6 +265,17 @@ impl Out<'_> {
     fn value(&mut self, name: &str, shown: &str, value: impl Into<Value>) {
         let origin = self.config.origin(name);
         self.row(shown, &value.into(), origin);
+    }
+
+    /// A key of the table at `location`.
+    fn field(&mut self, location: &str, key: &str, value: impl Into<Value>) {
+        self.value(&format!("{location}.{key}"), key, value);
+    }
+
+    fn optional(&mut self, location: &str, key: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.field(location, key, value);
+        }
     }
 
     fn row(&mut self, name: &str, value: &Value, origin: Origin) {

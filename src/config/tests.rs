@@ -374,9 +374,9 @@ fn documented() -> Vec<String> {
             Some(value) => format!("`{}`", value.text()),
             None => String::new(),
         };
-        let words = match setting.kind {
-            SettingKind::Word(words) if !setting.name.starts_with("fold.") => {
-                format!(": {}", words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "))
+        let choices = match setting.kind {
+            SettingKind::Word(choices) if !setting.name.starts_with("fold.") => {
+                format!(": {}", choices.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "))
             }
             _ => String::new(),
         };
@@ -384,7 +384,7 @@ fn documented() -> Vec<String> {
             if setting.unset.is_empty() { String::new() } else { format!("; by default {}", setting.unset) };
         let gap = if default.is_empty() { " " } else { "" };
         format!(
-            "| `{}` |{gap}{}| {}{unset}{words} |",
+            "| `{}` |{gap}{}| {}{unset}{choices} |",
             setting.name,
             if default.is_empty() { String::new() } else { format!(" {default} ") },
             setting.about
@@ -428,7 +428,7 @@ fn settings_can_be_read_and_set() {
         let value = match setting.kind {
             SettingKind::Flag => SettingValue::Flag((setting.get)(&config) != Some(SettingValue::Flag(true))),
             SettingKind::Number(least) => SettingValue::Number(least + 7),
-            SettingKind::Word(words) => SettingValue::Text(words[1].to_owned()),
+            SettingKind::Word(choices) => SettingValue::Text(choices[1].to_owned()),
             _ => SettingValue::Text("other".to_owned()),
         };
         (setting.set)(&mut config, Some(value.clone()));

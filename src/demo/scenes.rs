@@ -46,7 +46,6 @@ pub(super) fn play(turn: &Turn, params: &Value) -> Result<Value, (String, Value)
     }))
 }
 
-/// A prompt with its content blocks.
 struct Prompt {
     text: String,
     blocks: Vec<Value>,
@@ -60,7 +59,6 @@ impl Prompt {
         Self { text: texts.join("\n").trim().to_owned(), blocks: blocks.clone() }
     }
 
-    /// The slash command and its argument.
     fn command(&self) -> Option<(&str, &str)> {
         let rest = self.text.strip_prefix('/')?;
         let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));

@@ -92,7 +92,7 @@ impl AccessRecord {
     }
 
     /// The outcome for display: `written by parlor, allowed once by you`.
-    pub fn words(&self) -> String {
+    pub fn description(&self) -> String {
         let (done, undone) = match &self.access {
             Access::Read { .. } => ("read", "not read"),
             Access::Write { .. } => ("written", "not written"),
@@ -104,10 +104,10 @@ impl AccessRecord {
             _ => String::new(),
         };
         match (self.outcome, &self.error) {
-            (AccessOutcome::Refused(by), _) => format!("{undone}{size}, {}", by.words()),
-            (AccessOutcome::Allowed(by), Some(error)) => format!("{undone}: {error} ({})", by.words()),
-            (AccessOutcome::Allowed(by), None) if self.is_typed() => by.words().to_owned(),
-            (AccessOutcome::Allowed(by), None) => format!("{done} by parlor{size}, {}", by.words()),
+            (AccessOutcome::Refused(by), _) => format!("{undone}{size}, {}", by.description()),
+            (AccessOutcome::Allowed(by), Some(error)) => format!("{undone}: {error} ({})", by.description()),
+            (AccessOutcome::Allowed(by), None) if self.is_typed() => by.description().to_owned(),
+            (AccessOutcome::Allowed(by), None) => format!("{done} by parlor{size}, {}", by.description()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Gap, ItemId};
 
 /// A user action. Actions without data can be bound to keys by their kebab-case name (`ScrollPageUp` is
-/// `scroll-page-up`); `config::keymap` holds the table of names and help texts.
+/// `scroll-page-up`); `config::keymap::actions` has the table of names and help texts, which say what each does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Sends the prompt, or queues it while a turn is running.
@@ -20,7 +20,6 @@ pub enum Action {
     HistoryPrevious,
     /// Goes to the next prompt in the history, or moves the cursor down one line.
     HistoryNext,
-    /// Accepts the selected completion.
     Complete,
     /// Opens the prompt in the user's editor.
     EditDraft,
@@ -30,7 +29,6 @@ pub enum Action {
     FullComposer,
     /// Attaches the image of the clipboard to the prompt.
     PasteImage,
-    /// Opens the attachment of the prompt at the cursor, or the last one.
     OpenAttachment,
 
     CursorLeft,
@@ -43,13 +41,9 @@ pub enum Action {
     ParagraphDown,
     DraftStart,
     DraftEnd,
-    /// Deletes the character before the cursor.
     DeleteBefore,
-    /// Deletes the character after the cursor.
     DeleteAfter,
-    /// Deletes the word before the cursor.
     DeleteWordBefore,
-    /// Deletes the word after the cursor.
     DeleteWordAfter,
     DeleteToLineStart,
     DeleteToLineEnd,
@@ -66,22 +60,16 @@ pub enum Action {
 
     ScrollLineUp,
     ScrollLineDown,
-    /// Scrolls up by one screen.
     ScrollPageUp,
-    /// Scrolls down by one screen.
     ScrollPageDown,
-    /// Scrolls to the start.
     ScrollTop,
     /// Scrolls to the end and follows new output.
     ScrollEnd,
-    /// Scrolls wide tables left.
     ScrollLeft,
-    /// Scrolls wide tables right.
     ScrollRight,
     /// Scrolls by this number of lines with the wheel; negative values scroll up.
     Scroll(i16),
 
-    /// Opens the search bar.
     OpenSearch,
     /// In a search: goes to the next match.
     NextHit,
@@ -89,17 +77,11 @@ pub enum Action {
     PreviousHit,
     /// In a search: toggles between regular expression and literal text.
     ToggleRegex,
-    /// Goes to the previous prompt.
     PreviousPrompt,
-    /// Goes to the next prompt.
     NextPrompt,
-    /// Goes to the previous tool call.
     PreviousCall,
-    /// Goes to the next tool call.
     NextCall,
-    /// Goes to the previous failure.
     PreviousFailure,
-    /// Goes to the next failure.
     NextFailure,
     /// Opens the outline: a list of prompts, edits, commands and failures.
     OpenOutline,
@@ -110,19 +92,14 @@ pub enum Action {
     /// Moves the keyboard focus to the transcript, or back to the prompt.
     Browse,
 
-    /// Selects the previous item.
     SelectPrevious,
-    /// Selects the next item.
     SelectNext,
     /// Expands or folds the selected item.
     ToggleFold,
     /// Expands or folds this item (a click).
     ToggleItem(ItemId),
-    /// Expands or folds all items.
     ToggleAllFolds,
-    /// Shows or hides thoughts.
     ToggleThoughts,
-    /// Expands or folds the plan panel.
     TogglePlan,
     /// Shows or hides the unchanged lines of the selected change.
     ToggleContext,
@@ -143,9 +120,7 @@ pub enum Action {
     /// Moves the keys to the terminal of the selected item or of the running command, or back to the prompt.
     TypeIntoTerminal,
 
-    /// Copies the selected text.
     CopySelection,
-    /// Clears the text selection.
     ClearSelection,
     /// Copies the source text of the selected item, or of the last reply.
     CopyItem,
@@ -153,11 +128,8 @@ pub enum Action {
     CopyReply,
     /// Copies the last reply as plain text.
     CopyReplyPlain,
-    /// Copies the last code block.
     CopyCode,
-    /// Copies the last command.
     CopyCommand,
-    /// Copies the output of the last command.
     CopyOutput,
     /// Copies the last change as a patch.
     CopyPatch,
@@ -165,7 +137,6 @@ pub enum Action {
     CopyTurnPatch,
     /// Lists what can be copied.
     OpenCopy,
-    /// Toggles mouse capture.
     ToggleMouse,
 
     /// Lists the permissions that were granted, to revoke them.
@@ -174,9 +145,7 @@ pub enum Action {
     OpenHelp,
     /// Shows all changes of the session.
     OpenChanges,
-    /// Shows the protocol log.
     OpenLog,
-    /// Shows details of the connection.
     OpenConnection,
     OpenAgents,
     /// Lists sessions: open ones, saved ones, and those that the agent lists.
@@ -190,7 +159,6 @@ pub enum Action {
     OpenModels,
     OpenOptions,
     OpenThemes,
-    /// Lists all settings.
     OpenSettings,
     OpenSignIn,
     SignOut,
@@ -204,20 +172,16 @@ pub enum Action {
     Rewind,
     /// Lists the prompts of the folder's history.
     OpenHistory,
-    /// Cancels the running turn.
     CancelTurn,
 
     /// Starts a new session with the same agent.
     NewSession,
     /// Forks this session, if the agent supports it.
     ForkSession,
-    /// Renames this session.
     RenameSession,
-    /// Exports this session to a file.
     ExportSession,
     /// Hands this conversation over to another agent, or back to its own after it lost the session.
     HandOver,
-    /// Loads earlier events of the session.
     LoadEarlier,
     /// Loads later events of a session that is open read-only.
     LoadLater,
@@ -225,7 +189,6 @@ pub enum Action {
     CloseSession,
     /// Restarts the agent and resumes its sessions.
     RestartAgent,
-    /// Kills the agent's process.
     ForceStop,
 
     /// Lists the open requests of all tabs.
@@ -236,11 +199,8 @@ pub enum Action {
     NewTabElsewhere,
     /// Shows the next tab, and the first one after the last.
     NextTab,
-    /// Shows the previous tab.
     PreviousTab,
-    /// Moves this tab left.
     MoveTabLeft,
-    /// Moves this tab right.
     MoveTabRight,
     /// Shows the tab that was active before this one.
     FormerTab,
@@ -260,21 +220,14 @@ pub enum Action {
     /// In a dialog with letter keys: starts typing in the filter.
     Filter,
 
-    /// In a dialog: moves up.
     Up,
-    /// In a dialog: moves down.
     Down,
     /// In a dialog: moves left (a choice, the cursor).
     Left,
-    /// In a dialog: moves right.
     Right,
-    /// In a dialog: moves up one page.
     PageUp,
-    /// In a dialog: moves down one page.
     PageDown,
-    /// In a dialog: goes to the first entry.
     First,
-    /// In a dialog: goes to the last entry.
     Last,
     /// In a dialog: accepts the selected entry.
     Accept,
@@ -288,7 +241,6 @@ pub enum Action {
     PreviousField,
     /// In a form: declines (the third response to an elicitation).
     Decline,
-    /// In a dialog: toggles full screen.
     FullScreen,
     /// Shows or hides the secrets of a form.
     ToggleSecret,
@@ -302,9 +254,7 @@ pub enum Action {
     MoveDown,
     /// In a dialog or in the completions: selects the row at this index, from 0 (a click).
     Mark(u16),
-    /// In a confirmation: yes.
     Yes,
-    /// In a confirmation: no.
     No,
     /// Archives the session in the agent's list, or restores it.
     ArchiveSession,
@@ -312,7 +262,6 @@ pub enum Action {
     OpenProviders,
     /// Resends the prompt of the failed turn.
     SendAgain,
-    /// Repaints the screen.
     Redraw,
     /// Suspends parlor as a job of the shell.
     Suspend,
@@ -353,7 +302,7 @@ pub struct PaletteCommand {
     pub keys: String,
     pub group: CommandGroup,
     /// Other words that find it.
-    pub words: &'static str,
+    pub synonyms: &'static str,
 }
 
 /// A group of commands in the palette, in the order of display.
@@ -388,20 +337,12 @@ impl CommandGroup {
 pub enum LineEdit {
     /// Inserts text at the cursor (a key, a paste).
     Insert(String),
-    /// Deletes the character before the cursor.
     Backspace,
-    /// Deletes the character after the cursor.
     Delete,
-    /// Deletes the word before the cursor.
     DeleteWord,
-    /// Deletes all text.
     Clear,
-    /// Moves the cursor left.
     Left,
-    /// Moves the cursor right.
     Right,
-    /// Moves the cursor to the start.
     Home,
-    /// Moves the cursor to the end.
     End,
 }

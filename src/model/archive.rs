@@ -82,7 +82,7 @@ pub enum ExportForm {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArchiveSearch {
     /// Words that must all occur; the last one may be a prefix.
-    pub words: String,
+    pub text: String,
     /// Only sessions of this agent.
     pub agent: Option<String>,
     /// Only sessions in this folder or below it.
@@ -122,7 +122,7 @@ pub struct PromptQuery {
     /// Returned with the response.
     pub serial: u64,
     /// Words or letters; empty: all prompts.
-    pub words: String,
+    pub text: String,
     /// Only prompts of this folder.
     pub folder: Option<PathBuf>,
     /// Whether the prompts are read again.

@@ -252,7 +252,7 @@ pub enum StopReason {
 impl StopReason {
     /// The reason for display, as the start of a sentence. Contains an unknown reason verbatim and
     /// unsanitised.
-    pub fn words(&self) -> String {
+    pub fn description(&self) -> String {
         match self {
             Self::EndTurn => "Turn finished".to_owned(),
             Self::Cancelled => "Turn cancelled".to_owned(),

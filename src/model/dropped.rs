@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::target::percent_decoded;
+
 /// Maximum size of a text that is searched for paths, and of paths in it.
 const TEXT_MAX_BYTES: usize = 64 << 10;
 const PATHS_MAX: usize = 100;
@@ -33,22 +35,6 @@ fn path(word: &str) -> Option<PathBuf> {
 fn plain_path(text: &str) -> Option<PathBuf> {
     let is_path = text.starts_with('/') && text.len() > 1 && !text.chars().any(char::is_control);
     is_path.then(|| Path::new(text).to_owned())
-}
-
-/// Decodes `%20`; `None` if that is not valid UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let high = char::from(rest.next()?).to_digit(16)?;
-            let low = char::from(rest.next()?).to_digit(16)?;
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// Splits a text at blanks and line breaks like a shell; `None` if a quote is open.

@@ -81,7 +81,6 @@ const SECTIONS: [(&str, PatchFate); 3] = [
     ("*** Update File: ", PatchFate::Update),
 ];
 
-/// State of the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     /// Outside a hunk.

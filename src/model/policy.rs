@@ -253,16 +253,16 @@ impl Grant {
     }
 
     /// Text for display: `run "cargo test" in /code`.
-    pub fn words(&self) -> String {
+    pub fn description(&self) -> String {
         match self {
             Self::Run(command) => {
-                let mut words = format!("run {:?} in {}", command.line, command.cwd.display());
+                let mut text = format!("run {:?} in {}", command.line, command.cwd.display());
                 // Values may be secrets.
                 let names: Vec<String> = command.env.iter().map(|(name, _)| format!("{name:?}")).collect();
                 if !names.is_empty() {
-                    let _ = write!(words, " with {} set", names.join(", "));
+                    let _ = write!(text, " with {} set", names.join(", "));
                 }
-                words
+                text
             }
             Self::AnyCommand => "run any command in the session's folders".to_owned(),
             Self::WriteFile(path) => format!("write {}", path.display()),
@@ -275,7 +275,7 @@ impl Grant {
 
 impl AllowedBy {
     /// Text for display: `allowed once by you`.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::InsideRoots => "allowed: in the session's folders",
             Self::ApprovedCall => "allowed: approved tool call",
@@ -290,7 +290,7 @@ impl AllowedBy {
 
 impl RefusedBy {
     /// Text for display: `refused by you`.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::You => "refused by you",
             Self::Cancelled => "not answered: the request was cancelled",
@@ -315,10 +315,10 @@ impl AskReason {
     }
 
     /// The explanation in the dialog, as a sentence.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Outside => "The file is outside the session's folders.",
-            Self::Protected(protection) => protection.words(),
+            Self::Protected(protection) => protection.description(),
             Self::Write => "Your configuration requires confirmation of writes.",
             Self::Command => "The command is not part of a tool call approved in this turn.",
             Self::CommandOutside => "Its working directory is outside the session's folders.",

@@ -117,8 +117,8 @@ impl fmt::Display for TokenSource {
         match self {
             Self::Env(name) => write!(f, "the variable {name}"),
             Self::File(path) => write!(f, "the file {}", path.display()),
-            Self::Command(words) => {
-                write!(f, "the command {}", words.first().map_or("", String::as_str))
+            Self::Command(parts) => {
+                write!(f, "the command {}", parts.first().map_or("", String::as_str))
             }
         }
     }

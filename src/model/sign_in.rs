@@ -69,9 +69,9 @@ impl SignInCommand {
     /// The agent's sign-in command for the user to run manually: quoted, with hidden characters escaped.
     pub fn as_text(&self, spec: &AgentSpec) -> String {
         let own = std::iter::once(&spec.command).chain(&spec.args).filter(|_| self.program.is_none());
-        let words = own.chain(&self.program).chain(&self.args);
+        let parts = own.chain(&self.program).chain(&self.args);
         let env = self.env.iter().map(|(name, value)| format!("{name}={}", shell_words::quote(value)));
-        let all: Vec<String> = env.chain(words.map(|word| shell_words::quote(word).into_owned())).collect();
+        let all: Vec<String> = env.chain(parts.map(|word| shell_words::quote(word).into_owned())).collect();
         escape::visible(&all.join(" ")).into_owned()
     }
 }
@@ -191,8 +191,8 @@ mod tests {
     use super::*;
     use crate::model::{Remote, Ssh};
 
-    fn spec(words: &[&str]) -> AgentSpec {
-        let (command, args) = words.split_first().unwrap();
+    fn spec(parts: &[&str]) -> AgentSpec {
+        let (command, args) = parts.split_first().unwrap();
         AgentSpec {
             command: (*command).to_owned(),
             args: args.iter().map(ToString::to_string).collect(),

@@ -63,8 +63,8 @@ impl AgentSpec {
                     .chain([ssh.host.as_str()]),
             );
         }
-        let words = std::iter::once(self.command.as_str()).chain(self.args.iter().map(String::as_str));
-        let line = shell_words::join(words);
+        let parts = std::iter::once(self.command.as_str()).chain(self.args.iter().map(String::as_str));
+        let line = shell_words::join(parts);
         match &self.ssh {
             Some(ssh) => format!("{line} (on {} over SSH)", ssh.host),
             None => line,

@@ -60,16 +60,16 @@ impl Ssh {
     /// Runs the agent in a folder of the host, with pipes and without a terminal. ssh must not prompt,
     /// because parlor uses the screen. `socket` is the control socket of an open connection.
     pub fn run(&self, spec: &AgentSpec, folder: &Path, socket: Option<&Path>) -> SshRun {
-        let mut args = words(&["-T", "-o", "BatchMode=yes"]);
+        let mut args = strings(&["-T", "-o", "BatchMode=yes"]);
         // Detects a dead connection within a minute, such as after the laptop's sleep.
         if !self.args.iter().any(|word| word.contains("ServerAlive")) {
-            args.extend(words(&["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]));
+            args.extend(strings(&["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]));
         }
         if !self.args.iter().any(|word| word.contains("ConnectTimeout")) {
-            args.extend(words(&["-o", "ConnectTimeout=20"]));
+            args.extend(strings(&["-o", "ConnectTimeout=20"]));
         }
         if let Some(socket) = socket {
-            args.extend(words(&["-o", "ControlMaster=no", "-o"]));
+            args.extend(strings(&["-o", "ControlMaster=no", "-o"]));
             args.push(format!("ControlPath={}", socket.display()));
         }
         let (by_line, by_word): (Vec<_>, Vec<_>) =
@@ -83,7 +83,7 @@ impl Ssh {
 
     /// Runs the agent's program in the user's terminal.
     pub fn run_in_terminal(&self, spec: &AgentSpec, folder: &Path) -> Vec<String> {
-        let mut args = words(&["-t"]);
+        let mut args = strings(&["-t"]);
         args.extend(self.at_host(&start(spec, folder, &spec.env)));
         args
     }
@@ -93,7 +93,7 @@ impl Ssh {
     pub fn sign_in(&self, socket: Option<&Path>) -> Vec<String> {
         let mut args = Vec::new();
         if let Some(socket) = socket {
-            args.extend(words(&["-o", "ControlMaster=auto", "-o", "ControlPersist=10m", "-o"]));
+            args.extend(strings(&["-o", "ControlMaster=auto", "-o", "ControlPersist=10m", "-o"]));
             args.push(format!("ControlPath={}", socket.display()));
         }
         args.extend(self.at_host("true"));
@@ -163,7 +163,6 @@ fn start(spec: &AgentSpec, folder: &Path, env: &[(String, String)]) -> String {
     line
 }
 
-/// Quotes a word for any shell.
 fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
@@ -175,7 +174,7 @@ fn is_shell_name(name: &str) -> bool {
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
 }
 
-fn words(list: &[&str]) -> Vec<String> {
+fn strings(list: &[&str]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
 }
 
@@ -187,7 +186,7 @@ mod tests {
     use super::*;
 
     fn ssh() -> Ssh {
-        Ssh { host: "ada@build".to_owned(), args: words(&["-p", "2222"]), ..Ssh::default() }
+        Ssh { host: "ada@build".to_owned(), args: strings(&["-p", "2222"]), ..Ssh::default() }
     }
 
     /// Runs the last argument as the remote shell would, with this input.
@@ -213,7 +212,7 @@ mod tests {
         std::fs::create_dir(&odd).unwrap();
         let spec = AgentSpec {
             command: "sh".to_owned(),
-            args: words(&[
+            args: strings(&[
                 "-c",
                 "pwd; printf '%s|' \"$@\"; printf '%s|' \"$A\" \"$B\"; cat",
                 "0",
@@ -251,17 +250,18 @@ mod tests {
         let args = ssh().run(&spec, Path::new("/w"), Some(Path::new("/run/s"))).args;
         let (last, head) = args.split_last().unwrap();
         assert!(last.contains(r#""$HOME"/'\''bin/my agent'\''"#), "{last}");
-        assert!(head.ends_with(&words(&["-p", "2222", "--", "ada@build"])), "{head:?}");
+        assert!(head.ends_with(&strings(&["-p", "2222", "--", "ada@build"])), "{head:?}");
         assert!(head.contains(&"ControlPath=/run/s".to_owned()));
         assert_eq!(head.iter().filter(|word| word.starts_with("ServerAlive")).count(), 2);
-        let own = Ssh { args: words(&["-o", "ServerAliveInterval=5"]), ..ssh() };
+        let own = Ssh { args: strings(&["-o", "ServerAliveInterval=5"]), ..ssh() };
         let args = own.run(&spec, Path::new("/w"), None).args;
         assert_eq!(args.iter().filter(|word| word.starts_with("ServerAlive")).count(), 1);
     }
 
     #[test]
     fn a_terminal_is_allocated_for_sign_ins_only() {
-        let spec = AgentSpec { command: "agent".to_owned(), args: words(&["login"]), ..AgentSpec::default() };
+        let spec =
+            AgentSpec { command: "agent".to_owned(), args: strings(&["login"]), ..AgentSpec::default() };
         let args = ssh().run_in_terminal(&spec, Path::new("/w"));
         assert_eq!(args.first().map(String::as_str), Some("-t"));
         assert!(args.last().is_some_and(|line| line.contains("login")));

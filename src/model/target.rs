@@ -116,8 +116,8 @@ fn is_number_behind(text: &str) -> bool {
         .is_some_and(|(_, rest)| rest.bytes().next().is_some_and(|byte| byte.is_ascii_digit()))
 }
 
-/// `None` if the result contains control characters or is not UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
+/// Decodes `%20`. `None` if the result contains control characters or is not UTF-8.
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, tail)) = rest.split_first() {

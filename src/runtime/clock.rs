@@ -16,7 +16,6 @@ const FRAME: Duration = Duration::from_millis(16);
 /// turned. Such a frame does not wait for the pace of streamed text.
 const INPUT_FRAME: Duration = Duration::from_millis(4);
 
-/// The reason for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FrameReason {
     Change,

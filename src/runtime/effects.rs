@@ -377,7 +377,6 @@ impl EffectRunner {
         });
     }
 
-    /// Loads the prompt history of a folder.
     fn load_history(&self, session: SessionKey, folder: &Path) {
         let Some(store) = self.store.clone() else { return };
         let folder = folder.to_owned();
@@ -388,8 +387,8 @@ impl EffectRunner {
     fn ask_store(&self, job: StoreJob) {
         let services = self.services.clone();
         let Some(store) = self.store.clone() else {
-            let words = "Not saved: the data folder cannot be used. `parlor config` shows its path.";
-            let _ = services.send(ServiceEvent::Problem(words.to_owned()));
+            let message = "Not saved: the data folder cannot be used. `parlor config` shows its path.";
+            let _ = services.send(ServiceEvent::Problem(message.to_owned()));
             return;
         };
         store.announce(&job);
@@ -490,8 +489,8 @@ impl EffectRunner {
         let attachments = self.attachments.clone();
         self.work(move || {
             let failed = attachments.save(&attachment).err()?;
-            let words = "The pasted text is available until you quit, but could not be saved";
-            Some(ServiceEvent::Problem(format!("{words}: {failed}.")))
+            let message = "The pasted text is available until you quit, but could not be saved";
+            Some(ServiceEvent::Problem(format!("{message}: {failed}.")))
         });
     }
 
@@ -507,7 +506,6 @@ impl EffectRunner {
     }
 }
 
-/// Opens an image in the system's viewer.
 fn open_attachment(attachments: &Attachments, label: &AttachmentLabel) -> Result<(), String> {
     let path = attachments.file_of(label).ok_or("The image is missing.")?;
     browser::open(&path.to_string_lossy()).map_err(|error| format!("Could not open the image: {error}."))

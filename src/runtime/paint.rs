@@ -155,7 +155,6 @@ impl Painter {
         }
     }
 
-    /// The range of a row's cells.
     fn place(&self, row: u16) -> Range<usize> {
         let cols = usize::from(self.cols());
         usize::from(row) * cols..(usize::from(row) + 1) * cols

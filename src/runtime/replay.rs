@@ -207,7 +207,6 @@ impl Replay {
         }
     }
 
-    /// Repeats an action of the user.
     fn on_user_action(
         &mut self,
         conn: ConnId,
@@ -437,7 +436,6 @@ pub fn frames(
     Ok(replay.left_out)
 }
 
-/// A buffer as text.
 fn page(buf: &Buffer) -> String {
     let mut page = String::new();
     for y in buf.area.top()..buf.area.bottom() {

@@ -12,7 +12,6 @@ use crate::app::{Event, Session, State, session_title, update};
 use crate::model::ServiceEvent;
 use crate::ui::text;
 
-/// Maximum width of a title.
 const TITLE_COLS: usize = 60;
 
 /// Prints how to resume the sessions, after the store has saved them.

@@ -203,7 +203,6 @@ pub fn cell_size() -> Option<(u16, u16)> {
     None
 }
 
-/// Columns and rows of the terminal.
 #[cfg(unix)]
 fn size() -> io::Result<(u16, u16)> {
     match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
@@ -213,7 +212,6 @@ fn size() -> io::Result<(u16, u16)> {
     }
 }
 
-/// Columns and rows of the terminal.
 #[cfg(not(unix))]
 fn size() -> io::Result<(u16, u16)> {
     crossterm::terminal::size()

@@ -163,17 +163,17 @@ mod tests {
         around
     }
 
-    fn first_words(around: Surroundings) -> Vec<&'static str> {
+    fn programs(around: Surroundings) -> Vec<&'static str> {
         around.programs().iter().filter_map(|command| command.first().copied()).collect()
     }
 
     #[test]
     fn the_clipboard_of_the_machine_is_not_used_over_ssh() {
         let local = [("WAYLAND_DISPLAY", "wayland-0"), ("DISPLAY", ":0"), ("TMUX", "x")];
-        assert_eq!(first_words(judged(&local)), ["wl-copy", "xclip", "xsel", "tmux"]);
+        assert_eq!(programs(judged(&local)), ["wl-copy", "xclip", "xsel", "tmux"]);
         let remote = [("SSH_TTY", "/dev/pts/1"), ("DISPLAY", "localhost:10"), ("TMUX", "x")];
-        assert_eq!(first_words(judged(&remote)), ["tmux"]);
-        assert_eq!(first_words(judged(&[("TMUX", "")])), [""; 0]);
+        assert_eq!(programs(judged(&remote)), ["tmux"]);
+        assert_eq!(programs(judged(&[("TMUX", "")])), [""; 0]);
     }
 
     #[test]

@@ -47,7 +47,7 @@ const DRAFT_MAX_BYTES: u64 = 4 << 20;
 /// An editor command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    pub words: Vec<String>,
+    pub command_line: Vec<String>,
     /// Whether the editor has its own window and does not use the terminal.
     pub is_windowed: bool,
 }
@@ -57,27 +57,27 @@ impl Launch {
     /// if the template is invalid.
     pub fn of(template: Option<&str>, location: &Location) -> Result<Self, String> {
         let template = template.filter(|text| !text.trim().is_empty()).unwrap_or("vi");
-        let mut words = shell_words::split(template)
+        let mut command_line = shell_words::split(template)
             .map_err(|error| format!("cannot parse the editor command `{template}`: {error}"))?;
-        let Some(program) = words.first() else {
+        let Some(program) = command_line.first() else {
             return Err("the editor command is empty".to_owned());
         };
         let program = stem(program);
         let path = location.path.display().to_string();
         let line = location.line.unwrap_or(1).to_string();
-        if words.iter().any(|word| word.contains("{path}")) {
-            for word in &mut words {
+        if command_line.iter().any(|word| word.contains("{path}")) {
+            for word in &mut command_line {
                 *word = fill(word, &path, &line);
             }
         } else {
-            words.extend(arguments(&program, &path, location.line));
+            command_line.extend(arguments(&program, &path, location.line));
         }
-        Ok(Self { is_windowed: WINDOWED.contains(&program.as_str()), words })
+        Ok(Self { is_windowed: WINDOWED.contains(&program.as_str()), command_line })
     }
 
     /// The same command, but an editor with its own window exits only when the file is closed.
     fn until_closed(mut self) -> Result<Self, String> {
-        let program = self.words.first().map(|word| stem(word)).unwrap_or_default();
+        let program = self.command_line.first().map(|word| stem(word)).unwrap_or_default();
         let flag = match program.as_str() {
             _ if !self.is_windowed => return Ok(self),
             "gvim" | "mvim" => "--nofork",
@@ -89,15 +89,15 @@ impl Launch {
             }
             _ => "--wait",
         };
-        if !self.words.iter().any(|word| [flag, "-w", "-f"].contains(&word.as_str())) {
-            self.words.insert(1, flag.to_owned());
+        if !self.command_line.iter().any(|word| [flag, "-w", "-f"].contains(&word.as_str())) {
+            self.command_line.insert(1, flag.to_owned());
         }
         Ok(self)
     }
 
     /// Runs the editor: until it exits in the terminal, or in the background if it has its own window.
     pub fn run(&self, folder: &Path) -> Result<(), String> {
-        let Some((program, arguments)) = self.words.split_first() else { return Ok(()) };
+        let Some((program, arguments)) = self.command_line.split_first() else { return Ok(()) };
         let start = Start::find(StartedBy::User, program, Some(folder), &[]);
         let status = start.map_err(std::io::Error::from).and_then(|start| {
             let start = start.args(arguments);
@@ -118,7 +118,6 @@ impl Launch {
     }
 }
 
-/// The name of a program without its folder and extension.
 fn stem(program: &str) -> String {
     Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
@@ -194,29 +193,32 @@ mod tests {
         Location { path: path.into(), line }
     }
 
-    fn words(template: &str, path: &str, line: Option<u32>) -> Vec<String> {
-        Launch::of(Some(template), &place(path, line)).expect("the template is good").words
+    fn command_line(template: &str, path: &str, line: Option<u32>) -> Vec<String> {
+        Launch::of(Some(template), &place(path, line)).expect("the template is good").command_line
     }
 
     #[test]
     fn placeholders_are_replaced_within_arguments() {
         assert_eq!(
-            words("code -g {path}:{line}", "/a b/{line}.rs", Some(7)),
+            command_line("code -g {path}:{line}", "/a b/{line}.rs", Some(7)),
             ["code", "-g", "/a b/{line}.rs:7"]
         );
-        assert_eq!(words("my 'ed it' {path}", "/a;rm -rf", None), ["my", "ed it", "/a;rm -rf"]);
-        assert_eq!(words("x {path} {line} {col}", "/a", None), ["x", "/a", "1", "{col}"]);
+        assert_eq!(command_line("my 'ed it' {path}", "/a;rm -rf", None), ["my", "ed it", "/a;rm -rf"]);
+        assert_eq!(command_line("x {path} {line} {col}", "/a", None), ["x", "/a", "1", "{col}"]);
     }
 
     #[test]
     fn the_line_is_passed_in_the_format_of_the_editor() {
-        assert_eq!(words("vim", "/a.rs", Some(3)), ["vim", "+3", "/a.rs"]);
-        assert_eq!(words("/usr/bin/nvim -R", "/a.rs", Some(3)), ["/usr/bin/nvim", "-R", "+3", "/a.rs"]);
-        assert_eq!(words("hx", "/a.rs", Some(3)), ["hx", "/a.rs:3"]);
-        assert_eq!(words("code --wait", "/a.rs", Some(3)), ["code", "--wait", "-g", "/a.rs:3"]);
-        assert_eq!(words("ed", "/a.rs", Some(3)), ["ed", "/a.rs"]);
+        assert_eq!(command_line("vim", "/a.rs", Some(3)), ["vim", "+3", "/a.rs"]);
         assert_eq!(
-            Launch::of(None, &place("/a", None)).map(|launch| launch.words),
+            command_line("/usr/bin/nvim -R", "/a.rs", Some(3)),
+            ["/usr/bin/nvim", "-R", "+3", "/a.rs"]
+        );
+        assert_eq!(command_line("hx", "/a.rs", Some(3)), ["hx", "/a.rs:3"]);
+        assert_eq!(command_line("code --wait", "/a.rs", Some(3)), ["code", "--wait", "-g", "/a.rs:3"]);
+        assert_eq!(command_line("ed", "/a.rs", Some(3)), ["ed", "/a.rs"]);
+        assert_eq!(
+            Launch::of(None, &place("/a", None)).map(|launch| launch.command_line),
             Ok(vec!["vi".into(), "/a".into()])
         );
     }
@@ -278,14 +280,14 @@ mod tests {
 
     #[test]
     fn editors_with_windows_wait_for_the_file() {
-        let words = |template| {
+        let command_line = |template| {
             let launch = Launch::of(Some(template), &place("/a", None))?.until_closed()?;
-            Ok::<_, String>(launch.words.join(" "))
+            Ok::<_, String>(launch.command_line.join(" "))
         };
-        assert_eq!(words("code -n"), Ok("code --wait -n /a".to_owned()));
-        assert_eq!(words("code --wait"), Ok("code --wait /a".to_owned()));
-        assert_eq!(words("gvim"), Ok("gvim --nofork /a".to_owned()));
-        assert_eq!(words("vim"), Ok("vim /a".to_owned()));
-        assert!(words("xdg-open").is_err_and(|error| error.contains("does not wait")));
+        assert_eq!(command_line("code -n"), Ok("code --wait -n /a".to_owned()));
+        assert_eq!(command_line("code --wait"), Ok("code --wait /a".to_owned()));
+        assert_eq!(command_line("gvim"), Ok("gvim --nofork /a".to_owned()));
+        assert_eq!(command_line("vim"), Ok("vim /a".to_owned()));
+        assert!(command_line("xdg-open").is_err_and(|error| error.contains("does not wait")));
     }
 }

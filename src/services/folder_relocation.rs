@@ -16,7 +16,6 @@ use crate::model::{FolderOffer, FolderReason, Nearness};
 /// Maximum number of folder entries that are searched for a moved folder.
 const MOST_LOOKED_AT: usize = 4_000;
 
-/// Maximum number of offers.
 const MOST_OFFERS: usize = 6;
 
 /// What identifies a folder independently of its path.

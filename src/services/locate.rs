@@ -64,7 +64,6 @@ fn work(jobs: &Receiver<LocateJob>, events: &UnboundedSender<ServiceEvent>) {
     }
 }
 
-/// The last job of each call, in order.
 fn latest(batch: Vec<LocateJob>) -> Vec<LocateJob> {
     let mut seen = std::collections::HashSet::new();
     let mut kept: Vec<LocateJob> =
@@ -78,17 +77,17 @@ pub fn serve(job: LocateJob) -> Vec<LocatedDiff> {
     let LocateJob { roots, is_done, requests, .. } = job;
     let mut last: Option<(PathBuf, Glance)> = None;
     let mut found = Vec::new();
-    for request_id in requests {
-        let is_known = last.as_ref().is_some_and(|(path, _)| *path == request_id.path);
+    for request in requests {
+        let is_known = last.as_ref().is_some_and(|(path, _)| *path == request.path);
         if !is_known {
-            last = Some((request_id.path.clone(), read(&request_id.path, &roots)));
+            last = Some((request.path.clone(), read(&request.path, &roots)));
         }
         let position = match last.as_ref().map(|(_, glance)| glance) {
-            Some(Glance::Text(file)) => place_in(file, &request_id, is_done),
+            Some(Glance::Text(file)) => place_in(file, &request, is_done),
             Some(Glance::Missing) => DiffPosition::Gone,
-            Some(Glance::Refused) | None => unread(&request_id),
+            Some(Glance::Refused) | None => unread(&request),
         };
-        found.push(LocatedDiff { diff: request_id.diff, position, is_done });
+        found.push(LocatedDiff { diff: request.diff, position, is_done });
     }
     found
 }
@@ -111,26 +110,26 @@ fn plain_ends(text: Vec<u8>) -> Vec<u8> {
 
 /// A change at line 1 does not depend on the text before it, so the agent's line number is used without reading the
 /// file.
-fn unread(request_id: &LocateRequest) -> DiffPosition {
-    match request_id.pieces.as_slice() {
-        [piece] if request_id.near == Some(1) && !piece.old.is_empty() && !piece.new.is_empty() => {
+fn unread(request: &LocateRequest) -> DiffPosition {
+    match request.pieces.as_slice() {
+        [piece] if request.near == Some(1) && !piece.old.is_empty() && !piece.new.is_empty() => {
             DiffPosition::Lines(vec![Some(PieceStart { line: 1, is_new: false })])
         }
         _ => DiffPosition::Unreadable,
     }
 }
 
-fn place_in(file: &[u8], request_id: &LocateRequest, is_done: bool) -> DiffPosition {
+fn place_in(file: &[u8], request: &LocateRequest, is_done: bool) -> DiffPosition {
     let file = file.trim_ascii_end();
-    if let [piece] = request_id.pieces.as_slice() {
+    if let [piece] = request.pieces.as_slice() {
         let is_file = |text: &str| plain_ends(text.as_bytes().to_vec()).trim_ascii_end() == file;
         if !file.is_empty() && (is_file(&piece.old) || is_file(&piece.new)) {
             return DiffPosition::Whole;
         }
     }
-    let mut hint = request_id.near.map(Hint::Near);
+    let mut hint = request.near.map(Hint::Near);
     let mut starts = Vec::new();
-    for piece in &request_id.pieces {
+    for piece in &request.pieces {
         let start = start_of(file, piece, hint, is_done);
         // Hunks are in order.
         hint = start.map(|start| Hint::Below(start.line)).or(hint);

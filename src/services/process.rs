@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use super::unix;
 use crate::program::{Start, StartedBy};
 
-/// Time limit of a helper.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// Maximum size of the output in bytes; the rest is discarded.
@@ -26,7 +25,7 @@ pub(super) fn read_output(program: &str, args: &[&str], folder: Option<&Path>) -
 
 /// The same for any program and time limit.
 pub(super) fn read_start(start: &Start, max_time: Duration) -> io::Result<Vec<u8>> {
-    let program = start.words().next().unwrap_or_default().to_string_lossy().into_owned();
+    let program = start.command_line().next().unwrap_or_default().to_string_lossy().into_owned();
     let mut command = start.command();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;

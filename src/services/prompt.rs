@@ -64,14 +64,14 @@ fn add_attachments(job: &PromptJob, attachments: &Attachments, prepared: &mut Pr
     let mut images = Vec::new();
     let mut at = 0;
     for label in attachment_labels(&job.text) {
-        let words = job.text.get(label.range.clone()).unwrap_or_default();
+        let shown = job.text.get(label.range.clone()).unwrap_or_default();
         prepared.text.push_str(job.text.get(at..label.range.start).unwrap_or_default());
         at = label.range.end;
         let content = attachments.find(&label);
         match label.kind {
             AttachmentKind::Text => {
                 let Some(text) = content.and_then(|bytes| String::from_utf8(bytes).ok()) else {
-                    prepared.problems.push(format!("The content of {words} is missing. Paste it again."));
+                    prepared.problems.push(format!("The content of {shown} is missing. Paste it again."));
                     continue;
                 };
                 let start = prepared.text.len();
@@ -86,16 +86,16 @@ fn add_attachments(job: &PromptJob, attachments: &Attachments, prepared: &mut Pr
             }
             AttachmentKind::Image => {
                 // The label stays in the text, so that the text can refer to it.
-                prepared.text.push_str(words);
+                prepared.text.push_str(shown);
                 if images.contains(&label.id) {
                     continue;
                 }
                 match content.and_then(|bytes| encode_image(&bytes)) {
                     None => {
-                        prepared.problems.push(format!("The content of {words} is missing. Paste it again."));
+                        prepared.problems.push(format!("The content of {shown} is missing. Paste it again."));
                     }
                     Some(_) if !job.takes.images => {
-                        prepared.problems.push(format!("The agent does not accept images: {words}"));
+                        prepared.problems.push(format!("The agent does not accept images: {shown}"));
                     }
                     Some(image) => prepared.blocks.push(image.block()),
                 }
@@ -114,13 +114,13 @@ pub fn read_dropped(job: &DropJob, attachments: &Attachments) -> Option<Result<S
         paths.iter().map(read).collect::<Option<Vec<_>>>().map(|found| (paths, found))
     });
     let (paths, found) = found?;
-    let mut words = Vec::new();
+    let mut labels = Vec::new();
     for (path, Mentioned { real, is_inside, content }) in paths.iter().zip(found) {
         let image = match &content {
             MentionedContent::File(bytes) if !is_inside => encode_image(bytes),
             _ => None,
         };
-        words.push(match image {
+        labels.push(match image {
             Some(image) => match image.save(attachments) {
                 Ok(label) => label,
                 Err(why) => return Some(Err(why)),
@@ -129,7 +129,7 @@ pub fn read_dropped(job: &DropJob, attachments: &Attachments) -> Option<Result<S
             None => mention_of(path, &real, job.folder.as_deref()?)?,
         });
     }
-    Some(Ok(words.join(" ")))
+    Some(Ok(labels.join(" ")))
 }
 
 /// The mention of a file; `None` if its path cannot be written as one.

@@ -174,7 +174,6 @@ impl Folder<'_> {
         self.prompts().join(name.replace(':', "/") + ".md")
     }
 
-    /// The names of the templates, sorted.
     fn names(&self, problems: &mut Vec<String>) -> Vec<String> {
         let top = self.prompts();
         if self.source == TemplateSource::Project {

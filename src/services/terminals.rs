@@ -155,8 +155,8 @@ impl Terminals {
             TerminalJob::Input(terminal, input) => {
                 let known = self.inner.table().known.get(&terminal).cloned();
                 if known.is_some_and(|live| live.is_running() && !live.type_in(input)) {
-                    let words = "The command does not read input.".to_owned();
-                    self.inner.report(ServiceEvent::Problem(words));
+                    let message = "The command does not read input.".to_owned();
+                    self.inner.report(ServiceEvent::Problem(message));
                 }
             }
             TerminalJob::CloseShell(session) => {

@@ -48,7 +48,6 @@ pub struct Canvas {
     is_chrome_kept: bool,
 }
 
-/// The chrome of a frame.
 #[derive(Debug, Clone, Copy)]
 struct Chrome {
     key: u64,

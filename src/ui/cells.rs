@@ -68,7 +68,7 @@ pub(crate) fn changes_of(tool: &ToolCall) -> Vec<&FileDiff> {
 pub(crate) fn access_lines(tool: &ToolCall, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for access in &tool.accesses {
-        lines.extend(plain_lines(&access.words(), Role::TextDim, look, cols));
+        lines.extend(plain_lines(&access.description(), Role::TextDim, look, cols));
         lines.extend(access_details(access, look, cols));
     }
     lines
@@ -113,8 +113,8 @@ pub(crate) fn short_lines(text: &str, role: Role, look: &RenderContext<'_>, cols
     let mut lines = plain_lines(head, role, look, cols);
     if head.len() < text.len() {
         let left = size((text.len() - head.len()) as u64);
-        let words = format!("{} {left} more", look.glyphs.fold);
-        lines.push(Mark::NO_LINE.row(Line::styled(words, look.theme.style(Role::TextDim))));
+        let count_text = format!("{} {left} more", look.glyphs.fold);
+        lines.push(Mark::NO_LINE.row(Line::styled(count_text, look.theme.style(Role::TextDim))));
     }
     lines
 }

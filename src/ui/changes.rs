@@ -341,13 +341,11 @@ fn says_more(diff: &Diff) -> bool {
 }
 
 impl Laid {
-    /// Total number of lines.
     fn len(&self) -> usize {
         let heads = (0..self.of.len()).filter(|index| has_head(&self.of, *index)).count();
         heads + self.pages.iter().map(Pages::len).sum::<usize>()
     }
 
-    /// The first lines of all hunks.
     fn hunks(&self) -> Vec<usize> {
         let mut begin = 0;
         let mut out = Vec::new();
@@ -359,7 +357,6 @@ impl Laid {
         out
     }
 
-    /// A range of lines.
     fn lines(&mut self, ctx: &FrameContext, top: usize, height: usize) -> Vec<Line<'static>> {
         let (mut begin, end) = (0, top + height);
         let mut out = Vec::new();
@@ -408,8 +405,8 @@ fn draw_file(
     let cols = area.width.saturating_sub(3);
     let layout = Layout::choose(ctx.look.diff_layout, cols);
     let Some(diffs) = page.compare(file, true) else {
-        let words = comparing(&ctx.look);
-        buf.put_line(area.x + 1, area.y, &words, cols);
+        let note = comparing(&ctx.look);
+        buf.put_line(area.x + 1, area.y, &note, cols);
         return;
     };
     let look = RenderContext { wraps: view.wraps, ..ctx.look };

@@ -166,7 +166,6 @@ impl Composer {
         self.rev
     }
 
-    /// Invalidates the caches.
     fn forget(&mut self) {
         self.rows = None;
         self.forget_drawn();
@@ -356,7 +355,6 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
 }
 
-/// The placeholder of the empty prompt.
 fn placeholder(ctx: &FrameContext) -> String {
     let agent = ctx.agent();
     if ctx.session.parent.is_some() {

@@ -412,7 +412,6 @@ fn index(at: usize) -> u32 {
 /// Number of characters that are checked to detect binary content.
 const SAMPLED_BYTES: usize = 64 * 1024;
 
-/// Whether most characters of a text are printable.
 fn is_text(text: &str) -> bool {
     let is_noise = |letter: &char| *letter == '\u{fffd}' || letter.is_control() && !letter.is_whitespace();
     let (mut all, mut noise) = (0_usize, 0_usize);

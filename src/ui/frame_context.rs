@@ -166,6 +166,11 @@ impl<'a> FrameContext<'a> {
         Some((self.key(context, action)?, does.to_owned()))
     }
 
+    /// The hint for both arrow keys.
+    pub fn updown(&self, does: &str) -> Option<(String, String)> {
+        Some((self.marks.updown.to_owned(), does.to_owned()))
+    }
+
     /// The name of a key in hints: `esc`, `enter`, `↑`, `Ctrl+P`.
     pub fn key_name(&self, key: &str) -> String {
         let is_rich = self.look.glyphs != Glyphs::plain();

@@ -165,7 +165,6 @@ fn on_key(key: &KeyEvent, state: &State, view: &mut ViewState, keymap: &Keymap, 
     message.into_iter().chain(events).collect()
 }
 
-/// A key of vim mode.
 fn on_vim_key(key: &KeyEvent, state: &State, view: &mut ViewState) -> Option<Vec<Event>> {
     let handled = view.composer.vim_key(key)?;
     let edited = draft(view);
@@ -195,7 +194,6 @@ fn capture(key: &KeyEvent, state: &State, focus: Focus, keymap: &Keymap) -> Opti
     Some(vec![Event::Captured { key: chord.syntax(), label: chord.label(), taken }])
 }
 
-/// The result of looking up a key.
 enum Pressed {
     /// An action, and the context that binds it.
     Action(Context, Action),
@@ -263,11 +261,11 @@ fn is_text_field(state: &State) -> bool {
         return !form.is_review && form.fields.get(view.selected).is_some_and(FieldState::takes_text);
     }
     // The form before the first edit.
-    let request_id = state.active_session().and_then(|session| session.requests.front());
-    let Some(OpenRequestKind::Elicitation(request_id)) = request_id.map(|request_id| &request_id.kind) else {
+    let request = state.active_session().and_then(|session| session.requests.front());
+    let Some(OpenRequestKind::Elicitation(request)) = request.map(|request| &request.kind) else {
         return false;
     };
-    let crate::model::ElicitationMode::Form { fields, .. } = &request_id.mode else { return false };
+    let crate::model::ElicitationMode::Form { fields, .. } = &request.mode else { return false };
     let kind = fields.get(view.selected).map(|field| &field.kind);
     matches!(kind, Some(FieldKind::Text { .. } | FieldKind::Number { .. }))
 }

@@ -148,8 +148,8 @@ fn draw_head(ctx: &FrameContext, view: &ViewState, fitting: usize, area: Rect, b
     } else {
         counted(all, "line", "lines")
     };
-    if let Some(words) = ctx.protocol_warnings() {
-        count = format!("{words} {} {count}", ctx.look.glyphs.dot);
+    if let Some(warnings) = ctx.protocol_warnings() {
+        count = format!("{warnings} {} {count}", ctx.look.glyphs.dot);
     }
     if view.log.below > 0 {
         count = format!("{count} {} {} below", ctx.look.glyphs.dot, view.log.below);

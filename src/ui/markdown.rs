@@ -52,7 +52,6 @@ const BLANK_BYTES: usize = 2 * BLOCK_BYTES;
 /// The limit for tables; the rows after the split are plain text.
 const TABLE_BYTES: usize = 128 * 1024;
 
-/// Options for all parsers.
 const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS)
@@ -446,7 +445,6 @@ impl Markdown {
     }
 }
 
-/// A top-level block as parsed.
 #[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 struct Top {
     /// Start offset, including a definition directly before it that affects its first line.
@@ -479,7 +477,6 @@ impl Top {
     }
 }
 
-/// The result of an attempt to freeze blocks.
 enum Step {
     /// Only the last block of the window is left.
     Moved,

@@ -38,7 +38,7 @@ use super::frame_context::FrameContext;
 use super::log;
 use super::text;
 use super::transcript;
-use dialog_frame::{DialogFrame, DialogPosition};
+use dialog_frame::{DialogFrame, DialogPosition, Size};
 
 use super::view_state::{DialogId, ViewState};
 
@@ -65,39 +65,42 @@ pub(super) fn draw(
 ) -> Option<Position> {
     if let Some(modal) = ctx.state.modals.last() {
         view.show_dialog(DialogId::Modal(ctx.state.modals.len(), heading(modal)));
-        return match modal {
-            Modal::Picker(picker) if picker.kind == PickerKind::Theme => {
-                themes::draw(ctx, picker, view, area, buf)
-            }
-            Modal::Picker(picker) => picker::draw(ctx, picker, view, area, buf),
-            Modal::Choice(choice) => small::draw_choice(ctx, choice, view, area, buf),
-            Modal::Capture(capture) => small::draw_capture(ctx, capture, view, area, buf),
-            Modal::Queue { selected } => small::draw_queue(ctx, *selected, view, area, buf),
-            Modal::Help { filter } => help::draw(ctx, filter, view, area, buf),
-            Modal::Log { filter } => log::draw(ctx, filter, view, area, buf),
-            Modal::Connection(conn) => connection::draw(ctx, *conn, view, area, buf),
+        let small = DialogPosition::new(area, Size::Small, false);
+        let large = DialogPosition::new(area, Size::Large, false);
+        let (frame, position) = match modal {
+            Modal::Choice(dialog) => (small::choice_frame(ctx, dialog, small.cols()), small),
+            Modal::Capture(capture) => (small::capture_frame(ctx, capture, small.cols()), small),
+            Modal::Queue { selected } => (small::queue_frame(ctx, *selected, small.cols()), small),
+            Modal::Line(dialog) => (small::line_frame(ctx, dialog, small.cols()), small),
+            Modal::Help { filter } => (help::frame(ctx, filter, large.cols(), area.height), large),
+            Modal::Connection(conn) => (connection::frame(ctx, *conn, large.cols()), large),
             Modal::Inspect(item) => {
-                let session = asked_session(ctx.state).unwrap_or(ctx.session);
-                inspect::draw(&ctx.of(session), *item, view, area, buf)
+                let ctx = ctx.of(asked_session(ctx.state).unwrap_or(ctx.session));
+                return inspect::frame(&ctx, *item, large.cols()).draw(&ctx, large, view, buf);
             }
-            Modal::Changes(dialog) => changes::draw(ctx, dialog, view, area, buf),
-            Modal::Line(line) => small::draw_line(ctx, line, view, area, buf),
-            Modal::Attention(_) => inbox::draw(ctx, view, area, buf),
-            Modal::Sessions(dialog) => sessions::draw(ctx, dialog, view, area, buf),
+            Modal::Picker(picker) if picker.kind == PickerKind::Theme => {
+                return themes::draw(ctx, picker, view, area, buf);
+            }
+            Modal::Picker(picker) => return picker::draw(ctx, picker, view, area, buf),
+            Modal::Log { filter } => return log::draw(ctx, filter, view, area, buf),
+            Modal::Changes(dialog) => return changes::draw(ctx, dialog, view, area, buf),
+            Modal::Attention(_) => return inbox::draw(ctx, view, area, buf),
+            Modal::Sessions(dialog) => return sessions::draw(ctx, dialog, view, area, buf),
         };
+        return frame.draw(ctx, position, view, buf);
     }
-    let Some(request_id) = ctx.session.requests.front() else {
+    let Some(request) = ctx.session.requests.front() else {
         view.hide_dialog();
         return None;
     };
-    view.show_dialog(DialogId::Ask(request_id.request_id));
-    if let OpenRequestKind::Elicitation(request_id) = &request_id.kind
-        && let ElicitationMode::Form { title, description, fields } = &request_id.mode
+    view.show_dialog(DialogId::Ask(request.request_id));
+    if let OpenRequestKind::Elicitation(request) = &request.kind
+        && let ElicitationMode::Form { title, description, fields } = &request.mode
     {
-        let about = [Some(request_id.message.as_str()), description.as_deref()];
+        let about = [Some(request.message.as_str()), description.as_deref()];
         return form::draw(ctx, title.as_deref(), &about, fields, view, area, buf);
     }
-    permission::draw(ctx, request_id, view, area, buf)
+    permission::draw(ctx, request, view, area, buf)
 }
 
 /// A request of the agent at the bottom of the transcript.
@@ -110,15 +113,15 @@ impl<'s> AnchoredRequest<'s> {
     /// Prepares the request that is shown, unless it needs the whole screen or a dialog is open. `pane` is the area of
     /// the transcript.
     pub fn new(ctx: &'s FrameContext, view: &mut ViewState, pane: Rect) -> Option<Self> {
-        let request_id = ctx.session.requests.front().filter(|_| ctx.state.modals.is_empty())?;
+        let request = ctx.session.requests.front().filter(|_| ctx.state.modals.is_empty())?;
         if ctx.state.request_view.is_full_screen || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
             return None;
         }
-        view.show_dialog(DialogId::Ask(request_id.request_id));
+        view.show_dialog(DialogId::Ask(request.request_id));
         // Its right edge is that of the transcript's text.
         let position =
             DialogPosition::anchored(Rect { width: pane.width.min(transcript::FULL_COLS), ..pane });
-        Some(Self { frame: permission::frame(ctx, request_id, view, position)?, position })
+        Some(Self { frame: permission::frame(ctx, request, view, position)?, position })
     }
 
     /// Its height.

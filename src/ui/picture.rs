@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 
 use crate::ui::text::{Line, Span};
 
-use super::render_context::{Glyphs, RenderContext, size as bytes_in_words};
+use super::render_context::{Glyphs, RenderContext, size as size_text};
 use super::text::copy_hint::Mark;
 use super::text::{one_line, truncate};
 use super::theme::Role;
@@ -243,9 +243,9 @@ pub fn lines(
                 let by = if look.glyphs == Glyphs::plain() { "x" } else { "×" };
                 parts.push(facts.format.to_owned());
                 parts.push(format!("{}{by}{}", facts.points.0, facts.points.1));
-                parts.push(bytes_in_words(facts.bytes));
+                parts.push(size_text(facts.bytes));
             }
-            None => parts.extend([one_line(mime), bytes_in_words(bytes)]),
+            None => parts.extend([one_line(mime), size_text(bytes)]),
         }
         parts.extend(why.map(str::to_owned));
         if !name.is_empty() {

@@ -423,17 +423,17 @@ fn say_plan(session: &Session, printed: &mut PrintedSession, out: &mut String) {
     let done = steps.iter().filter(|step| step.status == PlanStatus::Completed).count();
     let now = steps.iter().find(|step| step.status == PlanStatus::InProgress);
     let now = now.map(|step| format!(", now: {}", one_line(&step.content))).unwrap_or_default();
-    let words = format!("Plan: {done} of {} steps done{now}", steps.len());
-    if words != printed.plan {
-        let _ = writeln!(out, "{words}");
-        printed.plan = words;
+    let message = format!("Plan: {done} of {} steps done{now}", steps.len());
+    if message != printed.plan {
+        let _ = writeln!(out, "{message}");
+        printed.plan = message;
     }
 }
 
 /// Prints the status of the agent when it changes.
 fn say_phase(state: &State, session: &Session, printed: &mut PrintedSession, out: &mut String) {
     let agent = agent_name(state);
-    let words = match &session.phase {
+    let message = match &session.phase {
         SessionPhase::NoAgent => String::new(),
         SessionPhase::Starting { .. } => format!("Starting {agent}…"),
         SessionPhase::Opening { is_replay: true, .. } => "Loading history…".to_owned(),
@@ -464,11 +464,11 @@ fn say_phase(state: &State, session: &Session, printed: &mut PrintedSession, out
             format!("{agent} exited: {} Type :restart-agent to restart.", one_line(cause))
         }
     };
-    if words != printed.phase {
-        if !words.is_empty() {
-            let _ = writeln!(out, "{words}");
+    if message != printed.phase {
+        if !message.is_empty() {
+            let _ = writeln!(out, "{message}");
         }
-        printed.phase = words;
+        printed.phase = message;
     }
 }
 

@@ -131,10 +131,10 @@ fn draw_list(ctx: &FrameContext, area: Rect, buf: &mut Canvas) {
     let skip = at.saturating_sub(1).min(steps.len().saturating_sub(room));
     for step in steps.iter().skip(skip).take(room) {
         let (mark, role) = mark(step, &ctx.look.glyphs);
-        let words = text::truncate(&text::one_line(&step.content), cols.saturating_sub(2));
+        let title = text::truncate(&text::one_line(&step.content), cols.saturating_sub(2));
         let line = Line::from(vec![
             Span::styled(format!("{mark} "), ctx.style(role)),
-            Span::styled(words, step_style(ctx, step, role)),
+            Span::styled(title, step_style(ctx, step, role)),
         ]);
         buf.put_line(area.x, y, &line, area.width);
         y += 1;
@@ -143,8 +143,8 @@ fn draw_list(ctx: &FrameContext, area: Rect, buf: &mut Canvas) {
 
 /// The heading `plan 2/4`.
 fn head(ctx: &FrameContext) -> Line<'static> {
-    let words = count(ctx.session).map_or_else(|| "plan".to_owned(), |count| format!("plan {count}"));
-    Line::from(ctx.span(Role::TextDim, words))
+    let label = count(ctx.session).map_or_else(|| "plan".to_owned(), |count| format!("plan {count}"));
+    Line::from(ctx.span(Role::TextDim, label))
 }
 
 /// Formats `plan 2/4   ✓ read the test   ▸ change the check   · run all tests`, centred on the active step.
@@ -152,10 +152,10 @@ fn one_line(ctx: &FrameContext, cols: usize) -> Line<'static> {
     let mut line = head(ctx);
     let steps = steps(ctx.session);
     if steps.is_empty() {
-        let words =
+        let first =
             other_lines(ctx.session).into_iter().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let room = cols.saturating_sub(line_width(&line) + 3);
-        line.push_span(ctx.span(Role::Text, format!("   {}", text::truncate(&words, room))));
+        line.push_span(ctx.span(Role::Text, format!("   {}", text::truncate(&first, room))));
         return line;
     }
     let is_done = steps.iter().all(|step| step.status == PlanStatus::Completed);
@@ -184,9 +184,9 @@ fn one_line(ctx: &FrameContext, cols: usize) -> Line<'static> {
             break;
         }
         let (mark, role) = mark(step, &ctx.look.glyphs);
-        let words = text::truncate(&text::one_line(&step.content), left - 5);
+        let title = text::truncate(&text::one_line(&step.content), left - 5);
         line.push_span(Span::styled(format!("   {mark} "), ctx.style(role)));
-        line.push_span(Span::styled(words, step_style(ctx, step, role)));
+        line.push_span(Span::styled(title, step_style(ctx, step, role)));
     }
     line
 }

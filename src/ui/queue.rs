@@ -104,8 +104,8 @@ pub(super) fn draw(ctx: &FrameContext, focus: Focused, area: Rect, buf: &mut Can
             text::put_text(buf, area.x + 1, y, word, area.width, ctx.style(role));
         }
         let x = area.x + 1 + u16::try_from(indent).unwrap_or(0);
-        let words = text::truncate(&first_line(prompt), room);
-        text::put_text(buf, x, y, &words, area.width, ctx.style(Role::Text));
+        let prompt = text::truncate(&first_line(prompt), room);
+        text::put_text(buf, x, y, &prompt, area.width, ctx.style(Role::Text));
     }
 }
 

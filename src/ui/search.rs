@@ -47,9 +47,9 @@ fn draw_query(ctx: &FrameContext, search: &Search, area: Rect, buf: &mut Canvas)
     let room = usize::from(area.width).saturating_sub(1);
     let input = &search.input;
     if input.text.is_empty() {
-        let words = text::truncate("type to search", room);
-        buf.set_stringn(area.x, area.y, &words, room, ctx.style(Role::Placeholder));
-        return (0, text::width(&words));
+        let hint = text::truncate("type to search", room);
+        buf.set_stringn(area.x, area.y, &hint, room, ctx.style(Role::Placeholder));
+        return (0, text::width(&hint));
     }
     let show = |part: &str| text::sanitize(part).replace(['\n', '\t'], " ");
     let cursor = input.cursor.min(input.text.len());

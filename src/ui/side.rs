@@ -109,7 +109,7 @@ fn usage(ctx: &FrameContext, cols: u16) -> Option<Section> {
     let mut line = status::context(ctx, usage.used_tokens, usage.size_tokens, u16::MAX);
     if let Some(cost) = &usage.cost {
         line.push_span(Span::styled(format!(" {} ", ctx.look.glyphs.dot), ctx.style(Role::TextDim)));
-        line.push_span(ctx.span(Role::Status, status::cost_words(cost)));
+        line.push_span(ctx.span(Role::Status, status::cost_text(cost)));
     }
     let lines = text::wrap_line(&line, cols.max(8));
     Some(Section { lines, action: Action::OpenConnection })

@@ -258,12 +258,12 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
     match &ctx.session.turn {
         Turn::Idle => {}
         Turn::Running { since, last_news } => {
-            let mut words = format!("working {}", ctx.since(*since));
+            let mut activity = format!("working {}", ctx.since(*since));
             if is_quiet(ctx) && !is_narrow {
                 let quiet = format!("no activity for {}", ctx.since(*last_news));
-                words = if width < METER_COLS { quiet } else { format!("{words}, {quiet}") };
+                activity = if width < METER_COLS { quiet } else { format!("{activity}, {quiet}") };
             }
-            return hinted(busy(words), Context::Main, Action::Escape, "stop");
+            return hinted(busy(activity), Context::Main, Action::Escape, "stop");
         }
         Turn::Cancelling { cancelled_at, is_overdue: true, .. } => {
             let text = if is_narrow {
@@ -367,8 +367,8 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
     }
     // Protocol warnings are relevant for testing an agent; otherwise the connection details and the log count them.
     let is_strict = ctx.state.conn_of(session.key).is_some_and(|conn| conn.spec.wire.is_strict);
-    if let Some(words) = ctx.protocol_warnings().filter(|_| is_strict) {
-        let line = ctx.span(Role::Warning, format!("{} {words}", ctx.look.glyphs.warn));
+    if let Some(warnings) = ctx.protocol_warnings().filter(|_| is_strict) {
+        let line = ctx.span(Role::Warning, format!("{} {warnings}", ctx.look.glyphs.warn));
         pieces.push(StatusSegment { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
     }
     if ctx.state.mouse == MouseOwner::Terminal && ctx.state.setup.mouse == MouseOwner::Parlor {
@@ -384,7 +384,7 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
         let line = context(ctx, usage.used_tokens, usage.size_tokens, width);
         pieces.push(StatusSegment { line, action: None, rank: 2 });
         if let Some(cost) = &usage.cost {
-            let line = ctx.span(Role::Status, cost_words(cost));
+            let line = ctx.span(Role::Status, cost_text(cost));
             pieces.push(StatusSegment { line: line.into(), action: None, rank: 1 });
         }
     }
@@ -444,7 +444,7 @@ pub(super) fn context(ctx: &FrameContext, used: u64, size: u64, width: u16) -> L
 }
 
 /// Formats an amount: `$0.21`.
-pub(super) fn cost_words(cost: &Cost) -> String {
+pub(super) fn cost_text(cost: &Cost) -> String {
     let sign = match cost.currency.as_str() {
         "USD" => "$",
         "EUR" => "€",

@@ -67,7 +67,6 @@ pub(super) fn name(state: &State, session: &Session) -> String {
     })
 }
 
-/// The label of a tab: the agent, then the title.
 fn label(ctx: &FrameContext, session: &Session) -> String {
     match (agent_of(ctx.state, session), title_of(session)) {
         (Some(agent), Some(title)) => format!("{agent} {} {title}", ctx.look.glyphs.dot),

@@ -23,7 +23,6 @@ const COLS: NonZeroU16 = NonZeroU16::new(240).expect("240 is not 0");
 /// Number of bytes fed at once: each byte can scroll at most one row, and all rows must fit the scrollback.
 const CHUNK_BYTES: usize = 400;
 
-/// Maximum number of retained lines.
 const LINES_MAX: usize = 5000;
 
 /// Number of bytes that are read to show only the end of a long output.

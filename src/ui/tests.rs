@@ -219,10 +219,10 @@ fn spinner_is_animated_while_an_agent_starts() {
     let since = ago(stage.now, 42);
     stage.session(|session| session.phase = SessionPhase::Starting { since });
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    for words in
+    for expected in
         ["the agent has not responded for 42 s", "no response from the agent for 42 s · Alt+R restart"]
     {
-        assert!(shown.contains(words), "{words}:\n{shown}");
+        assert!(shown.contains(expected), "{expected}:\n{shown}");
     }
 }
 
@@ -238,10 +238,10 @@ fn status_line_shows_the_activity() {
         (cancelling(false), "cancelling 12 s"),
         (cancelling(true), "! claude has not responded to cancel for 12 s"),
     ];
-    for (turn, words) in turns {
+    for (turn, expected) in turns {
         stage.session(|session| session.turn = turn);
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
-        assert!(shown.contains(words), "{words}:\n{shown}");
+        assert!(shown.contains(expected), "{expected}:\n{shown}");
     }
     stage.state.flash = Some("Copied \u{1b}[31mthree lines.".into());
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
@@ -350,8 +350,8 @@ fn choices_are_visible_on_small_screens() {
     let stage = permission();
     for size in [(40, 12), (60, 18), (80, 24)] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
-        for words in ["Yes, this once", "Yes, and don't ask again", "No"] {
-            assert!(shown.contains(words), "{size:?}: {words}\n{shown}");
+        for expected in ["Yes, this once", "Yes, and don't ask again", "No"] {
+            assert!(shown.contains(expected), "{size:?}: {expected}\n{shown}");
         }
     }
 }
@@ -388,8 +388,8 @@ fn session_title_uses_the_remaining_width() {
     );
     let narrow = head(&stage, 80);
     assert!(narrow.contains("claude · Repair the l") && narrow.contains('…'), "{narrow}");
-    for words in ["~/code/shop", "main"] {
-        assert!(narrow.contains(words), "{words}: {narrow}");
+    for expected in ["~/code/shop", "main"] {
+        assert!(narrow.contains(expected), "{expected}: {narrow}");
     }
     assert!(!head(&stage, 40).contains("Repair"), "{}", head(&stage, 40));
 }
@@ -410,15 +410,15 @@ fn forms_show_their_keys() {
     let mut stage = form();
     let mut shown_form = None;
     stage.session(|session| {
-        let OpenRequestKind::Elicitation(request_id) = &mut session.requests[0].kind else { return };
-        let ElicitationMode::Form { fields, .. } = &mut request_id.mode else { return };
+        let OpenRequestKind::Elicitation(request) = &mut session.requests[0].kind else { return };
+        let ElicitationMode::Form { fields, .. } = &mut request.mode else { return };
         fields.retain(|field| matches!(field.kind, FieldKind::Choice { .. }));
         shown_form = Some(FormState::new(fields));
     });
     stage.state.request_view.form = shown_form;
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    for words in ["1 small", "2 large", "enter send"] {
-        assert!(shown.contains(words), "{words}:\n{shown}");
+    for expected in ["1 small", "2 large", "enter send"] {
+        assert!(shown.contains(expected), "{expected}:\n{shown}");
     }
     let mut stage = form();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
@@ -527,9 +527,9 @@ fn last_session_is_offered_on_the_empty_screen() {
 fn status_line_always_shows_that_nothing_is_saved() {
     let mut stage = streaming();
     stage.state.unsaved = Some("the disk is full".to_owned());
-    for (size, words) in [((40, 12), "! not saved"), ((80, 24), "! not saved: the disk is full")] {
+    for (size, expected) in [((40, 12), "! not saved"), ((80, 24), "! not saved: the disk is full")] {
         let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
-        assert!(shown.lines().last().unwrap().contains(words), "{shown}");
+        assert!(shown.lines().last().unwrap().contains(expected), "{shown}");
     }
 }
 

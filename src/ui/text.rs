@@ -25,7 +25,9 @@ mod reveal;
 mod wrap;
 
 pub use line::{Line, Span, Tag};
-pub use reveal::{Shown, clip, reveal, reveal_bytes, reveal_line, reveal_lines, reveal_path, reveal_words};
+pub use reveal::{
+    Shown, clip, reveal, reveal_bytes, reveal_line, reveal_lines, reveal_one_line, reveal_path,
+};
 pub use wrap::{Graphemes, code_rows, hard_wrap, wrap_line, wrap_prefixed, wrap_whole};
 
 /// Maximum number of consecutive zero-width marks; more would overlap other lines.

@@ -75,14 +75,12 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     }
 }
 
-/// A name in the title.
 struct Part {
     text: String,
     role: Role,
     action: Option<Action>,
 }
 
-/// The agent's name.
 fn agent(ctx: &FrameContext) -> Part {
     let (name, action) = match ctx.session.phase {
         SessionPhase::NoAgent => ("parlor".to_owned(), Action::OpenAgents),

@@ -107,7 +107,6 @@ struct Order {
     top: Option<ItemId>,
 }
 
-/// The first row of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Anchor {
     /// The position that shows the end on the last row.

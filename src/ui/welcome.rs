@@ -40,8 +40,8 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas) {
 fn lines(ctx: &FrameContext, cols: u16) -> Vec<Line<'static>> {
     let agent = ctx.agent();
     let mut lines = Vec::new();
-    let mut say = |role: Role, words: &str| {
-        for paragraph in words.lines() {
+    let mut say = |role: Role, paragraphs: &str| {
+        for paragraph in paragraphs.lines() {
             let line = ctx.span(role, text::sanitize(paragraph).into_owned());
             lines.extend(text::wrap_line(&Line::from(line), cols.max(8)));
         }
@@ -83,7 +83,7 @@ fn lines(ctx: &FrameContext, cols: u16) -> Vec<Line<'static>> {
         }
         SessionPhase::Failed(error) => {
             say(Role::Error, &format!("{agent} could not open a session"));
-            say(Role::Text, &error_words(error));
+            say(Role::Text, &short_error_text(error));
             vec![again, log, agents]
         }
         SessionPhase::Ended { cause } => {
@@ -113,7 +113,7 @@ fn lines(ctx: &FrameContext, cols: u16) -> Vec<Line<'static>> {
     if let Some(row) = operations::last_session(ctx.state)
         && let Some(key) = ctx.key(Context::Main, Action::ContinueLast)
     {
-        keyed.insert(0, (key, last_words(row, cols)));
+        keyed.insert(0, (key, resume_label(row, cols)));
     }
     let widest = keyed.iter().map(|(key, _)| text::width(key)).max().unwrap_or(0);
     for (key, does) in keyed {
@@ -145,7 +145,7 @@ fn commands(ctx: &FrameContext, cols: u16) -> Option<String> {
 }
 
 /// The offer to resume the folder's last session, as far as it fits next to its key.
-fn last_words(row: &ArchiveRow, cols: u16) -> String {
+fn resume_label(row: &ArchiveRow, cols: u16) -> String {
     let name = text::one_line(row.name());
     let cut = if row.was_cut { ", cut" } else { "" };
     let about = format!("({}, {}{cut})", text::one_line(&row.agent), row.when);
@@ -158,7 +158,7 @@ fn last_words(row: &ArchiveRow, cols: u16) -> String {
 }
 
 /// The error of a call for display, in one or two sentences.
-pub(super) fn error_words(error: &CallError) -> String {
+pub(super) fn short_error_text(error: &CallError) -> String {
     match error {
         CallError::Agent(error) => {
             format!("Error from the agent: {} (code {}).", text::one_line(&error.message), error.code)

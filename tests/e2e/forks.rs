@@ -70,8 +70,10 @@ fn a_fork_up_to_the_selected_turn_is_requested_and_is_independent() {
 
     let folder = tempfile::tempdir().unwrap();
     let mut screen = start(folder.path(), "profile = \"openoxide\"\n", &script);
-    for (words, answer) in [("first", "answer one"), ("second", "answer two"), ("third", "answer three")] {
-        prompt(&mut screen, words);
+    for (prompt_text, answer) in
+        [("first", "answer one"), ("second", "answer two"), ("third", "answer three")]
+    {
+        prompt(&mut screen, prompt_text);
         screen.wait_for(answer);
         screen.wait_for("ready");
         screen.wait_quiet();

@@ -282,8 +282,8 @@ fn a_session_of_a_remote_agent_is_not_continued_with_another_agent() {
     fs::write(place.path("config/parlor/config.toml"), "agent = \"demo\"\n").unwrap();
     let again = place.parlor(&["--plain", "--continue"], "");
     let again = String::from_utf8_lossy(&again.stdout).into_owned();
-    let words = format!("The agent of this session, \"127.0.0.1:{port}\", is not configured.");
-    assert_in_order(&again, &[&words, "parlor --resume ", "--connect URL", "Select agent"]);
+    let message = format!("The agent of this session, \"127.0.0.1:{port}\", is not configured.");
+    assert_in_order(&again, &[&message, "parlor --resume ", "--connect URL", "Select agent"]);
     assert!(again.contains("remember this"), "{again}");
     // With the suggested arguments.
     let back =

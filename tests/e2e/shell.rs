@@ -87,11 +87,11 @@ fn a_stopped_command_leaves_no_process() {
 }
 
 /// Whether a process was started with this command line.
-fn is_running(words: &str) -> bool {
+fn is_running(command_line: &str) -> bool {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    entries
-        .into_iter()
-        .any(|entry| std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| line == words.as_bytes()))
+    entries.into_iter().any(|entry| {
+        std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| line == command_line.as_bytes())
+    })
 }
 
 #[test]

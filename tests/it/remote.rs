@@ -43,11 +43,11 @@ impl Server {
     }
 
     /// Stops the server, and returns its remaining output.
-    pub(super) fn last_words(mut self) -> String {
+    pub(super) fn output(mut self) -> String {
         self.child.kill().unwrap();
-        let mut words = String::new();
-        self.stdout.read_to_string(&mut words).unwrap();
-        words
+        let mut output = String::new();
+        self.stdout.read_to_string(&mut output).unwrap();
+        output
     }
 
     /// The URL for a transport.

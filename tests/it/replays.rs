@@ -44,23 +44,23 @@ fn update(body: &str) -> String {
 }
 
 /// A chunk of a message: role, id (none if empty), text.
-fn chunk(kind: &str, id: &str, words: &str) -> String {
+fn chunk(kind: &str, id: &str, text: &str) -> String {
     let id = if id.is_empty() { String::new() } else { format!("\"messageId\":\"{id}\",") };
     update(&format!(
-        "{{\"sessionUpdate\":\"{kind}_chunk\",{id}\"content\":{{\"type\":\"text\",\"text\":\"{words}\"}}}}"
+        "{{\"sessionUpdate\":\"{kind}_chunk\",{id}\"content\":{{\"type\":\"text\",\"text\":\"{text}\"}}}}"
     ))
 }
 
-fn user(id: &str, words: &str) -> String {
-    chunk("user_message", id, words)
+fn user(id: &str, text: &str) -> String {
+    chunk("user_message", id, text)
 }
 
-fn says(id: &str, words: &str) -> String {
-    chunk("agent_message", id, words)
+fn says(id: &str, text: &str) -> String {
+    chunk("agent_message", id, text)
 }
 
-fn thinks(id: &str, words: &str) -> String {
-    chunk("agent_thought", id, words)
+fn thinks(id: &str, text: &str) -> String {
+    chunk("agent_thought", id, text)
 }
 
 fn call(update_kind: &str, status: &str, title: &str) -> String {

@@ -141,7 +141,7 @@ fn start_errors_on_the_host_are_reported_with_the_remedy() {
     no_program.command = "no-such-agent".to_owned();
     let mut no_ssh = host.spec("build", "");
     no_ssh.ssh = Some(Ssh { program: Some("no-such-ssh".to_owned()), ..no_ssh.ssh.clone().unwrap() });
-    for (spec, words) in [
+    for (spec, expected) in [
         (no_folder, "Folder /no/such/folder not found on build. Set `cwd`"),
         (no_program, "Set its absolute path in `command`"),
         (no_ssh, "no-such-ssh not found. Install an SSH client."),
@@ -149,9 +149,9 @@ fn start_errors_on_the_host_are_reported_with_the_remedy() {
         let mut rig = Rig::start(host.path(), spec);
         rig.wait("the end", |state| closed(state).is_some());
         let Some(CloseReason::NotStarted { error, .. }) = closed(&rig.state) else {
-            panic!("{words}: {:?}", closed(&rig.state))
+            panic!("{expected}: {:?}", closed(&rig.state))
         };
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains(expected), "{error}");
         assert!(matches!(&rig.session().phase, SessionPhase::Ended { .. }));
     }
 }

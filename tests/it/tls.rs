@@ -88,7 +88,7 @@ fn a_turn_over_tls_with_a_configured_authority() {
         assert!(rig.text().contains("heard again"), "{}", rig.text());
         assert_eq!(rig.state.anomaly_count, 0, "{scheme}");
         drop(rig);
-        let output = server.last_words();
+        let output = server.output();
         assert!(!output.is_empty() && output.lines().all(|line| line == protocol), "{scheme}: {output:?}");
         if protocol == "h2" {
             assert_eq!(output.lines().count(), 1, "all streams share one connection");
@@ -113,7 +113,7 @@ fn another_authority_is_rejected_and_a_missing_ca_file_is_reported() {
         rig.wait_text(expected);
         assert!(matches!(rig.session().phase, SessionPhase::Ended { .. }));
     }
-    assert_eq!(server.last_words(), "", "no connection was accepted");
+    assert_eq!(server.output(), "", "no connection was accepted");
 }
 
 #[test]
@@ -124,5 +124,5 @@ fn a_ca_certificate_is_distinguished_from_an_unknown_authority() {
     let mut rig = Rig::start(company.folder.path(), trusting(&url, None));
     rig.wait_text("basicConstraints CA:FALSE");
     assert!(!rig.text().contains("OtherError"), "{}", rig.text());
-    assert_eq!(server.last_words(), "", "no connection was accepted");
+    assert_eq!(server.output(), "", "no connection was accepted");
 }

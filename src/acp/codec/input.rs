@@ -88,8 +88,8 @@ fn command(object: &Object) -> Option<String> {
         Value::String(line) if EDITOR_WORDS.contains(&line.as_str()) && first(object, PATH).is_some() => None,
         Value::String(line) => match object.get("args").and_then(Value::as_array) {
             Some(args) if !args.is_empty() => {
-                let words = std::iter::once(line.as_str()).chain(args.iter().filter_map(Value::as_str));
-                Some(shell_words::join(words))
+                let parts = std::iter::once(line.as_str()).chain(args.iter().filter_map(Value::as_str));
+                Some(shell_words::join(parts))
             }
             _ => Some(line.clone()),
         },
@@ -100,15 +100,15 @@ fn command(object: &Object) -> Option<String> {
 
 /// `["bash", "-lc", "make test"]` becomes `make test`; other lists are quoted for a shell.
 fn command_of_list(items: &[Value]) -> Option<String> {
-    let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-    match words.as_slice() {
+    let parts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+    match parts.as_slice() {
         [] => None,
         [shell, "-c" | "-lc" | "-ic", line]
             if SHELLS.contains(&shell.rsplit('/').next().unwrap_or(shell)) =>
         {
             Some((*line).to_owned())
         }
-        words => Some(shell_words::join(words)),
+        parts => Some(shell_words::join(parts)),
     }
 }
 
@@ -123,8 +123,8 @@ fn diffs(object: &Object, kind: Option<ToolKind>) -> Vec<FileDiff> {
         return patches::split(text, path.as_deref());
     }
     // `["apply_patch", "*** Begin Patch…"]`
-    if let Some(Value::Array(words)) = first(object, COMMAND)
-        && let Some(text) = words.iter().filter_map(Value::as_str).find(|word| patches::is_patch(word))
+    if let Some(Value::Array(parts)) = first(object, COMMAND)
+        && let Some(text) = parts.iter().filter_map(Value::as_str).find(|word| patches::is_patch(word))
     {
         return patches::split(text, path.as_deref());
     }

@@ -202,7 +202,6 @@ pub(super) fn head_of_title(title: &str) -> Option<(&str, &str)> {
     (!head.is_empty() && head.chars().all(is_name)).then_some((head, rest))
 }
 
-/// Converts to snake case.
 fn snake(word: &str) -> String {
     let mut snake = String::with_capacity(word.len() + 2);
     let mut follows_small = false;

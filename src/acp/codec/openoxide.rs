@@ -103,8 +103,9 @@ pub(super) fn is_spoken_in(result: &Object) -> bool {
         .and_then(Value::as_str)
         .is_some_and(|version| version.starts_with("0."));
     let told = result.get("capabilities").and_then(Value::as_object);
-    let has_own_words = told.is_some_and(|told| CAPABILITIES.iter().any(|key| told.contains_key(*key)));
-    has_old_version || has_own_words || result.contains_key("serverInfo")
+    let has_own_capabilities =
+        told.is_some_and(|told| CAPABILITIES.iter().any(|key| told.contains_key(*key)));
+    has_old_version || has_own_capabilities || result.contains_key("serverInfo")
 }
 
 /// The agent's capabilities: it can always resume, and fork if it says so.

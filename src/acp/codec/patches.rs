@@ -100,7 +100,6 @@ pub(super) fn of_changes(mut item: Object) -> Vec<ToolContent> {
     content
 }
 
-/// The header of a git patch that describes an operation on a file.
 fn head_of(change: &Object, path: &str) -> String {
     let old = first_text(change, &["oldPath"]);
     let bare = |path: &str| path.trim_start_matches('/').to_owned();

@@ -141,13 +141,13 @@ fn shape(step: Value) -> Value {
         other => return other,
     };
     rename(&mut step, "content", STEP_TEXT);
-    for (key, table, words, neutral) in [
+    for (key, table, known, neutral) in [
         ("priority", PLAN_PRIORITY, ["high", "medium", "low"], "medium"),
         ("status", PLAN_STATUS, ["pending", "in_progress", "completed"], "pending"),
     ] {
         if let Some(word) = step.get(key).and_then(Value::as_str) {
             let word = official(table, word);
-            let word = if words.contains(&word.as_str()) { word } else { neutral.to_owned() };
+            let word = if known.contains(&word.as_str()) { word } else { neutral.to_owned() };
             step.insert(key.to_owned(), word.into());
         }
         fill(&mut step, key, || neutral.into());

@@ -89,7 +89,6 @@ pub(crate) enum Quirk {
 }
 
 impl Quirk {
-    /// A description for the user.
     fn sentence(self) -> &'static str {
         match self {
             Self::MissingFileReadsEmpty => {
@@ -229,15 +228,15 @@ pub(crate) fn profile_of(spec: &AgentSpec) -> Option<Profile> {
         return None;
     }
     spec.wire.profile.or_else(|| {
-        let words = std::iter::once(&spec.command).chain(&spec.args);
-        words.flat_map(|word| [file_stem(word), without_version(word)]).find_map(profile_of_name)
+        let parts = std::iter::once(&spec.command).chain(&spec.args);
+        parts.flat_map(|word| [file_stem(word), without_version(word)]).find_map(profile_of_name)
     })
 }
 
 /// The names in a command that identify quirks.
 pub(crate) fn telling_names(spec: &AgentSpec) -> Vec<String> {
-    let words = std::iter::once(&spec.command).chain(&spec.args);
-    let names = words.flat_map(|word| [file_stem(word), without_version(word)]);
+    let parts = std::iter::once(&spec.command).chain(&spec.args);
+    let names = parts.flat_map(|word| [file_stem(word), without_version(word)]);
     let is_known = |name: &&str| {
         profile_of_name(name).is_some() || BY_NAME.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
     };

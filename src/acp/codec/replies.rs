@@ -18,7 +18,6 @@ use super::value::{
 };
 use super::{errors, options, strict, unstable};
 
-/// Keys of the stop reason.
 const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
 /// Decodes the result of a request.

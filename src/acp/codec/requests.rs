@@ -155,12 +155,12 @@ fn terminal(mut params: Object) -> Result<TerminalId, String> {
 }
 
 fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
-    if let Some(Value::Array(words)) = params.get_mut("command") {
+    if let Some(Value::Array(parts)) = params.get_mut("command") {
         // A list: the first item is the program.
-        let mut words = std::mem::take(words);
-        let program = if words.is_empty() { Value::Null } else { words.remove(0) };
+        let mut parts = std::mem::take(parts);
+        let program = if parts.is_empty() { Value::Null } else { parts.remove(0) };
         params.insert("command".to_owned(), program);
-        fill(&mut params, "args", || words.into());
+        fill(&mut params, "args", || parts.into());
     }
     if let Some(Value::Object(variables)) = params.get("env") {
         let rows: Vec<Value> = variables

@@ -50,7 +50,7 @@ pub(super) fn decode(
     decode_output(&mut call, &mut patch);
     decode_meta(&mut call, &mut patch);
     if !quirks.is_strict() {
-        wrappers::title_in_words(&mut patch);
+        wrappers::readable_title(&mut patch);
     }
     if is_announcement || quirks.has(Quirk::NoToolKinds) {
         guess_kind(&mut patch);

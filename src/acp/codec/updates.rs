@@ -274,75 +274,49 @@ impl Update<'_> {
 
     /// Decodes an update by its official name; `None`: unknown or invalid.
     fn decode_kind(&mut self, name: &str, update: &mut Object) -> Option<()> {
-        match name {
-            "user_message_chunk" => self.message(Role::User, update),
-            "agent_message_chunk" => self.message(Role::Agent, update),
-            "agent_thought_chunk" => self.message(Role::Thought, update),
-            "tool_call" => self.tool(std::mem::take(update), true),
-            "tool_call_update" => self.tool(std::mem::take(update), false),
+        let update = match name {
+            "user_message_chunk" => return self.message(Role::User, update),
+            "agent_message_chunk" => return self.message(Role::Agent, update),
+            "agent_thought_chunk" => return self.message(Role::Thought, update),
+            "tool_call" => return self.tool(std::mem::take(update), true),
+            "tool_call_update" => return self.tool(std::mem::take(update), false),
             "tool_result" => {
                 let call = openoxide::tool_result(std::mem::take(update));
-                self.tool(call, false)
+                return self.tool(call, false);
             }
             "diff_block" => {
                 let call = openoxide::diff_block(std::mem::take(update), self.memory)?;
-                self.tool(call, true)
+                return self.tool(call, true);
             }
-            "plan" => {
-                let plan = plans::decode(update, self.out)?;
-                self.push(SessionUpdate::Plan(plan));
-                Some(())
-            }
-            "plan_update" => {
-                let plan = plans::decode_one(update, self.out)?;
-                self.push(SessionUpdate::Plan(plan));
-                Some(())
-            }
+            "plan" => SessionUpdate::Plan(plans::decode(update, self.out)?),
+            "plan_update" => SessionUpdate::Plan(plans::decode_one(update, self.out)?),
             "plan_step" => {
                 self.quirks.learn(Quirk::SingleSteps, self.out);
-                let plan = plans::decode_step(update, &self.session, self.memory)?;
-                self.push(SessionUpdate::Plan(plan));
-                Some(())
+                SessionUpdate::Plan(plans::decode_step(update, &self.session, self.memory)?)
             }
-            "plan_removed" => {
-                let id = plans::decode_removed(update)?;
-                self.push(SessionUpdate::PlanRemoved(id));
-                Some(())
-            }
+            "plan_removed" => SessionUpdate::PlanRemoved(plans::decode_removed(update)?),
             "available_commands_update" => {
                 let items = take(update, &["availableCommands", "available_commands", "commands"])?;
-                let commands = options::decode_commands(list(items), self.out);
-                self.push(SessionUpdate::Commands(commands));
-                Some(())
+                SessionUpdate::Commands(options::decode_commands(list(items), self.out))
             }
-            "current_mode_update" => {
-                let mode = options::current_mode(update)?;
-                self.push(SessionUpdate::Mode(mode));
-                Some(())
-            }
-            "current_model_update" => {
-                let model = options::current_model(update)?;
-                self.push(SessionUpdate::Model(model));
-                Some(())
-            }
-            "config_option_update" => {
-                let options = options::decode_options(update, self.out)?;
-                self.push(SessionUpdate::Options(options));
-                Some(())
-            }
+            "current_mode_update" => SessionUpdate::Mode(options::current_mode(update)?),
+            "current_model_update" => SessionUpdate::Model(options::current_model(update)?),
+            "config_option_update" => SessionUpdate::Options(options::decode_options(update, self.out)?),
             "session_info_update" => {
                 self.info(update);
-                Some(())
+                return Some(());
             }
-            "usage_update" => self.usage(update),
-            "notice" => self.notice(update),
-            "compaction_update" => self.compaction(update),
-            "compaction_summary_chunk" => self.compaction_chunk(update),
-            "subagent_update" => self.subagent(update),
-            "session_message" => self.letter(update, true),
-            "session_message_chunk" => self.letter(update, false),
-            _ => None,
-        }
+            "usage_update" => return self.usage(update),
+            "notice" => return self.notice(update),
+            "compaction_update" => return self.compaction(update),
+            "compaction_summary_chunk" => return self.compaction_chunk(update),
+            "subagent_update" => return self.subagent(update),
+            "session_message" => return self.letter(update, true),
+            "session_message_chunk" => return self.letter(update, false),
+            _ => return None,
+        };
+        self.push(update);
+        Some(())
     }
 
     fn message(&mut self, role: Role, update: &mut Object) -> Option<()> {
@@ -384,8 +358,8 @@ impl Update<'_> {
             return;
         }
         for mode in take_modes(text) {
-            let words = format!("Read the mode `{mode}` from the agent's text.");
-            self.out.push(anomaly(AnomalyKind::Dialect, words));
+            let message = format!("Read the mode `{mode}` from the agent's text.");
+            self.out.push(anomaly(AnomalyKind::Dialect, message));
             self.push(SessionUpdate::Mode(mode.as_str().into()));
         }
     }

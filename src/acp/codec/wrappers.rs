@@ -140,32 +140,32 @@ fn exit_line(text: &str) -> Option<Bare<'_>> {
 
 /// Shortens a title that contains the raw input or a patch: `read_files: {"files":[…]}` becomes `read_files: a.rs,
 /// b.rs`.
-pub(super) fn title_in_words(patch: &mut ToolCallPatch) {
+pub(super) fn readable_title(patch: &mut ToolCallPatch) {
     let Some(title) = patch.title.as_set() else { return };
     let (head, rest) = names::head_of_title(title).unwrap_or(("", title));
     let rest = rest.trim_start();
     let is_json = ["{\"", "{'", "{}", "[{", "[\""].iter().any(|begin| rest.starts_with(begin));
     let is_patch = rest.contains("*** Begin Patch") || rest.contains("diff --git ");
     let Some(input) = patch.input.as_set().filter(|_| is_json || is_patch) else { return };
-    let mut words: Vec<String> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     let positions = patch.locations.as_set().into_iter().flatten().map(|location| &location.path);
     for path in positions.chain(&input.path).chain(input.diffs.iter().map(|diff| &diff.path)) {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        if !words.contains(&name) {
-            words.push(name);
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     let other = [&input.query, &input.url, &input.description].into_iter().flatten().next();
-    let words = match (&input.command, other) {
+    let about = match (&input.command, other) {
         (Some(command), _) => command.clone(),
-        (None, Some(other)) if words.is_empty() => other.clone(),
-        _ => words.join(", "),
+        (None, Some(other)) if names.is_empty() => other.clone(),
+        _ => names.join(", "),
     };
-    let title = match (head, words.as_str()) {
+    let title = match (head, about.as_str()) {
         ("", "") => return,
-        ("", words) => words.to_owned(),
+        ("", about) => about.to_owned(),
         (head, "") => head.to_owned(),
-        (head, words) => format!("{head}: {words}"),
+        (head, about) => format!("{head}: {about}"),
     };
     patch.title = Patch::Set(title);
 }
@@ -208,7 +208,7 @@ mod tests {
         });
         let location = crate::model::Location { path: "/w/notes.txt".into(), line: None };
         patch.locations = Patch::Set(vec![location]);
-        title_in_words(&mut patch);
+        readable_title(&mut patch);
         assert_eq!(patch.title, Patch::Set("run: rm -rf build".to_owned()));
     }
 

@@ -26,7 +26,6 @@ use crate::model::{
     RpcError, SessionId, SessionReply,
 };
 
-/// State of the handshake.
 #[derive(Debug)]
 enum Phase {
     Starting,
@@ -109,9 +108,9 @@ impl Peer {
             Command::Stop { force } => self.stop(force),
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
-                if let Some(request_id) = self.requests.take(id) {
-                    let outcome = self.codec.answer(&request_id.form, &answer);
-                    self.pen.respond(&request_id.wire_id, outcome.as_deref().map_err(String::as_str));
+                if let Some(request) = self.requests.take(id) {
+                    let outcome = self.codec.answer(&request.form, &answer);
+                    self.pen.respond(&request.wire_id, outcome.as_deref().map_err(String::as_str));
                 }
             }
             Command::Agent(AgentCommand::CancelCall(tag)) => self.cancel_call(&tag),
@@ -486,7 +485,6 @@ impl Peer {
         }
     }
 
-    /// Ends the connection after a failed handshake.
     fn fail(&mut self, error: CallError) {
         self.events.push(AgentEvent::InitializeFailed(error.clone()));
         self.drop_waiting(&error);
@@ -501,7 +499,6 @@ impl Peer {
         }
     }
 
-    /// Sends a request or a cancellation.
     fn write_command(&mut self, command: AgentCommand, now: Instant) {
         match command {
             AgentCommand::Call(tag, call) => self.write_call(tag, call, now),

@@ -8,7 +8,6 @@
 
 use std::borrow::Cow;
 
-/// The replacement of a secret.
 const HIDDEN: &str = "[hidden]";
 
 /// Every line with a secret contains one of these words, in lower case.

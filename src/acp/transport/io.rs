@@ -16,7 +16,7 @@ use super::{In, Sink};
 use crate::acp::frame::FrameReader;
 
 /// Maximum number of bytes that are read after the process has ended; more than any pipe buffers.
-const LAST_WORDS_BYTES: usize = 8 << 20;
+const DRAIN_MAX_BYTES: usize = 8 << 20;
 
 /// A write buffer that grew beyond this size is freed.
 const KEPT_BUFFER_BYTES: usize = 1 << 20;
@@ -47,7 +47,7 @@ pub async fn read_frames(
 ) -> ReadEnd {
     tokio::pin!(enough);
     let mut is_enough = false;
-    let mut last_words_bytes = 0;
+    let mut drained_bytes = 0;
     let mut pieces = Vec::new();
     let mut is_wanted = false;
     let end = loop {
@@ -70,7 +70,7 @@ pub async fn read_frames(
             Ok(count) => {
                 // Another process may hold the pipe open and write forever.
                 is_enough = is_enough || (&mut enough).now_or_never().is_some();
-                last_words_bytes += if is_enough { count } else { 0 };
+                drained_bytes += if is_enough { count } else { 0 };
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => break ReadEnd::Broken(error),
@@ -83,7 +83,7 @@ pub async fn read_frames(
                 return ReadEnd::ReceiverDropped;
             }
         }
-        if last_words_bytes > LAST_WORDS_BYTES {
+        if drained_bytes > DRAIN_MAX_BYTES {
             break ReadEnd::Enough;
         }
     };

@@ -114,7 +114,7 @@ async fn carry(
         biased;
         () = forced.forced() => return LinkEnd::Eof,
         end = send_all(&mut route, &mut frames, news, timeouts) => end,
-        () = async { polite.wanted().await; sleep(timeouts.last_words).await } => LinkEnd::Eof,
+        () = async { polite.wanted().await; sleep(timeouts.drain).await } => LinkEnd::Eof,
     };
     if end == LinkEnd::Eof {
         tokio::select! {

@@ -35,7 +35,7 @@ impl Line {
     pub(super) fn judge(&self, status: &ExitInfo, stderr_tail: &[String]) -> Option<LinkEnd> {
         let host = &self.remote.host;
         let has =
-            |words: &[&str]| stderr_tail.iter().any(|line| words.iter().any(|word| line.contains(word)));
+            |phrases: &[&str]| stderr_tail.iter().any(|line| phrases.iter().any(|word| line.contains(word)));
         match status.code? {
             NO_FOLDER_CODE if has(&[NO_FOLDER]) => Some(LinkEnd::NotStarted(format!(
                 "Folder {} not found on {host}. Set `cwd` of this agent to an existing folder.",

@@ -32,7 +32,7 @@ use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
 use crate::program::{Start, StartedBy};
 
 /// Timeout between the end of stdout and the exit, in either order.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const DRAIN: Duration = Duration::from_secs(2);
 /// Timeout between the end of stdin and TERM.
 const STDIN_GRACE: Duration = Duration::from_secs(2);
 /// Timeout between TERM and KILL.
@@ -150,7 +150,7 @@ impl Transport for Stdio {
         let reader = Reader { sink, exit, signal, tail, stderr_task, line: self.line };
         tokio::spawn(async move {
             let frames = FrameReader::new(setup.max_frame_bytes);
-            let end = read_frames(stdout, frames, &reader.sink, wish, reader.last_words()).await;
+            let end = read_frames(stdout, frames, &reader.sink, wish, reader.drained()).await;
             let _ = eof_sender.send(());
             reader.close(end).await;
             drop(closed_sender);
@@ -178,7 +178,7 @@ impl Keeper {
         let early = tokio::select! {
             status = self.child.wait() => Some(status),
             () = self.signal.wanted() => None,
-            _ = eof => self.wait(LAST_WORDS).await,
+            _ = eof => self.wait(DRAIN).await,
         };
         let status = match early {
             Some(status) => status,
@@ -251,19 +251,18 @@ struct Reader {
 
 impl Reader {
     /// Completes when the process has ended and the timeout for its last output has passed.
-    fn last_words(&self) -> impl Future<Output = ()> + use<> {
+    fn drained(&self) -> impl Future<Output = ()> + use<> {
         let mut exit = self.exit.clone();
         async move {
             let _ = exit.wait_for(Option::is_some).await;
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::time::sleep(DRAIN).await;
         }
     }
 
     /// Reports the end, as the last event.
     async fn close(mut self, end: ReadEnd) {
         // During a stop the exit is certain; otherwise wait for 2 s.
-        let time_limit =
-            if self.signal.is_wanted() { STDIN_GRACE + TERM_GRACE + LAST_WORDS } else { LAST_WORDS };
+        let time_limit = if self.signal.is_wanted() { STDIN_GRACE + TERM_GRACE + DRAIN } else { DRAIN };
         let status = match timeout(time_limit, self.exit.wait_for(Option::is_some)).await {
             Ok(Ok(status)) => status.clone(),
             _ => None,

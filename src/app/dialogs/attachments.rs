@@ -52,8 +52,8 @@ pub fn on_dropped(state: &State, text: String, at: usize, readings: Vec<Vec<Path
 
 /// The dropped files exist: replaces the pasted text, if the draft still contains it.
 pub fn on_drop_read(state: &mut State, job: &DropJob, read: Result<String, String>, fx: &mut Vec<Effect>) {
-    let words = match read {
-        Ok(words) => words,
+    let labels = match read {
+        Ok(labels) => labels,
         Err(why) => return say(state, why, fx),
     };
     let Some(session) = state.sessions.get(&job.session) else { return };
@@ -64,7 +64,7 @@ pub fn on_drop_read(state: &mut State, job: &DropJob, read: Result<String, Strin
         draft.rfind(&job.text)
     };
     if let Some(start) = start {
-        replace(state, job.session, start..start + job.text.len(), &words, fx);
+        replace(state, job.session, start..start + job.text.len(), &labels, fx);
     }
 }
 
@@ -87,7 +87,7 @@ pub fn on_image(
 }
 
 /// Replaces a part of the draft by labels and mentions, separated from the words beside them.
-fn replace(state: &mut State, key: SessionKey, range: Range<usize>, words: &str, fx: &mut Vec<Effect>) {
+fn replace(state: &mut State, key: SessionKey, range: Range<usize>, labels: &str, fx: &mut Vec<Effect>) {
     let is_active = state.active == key;
     let Some(session) = state.sessions.get(&key) else { return };
     let mut draft = session.draft.clone();
@@ -99,7 +99,7 @@ fn replace(state: &mut State, key: SessionKey, range: Range<usize>, words: &str,
     let space = |is_blank: bool| if is_blank { "" } else { " " };
     let before = space(is_blank(draft.get(..range.start), true));
     let after = space(is_blank(draft.get(range.end..), false));
-    let text = format!("{before}{words}{after}");
+    let text = format!("{before}{labels}{after}");
     if draft.get(range.clone()).is_none() {
         return;
     }
@@ -110,7 +110,7 @@ fn replace(state: &mut State, key: SessionKey, range: Range<usize>, words: &str,
     } else if let Some(session) = state.sessions.get_mut(&key) {
         session.draft = draft;
     }
-    let has_image = attachment_labels(words).iter().any(|label| label.kind == AttachmentKind::Image);
+    let has_image = attachment_labels(labels).iter().any(|label| label.kind == AttachmentKind::Image);
     let info = state.conn_of(key).filter(|conn| conn.info.is_some());
     if has_image && info.is_some_and(|conn| !Conn::capabilities(conn).prompt_image) {
         say(state, "The agent does not accept images.", fx);

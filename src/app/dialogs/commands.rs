@@ -88,7 +88,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 DiffLayout::Auto => room == DiffRoom::Wide,
                 chosen => chosen == DiffLayout::SideBySide,
             };
-            let (layout, words) = match room {
+            let (layout, message) = match room {
                 _ if is_side_by_side => (DiffLayout::Unified, "Diff layout: unified"),
                 DiffRoom::OneColumn => {
                     (DiffLayout::SideBySide, "Diff layout: side by side, once the window is wider")
@@ -96,7 +96,7 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
                 _ => (DiffLayout::SideBySide, "Diff layout: side by side"),
             };
             state.diff_layout = layout;
-            say(state, words, fx);
+            say(state, message, fx);
         }
         Action::ToggleMouse => {
             let (owner, text) = match state.mouse {

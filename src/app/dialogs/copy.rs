@@ -101,12 +101,9 @@ fn rows(session: &Session) -> Vec<PickerRow> {
     let mut rows = Vec::new();
     let mut add = |group: &str, label: String, detail: String, source: CopySource| {
         rows.push(PickerRow {
-            value: PickerValue::Copy(source),
-            label,
             detail,
-            right: String::new(),
             group: Some(group.to_owned()),
-            is_current: false,
+            ..PickerRow::new(PickerValue::Copy(source), label)
         });
     };
     if let Some(item) = session.selected.and_then(|id| session.transcript.get(id)) {
@@ -352,7 +349,6 @@ fn last_code(session: &Session) -> Option<CopySource> {
     })
 }
 
-/// A code block of a message.
 #[derive(Debug, Default)]
 struct Code {
     language: String,

@@ -64,7 +64,7 @@ pub fn focus(state: &State) -> Focus {
             None => base_focus(state),
             Some(OpenRequestKind::Permission { .. }) => Focus::Permission,
             Some(OpenRequestKind::Access(_)) => Focus::Access,
-            Some(OpenRequestKind::Elicitation(request_id)) => match request_id.mode {
+            Some(OpenRequestKind::Elicitation(request)) => match request.mode {
                 ElicitationMode::Form { .. } => Focus::Form,
                 ElicitationMode::Url { .. } => Focus::Url,
             },

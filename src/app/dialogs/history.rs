@@ -101,9 +101,9 @@ fn search(state: &mut State, is_new: bool, fx: &mut Vec<Effect>) {
     *serial = next;
     let folder = here.filter(|_| !*is_everywhere);
     picker.selected = 0;
-    let words = picker.filter.text.clone();
+    let text = picker.filter.text.clone();
     state.user.has_prompt_index = true;
-    fx.push(Effect::Store(StoreJob::Prompts(PromptQuery { serial: next, words, folder, is_new })));
+    fx.push(Effect::Store(StoreJob::Prompts(PromptQuery { serial: next, text, folder, is_new })));
 }
 
 fn top(state: &mut State) -> Option<&mut Picker> {
@@ -128,11 +128,11 @@ fn row(prompt: FoundPrompt, is_everywhere: bool) -> PickerRow {
     let parts = [folder.filter(|_| is_everywhere), Some(agent), name];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     PickerRow {
-        label: label.chars().take(MOST_CHARS).collect(),
         detail: parts.join(" · "),
         right: prompt.when.clone(),
-        value: PickerValue::Prompt(Box::new(prompt)),
-        group: None,
-        is_current: false,
+        ..PickerRow::new(
+            PickerValue::Prompt(Box::new(prompt)),
+            label.chars().take(MOST_CHARS).collect::<String>(),
+        )
     }
 }

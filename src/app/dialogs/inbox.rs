@@ -107,7 +107,6 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     true
 }
 
-/// Activates the tab of the selected row.
 fn go(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
     let Some(Modal::Attention(InboxDialog { marked, .. })) = state.modals.pop() else { return };
     if let Some((key, _)) = marked {

@@ -67,7 +67,6 @@ pub fn mark_something(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// The direction of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Back,
@@ -135,7 +134,6 @@ fn toggle_context(state: &mut State, fx: &mut Vec<Effect>) {
     });
 }
 
-/// Shows the lines of a gap.
 fn open_gap(state: &mut State, id: ItemId, gap: Gap) {
     let Some(session) = state.sessions.get_mut(&state.active) else { return };
     session.transcript.edit(id, |item| {

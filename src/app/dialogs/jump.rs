@@ -22,7 +22,6 @@ const KIND_COLS: usize = 8;
 /// Maximum number of characters in a row.
 const MOST_CHARS: usize = 160;
 
-/// The targets of a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Prompt,
@@ -162,23 +161,19 @@ fn open_list(
     picker::push(state, outline);
 }
 
-/// Opens the picker of transcript filters.
 fn open_filter(state: &mut State) {
     let Some(session) = state.active_session() else { return };
     let row = |only: Option<Only>, label: String, count: usize| PickerRow {
-        value: PickerValue::Only(only),
-        label,
-        detail: String::new(),
         right: count.to_string(),
-        group: None,
         is_current: session.only == only,
+        ..PickerRow::new(PickerValue::Only(only), label)
     };
     let items = session.transcript.items();
     let seen = || items.iter().filter(|item| !item.is_hidden());
     let mut rows = vec![row(None, "all items".to_owned(), seen().count())];
     for only in Only::ALL {
         let count = seen().filter(|item| only.shows(item)).count();
-        rows.push(row(Some(only), format!("only {}", only.words()), count));
+        rows.push(row(Some(only), format!("only {}", only.label()), count));
     }
     picker::push(state, picker::new(PickerKind::Only, "Show", rows));
 }
@@ -225,12 +220,12 @@ fn row(item: &Item, session: &Session) -> Option<PickerRow> {
     };
     let text = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     Some(PickerRow {
-        value: PickerValue::Item(item.id),
-        label: format!("{kind:<KIND_COLS$}{}", text.chars().take(MOST_CHARS).collect::<String>()),
-        detail: String::new(),
         right: if is_failure(&item.body) { "failed".to_owned() } else { String::new() },
-        group: None,
         is_current: session.selected == Some(item.id),
+        ..PickerRow::new(
+            PickerValue::Item(item.id),
+            format!("{kind:<KIND_COLS$}{}", text.chars().take(MOST_CHARS).collect::<String>()),
+        )
     })
 }
 

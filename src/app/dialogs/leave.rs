@@ -141,7 +141,7 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
         operations::quit(state, now, fx);
         return;
     }
-    let (title, body) = quit_words(state);
+    let (title, body) = quit_text(state);
     state.modals.push(Modal::Choice(ChoiceDialog {
         title: title.to_owned(),
         body,
@@ -158,7 +158,7 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 /// `y` typed at that moment must not go into the composer.
 pub fn settle_question(state: &mut State) {
     let Some(position) = state.modals.iter().position(is_quit_question) else { return };
-    let (title, body) = quit_words(state);
+    let (title, body) = quit_text(state);
     if let Some(Modal::Choice(dialog)) = state.modals.get_mut(position)
         && dialog.body != body
     {
@@ -167,9 +167,9 @@ pub fn settle_question(state: &mut State) {
     }
 }
 
-fn quit_words(state: &State) -> (&'static str, Vec<String>) {
+fn quit_text(state: &State) -> (&'static str, Vec<String>) {
     let has_tabs = has_tabs(state);
-    let (title, words) = match running_turns(state) {
+    let (title, consequence) = match running_turns(state) {
         0 if has_tabs => {
             (TABS_TITLE, "No turn is running. Quitting stops the agents of all tabs.".to_owned())
         }
@@ -184,7 +184,7 @@ fn quit_words(state: &State) -> (&'static str, Vec<String>) {
     };
     let comes_back = has_tabs && state.setup.keeps_sessions;
     let next = comes_back.then(|| "`parlor --continue` reopens the tabs.".to_owned());
-    (title, std::iter::once(words).chain(next).collect())
+    (title, std::iter::once(consequence).chain(next).collect())
 }
 
 fn has_tabs(state: &State) -> bool {

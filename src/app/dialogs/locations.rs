@@ -67,12 +67,5 @@ fn row(target: Target, session: &Session) -> PickerRow {
             (location.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}")), "file")
         }
     };
-    PickerRow {
-        value: PickerValue::Target(target),
-        label,
-        detail: String::new(),
-        right: right.to_owned(),
-        group: None,
-        is_current: false,
-    }
+    PickerRow { right: right.to_owned(), ..PickerRow::new(PickerValue::Target(target), label) }
 }

@@ -81,11 +81,7 @@ fn typed_row(text: &str) -> Option<PickerRow> {
     let text = text.trim();
     let is_path = text.contains(['/', '\\']) || text.starts_with(['~', '.']);
     is_path.then(|| PickerRow {
-        value: PickerValue::Id(text.to_owned()),
-        label: text.to_owned(),
         detail: "typed path".to_owned(),
-        right: String::new(),
-        group: None,
-        is_current: false,
+        ..PickerRow::new(PickerValue::Id(text.to_owned()), text)
     })
 }

@@ -35,12 +35,9 @@ pub fn open_agents(state: &mut State) {
 
 fn install_row(hint: &InstallHint) -> PickerRow {
     PickerRow {
-        value: PickerValue::Install(hint.line.clone()),
-        label: hint.title.clone(),
         detail: hint.line.clone(),
-        right: String::new(),
         group: Some("Install an agent".to_owned()),
-        is_current: false,
+        ..PickerRow::new(PickerValue::Install(hint.line.clone()), hint.title.as_str())
     }
 }
 

@@ -36,14 +36,7 @@ fn provider_row(provider: &Provider) -> PickerRow {
 }
 
 fn row(value: &str, label: &str) -> PickerRow {
-    PickerRow {
-        value: PickerValue::Id(value.to_owned()),
-        label: label.to_owned(),
-        detail: String::new(),
-        right: String::new(),
-        group: None,
-        is_current: false,
-    }
+    PickerRow::new(PickerValue::Id(value.to_owned()), label)
 }
 
 /// A provider was picked: asks for its API.

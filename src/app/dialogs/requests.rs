@@ -176,8 +176,8 @@ fn fresh_view(open: &OpenRequest, now: Instant) -> RequestView {
         }
         // The option that rejects.
         OpenRequestKind::Access(open) => view.selected = open.choices().len().saturating_sub(1),
-        OpenRequestKind::Elicitation(request_id) => {
-            if let ElicitationMode::Form { fields, .. } = &request_id.mode {
+        OpenRequestKind::Elicitation(elicitation) => {
+            if let ElicitationMode::Form { fields, .. } = &elicitation.mode {
                 view.form = Some(FormState::new(fields));
             }
         }
@@ -222,7 +222,7 @@ fn move_mark(state: &mut State, action: Action, count: usize, fx: &mut Vec<Effec
 
 fn can_open(state: &State) -> bool {
     match first_request(state).map(|open| &open.kind) {
-        Some(OpenRequestKind::Elicitation(request_id)) => match &request_id.mode {
+        Some(OpenRequestKind::Elicitation(request)) => match &request.mode {
             ElicitationMode::Url { url, .. } => inspect_url(url).can_open,
             ElicitationMode::Form { .. } => false,
         },

@@ -39,7 +39,7 @@ pub fn choose(state: &mut State, id: ItemId) {
     let has_agent = operations::agent_of(state, key).is_some();
     let is_first = !has_prompt_before(session, id);
 
-    let mut body = vec![format!("“{}”", shortened(&prompt)), files_words(state, key, id)];
+    let mut body = vec![format!("“{}”", shortened(&prompt)), files_text(state, key, id)];
     let mut choices = Vec::new();
     let mut offer = |way, label: &str, cost: &str| {
         choices.push(Choice { label: label.to_owned(), outcome: ChoiceOutcome::Rewind(key, id, way) });
@@ -128,7 +128,7 @@ fn shortened(prompt: &str) -> String {
 }
 
 /// What the user should know about files: those that are known to have changed since the prompt.
-fn files_words(state: &State, key: SessionKey, id: ItemId) -> String {
+fn files_text(state: &State, key: SessionKey, id: ItemId) -> String {
     let files = changes::changed_since(state, key, id);
     let folder = state.sessions.get(&key).map(|session| session.workspace.folder().to_owned());
     let name = |path: &std::path::PathBuf| {

@@ -19,16 +19,17 @@ pub fn palette(state: &State) -> Vec<PickerRow> {
     offered
         .into_iter()
         .filter(|command| obstacle::obstacle(state, command.action).is_none())
-        .map(|command| PickerRow {
-            value: PickerValue::Action(command.action),
-            label: match command.action {
-                Action::RestartAgent if starts_agent => "Start agent".to_owned(),
-                _ => command.text.clone(),
-            },
-            detail: String::new(),
-            right: command.keys.clone(),
-            group: Some(if now.contains(&command.action) { NOW } else { command.group.title() }.to_owned()),
-            is_current: false,
+        .map(|command| {
+            let starts = starts_agent && command.action == Action::RestartAgent;
+            let group = if now.contains(&command.action) { NOW } else { command.group.title() };
+            PickerRow {
+                right: command.keys.clone(),
+                group: Some(group.to_owned()),
+                ..PickerRow::new(
+                    PickerValue::Action(command.action),
+                    if starts { "Start agent" } else { &command.text },
+                )
+            }
         })
         .collect()
 }
@@ -38,7 +39,7 @@ pub fn synonyms<'a>(setup: &'a Setup, kind: &PickerKind, row: &'a PickerRow) -> 
     match &row.value {
         PickerValue::Action(action) => {
             let command = setup.palette.iter().find(|command| command.action == *action);
-            command.map_or("", |command| command.words)
+            command.map_or("", |command| command.synonyms)
         }
         PickerValue::Id(name) if *kind == PickerKind::Setting => {
             let setting = setup.settings.iter().find(|setting| setting.name == *name);
@@ -59,14 +60,11 @@ pub fn used_synonyms(state: &State, row: &PickerRow, filter: &str) -> String {
 /// Granted permissions: those of the active session, then permanent ones.
 pub fn grants(state: &State) -> Vec<PickerRow> {
     let row = |granted: &ListedGrant<'_>| PickerRow {
-        value: PickerValue::Id(granted.id()),
-        label: granted.grant.words(),
         detail: granted.agent.to_owned(),
         right: granted
             .folder
             .map_or_else(|| "for this session".to_owned(), |folder| folder.display().to_string()),
-        group: None,
-        is_current: false,
+        ..PickerRow::new(PickerValue::Id(granted.id()), granted.grant.description())
     };
     granted(state).iter().map(row).collect()
 }
@@ -144,12 +142,9 @@ pub fn sign_ins(state: &State, conn: ConnId) -> Vec<PickerRow> {
 
 fn id_row(id: &str, label: &str, detail: Option<&str>, is_current: bool) -> PickerRow {
     PickerRow {
-        value: PickerValue::Id(id.to_owned()),
-        label: label.to_owned(),
         detail: detail.unwrap_or_default().to_owned(),
-        right: String::new(),
-        group: None,
         is_current,
+        ..PickerRow::new(PickerValue::Id(id.to_owned()), label)
     }
 }
 

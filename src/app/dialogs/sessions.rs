@@ -100,7 +100,6 @@ pub fn on_action(state: &mut State, action: Action, now: Instant, fx: &mut Vec<E
     true
 }
 
-/// Moves the selection.
 fn walk(state: &mut State, action: Action, fx: &mut Vec<Effect>) -> bool {
     let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return false };
     let (position, count) = match &dialog.text {
@@ -152,7 +151,7 @@ fn search(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(text) = &mut dialog.text else { return };
     let search = read_search(&dialog.filter.text, &here);
     text.serial = serial;
-    text.is_running = !search.words.is_empty();
+    text.is_running = !search.text.is_empty();
     if text.is_running {
         fx.push(Effect::Store(StoreJob::Search { serial, search }));
     } else {
@@ -160,7 +159,6 @@ fn search(state: &mut State, fx: &mut Vec<Effect>) {
     }
 }
 
-/// Requests a preview of the selected session.
 fn preview(state: &mut State, fx: &mut Vec<Effect>) {
     let Some(Modal::Sessions(dialog)) = state.modals.last_mut() else { return };
     let uid = match &dialog.text {
@@ -375,7 +373,6 @@ pub fn fork_session(state: &mut State, key: SessionKey, now: Instant, fx: &mut V
     }));
 }
 
-/// Why a session cannot be exported.
 const NOT_SAVED: &str = "This session is not saved yet.";
 
 fn export(state: &mut State, fx: &mut Vec<Effect>) {

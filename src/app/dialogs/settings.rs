@@ -86,7 +86,7 @@ pub fn pick(state: &mut State, name: &str, now: Instant, fx: &mut Vec<Effect>) {
             };
             change_value(state, &setting, value, fx);
         }
-        SettingKind::Word(words) => open_words(state, &setting, words),
+        SettingKind::Word(choices) => open_choices(state, &setting, choices),
         SettingKind::Theme => super::on_action(state, crate::model::Action::OpenThemes, now, fx),
         SettingKind::Keys => {
             let mut keys = picker::new(PickerKind::Binding, "Key bindings", binding_rows(state));
@@ -113,18 +113,15 @@ fn push_line(state: &mut State, title: &str, help: String, text: &str, purpose: 
     }));
 }
 
-fn open_words(state: &mut State, setting: &SettingRow, words: &[&str]) {
+fn open_choices(state: &mut State, setting: &SettingRow, choices: &[&str]) {
     let current = setting.value.as_ref().map(SettingValue::text);
     let row = |word: &str, detail: &str| PickerRow {
-        value: PickerValue::Id(word.to_owned()),
-        label: word.to_owned(),
         detail: detail.to_owned(),
-        right: String::new(),
-        group: None,
         is_current: current.as_deref() == Some(word),
+        ..PickerRow::new(PickerValue::Id(word.to_owned()), word)
     };
-    let mut all: Vec<PickerRow> = words.iter().map(|word| row(word, "")).collect();
-    if !words.contains(&DEFAULT) {
+    let mut all: Vec<PickerRow> = choices.iter().map(|word| row(word, "")).collect();
+    if !choices.contains(&DEFAULT) {
         all.push(row(DEFAULT, "remove the setting from the file"));
     }
     let mut values = picker::new(PickerKind::SettingValue(setting.name.clone()), setting.name.clone(), all);
@@ -137,7 +134,7 @@ pub fn pick_value(state: &mut State, name: &str, word: &str, fx: &mut Vec<Effect
     let Some(setting) = state.setup.settings.iter().find(|setting| setting.name == *name).cloned() else {
         return;
     };
-    let is_word = matches!(setting.kind, SettingKind::Word(words) if words.contains(&word));
+    let is_word = matches!(setting.kind, SettingKind::Word(choices) if choices.contains(&word));
     let value = is_word.then(|| match word.parse::<u64>() {
         Ok(number) => SettingValue::Number(number),
         Err(_) => SettingValue::Text(word.to_owned()),
@@ -188,7 +185,6 @@ fn change_value(state: &mut State, setting: &SettingRow, value: Option<SettingVa
     }));
 }
 
-/// Opens the configuration file in the editor.
 fn open_file(state: &mut State, line: Option<usize>, fx: &mut Vec<Effect>) {
     let path = state.setup.config_file.clone();
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
@@ -205,12 +201,8 @@ fn binding_of<'a>(state: &'a State, id: &str) -> Option<&'a BindingRow> {
 pub fn pick_binding(state: &mut State, id: &str) {
     let Some(binding) = binding_of(state, id).cloned() else { return };
     let row = |way: &str, label: &str, detail: &str| PickerRow {
-        value: PickerValue::Id(way.to_owned()),
-        label: label.to_owned(),
         detail: detail.to_owned(),
-        right: String::new(),
-        group: None,
-        is_current: false,
+        ..PickerRow::new(PickerValue::Id(way.to_owned()), label)
     };
     let mut ways = vec![
         row("replace", "Press a new key", "replaces the others"),

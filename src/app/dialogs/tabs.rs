@@ -80,12 +80,8 @@ fn open_agents(state: &mut State, folder: PathBuf) {
         row.is_current = false;
     }
     agents.push(PickerRow {
-        value: PickerValue::Action(Action::NewTabElsewhere),
-        label: "Other folder".to_owned(),
-        detail: String::new(),
-        right: String::new(),
         group: Some("Other".to_owned()),
-        is_current: false,
+        ..PickerRow::new(PickerValue::Action(Action::NewTabElsewhere), "Other folder")
     });
     let title = match folder.file_name() {
         Some(name) => format!("New tab in {}", name.display()),
@@ -131,14 +127,7 @@ fn push_folders(state: &mut State, filter: LineInput, note: Option<String>) {
 
 fn folder_row(folder: &Path, group: &str) -> PickerRow {
     let path = folder.display().to_string();
-    PickerRow {
-        value: PickerValue::Id(path.clone()),
-        label: path,
-        detail: String::new(),
-        right: String::new(),
-        group: Some(group.to_owned()),
-        is_current: false,
-    }
+    PickerRow { group: Some(group.to_owned()), ..PickerRow::new(PickerValue::Id(path.clone()), path) }
 }
 
 /// The recently used folders were read.

@@ -206,23 +206,8 @@ pub(super) fn is_uri(text: &str) -> bool {
 }
 
 fn is_date(text: &str) -> bool {
-    let mut parts = text.split('-');
-    let (Some(year), Some(month), Some(day), None) = (parts.next(), parts.next(), parts.next(), parts.next())
-    else {
-        return false;
-    };
-    let (Some(year), Some(month), Some(day)) = (digits(year, 4), digits(month, 2), digits(day, 2)) else {
-        return false;
-    };
-    let is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    let days = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if is_leap => 29,
-        2 => 28,
-        _ => 0,
-    };
-    (1..=days).contains(&day)
+    let lengths = text.split('-').map(|part| digits(part, part.len()).map(|_| part.len()));
+    lengths.eq([4, 2, 2].map(Some)) && text.parse::<jiff::civil::Date>().is_ok()
 }
 
 /// RFC 3339, as required by the schema's `date-time`: with seconds and an offset.

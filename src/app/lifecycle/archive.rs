@@ -123,7 +123,7 @@ pub(in crate::app) fn on_news(state: &mut State, news: StoreNews, now: Instant, 
         StoreNews::FolderAgent(agent) => offer::on_agent(state, agent),
         StoreNews::FolderSession(row) => offer::on_session(state, *row),
         StoreNews::Unsaved(why) => state.unsaved = why,
-        StoreNews::Told(words) => push_note(state, Severity::Warning, words),
+        StoreNews::Told(message) => push_note(state, Severity::Warning, message),
         StoreNews::Listed { .. } | StoreNews::Previewed { .. } | StoreNews::Found { .. } => {
             on_dialog_news(state, news, now);
         }
@@ -366,8 +366,8 @@ fn start_known(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Ef
         session.phase = SessionPhase::NoAgent;
         let recorder = &session.recorder;
         let name = recorder.agent().map_or("", |(name, ..)| name.as_str());
-        let words = unknown_agent(name, recorder.kept_as().unwrap_or_default());
-        call::notice(state, key, Severity::Info, words, None);
+        let message = unknown_agent(name, recorder.kept_as().unwrap_or_default());
+        call::notice(state, key, Severity::Info, message, None);
     }
     false
 }
@@ -526,7 +526,6 @@ pub(in crate::app) fn mark_title(state: &mut State, uid: &str, title: Option<&st
     }
 }
 
-/// The user's folder.
 fn call_folder(state: &State) -> PathBuf {
     state.setup.folder.clone()
 }

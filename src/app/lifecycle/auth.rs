@@ -167,14 +167,14 @@ fn confirm(
         && let Verdict::Refuse(by) =
             decide(&policy::of(state, conn, key), &access_of(&runs), &Facts::default())
     {
-        call::flash(state, by.words(), fx);
+        call::flash(state, by.description(), fx);
         return;
     }
     let mut body = vec![
         "The agent signs in with this command. It runs with your permissions in this terminal:".to_owned(),
     ];
-    let words = std::iter::once(&runs.command).chain(&runs.args).map(String::as_str);
-    body.push(visible(&shell_words::join(words)).into_owned());
+    let parts = std::iter::once(&runs.command).chain(&runs.args).map(String::as_str);
+    body.push(visible(&shell_words::join(parts)).into_owned());
     if let Some(ssh) = &runs.ssh {
         body.push(format!("Host: {} (SSH)", visible(&ssh.host)));
     }
@@ -273,9 +273,7 @@ pub(in crate::app) fn on_authenticated(
     }
     call::flash(state, "Signed in.", fx);
     for key in lookup::sessions_of(state, conn, false) {
-        let Some(session) = state.sessions.get_mut(&key) else {
-            continue;
-        };
+        let Some(session) = state.sessions.get_mut(&key) else { continue };
         if session.phase != SessionPhase::NeedsSignIn {
             continue;
         }

@@ -24,6 +24,8 @@ use super::{policy, requests, shell};
 use crate::app::session::{access, record, terminals};
 use crate::app::{AccessWork, Effect, RequestClass, Starting, State, TerminalView};
 
+const MANY_FILES: &str = "too many open file requests; wait for the responses";
+
 /// Maximum number of running commands of an agent.
 const MOST_RUNNING: usize = 32;
 
@@ -117,21 +119,12 @@ fn on_file(
     let roots = policy::roots(session);
     let (key, path) = (session.key, session.workspace.folder().join(path));
     let policy = Arc::new(policy::of(state, conn, key));
-    let Some(open) = state.conns.get_mut(&conn) else {
-        return;
-    };
+    let Some(open) = state.conns.get_mut(&conn) else { return };
     open.open_requests.insert(request_id, RequestClass::File(key));
     let missing_reads_empty = open.capabilities().missing_file_reads_empty;
     let job = FileJob { conn, request_id, path, roots, policy, allowed: None, missing_reads_empty, op };
     if !open.files.add(job, fx) {
-        let words = "too many open file requests; wait for the responses";
-        requests::answer(
-            state,
-            conn,
-            request_id,
-            Response::Error(RpcError::new(RpcError::INTERNAL, words)),
-            fx,
-        );
+        refuse(state, conn, request_id, MANY_FILES, fx);
     }
 }
 
@@ -148,9 +141,7 @@ pub(in crate::app) fn on_file_asks(
         open.files.served(fx);
     }
     let class = state.conns.get(&conn).and_then(|conn| conn.open_requests.get(&request_id));
-    let Some(RequestClass::File(key)) = class.cloned() else {
-        return;
-    };
+    let Some(RequestClass::File(key)) = class.cloned() else { return };
     let is_covered = policy::covers_write(state, conn, key, &asked);
     let AskedFile { access, facts, why, change } = asked;
     // A grant may have been added since the job was created.
@@ -168,14 +159,7 @@ fn add_file(state: &mut State, job: FileJob, fx: &mut Vec<Effect>) {
     let (conn, request_id) = (job.conn, job.request_id);
     let was_added = state.conns.get_mut(&conn).is_some_and(|open| open.files.add(job, fx));
     if !was_added {
-        let words = "too many open file requests; wait for the responses";
-        requests::answer(
-            state,
-            conn,
-            request_id,
-            Response::Error(RpcError::new(RpcError::INTERNAL, words)),
-            fx,
-        );
+        refuse(state, conn, request_id, MANY_FILES, fx);
     }
 }
 
@@ -193,14 +177,8 @@ fn on_create(
         answer_no_session(state, conn, request_id, fx);
         return;
     };
-    if let Some(words) = too_many_terminals(state, conn) {
-        requests::answer(
-            state,
-            conn,
-            request_id,
-            Response::Error(RpcError::new(RpcError::INTERNAL, words)),
-            fx,
-        );
+    if let Some(message) = too_many_terminals(state, conn) {
+        refuse(state, conn, request_id, message, fx);
         return;
     }
     let folder = session.workspace.folder();
@@ -231,7 +209,6 @@ fn too_many_terminals(state: &State, conn: ConnId) -> Option<String> {
         .then(|| format!("limit of {MOST_TERMINALS} open terminals reached; release some"))
 }
 
-/// Runs a command, or asks the user.
 fn judge(
     state: &mut State,
     (conn, request_id): (ConnId, RequestId),
@@ -258,13 +235,7 @@ fn judge(
         }
         Verdict::Ask(why) => why,
         Verdict::Refuse(by) => {
-            requests::answer(
-                state,
-                conn,
-                request_id,
-                Response::Error(RpcError::new(RpcError::INTERNAL, by.words())),
-                fx,
-            );
+            refuse(state, conn, request_id, by.description(), fx);
             return;
         }
     };
@@ -374,9 +345,7 @@ fn end_terminal(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     terminals::end_if_running(session, id, exit, now);
     let (ended, waiting): (Vec<_>, Vec<_>) =
         std::mem::take(&mut session.terminal_waits).into_iter().partition(|(_, _, of)| of == id);
@@ -398,6 +367,17 @@ fn answer_unknown(
     fx: &mut Vec<Effect>,
 ) {
     let error = RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("unknown or released terminal {id}"));
+    requests::answer(state, conn, request_id, Response::Error(error), fx);
+}
+
+fn refuse(
+    state: &mut State,
+    conn: ConnId,
+    request_id: RequestId,
+    why: impl Into<String>,
+    fx: &mut Vec<Effect>,
+) {
+    let error = RpcError::new(RpcError::INTERNAL, why);
     requests::answer(state, conn, request_id, Response::Error(error), fx);
 }
 
@@ -500,9 +480,7 @@ pub(in crate::app) fn on_terminal_ended(
     if let Some(open) = state.conns.values_mut().find(|conn| conn.terminals.contains_key(id)) {
         open.terminal_exits.insert(id.clone(), exit.clone());
     }
-    let Some(key) = owner(state, id) else {
-        return;
-    };
+    let Some(key) = owner(state, id) else { return };
     if let Some(session) = state.sessions.get_mut(&key) {
         terminals::on_ended(session, id, exit, now);
         if let Some(view) = session.terminals.get(id) {

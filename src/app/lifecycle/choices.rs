@@ -21,9 +21,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Sets the mode of a session.
 pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant, fx: &mut Vec<Effect>) {
-    let Some((conn, id)) = reachable(state, key, fx) else {
-        return;
-    };
+    let Some((conn, id)) = reachable(state, key, fx) else { return };
     let offered = state.sessions.get(&key).and_then(|session| session.modes.as_ref());
     if !offered.is_some_and(|modes| modes.available.iter().any(|known| known.id == mode)) {
         call::flash(state, "This agent does not offer this mode.", fx);
@@ -35,9 +33,7 @@ pub fn set_mode(state: &mut State, key: SessionKey, mode: ModeId, _now: Instant,
 
 /// Sets the model, for agents without config options.
 pub fn set_model(state: &mut State, key: SessionKey, model: ModelId, _now: Instant, fx: &mut Vec<Effect>) {
-    let Some((conn, id)) = reachable(state, key, fx) else {
-        return;
-    };
+    let Some((conn, id)) = reachable(state, key, fx) else { return };
     let offered = state.sessions.get(&key).and_then(|session| session.models.as_ref());
     if !offered.is_some_and(|models| models.available.iter().any(|known| known.id == model)) {
         call::flash(state, "This agent does not offer this model.", fx);
@@ -56,9 +52,7 @@ pub fn set_option(
     _now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some((conn, id)) = reachable(state, key, fx) else {
-        return;
-    };
+    let Some((conn, id)) = reachable(state, key, fx) else { return };
     let known =
         state.sessions.get(&key).and_then(|session| session.options.iter().find(|known| known.id == option));
     let is_offered = match (known.map(|known| &known.kind), &value) {
@@ -143,12 +137,8 @@ pub(in crate::app) fn on_set(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
-    let Some(wanted) = session.settings.answered(number) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(wanted) = session.settings.answered(number) else { return };
     let named = match &wanted {
         Wanted::Title(title) => Some(title.clone()),
         Wanted::Setting(_) => None,

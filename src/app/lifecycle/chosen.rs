@@ -50,7 +50,7 @@ pub(in crate::app) fn restore_settings(
         match standing(session, choice, reported) {
             Standing::Holds => {}
             Standing::Missing => missing.push_back(choice.clone()),
-            Standing::Gone => unavailable.push(choice_words(choice)),
+            Standing::Gone => unavailable.push(choice_text(choice)),
         }
     }
     session.settings.begin_restoring(missing);
@@ -74,7 +74,7 @@ fn hold_prompts(state: &mut State, key: SessionKey, why: &str) {
     call::notice(state, key, Severity::Warning, title, Some(detail));
 }
 
-fn choice_words(choice: &Setting) -> String {
+fn choice_text(choice: &Setting) -> String {
     match choice {
         Setting::Mode(mode) => format!("mode {mode}"),
         Setting::Model(model) => format!("model {model}"),

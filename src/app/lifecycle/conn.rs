@@ -37,9 +37,7 @@ const REMOTE_BACK_OFF: &[Duration] = &[
 /// Starts an agent for a session (stopping its previous one), then opens the session: resume if the session has an id
 /// and the agent supports it, otherwise load, otherwise new. Another program cannot use the old id.
 pub fn start_agent(state: &mut State, key: SessionKey, spec: AgentSpec, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get(&key) else { return };
     let former = session.conn;
     let is_same_program = former
         .and_then(|conn| state.conns.get(&conn))
@@ -190,9 +188,7 @@ pub(in crate::app) fn retire(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(phase) = state.conns.get(&conn).map(|conn| conn.phase.clone()) else {
-        return;
-    };
+    let Some(phase) = state.conns.get(&conn).map(|conn| conn.phase.clone()) else { return };
     if matches!(phase, ConnPhase::Closed(_)) {
         return;
     }
@@ -298,9 +294,7 @@ pub(in crate::app) fn on_closed(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(closing) = state.conns.get_mut(&conn) else {
-        return;
-    };
+    let Some(closing) = state.conns.get_mut(&conn) else { return };
     if matches!(closing.phase, ConnPhase::Closed(_)) {
         return;
     }
@@ -314,7 +308,7 @@ pub(in crate::app) fn on_closed(
     let noise = std::mem::take(&mut closing.noise);
     end_terminals(state, conn, now, fx);
     for session in state.sessions.values_mut() {
-        session.requests.retain(|request_id| request_id.conn != conn);
+        session.requests.retain(|request| request.conn != conn);
         session.terminal_waits.retain(|(of, _, _)| *of != conn);
     }
     tabs::close_dialogs_of(state, conn);
@@ -388,9 +382,7 @@ fn report_end(
     let below = below.cloned().collect::<Vec<_>>().join("\n");
     let detail = (!below.is_empty()).then_some(below);
     for key in lookup::sessions_of(state, conn, true) {
-        let Some(session) = state.sessions.get(&key) else {
-            continue;
-        };
+        let Some(session) = state.sessions.get(&key) else { continue };
         let is_child = session.parent.is_some();
         if session.turn.is_running() {
             let cause = heading.map_or_else(|| cause.clone(), |heading| format!("{heading}. {cause}"));
@@ -447,9 +439,7 @@ fn give_up(
     keys: &[SessionKey],
     now: Instant,
 ) {
-    let Some(first) = keys.first().copied() else {
-        return;
-    };
+    let Some(first) = keys.first().copied() else { return };
     let command = state.conns.get(&conn).map(|conn| conn.spec.command.clone()).unwrap_or_default();
     let is_away = matches!(reason, CloseReason::Unreachable { .. } | CloseReason::Lost { .. });
     let (title, explanation, next) = if is_away {
@@ -523,9 +513,7 @@ pub fn quit(state: &mut State, now: Instant, fx: &mut Vec<Effect>) {
 
 /// Sends the cancellation of a turn.
 pub(in crate::app) fn send_cancel(state: &State, key: SessionKey, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get(&key) else { return };
     if let (Some(conn), Some(id)) = (session.conn, session.id.clone())
         && state.conns.get(&conn).is_some_and(|conn| conn.phase == ConnPhase::Ready)
     {

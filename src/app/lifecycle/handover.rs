@@ -84,8 +84,8 @@ fn is_part(state: &mut State, from: SessionKey, fx: &mut Vec<Effect>) -> bool {
     let is_part = |session: &Session| session.read_only.as_ref().is_some_and(|it| it.later.is_some());
     let is_part = state.sessions.get(&from).is_some_and(is_part);
     if is_part {
-        let words = "Only part of this session is loaded. Open it from the session list to hand it over.";
-        call::flash(state, words, fx);
+        let message = "Only part of this session is loaded. Open it from the session list to hand it over.";
+        call::flash(state, message, fx);
     }
     is_part
 }
@@ -112,7 +112,7 @@ fn begin_beside(
             format!(
                 "The conversation ({}) is sent to {} with your first prompt. The agent does not have \
                     this history.",
-                size_words(text.len()),
+                size_text(text.len()),
                 spec.name
             )
         });
@@ -138,7 +138,7 @@ pub fn tell_agent(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
         call::flash(state, "Nothing to send yet.", fx);
         return;
     };
-    let size = size_words(text.len());
+    let size = size_text(text.len());
     if let Some(session) = state.sessions.get_mut(&key) {
         set(session, text, agent);
         record::say(
@@ -161,7 +161,7 @@ fn set(session: &mut Session, text: String, agent: String) {
 /// The offer to send the conversation, for the notice that the agent does not have it; `None`: it is empty. Accepted by
 /// [`crate::model::Action::HandOver`].
 pub(in crate::app) fn offer(state: &State, key: SessionKey) -> Option<String> {
-    let size = size_words(document(state, key, None)?.len());
+    let size = size_text(document(state, key, None)?.len());
     let keys = state.setup.palette.iter().find(|command| command.action == Action::HandOver);
     let how = match keys {
         Some(command) if !command.keys.is_empty() => command.keys.clone(),
@@ -214,7 +214,7 @@ fn agent_name(state: &State, key: SessionKey) -> String {
         .unwrap_or("another agent".to_owned())
 }
 
-fn size_words(bytes: usize) -> String {
+fn size_text(bytes: usize) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
 }
 
@@ -327,7 +327,6 @@ fn message_text(message: &Message) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The start of a text, limited in bytes.
 fn cut(text: &str, most_bytes: usize) -> String {
     if text.len() <= most_bytes {
         return text.to_owned();

@@ -17,9 +17,7 @@ pub(super) const QUIET_LIMIT: Duration = Duration::from_secs(120);
 
 /// A cancel was not answered in time. The process is not killed automatically: the user chooses.
 pub(in crate::app) fn on_cancel_overdue(state: &mut State, key: SessionKey, now: Instant) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     if let Turn::Cancelling { is_overdue, .. } = &mut session.turn
         && !*is_overdue
     {
@@ -29,9 +27,7 @@ pub(in crate::app) fn on_cancel_overdue(state: &mut State, key: SessionKey, now:
 }
 
 pub(in crate::app) fn offer_ways_out(state: &mut State, key: SessionKey, opened_by_itself: Option<Instant>) {
-    let Some(agent) = state.sessions.get(&key).and_then(|session| session.conn) else {
-        return;
-    };
+    let Some(agent) = state.sessions.get(&key).and_then(|session| session.conn) else { return };
     tabs::close_dialogs_of(state, agent);
     let dialog = ChoiceDialog {
         title: "Agent does not respond to cancel".to_owned(),
@@ -63,12 +59,8 @@ pub(in crate::app) fn note_activity(state: &mut State, key: SessionKey, now: Ins
 
 /// Checks a running turn: shows a hint if it was quiet, and sets the next check.
 pub(in crate::app) fn on_quiet(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get(&key) else {
-        return;
-    };
-    let Turn::Running { last_news, .. } = session.turn else {
-        return;
-    };
+    let Some(session) = state.sessions.get(&key) else { return };
+    let Turn::Running { last_news, .. } = session.turn else { return };
     let quiet = now.saturating_duration_since(last_news);
     if !session.requests.is_empty() {
         // The agent waits for the user.

@@ -28,7 +28,6 @@ pub fn open_tab(
     key
 }
 
-/// Closes a tab without an agent and without text.
 fn drop_blank(state: &mut State, key: SessionKey) {
     let is_blank = state.sessions.get(&key).is_some_and(|session| {
         session.phase == SessionPhase::NoAgent

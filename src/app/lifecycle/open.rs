@@ -177,9 +177,7 @@ pub(in crate::app) fn open(state: &mut State, key: SessionKey, now: Instant, fx:
     if let Some(session) = state.sessions.get_mut(&key).filter(|_| !caps.can_archive) {
         session.is_archived = false;
     }
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     let is_reopening = session.resume.is_reopening();
     if let Some(former) = session.resume.former_id().cloned().filter(|_| is_reopening) {
         session.id = Some(former);
@@ -253,9 +251,7 @@ fn call_open(
     fx: &mut Vec<Effect>,
     make: impl FnOnce(&crate::app::Session) -> Option<(Purpose, Call)>,
 ) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     if let (Some(conn), Some((purpose, request))) = (session.conn, make(session)) {
         session.phase = SessionPhase::Opening { since: now, is_replay };
         call::call(state, conn, purpose, request, fx);
@@ -404,9 +400,7 @@ fn finish(
     let commands = known.map(|info| info.commands.clone()).unwrap_or_default();
     turn::settle(state, key, now);
     let reported = ReportedSettings::of(&reply);
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     if reply.id.is_some() {
         session.id = reply.id;
     }
@@ -501,9 +495,7 @@ fn on_open_failed(
 fn drop_fork(state: &mut State, key: SessionKey, text: &str, now: Instant, fx: &mut Vec<Effect>) {
     requests::clear_session(state, key, now, fx);
     let cause = format!("Fork failed: {text}");
-    let Some(copy) = state.sessions.remove(&key) else {
-        return;
-    };
+    let Some(copy) = state.sessions.remove(&key) else { return };
     let source = copy.resume.copied_from().filter(|source| state.sessions.contains_key(source));
     let Some(source) = source.or_else(|| state.sessions.keys().copied().next_back()) else {
         // It was the only session left: it stays and shows the error.

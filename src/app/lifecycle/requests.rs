@@ -47,9 +47,7 @@ pub(in crate::app) fn on_request(
     fx: &mut Vec<Effect>,
 ) {
     let is_quitting = state.is_quitting;
-    let Some(open) = state.conns.get_mut(&conn) else {
-        return;
-    };
+    let Some(open) = state.conns.get_mut(&conn) else { return };
     if open.open_requests.contains_key(&request_id) {
         return;
     }
@@ -212,18 +210,16 @@ pub(in crate::app) fn on_access(
     enqueue(state, key, OpenRequest { conn, request_id, kind, since: now }, fx);
 }
 
-fn enqueue(state: &mut State, key: SessionKey, request_id: OpenRequest, fx: &mut Vec<Effect>) {
+fn enqueue(state: &mut State, key: SessionKey, request: OpenRequest, fx: &mut Vec<Effect>) {
     let root = lookup::root_of(state, key);
-    let text = match &request_id.kind {
+    let text = match &request.kind {
         OpenRequestKind::Permission { .. } => "permission required.",
         OpenRequestKind::Elicitation(_) => "question to answer.",
         OpenRequestKind::Access(_) => "file or command permission required.",
     };
     let is_child_shown = state.active != root && tab::front(state) == root;
-    let Some(session) = state.sessions.get_mut(&root) else {
-        return;
-    };
-    session.requests.push_back(request_id);
+    let Some(session) = state.sessions.get_mut(&root) else { return };
+    session.requests.push_back(request);
     if is_child_shown {
         let name = session.title.clone().unwrap_or_else(|| "The session".to_owned());
         call::flash(state, format!("{name}: answer required."), fx);
@@ -284,9 +280,7 @@ fn take(state: &mut State, conn: ConnId, request_id: RequestId) -> Option<(Sessi
 
 /// Answers all requests of the session that wait for the user, because its turn was cancelled.
 pub(in crate::app) fn cancel_all(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     let open = std::mem::take(&mut session.requests);
     for OpenRequest { conn, request_id, kind, .. } in open {
         let class = match &kind {
@@ -496,16 +490,14 @@ pub fn answer_elicitation(
     fx: &mut Vec<Effect>,
 ) {
     late::note_activity(state, key, now);
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(OpenRequest { conn, request_id, kind: OpenRequestKind::Elicitation(request), .. }) =
         session.requests.front().cloned()
     else {
         return;
     };
     session.requests.pop_front();
-    let (reply, words) = match outcome {
+    let (reply, shown) = match outcome {
         ElicitationOutcome::Accept(values) => match &request.mode {
             ElicitationMode::Url { url, .. } => {
                 fx.push(Effect::OpenUrl(url.clone()));
@@ -513,15 +505,15 @@ pub fn answer_elicitation(
             }
             ElicitationMode::Form { .. } => {
                 let values = values.unwrap_or_default();
-                let words = values_text(&request, &values);
-                (Response::ElicitationAccepted(Some(values)), words)
+                let shown = values_text(&request, &values);
+                (Response::ElicitationAccepted(Some(values)), shown)
             }
         },
         ElicitationOutcome::Decline => (Response::ElicitationDeclined, "declined".to_owned()),
         ElicitationOutcome::Cancel => (Response::ElicitationCancelled, "cancelled".to_owned()),
     };
-    record::note(session, Record::Answered { question: request.message.clone(), answer: words.clone() });
-    let body = ItemBody::Answered { question: request.message, answer: words };
+    record::note(session, Record::Answered { question: request.message.clone(), answer: shown.clone() });
+    let body = ItemBody::Answered { question: request.message, answer: shown };
     session.transcript.push(session.turn_count, body);
     answer(state, conn, request_id, reply, fx);
 }

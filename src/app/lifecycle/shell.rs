@@ -142,8 +142,8 @@ pub fn toggle_typing(state: &mut State, key: SessionKey, fx: &mut Vec<Effect>) {
         return;
     };
     if !session.is_users(&id) && !state.setup.policy.command_input {
-        let words = "Commands of agents have no input. `command_input` in the configuration allows it.";
-        call::flash(state, words, fx);
+        let message = "Commands of agents have no input. `command_input` in the configuration allows it.";
+        call::flash(state, message, fx);
         return;
     }
     session.shell.typing = Some(id);

@@ -42,9 +42,7 @@ pub(in crate::app) enum Ending {
 /// Sends a prompt, or queues it while a turn is running or the session is not open yet. Adds it to the history. An
 /// empty prompt sends the next queued one.
 pub fn submit(state: &mut State, key: SessionKey, text: String, now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.parent.is_some() {
         call::flash(state, "Subagents do not accept prompts. Use the parent session.", fx);
         fx.push(Effect::View(ViewCommand::SetDraft(text)));
@@ -239,9 +237,7 @@ fn begin_prepared(
         }
         return;
     };
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     // A completed plan of earlier turns does not belong to this one.
     if session.is_plan_done() {
         session.plans.clear();
@@ -310,9 +306,7 @@ pub(in crate::app) fn settle(state: &mut State, key: SessionKey, now: Instant) {
 /// prompt-turn, Cancellation.
 pub fn cancel_turn(state: &mut State, key: SessionKey, now: Instant, fx: &mut Vec<Effect>) {
     let key = lookup::root_of(state, key);
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     match session.turn {
         Turn::Idle => {}
         Turn::Cancelling { is_overdue: true, .. } => late::offer_ways_out(state, key, None),
@@ -362,12 +356,8 @@ pub(in crate::app) fn on_reply(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(session) = state.sessions.get(&key).filter(|session| session.conn == Some(conn)) else {
-        return;
-    };
-    let Some(text) = session.prompts.running_as(number).map(str::to_owned) else {
-        return;
-    };
+    let Some(session) = state.sessions.get(&key).filter(|session| session.conn == Some(conn)) else { return };
+    let Some(text) = session.prompts.running_as(number).map(str::to_owned) else { return };
     let is_cancelled = matches!(session.turn, Turn::Cancelling { .. });
     let info = state.conns.get(&conn).and_then(|conn| conn.info.as_ref());
     match result {
@@ -380,8 +370,8 @@ pub(in crate::app) fn on_reply(
         // Agents report their own abort as an error; after a cancel this is expected.
         _ if is_cancelled => end(state, key, Ending::Replied(StopReason::Cancelled, None), now, fx),
         Ok(_) => {
-            let words = "Invalid response to the prompt. See the protocol log.";
-            end(state, key, Ending::Failed(FaultKind::Protocol, words.to_owned()), now, fx);
+            let message = "Invalid response to the prompt. See the protocol log.";
+            end(state, key, Ending::Failed(FaultKind::Protocol, message.to_owned()), now, fx);
         }
         Err(error) if texts::is_auth_error(&error, info) => {
             on_auth_needed(state, conn, key, text, &texts::error_text(&error), now, fx);
@@ -408,23 +398,21 @@ fn on_session_gone(
     state: &mut State,
     key: SessionKey,
     text: String,
-    words: &str,
+    message: &str,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     // An agent that loses each session would cause an endless loop.
     let is_second = session.prompts.retry();
     // It was just reopened, but does not exist.
     let is_doubtful = session.resume.doubt().is_some();
     if is_second {
-        let words = format!("The agent no longer has this session: {words}");
-        end(state, key, Ending::Failed(FaultKind::Agent, words), now, fx);
+        let message = format!("The agent no longer has this session: {message}");
+        end(state, key, Ending::Failed(FaultKind::Agent, message), now, fx);
         restore_draft(state, key, text, fx);
     } else {
-        end(state, key, Ending::Failed(FaultKind::Gone, words.to_owned()), now, fx);
+        end(state, key, Ending::Failed(FaultKind::Gone, message.to_owned()), now, fx);
         if let Some(session) = state.sessions.get_mut(&key) {
             session.prompts.set_unsent(Some(text));
         }
@@ -445,15 +433,15 @@ fn on_auth_needed(
     conn: ConnId,
     key: SessionKey,
     text: String,
-    words: &str,
+    message: &str,
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    end(state, key, Ending::Failed(FaultKind::Agent, words.to_owned()), now, fx);
+    end(state, key, Ending::Failed(FaultKind::Agent, message.to_owned()), now, fx);
     if let Some(session) = state.sessions.get_mut(&key) {
         session.prompts.set_unsent(Some(text));
     }
-    auth::need_sign_in(state, conn, key, words, now, fx);
+    auth::need_sign_in(state, conn, key, message, now, fx);
 }
 
 /// Restores a prompt that was not processed to an empty composer.
@@ -476,9 +464,7 @@ pub(in crate::app) fn end(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     let (since, was_cancelled) = match session.turn {
         Turn::Idle => return,
         Turn::Running { since, .. } => (since, false),
@@ -521,7 +507,7 @@ pub(in crate::app) fn end(
     let unseen = match &item {
         Some(TurnEnd::Stopped { reason: StopReason::Cancelled, .. }) => None,
         None => Some(UnseenKind::Finished),
-        Some(TurnEnd::Stopped { reason, .. }) => Some(UnseenKind::Stopped(reason.words())),
+        Some(TurnEnd::Stopped { reason, .. }) => Some(UnseenKind::Stopped(reason.description())),
         Some(TurnEnd::Failed { error, .. }) => Some(UnseenKind::Failed(error.clone())),
         Some(TurnEnd::AgentDied { cause, .. }) => Some(UnseenKind::Failed(cause.clone())),
     };
@@ -536,9 +522,7 @@ pub(in crate::app) fn end(
         let title = "The agent returned an empty response.";
         call::notice(state, key, Severity::Info, title, None);
     }
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     let (folder, waiting, agent) = (session.workspace.cwd.clone(), session.queue.len(), session.conn);
     let is_far = session.workspace.far.is_some();
     if let Some(agent) = agent {
@@ -550,7 +534,7 @@ pub(in crate::app) fn end(
         return;
     }
     if let Some(what) = unseen {
-        let words = match &what {
+        let message = match &what {
             UnseenKind::Finished => "turn finished.".to_owned(),
             UnseenKind::Stopped(why) => format!("turn stopped: {why}."),
             UnseenKind::Failed(_) => "turn failed.".to_owned(),
@@ -558,7 +542,7 @@ pub(in crate::app) fn end(
         tabs::note_unseen(state, key, what, now);
         // A successful end is not announced while the queue continues.
         if waiting == 0 || !is_good {
-            tabs::announce(state, key, &words, fx);
+            tabs::announce(state, key, &message, fx);
         }
     }
     if !is_far {

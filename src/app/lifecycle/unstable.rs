@@ -248,9 +248,7 @@ pub(in crate::app) fn on_response(state: &mut State, conn: ConnId, result: Resul
 
 /// Kills the running command of the selected item, or the only running one.
 fn kill_command(state: &mut State, key: SessionKey, _now: Instant, fx: &mut Vec<Effect>) {
-    let Some(session) = state.sessions.get(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get(&key) else { return };
     let running: Vec<TerminalId> = session
         .terminals
         .iter()

@@ -48,9 +48,7 @@ pub(in crate::app) fn is_text_of_turn(state: &State, event: &Event) -> bool {
 
 /// Saves an update because some agents report a session before the response with its id.
 fn save_early(state: &mut State, conn: ConnId, id: SessionId, update: SessionUpdate) {
-    let Some(conn) = state.conns.get_mut(&conn).filter(|conn| conn.is_alive()) else {
-        return;
-    };
+    let Some(conn) = state.conns.get_mut(&conn).filter(|conn| conn.is_alive()) else { return };
     let early = &mut conn.early;
     if let SessionUpdate::Chunk { role, message, text } = &update
         && early.updates.grow_last(text.len(), |(last, waiting)| match waiting {
@@ -94,9 +92,7 @@ pub(in crate::app) fn replay_early(
     now: Instant,
     fx: &mut Vec<Effect>,
 ) {
-    let Some(open) = state.conns.get_mut(&conn) else {
-        return;
-    };
+    let Some(open) = state.conns.get_mut(&conn) else { return };
     if open.early.updates.is_empty() {
         return;
     }
@@ -121,9 +117,7 @@ pub(in crate::app) fn apply(
     fx: &mut Vec<Effect>,
 ) {
     late::note_activity(state, key, now);
-    let Some(session) = state.sessions.get_mut(&key) else {
-        return;
-    };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     let makes_items = makes_items(&update);
     let update = if session.turn.is_running() {
         update

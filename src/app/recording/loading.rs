@@ -193,7 +193,7 @@ pub(in crate::app) fn insert(session: &mut Session, page: EventPage, now: Instan
     if replaced > 0 && is_end && session.pages.later_line.take().is_some() {
         record::push_later(session, later_count);
     }
-    session.transcript.set_head(record::earlier_words(left));
+    session.transcript.set_head(record::earlier_label(left));
     let earlier = session.pages.book.earlier.take().filter(|_| left > 0);
     session.pages.book.earlier = earlier.map(|earlier| Earlier { before: first_seq, count: left, ..earlier });
     true

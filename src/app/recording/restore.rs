@@ -35,7 +35,7 @@ pub fn restore(session: &mut Session, kept: RecordedSession, now: Instant) -> Op
         has_failed: false,
     });
     if left_out_count > 0 {
-        session.transcript.set_head(record::earlier_words(left_out_count));
+        session.transcript.set_head(record::earlier_label(left_out_count));
     }
     if let Some((uid, name)) = kept.came_from {
         let title = format!("Continued from {uid}: {name}");

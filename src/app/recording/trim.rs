@@ -3,7 +3,7 @@
 //! Invariant: a session is checked only when a page was completed or written, or when the reader moved.
 
 use crate::app::session::paging;
-use crate::app::session::record::earlier_words;
+use crate::app::session::record::earlier_label;
 use crate::app::state::pages::index_range;
 use crate::app::state::texts;
 use crate::app::{Earlier, Item, ItemBody, Modal, OpenRequestKind, Session, State};
@@ -141,5 +141,5 @@ fn drop_pages(session: &mut Session, count: usize) {
     let count = events + book.earlier.as_ref().map_or(0, |earlier| earlier.count);
     (book.unloaded, book.request) = (pages.end, None);
     book.earlier = Some(Earlier { uid, before, count, is_loading: false, has_failed: false });
-    session.transcript.set_head(earlier_words(count));
+    session.transcript.set_head(earlier_label(count));
 }

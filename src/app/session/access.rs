@@ -177,7 +177,6 @@ pub(in crate::app) fn named_paths(folder: &Path, call: &ToolCall) -> Vec<PathBuf
     positions.chain(&call.input.path).map(|path| plain(&folder.join(path))).collect()
 }
 
-/// Adds an access to a call.
 fn take_over(session: &mut Session, id: ItemId, record: AccessRecord) {
     let folder = session.workspace.folder().to_owned();
     let located = position_in_file(&record);

@@ -167,9 +167,7 @@ fn continues(session: &Session, id: crate::model::ItemId, role: Role, message: O
 
 /// Closes the open message: nothing more is appended to it.
 pub(in crate::app) fn close(session: &mut Session, now: Instant) {
-    let Some(id) = session.open_message.take() else {
-        return;
-    };
+    let Some(id) = session.open_message.take() else { return };
     // In a replay all chunks arrive at once, so their duration is meaningless.
     let is_live = session.turn.is_running() || matches!(session.replay, Replay::None);
     session.transcript.edit(id, |item| {

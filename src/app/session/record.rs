@@ -54,7 +54,7 @@ pub(in crate::app) fn push_later(session: &mut Session, count: u64) {
 }
 
 /// The line above the first event that is shown.
-pub(in crate::app) fn earlier_words(count: u64) -> String {
+pub(in crate::app) fn earlier_label(count: u64) -> String {
     match count {
         0 => "Start of session".to_owned(),
         1 => "1 earlier event. Scroll up to load it.".to_owned(),

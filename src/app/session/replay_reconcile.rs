@@ -149,9 +149,7 @@ pub(in crate::app) fn on_timer(session: &mut Session, now: Instant, fx: &mut Vec
 
 /// Ends the replay, because it is complete or a prompt is about to be sent, and inserts what only the agent has.
 pub(in crate::app) fn settle(session: &mut Session, now: Instant) {
-    let Replay::Separate(separate) = std::mem::take(&mut session.replay) else {
-        return;
-    };
+    let Replay::Separate(separate) = std::mem::take(&mut session.replay) else { return };
     let mut shadow = separate.shadow;
     let mut has_more = false;
     if !shadow.transcript.items().is_empty() {

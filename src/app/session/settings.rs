@@ -8,9 +8,7 @@ use crate::app::{Session, SessionPhase, Wanted};
 /// modes.
 pub(in crate::app) fn agree(session: &mut Session) {
     for option in &session.options {
-        let ConfigKind::Select { current, .. } = &option.kind else {
-            continue;
-        };
+        let ConfigKind::Select { current, .. } = &option.kind else { continue };
         match option.category.as_deref() {
             Some("mode") => {
                 if let Some(modes) = &mut session.modes

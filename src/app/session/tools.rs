@@ -134,7 +134,7 @@ fn awaits_user(session: &Session, id: ItemId) -> bool {
     session
         .requests
         .iter()
-        .any(|request_id| matches!(request_id.kind, OpenRequestKind::Permission { tool, .. } if tool == id))
+        .any(|request| matches!(request.kind, OpenRequestKind::Permission { tool, .. } if tool == id))
 }
 
 /// Cancels a call, unless it has ended.

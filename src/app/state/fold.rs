@@ -34,8 +34,8 @@ const PLAN_TOOLS: &[&str] = &[
 
 /// Whether a call only repeats what the plan shows.
 fn only_updates_plan(session: &Session, call: &ToolCall) -> bool {
-    let is_plan_tool = |words: &str| {
-        let head = words.split(':').next().unwrap_or_default();
+    let is_plan_tool = |text: &str| {
+        let head = text.split(':').next().unwrap_or_default();
         let letters = head.chars().filter(|letter| !matches!(letter, ' ' | '_' | '-')).take(24);
         let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
         PLAN_TOOLS.contains(&name.as_str())

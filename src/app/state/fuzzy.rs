@@ -85,7 +85,6 @@ fn synonym<'a>(word: &str, synonyms: &'a str) -> Option<(Class, &'a str)> {
     whole.map(|synonym| (Class::Whole, synonym)).or_else(|| start().map(|synonym| (Class::Part, synonym)))
 }
 
-/// A word of the filter.
 struct Word {
     text: String,
     part: Atom,
@@ -99,7 +98,6 @@ impl Word {
     }
 }
 
-/// The matcher with its buffers.
 struct Finder {
     matcher: Matcher,
     letters: Vec<char>,

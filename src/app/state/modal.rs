@@ -184,6 +184,14 @@ pub struct PickerRow {
     pub is_current: bool,
 }
 
+impl PickerRow {
+    /// A row with only a label.
+    pub fn new(value: PickerValue, label: impl Into<String>) -> Self {
+        let (detail, right) = (String::new(), String::new());
+        Self { value, label: label.into(), detail, right, group: None, is_current: false }
+    }
+}
+
 /// The value of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PickerValue {
@@ -540,12 +548,10 @@ pub(in crate::app) fn trust_question(
 /// The offered session as a row of the agent picker.
 pub(in crate::app) fn offered_row(row: &ArchiveRow) -> PickerRow {
     PickerRow {
-        value: PickerValue::Action(Action::ContinueLast),
-        label: format!("Resume “{}”", row.name()),
         detail: row.agent.clone(),
         right: row.when.clone(),
         group: Some("Last session in this folder".to_owned()),
-        is_current: false,
+        ..PickerRow::new(PickerValue::Action(Action::ContinueLast), format!("Resume “{}”", row.name()))
     }
 }
 

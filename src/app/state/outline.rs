@@ -20,7 +20,7 @@ impl Only {
     pub const ALL: [Self; 5] = [Self::Outline, Self::Prompts, Self::Edits, Self::Commands, Self::Failures];
 
     /// The label of the filter.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Outline => "prompts, edits, commands, failures",
             Self::Prompts => "prompts",

@@ -72,7 +72,6 @@ pub struct Hit {
     pub nth: usize,
 }
 
-/// Progress of the first pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Phase {
     /// Towards the end; holds the next item.

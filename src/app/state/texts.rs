@@ -175,7 +175,7 @@ pub fn is_auth_error(error: &CallError, info: Option<&AgentInfo>) -> bool {
         "sign in",
     ]
     .iter()
-    .any(|words| text.contains(words));
+    .any(|phrase| text.contains(phrase));
     let has_methods = info.is_some_and(|info| !info.auth_methods.is_empty());
     let is_loose_match = text.contains("auth") || text.contains("log in") || text.contains("login");
     says_so || (error.code == RpcError::AUTH_REQUIRED && (has_methods || is_loose_match))
@@ -191,7 +191,7 @@ fn says_session_gone(error: &RpcError) -> bool {
     let text = error.message.to_lowercase();
     let says_so = ["session not found", "unknown session", "resource not found", "no such session"]
         .iter()
-        .any(|words| text.contains(words));
+        .any(|phrase| text.contains(phrase));
     matches!(error.code, RpcError::RESOURCE_NOT_FOUND | -32001) || (says_so && CODES.contains(&error.code))
 }
 

@@ -52,7 +52,7 @@ fn changes_are_located_once_and_saved_with_the_call() {
     let asked = jobs(&mut app);
     assert_eq!(asked.len(), 1);
     let facts: Vec<_> =
-        asked[0].requests.iter().map(|request_id| (request_id.diff.clone(), request_id.near)).collect();
+        asked[0].requests.iter().map(|request| (request.diff.clone(), request.near)).collect();
     assert_eq!(facts, [(one.clone(), Some(10)), (two.clone(), Some(20))]);
     assert_eq!((asked[0].item, asked[0].is_done), (ItemId(1), false));
     assert_eq!(asked[0].roots, [std::path::PathBuf::from("/code/shop")]);

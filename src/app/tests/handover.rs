@@ -57,10 +57,10 @@ fn the_first_prompt_includes_the_conversation_as_a_resource() {
         panic!("{blocks:?}")
     };
     assert_eq!((mime_type.as_deref(), asked.as_str()), (Some("text/markdown"), "go on"));
-    for words in
+    for expected in
         ["mend the rounding of the till", "I look.", "- do a", "and the receipt", "Done.", "/code/shop"]
     {
-        assert!(told.contains(words), "{words} in\n{told}");
+        assert!(told.contains(expected), "{expected} in\n{told}");
     }
     assert!(!told.contains("hm"), "thoughts are not included");
     // It is sent once, with a turn that was answered.
@@ -192,7 +192,7 @@ fn a_lost_conversation_is_sent_if_the_user_requests_it() {
         text: "Hand over".into(),
         keys: "Alt+H".into(),
         group: crate::model::CommandGroup::Session,
-        words: "",
+        synonyms: "",
     }];
     app.handshake(none).expect_sent("connect 2 after 500 ms\ncall new");
     assert!(app.state.modals.is_empty(), "an offer receives no keys");

@@ -35,19 +35,19 @@ fn word() -> impl Strategy<Value = String> {
     select(WORDS).prop_map(str::to_owned)
 }
 
-fn words() -> impl Strategy<Value = Vec<String>> {
+fn strings() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(word(), 0..3)
 }
 
 fn paths() -> impl Strategy<Value = Vec<std::path::PathBuf>> {
-    words().prop_map(|words| words.into_iter().map(Into::into).collect())
+    strings().prop_map(|strings| strings.into_iter().map(Into::into).collect())
 }
 
 fn method() -> impl Strategy<Value = AuthMethod> {
     let env = prop::collection::vec((word(), word()), 0..2);
-    let terminal = (prop::option::of(word()), words(), env)
+    let terminal = (prop::option::of(word()), strings(), env)
         .prop_map(|(program, args, env)| AuthKind::Terminal(SignInCommand { program, args, env }));
-    let variables = words().prop_map(|names| {
+    let variables = strings().prop_map(|names| {
         let var = |name| AuthVar { name, label: None, is_secret: true, is_optional: true };
         AuthKind::EnvVar { vars: names.into_iter().map(var).collect(), link: None }
     });
@@ -86,7 +86,7 @@ fn reply() -> impl Strategy<Value = Result<Reply, CallError>> {
 
 fn ask() -> impl Strategy<Value = AgentRequest> {
     let session = || prop::option::of(word()).prop_map(|id| id.map(|id| SessionId::from(id.as_str())));
-    let command = (word(), words(), prop::option::of(word())).prop_map(|(command, args, cwd)| {
+    let command = (word(), strings(), prop::option::of(word())).prop_map(|(command, args, cwd)| {
         TerminalCommand { command, args, env: Vec::new(), cwd: cwd.map(Into::into), output_limit_bytes: None }
     });
     prop_oneof![

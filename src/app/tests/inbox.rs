@@ -69,7 +69,7 @@ fn all_tabs_are_listed_with_the_oldest_first() {
 
 #[test]
 fn a_turn_that_stopped_early_is_listed_with_its_reason() {
-    for (reason, words) in [
+    for (reason, reason_text) in [
         (StopReason::MaxTokens, "Token limit reached"),
         (StopReason::MaxTurnRequests, "Request limit reached"),
         (StopReason::Refusal, "The agent refused to continue"),
@@ -81,9 +81,9 @@ fn a_turn_that_stopped_early_is_listed_with_its_reason() {
         let ended = Ok(Reply::TurnEnded { reason, usage: None });
         app.wait(1).play(Event::Agent(conn, AgentEvent::Replied(tag, ended)));
         let listed: Vec<_> = waiting(&app.state).into_iter().map(|row| (row.key, row.what)).collect();
-        assert_eq!(listed, [(key, WaitingFor::Stopped(words.into()))]);
+        assert_eq!(listed, [(key, WaitingFor::Stopped(reason_text.into()))]);
         assert_eq!(tab::mark(&app.state, &app.state.sessions[&key]), TabMark::Failed);
-        assert_eq!(app.state.flash.as_deref(), Some(format!("Tab 2: turn stopped: {words}.").as_str()));
+        assert_eq!(app.state.flash.as_deref(), Some(format!("Tab 2: turn stopped: {reason_text}.").as_str()));
     }
 }
 

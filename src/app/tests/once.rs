@@ -346,8 +346,8 @@ impl World {
             }
             2 => {
                 let mode = ElicitationMode::Form { title: None, description: None, fields: Vec::new() };
-                let request_id = ElicitationRequest { session: id, tool: None, message: "?".into(), mode };
-                (AgentRequest::Elicitation(request_id), Form::Elicitation)
+                let open = ElicitationRequest { session: id, tool: None, message: "?".into(), mode };
+                (AgentRequest::Elicitation(open), Form::Elicitation)
             }
             3 => (
                 AgentRequest::ReadFile { session: id, path: "a".into(), line: None, limit: None },

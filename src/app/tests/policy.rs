@@ -100,8 +100,8 @@ fn shown(session: &Session) -> Vec<String> {
     });
     tools
         .map(|tool| {
-            let words: Vec<String> = tool.accesses.iter().map(AccessRecord::words).collect();
-            format!("{} {:?} {} diffs {words:?}", tool.id, tool.status, tool.diffs().count())
+            let accesses_text: Vec<String> = tool.accesses.iter().map(AccessRecord::description).collect();
+            format!("{} {:?} {} diffs {accesses_text:?}", tool.id, tool.status, tool.diffs().count())
         })
         .collect()
 }

@@ -118,11 +118,11 @@ fn live(nth: usize, turn: &Turn) -> Vec<SessionUpdate> {
 /// The updates of a replayed turn, with complete messages.
 fn replayed(nth: usize, turn: &Turn, fate: Fate) -> Vec<SessionUpdate> {
     let mut all = Vec::new();
-    let words = prompt(nth, turn);
-    let words = match fate {
-        Fate::InContext => format!("<session_context>\nMonday\n</session_context>\n{words}"),
-        Fate::Wrapped => words.replace(' ', "\n"),
-        _ => words,
+    let sent = prompt(nth, turn);
+    let sent = match fate {
+        Fate::InContext => format!("<session_context>\nMonday\n</session_context>\n{sent}"),
+        Fate::Wrapped => sent.replace(' ', "\n"),
+        _ => sent,
     };
     let user =
         |id: String, text: String| SessionUpdate::Chunk { role: Role::User, message: Some(id.into()), text };
@@ -136,7 +136,7 @@ fn replayed(nth: usize, turn: &Turn, fate: Fate) -> Vec<SessionUpdate> {
     if fate == Fate::Compacted {
         all.push(user(format!("c{nth}"), format!("The conversation is continued, in short: t{nth}c")));
     }
-    all.push(user(format!("u{nth}"), words));
+    all.push(user(format!("u{nth}"), sent));
     let count = turn.parts.len();
     let mut merged = String::new();
     for (at, part) in turn.parts.iter().enumerate() {
@@ -298,7 +298,7 @@ fn a_long_replay_is_compared_in_bounded_time() {
     let mut app = TestApp::ready();
     let mut other = TestApp::ready();
     for nth in 0..1_500 {
-        let user = |words: &str| text(Role::User, &format!("{words} {nth}"));
+        let user = |prompt: &str| text(Role::User, &format!("{prompt} {nth}"));
         app.updates(vec![user("ours"), says("yes")]);
         other.updates(vec![user("theirs"), says("yes")]);
     }

@@ -435,8 +435,8 @@ fn an_agent_that_lost_the_last_turns_is_reported() {
 fn cancelled_turns_missing_in_the_replay_stay() {
     let mut app = TestApp::started();
     app.handshake(all_capabilities()).open(ID);
-    let say = |app: &mut TestApp, words: &str, reason| {
-        app.submit(words).update(says(&format!("to {words}"))).end_turn(reason);
+    let say = |app: &mut TestApp, prompt: &str, reason| {
+        app.submit(prompt).update(says(&format!("to {prompt}"))).end_turn(reason);
     };
     say(&mut app, "write the first thing", StopReason::EndTurn);
     say(&mut app, "write the second thing", StopReason::Cancelled);

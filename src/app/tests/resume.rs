@@ -265,8 +265,8 @@ fn a_reworded_prompt_with_another_reply_is_another_turn() {
 
 #[test]
 fn a_lost_last_turn_is_reported_even_if_all_prompts_are_equal() {
-    let say = |words: &str| ("go on", vec![says(words)], End::Good);
-    let told = |words: &str| vec![text(Role::User, "go on"), says(words)];
+    let say = |reply: &str| ("go on", vec![says(reply)], End::Good);
+    let told = |reply: &str| vec![text(Role::User, "go on"), says(reply)];
     let kept = recorded(&[say("Reply 1"), say("Reply 2"), say("Reply 3")]);
     let lost = "notice Warning: Not in the agent's history: the turn above";
     let replay = [told("Reply 1"), told("Reply 2")].concat();
@@ -303,7 +303,7 @@ fn a_history_replayed_twice_is_added_once() {
 
 #[test]
 fn replaying_any_kind_of_item_changes_nothing() {
-    let raw = |words: &str| SessionUpdate::Unknown { name: "odd".into(), raw: Raw(words.into()) };
+    let raw = |payload: &str| SessionUpdate::Unknown { name: "odd".into(), raw: Raw(payload.into()) };
     let terminal = || {
         let id: TerminalId = "t".into();
         SessionUpdate::Terminal(AgentTerminal::Bytes { id, bytes: b"output".to_vec(), is_whole: false })
@@ -567,8 +567,8 @@ fn a_decision_about_a_subagents_call_is_not_recorded_for_a_call_with_the_same_id
     let mut app = TestApp::running();
     app.updates(vec![call("a", ToolStatus::InProgress), helper()]);
     app.agent(AgentEvent::Update("child".into(), call("a", ToolStatus::Pending)));
-    let AgentRequest::Permission(request_id) = permission("a") else { panic!() };
-    app.ask(1, AgentRequest::Permission(PermissionRequest { session: Some("child".into()), ..request_id }))
+    let AgentRequest::Permission(request) = permission("a") else { panic!() };
+    app.ask(1, AgentRequest::Permission(PermissionRequest { session: Some("child".into()), ..request }))
         .choose(Some(1));
     app.update(news("a", ToolStatus::Completed)).end_turn(StopReason::EndTurn);
     let own = "tool a Completed \"do a\"".to_owned();

@@ -266,12 +266,12 @@ pub fn text(role: Role, text: &str) -> SessionUpdate {
     SessionUpdate::Chunk { role, message: None, text: text.into() }
 }
 
-pub fn says(words: &str) -> SessionUpdate {
-    text(Role::Agent, words)
+pub fn says(reply: &str) -> SessionUpdate {
+    text(Role::Agent, reply)
 }
 
-pub fn says_in(message: &str, words: &str) -> SessionUpdate {
-    SessionUpdate::Chunk { role: Role::Agent, message: Some(message.into()), text: words.into() }
+pub fn says_in(message: &str, reply: &str) -> SessionUpdate {
+    SessionUpdate::Chunk { role: Role::Agent, message: Some(message.into()), text: reply.into() }
 }
 
 /// A `tool_call`.
@@ -409,14 +409,14 @@ fn effect_line(effect: &Effect) -> Option<String> {
         Effect::Disconnect { conn, force } => {
             format!("disconnect {conn}{}", if *force { " now" } else { "" })
         }
-        Effect::Send(_, AgentCommand::Call(_, call)) => format!("call {}", call_words(call)),
+        Effect::Send(_, AgentCommand::Call(_, call)) => format!("call {}", call_text(call)),
         Effect::Send(_, AgentCommand::Cancel(id)) => format!("cancel {id}"),
         Effect::Send(_, AgentCommand::CancelCall(_)) => "cancel call".into(),
         Effect::Send(_, AgentCommand::Respond(request_id, answer)) => {
-            format!("answer {request_id}: {}", answer_words(answer))
+            format!("answer {request_id}: {}", answer_text(answer))
         }
         Effect::File(job) => format!("file {} {}", job.request_id, job.path.display()),
-        Effect::Terminal(job) => format!("terminal {}", job_words(job)),
+        Effect::Terminal(job) => format!("terminal {}", job_text(job)),
         Effect::OpenUrl(url) => format!("url {url}"),
         Effect::RunLogin { spec, .. } => format!("login {}", spec.command_line()),
         Effect::Quit => "quit".into(),
@@ -427,7 +427,7 @@ fn effect_line(effect: &Effect) -> Option<String> {
     })
 }
 
-fn job_words(job: &TerminalJob) -> String {
+fn job_text(job: &TerminalJob) -> String {
     match job {
         TerminalJob::Create { request_id, command, .. } => {
             let cwd = command.cwd.clone().unwrap_or_default();
@@ -448,7 +448,7 @@ fn job_words(job: &TerminalJob) -> String {
     }
 }
 
-fn call_words(call: &Call) -> String {
+fn call_text(call: &Call) -> String {
     match call {
         Call::Authenticate { method_id } => format!("authenticate {method_id}"),
         Call::LogOut => "logout".into(),
@@ -459,9 +459,9 @@ fn call_words(call: &Call) -> String {
         Call::ListSessions { cursor, .. } => format!("list {cursor:?}"),
         Call::DeleteSession(id) => format!("delete {id}"),
         Call::CloseSession(id) => format!("close {id}"),
-        Call::Steer(_, blocks) => format!("steer {}", blocks_words(blocks)),
+        Call::Steer(_, blocks) => format!("steer {}", blocks_text(blocks)),
         Call::SetTitle(_, title) => format!("title {title:?}"),
-        Call::Prompt(_, blocks) => format!("prompt {}", blocks_words(blocks)),
+        Call::Prompt(_, blocks) => format!("prompt {}", blocks_text(blocks)),
         Call::SetMode(_, mode) => format!("mode {mode}"),
         Call::SetOption(_, option, value) => format!("option {option} {value:?}"),
         Call::SetModel(_, model) => format!("model {model}"),
@@ -475,7 +475,7 @@ fn call_words(call: &Call) -> String {
     }
 }
 
-fn answer_words(answer: &Response) -> String {
+fn answer_text(answer: &Response) -> String {
     match answer {
         Response::Selected(id) => format!("selected {id}"),
         Response::PermissionCancelled => "permission cancelled".into(),
@@ -491,7 +491,7 @@ fn answer_words(answer: &Response) -> String {
     }
 }
 
-fn blocks_words(blocks: &[ContentBlock]) -> String {
+fn blocks_text(blocks: &[ContentBlock]) -> String {
     match blocks {
         [ContentBlock::Text(text)] => format!("{text:?}"),
         other => format!("{other:?}"),

@@ -88,7 +88,6 @@ pub struct File<'a> {
     pub tells_json: bool,
 }
 
-/// The result as JSON.
 #[derive(Serialize)]
 struct Written<'a> {
     session: &'a str,
@@ -220,35 +219,35 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
     for (name, value) in facts(row) {
         let _ = writeln!(text, "- {name}: {value}");
     }
-    if let Some(words) = unreadable_words(unreadable_count) {
-        let _ = writeln!(text, "\n> {words}");
+    if let Some(note) = unreadable_note(unreadable_count) {
+        let _ = writeln!(text, "\n> {note}");
     }
     for piece in page::pieces(events) {
         text.truncate(text.trim_end().len());
         text.push_str("\n\n");
         match piece {
-            Section::Prompt(words) => {
+            Section::Prompt(part) => {
                 text.push_str("## Prompt\n\n");
-                text.extend(words.lines().flat_map(|line| ["> ", line, "\n"]));
+                text.extend(part.lines().flat_map(|line| ["> ", line, "\n"]));
             }
-            Section::Answer(words) => {
-                text.push_str(words.trim_end());
+            Section::Answer(part) => {
+                text.push_str(part.trim_end());
                 text.push('\n');
             }
-            Section::Thought(words) => {
+            Section::Thought(part) => {
                 text.push_str("<details><summary>Thought</summary>\n\n");
-                text.push_str(words.trim_end());
+                text.push_str(part.trim_end());
                 text.push_str("\n\n</details>\n");
             }
             // Markdown contains only a description of an image.
-            Section::Picture(Picture { words, .. }) => {
-                text.push_str(&words);
+            Section::Picture(Picture { alt, .. }) => {
+                text.push_str(&alt);
                 text.push('\n');
             }
             Section::Call(call) => call_text(&mut text, &call),
-            Section::Notice { is_error, text: words } => {
+            Section::Notice { is_error, text: notice } => {
                 let mark = if is_error { "**" } else { "*" };
-                let mut lines = words.trim_end().lines();
+                let mut lines = notice.trim_end().lines();
                 let _ = writeln!(text, "{mark}{}{mark}", lines.next().unwrap_or_default());
                 let rest: Vec<&str> = lines.collect();
                 if !rest.is_empty() {
@@ -262,7 +261,7 @@ pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
 }
 
 /// The note about missing events, if there are any.
-pub fn unreadable_words(count: u64) -> Option<String> {
+pub fn unreadable_note(count: u64) -> Option<String> {
     match count {
         0 => None,
         1 => Some("1 event is missing: it needs a newer version of parlor.".to_owned()),
@@ -296,8 +295,8 @@ fn call_text(text: &mut String, call: &Call) {
     if !call.output.is_empty() {
         fenced(text, "", &call.output);
     }
-    for Picture { words, .. } in &call.pictures {
-        let _ = writeln!(text, "{words}\n");
+    for Picture { alt, .. } in &call.pictures {
+        let _ = writeln!(text, "{alt}\n");
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, html};
 
-use super::export::{facts, unreadable_words};
+use super::export::{facts, unreadable_note};
 use super::page::{Call, Picture, Section};
 use crate::services::store::SessionRow;
 use crate::ui::text::sanitize;
@@ -42,8 +42,8 @@ pub fn page(row: &SessionRow, pieces: &[Section], unreadable_count: u64) -> Stri
         let _ = writeln!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(&value));
     }
     page.push_str("</dl>\n");
-    if let Some(words) = unreadable_words(unreadable_count) {
-        let _ = writeln!(page, "<p class=\"notice error\">{words}</p>");
+    if let Some(note) = unreadable_note(unreadable_count) {
+        let _ = writeln!(page, "<p class=\"notice error\">{note}</p>");
     }
     for piece in pieces {
         match piece {
@@ -106,13 +106,13 @@ fn call_html(page: &mut String, call: &Call) {
 }
 
 /// The image as a data URL if its format cannot contain scripts; otherwise a description.
-fn picture_html(Picture { mime_type, data, words }: &Picture) -> String {
+fn picture_html(Picture { mime_type, data, alt }: &Picture) -> String {
     let is_picture = matches!(mime_type.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
     let is_base64 = data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
     if is_picture && is_base64 {
-        format!("<img alt=\"{}\" src=\"data:{mime_type};base64,{data}\">", escaped(words))
+        format!("<img alt=\"{}\" src=\"data:{mime_type};base64,{data}\">", escaped(alt))
     } else {
-        escaped(words)
+        escaped(alt)
     }
 }
 

@@ -14,7 +14,6 @@ use super::export::{Document, pretty};
 use crate::model::{Record, RecordedEvent};
 use crate::services::store::{FORMAT, FORMAT_VERSION, Imported, SessionRow, Store};
 
-/// The result for one file as JSON.
 #[derive(Serialize)]
 struct Taken {
     file: String,

@@ -42,7 +42,7 @@ pub struct Picture {
     /// Base64 data.
     pub data: Arc<str>,
     /// The description where it cannot be shown.
-    pub words: String,
+    pub alt: String,
 }
 
 /// A tool call with its result.
@@ -83,7 +83,9 @@ fn piece(session: &Session, item: &Item) -> Option<Section> {
     match &item.body {
         ItemBody::Message(_) => None,
         ItemBody::Tool(tool) => Some(Section::Call(call(session, tool))),
-        ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => notice(false, format!("{}.", reason.words())),
+        ItemBody::TurnEnd(TurnEnd::Stopped { reason, .. }) => {
+            notice(false, format!("{}.", reason.description()))
+        }
         ItemBody::TurnEnd(TurnEnd::Failed { error, fault }) => {
             notice(true, format!("{}: {error}", fault.heading()))
         }
@@ -98,8 +100,8 @@ fn piece(session: &Session, item: &Item) -> Option<Section> {
             notice(false, format!("The context was compacted.\n{summary}"))
         }
         ItemBody::Subagent { title, description, .. } => {
-            let words = description.as_ref().map(|words| format!("\n{words}")).unwrap_or_default();
-            notice(false, format!("Subagent: {title}{words}"))
+            let description = description.as_ref().map(|text| format!("\n{text}")).unwrap_or_default();
+            notice(false, format!("Subagent: {title}{description}"))
         }
         ItemBody::Answered { question, answer } => notice(false, format!("{question}\n{answer}")),
         ItemBody::Raw { name, raw } => notice(false, format!("{name}: {}", raw.0)),
@@ -135,7 +137,7 @@ fn message_pieces(message: &Message) -> Vec<Section> {
 
 fn picture(block: &ContentBlock) -> Option<Picture> {
     let ContentBlock::Image { data, mime_type, .. } = block else { return None };
-    Some(Picture { mime_type: mime_type.clone(), data: Arc::clone(data), words: block_text(block) })
+    Some(Picture { mime_type: mime_type.clone(), data: Arc::clone(data), alt: block_text(block) })
 }
 
 fn block_text(block: &ContentBlock) -> String {
@@ -188,7 +190,7 @@ fn call(session: &Session, tool: &ToolCall) -> Call {
 }
 
 fn note(tool: &ToolCall, access: &AccessRecord) -> String {
-    let mut text = access.words();
+    let mut text = access.description();
     if let Some(command) = access.command() {
         if tool.input.command.as_ref() != Some(&command.line) {
             text.insert_str(0, &format!("$ {}\n", command.line));

@@ -59,8 +59,8 @@ impl Fixture {
     }
 
     fn try_run(&self, args: &[&str], answer: Option<bool>) -> anyhow::Result<String> {
-        let words = ["parlor", "sessions"].iter().chain(args);
-        let cli = <super::super::Cli as clap::Parser>::try_parse_from(words).unwrap();
+        let args = ["parlor", "sessions"].iter().chain(args);
+        let cli = <super::super::Cli as clap::Parser>::try_parse_from(args).unwrap();
         let Some(super::super::Command::Sessions { job }) = cli.subcommand else { unreachable!() };
         let mut out = Vec::new();
         let mut ask = |_: &str| answer.unwrap_or_default();
@@ -355,8 +355,8 @@ fn imported_sessions_are_complete() {
         ..copy
     };
     assert_eq!(same, mine);
-    for words in ["look", "words"] {
-        let found = [&here, &there].map(|location| location.run(&["search", words, "--json"]));
+    for query in ["look", "words"] {
+        let found = [&here, &there].map(|location| location.run(&["search", query, "--json"]));
         assert_eq!(found[0], found[1]);
     }
 }
@@ -403,8 +403,8 @@ fn json_field_names_are_stable() {
     for args in
         [&["delete", "x", "--json"][..], &["prune", "--keep", "1", "--json"], &["export", "x", "--json"]]
     {
-        let words = ["parlor", "sessions"].iter().chain(args);
-        let error = <super::super::Cli as clap::Parser>::try_parse_from(words).unwrap_err().to_string();
+        let args = ["parlor", "sessions"].iter().chain(args);
+        let error = <super::super::Cli as clap::Parser>::try_parse_from(args).unwrap_err().to_string();
         assert!(error.contains("--yes") || error.contains("--output"), "{error}");
     }
 }

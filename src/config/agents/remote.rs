@@ -125,8 +125,8 @@ fn read_carrier(reader: &mut Reader<'_>, location: &str, value: &Value<'_>) -> O
     }
     let carrier = Carrier::of_word(&word);
     if carrier.is_none() {
-        let words = Carrier::ALL.map(Carrier::word);
-        let fix = advice(&word, words, &format!("use one of {}, or remove the line", words.join(", ")));
+        let names = Carrier::ALL.map(Carrier::word);
+        let fix = advice(&word, names, &format!("use one of {}, or remove the line", names.join(", ")));
         reader.problem(&value.span(), format!("unknown transport `{word}`"), fix);
         reader.lines.remove(&name);
     }
@@ -179,13 +179,13 @@ fn read_token_command(
     value: &Value<'_>,
     around: &Surroundings,
 ) -> Option<TokenSource> {
-    let mut words = if value.get_ref().as_array().is_some() {
+    let mut parts = if value.get_ref().as_array().is_some() {
         reader.strings(name, value)?
     } else {
         let line = reader.string(name, value)?;
         shell_words::split(&line).unwrap_or_default()
     };
-    let Some(program) = words.first_mut().filter(|program| !program.trim().is_empty()) else {
+    let Some(program) = parts.first_mut().filter(|program| !program.trim().is_empty()) else {
         reader.problem(
             &value.span(),
             format!("invalid command in `{name}`"),
@@ -195,7 +195,7 @@ fn read_token_command(
         return None;
     };
     *program = expand_home(program, around).to_string_lossy().into_owned();
-    Some(TokenSource::Command(words))
+    Some(TokenSource::Command(parts))
 }
 
 #[cfg(test)]
@@ -234,8 +234,8 @@ fs_read = true
         let remote = spec.remote.as_ref().unwrap();
         assert_eq!(remote.carrier, Some(Carrier::PostSse));
         assert_eq!(remote.headers.len(), 2);
-        let words = ["/home/ada/bin/token", "--for", "the agent"].map(str::to_owned).to_vec();
-        assert_eq!(remote.token, Some(TokenSource::Command(words)));
+        let parts = ["/home/ada/bin/token", "--for", "the agent"].map(str::to_owned).to_vec();
+        assert_eq!(remote.token, Some(TokenSource::Command(parts)));
         assert_eq!(remote.ca_file.as_deref(), Some(std::path::Path::new("/home/ada/company.pem")));
         assert_eq!(spec.command_line(), "https://host/acp");
         assert!(!shown.contains("hush"), "{shown}");

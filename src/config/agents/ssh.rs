@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn invalid_values_are_reported_with_a_fix() {
-        for (text, words) in [
+        for (text, expected) in [
             ("[agents.x]\nssh = \"-oProxyCommand=x\"\ncommand = \"a\"\n", "invalid SSH host"),
             ("[agents.x]\nssh = \"build\"\n", "has no command"),
             ("[agents.x]\nssh = \"build\"\ncommand = \"a\"\ncwd = \"~/shop\"\n", "is not an absolute path"),
@@ -114,7 +114,7 @@ mod tests {
             ("[agents.x]\nurl = \"https://a.org\"\nssh = \"build\"\n", "remove `ssh`"),
         ] {
             let (_, problems, _) = parse(text);
-            assert!(problems.iter().any(|problem| problem.contains(words)), "{words}: {problems:?}");
+            assert!(problems.iter().any(|problem| problem.contains(expected)), "{expected}: {problems:?}");
         }
         let (config, _, _) = parse("[agents.x]\nssh = \"build\"\ncommand = \"a --acp\"\n");
         assert_eq!(config.agents.get("x").map(|spec| spec.args.clone()), Some(vec!["--acp".to_owned()]));

@@ -13,7 +13,7 @@ pub struct ActionInfo {
     /// The group in the palette; `None` if the palette does not list it.
     pub group: Option<CommandGroup>,
     /// Other words that people search for, for the filter of the palette.
-    pub words: &'static str,
+    pub synonyms: &'static str,
 }
 
 /// Number of tasks of the help.
@@ -58,14 +58,14 @@ const TABS: Option<CommandGroup> = Some(CommandGroup::Tabs);
 const APPLICATION: Option<CommandGroup> = Some(CommandGroup::Application);
 
 macro_rules! actions {
-    ($($variant:ident, $name:literal, $group:ident, $text:literal, $words:literal;)+) => {
+    ($($variant:ident, $name:literal, $group:ident, $text:literal, $synonyms:literal;)+) => {
         /// All actions without a parameter, in the order of help and palette.
         const PLAIN: &[ActionInfo] = &[$(ActionInfo {
             action: Action::$variant,
             name: $name,
             text: $text,
             group: $group,
-            words: $words,
+            synonyms: $synonyms,
         },)+];
 
         /// The name of a bindable action; `None` for actions of the mouse.
@@ -261,7 +261,7 @@ macro_rules! numbered {
             name: $name,
             text: $text,
             group: None,
-            words: "",
+            synonyms: "",
         },)+];
     };
 }

@@ -68,13 +68,13 @@ impl Chord {
     /// Parses `ctrl+shift+end`, `alt+enter`, `f1`, `?`, `G`. The error contains the problem and the fix.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let (words, key) = match text.strip_suffix("++") {
-            Some(words) => (words, "+"),
+        let (prefix, key) = match text.strip_suffix("++") {
+            Some(prefix) => (prefix, "+"),
             None if text == "+" => ("", "+"),
             None => text.rsplit_once('+').unwrap_or(("", text)),
         };
         let mut modifiers = KeyModifiers::NONE;
-        for word in words.split('+').filter(|word| !word.is_empty()) {
+        for word in prefix.split('+').filter(|word| !word.is_empty()) {
             let lower = word.trim().to_lowercase();
             let found = MODIFIERS.iter().find(|(_, names, _)| names.contains(&lower.as_str()));
             let Some((flag, _, _)) = found else {

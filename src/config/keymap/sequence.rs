@@ -2,7 +2,6 @@
 
 use super::chord::Chord;
 
-/// Maximum number of keys.
 const MOST_KEYS: usize = 4;
 
 /// One or more keys.
@@ -13,15 +12,15 @@ impl Sequence {
     /// Parses keys separated by spaces. The error contains the problem and the fix.
     pub fn parse(text: &str) -> Result<Self, String> {
         let single = Chord::parse(text);
-        let words: Vec<&str> = text.split_whitespace().collect();
+        let parts: Vec<&str> = text.split_whitespace().collect();
         // A single key may contain spaces: `ctrl + x`.
-        if words.len() < 2 || single.is_ok() {
+        if parts.len() < 2 || single.is_ok() {
             return single.map(|chord| Self(vec![chord]));
         }
-        if words.len() > MOST_KEYS {
+        if parts.len() > MOST_KEYS {
             return Err(format!("too many keys in a sequence; use at most {MOST_KEYS}"));
         }
-        let chords = words.into_iter().map(Chord::parse).collect::<Result<Vec<Chord>, _>>()?;
+        let chords = parts.into_iter().map(Chord::parse).collect::<Result<Vec<Chord>, _>>()?;
         if chords.iter().any(Chord::cancels_sequence) {
             return Err("esc cancels a sequence and cannot be part of one; use another key".to_owned());
         }

@@ -31,7 +31,6 @@ A sample answer that shows how parlor renders *Markdown*.
 ## Code
 
 ```rust
-/// Brewing time in minutes.
 fn minutes(leaf: &str) -> Option<u32> {
     match leaf {
         \"green\" => Some(2),
@@ -92,7 +91,6 @@ pub(super) fn ask(turn: &Turn, how: &str) -> Step {
     }
 }
 
-/// The reply to a submitted form.
 fn serve(form: &Value) -> String {
     let kind = match form.get("kind").and_then(Value::as_str) {
         Some("none") => "coffee",

@@ -69,7 +69,6 @@ fn notes(turn: &Turn) -> Step {
     turn.send_update(&json!({"sessionUpdate": "plan_removed", "planId": id}))
 }
 
-/// Lists the session's folder and reads the start of a file in it.
 fn look_around(turn: &Turn) -> Step {
     let cwd = turn.cwd();
     let id = turn.tool(
@@ -201,7 +200,6 @@ pub(super) fn change(turn: &Turn, path: &Path, old: &str, new: &str) -> Step<Cha
     }
 }
 
-/// Ends a rejected call.
 fn refused(turn: &Turn, id: &str, choice: Choice) -> Step {
     let why = if choice == Choice::Forbidden { "plan mode" } else { "rejected by the user" };
     turn.tool_update(id, "failed", json!({"rawOutput": {"error": why}}))

@@ -204,7 +204,7 @@ fn every_kind_of_failure_can_be_triggered() {
 #[test]
 fn elicitations_can_be_declined_cancelled_or_sent_as_url() {
     let (_dir, mut client, session) = start();
-    for (answer, words) in [
+    for (answer, expected) in [
         (json!({"action": "decline"}), "declined to answer"),
         (json!({"action": "cancel"}), "closed the form"),
         (
@@ -215,7 +215,7 @@ fn elicitations_can_be_declined_cancelled_or_sent_as_url() {
     ] {
         client.elicitation = answer;
         client.prompt(&session, "/ask").unwrap();
-        assert!(client.reply().contains(words), "{}", client.reply());
+        assert!(client.reply().contains(expected), "{}", client.reply());
     }
     client.prompt(&session, "/ask link").unwrap();
     assert_eq!(client.requests[0]["params"]["mode"], "url");

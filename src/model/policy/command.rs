@@ -124,8 +124,8 @@ pub fn approved_lines(
 /// A command line, and the inner one of a wrapper: some agents show `/bin/sh -lc LINE`.
 fn unwrapped(command: &str) -> Vec<String> {
     let mut lines = vec![command.to_owned()];
-    if let Ok(words) = shell_words::split(command)
-        && let Some((program, args)) = words.split_first()
+    if let Ok(parts) = shell_words::split(command)
+        && let Some((program, args)) = parts.split_first()
         && args.len() == 2
     {
         let inner = shell_line(&TerminalCommand {

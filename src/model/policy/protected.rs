@@ -31,7 +31,7 @@ pub enum Protection {
 
 impl Protection {
     /// The reason as a sentence.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Git => "Version control runs commands from this file.",
             Self::Tool => "Development tools run commands from this file.",

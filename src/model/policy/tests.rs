@@ -242,7 +242,7 @@ fn grant_of_all_commands_excludes_other_folders_and_unsafe_variables() {
 fn listed_commands_show_variable_names_but_not_values() {
     let env = vec![("API_KEY".to_owned(), "hush".to_owned()), ("PATH".to_owned(), "/tmp".to_owned())];
     let grant = Grant::Run(CommandAccess { line: "make".into(), cwd: "/code".into(), env });
-    assert_eq!(grant.words(), "run \"make\" in /code with \"API_KEY\", \"PATH\" set");
+    assert_eq!(grant.description(), "run \"make\" in /code with \"API_KEY\", \"PATH\" set");
 }
 
 fn shown(kind: ToolKind, title: &str, text: Option<&str>, command: Option<&str>) -> Vec<String> {
@@ -317,9 +317,9 @@ proptest! {
     fn approval_covers_its_own_line_only(approved in "[ -~]{1,20}", other in "[ -~]{1,20}") {
         let lines = shown(ToolKind::Execute, "x", None, Some(&approved));
         if lines.contains(&other) && other != approved {
-            let words = shell_words::split(&approved).unwrap();
-            prop_assert_eq!(words.len(), 3);
-            prop_assert_eq!(&words[2], &other);
+            let parts = shell_words::split(&approved).unwrap();
+            prop_assert_eq!(parts.len(), 3);
+            prop_assert_eq!(&parts[2], &other);
         }
         let line = shell_line(&TerminalCommand { command: approved.clone(), ..TerminalCommand::default() });
         prop_assert_eq!(line, approved);

@@ -44,7 +44,6 @@ pub struct Decoder {
     fed: Option<Instant>,
 }
 
-/// The result of decoding the buffer.
 enum Found {
     /// An incomplete sequence.
     Open,

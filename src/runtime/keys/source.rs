@@ -20,7 +20,6 @@ pub struct Waker {
     _end: UnixStream,
 }
 
-/// The input device.
 enum Terminal {
     Stdin(io::Stdin),
     Device(File),

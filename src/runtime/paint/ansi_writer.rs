@@ -186,7 +186,6 @@ impl AnsiWriter {
             && (cell.fg == self.fg || (is_blank && !cell.modifier.intersects(SEEN_ON_BLANK)))
     }
 
-    /// Sets the attributes that differ from the current style.
     fn style(&mut self, cell: &Cell) {
         let is_bare = cell.symbol() == " " && !cell.modifier.intersects(SEEN_ON_BLANK);
         // Only the background of a blank is visible.

@@ -61,7 +61,8 @@ impl Encoder {
             Way::Blocks => PictureRows::Text(self.blocks(image, size)?),
             Way::Kitty { is_in_tmux, compressed } => {
                 let image = self.scaled(image, size, MOST_KEPT_POINTS);
-                let kitty = Kitty::new(image, size, self.number, is_in_tmux, compressed).map_err(words)?;
+                let kitty =
+                    Kitty::new(image, size, self.number, is_in_tmux, compressed).map_err(error_text)?;
                 to_send = Some(transmission(kitty, size)?);
                 kept_as = Some(self.number);
                 PictureRows::Text((0..rows).map(|row| placeholders(self.number, row, cols)).collect())
@@ -79,7 +80,7 @@ impl Encoder {
     fn blocks(&self, image: DynamicImage, size: Size) -> Result<Vec<Line<'static>>, String> {
         let (width, height) = (u32::from(size.width), u32::from(size.height) * 2);
         let image = flat(smaller(image, width, height), self.ground);
-        let protocol = Protocol::Halfblocks(Halfblocks::new(image, size).map_err(words)?);
+        let protocol = Protocol::Halfblocks(Halfblocks::new(image, size).map_err(error_text)?);
         let buf = cells_of(&protocol, size);
         let rows = buf.content.chunks(usize::from(size.width.max(1)));
         Ok(rows
@@ -137,11 +138,11 @@ impl Encoder {
         let part = image.crop_imm(0, u32::from(row) * high, image.width(), high);
         let size = Size::new(cols, 1);
         let text = if self.way == Way::Sixel {
-            Sixel::new(part, size, false).map_err(words)?.data
+            Sixel::new(part, size, false).map_err(error_text)?.data
         } else {
             // In cells: the size of a pixel depends on the terminal.
             let points = format!("width={}px;height={}px;", part.width(), part.height());
-            let data = Iterm2::new(part, size, false).map_err(words)?.data;
+            let data = Iterm2::new(part, size, false).map_err(error_text)?.data;
             data.replacen(&points, &format!("width={cols};height=1;preserveAspectRatio=0;"), 1)
         };
         Ok(text.into())
@@ -152,7 +153,7 @@ fn points_of(count: u64) -> u32 {
     u32::try_from(count.max(1)).unwrap_or(1)
 }
 
-fn words(error: impl std::fmt::Display) -> String {
+fn error_text(error: impl std::fmt::Display) -> String {
     format!("not shown: {error}")
 }
 
@@ -182,7 +183,6 @@ fn flat(image: DynamicImage, ground: [u8; 3]) -> DynamicImage {
     DynamicImage::ImageRgba8(image)
 }
 
-/// The cells of a picture.
 fn cells_of(protocol: &Protocol, size: Size) -> Buffer {
     let area = Rect::new(0, 0, size.width, size.height);
     let mut buf = Buffer::empty(area);

@@ -115,7 +115,6 @@ impl Player {
         self.replay.left_out
     }
 
-    /// Handles a key. Returns whether to quit.
     fn on_key(&mut self, key: ReplayKey) -> bool {
         match key {
             ReplayKey::Quit => return true,

@@ -56,40 +56,35 @@ impl FsError {
     /// The error response for the agent.
     pub(super) fn answer(&self, path: &Path) -> RpcError {
         let name = path.display();
-        let (code, message) = match self {
-            Self::Relative => {
-                (RpcError::INVALID_PARAMS, format!("{name} is not an absolute path. Pass an absolute path."))
-            }
-            Self::Missing => (RpcError::RESOURCE_NOT_FOUND, format!("{name} does not exist.")),
-            Self::Folder => (RpcError::INVALID_PARAMS, format!("{name} is a folder, not a file.")),
-            Self::Special => (
-                RpcError::INVALID_PARAMS,
-                format!("{name} is a device, pipe or socket. Only regular files are supported."),
-            ),
+        let code = match self {
+            Self::Relative | Self::Folder | Self::Special => RpcError::INVALID_PARAMS,
+            Self::Missing => RpcError::RESOURCE_NOT_FOUND,
+            _ => RpcError::INTERNAL,
+        };
+        let message = match self {
+            Self::Relative => format!("{name} is not an absolute path. Pass an absolute path."),
+            Self::Missing => format!("{name} does not exist."),
+            Self::Folder => format!("{name} is a folder, not a file."),
+            Self::Special => format!("{name} is a device, pipe or socket. Only regular files are supported."),
             Self::NotText { at_bytes } => {
-                (RpcError::INTERNAL, format!("{name} is not UTF-8 text (first invalid byte: {at_bytes})."))
+                format!("{name} is not UTF-8 text (first invalid byte: {at_bytes}).")
             }
-            Self::TooLarge { size_bytes } => (
-                RpcError::INTERNAL,
-                format!(
-                    "{name} is {} MiB; the limit is {} MiB. Read a part with `line` and `limit`.",
-                    size_bytes.div_ceil(1 << 20),
-                    super::MAX_READ_BYTES >> 20
-                ),
+            Self::TooLarge { size_bytes } => format!(
+                "{name} is {} MiB; the limit is {} MiB. Read a part with `line` and `limit`.",
+                size_bytes.div_ceil(1 << 20),
+                super::MAX_READ_BYTES >> 20
             ),
-            Self::Changed => (
-                RpcError::INTERNAL,
-                format!("Not written: {name} has changed since you read it. Read it again first."),
-            ),
-            Self::Appeared => (
-                RpcError::INTERNAL,
-                format!("Not written: {name} was created since you last checked. Read it first."),
-            ),
+            Self::Changed => {
+                format!("Not written: {name} has changed since you read it. Read it again first.")
+            }
+            Self::Appeared => {
+                format!("Not written: {name} was created since you last checked. Read it first.")
+            }
             Self::Escaped | Self::Unsteady => {
-                (RpcError::INTERNAL, format!("Not written: a link in the path of {name} keeps changing."))
+                format!("Not written: a link in the path of {name} keeps changing.")
             }
-            Self::Refused(by) => (RpcError::INTERNAL, format!("{name}: {}.", by.words())),
-            Self::Io(error) => (RpcError::INTERNAL, format!("{name}: {error}.")),
+            Self::Refused(by) => format!("{name}: {}.", by.description()),
+            Self::Io(error) => format!("{name}: {error}."),
         };
         let data = (code == RpcError::RESOURCE_NOT_FOUND).then(|| {
             let path = path.to_string_lossy();

@@ -134,18 +134,18 @@ fn paths_that_are_not_text_files_are_errors() {
     fs::write(rig.root.join("latin"), b"caf\xe9").unwrap();
     let made = std::process::Command::new("mkfifo").arg(rig.root.join("pipe")).status().unwrap();
     assert!(made.success());
-    for (path, words) in [
+    for (path, expected) in [
         ("folder", "is a folder"),
         ("", "is a folder"),
         ("pipe", "device, pipe"),
         ("latin", "not UTF-8 text (first invalid byte: 3"),
     ] {
         let error = rig.read(path).unwrap_err();
-        assert!(error.message.contains(words), "{path}: {}", error.message);
+        assert!(error.message.contains(expected), "{path}: {}", error.message);
     }
-    for (path, words) in [("folder", "is a folder"), ("", "is a folder"), ("pipe", "device, pipe")] {
+    for (path, expected) in [("folder", "is a folder"), ("", "is a folder"), ("pipe", "device, pipe")] {
         let error = rig.write(path, "x").unwrap_err();
-        assert!(error.message.contains(words), "{path}: {}", error.message);
+        assert!(error.message.contains(expected), "{path}: {}", error.message);
     }
     let mut device = rig.job("/dev/zero", FileOp::Read { line: None, limit: Some(1) });
     device.roots = vec![PathBuf::from("/dev")];

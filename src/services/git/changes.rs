@@ -17,7 +17,6 @@ use crate::services::process;
 /// Maximum size of the changes; the rest is omitted.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Time limit for git.
 const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// Maximum number of references that lead to a commit.

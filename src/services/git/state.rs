@@ -88,8 +88,8 @@ fn converts(attributes: &Path) -> bool {
     if !attributes.exists() {
         return false;
     }
-    let words = ["filter", "ident", "working-tree-encoding"];
-    read_text(attributes).is_none_or(|text| words.iter().any(|word| text.contains(word)))
+    let attribute_names = ["filter", "ident", "working-tree-encoding"];
+    read_text(attributes).is_none_or(|text| attribute_names.iter().any(|word| text.contains(word)))
 }
 
 struct Looking<'a> {

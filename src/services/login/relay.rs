@@ -86,7 +86,6 @@ fn without_typed(mut lines: Vec<String>, keys: &[u8]) -> Vec<String> {
     lines
 }
 
-/// The output of the command.
 #[derive(Default)]
 struct Seen {
     lines: Mutex<LastLines>,

@@ -122,15 +122,15 @@ impl From<rusqlite::Error> for Fault {
 
 /// Classifies an error of SQLite.
 pub(super) fn fault(error: &rusqlite::Error) -> Fault {
-    let words = || error.to_string();
+    let message = || error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Fault::Full,
         // SQLite cannot create its other files in a read-only folder.
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => Fault::ReadOnly,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Busy,
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Fault::Corrupt(words()),
-        Some(ErrorCode::SystemIoFailure) if is_of_writing(error) => Fault::Refused(words()),
-        _ => Fault::Other(words()),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Fault::Corrupt(message()),
+        Some(ErrorCode::SystemIoFailure) if is_of_writing(error) => Fault::Refused(message()),
+        _ => Fault::Other(message()),
     }
 }
 

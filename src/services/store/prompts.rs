@@ -125,7 +125,7 @@ impl PromptIndex {
         let mut positions = Vec::new();
         let mut found: Vec<(u32, &Prompt)> = Vec::new();
         for kind in [AtomKind::Substring, AtomKind::Fuzzy] {
-            let pattern = Pattern::new(&query.words, CaseMatching::Ignore, Normalization::Smart, kind);
+            let pattern = Pattern::new(&query.text, CaseMatching::Ignore, Normalization::Smart, kind);
             found = self
                 .prompts
                 .iter()

@@ -112,8 +112,8 @@ impl Recorder {
         match thread::Builder::new().name("store".to_owned()).spawn(move || writer.run()) {
             Ok(thread) => self.thread = Some(thread),
             Err(error) => {
-                let words = format!("Sessions cannot be saved: cannot start a thread: {error}.");
-                let _ = self.services.send(ServiceEvent::Problem(words));
+                let message = format!("Sessions cannot be saved: cannot start a thread: {error}.");
+                let _ = self.services.send(ServiceEvent::Problem(message));
             }
         }
     }
@@ -397,8 +397,8 @@ impl Writer {
         match result {
             Ok(gone) => {
                 let bytes: usize = batch.events.iter().map(|event| event.body.len()).sum();
-                if let Some(words) = self.growth.add(bytes as u64) {
-                    self.report(words);
+                if let Some(message) = self.growth.add(bytes as u64) {
+                    self.report(message);
                 }
                 if std::mem::take(&mut self.is_failing) {
                     self.report("Saving works again. All pending changes were saved.".to_owned());
@@ -485,8 +485,8 @@ impl Writer {
         let _ = self.services.send(ServiceEvent::Store(Box::new(StoreNews::Unsaved(fault))));
     }
 
-    fn report(&self, words: String) {
-        let _ = self.services.send(ServiceEvent::Problem(words));
+    fn report(&self, message: String) {
+        let _ = self.services.send(ServiceEvent::Problem(message));
     }
 }
 

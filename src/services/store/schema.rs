@@ -207,7 +207,7 @@ mod tests {
             assert_eq!((row.name(), row.draft.as_str(), row.queue.len()), ("The till", "half", 1), "{steps}");
             assert!(!row.has_own_title && !row.owes_title && row.came_from.is_none());
             assert_eq!(store.reopen("0ld").unwrap().events.len(), 1);
-            let search = Search { words: "rounding".to_owned(), limit: 5, ..Search::default() };
+            let search = Search { text: "rounding".to_owned(), limit: 5, ..Search::default() };
             assert_eq!(store.search(&search).unwrap().len(), 1);
             assert_eq!(store.history(std::path::Path::new("/code")), ["mend it"]);
             record(&store, vec![head("s1"), prompt(1, "one"), ended(1)]);

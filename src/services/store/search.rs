@@ -158,7 +158,10 @@ impl Docs {
                     Access::SignIn { line } => ("command", line.clone()),
                 };
                 let change = diffs_text(access.diff().into_iter());
-                put(seq, row(kind, access.error.is_some(), format!("{what}\n{}\n{change}", access.words())));
+                put(
+                    seq,
+                    row(kind, access.error.is_some(), format!("{what}\n{}\n{change}", access.description())),
+                );
             }
             Record::Command { command, output, exit, .. } => {
                 let text = format!("{}\n{}", command.as_deref().unwrap_or_default(), part(&plain(output)));
@@ -328,7 +331,7 @@ fn plain(text: &str) -> String {
 #[derive(Debug, Clone, Default)]
 pub struct Search {
     /// Words that must all occur; `"quoted"` words must be adjacent, `word*` matches a prefix.
-    pub words: String,
+    pub text: String,
     pub agent: Option<String>,
     /// Only sessions in this folder or below it.
     pub folder: Option<PathBuf>,
@@ -364,8 +367,8 @@ pub struct Hit {
 
 /// Searches for words. The best matches are first, then the newest.
 pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec<Hit>> {
-    let words = query_text(&search.words);
-    if words.is_empty() {
+    let pattern = query_text(&search.text);
+    if pattern.is_empty() {
         return Ok(Vec::new());
     }
     // Folders are compared as plain text, so that characters in a name have no special meaning.
@@ -378,7 +381,7 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec
             SELECT d.id, d.seq, d.turn, d.at, d.kind, d.is_error, s.uid, s.agent, s.folder,
                     coalesce(nullif(trim(s.title), ''), s.first_prompt, '') AS name, docs_fts.rank AS score
                 FROM docs_fts JOIN docs d ON d.id = docs_fts.rowid JOIN sessions s ON s.id = d.session
-                WHERE docs_fts MATCH :words
+                WHERE docs_fts MATCH :pattern
                     AND (:agent IS NULL OR s.agent = :agent)
                     AND (:folder IS NULL OR s.folder = :folder OR substr(s.folder, 1, length(:below)) = :below)
                     AND (:since IS NULL OR d.at >= :since) AND (:until IS NULL OR d.at < :until)
@@ -388,11 +391,11 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec
             )
             SELECT uid, name, agent, folder, seq, turn, at, kind, is_error,
                     (SELECT snippet(docs_fts, 0, char(2), char(3), '…', 24) FROM docs_fts
-                        WHERE docs_fts MATCH :words AND docs_fts.rowid = found.id)
+                        WHERE docs_fts MATCH :pattern AND docs_fts.rowid = found.id)
                 FROM found ORDER BY score, at DESC",
     )?;
     let params = named_params! {
-        ":words": words,
+        ":pattern": pattern,
         ":agent": search.agent,
         ":folder": folder,
         ":below": below,
@@ -420,9 +423,9 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<Vec
 }
 
 /// The query in FTS5 syntax, with all characters of a word quoted.
-fn query_text(words: &str) -> String {
+fn query_text(text: &str) -> String {
     let mut terms: Vec<String> = Vec::new();
-    for (index, piece) in words.split('"').enumerate() {
+    for (index, piece) in text.split('"').enumerate() {
         if index % 2 == 1 {
             terms.push(format!("\"{piece}\""));
             continue;

@@ -239,7 +239,7 @@ impl Store {
     fn serve_search(&self, search: ArchiveSearch) -> Result<Vec<ArchiveHit>, StoreError> {
         let now_ms = unix_ms();
         let hits = self.search(&Search {
-            words: search.words,
+            text: search.text,
             agent: search.agent,
             folder: search.folder,
             since_ms: search.days.map(|days| now_ms - i64::from(days) * DAY_MS),

@@ -29,7 +29,6 @@ pub(super) fn status_line(diff: &Diff, look: &RenderContext<'_>, cols: u16) -> L
     Line::styled(truncate(&text, usize::from(cols)), look.theme.style(Role::DiffMeta))
 }
 
-/// The change of the file as a whole.
 fn status(diff: &Diff, look: &RenderContext<'_>) -> Vec<String> {
     let status = match diff.status {
         FileStatus::New => Some("new file"),

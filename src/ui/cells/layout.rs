@@ -157,8 +157,8 @@ impl Layout {
         let Some(end) = &item.end else { return };
         let facts = TurnFacts::of(item, end, context);
         self.waits = facts.waits || (self.waits && matches!(item.body, ItemBody::Tool(_)));
-        let Some(words) = facts.line(context.look, is_bad_end) else { return };
-        let line = Mark::NO_LINE.row(Line::styled(words, context.look.theme.style(Role::TextDim)));
+        let Some(summary) = facts.line(context.look, is_bad_end) else { return };
+        let line = Mark::NO_LINE.row(Line::styled(summary, context.look.theme.style(Role::TextDim)));
         let mut run = LineRun::ready(vec![line], if is_bad_end { 2 } else { 0 });
         run.has_gap = !is_bad_end;
         self.pieces.push(run);

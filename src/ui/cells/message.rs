@@ -99,13 +99,13 @@ fn ends_of(text: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'sta
         return vec![draw(text)];
     }
     let count = left_out.trim_matches('\n').bytes().filter(|byte| *byte == b'\n').count() + 1;
-    let words = if count > 1 {
+    let gap = if count > 1 {
         format!("{} {} lines", look.glyphs.fold, with_commas(count))
     } else {
         format!("{} {} more", look.glyphs.fold, size(left_out.len() as u64))
     };
-    let words = Line::from(Mark::GAP.span(words, look.theme.style(Role::TextDim)));
-    vec![draw(first), vec![words], draw(last.strip_prefix('\n').unwrap_or(last))]
+    let gap = Line::from(Mark::GAP.span(gap, look.theme.style(Role::TextDim)));
+    vec![draw(first), vec![gap], draw(last.strip_prefix('\n').unwrap_or(last))]
 }
 
 /// The position after `count` lines from `from`, or earlier if they are very long.

@@ -100,16 +100,15 @@ pub(super) fn lay_out(layout: &mut Layout, item: &Item, body: &ItemBody, context
 pub(super) fn head(body: &ItemBody, context: &Context<'_>) -> Line<'static> {
     let look = context.look;
     let room = usize::from(context.cols).saturating_sub(2);
-    let head = words(body, look);
+    let head = mark_and_text(body, look);
     Line::from(vec![
         Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role)),
         Span::styled(truncate(&head.text, room), look.theme.style(head.role)),
     ])
 }
 
-/// The complete head.
 fn whole_head(body: &ItemBody, facts: &TurnFacts, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
-    let head = words(body, look);
+    let head = mark_and_text(body, look);
     let mark = Mark::APART.span(format!("{} ", head.mark), look.theme.style(head.mark_role));
     let mut line = Line::from(Span::styled(head.text, look.theme.style(head.role)));
     if matches!(body, ItemBody::TurnEnd(TurnEnd::Stopped { .. })) {
@@ -119,7 +118,6 @@ fn whole_head(body: &ItemBody, facts: &TurnFacts, look: &RenderContext<'_>, cols
     wrap_prefixed(&line, cols, &[mark], &[Span::raw("  ")])
 }
 
-/// A mark and its text.
 struct Head {
     mark: &'static str,
     mark_role: Role,
@@ -127,7 +125,7 @@ struct Head {
     role: Role,
 }
 
-fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
+fn mark_and_text(body: &ItemBody, look: &RenderContext<'_>) -> Head {
     let glyphs = look.glyphs;
     let of = |mark: &'static str, role: Role, text: &str| Head {
         mark,
@@ -137,7 +135,7 @@ fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
     };
     match body {
         ItemBody::TurnEnd(TurnEnd::Stopped { reason, took, .. }) => {
-            let (text, role) = stop_words(reason);
+            let (text, role) = stop_text(reason);
             of(glyphs.dot, role, &format!("{text} {} {}", glyphs.dot, duration(*took)))
         }
         ItemBody::TurnEnd(TurnEnd::Failed { fault, .. }) => of(glyphs.cross, Role::Error, fault.heading()),
@@ -173,12 +171,12 @@ fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
     }
 }
 
-fn stop_words(reason: &StopReason) -> (String, Role) {
+fn stop_text(reason: &StopReason) -> (String, Role) {
     let role = match reason {
         StopReason::EndTurn | StopReason::Cancelled => Role::TextDim,
         _ => Role::Warning,
     };
-    (one_line(&reason.words()), role)
+    (one_line(&reason.description()), role)
 }
 
 fn marked(mark: &str, text: &str, role: Role, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {

@@ -46,11 +46,11 @@ pub(super) fn is_command(tool: &ToolCall, text: &str) -> bool {
 /// Whether the reason of a refused call says only that it was refused.
 pub(super) fn only_says_rejected(tool: &ToolCall, text: &str) -> bool {
     let is_refused = matches!(tool.decision, Some(Decision::Chosen { is_allow: false, .. }));
-    let words = text.trim().trim_end_matches('.').to_lowercase();
+    let lower = text.trim().trim_end_matches('.').to_lowercase();
     let refusals =
         ["rejected", "denied", "declined", "refused", "user rejected", "user denied", "user declined"];
     let by_whom =
-        words.strip_suffix(" by the user").or_else(|| words.strip_suffix(" by user")).unwrap_or(&words);
+        lower.strip_suffix(" by the user").or_else(|| lower.strip_suffix(" by user")).unwrap_or(&lower);
     is_refused && refusals.contains(&by_whom.trim_start_matches("the ").trim_start_matches("permission "))
 }
 
@@ -70,9 +70,9 @@ pub(super) fn without_exit_code(output: &[u8], code: Option<i32>) -> &[u8] {
     let text = output.trim_ascii_start();
     let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
     let (first, rest) = text.split_at(end);
-    let words = String::from_utf8_lossy(first).trim().trim_end_matches(['.', ':']).to_lowercase();
+    let lower = String::from_utf8_lossy(first).trim().trim_end_matches(['.', ':']).to_lowercase();
     let told =
-        words.strip_prefix("exit code").map(|number| number.trim_start_matches([':', ' ']).parse::<i32>());
+        lower.strip_prefix("exit code").map(|number| number.trim_start_matches([':', ' ']).parse::<i32>());
     match (told, code) {
         (Some(Ok(told)), Some(code)) if told == code => rest.strip_prefix(b"\n").unwrap_or(rest),
         _ => output,
@@ -148,12 +148,12 @@ pub(super) fn is_plain(text: &str) -> bool {
 }
 
 /// A multi-line text as one line: the first non-empty line, and the number of lines after it.
-pub(super) fn first_line(words: &str, cols: usize) -> String {
-    let head = super::head_of(words);
+pub(super) fn first_line(text: &str, cols: usize) -> String {
+    let head = super::head_of(text);
     let mut lines = head.lines().filter(|line| !line.trim().is_empty());
     let first = one_line(lines.next().unwrap_or_default());
     let first = first.trim_matches('`');
-    let rest = words.get(head.len()..).unwrap_or_default();
+    let rest = text.get(head.len()..).unwrap_or_default();
     let tail = match lines.count() + memchr::memchr_iter(b'\n', rest.as_bytes()).count() {
         0 => return truncate(first, cols),
         1 => " … +1 line".to_owned(),

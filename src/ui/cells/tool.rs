@@ -337,7 +337,6 @@ impl<'a> Body<'a, '_> {
         self.push(reason.map(|text| Line::styled(truncate(&text, cols), style)).into_iter().collect());
     }
 
-    /// Adds the reason of a failure.
     fn add_reason(&mut self) {
         if self.tool.kind == ToolKind::Execute {
             let reason =
@@ -542,7 +541,6 @@ impl<'a> Body<'a, '_> {
         }
     }
 
-    /// Adds the details of an open call.
     fn add_details(&mut self) {
         let look = self.context.look;
         if self.tool.locations.len() > 1 || self.layout.pieces.len() == 1 {

@@ -8,7 +8,7 @@ use crate::app::{Item, ItemBody, ToolCall, TurnSummary};
 use crate::model::ToolStatus;
 use crate::ui::diff::cache::{self, Placed, Shown};
 use crate::ui::render_context::{RenderContext, duration};
-use crate::ui::status::cost_words;
+use crate::ui::status::cost_text;
 
 use super::layout::Context;
 use super::{changes_of, placed};
@@ -34,7 +34,7 @@ pub(super) struct TurnFacts {
 impl TurnFacts {
     /// The facts of the turn that ended with an item.
     pub fn of(item: &Item, end: &TurnSummary, context: &Context<'_>) -> Self {
-        let cost = end.cost.as_ref().filter(|cost| cost.amount >= 0.005).map(cost_words).unwrap_or_default();
+        let cost = end.cost.as_ref().filter(|cost| cost.amount >= 0.005).map(cost_text).unwrap_or_default();
         let mut facts = Self { took: end.took, cost, ..Self::default() };
         let calls = calls_of_turn(item, context).unwrap_or_default();
         let changes: Vec<Placed<'_>> =

@@ -229,8 +229,8 @@ impl ShownContent<'_> {
             });
         };
         let is_top = leaf.path.len() == 1;
-        if let Some(words) = json::texts_of(leaf.raw) {
-            return is_top && self.shows_command_list(key, &words);
+        if let Some(list) = json::texts_of(leaf.raw) {
+            return is_top && self.shows_command_list(key, &list);
         }
         let Some(text) = json::text_of(leaf.raw) else { return false };
         let is = |keys: &[&str]| keys.contains(&key);
@@ -256,7 +256,7 @@ impl ShownContent<'_> {
     }
 
     /// `["bash", "-lc", "make"]` equals `make` if the shell is one of the system's; other lists are shown unchanged.
-    fn shows_command_list(&self, key: &str, words: &[String]) -> bool {
+    fn shows_command_list(&self, key: &str, parts: &[String]) -> bool {
         let Some(command) = self.tool.input.command.as_deref() else { return false };
         if key == "args" && self.shows_arguments().is_some() {
             return true;
@@ -264,12 +264,12 @@ impl ShownContent<'_> {
         if !COMMAND.contains(&key) {
             return false;
         }
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        if let [shell, "-c" | "-lc" | "-ic", line] = words.as_slice() {
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        if let [shell, "-c" | "-lc" | "-ic", line] = parts.as_slice() {
             let name = ["/bin/", "/usr/bin/"].iter().find_map(|folder| shell.strip_prefix(folder));
             return SHELLS.contains(&name.unwrap_or(shell)) && *line == command;
         }
-        shell_words::join(words) == command
+        shell_words::join(parts) == command
     }
 
     /// Whether the command is one word followed by its arguments, all of them strings.

@@ -124,16 +124,16 @@ impl Composer {
             for part in chips(line).into_iter().chain(mentions(line).into_iter().map(|(range, _)| range)) {
                 let shown = part.start.max(bytes.start)..part.end.min(bytes.end);
                 let before = line.get(bytes.start..shown.start);
-                let Some((before, words)) = before.zip(line.get(shown)) else { continue };
+                let Some((before, visible)) = before.zip(line.get(shown)) else { continue };
                 // The width of a tab depends on its place.
-                if words.is_empty() || before.contains('\t') {
+                if visible.is_empty() || before.contains('\t') {
                     continue;
                 }
                 let number = |cols: usize| u16::try_from(cols).unwrap_or(u16::MAX);
                 let area = Rect {
                     x: position.x.saturating_add(number(text::width(before))),
                     y: position.y + y,
-                    width: number(text::width(words)),
+                    width: number(text::width(visible)),
                     height: 1,
                 };
                 cells.set_style(area, style);

@@ -89,7 +89,7 @@ pub(in crate::ui) fn draw(
         let text = format!("plan {count}");
         left.push(Label::new(ctx, Role::TextDim, &text, Some(Action::TogglePlan), 4));
     }
-    left.extend(ctx.session.only.map(|only| filter(ctx, only.words(), top.width)));
+    left.extend(ctx.session.only.map(|only| filter(ctx, only.label(), top.width)));
     let mut right = Vec::new();
     if let Some(text) = hidden_rows(facts.hidden_rows) {
         right.push(Label::new(ctx, Role::Accent, &text, None, 7));
@@ -151,7 +151,6 @@ fn focus_chip(ctx: &FrameContext, focus: Focus, width: u16) -> Option<Label> {
     Some(label)
 }
 
-/// Whether the draft is a command for the user's shell.
 fn is_command(ctx: &FrameContext) -> bool {
     ctx.session.draft.starts_with('!') && ctx.session.prompts.editing().is_none()
 }
@@ -167,17 +166,17 @@ fn shell(ctx: &FrameContext, width: u16) -> Vec<Label> {
         text::truncate_path(&text::one_line(&name), usize::from(width / 3).max(8))
     });
     if is_command(ctx) {
-        let mut words = "Shell".to_owned();
+        let mut title = "Shell".to_owned();
         if session.workspace.far.is_some() {
-            words.push_str(" on this machine");
+            title.push_str(" on this machine");
         }
         if let Some(folder) = folder {
-            words.extend([" in ", folder.as_str()]);
+            title.extend([" in ", folder.as_str()]);
         }
         if session.draft.starts_with("!!") {
-            words.push_str(if is_narrow { ", attached" } else { ", output goes into the next prompt" });
+            title.push_str(if is_narrow { ", attached" } else { ", output goes into the next prompt" });
         }
-        let mut label = Label::new(ctx, Role::Warning, &words, None, 9);
+        let mut label = Label::new(ctx, Role::Warning, &title, None, 9);
         for span in &mut label.line.spans {
             span.style = span.style.add_modifier(Modifier::REVERSED);
         }
@@ -189,14 +188,13 @@ fn shell(ctx: &FrameContext, width: u16) -> Vec<Label> {
         let state = if known.exit.is_none() { " (running)" } else { "" };
         let command = text::truncate(&text::one_line(known.command), usize::from(width / 4).max(8));
         let of = if is_narrow { "" } else { "output of " };
-        let words = format!("@{}: {of}{command}{state}", mention.path);
-        Some(Label::new(ctx, Role::Accent, &words, None, 9))
+        let title = format!("@{}: {of}{command}{state}", mention.path);
+        Some(Label::new(ctx, Role::Accent, &title, None, 9))
     });
     let folder = folder.map(|folder| Label::new(ctx, Role::TextDim, &format!("shell in {folder}"), None, 2));
     attached.take(MOST_OUTPUTS).chain(folder).collect()
 }
 
-/// The labels of mode and model.
 fn settings(ctx: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
     let is_narrow = width < FULL_COLS;
     let label = |what: &str, name: &str, role: Role, action: Action, rank: u8| {
@@ -215,7 +213,7 @@ fn settings(ctx: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
 /// The colour of a mode by what its name says about requests: few or no requests are a warning.
 fn mode_role(name: &str) -> Role {
     let name = name.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let says = |names: &[&str]| names.iter().any(|word| name.contains(word));
     if says(&["bypass", "yolo", "full access", "danger", "never ask", "don't ask", "autopilot"]) {
         Role::Error
     } else if says(&["accept", "auto", "approve"]) {
@@ -228,13 +226,13 @@ fn mode_role(name: &str) -> Role {
 }
 
 /// The label of an active filter, with the key that clears it.
-fn filter(ctx: &FrameContext, words: &str, width: u16) -> Label {
+fn filter(ctx: &FrameContext, label: &str, width: u16) -> Label {
     let key = ctx
         .key(Context::Main, Action::Escape)
         .filter(|_| width >= FULL_COLS)
         .map(|key| format!(" {} {key} show all", ctx.look.glyphs.dot));
     let most = usize::from(width / 2).saturating_sub(6).max(8);
-    let text = format!("only {}{}", text::truncate(words, most), key.unwrap_or_default());
+    let text = format!("only {}{}", text::truncate(label, most), key.unwrap_or_default());
     Label::new(ctx, Role::Accent, &text, Some(Action::OpenFilter), 5)
 }
 

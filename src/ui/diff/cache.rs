@@ -16,7 +16,6 @@ use super::Diff;
 const QUICK_BYTES: usize = 256 * 1024;
 /// if at most this number of lines is between the first and the last difference. Most edits are far smaller.
 const QUICK_LINES: usize = 500;
-/// Number of cached lists of diffs.
 const KEPT_MAX: usize = 16;
 /// Maximum number of queued jobs. The oldest is dropped, because it is likely no longer visible; it is queued
 /// again when needed.

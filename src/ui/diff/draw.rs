@@ -292,14 +292,14 @@ impl DiffPainter<'_> {
         }
         let is_old = row.kind == RowKind::Minus;
         let (old, new) = if is_old { (text, other.as_str()) } else { (other.as_str(), text) };
-        let words = TextDiff::from_unicode_words(old, new);
-        if words.ratio() < ALIKE_RATIO && !only_adds_or_removes(&words) {
+        let text_diff = TextDiff::from_unicode_words(old, new);
+        if text_diff.ratio() < ALIKE_RATIO && !only_adds_or_removes(&text_diff) {
             return Vec::new();
         }
         let wanted = if is_old { ChangeTag::Delete } else { ChangeTag::Insert };
         let mut marks: Vec<Range<usize>> = Vec::new();
         let mut at = 0;
-        for change in words.iter_all_changes() {
+        for change in text_diff.iter_all_changes() {
             let len = change.value().len();
             if change.tag() == wanted {
                 match marks.last_mut() {
@@ -316,12 +316,12 @@ impl DiffPainter<'_> {
 }
 
 /// Whether one line only has words added to the other.
-fn only_adds_or_removes(words: &TextDiff<'_, '_, str>) -> bool {
-    let has = |tag: ChangeTag| words.iter_all_changes().any(|change| change.tag() == tag);
+fn only_adds_or_removes(text_diff: &TextDiff<'_, '_, str>) -> bool {
+    let has = |tag: ChangeTag| text_diff.iter_all_changes().any(|change| change.tag() == tag);
     let keeps = |change: similar::Change<&str>| {
         change.tag() == ChangeTag::Equal && change.value().contains(char::is_alphanumeric)
     };
-    !(has(ChangeTag::Delete) && has(ChangeTag::Insert)) && words.iter_all_changes().any(keeps)
+    !(has(ChangeTag::Delete) && has(ChangeTag::Insert)) && text_diff.iter_all_changes().any(keeps)
 }
 
 const EMPTY: Row = Row { kind: RowKind::Context, old_line: 0, new_line: 0, start: 0, end: 0, pair: None };

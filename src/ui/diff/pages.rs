@@ -15,9 +15,7 @@ use crate::ui::text::{hard_wrap, width};
 use super::draw::{Layout, clean, columns};
 use super::{Diff, Row, RowKind};
 
-/// Number of rows per group.
 const RUN_ROWS: usize = 48;
-/// Number of cached groups.
 const KEPT_RUNS: usize = 6;
 
 /// The line layout of a diff.

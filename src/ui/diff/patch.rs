@@ -135,7 +135,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Handles file headers.
     fn on_head(&mut self, line: PatchLine<'_>) {
         match line {
             PatchLine::Section(status, path) => {

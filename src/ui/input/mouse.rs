@@ -13,7 +13,6 @@ use crate::ui::modals;
 use crate::ui::transcript::{Released, TranscriptView};
 use crate::ui::view_state::{Hit, ViewState};
 
-/// Lines per wheel step.
 const WHEEL_LINES: i16 = 3;
 
 /// Handles the wheel, and clicks and drags of the left button; other events are ignored.

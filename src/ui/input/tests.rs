@@ -44,10 +44,10 @@ impl Rig {
         self.key_with(code, KeyModifiers::NONE)
     }
 
-    fn click_on(&mut self, words: &str) -> Vec<Event> {
-        let row = self.shown.lines().position(|line| line.contains(words)).expect(words);
+    fn click_on(&mut self, target: &str) -> Vec<Event> {
+        let row = self.shown.lines().position(|line| line.contains(target)).expect(target);
         let line = self.shown.lines().nth(row).expect("a row");
-        let before = &line[..line.find(words).expect(words)];
+        let before = &line[..line.find(target).expect(target)];
         let position = Position::new(
             u16::try_from(crate::ui::text::width(before)).unwrap(),
             u16::try_from(row).unwrap(),
@@ -73,10 +73,10 @@ impl Rig {
 
     /// Drags from one text on the screen to the end of another.
     fn drag(&mut self, from: &str, to: &str) -> Vec<Event> {
-        let position = |words: &str, is_end: bool| {
-            let row = self.shown.lines().position(|line| line.contains(words)).expect(words);
+        let position = |target: &str, is_end: bool| {
+            let row = self.shown.lines().position(|line| line.contains(target)).expect(target);
             let line = self.shown.lines().nth(row).expect("a row");
-            let at = line.find(words).expect(words) + if is_end { words.len() } else { 0 };
+            let at = line.find(target).expect(target) + if is_end { target.len() } else { 0 };
             let col = crate::ui::text::width(&line[..at]) - usize::from(is_end);
             (u16::try_from(col).unwrap(), u16::try_from(row).unwrap())
         };

@@ -178,7 +178,6 @@ pub(super) fn draw_whole(
     lines
 }
 
-/// The language label above the code.
 fn label(language: &str, look: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let language = one_line(language);
     if language.is_empty() {

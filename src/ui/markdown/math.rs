@@ -134,7 +134,6 @@ fn formula_of(text: &str) -> Option<&str> {
 }
 
 impl<'t> Formulas<'t> {
-    /// Adds a placeholder for a formula.
     fn take(&mut self, formula: &'t str, out: &mut String) {
         out.push(OPEN);
         out.push_str(&self.all.len().to_string());

@@ -50,7 +50,6 @@ pub(super) fn draw(
 /// A position in the current text: line, span, byte.
 type Spot = (usize, usize, usize);
 
-/// A container around the text.
 enum Container {
     Quote,
     Item {
@@ -397,7 +396,6 @@ impl<'a> Writer<'a> {
         self.numbers.last().copied().unwrap_or(0)
     }
 
-    /// The end of the current text.
     fn spot(&self) -> Spot {
         let line = self.lines.last().map(Vec::as_slice).unwrap_or_default();
         let bytes = line.last().map_or(0, |span| span.content.len());

@@ -59,14 +59,14 @@ impl Table {
             }
         }
         let room = usize::from(cols).saturating_sub(3 * (count - 1));
-        let words: Vec<usize> = (0..count)
+        let longest_words: Vec<usize> = (0..count)
             .map(|column| {
                 all().filter_map(|row| row.get(column)).map(|cell| word_cols(cell)).max().unwrap_or(0)
             })
             .collect();
         // If the table can be scrolled, words are not broken to make it fit.
         let most = if look.sideways.is_some() { COLUMN_WHOLE_COLS } else { COLUMN_MIN_COLS };
-        let floors: Vec<usize> = words
+        let floors: Vec<usize> = longest_words
             .iter()
             .zip(&widths)
             .map(|(word, cols)| (*word).min(most).max(COLUMN_MIN_COLS).min(*cols))
@@ -77,7 +77,7 @@ impl Table {
             return (self.draw_columns(&shown, look), 0);
         }
         let shown = look.sideways.and_then(|left_out| {
-            for (cols, word) in widths.iter_mut().zip(&words) {
+            for (cols, word) in widths.iter_mut().zip(&longest_words) {
                 *cols = (*cols).min(COLUMN_GOOD_COLS.max((*word).min(COLUMN_WORD_COLS)));
             }
             window(&widths, usize::from(left_out), usize::from(cols))

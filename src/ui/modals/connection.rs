@@ -1,31 +1,18 @@
 //! The dialog with details of the connection: the agent, its capabilities, and how it was started.
 
-use ratatui::layout::{Position, Rect};
-
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, words};
+use super::dialog_frame::{DialogFrame, Row, wrapped};
 use crate::app::{Conn, ConnPhase};
 use crate::config::keymap::Context;
 use crate::model::{
     Action, AgentCapabilities, AuthKind, AuthState, AuthStatus, CloseReason, ConnId, ExitInfo, Provider,
 };
-use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
 
-/// Width of the labels.
 const NAMES: usize = 14;
 
-pub(super) fn draw(
-    ctx: &FrameContext,
-    id: ConnId,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    let position = DialogPosition::new(area, Size::Large, false);
-    let cols = position.cols();
+pub(super) fn frame(ctx: &FrameContext, id: ConnId, cols: u16) -> DialogFrame<'static> {
     let mut sheet = DialogFrame { title: "Connection".to_owned(), ..DialogFrame::default() };
     match ctx.state.conns.get(&id) {
         Some(conn) => {
@@ -33,20 +20,19 @@ pub(super) fn draw(
                 sheet.body.extend(fact(ctx, name, &value, cols));
             }
         }
-        None => sheet.body = words(ctx, Role::TextDim, "Connection closed.", cols),
+        None => sheet.body = wrapped(ctx, Role::TextDim, "Connection closed.", cols),
     }
-    let hints = [
-        Some((ctx.marks.updown.to_owned(), "scroll".to_owned())),
+    sheet.set_hints([
+        ctx.updown("scroll"),
         ctx.hint(Context::Text, Action::OpenLog, "show log"),
         ctx.hint(Context::Text, Action::Escape, "close"),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
-    sheet.draw(ctx, position, view, buf)
+    ]);
+    sheet
 }
 
 fn fact(ctx: &FrameContext, name: &str, value: &str, cols: u16) -> Vec<Row> {
     let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
-    let mut rows = words(ctx, Role::Modal, value, room);
+    let mut rows = wrapped(ctx, Role::Modal, value, room);
     for (index, row) in rows.iter_mut().enumerate() {
         let name = if index == 0 { name } else { "" };
         row.line.spans.insert(0, ctx.span(Role::TextDim, format!("{name:<NAMES$}")));
@@ -101,8 +87,8 @@ fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
     } else if !conn.spec.gets_servers() {
         facts.push(("MCP servers", "not passed to remote agents unless mcp = true".to_owned()));
     }
-    if let Some(words) = ctx.protocol_warnings() {
-        facts.push(("warnings", format!("{words}, see the protocol log")));
+    if let Some(warnings) = ctx.protocol_warnings() {
+        facts.push(("warnings", format!("{warnings}, see the protocol log")));
     }
     let calls = conn.open_calls.len();
     if calls > 0 {
@@ -136,7 +122,7 @@ fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
             facts.push(("account", account(auth)));
         }
         for (index, provider) in conn.providers.iter().enumerate() {
-            facts.push((if index == 0 { "providers" } else { "" }, provider_words(provider)));
+            facts.push((if index == 0 { "providers" } else { "" }, provider_text(provider)));
         }
         for (index, quirk) in info.quirks.iter().enumerate() {
             facts.push((if index == 0 { "notes" } else { "" }, quirk.clone()));
@@ -156,7 +142,7 @@ fn account(auth: &AuthStatus) -> String {
     if names.is_empty() { state.to_owned() } else { format!("{state}: {}", names.join(", ")) }
 }
 
-fn provider_words(provider: &Provider) -> String {
+fn provider_text(provider: &Provider) -> String {
     let position = match (&provider.api_type, &provider.base_url) {
         (Some(api), Some(url)) => format!("{url} ({api})"),
         (Some(only), None) | (None, Some(only)) => only.clone(),

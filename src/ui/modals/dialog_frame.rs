@@ -139,7 +139,6 @@ impl DialogPosition {
         self.screen.height
     }
 
-    /// The maximum height.
     fn most_rows(self) -> u16 {
         match self.screen.height {
             // The last lines before the request explain it.
@@ -156,7 +155,6 @@ impl DialogPosition {
     }
 }
 
-/// How the rows of a dialog are distributed.
 struct Layout {
     height: u16,
     head: usize,
@@ -169,6 +167,10 @@ struct Layout {
 }
 
 impl DialogFrame<'_> {
+    pub fn set_hints(&mut self, hints: impl IntoIterator<Item = Option<(String, String)>>) {
+        self.hints = hints.into_iter().flatten().collect();
+    }
+
     fn body_len(&self) -> usize {
         self.window.as_ref().map_or(self.body.len(), |window| window.rows)
     }
@@ -472,7 +474,7 @@ pub(in crate::ui) fn draw_bar(
 }
 
 /// Sanitises and wraps text into rows.
-pub(super) fn words(ctx: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
+pub(super) fn wrapped(ctx: &FrameContext, role: Role, source: &str, cols: u16) -> Vec<Row> {
     let clean = text::sanitize(source);
     clean
         .lines()
@@ -537,10 +539,10 @@ pub(super) fn choices_in_a_row(
         let mark = if is_selected { ctx.look.glyphs.arrow } else { " " };
         let text = format!("{} ", text::one_line(label));
         let width = u16::try_from(text::width(&text)).ok()?.checked_add(4)?;
-        let (lead, words) =
+        let (lead, rest) =
             if is_selected { (Role::Selection, Role::Selection) } else { (Role::Accent, Role::Modal) };
         row.line.push_span(ctx.span(lead, format!("{mark} {number} ")));
-        row.line.push_span(ctx.span(words, text));
+        row.line.push_span(ctx.span(rest, text));
         row.parts.push((col, width, Action::Choose(number)));
         col = col.checked_add(width)?;
     }

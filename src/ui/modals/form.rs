@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, wrapped};
 use super::place_in_queue;
 use crate::app::dialogs::{field_hint, shown_value};
 use crate::app::{FieldState, FormState};
@@ -15,7 +15,6 @@ use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
 
-/// Indentation of a field's lines.
 const INDENT: u16 = 2;
 
 /// Draws the form. `about` contains the agent's explanations.
@@ -39,8 +38,8 @@ pub(super) fn draw(
         ..DialogFrame::default()
     };
     // A long message scrolls with the fields, so that they remain reachable.
-    for words_of_agent in about.iter().flatten().filter(|words| !words.trim().is_empty()) {
-        sheet.body.extend(words(ctx, Role::Modal, words_of_agent, cols));
+    for paragraph in about.iter().flatten().filter(|text| !text.trim().is_empty()) {
+        sheet.body.extend(wrapped(ctx, Role::Modal, paragraph, cols));
     }
     let fresh;
     let form = if let Some(form) = &ctx.state.request_view.form {
@@ -66,9 +65,9 @@ pub(super) fn draw(
     }
     let accepts = if form.sends_from(selected) { "send" } else { "continue" };
     if form.is_review {
-        sheet.foot = words(ctx, Role::TextStrong, &format!("Sent to {}.", ctx.agent()), cols);
+        sheet.foot = wrapped(ctx, Role::TextStrong, &format!("Sent to {}.", ctx.agent()), cols);
     }
-    let hints = [
+    sheet.set_hints([
         ctx.hint(Context::Form, Action::Accept, accepts),
         ctx.hint(Context::Form, Action::Escape, "cancel"),
         ctx.hint(Context::Form, Action::PreviousField, "back").filter(|_| form.is_review),
@@ -83,8 +82,7 @@ pub(super) fn draw(
             let does = if field.is_revealed { "hide secrets" } else { "show secrets" };
             ctx.hint(Context::Form, Action::ToggleSecret, does)
         }),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
+    ]);
     // Otherwise the body follows the selected field.
     sheet.scroll_hint = ctx.hint(Context::Form, Action::PageDown, "scroll").filter(|_| form.is_review);
     sheet.draw(ctx, position, view, buf)
@@ -149,10 +147,10 @@ fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, has_numbers: b
         }
     }
     if let Some(help) = field.description.as_deref().filter(|_| is_focused) {
-        inside.extend(words(ctx, Role::TextDim, help, room));
+        inside.extend(wrapped(ctx, Role::TextDim, help, room));
     }
     if let Some(problem) = &state.problem {
-        inside.extend(words(ctx, Role::Error, problem, room));
+        inside.extend(wrapped(ctx, Role::Error, problem, room));
     }
     for row in &mut inside {
         row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(INDENT))));
@@ -162,17 +160,16 @@ fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, has_numbers: b
     rows
 }
 
-/// A field in the review.
 fn reviewed(ctx: &FrameContext, state: &FieldState, cols: u16) -> Vec<Row> {
     let value = shown_value(state);
-    let mut rows = words(ctx, Role::TextDim, &text::one_line(&state.field.title), cols);
+    let mut rows = wrapped(ctx, Role::TextDim, &text::one_line(&state.field.title), cols);
     if value.is_empty() {
-        rows.extend(words(ctx, Role::TextDim, "empty", cols));
+        rows.extend(wrapped(ctx, Role::TextDim, "empty", cols));
     } else {
-        rows.extend(words(ctx, Role::Modal, &value, cols));
+        rows.extend(wrapped(ctx, Role::Modal, &value, cols));
     }
     if let Some(problem) = &state.problem {
-        rows.extend(words(ctx, Role::Error, problem, cols));
+        rows.extend(wrapped(ctx, Role::Error, problem, cols));
     }
     rows
 }

@@ -1,25 +1,19 @@
 //! The help dialog with all keys of the keymap.
 
-use ratatui::layout::{Position, Rect};
-
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, words};
+use super::dialog_frame::{DialogFrame, Row, input, wrapped};
 use crate::app::LineInput;
 use crate::config::keymap::{Context, HelpRow};
 use crate::model::Action;
-use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::text;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
 
 /// Minimum inner width for two columns.
 const TWO_COLS: u16 = 96;
 
-/// Maximum width of the keys.
 const MOST_KEYS: usize = 24;
 
-/// Distance between two columns.
 const GAP: u16 = 4;
 
 /// The contexts of lists and dialogs.
@@ -41,15 +35,7 @@ struct Group {
     rows: Vec<(String, String)>,
 }
 
-pub(super) fn draw(
-    ctx: &FrameContext,
-    filter: &LineInput,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    let position = DialogPosition::new(area, Size::Large, false);
-    let cols = position.cols();
+pub(super) fn frame(ctx: &FrameContext, filter: &LineInput, cols: u16, rows: u16) -> DialogFrame<'static> {
     let mut sheet = DialogFrame { title: "Key bindings".to_owned(), ..DialogFrame::default() };
     sheet.head.push(input(ctx, filter, "type to filter", false, cols));
     let lay = |filter: &str| {
@@ -58,20 +44,16 @@ pub(super) fn draw(
     };
     sheet.body = lay(&filter.text);
     // Uses the height without a filter, so that the dialog does not resize.
-    sheet.body_rows = lay("").len().min(usize::from(area.height) * 3 / 4);
+    sheet.body_rows = lay("").len().min(usize::from(rows) * 3 / 4);
     if sheet.body.is_empty() {
-        sheet.body = words(ctx, Role::TextDim, "No matching keys.", cols);
+        sheet.body = wrapped(ctx, Role::TextDim, "No matching keys.", cols);
     }
     if filter.text.trim().is_empty() {
         let note = "Type to search all keys, also those of lists and dialogs.";
-        sheet.foot = words(ctx, Role::TextDim, note, cols);
+        sheet.foot = wrapped(ctx, Role::TextDim, note, cols);
     }
-    let hints = [
-        Some((ctx.marks.updown.to_owned(), "scroll".to_owned())),
-        ctx.hint(Context::Text, Action::Escape, "close"),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
-    sheet.draw(ctx, position, view, buf)
+    sheet.set_hints([ctx.updown("scroll"), ctx.hint(Context::Text, Action::Escape, "close")]);
+    sheet
 }
 
 /// The keys that match the filter. Without one, those of lists and dialogs, which show their own, are omitted, and each action has

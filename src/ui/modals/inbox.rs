@@ -8,7 +8,7 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, spread, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, spread, wrapped};
 use super::{options, permission};
 use crate::app::state::inbox::{Waiting, WaitingFor};
 use crate::app::state::tab::TabMark;
@@ -63,7 +63,7 @@ pub(super) fn draw(
         }
     }
     if rows.is_empty() {
-        sheet.body = words(ctx, Role::TextDim, "Inbox is empty.", cols);
+        sheet.body = wrapped(ctx, Role::TextDim, "Inbox is empty.", cols);
     }
     let mut hints = vec![ctx.hint(Context::Permission, Action::Accept, "open")];
     if let Some((_, open)) = dialogs::marked_request(ctx.state) {
@@ -105,7 +105,7 @@ fn draw_whole(ctx: &FrameContext, open: &OpenRequest, view: &mut ViewState, area
 
 fn answers(open: &OpenRequest) -> Vec<String> {
     match &open.kind {
-        OpenRequestKind::Access(request_id) => request_id.labels(),
+        OpenRequestKind::Access(request) => request.labels(),
         OpenRequestKind::Permission { .. } | OpenRequestKind::Elicitation(_) => Vec::new(),
     }
 }
@@ -132,7 +132,7 @@ fn line(ctx: &FrameContext, row: &Waiting, cols: u16) -> Line<'static> {
     let what = match &row.what {
         WaitingFor::Ask(..) => match ask_of(ctx, row).map(|(_, open)| &open.kind) {
             Some(OpenRequestKind::Permission { tool, .. }) => kind_of(session, *tool),
-            Some(OpenRequestKind::Access(request_id)) => request_id.why.heading(&request_id.access),
+            Some(OpenRequestKind::Access(request)) => request.why.heading(&request.access),
             Some(OpenRequestKind::Elicitation(_)) | None => "Question",
         }
         .to_owned(),
@@ -167,14 +167,14 @@ fn detail(ctx: &FrameContext, row: &Waiting, most: usize, cols: u16) -> Vec<Row>
     const INDENT: u16 = 5;
     let mut all = 0;
     let cols = cols.saturating_sub(INDENT).max(8);
-    let plain = |role, source: &str| words(ctx, role, source, cols);
+    let plain = |role, source: &str| wrapped(ctx, role, source, cols);
     let mut rows = match &row.what {
         WaitingFor::Failure(why) => plain(Role::Error, why),
         WaitingFor::SignIn => plain(Role::TextDim, "Sign in to continue."),
         WaitingFor::Question(_) => Vec::new(),
         WaitingFor::Result | WaitingFor::Stopped(_) => {
             let session = ctx.state.sessions.get(&row.key);
-            let said = session.and_then(last_words).unwrap_or_default();
+            let said = session.and_then(end_of_last_message).unwrap_or_default();
             let mut rows = plain(Role::TextDim, &said);
             rows.drain(..rows.len().saturating_sub(SAID_ROWS));
             rows
@@ -212,7 +212,8 @@ fn about(ctx: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec
                 _ => None,
             });
             let (wants, what) = permission::requested_action(ctx, tool);
-            let mut rows = words(ctx, Role::Modal, &format!("{} asks to {wants} {what}", ctx.agent()), cols);
+            let mut rows =
+                wrapped(ctx, Role::Modal, &format!("{} asks to {wants} {what}", ctx.agent()), cols);
             if let Some(tool) = tool {
                 let mut body = ToolBody::of(tool, ctx.session, &ctx.look, cols);
                 let lines = body.lines(0..most, &ctx.look);
@@ -221,21 +222,21 @@ fn about(ctx: &FrameContext, open: &OpenRequest, most: usize, cols: u16) -> (Vec
             }
             rows
         }
-        OpenRequestKind::Access(request_id) => {
-            let mut rows = permission::access_head(ctx, request_id, cols);
-            let mut body = ToolBody::of(&request_id.call, ctx.session, &ctx.look, cols);
+        OpenRequestKind::Access(request) => {
+            let mut rows = permission::access_head(ctx, request, cols);
+            let mut body = ToolBody::of(&request.call, ctx.session, &ctx.look, cols);
             let lines = body.lines(0..most, &ctx.look);
             left_out = body.len() - lines.len();
             rows.extend(lines.into_iter().map(Row::from));
             rows
         }
-        OpenRequestKind::Elicitation(request_id) => words(ctx, Role::Modal, &request_id.message, cols),
+        OpenRequestKind::Elicitation(request) => wrapped(ctx, Role::Modal, &request.message, cols),
     };
     (rows, left_out)
 }
 
 /// The end of the agent's last message.
-fn last_words(session: &Session) -> Option<String> {
+fn end_of_last_message(session: &Session) -> Option<String> {
     session.transcript.items().iter().rev().find_map(|item| match &item.body {
         ItemBody::Message(message) if message.role == Speaker::Agent => {
             message.parts.iter().rev().find_map(|part| match part {

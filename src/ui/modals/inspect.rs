@@ -7,15 +7,12 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ratatui::layout::{Position, Rect};
-
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, words};
+use super::dialog_frame::{DialogFrame, Row, Window, wrapped};
 use crate::app::{Decision, ItemBody, ToolCall};
 use crate::config::keymap::Context;
 use crate::model::{Action, ItemId, Raw, ToolStatus};
-use crate::ui::canvas::Canvas;
 use crate::ui::cells::kind_word;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::render_context::{duration, size};
@@ -24,10 +21,8 @@ use crate::ui::text::{
     TAB_COLS, clip, expand_tabs, grapheme_width, hard_wrap, one_line, reveal, reveal_line,
 };
 use crate::ui::theme::Role;
-use crate::ui::view_state::ViewState;
 use crate::ui::{highlight, json};
 
-/// Width of the labels.
 const NAMES: usize = 12;
 /// Maximum number of bytes shown of one part.
 const PART_BYTES: usize = 16 << 20;
@@ -37,18 +32,9 @@ const FACT_BYTES: usize = 16 << 10;
 const COLOURED_BYTES: usize = 64 << 10;
 /// Minimum row width, so that a tab fits.
 const TAB_COLS_MAX: u16 = 8;
-/// Number of cached parts.
 const KEPT: usize = 4;
 
-pub(super) fn draw(
-    ctx: &FrameContext,
-    item: ItemId,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    let position = DialogPosition::new(area, Size::Large, false);
-    let cols = position.cols();
+pub(super) fn frame<'a>(ctx: &'a FrameContext, item: ItemId, cols: u16) -> DialogFrame<'a> {
     let mut sheet = DialogFrame { title: "Raw tool call".to_owned(), ..DialogFrame::default() };
     let mut parts = Vec::new();
     match ctx.session.transcript.get(item).map(|item| &item.body) {
@@ -61,14 +47,13 @@ pub(super) fn draw(
             }
         }
         Some(ItemBody::Raw { name, raw }) => parts.extend(part(ctx, name, Some(raw), cols)),
-        _ => parts.push(Part::Rows(words(ctx, Role::TextDim, "Item no longer available.", cols))),
+        _ => parts.push(Part::Rows(wrapped(ctx, Role::TextDim, "Item no longer available.", cols))),
     }
-    let hints = [
-        Some((ctx.marks.updown.to_owned(), "scroll".to_owned())),
+    sheet.set_hints([
+        ctx.updown("scroll"),
         ctx.hint(Context::Text, Action::OpenLog, "show log"),
         ctx.hint(Context::Text, Action::Escape, "close"),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
+    ]);
     let rows = parts.iter().map(Part::len).sum();
     let make = move |range: Range<usize>| {
         let mut out = Vec::new();
@@ -84,7 +69,7 @@ pub(super) fn draw(
         out
     };
     sheet.window = Some(Window { rows, marked: None, first: None, make: Box::new(make) });
-    sheet.draw(ctx, position, view, buf)
+    sheet
 }
 
 /// Rows that are created on demand.
@@ -137,7 +122,7 @@ fn facts(ctx: &FrameContext, call: &ToolCall, cols: u16) -> Vec<Row> {
     let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
     let mut rows = Vec::new();
     for (name, value) in facts.into_iter().filter(|(_, value)| !value.is_empty()) {
-        let mut lines = words(ctx, Role::Modal, &fact(&value), room);
+        let mut lines = wrapped(ctx, Role::Modal, &fact(&value), room);
         for (index, row) in lines.iter_mut().enumerate() {
             let name = if index == 0 { name } else { "" };
             row.line.spans.insert(0, ctx.span(Role::TextDim, format!("{name:<NAMES$}")));
@@ -160,7 +145,7 @@ fn part(ctx: &FrameContext, name: &str, raw: Option<&Raw>, cols: u16) -> [Part; 
     let head = vec![Row::default(), Row::from(Line::from(ctx.span(Role::TextStrong, one_line(name))))];
     let body = match raw {
         Some(raw) => Part::Lines(laid(ctx, raw, cols)),
-        None => Part::Rows(words(ctx, Role::TextDim, "None.", cols)),
+        None => Part::Rows(wrapped(ctx, Role::TextDim, "None.", cols)),
     };
     [Part::Rows(head), body]
 }

@@ -68,9 +68,9 @@ pub(in crate::ui) fn label(request: &PermissionRequest, position: usize) -> Stri
 
 fn name_of(name: &str) -> String {
     let (head, rest) = text::clip(name, NAME_BYTES);
-    let head = text::reveal_words(head);
+    let head = text::reveal_one_line(head);
     match rest {
-        Some((_, tail)) => format!("{head} … {}", text::reveal_words(tail)),
+        Some((_, tail)) => format!("{head} … {}", text::reveal_one_line(tail)),
         None => head,
     }
 }
@@ -81,8 +81,8 @@ fn says(name: &str, kind: PermissionKind) -> bool {
     let says_again = lower.contains("ask again") || lower.contains("stop asking");
     let lower =
         lower.replace("dont ask again", "").replace("do not ask again", "").replace("stop asking", "");
-    let has = |words: &[&str]| {
-        lower.split(|letter: char| !letter.is_alphanumeric()).any(|word| words.contains(&word))
+    let has = |names: &[&str]| {
+        lower.split(|letter: char| !letter.is_alphanumeric()).any(|word| names.contains(&word))
     };
     let (allows, rejects, always) = (has(&ALLOWS), has(&REJECTS), says_again || has(&ALWAYS));
     match kind {

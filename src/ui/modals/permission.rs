@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, choice, spread, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, choice, spread, wrapped};
 use super::{options, other_layout, place_in_queue};
 use crate::app::dialogs::{self, inspect_url};
 use crate::app::{
@@ -50,7 +50,7 @@ pub(super) fn draw(
 ) -> Option<Position> {
     let has_diff = match &open.kind {
         OpenRequestKind::Permission { tool, .. } => has_diff(ctx, *tool),
-        OpenRequestKind::Access(request_id) => request_id.call.diffs().next().is_some(),
+        OpenRequestKind::Access(request) => request.call.diffs().next().is_some(),
         OpenRequestKind::Elicitation(_) => false,
     };
     let size = if has_diff { Size::Large } else { Size::Small };
@@ -69,10 +69,10 @@ pub(super) fn frame<'s>(
         OpenRequestKind::Permission { request, tool } => {
             Some(permission_frame(ctx, request, *tool, view, position))
         }
-        OpenRequestKind::Access(request_id) => Some(access_frame(ctx, request_id, view, position)),
-        OpenRequestKind::Elicitation(request_id) => match &request_id.mode {
+        OpenRequestKind::Access(access) => Some(access_frame(ctx, access, view, position)),
+        OpenRequestKind::Elicitation(elicitation) => match &elicitation.mode {
             ElicitationMode::Form { .. } => None,
-            ElicitationMode::Url { url, .. } => Some(url_frame(ctx, &request_id.message, url, position)),
+            ElicitationMode::Url { url, .. } => Some(url_frame(ctx, &elicitation.message, url, position)),
         },
     }
 }
@@ -119,13 +119,13 @@ fn permission_frame<'s>(
     }
     if ctx.state.request_view.has_changed {
         let text = format!("{} The request has changed; review it again.", ctx.look.glyphs.warn);
-        sheet.head.extend(words(ctx, Role::Warning, &text, cols));
+        sheet.head.extend(wrapped(ctx, Role::Warning, &text, cols));
     }
     let is_low = position.rows() < LOW_ROWS && !is_full;
     for (path, why) in protected {
         let path = text::reveal_path(&path, ctx.look.folder);
-        let text = format!("{} Protected file: {path}. {}", ctx.look.glyphs.warn, why.words());
-        sheet.head.extend(few(words(ctx, Role::Warning, &text, cols), is_low));
+        let text = format!("{} Protected file: {path}. {}", ctx.look.glyphs.warn, why.description());
+        sheet.head.extend(few(wrapped(ctx, Role::Warning, &text, cols), is_low));
     }
     let lead_cols = left.iter().map(Span::width).sum::<usize>() + right.width() + 1;
     let room = usize::from(cols).saturating_sub(lead_cols);
@@ -137,7 +137,7 @@ fn permission_frame<'s>(
     }
     sheet.head.push(spread(left, right, cols).into());
     if is_apart {
-        sheet.head.extend(words(ctx, Role::TextStrong, &what, cols));
+        sheet.head.extend(wrapped(ctx, Role::TextStrong, &what, cols));
     }
     if let Some(tool) = tool {
         if let Some(key) = body_key(ctx, Some((tool, item)), cols) {
@@ -152,25 +152,25 @@ fn permission_frame<'s>(
         // The agent's title, unless it repeats the line above.
         let title = short(&tool.title);
         if !title.is_empty() && !says_the_same(&title, &what) {
-            sheet.head.extend(few(words(ctx, Role::TextDim, &title, cols), is_low));
+            sheet.head.extend(few(wrapped(ctx, Role::TextDim, &title, cols), is_low));
         }
     }
 
     if let Some(note) = &request.tool.note {
-        sheet.head.extend(few(words(ctx, Role::TextDim, &short(note), cols), is_low));
+        sheet.head.extend(few(wrapped(ctx, Role::TextDim, &short(note), cols), is_low));
     }
 
     let selected = ctx.state.request_view.selected;
     (sheet.foot, sheet.pinned) = options::rows(ctx, request, Some(selected), cols);
     if let Some(left) = time_left(ctx) {
-        sheet.foot.extend(words(ctx, Role::TextDim, &left, cols));
+        sheet.foot.extend(wrapped(ctx, Role::TextDim, &left, cols));
     }
     if request.options.is_empty() {
         let text = "The agent offers no options; the request can only be cancelled.";
-        sheet.foot.extend(words(ctx, Role::TextDim, text, cols));
+        sheet.foot.extend(wrapped(ctx, Role::TextDim, text, cols));
     }
     let full = if is_full { "exit full screen" } else { "full screen" };
-    let hints = [
+    sheet.set_hints([
         ctx.hint(Context::Permission, Action::Accept, "answer"),
         ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
         ctx.hint(Context::Main, Action::Complete, "prompt").filter(|_| ctx.state.modals.is_empty()),
@@ -178,8 +178,7 @@ fn permission_frame<'s>(
         ctx.hint(Context::Permission, Action::ToggleDiffLayout, other_layout(ctx, cols))
             .filter(|_| has_diff(ctx, item)),
         ctx.hint(Context::Permission, Action::InspectItem, "show all input").filter(|_| tool.is_some()),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
+    ]);
     sheet.scroll_hint = ctx.hint(Context::Permission, Action::PageDown, "scroll");
     note_quiet(ctx, &mut sheet);
     with_body(ctx, sheet, view)
@@ -216,8 +215,8 @@ pub(super) fn note_quiet(ctx: &FrameContext, sheet: &mut DialogFrame<'_>) {
 /// Text of the agent on one line; long texts are shortened in the middle.
 fn short(text: &str) -> String {
     let (head, rest) = text::clip(text, WORDS_BYTES);
-    let head = text::reveal_words(head);
-    rest.map_or_else(|| head.clone(), |(_, tail)| format!("{head} … {}", text::reveal_words(tail)))
+    let head = text::reveal_one_line(head);
+    rest.map_or_else(|| head.clone(), |(_, tail)| format!("{head} … {}", text::reveal_one_line(tail)))
 }
 
 /// The first of these rows; full screen shows the rest.
@@ -232,7 +231,6 @@ fn few(mut rows: Vec<Row>, is_low: bool) -> Vec<Row> {
     rows
 }
 
-/// Numbers of added and removed lines.
 fn counts_of(diffs: &[Diff]) -> (usize, usize) {
     diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed))
 }
@@ -250,7 +248,7 @@ fn escape_means(ctx: &FrameContext) -> &'static str {
 
 /// The cache key of the body.
 fn body_key(ctx: &FrameContext, call: Option<(&ToolCall, ItemId)>, cols: u16) -> Option<BodyKey> {
-    let request_id = ctx.session.requests.front()?;
+    let request = ctx.session.requests.front()?;
     let rev = call.and_then(|(_, item)| ctx.session.transcript.get(item)).map_or(0, |item| item.rev);
     let output = call.iter().flat_map(|(call, _)| &call.content).map(|content| match content {
         ToolContent::Terminal(id) => {
@@ -259,8 +257,8 @@ fn body_key(ctx: &FrameContext, call: Option<(&ToolCall, ItemId)>, cols: u16) ->
         _ => 0,
     });
     Some(BodyKey {
-        conn: request_id.conn,
-        request_id: request_id.request_id,
+        conn: request.conn,
+        request_id: request.request_id,
         rev,
         output_bytes: output.sum(),
         cols,
@@ -273,10 +271,10 @@ fn body_key(ctx: &FrameContext, call: Option<(&ToolCall, ItemId)>, cols: u16) ->
 /// The remaining time before the agent's timeout, if it has one.
 fn time_left(ctx: &FrameContext) -> Option<String> {
     let shown = ctx.state.request_view.request_id;
-    let request_id = ctx.session.requests.iter().find(|open| Some(open.request_id) == shown)?;
-    let limit = ctx.state.conns.get(&request_id.conn)?.capabilities().permission_limit_secs?;
-    let waited = ctx.look.now.saturating_duration_since(request_id.since).as_secs();
-    if ctx.state.conns.get(&request_id.conn)?.capabilities().deaf_in_turn {
+    let request = ctx.session.requests.iter().find(|open| Some(open.request_id) == shown)?;
+    let limit = ctx.state.conns.get(&request.conn)?.capabilities().permission_limit_secs?;
+    let waited = ctx.look.now.saturating_duration_since(request.since).as_secs();
+    if ctx.state.conns.get(&request.conn)?.capabilities().deaf_in_turn {
         return Some(format!(
             "The agent cannot receive answers during a turn and rejects the request after {limit} s."
         ));
@@ -288,49 +286,49 @@ fn time_left(ctx: &FrameContext) -> Option<String> {
 }
 
 /// The description of a file or command that needs confirmation, with the reason.
-pub(super) fn access_head(ctx: &FrameContext, request_id: &AccessRequest, cols: u16) -> Vec<Row> {
+pub(super) fn access_head(ctx: &FrameContext, request: &AccessRequest, cols: u16) -> Vec<Row> {
     let agent = ctx.agent();
     let mut rows = Vec::new();
     let mut file = |requests: &str, path: &Path| {
-        let asked = match &request_id.work {
+        let asked = match &request.work {
             AccessWork::File(job) => job.path.as_path(),
             AccessWork::Run(..) => path,
         };
-        rows.extend(words(ctx, Role::Modal, &format!("{agent} asks to {requests}"), cols));
+        rows.extend(wrapped(ctx, Role::Modal, &format!("{agent} asks to {requests}"), cols));
         let shown = |path: &Path| text::reveal_path(path, ctx.look.folder);
-        rows.extend(words(ctx, Role::TextStrong, &shown(asked), cols));
+        rows.extend(wrapped(ctx, Role::TextStrong, &shown(asked), cols));
         if asked != path {
             let real = format!("resolves to {}", shown(path));
-            rows.extend(words(ctx, Role::Warning, &real, cols));
+            rows.extend(wrapped(ctx, Role::Warning, &real, cols));
         }
     };
-    match &request_id.access {
+    match &request.access {
         Access::Read { path } => file("read", path),
         Access::Write { path } => file("write", path),
         Access::Run(_) | Access::SignIn { .. } => {
-            rows.extend(words(ctx, Role::Modal, &format!("{agent} asks to run this command:"), cols));
+            rows.extend(wrapped(ctx, Role::Modal, &format!("{agent} asks to run this command:"), cols));
         }
     }
-    rows.extend(words(ctx, Role::Warning, request_id.why.words(), cols));
+    rows.extend(wrapped(ctx, Role::Warning, request.why.description(), cols));
     rows
 }
 
 /// The contents of the confirmation of a file or command, with all details and the reason.
 fn access_frame<'s>(
     ctx: &'s FrameContext,
-    request_id: &AccessRequest,
+    request: &AccessRequest,
     view: &mut ViewState,
     position: DialogPosition,
 ) -> DialogFrame<'s> {
     let cols = position.cols();
-    let title = request_id.why.heading(&request_id.access);
+    let title = request.why.heading(&request.access);
     let mut sheet =
         DialogFrame { title: title.to_owned(), tag: place_in_queue(ctx), ..DialogFrame::default() };
-    sheet.head = access_head(ctx, request_id, cols);
+    sheet.head = access_head(ctx, request, cols);
     if let Some(key) = body_key(ctx, None, cols) {
-        view.asked.follow(key, || ToolBody::of(&request_id.call, ctx.session, &ctx.look, cols));
+        view.asked.follow(key, || ToolBody::of(&request.call, ctx.session, &ctx.look, cols));
     }
-    for (index, label) in request_id.labels().iter().enumerate() {
+    for (index, label) in request.labels().iter().enumerate() {
         let is_selected = index == ctx.state.request_view.selected;
         let begin = sheet.foot.len();
         sheet.foot.extend(choice(ctx, index, label, is_selected, cols));
@@ -361,14 +359,14 @@ fn url_frame<'s>(
     let facts = inspect_url(url);
     let left = vec![ctx.span(Role::Modal, line), ctx.span(Role::TextStrong, text::one_line(&facts.host))];
     sheet.head.push(Row::from(spread(left, Line::default(), cols)));
-    sheet.body = words(ctx, Role::Modal, message, cols);
+    sheet.body = wrapped(ctx, Role::Modal, message, cols);
     if !sheet.body.is_empty() {
         sheet.body.push(Row::default());
     }
     let address = Line::from(ctx.span(Role::Link, text::reveal_line(url)));
     sheet.body.extend(text::hard_wrap(&address, cols).into_iter().map(Row::from));
     for warning in &facts.warnings {
-        sheet.body.extend(words(ctx, Role::Warning, &format!("{} {warning}", ctx.look.glyphs.warn), cols));
+        sheet.body.extend(wrapped(ctx, Role::Warning, &format!("{} {warning}", ctx.look.glyphs.warn), cols));
     }
     for (index, label) in URL_OPTIONS.iter().enumerate() {
         let is_selected = index == ctx.state.request_view.selected;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use ratatui::layout::{Position, Rect};
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, input, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, input, wrapped};
 use crate::app::dialogs;
 use crate::app::{Picker, PickerKind, PickerRow, PickerValue, SessionPhase};
 use crate::config::keymap::Context;
@@ -46,7 +46,7 @@ pub(super) fn draw(
     let groups: Rc<[usize]> = if is_filtered { Rc::default() } else { shape.groups.as_slice().into() };
     if picker.matches.is_empty() {
         let why = if is_filtered { "No matches." } else { "No entries." };
-        sheet.body.extend(words(ctx, Role::TextDim, why, cols));
+        sheet.body.extend(wrapped(ctx, Role::TextDim, why, cols));
     } else {
         let rows = picker.matches.len() + group_rows(&groups);
         let marked = Some(row_of(&groups, picker.selected));
@@ -62,14 +62,14 @@ pub(super) fn draw(
     let notice = ctx.state.flash.as_ref().filter(|_| is_install(picker));
     if let Some(note) = notice.or(picker.note.as_ref()) {
         let role = if notice.is_some() { Role::Text } else { Role::TextDim };
-        sheet.foot = words(ctx, role, note, cols);
+        sheet.foot = wrapped(ctx, role, note, cols);
     }
     if picker.kind == PickerKind::Setting {
         // The height for most descriptions, so that the dialog does not resize with each step.
         sheet.foot = Vec::from([Row::default(), Row::default()]);
         let row = picker.matches.get(picker.selected).and_then(|at| picker.rows.get(*at));
         if let Some(setting) = row.and_then(|row| dialogs::settings::setting_of(ctx.state, row)) {
-            let about = words(ctx, Role::TextDim, &dialogs::settings::description(setting), cols);
+            let about = wrapped(ctx, Role::TextDim, &dialogs::settings::description(setting), cols);
             sheet.foot.splice(..about.len().min(2), about);
         }
     }
@@ -83,17 +83,15 @@ pub(super) fn draw(
         PickerKind::Setting | PickerKind::Binding => "change",
         _ => "select",
     };
-    let hints = [
+    sheet.set_hints([
         ctx.hint(Context::List, Action::Accept, takes),
         ctx.hint(Context::List, Action::Escape, "close"),
-        Some((ctx.marks.updown.to_owned(), "choose".to_owned())),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
+        ctx.updown("choose"),
+    ]);
     sheet.hints.splice(1..1, of_history(ctx, picker));
     sheet.draw(ctx, position, view, buf)
 }
 
-/// The keys of the list of earlier prompts.
 fn of_history(ctx: &FrameContext, picker: &Picker) -> Vec<(String, String)> {
     let PickerKind::History { is_everywhere, .. } = picker.kind else { return Vec::new() };
     let other = if is_everywhere { "this folder" } else { "all folders" };
@@ -108,7 +106,6 @@ fn is_install(picker: &Picker) -> bool {
     row.is_some_and(|row| matches!(row.value, PickerValue::Install(_)))
 }
 
-/// The content of a list row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Blank,
@@ -134,7 +131,6 @@ fn row_of(groups: &[usize], index: usize) -> usize {
     index + rows_above(groups, groups.partition_point(|first| *first <= index))
 }
 
-/// The content of a row.
 fn what_is_at(groups: &[usize], at: usize) -> At {
     // Binary search for the number of groups that start at or above this row; a group starts with its blank
     // row.
@@ -318,12 +314,9 @@ mod tests {
     #[test]
     fn lists_are_measured_once() {
         let row = |label: &str, group: Option<&str>| PickerRow {
-            value: PickerValue::Id(label.to_owned()),
-            label: label.to_owned(),
             detail: "detail".to_owned(),
-            right: String::new(),
             group: group.map(str::to_owned),
-            is_current: false,
+            ..PickerRow::new(PickerValue::Id(label.to_owned()), label.to_owned())
         };
         let mut rows =
             vec![row("one", None), row("three", Some("g")), row("six", Some("g")), row("a", Some("h"))];

@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, spread, words};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, spread, wrapped};
 use crate::app::{Scope, SessionEntry, SessionsDialog, Sort, TextSearch};
 use crate::config::keymap::Context;
 use crate::model::{Action, ArchiveHit};
@@ -53,7 +53,7 @@ pub(super) fn draw(
     };
     sheet.head.push(input(ctx, &dialog.filter, hint, false, cols));
     let preview_rows = if area.height >= PREVIEW_ROWS && dialog.text.is_none() { area.height / 4 } else { 0 };
-    sheet.foot = words(ctx, Role::TextDim, &note(ctx, dialog), cols);
+    sheet.foot = wrapped(ctx, Role::TextDim, &note(ctx, dialog), cols);
     // The rest of the dialog: heading, filter, note, hints, and the blank rows between them.
     let around = if area.height < 18 { 4 } else { 12 };
     let room = usize::from(area.height.saturating_sub(around + preview_rows))
@@ -90,7 +90,7 @@ pub(super) fn draw(
         sheet.body.push(Row { line: line.unwrap_or_default(), hit, is_selected, ..Row::default() });
     }
     if count == 0 {
-        sheet.body.extend(words(ctx, Role::TextDim, &nothing(dialog), cols));
+        sheet.body.extend(wrapped(ctx, Role::TextDim, &nothing(dialog), cols));
     }
     sheet.body_rows = if preview_rows > 0 { room } else { sheet.body.len().clamp(3, room.max(3)) };
     sheet.most_body = room;
@@ -316,8 +316,8 @@ fn hit_line(ctx: &FrameContext, hit: &ArchiveHit, cols: u16) -> Line<'static> {
     for (index, part) in hit.snippet.split(['\u{2}', '\u{3}']).enumerate() {
         let role = if index % 2 == 1 { Role::Match } else { Role::Modal };
         // Spaces next to a match are preserved; line breaks become spaces.
-        let words = text::sanitize(part).replace(['\n', '\t'], " ");
-        left.push(ctx.span(role, words));
+        let shown = text::sanitize(part).replace(['\n', '\t'], " ");
+        left.push(ctx.span(role, shown));
     }
     spread(left, Line::from(ctx.span(Role::TextDim, format!(" {name}"))), cols)
 }
@@ -336,7 +336,7 @@ fn preview(
     let session = dialog.marked_preview();
     let height = rows.saturating_sub(1).min(area.height);
     let Some(session) = session else {
-        let words_of = match dialog.marked() {
+        let explanation = match dialog.marked() {
             Some(SessionEntry { open: Some(_), .. }) => "Session is open.",
             Some(row) if row.kept.is_none() && row.is_live() => {
                 "Stored by the agent only, and in use, possibly by another program."
@@ -344,7 +344,7 @@ fn preview(
             Some(SessionEntry { kept: None, listed: Some(_), .. }) => "Stored by the agent only.",
             _ => "",
         };
-        lines.extend(words(ctx, Role::TextDim, words_of, cols));
+        lines.extend(wrapped(ctx, Role::TextDim, explanation, cols));
         lines.resize(usize::from(rows), Row::default());
         return lines;
     };

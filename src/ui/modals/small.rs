@@ -1,81 +1,53 @@
 //! Small dialogs: a question with a few answers, the queue, a text input.
 
-use ratatui::layout::{Position, Rect};
-
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, input, spread, words};
+use super::dialog_frame::{DialogFrame, Row, choice, input, spread, wrapped};
 use crate::app::{ChoiceDialog, KeyCapture, LineDialog, dialogs};
 use crate::config::keymap::Context;
 use crate::model::Action;
-use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, counted};
 use crate::ui::text;
 use crate::ui::text::Line;
 use crate::ui::theme::Role;
-use crate::ui::view_state::{Hit, ViewState};
+use crate::ui::view_state::Hit;
 
-/// Draws a question.
-pub(super) fn draw_choice(
-    ctx: &FrameContext,
-    dialog: &ChoiceDialog,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    let position = DialogPosition::new(area, Size::Small, false);
-    let cols = position.cols();
+/// A question.
+pub(super) fn choice_frame(ctx: &FrameContext, dialog: &ChoiceDialog, cols: u16) -> DialogFrame<'static> {
     let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
     sheet.is_alone = dialog.opened_by_itself.is_some();
     for paragraph in &dialog.body {
         if paragraph.trim().is_empty() {
             sheet.body.push(Row::default());
         }
-        sheet.body.extend(words(ctx, Role::Modal, paragraph, cols));
+        sheet.body.extend(wrapped(ctx, Role::Modal, paragraph, cols));
     }
     for (index, way) in dialog.choices.iter().enumerate() {
         sheet.foot.extend(choice(ctx, index, &way.label, index == dialog.selected, cols));
     }
-    let hints = [
+    sheet.set_hints([
         ctx.hint(Context::Choice, Action::Accept, "select"),
         ctx.hint(Context::Choice, Action::Escape, "close"),
-        Some((ctx.marks.updown.to_owned(), "choose".to_owned())),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
+        ctx.updown("choose"),
+    ]);
     sheet.scroll_hint = ctx.hint(Context::Choice, Action::PageDown, "scroll");
-    sheet.draw(ctx, position, view, buf)
+    sheet
 }
 
-/// Draws the dialog that waits for a key to bind.
-pub(super) fn draw_capture(
-    ctx: &FrameContext,
-    capture: &KeyCapture,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    let position = DialogPosition::new(area, Size::Small, false);
-    let cols = position.cols();
+/// The dialog that waits for a key to bind.
+pub(super) fn capture_frame(ctx: &FrameContext, capture: &KeyCapture, cols: u16) -> DialogFrame<'static> {
     let mut sheet = DialogFrame { title: "Press a key".to_owned(), ..DialogFrame::default() };
     let binding = &capture.binding;
-    sheet.body = words(ctx, Role::Modal, &format!("{}: {}", binding.title, binding.text), cols);
+    sheet.body = wrapped(ctx, Role::Modal, &format!("{}: {}", binding.title, binding.text), cols);
     if !binding.labels.is_empty() {
         let keys = binding.labels.join(", ");
         let fate = if capture.keeps.is_empty() { "Replaces" } else { "In addition to" };
-        sheet.body.extend(words(ctx, Role::TextDim, &format!("{fate}: {keys}"), cols));
+        sheet.body.extend(wrapped(ctx, Role::TextDim, &format!("{fate}: {keys}"), cols));
     }
     sheet.hints = ctx.hint(Context::Choice, Action::Escape, "cancel").into_iter().collect();
-    sheet.draw(ctx, position, view, buf)
+    sheet
 }
 
-/// Draws the queued prompts.
-pub(super) fn draw_queue(
-    ctx: &FrameContext,
-    selected: usize,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    let position = DialogPosition::new(area, Size::Small, false);
-    let cols = position.cols();
+/// The queued prompts.
+pub(super) fn queue_frame(ctx: &FrameContext, selected: usize, cols: u16) -> DialogFrame<'static> {
     let queue = &ctx.session.queue;
     let mut sheet = DialogFrame {
         title: "Queued prompts".to_owned(),
@@ -97,39 +69,31 @@ pub(super) fn draw_queue(
     }
     if queue.is_empty() {
         let why = "No queued prompts. Prompts sent during a turn are queued here.";
-        sheet.body = words(ctx, Role::TextDim, why, cols);
+        sheet.body = wrapped(ctx, Role::TextDim, why, cols);
     }
     let can_steer = dialogs::obstacle(ctx.state, Action::Steer).is_none();
-    let hints = [
+    sheet.set_hints([
         ctx.hint(Context::Queue, Action::Edit, "edit"),
         ctx.hint(Context::Queue, Action::SendNow, "send now"),
         ctx.hint(Context::Queue, Action::Steer, "send into the turn").filter(|_| can_steer),
         ctx.hint(Context::Queue, Action::Remove, "remove"),
         ctx.hint(Context::Queue, Action::Escape, "close"),
         ctx.hint(Context::Queue, Action::MoveUp, "move up").filter(|_| queue.len() > 1),
-    ];
-    sheet.hints = hints.into_iter().flatten().collect();
-    sheet.draw(ctx, position, view, buf)
+    ]);
+    sheet
 }
 
-/// Draws a text input; a secret shows only its length.
-pub(super) fn draw_line(
-    ctx: &FrameContext,
-    dialog: &LineDialog,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    let position = DialogPosition::new(area, Size::Small, false);
-    let cols = position.cols();
+/// A text input; a secret shows only its length.
+pub(super) fn line_frame(ctx: &FrameContext, dialog: &LineDialog, cols: u16) -> DialogFrame<'static> {
     let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
-    sheet.head = words(ctx, Role::Modal, &dialog.help, cols);
+    sheet.head = wrapped(ctx, Role::Modal, &dialog.help, cols);
     sheet.foot.push(input(ctx, &dialog.input, "", dialog.is_secret, cols));
     if let Some(problem) = &dialog.problem {
-        sheet.foot.extend(words(ctx, Role::Error, problem, cols));
+        sheet.foot.extend(wrapped(ctx, Role::Error, problem, cols));
     }
-    let hints =
-        [ctx.hint(Context::Line, Action::Accept, "select"), ctx.hint(Context::Line, Action::Escape, "close")];
-    sheet.hints = hints.into_iter().flatten().collect();
-    sheet.draw(ctx, position, view, buf)
+    sheet.set_hints([
+        ctx.hint(Context::Line, Action::Accept, "select"),
+        ctx.hint(Context::Line, Action::Escape, "close"),
+    ]);
+    sheet
 }

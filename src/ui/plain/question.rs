@@ -86,7 +86,7 @@ pub fn question(state: &State, look: &RenderContext<'_>) -> Option<Question> {
             asked = state.active_session().and_then(|session| session.requests.front());
         }
     }
-    Some(Question { text: out, request_id: asked.map(|request_id| (request_id.conn, request_id.request_id)) })
+    Some(Question { text: out, request_id: asked.map(|request| (request.conn, request.request_id)) })
 }
 
 /// Maximum number of listed sessions; others are found with the filter.
@@ -156,7 +156,7 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
                 let _ = writeln!(out, " {} {}", kind_word(kind), title(tool, look, usize::from(COLS)));
                 for (path, why) in protected_files(state, session, tool) {
                     let path = reveal_line(&path.to_string_lossy());
-                    let _ = writeln!(out, "Protected file: {path}. {}", why.words());
+                    let _ = writeln!(out, "Protected file: {path}. {}", why.description());
                 }
                 let mut body = ToolBody::whole(tool, session, look, COLS);
                 for line in body.lines(0..body.len(), look) {
@@ -173,30 +173,30 @@ fn ask_request(state: &State, look: &RenderContext<'_>, out: &mut String) -> Opt
                 number(out, labels.iter().map(String::as_str));
             }
         }
-        OpenRequestKind::Access(request_id) => {
-            let _ = writeln!(out, "{agent} asks: {}", request_id.why.heading(&request_id.access));
-            if let Access::Read { path } | Access::Write { path } = &request_id.access {
+        OpenRequestKind::Access(access) => {
+            let _ = writeln!(out, "{agent} asks: {}", access.why.heading(&access.access));
+            if let Access::Read { path } | Access::Write { path } = &access.access {
                 let _ = writeln!(out, "File: {}", reveal_line(&path.to_string_lossy()));
             }
-            let _ = writeln!(out, "{}", request_id.why.words());
-            let mut body = ToolBody::whole(&request_id.call, session, look, COLS);
+            let _ = writeln!(out, "{}", access.why.description());
+            let mut body = ToolBody::whole(&access.call, session, look, COLS);
             for line in body.lines(0..body.len(), look) {
                 let _ = writeln!(out, "  {}", line.to_string().trim_end());
             }
-            let labels = request_id.labels();
+            let labels = access.labels();
             number(out, labels.iter().map(String::as_str));
         }
-        OpenRequestKind::Elicitation(request_id) => {
-            if let ElicitationMode::Url { url, .. } = &request_id.mode {
+        OpenRequestKind::Elicitation(access) => {
+            if let ElicitationMode::Url { url, .. } = &access.mode {
                 let facts = inspect_url(url);
                 let _ = writeln!(out, "{agent} asks to open a page: {}", one_line(url));
-                let _ = writeln!(out, "{}", sanitize(request_id.message.trim()));
+                let _ = writeln!(out, "{}", sanitize(access.message.trim()));
                 for warning in &facts.warnings {
                     let _ = writeln!(out, "Warning: {warning}");
                 }
                 number(out, URL_OPTIONS);
             } else {
-                let message = request_id.message.trim();
+                let message = access.message.trim();
                 let _ = writeln!(out, "{agent} asks: {}", sanitize(message));
                 ask_field(state, out);
             }
@@ -300,10 +300,10 @@ pub fn reply(state: &State, line: &str) -> Reply {
         },
         Focus::Url => choose(line, URL_OPTIONS.len()),
         Focus::Permission | Focus::Access => {
-            let request_id = state.active_session().and_then(|session| session.requests.front());
-            match request_id.map(|request_id| &request_id.kind) {
+            let open = state.active_session().and_then(|session| session.requests.front());
+            match open.map(|open| &open.kind) {
                 Some(OpenRequestKind::Permission { request, .. }) => choose(line, request.options.len()),
-                Some(OpenRequestKind::Access(request_id)) => choose(line, request_id.choices().len()),
+                Some(OpenRequestKind::Access(open)) => choose(line, open.choices().len()),
                 _ => no_number(0),
             }
         }

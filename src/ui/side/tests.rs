@@ -47,8 +47,8 @@ fn the_panel_shows_plan_files_and_context() {
         "",
         "ctx ■■□□□□□□ 34k of 200k · $0.21",
     ];
-    for (row, words) in rows.iter().zip(wanted) {
-        assert!(row.starts_with(words) && row.is_empty() == words.is_empty(), "{words}: {rows:#?}");
+    for (row, start) in rows.iter().zip(wanted) {
+        assert!(row.starts_with(start) && row.is_empty() == start.is_empty(), "{start}: {rows:#?}");
     }
     assert!(rows[10].ends_with("+2 −1") && rows[11].ends_with("+1"), "{rows:#?}");
 }

@@ -228,7 +228,7 @@ pub fn form() -> Stage {
     ];
     let form = FormState::new(&fields);
     stage.session(|session| {
-        let request_id = ElicitationRequest {
+        let elicitation = ElicitationRequest {
             session: None,
             tool: None,
             message: "I need a few facts before I can order the parts.".into(),
@@ -237,7 +237,7 @@ pub fn form() -> Stage {
         session.requests.push_back(OpenRequest {
             conn: ConnId(1),
             request_id: RequestId(7),
-            kind: OpenRequestKind::Elicitation(request_id),
+            kind: OpenRequestKind::Elicitation(elicitation),
             since: now,
         });
     });

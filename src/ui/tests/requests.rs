@@ -56,7 +56,7 @@ fn requests_with_long_changes_appear_immediately_and_completely() {
     let change = DiffChange::Texts { old: Some(lines("old").into()), new: lines("new").into() };
     stage.session(|session| {
         let Some(OpenRequestKind::Permission { tool, .. }) =
-            session.requests.front().map(|request_id| request_id.kind.clone())
+            session.requests.front().map(|request| request.kind.clone())
         else {
             panic!("{:?}", session.requests)
         };
@@ -266,8 +266,8 @@ fn permission_requests_mark_protected_files() {
         text(&stage.draw(&mut stage.view(), &theme("dark"), size))
     };
     let hook = shown(&[".git/hooks/pre-commit"], (120, 40));
-    let words = "Protected file: .git/hooks/pre-commit. Version control runs";
-    assert!(hook.contains(words), "{hook}");
+    let expected = "Protected file: .git/hooks/pre-commit. Version control runs";
+    assert!(hook.contains(expected), "{hook}");
     let both = shown(&["src/../.envrc", ".vscode/tasks.json", "src/a.rs"], (120, 40));
     assert!(both.contains("Protected file: .envrc.") && both.contains("Protected file: .vscode/tasks.json."));
     assert!(!shown(&["src/a.rs"], (120, 40)).contains("Protected"));

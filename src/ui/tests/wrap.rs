@@ -12,7 +12,7 @@ fn long_lines() -> Stage {
     let now = stage.now;
     let long = format!("start {} END", "word ".repeat(40));
     stage.session(|session| {
-        let edited = session.requests.front().and_then(|request_id| match &request_id.kind {
+        let edited = session.requests.front().and_then(|request| match &request.kind {
             OpenRequestKind::Permission { tool, .. } => Some(*tool),
             _ => None,
         });

@@ -199,7 +199,7 @@ fn is_run(window: &[u8]) -> bool {
 }
 
 /// Words on one line, for titles and names: revealed, with single spaces.
-pub fn reveal_words(text: &str) -> String {
+pub fn reveal_one_line(text: &str) -> String {
     reveal(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -255,7 +255,7 @@ mod tests {
         }
         assert_eq!(reveal_bytes("a\r\n"), "a␍\n");
         assert_eq!(reveal_line("a\n\tb "), "a␊␉b␠");
-        assert_eq!(reveal_words(" a\n\n  b "), "a b");
+        assert_eq!(reveal_one_line(" a\n\n  b "), "a b");
     }
 
     #[test]

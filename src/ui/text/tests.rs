@@ -148,10 +148,10 @@ proptest! {
         prop_assert_eq!(copy_hint::text_of(&hard_wrap(&line, cols)), expected.clone());
         prop_assert_eq!(copy_hint::text_of(&wrap_whole(&line, cols)), expected.clone());
         // Spaces at a wrap are joined with a single space.
-        let words = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let normalized = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         let prefixed = wrap_prefixed(&line, cols, &[], &[Span::raw("| ")]);
         for rows in [wrap_line(&line, cols), prefixed] {
-            prop_assert_eq!(words(&copy_hint::text_of(&rows)), words(&expected));
+            prop_assert_eq!(normalized(&copy_hint::text_of(&rows)), normalized(&expected));
         }
     }
 

@@ -15,6 +15,7 @@ use toml::{Table, Value};
 
 use super::colour::{self, ColorSupport};
 use super::{Role, Theme};
+use crate::config::nearest::nearest;
 
 /// Maximum depth of `inherits`; exceeding it indicates a cycle.
 const MOST_PARENTS: usize = 8;
@@ -212,7 +213,8 @@ impl Draft {
     fn read_roles(&mut self, file: &str, roles: &Table, problems: &mut Vec<String>) {
         for (name, value) in roles {
             let Some(role) = Role::ALL.iter().find(|role| role.key() == name) else {
-                let near = nearest_role(name);
+                let near = nearest(name, Role::ALL.iter().map(|role| role.key()));
+                let near = near.first().unwrap_or(&"text");
                 problems.push(format!("{file}.toml: unknown role \"{name}\"; did you mean \"{near}\"?"));
                 continue;
             };
@@ -313,26 +315,4 @@ impl RoleSource {
             }
         }
     }
-}
-
-/// The role with the most similar name.
-fn nearest_role(name: &str) -> &'static str {
-    Role::ALL.iter().map(|role| role.key()).min_by_key(|key| edits(name, key)).unwrap_or("text")
-}
-
-/// Levenshtein distance in characters.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().enumerate() {
-        let mut next = vec![i + 1];
-        for (j, right) in b.iter().enumerate() {
-            let swap = row.get(j).copied().unwrap_or(0) + usize::from(left != *right);
-            let drop = row.get(j + 1).copied().unwrap_or(0) + 1;
-            let add = next.get(j).copied().unwrap_or(0) + 1;
-            next.push(swap.min(drop).min(add));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
 }

@@ -25,7 +25,6 @@ const PROSE_FILL: (usize, usize) = (3, 4);
 /// Items with more pieces are measured by the extent of their source.
 const COUNTED_PIECES: usize = 64;
 
-/// The estimate of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Guess {
     rows: usize,
@@ -116,7 +115,6 @@ impl Heights {
         guess.rows + guess.bytes / self.fill()
     }
 
-    /// Bytes per row.
     fn fill(&self) -> usize {
         (usize::from(self.cols) * PROSE_FILL.0 / PROSE_FILL.1).max(1)
     }

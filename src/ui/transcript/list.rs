@@ -97,7 +97,6 @@ impl<'a> List<'a> {
         Some(self.up(head, (self.view.height / 4).min(4)))
     }
 
-    /// The row of an item's header.
     fn head_of(&self, item: usize) -> Option<RowPosition> {
         if item >= self.items.len() {
             return None;
@@ -125,7 +124,6 @@ impl<'a> List<'a> {
         outer + usize::from(inner)
     }
 
-    /// The position after the last row.
     fn end(&self) -> RowPosition {
         RowPosition { item: self.items.len(), piece: 0, row: 0 }
     }
@@ -304,7 +302,6 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The previous visible item.
     fn before(&self, item: usize) -> Option<usize> {
         match &self.view.filter {
             Some(filter) => filter.before(item),
@@ -386,8 +383,8 @@ impl<'a> List<'a> {
                 mix(u64::from(view.exit.is_some()));
             }
         }
-        let is_asked = |request_id: &OpenRequestKind| matches!(request_id, OpenRequestKind::Permission { tool, .. } if *tool == item.id);
-        mix(u64::from(self.session.requests.iter().any(|request_id| is_asked(&request_id.kind))));
+        let is_asked = |request: &OpenRequestKind| matches!(request, OpenRequestKind::Permission { tool, .. } if *tool == item.id);
+        mix(u64::from(self.session.requests.iter().any(|request| is_asked(&request.kind))));
         mix(u64::from(is_asked_first(self.session, item.id)));
         let members = group::members(self.session, self.items, index);
         if members.len() > 1 {

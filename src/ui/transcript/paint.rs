@@ -18,7 +18,6 @@ use super::list::List;
 use super::select::SeenRow;
 use super::{FULL_COLS, LEFT_COLS, RowPosition, group, heights};
 
-/// A visible piece.
 struct Shown {
     at: RowPosition,
     /// Its first row on the screen, and its number of rows.
@@ -39,7 +38,6 @@ impl Shown {
         self.at.row + usize::from(y - self.y)
     }
 
-    /// The symbol to the left of a row.
     fn mark(&self, row: usize) -> Mark {
         match () {
             () if self.is_selected && self.at.piece == 0 && row == self.blank => Mark::Selected,
@@ -72,7 +70,6 @@ impl Shown {
     }
 }
 
-/// The symbol to the left of a row.
 #[derive(Debug, Clone, Copy, Hash)]
 enum Mark {
     None,
@@ -245,7 +242,6 @@ fn rows_before(list: &List<'_>, position: RowPosition) -> usize {
     above + inside
 }
 
-/// Size of a message's texts in bytes.
 fn text_bytes(item: &Item) -> usize {
     let ItemBody::Message(message) = &item.body else { return 0 };
     let texts = message.parts.iter().map(|part| match part {

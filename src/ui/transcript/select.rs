@@ -39,7 +39,6 @@ struct Spot {
     col: usize,
 }
 
-/// The position under the mouse.
 #[derive(Debug, Clone, Copy)]
 struct Touched {
     id: ItemId,
@@ -60,7 +59,6 @@ pub(super) struct SeenRow {
     pub x: u16,
 }
 
-/// The unit of a selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Cell,

@@ -155,7 +155,6 @@ impl Streamable {
         let _ = self.context.client.send(request, |_| true).await;
     }
 
-    /// The session of a message.
     fn session_of(&self, envelope: &Envelope) -> Option<String> {
         match envelope.kind {
             Kind::Response => envelope.id.as_ref().and_then(|id| self.threads().asked.remove(id)),

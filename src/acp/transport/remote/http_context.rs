@@ -36,7 +36,7 @@ pub struct Timeouts {
     /// How long retries continue before the connection is lost.
     pub give_up: Duration,
     /// How long pending messages are sent when the connection is ending.
-    pub last_words: Duration,
+    pub drain: Duration,
     /// Timeout of the message that ends the connection.
     pub farewell: Duration,
     /// Interval of pings on an idle WebSocket.
@@ -61,7 +61,7 @@ impl Default for Timeouts {
             least_pause: Duration::from_millis(250),
             most_pause: Duration::from_secs(15),
             give_up: Duration::from_secs(120),
-            last_words: Duration::from_secs(2),
+            drain: Duration::from_secs(2),
             farewell: Duration::from_secs(1),
             ping: Duration::from_secs(30),
             pong: Duration::from_secs(30),

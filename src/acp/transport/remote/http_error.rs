@@ -102,7 +102,6 @@ impl HttpError {
     }
 }
 
-/// The message for a status.
 fn status_text(
     status: StatusCode,
     url: &str,
@@ -235,7 +234,6 @@ pub fn host_of(url: &str) -> String {
     rest.split('/').next().unwrap_or_default().to_owned()
 }
 
-/// An error and its sources.
 fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |error| below(*error))
 }

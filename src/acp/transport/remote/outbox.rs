@@ -135,7 +135,6 @@ pub trait Inbox: Clone + Send + Sync + 'static {
     fn read(&self, response: Response, envelope: Envelope) -> impl Future<Output = ()> + Send;
 }
 
-/// The last message of a lane.
 #[derive(Debug, Clone)]
 struct Tail {
     has_begun: watch::Receiver<bool>,
@@ -250,7 +249,6 @@ impl<I: Inbox> Outbox<I> {
     }
 }
 
-/// A message that is being sent.
 struct Sending {
     context: HttpContext,
     requests: Arc<Requests>,
@@ -406,7 +404,6 @@ pub async fn take(
     Ok(if requests.is_open(envelope) { Taken::Nothing } else { Taken::Answer })
 }
 
-/// The error for a message without a response.
 fn unanswered(url: &Url, after: Duration) -> HttpError {
     HttpError::on_the_way(format!(
         "{} did not respond within {} s. Check the network, or try again.",

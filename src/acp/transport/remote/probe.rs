@@ -24,7 +24,6 @@ use crate::acp::codec::speaks_events;
 use crate::acp::transport::LinkEnd;
 use crate::model::{Carrier, Profile, Remote};
 
-/// The default path of agents.
 const USUAL_PATH: &str = "/acp";
 
 /// A request that may be unsupported is awaited for this fraction of `Timeouts::answer`.
@@ -101,7 +100,6 @@ impl Probe {
         Err(trouble)
     }
 
-    /// The URLs to try.
     fn urls(&self) -> Vec<Url> {
         let mut root = self.url.clone();
         root.set_path("/");

@@ -47,7 +47,6 @@ pub fn config(is_safe: bool, is_upgrade: bool, ca_file: Option<&Path>) -> Result
     Ok(config)
 }
 
-/// The certificates of a PEM file.
 fn authorities(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = file.display();
     let wrong = |why: &str| {

@@ -62,7 +62,7 @@ pub async fn fetch(source: &TokenSource) -> Result<Secret, String> {
         TokenSource::File(path) => from_file(path)
             .await
             .map_err(|error| format!("No token: cannot read the file {}: {error}.", path.display()))?,
-        TokenSource::Command(words) => from_program(words).await?,
+        TokenSource::Command(parts) => from_program(parts).await?,
     };
     Secret::new(&text, source)
 }
@@ -77,8 +77,8 @@ async fn from_file(path: &Path) -> std::io::Result<String> {
     tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)?
 }
 
-async fn from_program(words: &[String]) -> Result<String, String> {
-    let Some((program, args)) = words.split_first() else {
+async fn from_program(parts: &[String]) -> Result<String, String> {
+    let Some((program, args)) = parts.split_first() else {
         return Err("No token: `token_command` is empty.".to_owned());
     };
     let failed = |why: &str| format!("No token: the command {program} {why}.");

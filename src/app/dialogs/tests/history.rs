@@ -64,7 +64,7 @@ fn each_key_searches_and_late_answers_are_ignored() {
     let first = queries(&rig.act(Action::OpenHistory))[0].serial;
     let fx = rig.type_line("fi");
     let second = queries(&fx)[0].clone();
-    assert_eq!(second.words, "fi");
+    assert_eq!(second.text, "fi");
     tell(&mut rig, second.serial, Ok((vec![found("fix", None)], 1)));
     tell(&mut rig, first, Ok((vec![found("old", None)], 1)));
     assert_eq!(rig.shown(), ["fix"]);

@@ -177,11 +177,11 @@ fn the_filter_matches_title_prompt_agent_branch_and_folder() {
     row.first_prompt = "please mend rounding".to_owned();
     row.branch = Some("topic/cents".to_owned());
     open(&mut rig, vec![row, kept("k2", "Something else", Nearness::Here)]);
-    for words in ["till", "rounding", "cents", "one till", "shop cents"] {
+    for filter in ["till", "rounding", "cents", "one till", "shop cents"] {
         rig.edit_line(LineEdit::Clear);
-        rig.type_line(words);
-        assert!(shown(&rig).contains(&"Fix the till"), "{words}");
-        assert_eq!(marked(&rig), "Fix the till", "{words}");
+        rig.type_line(filter);
+        assert!(shown(&rig).contains(&"Fix the till"), "{filter}");
+        assert_eq!(marked(&rig), "Fix the till", "{filter}");
     }
     rig.edit_line(LineEdit::Clear);
     rig.type_line("zzzz");
@@ -332,7 +332,7 @@ fn the_full_text_is_searched_and_a_hit_is_opened_read_only() {
     rig.act(Action::SearchSessions);
     let fx = rig.type_line("rounding kind:edit is:error agent:one days:7 in:here");
     let [StoreJob::Search { serial, search }] = jobs(&fx)[..] else { panic!("{fx:?}") };
-    assert_eq!(search.words, "rounding*");
+    assert_eq!(search.text, "rounding*");
     assert_eq!((search.kinds.as_slice(), search.only_errors, search.days), (&["edit"][..], true, Some(7)));
     assert_eq!(
         (search.agent.as_deref(), search.folder.as_deref()),

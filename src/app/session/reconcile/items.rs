@@ -29,7 +29,6 @@ pub(super) struct Matcher<'a> {
     budget: usize,
 }
 
-/// The match of a replayed item.
 enum Bit {
     /// This recorded item.
     Same(usize),
@@ -224,7 +223,6 @@ fn compare_blocks(message: &Message, ours: &[(usize, &Item)]) -> (Vec<MessagePar
     (new, known)
 }
 
-/// A part of a replayed text.
 enum Found {
     /// This number of bytes of a recorded item.
     Same(usize, usize),

@@ -180,7 +180,6 @@ fn is_small(gap: &Group) -> bool {
     gap.ours.len().saturating_mul(gap.theirs.len()) <= MAX_WEIGHED
 }
 
-/// The compared part of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     All,
@@ -238,7 +237,6 @@ fn number<'a>(
 /// Prompt, reply and tool calls.
 type TurnKey<'a> = (Option<&'a str>, &'a str, &'a [String]);
 
-/// Finds anchors by numbers.
 struct Search<'a> {
     keys: [&'a [usize]; 2],
     pairs: Vec<Group>,

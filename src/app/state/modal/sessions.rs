@@ -498,12 +498,12 @@ pub fn read_search(text: &str, here: &Path) -> ArchiveSearch {
             _ => words.push(word),
         }
     }
-    search.words = words.join(" ");
+    search.text = words.join(" ");
     // The word being typed is a prefix.
-    let is_open = !text.ends_with(char::is_whitespace) && search.words.matches('"').count() % 2 == 0;
-    let last = search.words.split_whitespace().next_back().unwrap_or_default();
+    let is_open = !text.ends_with(char::is_whitespace) && search.text.matches('"').count() % 2 == 0;
+    let last = search.text.split_whitespace().next_back().unwrap_or_default();
     if is_open && last.ends_with(char::is_alphanumeric) && last.chars().count() >= LEAST_BEGINNING {
-        search.words.push('*');
+        search.text.push('*');
     }
     search
 }

@@ -150,7 +150,7 @@ fn of_tool<'a>(tool: &'a ToolCall, session: &'a Session, out: &mut Out<'a>) {
         out.body(text);
     }
     for access in &tool.accesses {
-        out.push(Cow::Owned(access.words()), false);
+        out.push(Cow::Owned(access.description()), false);
     }
 }
 

@@ -55,8 +55,7 @@ fn approvals_and_grants_cover_no_other_folder_or_environment() {
     // With its variables it is granted too, but for these values only.
     let mut app = TestApp::running();
     assert!(!is_started(&mut app, 1, with("PATH", "/opt/bin")));
-    let Some(OpenRequestKind::Access(asked)) =
-        app.session().requests.front().map(|request_id| &request_id.kind)
+    let Some(OpenRequestKind::Access(asked)) = app.session().requests.front().map(|request| &request.kind)
     else {
         panic!()
     };
@@ -75,8 +74,7 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
         assert!(!is_started(&mut app, request_id, command(line)));
     }
     assert!(!is_started(&mut app, 3, TerminalCommand { cwd: Some("/etc".into()), ..command("ls") }));
-    let Some(OpenRequestKind::Access(asked)) =
-        app.session().requests.front().map(|request_id| &request_id.kind)
+    let Some(OpenRequestKind::Access(asked)) = app.session().requests.front().map(|request| &request.kind)
     else {
         panic!()
     };
@@ -93,7 +91,7 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
     app.fx.clear();
     assert!(is_started(&mut app, 4, command("rm -r build")), "in the next turn too");
     // It is listed, can be revoked, and is not saved.
-    let listed: Vec<String> = granted(&app.state).iter().map(|grant| grant.grant.words()).collect();
+    let listed: Vec<String> = granted(&app.state).iter().map(|grant| grant.grant.description()).collect();
     assert_eq!(listed, ["run any command in the session's folders"]);
     assert!(app.state.grants.is_empty());
     let id = granted(&app.state)[0].id();
@@ -105,8 +103,7 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
     let far = Some(Ssh { host: "build".into(), ..Ssh::default() });
     app.state.conns.get_mut(&conn).unwrap().spec.ssh = far;
     assert!(!is_started(&mut app, 1, command("ls")));
-    let Some(OpenRequestKind::Access(asked)) =
-        app.session().requests.front().map(|request_id| &request_id.kind)
+    let Some(OpenRequestKind::Access(asked)) = app.session().requests.front().map(|request| &request.kind)
     else {
         panic!()
     };

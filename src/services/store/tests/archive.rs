@@ -98,7 +98,7 @@ fn a_replayed_history_never_replaces_a_record() {
         assert_eq!(rows.len(), 2);
         let second = rows.iter().find(|row| row.uid != first).unwrap().uid.clone();
         assert_eq!(prompts_of(&again, &second), ["summary"]);
-        let search = Search { words: "walnut".to_owned(), limit: 9, ..Search::default() };
+        let search = Search { text: "walnut".to_owned(), limit: 9, ..Search::default() };
         assert_eq!(again.search(&search).unwrap().len(), 1);
         let last = std::iter::from_fn(|| received.try_recv().ok()).filter_map(|event| match event {
             ServiceEvent::Store(news) => Some(*news),
@@ -117,8 +117,8 @@ fn a_replayed_history_never_replaces_a_record() {
 fn inserted_items_are_in_their_turn_and_found() {
     let (_dir, store) = store();
     let (mut writer, _received) = recorder::tests::writer(&store);
-    let inserted = |words: &str| {
-        let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: words.to_owned() };
+    let inserted = |text: &str| {
+        let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: text.to_owned() };
         Box::new(Record::Inserted { back: 0, updates: vec![update] })
     };
     writer.keep_now(vec![head_of("a", false), prompt(1, "one"), ended(1), prompt(2, "two"), ended(2)]);
@@ -129,7 +129,7 @@ fn inserted_items_are_in_their_turn_and_found() {
         prompt(3, "three"),
     ]);
     let row = store.find("a").unwrap();
-    let words = |record: Record| match record {
+    let text_of = |record: Record| match record {
         Record::Prompt { text, .. } => Some(text),
         Record::Inserted { updates, .. } => match updates.into_iter().next() {
             Some(SessionUpdate::Chunk { text, .. }) => Some(text),
@@ -138,13 +138,13 @@ fn inserted_items_are_in_their_turn_and_found() {
         _ => None,
     };
     let read = |events: Vec<RecordedEvent>| -> Vec<String> {
-        events.into_iter().filter_map(|event| words(event.record)).collect()
+        events.into_iter().filter_map(|event| text_of(event.record)).collect()
     };
     let expected = ["one", "walnut", "pie", "two", "cake", "three"];
     assert_eq!(read(store.peek(&row.uid, None).unwrap().1.events), expected);
     assert_eq!(read(store.events(&row.uid).unwrap().0), expected, "as in an export");
     for (word, turn) in [("walnut", 1), ("pie", 1), ("cake", 2)] {
-        let search = Search { words: word.to_owned(), limit: 9, ..Search::default() };
+        let search = Search { text: word.to_owned(), limit: 9, ..Search::default() };
         let hits = store.search(&search).unwrap();
         assert_eq!(hits.iter().map(|hit| hit.turn).collect::<Vec<_>>(), [turn], "{word}");
     }
@@ -212,7 +212,7 @@ fn a_copy_is_complete_after_its_source_is_deleted() {
     let source = store.find("a").unwrap().uid;
     assert_eq!(prompts(&source).len(), 3);
     writer.keep_now(vec![Note::Closed]);
-    let search = Search { words: "first".to_owned(), limit: 9, ..Search::default() };
+    let search = Search { text: "first".to_owned(), limit: 9, ..Search::default() };
     let found = || store.search(&search).unwrap().into_iter().map(|hit| hit.uid).collect::<Vec<_>>();
     assert_eq!(found(), [source.as_str()], "common events are found once");
     store.delete(&source).unwrap();
@@ -227,7 +227,7 @@ fn replaced_events_are_not_found() {
     writer.keep_now(vec![head_of("a", false), prompt(1, "walnut pie"), ended(1)]);
     let replaced = Note::Event { turn: 0, record: Box::new(Record::Replaced) };
     writer.keep_now(vec![replaced, prompt(1, "walnut cake"), ended(1)]);
-    let search = Search { words: "walnut".to_owned(), limit: 9, ..Search::default() };
+    let search = Search { text: "walnut".to_owned(), limit: 9, ..Search::default() };
     let found: Vec<String> = store.search(&search).unwrap().into_iter().map(|hit| hit.snippet).collect();
     assert_eq!(found, ["\u{2}walnut\u{3} cake"]);
 }
@@ -359,9 +359,9 @@ fn lists_are_sent_in_pages_and_jobs_get_responses() {
     let news = serve(StoreJob::Delete { uid: "s002".into() });
     assert!(matches!(news, StoreNews::Deleted { result: Err(_), .. }), "{news:?}");
     // Only the latest search is executed.
-    let search = |serial, words: &str| StoreJob::Search {
+    let search = |serial, text: &str| StoreJob::Search {
         serial,
-        search: ArchiveSearch { words: words.into(), ..ArchiveSearch::default() },
+        search: ArchiveSearch { text: text.into(), ..ArchiveSearch::default() },
     };
     store.announce(&search(12, "x"));
     let found = |news: StoreNews| match news {

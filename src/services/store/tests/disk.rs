@@ -79,8 +79,8 @@ fn a_power_failure_at_any_byte_preserves_earlier_commits() {
         // The length of the log after each commit of this part.
         let mut ends = Vec::new();
         for _ in 0..20 {
-            let words = "word ".repeat(usize::try_from(random() % 2_000).unwrap());
-            let mut notes = vec![says(1, &words), numbered(committed)];
+            let reply = "word ".repeat(usize::try_from(random() % 2_000).unwrap());
+            let mut notes = vec![says(1, &reply), numbered(committed)];
             if committed == 0 {
                 notes.splice(0..0, [head("s1"), prompt(1, "go")]);
             }
@@ -214,15 +214,15 @@ fn growth_of_the_store_is_reported_repeatedly() {
     let store = Store::open(dir.path()).unwrap();
     let (mut writer, mut received) = recorder::tests::writer(&store);
     writer.tell_growth_each(1 << 20);
-    let mut words = Vec::new();
+    let mut messages = Vec::new();
     writer.keep_now(vec![head("flood"), prompt(1, "go")]);
     for _ in 0..10 {
         writer.keep_now(vec![says(1, &"x".repeat(300 << 10))]);
         while let Ok(event) = received.try_recv() {
-            words.extend(if let ServiceEvent::Problem(text) = event { Some(text) } else { None });
+            messages.extend(if let ServiceEvent::Problem(text) = event { Some(text) } else { None });
         }
     }
-    let [first, second] = words.as_slice() else { panic!("{words:?}") };
+    let [first, second] = messages.as_slice() else { panic!("{messages:?}") };
     assert!(first.contains("stored 1 MiB") && first.contains("cancel the turn"), "{first}");
     assert!(second.contains("stored 2 MiB"), "{second}");
 }

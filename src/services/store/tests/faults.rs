@@ -14,11 +14,11 @@ const CHILD_DIR: &str = "PARLOR_TEST_STORE_CHILD";
 pub fn next_trouble(received: &mut tokio::sync::mpsc::UnboundedReceiver<ServiceEvent>) -> String {
     loop {
         match received.blocking_recv() {
-            Some(ServiceEvent::Problem(words)) => return words,
+            Some(ServiceEvent::Problem(message)) => return message,
             // The id of a recorded session is not an error.
             Some(ServiceEvent::Store(news)) => {
-                if let StoreNews::Told(words) = *news {
-                    return words;
+                if let StoreNews::Told(message) = *news {
+                    return message;
                 }
             }
             other => panic!("no error: {other:?}"),
@@ -220,9 +220,9 @@ fn two_parlors_record_concurrently() {
             thread::spawn(move || {
                 let (mut recorder, mut received) = recorder(&store);
                 for turn in 1..=30 {
-                    let words = format!("{n} says {turn}");
+                    let text = format!("{n} says {turn}");
                     recorder
-                        .keep(SessionKey(1), vec![head(&format!("s{n}")), prompt(turn, &words), ended(turn)]);
+                        .keep(SessionKey(1), vec![head(&format!("s{n}")), prompt(turn, &text), ended(turn)]);
                 }
                 assert_eq!(recorder.finish(), None);
                 assert!(has_no_trouble(&mut received));

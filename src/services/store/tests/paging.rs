@@ -106,7 +106,7 @@ fn late_events_are_read_with_their_items() {
     let around = store.around(&uid, 2).unwrap();
     assert_eq!(around.mark.map(|mark| texts(&around.events)[mark].clone()), Some("x".to_owned()));
     // A hit has the number of the call's own event.
-    let search = Search { words: "go".into(), limit: 9, ..Search::default() };
+    let search = Search { text: "go".into(), limit: 9, ..Search::default() };
     assert_eq!(store.search(&search).unwrap().iter().map(|hit| hit.seq).collect::<Vec<_>>(), [0]);
     writer.keep_now(vec![Note::Closed]);
     store.delete(&uid).unwrap();
@@ -157,8 +157,8 @@ fn a_history_applies_once_it_is_complete() {
             query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()
         });
         assert_eq!(seqs.unwrap(), (0..if is_whole { 7 } else { 3 }).collect::<Vec<_>>());
-        let found = |words: &str| {
-            let search = Search { words: words.into(), limit: 9, ..Search::default() };
+        let found = |text: &str| {
+            let search = Search { text: text.into(), limit: 9, ..Search::default() };
             store.search(&search).unwrap().len()
         };
         assert_eq!((found("old"), found("one")), if is_whole { (0, 1) } else { (1, 0) });

@@ -12,9 +12,9 @@ fn head_in(folder: &str) -> Note {
     Note::Head(head)
 }
 
-fn search(store: &Store, words: &str, folder: Option<&str>) -> Vec<FoundPrompt> {
+fn search(store: &Store, text: &str, folder: Option<&str>) -> Vec<FoundPrompt> {
     let folder = folder.map(Into::into);
-    let query = PromptQuery { words: words.to_owned(), folder, is_new: true, serial: 1 };
+    let query = PromptQuery { text: text.to_owned(), folder, is_new: true, serial: 1 };
     store.search_prompts(&query).unwrap().0
 }
 
@@ -110,7 +110,7 @@ fn many_prompts_are_counted_and_the_latest_are_returned() {
     let query = PromptQuery { is_new: true, ..PromptQuery::default() };
     let (found, count) = store.search_prompts(&query).unwrap();
     assert_eq!((found.len(), count, found[0].text.as_str()), (200, 5_000, "prompt 4999"));
-    let query = PromptQuery { words: "prompt 17".to_owned(), ..PromptQuery::default() };
+    let query = PromptQuery { text: "prompt 17".to_owned(), ..PromptQuery::default() };
     assert_eq!(store.search_prompts(&query).unwrap().1, 199);
     store.forget_prompts();
     assert_eq!(store.search_prompts(&query).unwrap().1, 199, "they are read again");

@@ -176,8 +176,8 @@ fn all_kinds_of_events_are_found() {
             ),
         ],
     );
-    let find = |words: &str, change: fn(&mut Search)| {
-        let mut search = Search { words: words.to_owned(), limit: 50, ..Search::default() };
+    let find = |text: &str, change: fn(&mut Search)| {
+        let mut search = Search { text: text.to_owned(), limit: 50, ..Search::default() };
         change(&mut search);
         let mut kinds: Vec<String> = store.search(&search).unwrap().into_iter().map(|hit| hit.kind).collect();
         kinds.sort();
@@ -194,10 +194,10 @@ fn all_kinds_of_events_are_found() {
     assert_eq!(find("basket", |search| search.folder = Some("/co".into())).len(), 0);
     assert_eq!(find("basket", |search| search.until_ms = Some(1)).len(), 0);
     // No character has a special meaning that could break the search.
-    for words in ["", "*", "\"", "a AND (", "text:x", "-", "\"basket"] {
-        find(words, |_| ());
+    for text in ["", "*", "\"", "a AND (", "text:x", "-", "\"basket"] {
+        find(text, |_| ());
     }
-    let search = Search { words: "tokens".to_owned(), limit: 5, ..Search::default() };
+    let search = Search { text: "tokens".to_owned(), limit: 5, ..Search::default() };
     let hit = store.search(&search).unwrap().remove(0);
     assert_eq!((hit.uid.as_str(), hit.turn, hit.is_error), (uid.as_str(), 1, true));
     assert_eq!(hit.snippet, "out of basket \u{2}tokens\u{3}");
@@ -219,7 +219,7 @@ fn an_export_is_imported_once() {
     let copy = there.find(&uid).unwrap();
     assert_eq!((&copy.name(), copy.created_ms, copy.updated_ms), (&"one", row.created_ms, row.updated_ms));
     assert_eq!(there.events(&uid).unwrap().0, events);
-    let search = Search { words: "answer".to_owned(), limit: 5, ..Search::default() };
+    let search = Search { text: "answer".to_owned(), limit: 5, ..Search::default() };
     assert_eq!(there.search(&search).unwrap().len(), 1);
     // Another session with the same id is not overwritten.
     let stranger = SessionRow { created_ms: 1, ..row };

@@ -49,14 +49,14 @@ fn a_chip_names_the_layer_with_the_keys_and_the_key_that_returns_them() {
         stage.state.user.is_browsing = true;
         stage
     };
-    for (stage, words) in [
+    for (stage, expected) in [
         (browsing(), " Focus: transcript · tab to return "),
         (permission(), " Focus: request · tab to return "),
         (form(), " Focus: form · esc to cancel "),
         (choice(), " Focus: dialog · esc to close "),
     ] {
         let rows = shown(&stage, (80, 40));
-        assert!(rows.contains(words), "{words}:\n{rows}");
+        assert!(rows.contains(expected), "{expected}:\n{rows}");
     }
     let rows = shown(&with_mode(browsing(), "Bypass permissions"), (40, 12));
     assert!(rows.contains(" Focus: transcript · tab ─ Bypass"), "{rows}");

@@ -37,8 +37,8 @@ fn inbox_shows_the_change_and_its_answers() {
 fn smallest_screen_shows_the_request_and_its_answers() {
     let stage = inbox();
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (40, 12)));
-    for words in ["Clock skew", "1  Yes, this once", "3  No", "claude asks to change"] {
-        assert!(shown.contains(words), "{words:?} in\n{shown}");
+    for expected in ["Clock skew", "1  Yes, this once", "3  No", "claude asks to change"] {
+        assert!(shown.contains(expected), "{expected:?} in\n{shown}");
     }
 }
 
@@ -48,8 +48,8 @@ fn full_screen_shows_the_dialog_of_the_request() {
     let now = ago(stage.now, 1);
     update(&mut stage.state, Event::Act(Action::FullScreen), now);
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (80, 24)));
-    for words in ["Allow this edit?", "tab 2", "line_20 = 20 + SKEW", "esc back"] {
-        assert!(shown.contains(words), "{words:?} in\n{shown}");
+    for expected in ["Allow this edit?", "tab 2", "line_20 = 20 + SKEW", "esc back"] {
+        assert!(shown.contains(expected), "{expected:?} in\n{shown}");
     }
 }
 

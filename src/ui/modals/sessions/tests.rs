@@ -74,13 +74,13 @@ fn unsent_titles_are_noted_below_the_list() {
         Arc::make_mut(row).owes_title = row.uid == "k2";
     }
     shown.join(&state);
-    let words = "Title not yet sent to claude";
+    let note = "Title not yet sent to claude";
     let mut counted = 0;
     for selected in 0..4 {
         dialog(&mut stage).selected = selected;
         let is_owed = dialog(&mut stage).marked().is_some_and(|row| row.uid() == Some("k2"));
         let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-        assert_eq!(drawn.contains(words), is_owed, "{drawn}");
+        assert_eq!(drawn.contains(note), is_owed, "{drawn}");
         counted += u32::from(is_owed);
     }
     assert_eq!(counted, 1);
@@ -127,9 +127,9 @@ fn session_status_from_the_agent_is_shown_on_the_right() {
     shown.scope = Scope::All;
     shown.join(&state);
     let drawn = text(&stage.draw(&mut stage.view(), &theme("dark"), (100, 30)));
-    for (name, words) in [("plain", "agent only"), ("used", "in use"), ("away", "archived")] {
+    for (name, status) in [("plain", "agent only"), ("used", "in use"), ("away", "archived")] {
         let row = drawn.lines().find(|line| line.contains(&format!("Session {name}"))).unwrap_or_default();
-        assert!(row.contains(&format!("{words}, 14:03")), "{drawn}");
+        assert!(row.contains(&format!("{status}, 14:03")), "{drawn}");
     }
     let mut theirs = 0;
     for selected in 0..4 {

@@ -99,8 +99,8 @@ fn all_matches_are_highlighted_and_the_current_one_differs() {
 #[test]
 fn matches_can_span_rows() {
     let mut session = session();
-    let words = "word ".repeat(30);
-    push(&mut session, message(Role::Agent, &format!("{words}the *needle* in `the` hay {words}")));
+    let padding = "word ".repeat(30);
+    push(&mut session, message(Role::Agent, &format!("{padding}the *needle* in `the` hay {padding}")));
     let output = format!("{}needle{}\n", "x".repeat(70), "y".repeat(120));
     let mut call = tool(ToolKind::Execute, ToolStatus::Completed, "make");
     call.output_text = Some(output);

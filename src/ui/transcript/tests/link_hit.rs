@@ -15,9 +15,9 @@ fn text_under_the_mouse_resolves_to_its_target() {
     let mut view = TranscriptView::default();
     let buf = render(&session, &mut view, 50, 10);
     let rows = rows_of(&buf);
-    let at = |view: &TranscriptView, words: &str| {
-        let y = rows.iter().position(|row| row.contains(words)).expect(words);
-        let x = width(&rows[y][..rows[y].find(words).expect(words)]);
+    let at = |view: &TranscriptView, target: &str| {
+        let y = rows.iter().position(|row| row.contains(target)).expect(target);
+        let x = width(&rows[y][..rows[y].find(target).expect(target)]);
         view.target_at(Position::new(u16::try_from(x).unwrap(), u16::try_from(y).unwrap()))
     };
     let file = |path: &str, line| Some(Target::File(Location { path: path.into(), line }));

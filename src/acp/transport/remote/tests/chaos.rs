@@ -328,7 +328,7 @@ async fn play(seed: u64, carrier: Carrier) {
         head_start: Duration::from_millis(5),
         settle: Duration::from_millis(1),
         grace: Duration::from_millis(100),
-        last_words: Duration::from_millis(50),
+        drain: Duration::from_millis(50),
         ..timeouts()
     };
     let served = chaos.clone();

@@ -302,7 +302,7 @@ async fn the_end_is_sent_to_the_server() {
 async fn an_unresponsive_server_does_not_delay_the_end() {
     let mut server = Server::start().await;
     let hasty =
-        Timeouts { last_words: Duration::from_millis(20), farewell: Duration::from_millis(20), ..timeouts() };
+        Timeouts { drain: Duration::from_millis(20), farewell: Duration::from_millis(20), ..timeouts() };
     let (mut peer, _connection) = connected_with(&mut server, hasty).await;
     peer.say(&request(2, "session/new", "{}"));
     let held = server.expect("POST", "/acp").await;
