@@ -4,6 +4,7 @@ use crate::ui::text::{Line, Span};
 
 use crate::app::{Item, ItemBody, TurnEnd};
 use crate::model::{MAY_RUN_TWICE, Severity, StopReason};
+use crate::ui::frame_context::counted;
 use crate::ui::markdown::Markdown;
 use crate::ui::render_context::{RenderContext, duration};
 use crate::ui::text::copy_hint::Mark;
@@ -149,7 +150,7 @@ fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
             "failed" => of(glyphs.cross, Role::Error, "Context compaction failed"),
             other => of(glyphs.dot, Role::TextDim, &format!("Context compaction: {}", one_line(other))),
         },
-        ItemBody::Subagent { title, state, .. } => {
+        ItemBody::Subagent { title, state, calls, .. } => {
             let state = state.as_deref().map(one_line).unwrap_or_default();
             let (mark, mark_role) = match state.as_str() {
                 "running" => (look.spinner(), Role::Running),
@@ -160,7 +161,10 @@ fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
             };
             // The mark has this meaning already.
             let is_done = matches!(state.as_str(), "" | "idle" | "completed");
-            let tail = if is_done { String::new() } else { format!(" {} {state}", glyphs.dot) };
+            let mut tail = if is_done { String::new() } else { format!(" {} {state}", glyphs.dot) };
+            if *calls > 0 {
+                tail += &format!(" {} {}", glyphs.dot, counted(*calls, "tool call", "tool calls"));
+            }
             let title = one_line(head_of(title));
             let title = if title.is_empty() { "untitled" } else { &title };
             let text = format!("subagent  {title}{tail}");
