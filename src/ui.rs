@@ -318,7 +318,7 @@ fn draw_chrome(
         has_plan_count,
     };
     composer::edge::draw(ctx, &facts, panes.rule, panes.edge, buf, &mut view.hits);
-    status::draw(ctx, panes.status, buf, &mut view.hits);
+    status::draw(ctx, panes.edge.is_empty(), panes.status, buf, &mut view.hits);
     if dialogs::base_focus(ctx.state) == Focus::Search { of_search } else { Some(cursor) }
 }
 

@@ -1,8 +1,9 @@
-//! The status line: the agent's activity or a notice on the left, then the keys that matter most where the focus is; context,
-//! cost, warnings and the help key on the right.
+//! The status line: the agent's activity or a notice on the left, then the keys that matter most where the focus is;
+//! warnings and the help key on the right. On low screens, context and cost are there too, otherwise on the edge of the
+//! composer.
 //!
-//! On narrow screens, these keys are removed from the right, then the cost is removed first, then context and warnings; during a turn, the help key before them. A
-//! long notice has several rows.
+//! On narrow screens, the names of keys are shortened, and then keys removed from the right; then the cost is removed first,
+//! then context and warnings; during a turn, the help key before them. A long notice has several rows.
 //!
 //! Invariants: the spinner is only animated while something is running; nothing else is animated.
 
@@ -59,13 +60,13 @@ struct StatusSegment {
     rank: u8,
 }
 
-/// Draws the status line.
-pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+/// Draws the status line. `has_usage`: with context and cost.
+pub(super) fn draw(ctx: &FrameContext, has_usage: bool, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
     // Reserves space for the warning that nothing is saved.
     let reserved = unsaved(ctx, area.width).map_or(0, |line| line_width(&line) + 2);
     let state = state(ctx, area.width.saturating_sub(u16::try_from(reserved).unwrap_or(0)));
-    let mut pieces = pieces(ctx, area.width);
+    let mut pieces = pieces(ctx, has_usage, area.width);
     let mut lines = match ctx.pending {
         Some(keys) => {
             let mut line = Line::from(ctx.span(Role::KeyHint, format!("{keys} ")));
@@ -123,7 +124,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
 fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     use Action::{
         Browse, CopyItem, EditDraft, NewLine, NextMode, OpenHistory, OpenOutline, OpenPalette, OpenQueue,
-        OpenSearch, Submit, ToggleFold,
+        OpenSearch, OpenSessions, Submit, ToggleFold,
     };
     let session = ctx.session;
     let is_running = session.turn.is_running();
@@ -138,7 +139,8 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
             let mode = ctx.mode().filter(|_| !is_running).map(|_| (NextMode, "mode"));
             let history = (!is_running && !session.history.is_empty()).then_some((OpenHistory, "history"));
             let transcript = (!session.transcript.items().is_empty()).then_some((Browse, "browse"));
-            let all = [queue, Some((OpenPalette, "commands")), transcript, mode, history];
+            let sessions = is_running.then_some((OpenSessions, "sessions"));
+            let all = [queue, Some((OpenPalette, "commands")), transcript, mode, history, sessions];
             (Context::EmptyPrompt, all.into_iter().flatten().collect())
         }
         Focus::Browse => {
@@ -154,6 +156,13 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     };
     let hint = |(action, does): &(Action, &str)| ctx.hint(context, *action, does);
     let mut hints: Vec<_> = wanted.iter().filter_map(hint).take(MOST_KEYS).collect();
+    let line = ctx.hints(&hints, usize::MAX);
+    if line_width(&line) <= cols {
+        return line;
+    }
+    for (key, _) in &mut hints {
+        *key = key.split(' ').map(short_key).collect::<Vec<_>>().join(" ");
+    }
     loop {
         let line = ctx.hints(&hints, usize::MAX);
         if hints.is_empty() || line_width(&line) <= cols {
@@ -161,6 +170,12 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
         }
         hints.pop();
     }
+}
+
+/// `^P` for `Ctrl+P`.
+fn short_key(key: &str) -> String {
+    let letter = key.strip_prefix("Ctrl+").filter(|letter| letter.chars().count() == 1);
+    letter.map_or_else(|| key.to_owned(), |letter| format!("^{letter}"))
 }
 
 /// Number of rows of the status line: more than one for a long notice.
@@ -359,7 +374,7 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
 }
 
 /// The segments on the right, from left to right.
-fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
+fn pieces(ctx: &FrameContext, has_usage: bool, width: u16) -> Vec<StatusSegment> {
     let session = ctx.session;
     let mut pieces: Vec<StatusSegment> = Vec::new();
     if let Some(line) = unsaved(ctx, width) {
@@ -380,14 +395,8 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
     if let Some(piece) = behind(ctx) {
         pieces.push(piece);
     }
-    if let Some(usage) = &session.usage {
-        let line = context(ctx, usage.used_tokens, usage.size_tokens, width);
-        pieces.push(StatusSegment { line, action: None, rank: 2 });
-        if let Some(cost) = &usage.cost {
-            let line = ctx.span(Role::Status, cost_words(cost));
-            pieces.push(StatusSegment { line: line.into(), action: None, rank: 1 });
-        }
-    }
+    let usage = usage(ctx, width).into_iter().filter(|_| has_usage).zip([2, 1]);
+    pieces.extend(usage.map(|(line, rank)| StatusSegment { line, action: None, rank }));
     if let Some(key) = ctx.key(Context::Main, Action::OpenHelp) {
         let line = Line::from(vec![ctx.span(Role::KeyHint, key), ctx.span(Role::TextDim, " help")]);
         // During a turn, cost and context are more useful than the help key.
@@ -421,6 +430,13 @@ fn behind(ctx: &FrameContext) -> Option<StatusSegment> {
         line.push_span(ctx.span(Role::KeyHint, format!(" {key}")));
     }
     Some(StatusSegment { line, action: Some(Action::OpenAttention), rank: 6 })
+}
+
+/// The context and the cost, as far as they are known.
+pub(super) fn usage(ctx: &FrameContext, width: u16) -> Vec<Line<'static>> {
+    let Some(usage) = &ctx.session.usage else { return Vec::new() };
+    let cost = usage.cost.as_ref().map(|cost| ctx.span(Role::Status, cost_words(cost)).into());
+    [context(ctx, usage.used_tokens, usage.size_tokens, width)].into_iter().chain(cost).collect()
 }
 
 /// Formats `ctx ■■□□□□□□ 34k of 200k`; without a known size, only the used part.

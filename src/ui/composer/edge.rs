@@ -13,7 +13,8 @@ use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, line_width};
 use crate::ui::plan;
 use crate::ui::render_context::with_commas;
-use crate::ui::text::{self, Line};
+use crate::ui::status;
+use crate::ui::text::{self, Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::transcript::TranscriptView;
 use crate::ui::view_state::{Hit, HitMap};
@@ -83,7 +84,7 @@ pub(in crate::ui) fn draw(
     if bottom.is_empty() {
         left.extend(settings);
     } else {
-        place(settings, Vec::new(), bottom, buf, hits);
+        place(settings, usage(ctx, bottom.width), bottom, buf, hits);
     }
     if let Some(count) = plan::count(ctx.session).filter(|_| facts.has_plan_count) {
         let text = format!("plan {count}");
@@ -194,6 +195,16 @@ fn shell(ctx: &FrameContext, width: u16) -> Vec<Label> {
     });
     let folder = folder.map(|folder| Label::new(ctx, Role::TextDim, &format!("shell in {folder}"), None, 2));
     attached.take(MOST_OUTPUTS).chain(folder).collect()
+}
+
+/// The labels of the context and of the cost.
+fn usage(ctx: &FrameContext, width: u16) -> Vec<Label> {
+    let label = |mut line: Line<'static>, rank: u8| {
+        line.spans.insert(0, Span::raw(" "));
+        line.push_span(Span::raw(" "));
+        Label { line, action: None, rank }
+    };
+    status::usage(ctx, width).into_iter().zip([2, 1]).map(|(line, rank)| label(line, rank)).collect()
 }
 
 /// The labels of mode and model.
