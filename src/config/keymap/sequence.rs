@@ -3,7 +3,7 @@
 use super::chord::Chord;
 
 /// Maximum number of keys.
-const MOST_KEYS: usize = 4;
+pub const MOST_KEYS: usize = 4;
 
 /// One or more keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,6 +26,11 @@ impl Sequence {
             return Err("esc cancels a sequence and cannot be part of one; use another key".to_owned());
         }
         Ok(Self(chords))
+    }
+
+    /// A sequence of these keys.
+    pub fn of(keys: &[Chord]) -> Self {
+        Self(keys.to_vec())
     }
 
     /// The keys.

@@ -5,6 +5,7 @@ use ratatui::layout::{Position, Rect};
 use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, input, spread, words};
 use crate::app::{ChoiceDialog, KeyCapture, LineDialog, dialogs};
 use crate::config::keymap::Context;
+use crate::config::keymap::sequence::{MOST_KEYS, Sequence};
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::{FrameContext, counted};
@@ -12,6 +13,9 @@ use crate::ui::text;
 use crate::ui::text::Line;
 use crate::ui::theme::Role;
 use crate::ui::view_state::{Hit, ViewState};
+
+/// The title of the dialog that waits for keys.
+pub(super) const CAPTURE_TITLE: &str = "Press keys";
 
 /// Draws a question.
 pub(super) fn draw_choice(
@@ -44,7 +48,7 @@ pub(super) fn draw_choice(
     sheet.draw(ctx, position, view, buf)
 }
 
-/// Draws the dialog that waits for a key to bind.
+/// Draws the dialog that waits for the keys to bind.
 pub(super) fn draw_capture(
     ctx: &FrameContext,
     capture: &KeyCapture,
@@ -54,7 +58,7 @@ pub(super) fn draw_capture(
 ) -> Option<Position> {
     let position = DialogPosition::new(area, Size::Small, false);
     let cols = position.cols();
-    let mut sheet = DialogFrame { title: "Press a key".to_owned(), ..DialogFrame::default() };
+    let mut sheet = DialogFrame { title: CAPTURE_TITLE.to_owned(), ..DialogFrame::default() };
     let binding = &capture.binding;
     sheet.body = words(ctx, Role::Modal, &format!("{}: {}", binding.title, binding.text), cols);
     if !binding.labels.is_empty() {
@@ -62,7 +66,22 @@ pub(super) fn draw_capture(
         let fate = if capture.keeps.is_empty() { "Replaces" } else { "In addition to" };
         sheet.body.extend(words(ctx, Role::TextDim, &format!("{fate}: {keys}"), cols));
     }
-    sheet.hints = ctx.hint(Context::Choice, Action::Escape, "cancel").into_iter().collect();
+    let cancel = ctx.hint(Context::Choice, Action::Escape, "cancel");
+    sheet.hints = cancel.into_iter().collect();
+    if let Ok(keys) = Sequence::parse(&capture.pressed.join(" ")) {
+        sheet.body.push(Line::default().into());
+        let pressed = [ctx.span(Role::Modal, "Pressed: "), ctx.span(Role::KeyHint, keys.label())];
+        sheet.body.push(Line::from(pressed.to_vec()).into());
+        let taken = Context::named(binding.context).and_then(|context| ctx.keymap.taken_by(context, &keys));
+        if let Some((old, meaning)) = taken.filter(|(_, meaning)| meaning != binding.text) {
+            sheet.body.extend(words(ctx, Role::Warning, &format!("{old} is bound to: {meaning}"), cols));
+        }
+        // These keys are fixed, because all others can be bound.
+        sheet.hints.insert(0, (ctx.key_name("enter"), "bind".to_owned()));
+        if keys.chords().len() < MOST_KEYS {
+            sheet.body.extend(words(ctx, Role::TextDim, "Press another key for a sequence.", cols));
+        }
+    }
     sheet.draw(ctx, position, view, buf)
 }
 
