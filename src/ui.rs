@@ -316,9 +316,10 @@ fn draw_chrome(
         mode: view.composer.mode_label(),
         transcript: view.transcripts.get(&ctx.state.active),
         has_plan_count,
+        has_usage: panes.side.is_none(),
     };
     composer::edge::draw(ctx, &facts, panes.rule, panes.edge, buf, &mut view.hits);
-    status::draw(ctx, panes.edge.is_empty(), panes.status, buf, &mut view.hits);
+    status::draw(ctx, panes.status, buf, &mut view.hits);
     if dialogs::base_focus(ctx.state) == Focus::Search { of_search } else { Some(cursor) }
 }
 

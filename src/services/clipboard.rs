@@ -100,31 +100,34 @@ pub fn read(around: Surroundings, takes_images: bool) -> Result<Contents, String
     if around.is_remote {
         return Err(REMOTE.to_owned());
     }
-    let failed = |error: arboard::Error| format!("Could not read the clipboard: {error}.");
     let mut clipboard =
         arboard::Clipboard::new().map_err(|error| format!("Could not open the clipboard: {error}."))?;
+    let mut why = None;
     if takes_images {
         match clipboard.get_image() {
-            Err(arboard::Error::ContentNotAvailable) => {}
-            Err(error) => return Err(failed(error)),
             Ok(image) => {
                 let size = u32::try_from(image.width).ok().zip(u32::try_from(image.height).ok());
                 let size = size.ok_or("The image in the clipboard is too large.")?;
                 return Ok(Contents::Image(size, image.bytes.into_owned()));
             }
+            // Some programs offer a text in place of an image.
+            Err(error) => why = Some(error),
         }
     }
-    match clipboard.get_text() {
+    let text = clipboard.get_text();
+    match text.map_err(|error| why.filter(|why| !is_empty(why)).unwrap_or(error)) {
         Ok(text) if text.len() > TEXT_MAX_BYTES => {
             Err(format!("The text in the clipboard is larger than {} MiB.", TEXT_MAX_BYTES >> 20))
         }
         Ok(text) if !text.is_empty() => Ok(Contents::Text(text)),
-        Ok(_) | Err(arboard::Error::ContentNotAvailable) if takes_images => {
-            Err("The clipboard contains no image and no text.".to_owned())
-        }
-        Ok(_) | Err(arboard::Error::ContentNotAvailable) => Err("The clipboard contains no text.".to_owned()),
-        Err(error) => Err(failed(error)),
+        Err(error) if !is_empty(&error) => Err(format!("Could not read the clipboard: {error}.")),
+        _ if takes_images => Err("The clipboard contains no image and no text.".to_owned()),
+        _ => Err("The clipboard contains no text.".to_owned()),
     }
+}
+
+fn is_empty(error: &arboard::Error) -> bool {
+    matches!(error, arboard::Error::ContentNotAvailable)
 }
 
 fn copy_by(text: &str, around: Surroundings, feed: impl Fn(&[&str]) -> io::Result<()>) -> CopyOutcome {

@@ -1,9 +1,8 @@
 //! The status line: the agent's activity or a notice on the left, then the keys that matter most where the focus is;
-//! warnings and the help key on the right. On low screens, context and cost are there too, otherwise on the edge of the
-//! composer.
+//! warnings and the help key on the right.
 //!
-//! On narrow screens, the names of keys are shortened, and then keys removed from the right; then the cost is removed first,
-//! then context and warnings; during a turn, the help key before them. A long notice has several rows.
+//! On narrow screens, the names of keys are shortened, and then keys removed from the right; then the warnings are removed;
+//! during a turn, the help key before them. A long notice has several rows.
 //!
 //! Invariants: the spinner is only animated while something is running; nothing else is animated.
 
@@ -29,6 +28,9 @@ const METER_CELLS: u64 = 8;
 
 /// Minimum width for the context meter.
 const METER_COLS: u16 = 96;
+
+/// Minimum width for the numbers of the context.
+const PERCENT_COLS: u16 = 60;
 
 /// Minimum width for the reason why nothing can be saved.
 const WHY_COLS: u16 = 72;
@@ -60,13 +62,13 @@ struct StatusSegment {
     rank: u8,
 }
 
-/// Draws the status line. `has_usage`: with context and cost.
-pub(super) fn draw(ctx: &FrameContext, has_usage: bool, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
+/// Draws the status line.
+pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
     // Reserves space for the warning that nothing is saved.
     let reserved = unsaved(ctx, area.width).map_or(0, |line| line_width(&line) + 2);
     let state = state(ctx, area.width.saturating_sub(u16::try_from(reserved).unwrap_or(0)));
-    let mut pieces = pieces(ctx, has_usage, area.width);
+    let mut pieces = pieces(ctx, area.width);
     let mut lines = match ctx.pending {
         Some(keys) => {
             let mut line = Line::from(ctx.span(Role::KeyHint, format!("{keys} ")));
@@ -139,8 +141,8 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
             let mode = ctx.mode().filter(|_| !is_running).map(|_| (NextMode, "mode"));
             let history = (!is_running && !session.history.is_empty()).then_some((OpenHistory, "history"));
             let transcript = (!session.transcript.items().is_empty()).then_some((Browse, "browse"));
-            let sessions = is_running.then_some((OpenSessions, "sessions"));
-            let all = [queue, Some((OpenPalette, "commands")), transcript, mode, history, sessions];
+            let (commands, sessions) = (Some((OpenPalette, "commands")), Some((OpenSessions, "sessions")));
+            let all = [queue, commands, transcript, mode, history, sessions];
             (Context::EmptyPrompt, all.into_iter().flatten().collect())
         }
         Focus::Browse => {
@@ -374,7 +376,7 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
 }
 
 /// The segments on the right, from left to right.
-fn pieces(ctx: &FrameContext, has_usage: bool, width: u16) -> Vec<StatusSegment> {
+fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
     let session = ctx.session;
     let mut pieces: Vec<StatusSegment> = Vec::new();
     if let Some(line) = unsaved(ctx, width) {
@@ -395,11 +397,9 @@ fn pieces(ctx: &FrameContext, has_usage: bool, width: u16) -> Vec<StatusSegment>
     if let Some(piece) = behind(ctx) {
         pieces.push(piece);
     }
-    let usage = usage(ctx, width).into_iter().filter(|_| has_usage).zip([2, 1]);
-    pieces.extend(usage.map(|(line, rank)| StatusSegment { line, action: None, rank }));
     if let Some(key) = ctx.key(Context::Main, Action::OpenHelp) {
         let line = Line::from(vec![ctx.span(Role::KeyHint, key), ctx.span(Role::TextDim, " help")]);
-        // During a turn, cost and context are more useful than the help key.
+        // During a turn, warnings are more useful than the help key.
         let rank = if session.turn.is_running() { 0 } else { 5 };
         pieces.push(StatusSegment { line, action: Some(Action::OpenHelp), rank });
     }
@@ -432,14 +432,7 @@ fn behind(ctx: &FrameContext) -> Option<StatusSegment> {
     Some(StatusSegment { line, action: Some(Action::OpenAttention), rank: 6 })
 }
 
-/// The context and the cost, as far as they are known.
-pub(super) fn usage(ctx: &FrameContext, width: u16) -> Vec<Line<'static>> {
-    let Some(usage) = &ctx.session.usage else { return Vec::new() };
-    let cost = usage.cost.as_ref().map(|cost| ctx.span(Role::Status, cost_words(cost)).into());
-    [context(ctx, usage.used_tokens, usage.size_tokens, width)].into_iter().chain(cost).collect()
-}
-
-/// Formats `ctx ■■□□□□□□ 34k of 200k`; without a known size, only the used part.
+/// Formats `ctx ■■□□□□□□ 34k of 200k`, or `ctx 17%` on narrow screens; without a known size, only the used part.
 pub(super) fn context(ctx: &FrameContext, used: u64, size: u64, width: u16) -> Line<'static> {
     let mut line = Line::from(ctx.span(Role::Status, "ctx "));
     if size == 0 {
@@ -448,6 +441,10 @@ pub(super) fn context(ctx: &FrameContext, used: u64, size: u64, width: u16) -> L
     }
     let is_nearly_full = used.saturating_mul(10) >= size.saturating_mul(9);
     let role = if is_nearly_full { Role::Warning } else { Role::Status };
+    if width < PERCENT_COLS {
+        line.push_span(ctx.span(role, format!("{}%", used.saturating_mul(100).div_ceil(size))));
+        return line;
+    }
     if width >= METER_COLS {
         let full = used.saturating_mul(METER_CELLS).div_ceil(size).min(METER_CELLS);
         let cells = |mark: &str, count: u64| mark.repeat(usize::try_from(count).unwrap_or(0));

@@ -1,7 +1,7 @@
 //! The edges of the composer: the line above it, and on tall screens the row below its text.
 //!
-//! They show the session's mode and model, the focus if it is elsewhere, and the number of hidden lines. If there is not
-//! enough space, the least important labels are omitted.
+//! They show the session's mode and model, context and cost, the focus if it is elsewhere, and the number of hidden
+//! lines. If there is not enough space, the least important labels are omitted.
 
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -40,6 +40,8 @@ pub(in crate::ui) struct EdgeFacts<'a> {
     pub transcript: Option<&'a TranscriptView>,
     /// Whether the plan's count has no other place.
     pub has_plan_count: bool,
+    /// Whether context and cost have no other place.
+    pub has_usage: bool,
 }
 
 /// Text on an edge, with a blank on each side.
@@ -81,17 +83,19 @@ pub(in crate::ui) fn draw(
         left.push(Label::new(ctx, role, &text::truncate(mode, MOST_NAME), None, 8));
     }
     let settings = settings(ctx, bottom.is_empty() && !left.is_empty(), top.width);
+    let usage = if facts.has_usage { usage(ctx, top.width) } else { Vec::new() };
+    let mut right = Vec::new();
     if bottom.is_empty() {
         left.extend(settings);
+        right.extend(usage);
     } else {
-        place(settings, usage(ctx, bottom.width), bottom, buf, hits);
+        place(settings, usage, bottom, buf, hits);
     }
     if let Some(count) = plan::count(ctx.session).filter(|_| facts.has_plan_count) {
         let text = format!("plan {count}");
         left.push(Label::new(ctx, Role::TextDim, &text, Some(Action::TogglePlan), 4));
     }
     left.extend(ctx.session.only.map(|only| filter(ctx, only.words(), top.width)));
-    let mut right = Vec::new();
     if let Some(text) = hidden_rows(facts.hidden_rows) {
         right.push(Label::new(ctx, Role::Accent, &text, None, 7));
     }
@@ -199,12 +203,13 @@ fn shell(ctx: &FrameContext, width: u16) -> Vec<Label> {
 
 /// The labels of the context and of the cost.
 fn usage(ctx: &FrameContext, width: u16) -> Vec<Label> {
-    let label = |mut line: Line<'static>, rank: u8| {
-        line.spans.insert(0, Span::raw(" "));
-        line.push_span(Span::raw(" "));
-        Label { line, action: None, rank }
-    };
-    status::usage(ctx, width).into_iter().zip([2, 1]).map(|(line, rank)| label(line, rank)).collect()
+    let Some(usage) = &ctx.session.usage else { return Vec::new() };
+    let mut context = status::context(ctx, usage.used_tokens, usage.size_tokens, width);
+    context.spans.insert(0, Span::raw(" "));
+    context.push_span(Span::raw(" "));
+    let cost =
+        usage.cost.as_ref().map(|cost| Label::new(ctx, Role::Status, &status::cost_words(cost), None, 1));
+    [Label { line: context, action: None, rank: 2 }].into_iter().chain(cost).collect()
 }
 
 /// The labels of mode and model.

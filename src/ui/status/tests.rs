@@ -62,14 +62,15 @@ fn footer(stage: &Stage, cols: u16) -> String {
 fn the_keys_of_the_focus_are_shown_and_dropped_from_the_right() {
     let mut stage = ready();
     stage.session(|session| session.usage = None);
-    let all = "ready | Ctrl+P commands · Shift+Tab mode";
+    let all = "ready | Ctrl+P commands · Shift+Tab mode · F6 sessions";
     assert_eq!(footer(&stage, 100), all);
-    assert_eq!(footer(&stage, 56), all);
+    assert_eq!(footer(&stage, 70), all);
+    assert_eq!(footer(&stage, 65), "ready | ^P commands · Shift+Tab mode · F6 sessions");
     assert_eq!(footer(&stage, 50), "ready | ^P commands · Shift+Tab mode");
     assert_eq!(footer(&stage, 40), "ready | ^P commands");
     assert_eq!(footer(&stage, 30).split(" | ").next(), Some("ready"));
     stage.session(|session| session.history = vec!["earlier".into()]);
-    assert_eq!(footer(&stage, 100), format!("{all} · Ctrl+R history"));
+    assert!(footer(&stage, 100).contains("Shift+Tab mode · Ctrl+R history · F6 sessions"));
     stage.session(|session| session.draft = "fix it".into());
     assert_eq!(footer(&stage, 120), "ready | enter send · Ctrl+J newline · Ctrl+G editor · Ctrl+P commands");
     stage.session(|session| session.draft.clear());
@@ -123,12 +124,13 @@ fn five_keys_are_shown_beside_context_and_cost() {
     stage.state.user.is_browsing = true;
     check(&mut stage, ["enter expand", "/ search", "Alt+Y copy", "l outline", "F1 help"]);
     let mut stage = streaming();
+    stage.state.conns.values_mut().for_each(|conn| conn.spec.wire.is_strict = false);
     stage.session(|session| session.draft.clear());
     check(&mut stage, ["esc stop", "commands", "tab browse", "F7 edit queue", "F1 help"]);
     stage.session(|session| session.queue.clear());
     check(&mut stage, ["esc stop", "commands", "tab browse", "F6 sessions", "F1 help"]);
     stage.session(|session| session.draft = "more".into());
-    check(&mut stage, ["esc stop", "enter queue", "newline", "editor", "commands"]);
+    check(&mut stage, ["esc stop", "enter queue", "newline", "editor", "F1 help"]);
 }
 
 #[test]
