@@ -315,8 +315,10 @@ fn on_main_key(
     match action {
         Action::Submit if view.composer.break_at_backslash() => vec![draft(view)],
         Action::Submit if view.composer.is_command() => {
+            // Before the change of the mode, which discards the drawn text.
+            let event = command(view);
             view.composer.start_typing();
-            vec![command(view)]
+            vec![event]
         }
         Action::Submit => {
             view.composer.start_typing();

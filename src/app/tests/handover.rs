@@ -88,7 +88,7 @@ fn pasted_texts_and_notes_of_images_are_handed_over() {
     let block = ContentBlock::Image { data: "iVBORw0KGgo=".into(), mime_type: "image/png".into(), uri: None };
     let prepared = PreparedPrompt {
         text: format!("see first pasted line\nlast pasted line and {image}"),
-        pasted: vec![4..38],
+        pasted: std::iter::once(4..38).collect(),
         blocks: vec![block],
         ..PreparedPrompt::default()
     };

@@ -183,7 +183,12 @@ fn exports_contain_pasted_texts_and_images_of_prompts() {
     let data = ContentBlock::Image { data: "iVBORw0KGgo=".into(), mime_type: "image/png".into(), uri: None };
     // As sent: the labels of texts are replaced by the texts.
     let text = format!("see first pasted line\nlast pasted line and {image}");
-    let prompt = Record::Prompt { text, is_again: false, blocks: vec![data], pasted: vec![4..38] };
+    let prompt = Record::Prompt {
+        text,
+        is_again: false,
+        blocks: vec![data],
+        pasted: std::iter::once(4..38).collect(),
+    };
     let head = SessionHead { agent: "fake".to_owned(), session: Some("s".into()), ..SessionHead::default() };
     let draft = Note::Draft(format!("draft {} and {image}", pasted.label()));
     let notes = [Note::Head(Box::new(head)), Note::Event { turn: 1, record: Box::new(prompt) }, draft];

@@ -161,10 +161,10 @@ fn words(body: &ItemBody, look: &RenderContext<'_>) -> Head {
             };
             // The mark has this meaning already.
             let is_done = matches!(state.as_str(), "" | "idle" | "completed");
-            let mut tail = if is_done { String::new() } else { format!(" {} {state}", glyphs.dot) };
-            if *calls > 0 {
-                tail += &format!(" {} {}", glyphs.dot, counted(*calls, "tool call", "tool calls"));
-            }
+            let state = Some(state).filter(|_| !is_done);
+            let calls = (*calls > 0).then(|| counted(*calls, "tool call", "tool calls"));
+            let facts = state.into_iter().chain(calls).map(|fact| format!(" {} {fact}", glyphs.dot));
+            let tail: String = facts.collect();
             let title = one_line(head_of(title));
             let title = if title.is_empty() { "untitled" } else { &title };
             let text = format!("subagent  {title}{tail}");

@@ -97,6 +97,15 @@ fn the_clipboard_register_is_copied() {
 }
 
 #[test]
+fn enter_runs_a_command_that_was_shown() {
+    let mut rig = Rig::new(fixture::ready());
+    rig.view.set_vim(true);
+    rig.view.apply(ViewCommand::SetDraft("!ls -l".into()));
+    rig.stage.draw(&mut rig.view, &fixture::theme("dark"), (60, 24));
+    assert_eq!(rig.key(KeyCode::Enter), [Event::RunCommand("!ls -l".into())]);
+}
+
+#[test]
 fn the_clipboard_register_is_read() {
     let mut rig = normal_mode("one two");
     assert_eq!(typed(&mut rig, "\"+p"), [Event::Draft("one two".into()), Event::ReadClipboard]);
